@@ -1,0 +1,3 @@
+//! The CPU.
+
+pub(crate) mod simd;

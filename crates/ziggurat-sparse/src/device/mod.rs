@@ -1,0 +1,3 @@
+//! Where vectors live and kernels run.
+
+pub mod cpu;

@@ -1,0 +1,479 @@
+//! Compressed sparse rows: the format every part of Ziggurat speaks.
+//!
+//! Row `i` holds the entries `row_ptr[i] .. row_ptr[i + 1]` of `columns` and `values`; within a row the columns increase
+//! strictly. Row pointers are `usize`, so the number of entries is limited by memory alone; columns are local and 32
+//! bits wide, so rows and columns are limited to 2^32 - 1 per process. Explicit zeros are kept.
+//!
+//! [`Csr`] owns its arrays, [`CsrRef`] borrows somebody else's. Both are valid by construction: no other constructor
+//! exists, so a kernel may trust what it reads.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::MatrixError;
+use crate::number::{Real, Store};
+
+/// A sparse matrix that owns its arrays.
+///
+/// ```
+/// use ziggurat_sparse::Csr;
+/// // [ 2 -1  0 ]
+/// // [ 0  3  1 ]
+/// let a = Csr::try_new(2, 3, vec![0, 2, 4], vec![0, 1, 1, 2], vec![2.0, -1.0, 3.0, 1.0])?;
+/// assert_eq!((a.rows(), a.cols(), a.nnz()), (2, 3, 4));
+/// assert_eq!(a.get(1, 2), Some(1.0));
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Csr<T> {
+    rows: usize,
+    cols: usize,
+    row_ptr: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<T>,
+}
+
+/// A sparse matrix over borrowed arrays: a caller's own, or a [`Csr`]'s.
+///
+/// ```
+/// use ziggurat_sparse::CsrRef;
+/// let (row_ptr, columns, values) = ([0, 1, 2], [1, 0], [5.0, 7.0]);
+/// let a = CsrRef::try_new(2, 2, &row_ptr, &columns, &values)?; // nothing is copied
+/// assert_eq!(a.row(0), (&[1][..], &[5.0][..]));
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+#[derive(Debug, PartialEq)]
+pub struct CsrRef<'a, T> {
+    rows: usize,
+    cols: usize,
+    row_ptr: &'a [usize],
+    columns: &'a [u32],
+    values: &'a [T],
+}
+
+impl<T> Clone for CsrRef<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for CsrRef<'_, T> {}
+
+impl<'a, T> From<&'a Csr<T>> for CsrRef<'a, T> {
+    fn from(a: &'a Csr<T>) -> Self {
+        a.view()
+    }
+}
+
+/// Refuses extents that a 32-bit index cannot name. Rows too: a transpose turns them into columns.
+pub(crate) fn check_extents(rows: usize, cols: usize) -> Result<(), MatrixError> {
+    for (what, extent) in [("rows", rows), ("columns", cols)] {
+        if u32::try_from(extent).is_err() {
+            return Err(MatrixError::TooLarge { what, extent });
+        }
+    }
+    Ok(())
+}
+
+/// Checks everything but the order of columns within rows, which the caller may want to mend instead.
+fn check_layout(
+    rows: usize,
+    cols: usize,
+    row_ptr: &[usize],
+    columns: &[u32],
+    values: usize,
+) -> Result<(), MatrixError> {
+    check_extents(rows, cols)?;
+    if row_ptr.len() != rows + 1 {
+        return Err(MatrixError::RowPointerCount { rows, found: row_ptr.len() });
+    }
+    if row_ptr[0] != 0 {
+        return Err(MatrixError::RowPointerStart { found: row_ptr[0] });
+    }
+    if let Some(row) = row_ptr.par_windows(2).position_first(|w| w[0] > w[1]) {
+        return Err(MatrixError::RowPointerDecreases { row, begin: row_ptr[row], end: row_ptr[row + 1] });
+    }
+    if row_ptr[rows] != columns.len() || columns.len() != values {
+        return Err(MatrixError::EntryCount { row_ptr_end: row_ptr[rows], columns: columns.len(), values });
+    }
+    if let Some(entry) = columns.par_iter().position_first(|&column| column as usize >= cols) {
+        let row = row_ptr.partition_point(|&start| start <= entry) - 1;
+        return Err(MatrixError::ColumnOutOfRange {
+            row,
+            entry,
+            column: columns[entry] as usize,
+            columns: cols,
+        });
+    }
+    Ok(())
+}
+
+/// Finds the first entry whose column does not exceed the one before it in the same row.
+fn check_order(row_ptr: &[usize], columns: &[u32]) -> Result<(), MatrixError> {
+    let fault = row_ptr.par_windows(2).enumerate().find_map_first(|(row, w)| {
+        let at = columns[w[0]..w[1]].windows(2).position(|pair| pair[0] >= pair[1])?;
+        let entry = w[0] + at + 1;
+        Some(MatrixError::ColumnsNotIncreasing {
+            row,
+            entry,
+            column: columns[entry],
+            previous: columns[entry - 1],
+        })
+    });
+    fault.map_or(Ok(()), Err)
+}
+
+impl<'a, T: Store> CsrRef<'a, T> {
+    /// Borrows arrays as a matrix, after checking that they make one. Costs one pass over `row_ptr` and two over
+    /// `columns`, in parallel.
+    pub fn try_new(
+        rows: usize,
+        cols: usize,
+        row_ptr: &'a [usize],
+        columns: &'a [u32],
+        values: &'a [T],
+    ) -> Result<Self, MatrixError> {
+        check_layout(rows, cols, row_ptr, columns, values.len())?;
+        check_order(row_ptr, columns)?;
+        Ok(CsrRef { rows, cols, row_ptr, columns, values })
+    }
+
+    /// Entry (`row`, `column`), or `None` where nothing is stored.
+    pub fn get(&self, row: usize, column: usize) -> Option<T> {
+        let (columns, values) = self.row(row);
+        let at = columns.binary_search(&u32::try_from(column).ok()?).ok()?;
+        Some(values[at])
+    }
+
+    /// The diagonal entries of `rows`; an absent one is zero.
+    ///
+    /// ```
+    /// use ziggurat_sparse::Csr;
+    /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 0], vec![4.0, 1.0])?;
+    /// assert_eq!(a.view().diagonal(a.all_rows()), [4.0, 0.0]);
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn diagonal(&self, rows: Range<usize>) -> Vec<T> {
+        rows.into_par_iter().map(|row| self.get(row, row).unwrap_or_default()).collect()
+    }
+
+    /// Refuses infinite and NaN entries, naming the first.
+    pub fn check_finite(&self) -> Result<(), MatrixError> {
+        match self.values.par_iter().position_first(|value| !value.is_finite()) {
+            None => Ok(()),
+            Some(entry) => Err(MatrixError::NotFinite {
+                row: self.row_ptr.partition_point(|&start| start <= entry) - 1,
+                column: self.columns[entry] as usize,
+                value: self.values[entry].wide(),
+            }),
+        }
+    }
+
+    /// A copy that owns its arrays.
+    pub fn to_owned(&self) -> Csr<T> {
+        Csr {
+            rows: self.rows,
+            cols: self.cols,
+            row_ptr: self.row_ptr.to_vec(),
+            columns: self.columns.to_vec(),
+            values: self.values.to_vec(),
+        }
+    }
+
+    /// The same matrix with every value stored as `S`, rounded to nearest.
+    ///
+    /// ```
+    /// use ziggurat_sparse::{Csr, f16};
+    /// let a = Csr::try_new(1, 1, vec![0, 1], vec![0], vec![0.1])?;
+    /// assert_eq!(a.view().stored_as::<f16>().values()[0], f16::from_f32(0.1));
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn stored_as<S: Store>(&self) -> Csr<S> {
+        Csr {
+            rows: self.rows,
+            cols: self.cols,
+            row_ptr: self.row_ptr.to_vec(),
+            columns: self.columns.to_vec(),
+            values: self.values.par_iter().map(|value| S::narrow(value.wide())).collect(),
+        }
+    }
+}
+
+impl<'a, T> CsrRef<'a, T> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Number of stored entries, explicit zeros included.
+    pub fn nnz(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Every row: what to pass where a range of rows is asked for and the matrix has no halo.
+    pub fn all_rows(&self) -> Range<usize> {
+        0..self.rows
+    }
+
+    /// Where each row begins, and where the last one ends.
+    pub fn row_ptr(&self) -> &'a [usize] {
+        self.row_ptr
+    }
+
+    /// The column of every entry.
+    pub fn columns(&self) -> &'a [u32] {
+        self.columns
+    }
+
+    /// The value of every entry.
+    pub fn values(&self) -> &'a [T] {
+        self.values
+    }
+
+    /// Columns and values of one row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn row(&self, row: usize) -> (&'a [u32], &'a [T]) {
+        let range = self.row_ptr[row]..self.row_ptr[row + 1];
+        (&self.columns[range.clone()], &self.values[range])
+    }
+}
+
+impl<T: Store> Csr<T> {
+    /// Takes arrays over as a matrix, after checking that they make one.
+    pub fn try_new(
+        rows: usize,
+        cols: usize,
+        row_ptr: Vec<usize>,
+        columns: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, MatrixError> {
+        CsrRef::try_new(rows, cols, &row_ptr, &columns, &values)?;
+        Ok(Csr { rows, cols, row_ptr, columns, values })
+    }
+
+    /// Takes arrays whose rows may be unsorted or hold duplicates: sorts each row and sums duplicates, in the order in
+    /// which they stand.
+    ///
+    /// ```
+    /// use ziggurat_sparse::Csr;
+    /// let a = Csr::from_unsorted(1, 3, vec![0, 3], vec![2, 0, 2], vec![1.0, 5.0, 10.0])?;
+    /// assert_eq!((a.columns(), a.values()), (&[0, 2][..], &[5.0, 11.0][..]));
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn from_unsorted(
+        rows: usize,
+        cols: usize,
+        row_ptr: Vec<usize>,
+        columns: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, MatrixError>
+    where
+        T: Real,
+    {
+        check_layout(rows, cols, &row_ptr, &columns, values.len())?;
+        if check_order(&row_ptr, &columns).is_ok() {
+            return Ok(Csr { rows, cols, row_ptr, columns, values });
+        }
+        let sorted_row = |row: usize, scratch: &mut Vec<(u32, T)>| {
+            let entries = row_ptr[row]..row_ptr[row + 1];
+            scratch.clear();
+            scratch.extend(entries.map(|entry| (columns[entry], values[entry])));
+            scratch.sort_by_key(|&(column, _)| column); // stable: duplicates keep their order
+            scratch.dedup_by(|later, first| {
+                let same = later.0 == first.0;
+                if same {
+                    first.1 += later.1;
+                }
+                same
+            });
+        };
+        Ok(Csr::assemble(
+            0..rows,
+            cols,
+            Vec::new,
+            |scratch, row| {
+                sorted_row(row, scratch);
+                scratch.len()
+            },
+            |scratch, row, columns, values| {
+                sorted_row(row, scratch);
+                for ((column, value), entry) in columns.iter_mut().zip(values).zip(scratch.iter()) {
+                    (*column, *value) = *entry;
+                }
+            },
+        ))
+    }
+
+    /// For results that are valid by construction; checked in debug builds.
+    pub(crate) fn from_valid_parts(
+        rows: usize,
+        cols: usize,
+        row_ptr: Vec<usize>,
+        columns: Vec<u32>,
+        values: Vec<T>,
+    ) -> Self {
+        debug_assert_eq!(CsrRef::try_new(rows, cols, &row_ptr, &columns, &values).err(), None);
+        Csr { rows, cols, row_ptr, columns, values }
+    }
+
+    /// The identity matrix.
+    ///
+    /// ```
+    /// use ziggurat_sparse::Csr;
+    /// assert_eq!(Csr::<f64>::identity(3)?.get(2, 2), Some(1.0));
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn identity(n: usize) -> Result<Self, MatrixError> {
+        check_extents(n, n)?;
+        let values = vec![T::narrow(1.0); n];
+        Ok(Self::from_valid_parts(n, n, (0..=n).collect(), (0..n as u32).collect(), values))
+    }
+
+    /// Entry (`row`, `column`), or `None` where nothing is stored.
+    pub fn get(&self, row: usize, column: usize) -> Option<T> {
+        self.view().get(row, column)
+    }
+}
+
+impl<T> Csr<T> {
+    /// A view of the whole matrix.
+    pub fn view(&self) -> CsrRef<'_, T> {
+        CsrRef {
+            rows: self.rows,
+            cols: self.cols,
+            row_ptr: &self.row_ptr,
+            columns: &self.columns,
+            values: &self.values,
+        }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Number of stored entries, explicit zeros included.
+    pub fn nnz(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Every row: what to pass where a range of rows is asked for and the matrix has no halo.
+    pub fn all_rows(&self) -> Range<usize> {
+        0..self.rows
+    }
+
+    /// Where each row begins, and where the last one ends.
+    pub fn row_ptr(&self) -> &[usize] {
+        &self.row_ptr
+    }
+
+    /// The column of every entry.
+    pub fn columns(&self) -> &[u32] {
+        &self.columns
+    }
+
+    /// The value of every entry.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// The values, to be changed in place; the pattern stays.
+    pub fn values_mut(&mut self) -> &mut [T] {
+        &mut self.values
+    }
+
+    /// Columns and values of one row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row(&self, row: usize) -> (&[u32], &[T]) {
+        self.view().row(row)
+    }
+
+    /// Row pointers, columns and values, given back.
+    pub fn into_parts(self) -> (Vec<usize>, Vec<u32>, Vec<T>) {
+        (self.row_ptr, self.columns, self.values)
+    }
+
+    /// Bytes the arrays take in memory.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.row_ptr[..]) + size_of_val(&self.columns[..]) + size_of_val(&self.values[..])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_is_named_with_its_place() {
+        let fault = |rows, cols, row_ptr: &[usize], columns: &[u32], values: &[f64]| {
+            CsrRef::try_new(rows, cols, row_ptr, columns, values).unwrap_err()
+        };
+        let ok = [1.0; 3];
+        assert_eq!(fault(2, 2, &[0, 1], &[0], &ok[..1]), MatrixError::RowPointerCount { rows: 2, found: 2 });
+        assert_eq!(fault(1, 2, &[1, 1], &[0], &ok[..1]), MatrixError::RowPointerStart { found: 1 });
+        assert_eq!(
+            fault(2, 2, &[0, 2, 1], &[0], &ok[..1]),
+            MatrixError::RowPointerDecreases { row: 1, begin: 2, end: 1 }
+        );
+        assert_eq!(
+            fault(1, 2, &[0, 2], &[0], &ok[..1]),
+            MatrixError::EntryCount { row_ptr_end: 2, columns: 1, values: 1 }
+        );
+        assert_eq!(
+            fault(1, 2, &[0, 1], &[0], &ok[..2]),
+            MatrixError::EntryCount { row_ptr_end: 1, columns: 1, values: 2 }
+        );
+        assert_eq!(
+            fault(3, 2, &[0, 1, 1, 3], &[0, 0, 2], &ok),
+            MatrixError::ColumnOutOfRange { row: 2, entry: 2, column: 2, columns: 2 }
+        );
+        assert_eq!(
+            fault(2, 4, &[0, 1, 3], &[0, 3, 1], &ok),
+            MatrixError::ColumnsNotIncreasing { row: 1, entry: 2, column: 1, previous: 3 }
+        );
+        assert_eq!(
+            fault(2, 4, &[0, 1, 3], &[0, 3, 3], &ok),
+            MatrixError::ColumnsNotIncreasing { row: 1, entry: 2, column: 3, previous: 3 }
+        );
+        let large = u32::MAX as usize + 1;
+        assert_eq!(fault(0, large, &[0], &[], &[]), MatrixError::TooLarge { what: "columns", extent: large });
+    }
+
+    #[test]
+    fn a_value_that_is_not_finite_is_named() {
+        let a = Csr::try_new(3, 3, vec![0, 1, 1, 2], vec![0, 1], vec![1.0, f64::NAN]).unwrap();
+        let error = a.view().check_finite().unwrap_err();
+        assert!(matches!(error, MatrixError::NotFinite { row: 2, column: 1, value } if value.is_nan()));
+    }
+
+    #[test]
+    fn unsorted_rows_are_sorted_and_duplicates_summed() {
+        let a =
+            Csr::from_unsorted(3, 4, vec![0, 4, 4, 5], vec![3, 1, 3, 0, 2], vec![1.0, 2.0, 4.0, 8.0, 16.0])
+                .unwrap();
+        assert_eq!(a.row_ptr(), [0, 3, 3, 4]);
+        assert_eq!(a.columns(), [0, 1, 3, 2]);
+        assert_eq!(a.values(), [8.0, 2.0, 5.0, 16.0]);
+    }
+
+    #[test]
+    fn the_empty_matrix_is_a_matrix() {
+        let a = Csr::<f64>::try_new(0, 0, vec![0], vec![], vec![]).unwrap();
+        assert_eq!((a.nnz(), a.view().diagonal(a.all_rows())), (0, vec![]));
+    }
+}
