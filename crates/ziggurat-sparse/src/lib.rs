@@ -3,6 +3,7 @@
 //! - [`number`]: numbers in memory ([`Store`]) and in arithmetic ([`Real`]), and which reads which ([`Reads`]).
 //! - [`matrix`]: [`Csr`] and its borrowed form [`CsrRef`], and the other formats.
 //! - [`hash`]: one deterministic hash of a global id, for ties, start vectors and shuffles.
+//! - [`device`]: where vectors live and kernels run: [`device::Cpu`], and the readable oracle [`device::Reference`].
 
 #![deny(unsafe_code)]
 
