@@ -1,0 +1,150 @@
+//! `cargo xtask bench NAME`: benchmarks, one per file.
+//!
+//! A benchmark is a [`Bench`]: a name, a sentence, and a function that prints its tables and returns its numbers. To add
+//! one, write its file and put its `BENCH` into [`BENCHES`]. What they share: [`timing`] (contestants in turn),
+//! [`pool`] (fixed numbers of threads), [`bandwidth`] (what memory can deliver), [`table`], [`machine`], [`report`].
+
+mod bandwidth;
+mod machine;
+mod pool;
+mod report;
+pub(crate) mod table;
+mod timing;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use thiserror::Error;
+use ziggurat_sparse::UnknownName;
+
+use machine::Machine;
+use pool::Pool;
+use report::Report;
+
+/// Every benchmark there is.
+const BENCHES: &[Bench] = &[bandwidth::BENCH];
+
+/// One benchmark.
+struct Bench {
+    /// What it is called on the command line.
+    name: &'static str,
+    /// What it measures, in one sentence.
+    what: &'static str,
+    /// Runs it: prints tables, returns the numbers behind them.
+    run: fn(&Setting) -> Result<Value, BenchError>,
+}
+
+/// What every benchmark is told.
+struct Setting {
+    /// Small sizes: to see that it works, not to measure.
+    quick: bool,
+    /// One pool of threads per number of threads asked for, in that order.
+    pools: Vec<Pool>,
+}
+
+/// The command line of `cargo xtask bench`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Which benchmark; without it, they are listed.
+    name: Option<String>,
+    /// Where the numbers go [default: bench-results/NAME.json in the workspace].
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Small sizes that take a second or so: to see that it works, not to measure.
+    #[arg(long)]
+    quick: bool,
+    /// The numbers of threads to measure with.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2])]
+    threads: Vec<usize>,
+}
+
+/// Why a benchmark has no result.
+#[derive(Debug, Error)]
+pub(crate) enum BenchError {
+    /// No such benchmark.
+    #[error(transparent)]
+    Unknown(#[from] UnknownName),
+    /// A pool that cannot be made.
+    #[error("cannot run with {threads} threads: {reason}")]
+    Threads { threads: usize, reason: String },
+    /// The JSON file cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    /// The numbers are not JSON.
+    #[error("the results cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Runs the benchmark that `options` names and writes its report; `root` is the workspace's folder.
+pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BenchError> {
+    let Some(name) = &options.name else {
+        for bench in BENCHES {
+            println!("{:<12} {}", bench.name, bench.what);
+        }
+        println!("\nrun one with: cargo xtask bench NAME");
+        return Ok(());
+    };
+    let bench = find(name)?;
+    let machine = Machine::here();
+    println!("{machine}\n");
+    let setting = Setting { quick: options.quick, pools: pool::pools(&options.threads)? };
+    let results = (bench.run)(&setting)?;
+    let path = options.json.clone().unwrap_or_else(|| root.join(format!("bench-results/{name}.json")));
+    Report {
+        bench: bench.name,
+        quick: options.quick,
+        threads: &options.threads,
+        revision: report::revision(root),
+        machine: &machine,
+        results: &results,
+    }
+    .write(&path)?;
+    println!("\nnumbers: {}", path.display());
+    Ok(())
+}
+
+fn find(name: &str) -> Result<&'static Bench, UnknownName> {
+    BENCHES
+        .iter()
+        .find(|bench| bench.name == name)
+        .ok_or_else(|| UnknownName::new("benchmark", name, BENCHES.iter().map(|bench| bench.name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(name: &str, json: PathBuf) -> Options {
+        Options { name: Some(name.to_owned()), json: Some(json), quick: true, threads: vec![1, 2] }
+    }
+
+    #[test]
+    fn an_unknown_benchmark_is_answered_with_the_nearest() {
+        let error = run(&options("bandwith", "unused.json".into()), Path::new(".")).unwrap_err();
+        assert!(error.to_string().contains("did you mean `bandwidth`?"), "{error}");
+    }
+
+    #[test]
+    fn every_benchmark_runs_quickly_and_writes_its_report() {
+        let folder = std::env::temp_dir().join(format!("ziggurat-bench-{}", std::process::id()));
+        for bench in BENCHES {
+            let path = folder.join("new").join(format!("{}.json", bench.name));
+            run(&options(bench.name, path.clone()), crate::workspace_root()).unwrap();
+            let report: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+            assert_eq!(report["bench"], bench.name);
+            assert_eq!(report["quick"], true);
+            assert!(report["machine"]["threads"].as_u64() > Some(0));
+            assert!(!report["results"].is_null(), "{}", bench.name);
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn zero_threads_are_refused() {
+        let mut options = options("bandwidth", "unused.json".into());
+        options.threads = vec![0];
+        let error = run(&options, Path::new(".")).unwrap_err();
+        assert!(error.to_string().contains("0 threads"), "{error}");
+    }
+}

@@ -1,0 +1,54 @@
+//! Thread pools of a given size, so that one run can measure 1 thread against 2.
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use super::BenchError;
+
+/// A pool and its size.
+pub(crate) struct Pool {
+    /// How many threads it has.
+    pub(crate) threads: usize,
+    pool: ThreadPool,
+}
+
+impl Pool {
+    /// Runs `work` on this pool: whatever it does with rayon uses these threads and no others.
+    pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.pool.install(work)
+    }
+
+    /// `1 thread`, `2 threads`: for headings and names.
+    pub(crate) fn label(&self) -> String {
+        format!("{} thread{}", self.threads, if self.threads == 1 { "" } else { "s" })
+    }
+}
+
+/// One pool per number of threads.
+pub(crate) fn pools(threads: &[usize]) -> Result<Vec<Pool>, BenchError> {
+    threads
+        .iter()
+        .map(|&threads| {
+            // To rayon, 0 means "as many as there are", which would make a figure nobody asked for.
+            if threads == 0 {
+                return Err(BenchError::Threads { threads, reason: "at least one is needed".to_owned() });
+            }
+            let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+            let pool = pool.map_err(|error| BenchError::Threads { threads, reason: error.to_string() })?;
+            Ok(Pool { threads, pool })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_runs_on_as_many_threads_as_the_pool_has() {
+        let pools = pools(&[1, 3]).unwrap();
+        let seen: Vec<usize> = pools.iter().map(|pool| pool.run(rayon::current_num_threads)).collect();
+        assert_eq!(seen, [1, 3]);
+        assert_eq!(pools[0].label(), "1 thread");
+        assert_eq!(pools[1].label(), "3 threads");
+    }
+}
