@@ -2,15 +2,20 @@
 //!
 //! - [`number`]: numbers in memory ([`Store`]) and in arithmetic ([`Real`]), and which reads which ([`Reads`]).
 //! - [`matrix`]: [`Csr`] and its borrowed form [`CsrRef`], and the other formats.
+//! - [`operator`]: anything that maps a vector to a vector, as Krylov methods see it.
+//! - [`hash`]: one deterministic hash of a global id, for ties, start vectors and shuffles.
+//! - [`device`]: where vectors live and kernels run: [`device::Cpu`], and the readable oracle [`device::Reference`].
 
 #![deny(unsafe_code)]
 
 pub mod device;
+pub mod hash;
 pub mod matrix;
 mod name;
 pub mod number;
+pub mod operator;
 mod parallel;
 
-pub use matrix::{Csr, CsrRef, MatrixError};
+pub use matrix::{Bsr, BsrRef, Csr, CsrRef, MatrixError};
 pub use name::UnknownName;
 pub use number::{Facts, Kind, Reads, Real, Store, bf16, f16};

@@ -19,7 +19,7 @@ use std::iter::Sum;
 pub use half::{bf16, f16};
 use num_traits::{Float, NumAssign};
 
-use crate::device::cpu::simd::Kernels;
+use crate::device::cpu::widen::Widen;
 
 /// Names a storage number at run time. A device whose memory is opaque bytes picks its kernel by it.
 ///
@@ -176,8 +176,7 @@ pub trait Real: Store + Float + NumAssign + Sum {}
 
 /// Arithmetic in `Self` may read memory of type `S`; the seven pairs of the [module](self).
 ///
-/// The trait is sealed (by its private supertrait, which holds the CPU's vector kernels for the pair): a new pair is a
-/// decision of this crate, because every device must then provide it.
+/// The trait is sealed: a new pair is a decision of this crate, because every device must then provide it.
 ///
 /// ```
 /// use ziggurat_sparse::{Reads, Store, f16};
@@ -187,7 +186,7 @@ pub trait Real: Store + Float + NumAssign + Sum {}
 /// let stored = [f16::narrow(1.5), f16::narrow(2.5)];
 /// assert_eq!(sum::<f32, _>(&stored), 4.0);
 /// ```
-pub trait Reads<S: Store>: Real + Kernels<S> {
+pub trait Reads<S: Store>: Real + Widen<S> {
     /// The same value, widened.
     fn read(stored: S) -> Self;
 }

@@ -1,3 +1,185 @@
 //! Where vectors live and kernels run.
+//!
+//! Krylov methods, cycles and smoothers are written once, generic over a [`Device`]; a device is a place to run, not a
+//! copy of the algorithm. Two are here: [`Reference`], slow and readable, the oracle for all others, and [`Cpu`], the
+//! fast one. The conformance suite (feature `conformance`) compares any device with the oracle, kernel by kernel and
+//! number pair by number pair.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod cpu;
+mod host_matrix;
+mod reference;
+
+use std::fmt::Debug;
+
+use thiserror::Error;
+
+use crate::number::{Reads, Real, Store};
+
+pub use cpu::{Cpu, Simd};
+pub use host_matrix::HostMatrix;
+pub use reference::Reference;
+
+/// Why a device could not do what was asked.
+///
+/// ```
+/// use ziggurat_sparse::device::{Cpu, Device, DeviceError};
+/// let error = Cpu::new().zeros::<f64>(usize::MAX / 16).unwrap_err();
+/// assert!(matches!(error, DeviceError::OutOfMemory { .. }));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// The memory asked for is not there.
+    #[error("the device has no room for {bytes} bytes more; use a smaller problem or a narrower precision")]
+    OutOfMemory {
+        /// Bytes asked for.
+        bytes: usize,
+    },
+}
+
+/// A place where vectors live and kernels run.
+///
+/// **Types.** Matrices are stored in any [`Store`], vectors in the number computed in ([`Real`]); `C: Reads<S>` ties the
+/// two. A device whose memory is opaque picks its kernel by [`Store::KIND`].
+///
+/// **Sizes.** Kernels panic when sizes do not fit: that is a fault of the calling algorithm, never of a user's input,
+/// which is checked where it enters.
+///
+/// **Results.** Every kernel gives the same bits whatever the number of threads. A coefficient `beta` equal to zero
+/// means that the old content is *not read*: it may be garbage or NaN.
+///
+/// **Time.** A device may queue work; [`Device::finish`] waits for it. Kernels allocate nothing.
+///
+/// ```
+/// use ziggurat_sparse::Csr;
+/// use ziggurat_sparse::device::{Cpu, Device, DeviceError, Reference};
+///
+/// /// One method, any device.
+/// fn residual_norm<D: Device>(device: &D, a: &Csr<f64>, b: &[f64]) -> Result<f64, DeviceError> {
+///     let a = device.upload_matrix(a.clone().into())?;
+///     let (b, x) = (device.upload(b)?, device.zeros::<f64>(b.len())?);
+///     let mut r = device.zeros::<f64>(device.len(&b))?;
+///     device.residual(&a, &x, &b, &mut r);
+///     Ok(device.dot(&r, &r).sqrt())
+/// }
+/// let a = Csr::identity(2).unwrap();
+/// assert_eq!(residual_norm(&Cpu::new(), &a, &[3.0, 4.0])?, 5.0);
+/// assert_eq!(residual_norm(&Reference, &a, &[3.0, 4.0])?, 5.0);
+/// # Ok::<(), DeviceError>(())
+/// ```
+pub trait Device: Clone + Debug + Send + Sync + 'static {
+    /// Numbers in this device's memory.
+    type Vector<T: Store>: Debug + Send + Sync;
+    /// A matrix in this device's memory.
+    type Matrix<S: Store>: Debug + Send + Sync;
+
+    /// What to call this device in a report.
+    fn name(&self) -> String;
+
+    // ---- memory
+
+    /// A vector of zeros.
+    fn zeros<T: Store>(&self, len: usize) -> Result<Self::Vector<T>, DeviceError>;
+
+    /// Copies a host array to the device.
+    fn upload<T: Store>(&self, host: &[T]) -> Result<Self::Vector<T>, DeviceError>;
+
+    /// Copies a vector to a host array of the same length.
+    fn download<T: Store>(&self, x: &Self::Vector<T>, host: &mut [T]) -> Result<(), DeviceError>;
+
+    /// Moves a matrix to the device, in the format and the number it has.
+    fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<Self::Matrix<S>, DeviceError>;
+
+    /// Length of a vector.
+    fn len<T: Store>(&self, x: &Self::Vector<T>) -> usize;
+
+    /// Rows and columns of a matrix.
+    fn shape<S: Store>(&self, a: &Self::Matrix<S>) -> (usize, usize);
+
+    /// Waits until all queued work is done, and reports if any of it failed.
+    fn finish(&self) -> Result<(), DeviceError>;
+
+    // ---- a matrix and vectors
+
+    /// y ← α A x + β y
+    fn spmv<C: Reads<S>, S: Store>(
+        &self,
+        alpha: C,
+        a: &Self::Matrix<S>,
+        x: &Self::Vector<C>,
+        beta: C,
+        y: &mut Self::Vector<C>,
+    );
+
+    /// r ← b − A x
+    fn residual<C: Reads<S>, S: Store>(
+        &self,
+        a: &Self::Matrix<S>,
+        x: &Self::Vector<C>,
+        b: &Self::Vector<C>,
+        r: &mut Self::Vector<C>,
+    );
+
+    /// One smoothing sweep in one pass over the matrix: y ← x + ω d∘(b − A x) + β (x − y).
+    ///
+    /// With β = 0 this is damped Jacobi (d = 1/diag A) or ℓ1-Jacobi (d = 1/Σ|a_ij|). With the previous iterate in `y`
+    /// and β ≠ 0 it is one step of a three-term recurrence such as Chebyshev's, and the caller swaps x and y.
+    fn sweep<C: Reads<S>, S: Store>(
+        &self,
+        a: &Self::Matrix<S>,
+        omega: C,
+        d: &Self::Vector<C>,
+        b: &Self::Vector<C>,
+        x: &Self::Vector<C>,
+        beta: C,
+        y: &mut Self::Vector<C>,
+    );
+
+    // ---- vectors
+
+    /// x ← value
+    fn fill<C: Real>(&self, value: C, x: &mut Self::Vector<C>);
+
+    /// y ← x
+    fn copy<C: Real>(&self, x: &Self::Vector<C>, y: &mut Self::Vector<C>);
+
+    /// y ← x, converted to the other number (rounded to nearest when it is the narrower).
+    fn cast<X: Real, Y: Real>(&self, x: &Self::Vector<X>, y: &mut Self::Vector<Y>);
+
+    /// y ← α x + β y
+    fn axpby<C: Real>(&self, alpha: C, x: &Self::Vector<C>, beta: C, y: &mut Self::Vector<C>);
+
+    /// z ← α x + β y + γ z, in one pass
+    fn axpbypcz<C: Real>(
+        &self,
+        alpha: C,
+        x: &Self::Vector<C>,
+        beta: C,
+        y: &Self::Vector<C>,
+        gamma: C,
+        z: &mut Self::Vector<C>,
+    );
+
+    /// y ← α d∘x + β y: a diagonal matrix times a vector; a [`sweep`](Device::sweep) from a zero guess.
+    fn diagonal<C: Real>(
+        &self,
+        alpha: C,
+        d: &Self::Vector<C>,
+        x: &Self::Vector<C>,
+        beta: C,
+        y: &mut Self::Vector<C>,
+    );
+
+    /// Σ x_i y_i, added up in double precision over blocks whose size depends on the length alone.
+    fn dot<C: Real>(&self, x: &Self::Vector<C>, y: &Self::Vector<C>) -> f64;
+
+    /// ‖x‖₂, in double precision.
+    fn norm<C: Real>(&self, x: &Self::Vector<C>) -> f64 {
+        self.dot(x, x).sqrt()
+    }
+
+    /// max |x_i|; NaN if any entry is NaN.
+    fn norm_max<C: Real>(&self, x: &Self::Vector<C>) -> f64;
+}

@@ -76,7 +76,7 @@ pub(crate) fn check_extents(rows: usize, cols: usize) -> Result<(), MatrixError>
 }
 
 /// Checks everything but the order of columns within rows, which the caller may want to mend instead.
-fn check_layout(
+pub(crate) fn check_layout(
     rows: usize,
     cols: usize,
     row_ptr: &[usize],
@@ -109,7 +109,7 @@ fn check_layout(
 }
 
 /// Finds the first entry whose column does not exceed the one before it in the same row.
-fn check_order(row_ptr: &[usize], columns: &[u32]) -> Result<(), MatrixError> {
+pub(crate) fn check_order(row_ptr: &[usize], columns: &[u32]) -> Result<(), MatrixError> {
     let fault = row_ptr.par_windows(2).enumerate().find_map_first(|(row, w)| {
         let at = columns[w[0]..w[1]].windows(2).position(|pair| pair[0] >= pair[1])?;
         let entry = w[0] + at + 1;

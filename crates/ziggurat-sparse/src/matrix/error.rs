@@ -103,7 +103,7 @@ pub enum MatrixError {
         value: f64,
     },
     /// A block size that is not offered, or that does not divide the matrix.
-    #[error("blocks of {block} do not tile a {rows} x {columns} matrix")]
+    #[error("blocks of {block} do not tile a {rows} x {columns} matrix; 1 to 16 are offered, dividing both")]
     BlockSize {
         /// Rows (and columns) per block.
         block: usize,
@@ -111,6 +111,14 @@ pub enum MatrixError {
         rows: usize,
         /// Columns of the matrix.
         columns: usize,
+    },
+    /// A fault in the block rows and block columns of a matrix of blocks.
+    #[error("counting in blocks of {block}: {fault}")]
+    InBlocks {
+        /// Rows (and columns) per block.
+        block: usize,
+        /// The fault; its rows, columns and entries are blocks.
+        fault: Box<MatrixError>,
     },
     /// Two operands, or a matrix and its data, do not fit together.
     #[error("{what}: expected {expected}, found {found}")]

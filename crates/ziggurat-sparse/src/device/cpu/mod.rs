@@ -1,3 +1,200 @@
-//! The CPU.
+//! The CPU: threads by rayon, instruction set chosen at run time.
+//!
+//! One kernel serves each operation for every format and number pair: [`row_products`] for what passes over a matrix,
+//! [`vector`] and [`reduce`] for the rest. Threads are those of the rayon pool in which the caller runs; results do not
+//! depend on how many there are.
 
+mod bsr;
+mod csr;
+pub(crate) mod reduce;
+mod row_products;
 pub(crate) mod simd;
+mod vector;
+pub(crate) mod widen;
+
+use super::{Device, DeviceError, HostMatrix};
+use crate::number::{Reads, Real, Store};
+use crate::parallel::over_pieces;
+use row_products::map_rows;
+pub use simd::Simd;
+use vector::{map1, map2};
+
+/// The fast device for CPUs.
+///
+/// To choose the number of threads, call it inside a pool of your own:
+///
+/// ```
+/// use ziggurat_sparse::device::{Cpu, Device};
+/// let cpu = Cpu::new();
+/// let x = vec![1.0_f64; 1000];
+/// let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+/// assert_eq!(pool.install(|| cpu.dot(&x, &x)), 1000.0);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Cpu {
+    simd: Simd,
+}
+
+impl Default for Cpu {
+    fn default() -> Self {
+        Cpu { simd: Simd::best() }
+    }
+}
+
+impl Cpu {
+    /// The CPU with its best instruction set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The CPU restricted to one instruction set, or `None` if it lacks that. For tests and comparisons.
+    ///
+    /// ```
+    /// use ziggurat_sparse::device::{Cpu, Simd};
+    /// assert!(Cpu::with_simd(Simd::Portable).is_some());
+    /// ```
+    pub fn with_simd(simd: Simd) -> Option<Self> {
+        simd.is_available().then_some(Cpu { simd })
+    }
+
+    /// The instruction set in use.
+    pub fn simd(&self) -> Simd {
+        self.simd
+    }
+
+    /// y_i ← finish(i, (A x)_i, y_i), whatever the format of A.
+    fn map_product<C: Reads<S>, S: Store>(
+        &self,
+        a: &HostMatrix<S>,
+        x: &[C],
+        y: &mut [C],
+        finish: impl Fn(usize, C, C) -> C + Sync,
+    ) {
+        match a {
+            HostMatrix::Csr(a) => map_rows(self.simd, a.view(), x, y, finish),
+            HostMatrix::Bsr(a) => map_rows(self.simd, a.view(), x, y, finish),
+        }
+    }
+}
+
+/// Reserves before it fills, so that too large a request is an error instead of an abort.
+fn allocate<T>(len: usize, fill: impl FnOnce(&mut Vec<T>)) -> Result<Vec<T>, DeviceError> {
+    let mut vector = Vec::new();
+    let reserved = vector.try_reserve_exact(len);
+    reserved.map_err(|_| DeviceError::OutOfMemory { bytes: len.saturating_mul(size_of::<T>()) })?;
+    fill(&mut vector);
+    Ok(vector)
+}
+
+impl Device for Cpu {
+    type Vector<T: Store> = Vec<T>;
+    type Matrix<S: Store> = HostMatrix<S>;
+
+    fn name(&self) -> String {
+        format!("cpu ({:?}, {} threads)", self.simd, rayon::current_num_threads())
+    }
+
+    fn zeros<T: Store>(&self, len: usize) -> Result<Vec<T>, DeviceError> {
+        allocate(len, |vector| vector.resize(len, T::default()))
+    }
+
+    fn upload<T: Store>(&self, host: &[T]) -> Result<Vec<T>, DeviceError> {
+        allocate(host.len(), |vector| vector.extend_from_slice(host))
+    }
+
+    fn download<T: Store>(&self, x: &Vec<T>, host: &mut [T]) -> Result<(), DeviceError> {
+        host.copy_from_slice(x);
+        Ok(())
+    }
+
+    fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<HostMatrix<S>, DeviceError> {
+        Ok(host)
+    }
+
+    fn len<T: Store>(&self, x: &Vec<T>) -> usize {
+        x.len()
+    }
+
+    fn shape<S: Store>(&self, a: &HostMatrix<S>) -> (usize, usize) {
+        (a.rows(), a.cols())
+    }
+
+    fn finish(&self) -> Result<(), DeviceError> {
+        Ok(()) // kernels return when they are done
+    }
+
+    fn spmv<C: Reads<S>, S: Store>(&self, alpha: C, a: &HostMatrix<S>, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
+        if beta.is_zero() {
+            self.map_product(a, x, y, |_, ax, _| alpha * ax);
+        } else {
+            self.map_product(a, x, y, |_, ax, y| alpha * ax + beta * y);
+        }
+    }
+
+    fn residual<C: Reads<S>, S: Store>(&self, a: &HostMatrix<S>, x: &Vec<C>, b: &Vec<C>, r: &mut Vec<C>) {
+        assert_eq!(a.rows(), b.len(), "rows of A, length of b");
+        self.map_product(a, x, r, |i, ax, _| b[i] - ax);
+    }
+
+    fn sweep<C: Reads<S>, S: Store>(
+        &self,
+        a: &HostMatrix<S>,
+        omega: C,
+        d: &Vec<C>,
+        b: &Vec<C>,
+        x: &Vec<C>,
+        beta: C,
+        y: &mut Vec<C>,
+    ) {
+        assert_eq!([d.len(), b.len(), x.len()], [a.rows(); 3], "rows of A, lengths of d, b and x");
+        if beta.is_zero() {
+            self.map_product(a, x, y, |i, ax, _| x[i] + omega * d[i] * (b[i] - ax));
+        } else {
+            self.map_product(a, x, y, |i, ax, y| x[i] + omega * d[i] * (b[i] - ax) + beta * (x[i] - y));
+        }
+    }
+
+    fn fill<C: Real>(&self, value: C, x: &mut Vec<C>) {
+        over_pieces(x, &|_, x| x.fill(value));
+    }
+
+    fn copy<C: Real>(&self, x: &Vec<C>, y: &mut Vec<C>) {
+        map1(self.simd, x, y, |x, _| x);
+    }
+
+    fn cast<X: Real, Y: Real>(&self, x: &Vec<X>, y: &mut Vec<Y>) {
+        map1(self.simd, x, y, |x, _| Y::narrow(x.wide()));
+    }
+
+    fn axpby<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
+        if beta.is_zero() {
+            map1(self.simd, x, y, |x, _| alpha * x);
+        } else {
+            map1(self.simd, x, y, |x, y| alpha * x + beta * y);
+        }
+    }
+
+    fn axpbypcz<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &Vec<C>, gamma: C, z: &mut Vec<C>) {
+        if gamma.is_zero() {
+            map2(self.simd, x, y, z, |x, y, _| alpha * x + beta * y);
+        } else {
+            map2(self.simd, x, y, z, |x, y, z| alpha * x + beta * y + gamma * z);
+        }
+    }
+
+    fn diagonal<C: Real>(&self, alpha: C, d: &Vec<C>, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
+        if beta.is_zero() {
+            map2(self.simd, d, x, y, |d, x, _| alpha * d * x);
+        } else {
+            map2(self.simd, d, x, y, |d, x, y| alpha * d * x + beta * y);
+        }
+    }
+
+    fn dot<C: Real>(&self, x: &Vec<C>, y: &Vec<C>) -> f64 {
+        reduce::dot(self.simd, x, y)
+    }
+
+    fn norm_max<C: Real>(&self, x: &Vec<C>) -> f64 {
+        reduce::norm_max(self.simd, x)
+    }
+}

@@ -1,0 +1,1 @@
+//! Coarsening: which rows the next level keeps, or which rows it joins.

@@ -1,0 +1,5 @@
+//! Strength of connection: which neighbours matter for a row's error.
+
+mod graph;
+
+pub use graph::StrongGraph;

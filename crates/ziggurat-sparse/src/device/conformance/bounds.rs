@@ -1,0 +1,48 @@
+//! How far a kernel's result may lie from the exact one.
+
+use crate::device::{Device, HostMatrix};
+use crate::number::{Real, Store};
+
+/// Asserts |found − expected| ≤ terms · u · magnitude for every entry, where u is the unit roundoff of `C`.
+/// `magnitude` is the sum of the absolute values of everything added up for that entry.
+pub(super) fn assert_close<C: Real>(
+    what: &str,
+    found: &[C],
+    expected: &[f64],
+    magnitude: &[f64],
+    terms: impl Fn(usize) -> usize,
+) {
+    assert_eq!(found.len(), expected.len(), "{what}: length");
+    for (i, found) in found.iter().enumerate() {
+        let allowed = terms(i) as f64 * C::KIND.facts().unit_roundoff * magnitude[i];
+        let error = (found.wide() - expected[i]).abs();
+        assert!(
+            error <= allowed, // false for NaN
+            "{what}, entry {i}: {found}, expected {}, which may differ by {allowed:.1e}",
+            expected[i]
+        );
+    }
+}
+
+/// Rounding errors that a row's product may make: one per entry for the product, one for the sum, and some for what is
+/// done with it (both in the kernel under test and in the oracle).
+pub(super) fn row_terms<S: Store>(a: &HostMatrix<S>) -> impl Fn(usize) -> usize + use<S> {
+    let (row_ptr, block) = match a {
+        HostMatrix::Csr(a) => (a.row_ptr().to_vec(), 1),
+        HostMatrix::Bsr(a) => (a.row_ptr().to_vec(), a.block_size()),
+    };
+    move |row| 2 * block * (row_ptr[row / block + 1] - row_ptr[row / block]) + 16
+}
+
+/// A vector's content, on the host.
+#[allow(clippy::expect_used)] // the suite runs in tests only
+pub(super) fn content<D: Device, C: Real>(device: &D, x: &D::Vector<C>) -> Vec<C> {
+    let mut host = vec![C::zero(); device.len(x)];
+    device.download(x, &mut host).expect("a download");
+    host
+}
+
+/// The same numbers in double precision, through `f`.
+pub(super) fn wide<C: Real>(x: &[C], f: impl Fn(f64) -> f64) -> Vec<f64> {
+    x.iter().map(|x| f(x.wide())).collect()
+}

@@ -1,0 +1,157 @@
+//! SpMV, residual and sweep, for every format and number pair.
+
+#![allow(clippy::expect_used)] // the suite runs in tests only
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::bounds::{assert_close, content, row_terms, wide};
+use super::inputs::{Input, large, small, vector};
+use crate::device::{Device, Reference};
+use crate::number::{Reads, Store};
+
+/// Matrices tried per kernel and number pair.
+const CASES: u32 = 48;
+
+/// Coefficients: zero, one and others; every storage number holds them exactly.
+fn coefficient() -> impl Strategy<Value = f64> {
+    prop_oneof![Just(0.0), Just(1.0), Just(-1.0), Just(0.75), Just(-2.5)]
+}
+
+fn run<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>, test: impl Fn(T)) {
+    // Failures are printed with the shrunk input, which is small enough to type; no file is kept.
+    let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(
+        config,
+        proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+    );
+    let outcome = runner.run(&strategy, |input| {
+        test(input);
+        Ok(())
+    });
+    if let Err(failure) = outcome {
+        std::panic::panic_any(failure.to_string());
+    }
+}
+
+/// y ← α A x + β y; with β = 0 the old y is NaN and must not be read.
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn spmv<D: Device, C: Reads<S>, S: Store>(device: &D)
+where
+    f64: Reads<S>,
+{
+    run((small(false), coefficient(), coefficient()), |(input, alpha, beta)| {
+        check_spmv::<D, C, S>(device, &input, alpha, beta);
+    });
+}
+
+fn check_spmv<D: Device, C: Reads<S>, S: Store>(device: &D, input: &Input, alpha: f64, beta: f64)
+where
+    f64: Reads<S>,
+{
+    let (a, a_abs) = (input.matrix::<S>(|v| v), input.matrix::<S>(f64::abs));
+    let x = vector::<C>(a.cols(), input.seed ^ 1);
+    let y = if beta == 0.0 { vec![C::nan(); a.rows()] } else { vector::<C>(a.rows(), input.seed ^ 2) };
+    let terms = row_terms(&a);
+
+    let mut expected = wide(&y, |y| y);
+    Reference.spmv(alpha, &a, &wide(&x, |x| x), beta, &mut expected);
+    let mut magnitude = wide(&y, f64::abs);
+    Reference.spmv(alpha.abs(), &a_abs, &wide(&x, f64::abs), beta.abs(), &mut magnitude);
+
+    let a = device.upload_matrix(a).expect("an upload");
+    let x = device.upload(&x).expect("an upload");
+    let mut found = device.upload(&y).expect("an upload");
+    device.spmv(C::narrow(alpha), &a, &x, C::narrow(beta), &mut found);
+    assert_close("spmv", &content(device, &found), &expected, &magnitude, terms);
+}
+
+/// r ← b − A x
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn residual<D: Device, C: Reads<S>, S: Store>(device: &D)
+where
+    f64: Reads<S>,
+{
+    run(small(false), |input| check_residual::<D, C, S>(device, &input));
+}
+
+fn check_residual<D: Device, C: Reads<S>, S: Store>(device: &D, input: &Input)
+where
+    f64: Reads<S>,
+{
+    let (a, a_abs) = (input.matrix::<S>(|v| v), input.matrix::<S>(f64::abs));
+    let (x, b) = (vector::<C>(a.cols(), input.seed ^ 1), vector::<C>(a.rows(), input.seed ^ 2));
+    let terms = row_terms(&a);
+
+    let mut expected = vec![f64::NAN; a.rows()];
+    Reference.residual(&a, &wide(&x, |x| x), &wide(&b, |b| b), &mut expected);
+    let mut magnitude = wide(&b, f64::abs);
+    Reference.spmv(1.0, &a_abs, &wide(&x, f64::abs), 1.0, &mut magnitude);
+
+    let mut found = device.upload(&vec![C::nan(); a.rows()]).expect("an upload");
+    let a = device.upload_matrix(a).expect("an upload");
+    let (x, b) = (device.upload(&x).expect("an upload"), device.upload(&b).expect("an upload"));
+    device.residual(&a, &x, &b, &mut found);
+    assert_close("residual", &content(device, &found), &expected, &magnitude, terms);
+}
+
+/// y ← x + ω d∘(b − A x) + β (x − y), square matrices; with β = 0 the old y is NaN and must not be read.
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn sweep<D: Device, C: Reads<S>, S: Store>(device: &D)
+where
+    f64: Reads<S>,
+{
+    run((small(true), coefficient(), coefficient()), |(input, omega, beta)| {
+        check_sweep::<D, C, S>(device, &input, omega, beta);
+    });
+}
+
+fn check_sweep<D: Device, C: Reads<S>, S: Store>(device: &D, input: &Input, omega: f64, beta: f64)
+where
+    f64: Reads<S>,
+{
+    let (a, a_abs) = (input.matrix::<S>(|v| v), input.matrix::<S>(f64::abs));
+    let n = a.rows();
+    let [x, b, d] = [1, 2, 3].map(|k| vector::<C>(n, input.seed ^ k));
+    let y = if beta == 0.0 { vec![C::nan(); n] } else { vector::<C>(n, input.seed ^ 4) };
+    let terms = row_terms(&a);
+
+    let mut expected = wide(&y, |y| y);
+    let [x_wide, b_wide, d_wide] = [&x, &b, &d].map(|v| wide(v, |v| v));
+    Reference.sweep(&a, omega, &d_wide, &b_wide, &x_wide, beta, &mut expected);
+    // With signs turned so that everything adds up: |x| + |ω||d|(|b| + |A||x|) + |β|(|x| + |y|).
+    let [x_abs, b_abs, d_abs] = [&x, &b, &d].map(|v| wide(v, f64::abs));
+    let mut magnitude = b_abs;
+    Reference.spmv(1.0, &a_abs, &x_abs, 1.0, &mut magnitude);
+    for i in 0..n {
+        let momentum = if beta == 0.0 { 0.0 } else { beta.abs() * (x_abs[i] + y[i].wide().abs()) };
+        magnitude[i] = x_abs[i] + omega.abs() * d_abs[i] * magnitude[i] + momentum;
+    }
+
+    let a = device.upload_matrix(a).expect("an upload");
+    let [x, b, d] = [x, b, d].map(|v| device.upload(&v).expect("an upload"));
+    let mut found = device.upload(&y).expect("an upload");
+    device.sweep(&a, C::narrow(omega), &d, &b, &x, C::narrow(beta), &mut found);
+    assert_close("sweep", &content(device, &found), &expected, &magnitude, terms);
+}
+
+/// All three kernels on 10⁵ rows with empty and dense rows, where the work is split among threads; CSR and BSR.
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn large_matrix<D: Device, C: Reads<S>, S: Store>(device: &D)
+where
+    f64: Reads<S>,
+{
+    for input in [large(0), large(3)] {
+        check_spmv::<D, C, S>(device, &input, -2.5, 0.75);
+        check_residual::<D, C, S>(device, &input);
+        check_sweep::<D, C, S>(device, &input, 0.75, -1.0);
+    }
+}

@@ -1,0 +1,84 @@
+//! The suite that every device must pass, written once.
+//!
+//! [`conformance_suite!`](crate::conformance_suite) makes one test per kernel and number pair for a device; a new device
+//! is one more line. Each test runs the kernel on generated matrices and vectors ([`inputs`]) and compares with
+//! [`Reference`](super::Reference) in double precision, entry by entry, within the rounding error that the kernel's own
+//! arithmetic allows ([`bounds`]): n·u·Σ|a_ij||x_j| for a row of n entries. So a dropped entry, a wrong coefficient or
+//! a sum in too narrow a number is a failure; another order of summation is not.
+//!
+//! [`conformance_suite!`](crate::conformance_suite) expects the crate that calls it to depend on nothing but this one.
+
+mod bounds;
+pub mod inputs;
+pub mod matrix_kernels;
+pub mod vector_kernels;
+
+/// Tests for a device: `conformance_suite!(name, device)` makes a module `name` with a test for every kernel and number
+/// pair. `device` is an expression; it is evaluated in each test.
+///
+/// ```
+/// ziggurat_sparse::conformance_suite!(reference, ziggurat_sparse::device::Reference);
+/// ```
+#[macro_export]
+macro_rules! conformance_suite {
+    ($name:ident, $device:expr) => {
+        mod $name {
+            // The device expression is written where the caller's names are in scope.
+            #[allow(unused_imports)]
+            use super::*;
+            $crate::conformance_suite!(@pair f64_reads_f64, f64, f64, $device);
+            $crate::conformance_suite!(@pair f64_reads_f32, f64, f32, $device);
+            $crate::conformance_suite!(@pair f64_reads_f16, f64, $crate::f16, $device);
+            $crate::conformance_suite!(@pair f64_reads_bf16, f64, $crate::bf16, $device);
+            $crate::conformance_suite!(@pair f32_reads_f32, f32, f32, $device);
+            $crate::conformance_suite!(@pair f32_reads_f16, f32, $crate::f16, $device);
+            $crate::conformance_suite!(@pair f32_reads_bf16, f32, $crate::bf16, $device);
+            $crate::conformance_suite!(@vectors f64_vectors, f64, $device);
+            $crate::conformance_suite!(@vectors f32_vectors, f32, $device);
+        }
+    };
+    (@pair $name:ident, $c:ty, $s:ty, $device:expr) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            #[test]
+            fn spmv() {
+                $crate::device::conformance::matrix_kernels::spmv::<_, $c, $s>(&$device);
+            }
+            #[test]
+            fn residual() {
+                $crate::device::conformance::matrix_kernels::residual::<_, $c, $s>(&$device);
+            }
+            #[test]
+            fn sweep() {
+                $crate::device::conformance::matrix_kernels::sweep::<_, $c, $s>(&$device);
+            }
+            #[test]
+            fn large_matrix() {
+                $crate::device::conformance::matrix_kernels::large_matrix::<_, $c, $s>(&$device);
+            }
+        }
+    };
+    (@vectors $name:ident, $c:ty, $device:expr) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            #[test]
+            fn memory() {
+                $crate::device::conformance::vector_kernels::memory::<_, $c>(&$device);
+            }
+            #[test]
+            fn updates() {
+                $crate::device::conformance::vector_kernels::updates::<_, $c>(&$device);
+            }
+            #[test]
+            fn casts() {
+                $crate::device::conformance::vector_kernels::casts::<_, $c>(&$device);
+            }
+            #[test]
+            fn reductions() {
+                $crate::device::conformance::vector_kernels::reductions::<_, $c>(&$device);
+            }
+        }
+    };
+}

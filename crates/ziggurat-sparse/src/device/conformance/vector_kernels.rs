@@ -1,0 +1,139 @@
+//! Memory, updates, casts and reductions.
+
+#![allow(clippy::expect_used)] // the suite runs in tests only
+
+use super::bounds::{assert_close, content, wide};
+use super::inputs::{value, vector};
+use crate::device::{Device, Reference};
+use crate::number::Real;
+
+/// Lengths around the boundaries that a kernel may have: lanes, pieces, threads.
+const LENGTHS: [usize; 11] = [0, 1, 7, 31, 32, 33, 1000, 8191, 8192, 8193, 100_000];
+
+/// A length that no device reduces in one stage of small blocks.
+const VERY_LONG: usize = 4_300_000;
+
+/// Zeros are zeros, what goes up comes down, and a matrix keeps its shape.
+///
+/// # Panics
+/// If the device does otherwise.
+pub fn memory<D: Device, C: Real>(device: &D) {
+    assert!(!device.name().is_empty());
+    for len in LENGTHS {
+        let zeros = device.zeros::<C>(len).expect("zeros");
+        assert_eq!(device.len(&zeros), len);
+        assert!(content(device, &zeros).iter().all(|x| x.is_zero()));
+        let host = vector::<C>(len, 1);
+        let mut x = device.upload(&host).expect("an upload");
+        assert_eq!(content(device, &x), host);
+        device.fill(C::narrow(1.5), &mut x);
+        assert!(content(device, &x).iter().all(|&x| x == C::narrow(1.5)));
+        let source = device.upload(&host).expect("an upload");
+        device.copy(&source, &mut x);
+        assert_eq!(content(device, &x), host);
+    }
+    let a = super::inputs::large(3).matrix::<f32>(|v| v);
+    let shape = (a.rows(), a.cols());
+    let a = device.upload_matrix(a).expect("an upload");
+    assert_eq!(device.shape(&a), shape);
+    device.finish().expect("queued work");
+}
+
+/// axpby, axpbypcz and diagonal, with and without the old content.
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn updates<D: Device, C: Real>(device: &D) {
+    for len in LENGTHS {
+        for (alpha, beta, gamma) in [(1.0, 0.0, 0.0), (-2.5, 0.75, -1.0), (0.0, 1.0, 0.75)] {
+            let [x, y] = [1, 2].map(|seed| vector::<C>(len, seed));
+            let old =
+                |coefficient: f64| if coefficient == 0.0 { vec![C::nan(); len] } else { vector(len, 3) };
+            let [x_wide, y_wide] = [&x, &y].map(|v| wide(v, |v| v));
+            let [x_abs, y_abs] = [&x, &y].map(|v| wide(v, f64::abs));
+            let [x, y] = [x, y].map(|v| device.upload(&v).expect("an upload"));
+            let [c_alpha, c_beta, c_gamma] = [alpha, beta, gamma].map(C::narrow);
+            let few = |_: usize| 16;
+
+            let z = old(beta);
+            let (mut expected, mut magnitude) = (wide(&z, |z| z), wide(&z, f64::abs));
+            Reference.axpby(alpha, &x_wide, beta, &mut expected);
+            Reference.axpby(f64::abs(alpha), &x_abs, f64::abs(beta), &mut magnitude);
+            let mut found = device.upload(&z).expect("an upload");
+            device.axpby(c_alpha, &x, c_beta, &mut found);
+            assert_close("axpby", &content(device, &found), &expected, &magnitude, few);
+
+            let z = old(gamma);
+            let (mut expected, mut magnitude) = (wide(&z, |z| z), wide(&z, f64::abs));
+            Reference.axpbypcz(alpha, &x_wide, beta, &y_wide, gamma, &mut expected);
+            let [a, b, c] = [alpha, beta, gamma].map(f64::abs);
+            Reference.axpbypcz(a, &x_abs, b, &y_abs, c, &mut magnitude);
+            let mut found = device.upload(&z).expect("an upload");
+            device.axpbypcz(c_alpha, &x, c_beta, &y, c_gamma, &mut found);
+            assert_close("axpbypcz", &content(device, &found), &expected, &magnitude, few);
+
+            let z = old(beta);
+            let (mut expected, mut magnitude) = (wide(&z, |z| z), wide(&z, f64::abs));
+            Reference.diagonal(alpha, &x_wide, &y_wide, beta, &mut expected);
+            Reference.diagonal(f64::abs(alpha), &x_abs, &y_abs, f64::abs(beta), &mut magnitude);
+            let mut found = device.upload(&z).expect("an upload");
+            device.diagonal(c_alpha, &x, &y, c_beta, &mut found);
+            assert_close("diagonal", &content(device, &found), &expected, &magnitude, few);
+        }
+    }
+}
+
+/// Casts to both arithmetic numbers: exact when widening, rounded to nearest when narrowing.
+///
+/// # Panics
+/// If the device does otherwise.
+pub fn casts<D: Device, C: Real>(device: &D) {
+    for len in LENGTHS {
+        // Thirds have no exact representation, so rounding shows.
+        let host: Vec<C> = vector::<C>(len, 1).into_iter().map(|x| x / C::narrow(3.0)).collect();
+        let x = device.upload(&host).expect("an upload");
+        let mut narrow = device.zeros::<f32>(len).expect("zeros");
+        device.cast(&x, &mut narrow);
+        assert!(content(device, &narrow).iter().zip(&host).all(|(&y, x)| y == x.wide() as f32));
+        let mut same = device.zeros::<f64>(len).expect("zeros");
+        device.cast(&x, &mut same);
+        assert!(content(device, &same).iter().zip(&host).all(|(&y, x)| y == x.wide()));
+    }
+}
+
+/// dot, norm and norm_max: in double precision whatever the vectors are in, the same bits in every call, NaN not lost.
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn reductions<D: Device, C: Real>(device: &D) {
+    for len in LENGTHS.into_iter().chain([VERY_LONG]) {
+        let third = C::narrow(3.0);
+        let [x, y] =
+            [1, 2].map(|seed| vector::<C>(len, seed).into_iter().map(|x| x / third).collect::<Vec<C>>());
+        let expected = Reference.dot(&x, &y);
+        let magnitude = Reference.dot(&wide(&x, f64::abs), &wide(&y, f64::abs));
+        let largest = Reference.norm_max(&x);
+        let [dx, dy] = [&x, &y].map(|v| device.upload(v).expect("an upload"));
+        let dot = device.dot(&dx, &dy);
+        assert_close("dot", &[dot], &[expected], &[magnitude], |_| 2 * len + 16);
+        assert_eq!(device.dot(&dx, &dy).to_bits(), dot.to_bits(), "the same bits in every call");
+        assert_close("norm", &[device.norm(&dx)], &[Reference.norm(&x)], &[Reference.norm(&x)], |_| len + 16);
+        assert_eq!(device.norm_max(&dx), largest);
+        if len > 0 {
+            for place in [0, len / 2, len - 1] {
+                let mut broken = x.clone();
+                broken[place] = C::nan();
+                let broken = device.upload(&broken).expect("an upload");
+                assert!(
+                    device.norm_max(&broken).is_nan() && device.dot(&broken, &dy).is_nan(),
+                    "NaN at {place}"
+                );
+            }
+            let mut peak = x;
+            peak[len - 1] = C::narrow(-64.0 * (1.0 + value(9, 0).abs()));
+            let expected = peak[len - 1].wide().abs();
+            let peak = device.upload(&peak).expect("an upload");
+            assert_eq!(device.norm_max(&peak), expected, "the last entry, negative");
+        }
+    }
+}

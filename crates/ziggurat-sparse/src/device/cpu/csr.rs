@@ -1,0 +1,78 @@
+//! Row products of a CSR matrix: (A x)_i = Σ_k a_k x[column_k].
+//!
+//! Bytes: per entry the stored value and 4 for its column; per row 8 for the row pointer and the result; x once, if the
+//! columns of neighbouring rows overlap. Scalar loads of x keep up with memory (see [`simd`](super::simd)), so the
+//! loop is scalar; long rows use four partial sums, which hides the latency of the addition.
+
+#![allow(unsafe_code)]
+
+use std::ops::Range;
+
+use super::row_products::RowProducts;
+use super::simd::{Isa, prefetch};
+use crate::matrix::CsrRef;
+use crate::number::{Reads, Store};
+
+/// Entries ahead to prefetch: about 4 KiB of columns and values, the distance the hardware cannot see across pages.
+const AHEAD: usize = 512;
+
+/// Rows at least this long use four partial sums.
+const LONG_ROW: usize = 12;
+
+impl<C: Reads<S>, S: Store> RowProducts<C> for CsrRef<'_, S> {
+    fn row_ptr(&self) -> &[usize] {
+        CsrRef::row_ptr(self)
+    }
+
+    fn rows_per_step(&self) -> usize {
+        1
+    }
+
+    fn cols(&self) -> usize {
+        CsrRef::cols(self)
+    }
+
+    #[inline(always)]
+    fn products<I: Isa>(self, steps: Range<usize>, x: &[C], out: &mut [C]) {
+        assert!(steps.end <= self.rows() && x.len() == CsrRef::cols(&self));
+        let (row_ptr, columns, values) = (CsrRef::row_ptr(&self), self.columns(), self.values());
+        let term = |entry: usize| {
+            // SAFETY: `entry` lies between two row pointers, so it is below the number of entries; its column is below
+            // the number of columns, which is the length of x. Both are invariants of CsrRef.
+            let (column, value, x) = unsafe {
+                let column = *columns.get_unchecked(entry) as usize;
+                (column, *values.get_unchecked(entry), *x.get_unchecked(column))
+            };
+            debug_assert!(column < CsrRef::cols(&self));
+            I::read::<C, S>(value) * x
+        };
+        let mut begin = row_ptr[steps.start];
+        for (&end, out) in row_ptr[steps.start + 1..=steps.end].iter().zip(out) {
+            let mut entry = begin;
+            let mut sum = C::zero();
+            if end - begin >= LONG_ROW {
+                let mut partial = [C::zero(); 4];
+                while entry + 4 <= end {
+                    if entry % 8 < 4 {
+                        prefetch(columns, entry + AHEAD);
+                        prefetch(values, entry + AHEAD);
+                    }
+                    for (lane, partial) in partial.iter_mut().enumerate() {
+                        *partial += term(entry + lane);
+                    }
+                    entry += 4;
+                }
+                sum = (partial[0] + partial[1]) + (partial[2] + partial[3]);
+            } else {
+                prefetch(columns, entry + AHEAD);
+                prefetch(values, entry + AHEAD);
+            }
+            while entry < end {
+                sum += term(entry);
+                entry += 1;
+            }
+            *out = sum;
+            begin = end;
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! A matrix in host memory, in whichever format it has: what lowering hands to a device.
+
+use crate::matrix::{Bsr, Csr};
+use crate::number::Store;
+
+/// A matrix in one of the formats that every device understands.
+///
+/// ```
+/// use ziggurat_sparse::{Csr, device::HostMatrix};
+/// let a: HostMatrix<f64> = Csr::identity(3)?.into();
+/// assert_eq!((a.format(), a.rows(), a.nnz()), ("csr", 3, 3));
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum HostMatrix<S> {
+    /// Compressed sparse rows.
+    Csr(Csr<S>),
+    /// Small dense blocks in compressed rows.
+    Bsr(Bsr<S>),
+}
+
+impl<S> From<Csr<S>> for HostMatrix<S> {
+    fn from(a: Csr<S>) -> Self {
+        HostMatrix::Csr(a)
+    }
+}
+
+impl<S> From<Bsr<S>> for HostMatrix<S> {
+    fn from(a: Bsr<S>) -> Self {
+        HostMatrix::Bsr(a)
+    }
+}
+
+impl<S: Store> HostMatrix<S> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            HostMatrix::Csr(a) => a.rows(),
+            HostMatrix::Bsr(a) => a.rows(),
+        }
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        match self {
+            HostMatrix::Csr(a) => a.cols(),
+            HostMatrix::Bsr(a) => a.cols(),
+        }
+    }
+
+    /// Number of stored values, the zeros that fill blocks included.
+    pub fn nnz(&self) -> usize {
+        match self {
+            HostMatrix::Csr(a) => a.nnz(),
+            HostMatrix::Bsr(a) => a.nnz(),
+        }
+    }
+
+    /// Bytes the arrays take in memory.
+    pub fn bytes(&self) -> usize {
+        match self {
+            HostMatrix::Csr(a) => a.bytes(),
+            HostMatrix::Bsr(a) => a.bytes(),
+        }
+    }
+
+    /// The format's name in reports.
+    pub fn format(&self) -> &'static str {
+        match self {
+            HostMatrix::Csr(_) => "csr",
+            HostMatrix::Bsr(_) => "bsr",
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The reference device: every kernel as its formula reads, one entry after another, on one thread.
+//!
+//! It is the oracle that every other device is tested against. Nobody should solve with it, and nobody should make it
+//! faster.
+
+use super::{Device, DeviceError, HostMatrix};
+use crate::number::{Reads, Real, Store};
+
+/// The slow, readable device.
+///
+/// ```
+/// use ziggurat_sparse::device::{Device, Reference};
+/// let x = Reference.upload(&[1.0, 2.0])?;
+/// assert_eq!(Reference.dot(&x, &x), 5.0);
+/// # Ok::<(), ziggurat_sparse::device::DeviceError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reference;
+
+/// (A x)_i for every row i, in order.
+fn product<C: Reads<S>, S: Store>(a: &HostMatrix<S>, x: &[C]) -> Vec<C> {
+    assert_eq!(a.cols(), x.len(), "columns of A, length of x");
+    let mut y = vec![C::zero(); a.rows()];
+    match a {
+        HostMatrix::Csr(a) => {
+            for (row, y) in y.iter_mut().enumerate() {
+                let (columns, values) = a.row(row);
+                for (&column, &value) in columns.iter().zip(values) {
+                    *y += C::read(value) * x[column as usize];
+                }
+            }
+        }
+        HostMatrix::Bsr(a) => {
+            let b = a.block_size();
+            for block_row in 0..a.block_rows() {
+                for k in a.row_ptr()[block_row]..a.row_ptr()[block_row + 1] {
+                    let block_column = a.columns()[k] as usize;
+                    for i in 0..b {
+                        for j in 0..b {
+                            let value = a.block(k)[i * b + j];
+                            y[block_row * b + i] += C::read(value) * x[block_column * b + j];
+                        }
+                    }
+                }
+            }
+        }
+    }
+    y
+}
+
+/// β y, or zero without looking at y when β is zero.
+fn times<C: Real>(beta: C, y: C) -> C {
+    if beta.is_zero() { C::zero() } else { beta * y }
+}
+
+impl Device for Reference {
+    type Vector<T: Store> = Vec<T>;
+    type Matrix<S: Store> = HostMatrix<S>;
+
+    fn name(&self) -> String {
+        "reference".to_owned()
+    }
+
+    fn zeros<T: Store>(&self, len: usize) -> Result<Vec<T>, DeviceError> {
+        Ok(vec![T::default(); len])
+    }
+
+    fn upload<T: Store>(&self, host: &[T]) -> Result<Vec<T>, DeviceError> {
+        Ok(host.to_vec())
+    }
+
+    fn download<T: Store>(&self, x: &Vec<T>, host: &mut [T]) -> Result<(), DeviceError> {
+        host.copy_from_slice(x);
+        Ok(())
+    }
+
+    fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<HostMatrix<S>, DeviceError> {
+        Ok(host)
+    }
+
+    fn len<T: Store>(&self, x: &Vec<T>) -> usize {
+        x.len()
+    }
+
+    fn shape<S: Store>(&self, a: &HostMatrix<S>) -> (usize, usize) {
+        (a.rows(), a.cols())
+    }
+
+    fn finish(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn spmv<C: Reads<S>, S: Store>(&self, alpha: C, a: &HostMatrix<S>, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
+        assert_eq!(a.rows(), y.len(), "rows of A, length of y");
+        for (y, ax) in y.iter_mut().zip(product(a, x)) {
+            *y = alpha * ax + times(beta, *y);
+        }
+    }
+
+    fn residual<C: Reads<S>, S: Store>(&self, a: &HostMatrix<S>, x: &Vec<C>, b: &Vec<C>, r: &mut Vec<C>) {
+        assert_eq!((a.rows(), a.rows()), (b.len(), r.len()), "rows of A, lengths of b and r");
+        for (i, ax) in product(a, x).into_iter().enumerate() {
+            r[i] = b[i] - ax;
+        }
+    }
+
+    fn sweep<C: Reads<S>, S: Store>(
+        &self,
+        a: &HostMatrix<S>,
+        omega: C,
+        d: &Vec<C>,
+        b: &Vec<C>,
+        x: &Vec<C>,
+        beta: C,
+        y: &mut Vec<C>,
+    ) {
+        assert_eq!(
+            [d.len(), b.len(), y.len(), x.len()],
+            [a.rows(); 4],
+            "rows of A, lengths of d, b, y and x"
+        );
+        for (i, ax) in product(a, x).into_iter().enumerate() {
+            let momentum = if beta.is_zero() { C::zero() } else { beta * (x[i] - y[i]) };
+            y[i] = x[i] + omega * d[i] * (b[i] - ax) + momentum;
+        }
+    }
+
+    fn fill<C: Real>(&self, value: C, x: &mut Vec<C>) {
+        for x in x {
+            *x = value;
+        }
+    }
+
+    fn copy<C: Real>(&self, x: &Vec<C>, y: &mut Vec<C>) {
+        assert_eq!(x.len(), y.len(), "lengths of x and y");
+        y.clone_from(x);
+    }
+
+    fn cast<X: Real, Y: Real>(&self, x: &Vec<X>, y: &mut Vec<Y>) {
+        assert_eq!(x.len(), y.len(), "lengths of x and y");
+        for (x, y) in x.iter().zip(y) {
+            *y = Y::narrow(x.wide());
+        }
+    }
+
+    fn axpby<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
+        assert_eq!(x.len(), y.len(), "lengths of x and y");
+        for (&x, y) in x.iter().zip(y) {
+            *y = alpha * x + times(beta, *y);
+        }
+    }
+
+    fn axpbypcz<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &Vec<C>, gamma: C, z: &mut Vec<C>) {
+        assert_eq!([x.len(), y.len()], [z.len(); 2], "lengths of x, y and z");
+        for i in 0..z.len() {
+            z[i] = alpha * x[i] + beta * y[i] + times(gamma, z[i]);
+        }
+    }
+
+    fn diagonal<C: Real>(&self, alpha: C, d: &Vec<C>, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
+        assert_eq!([d.len(), x.len()], [y.len(); 2], "lengths of d, x and y");
+        for i in 0..y.len() {
+            y[i] = alpha * d[i] * x[i] + times(beta, y[i]);
+        }
+    }
+
+    fn dot<C: Real>(&self, x: &Vec<C>, y: &Vec<C>) -> f64 {
+        assert_eq!(x.len(), y.len(), "lengths of x and y");
+        x.iter().zip(y).map(|(x, y)| x.wide() * y.wide()).sum()
+    }
+
+    fn norm_max<C: Real>(&self, x: &Vec<C>) -> f64 {
+        // `f64::max` would drop a NaN.
+        x.iter()
+            .map(|x| x.wide().abs())
+            .fold(0.0, |largest, x| if x > largest || x.is_nan() { x } else { largest })
+    }
+}

@@ -1,0 +1,470 @@
+//! Block compressed sparse rows: CSR whose entries are small dense square blocks.
+//!
+//! A matrix of several unknowns per node (elasticity has 3, shells have 6) couples all unknowns of two nodes or none.
+//! One 32-bit column then serves b² values instead of one, and a kernel keeps b values of x in registers. Block row `i`
+//! holds the blocks `row_ptr[i] .. row_ptr[i + 1]`; within a block row the block columns increase strictly. Block `k`
+//! is `values[k b² .. (k + 1) b²]`, row by row: entry (r, c) of it at `r b + c`.
+//!
+//! [`Bsr`] owns its arrays, [`BsrRef`] borrows somebody else's. Both are valid by construction, as [`Csr`](super::Csr)
+//! is. `rows()` and `cols()` count scalars; whatever counts blocks says so in its name. Row pointers, columns and the
+//! faults found in them ([`MatrixError::InBlocks`]) count in blocks.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::MatrixError;
+use super::csr::{check_extents, check_layout, check_order};
+use crate::number::Store;
+
+/// The largest block that is accepted. Kernels keep a block row's sums in registers or on the stack.
+pub const MAX_BLOCK: usize = 16;
+
+/// A sparse matrix of small dense square blocks that owns its arrays.
+///
+/// ```
+/// use ziggurat_sparse::Bsr;
+/// // [ 1 2 . . ]
+/// // [ 3 4 . . ]
+/// // [ . . 5 6 ]
+/// // [ . . 7 8 ]
+/// let values = vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+/// let a = Bsr::try_new(4, 4, 2, vec![0, 1, 2], vec![0, 1], values)?;
+/// assert_eq!((a.rows(), a.block_rows(), a.blocks(), a.nnz()), (4, 2, 2, 8));
+/// assert_eq!(a.block(1), [5.0, 6.0, 7.0, 8.0]);
+/// assert_eq!(a.get(3, 2), Some(7.0));
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bsr<T> {
+    block_rows: usize,
+    block_cols: usize,
+    block: usize,
+    row_ptr: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<T>,
+}
+
+/// A sparse matrix of small dense square blocks over borrowed arrays: a caller's own, or a [`Bsr`]'s.
+///
+/// ```
+/// use ziggurat_sparse::BsrRef;
+/// let (row_ptr, columns, values) = ([0, 1], [1], [1.0, 2.0, 3.0, 4.0]);
+/// let a = BsrRef::try_new(2, 4, 2, &row_ptr, &columns, &values)?; // nothing is copied
+/// assert_eq!(a.block_row(0), (&[1][..], &[1.0, 2.0, 3.0, 4.0][..]));
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+#[derive(Debug, PartialEq)]
+pub struct BsrRef<'a, T> {
+    block_rows: usize,
+    block_cols: usize,
+    block: usize,
+    row_ptr: &'a [usize],
+    columns: &'a [u32],
+    values: &'a [T],
+}
+
+impl<T> Clone for BsrRef<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for BsrRef<'_, T> {}
+
+impl<'a, T> From<&'a Bsr<T>> for BsrRef<'a, T> {
+    fn from(a: &'a Bsr<T>) -> Self {
+        a.view()
+    }
+}
+
+/// Refuses extents that are too large, and blocks that are not offered or do not divide them.
+pub(crate) fn check_tiling(rows: usize, cols: usize, block: usize) -> Result<(), MatrixError> {
+    check_extents(rows, cols)?;
+    if !(1..=MAX_BLOCK).contains(&block) || !rows.is_multiple_of(block) || !cols.is_multiple_of(block) {
+        return Err(MatrixError::BlockSize { block, rows, columns: cols });
+    }
+    Ok(())
+}
+
+impl<'a, T: Store> BsrRef<'a, T> {
+    /// Borrows arrays as a matrix of `rows` by `cols` scalars in blocks of `block` by `block`, after checking that
+    /// they make one.
+    pub fn try_new(
+        rows: usize,
+        cols: usize,
+        block: usize,
+        row_ptr: &'a [usize],
+        columns: &'a [u32],
+        values: &'a [T],
+    ) -> Result<Self, MatrixError> {
+        check_tiling(rows, cols, block)?;
+        let (block_rows, block_cols) = (rows / block, cols / block);
+        check_layout(block_rows, block_cols, row_ptr, columns, columns.len())
+            .and_then(|()| check_order(row_ptr, columns))
+            .map_err(|fault| MatrixError::InBlocks { block, fault: Box::new(fault) })?;
+        let expected = columns.len().saturating_mul(block * block);
+        if values.len() != expected {
+            return Err(MatrixError::Mismatch {
+                what: "values, block² for every block",
+                expected,
+                found: values.len(),
+            });
+        }
+        Ok(BsrRef { block_rows, block_cols, block, row_ptr, columns, values })
+    }
+
+    /// Scalar entry (`row`, `column`), or `None` where no block is stored.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn get(&self, row: usize, column: usize) -> Option<T> {
+        let (columns, values) = self.block_row(row / self.block);
+        let at = columns.binary_search(&u32::try_from(column / self.block).ok()?).ok()?;
+        Some(values[(at * self.block + row % self.block) * self.block + column % self.block])
+    }
+
+    /// Refuses infinite and NaN values, naming the first in memory by its scalar row and column.
+    pub fn check_finite(&self) -> Result<(), MatrixError> {
+        match self.values.par_iter().position_first(|value| !value.is_finite()) {
+            None => Ok(()),
+            Some(at) => {
+                let (k, within) = (at / self.block.pow(2), at % self.block.pow(2));
+                let block_row = self.row_ptr.partition_point(|&start| start <= k) - 1;
+                Err(MatrixError::NotFinite {
+                    row: block_row * self.block + within / self.block,
+                    column: self.columns[k] as usize * self.block + within % self.block,
+                    value: self.values[at].wide(),
+                })
+            }
+        }
+    }
+
+    /// A copy that owns its arrays.
+    pub fn to_owned(&self) -> Bsr<T> {
+        self.with_values(self.values.to_vec())
+    }
+
+    /// The same matrix with every value stored as `S`, rounded to nearest.
+    ///
+    /// ```
+    /// use ziggurat_sparse::{Bsr, f16};
+    /// let a = Bsr::try_new(2, 2, 2, vec![0, 1], vec![0], vec![0.1, 0.2, 0.3, 0.4])?;
+    /// assert_eq!(a.view().stored_as::<f16>().values()[3], f16::from_f32(0.4));
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn stored_as<S: Store>(&self) -> Bsr<S> {
+        self.with_values(self.values.par_iter().map(|value| S::narrow(value.wide())).collect())
+    }
+
+    fn with_values<S>(&self, values: Vec<S>) -> Bsr<S> {
+        Bsr {
+            block_rows: self.block_rows,
+            block_cols: self.block_cols,
+            block: self.block,
+            row_ptr: self.row_ptr.to_vec(),
+            columns: self.columns.to_vec(),
+            values,
+        }
+    }
+}
+
+impl<'a, T> BsrRef<'a, T> {
+    /// Number of scalar rows.
+    pub fn rows(&self) -> usize {
+        self.block_rows * self.block
+    }
+
+    /// Number of scalar columns.
+    pub fn cols(&self) -> usize {
+        self.block_cols * self.block
+    }
+
+    /// Number of block rows.
+    pub fn block_rows(&self) -> usize {
+        self.block_rows
+    }
+
+    /// Number of block columns.
+    pub fn block_cols(&self) -> usize {
+        self.block_cols
+    }
+
+    /// Rows, and columns, of one block.
+    pub fn block_size(&self) -> usize {
+        self.block
+    }
+
+    /// Number of stored blocks.
+    pub fn blocks(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Number of stored scalars, the zeros within blocks included.
+    pub fn nnz(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Every block row: what to pass where a range of block rows is asked for and the matrix has no halo.
+    pub fn all_block_rows(&self) -> Range<usize> {
+        0..self.block_rows
+    }
+
+    /// Where each block row begins, and where the last one ends, counted in blocks.
+    pub fn row_ptr(&self) -> &'a [usize] {
+        self.row_ptr
+    }
+
+    /// The block column of every block.
+    pub fn columns(&self) -> &'a [u32] {
+        self.columns
+    }
+
+    /// The values of all blocks, one block after the other, each row by row.
+    pub fn values(&self) -> &'a [T] {
+        self.values
+    }
+
+    /// The values of block `k`, row by row.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    #[inline]
+    pub fn block(&self, k: usize) -> &'a [T] {
+        let size = self.block * self.block;
+        &self.values[k * size..(k + 1) * size]
+    }
+
+    /// Block columns and values of one block row.
+    ///
+    /// # Panics
+    /// If there is no such block row.
+    #[inline]
+    pub fn block_row(&self, block_row: usize) -> (&'a [u32], &'a [T]) {
+        let range = self.row_ptr[block_row]..self.row_ptr[block_row + 1];
+        let size = self.block * self.block;
+        (&self.columns[range.clone()], &self.values[range.start * size..range.end * size])
+    }
+
+    /// The block on the diagonal of a block row, or `None` where nothing is stored.
+    ///
+    /// ```
+    /// use ziggurat_sparse::Bsr;
+    /// let a = Bsr::try_new(4, 4, 2, vec![0, 1, 2], vec![0, 0], vec![1.0; 8])?;
+    /// assert_eq!(a.view().diagonal_block(0), Some(&[1.0; 4][..]));
+    /// assert_eq!(a.view().diagonal_block(1), None);
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such block row.
+    pub fn diagonal_block(&self, block_row: usize) -> Option<&'a [T]> {
+        let (columns, _) = self.block_row(block_row);
+        let at = columns.binary_search(&u32::try_from(block_row).ok()?).ok()?;
+        Some(self.block(self.row_ptr[block_row] + at))
+    }
+
+    /// Bytes the arrays take in memory.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.row_ptr) + size_of_val(self.columns) + size_of_val(self.values)
+    }
+}
+
+impl<T: Store> Bsr<T> {
+    /// Takes arrays over as a matrix of `rows` by `cols` scalars in blocks of `block` by `block`, after checking that
+    /// they make one.
+    pub fn try_new(
+        rows: usize,
+        cols: usize,
+        block: usize,
+        row_ptr: Vec<usize>,
+        columns: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, MatrixError> {
+        BsrRef::try_new(rows, cols, block, &row_ptr, &columns, &values)?;
+        Ok(Bsr { block_rows: rows / block, block_cols: cols / block, block, row_ptr, columns, values })
+    }
+
+    /// Scalar entry (`row`, `column`), or `None` where no block is stored.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn get(&self, row: usize, column: usize) -> Option<T> {
+        self.view().get(row, column)
+    }
+}
+
+impl<T> Bsr<T> {
+    /// A view of the whole matrix.
+    pub fn view(&self) -> BsrRef<'_, T> {
+        BsrRef {
+            block_rows: self.block_rows,
+            block_cols: self.block_cols,
+            block: self.block,
+            row_ptr: &self.row_ptr,
+            columns: &self.columns,
+            values: &self.values,
+        }
+    }
+
+    /// Number of scalar rows.
+    pub fn rows(&self) -> usize {
+        self.block_rows * self.block
+    }
+
+    /// Number of scalar columns.
+    pub fn cols(&self) -> usize {
+        self.block_cols * self.block
+    }
+
+    /// Number of block rows.
+    pub fn block_rows(&self) -> usize {
+        self.block_rows
+    }
+
+    /// Number of block columns.
+    pub fn block_cols(&self) -> usize {
+        self.block_cols
+    }
+
+    /// Rows, and columns, of one block.
+    pub fn block_size(&self) -> usize {
+        self.block
+    }
+
+    /// Number of stored blocks.
+    pub fn blocks(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Number of stored scalars, the zeros within blocks included.
+    pub fn nnz(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Every block row: what to pass where a range of block rows is asked for and the matrix has no halo.
+    pub fn all_block_rows(&self) -> Range<usize> {
+        0..self.block_rows
+    }
+
+    /// Where each block row begins, and where the last one ends, counted in blocks.
+    pub fn row_ptr(&self) -> &[usize] {
+        &self.row_ptr
+    }
+
+    /// The block column of every block.
+    pub fn columns(&self) -> &[u32] {
+        &self.columns
+    }
+
+    /// The values of all blocks, one block after the other, each row by row.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// The values, to be changed in place; the pattern stays.
+    pub fn values_mut(&mut self) -> &mut [T] {
+        &mut self.values
+    }
+
+    /// The values of block `k`, row by row.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn block(&self, k: usize) -> &[T] {
+        self.view().block(k)
+    }
+
+    /// Block columns and values of one block row.
+    ///
+    /// # Panics
+    /// If there is no such block row.
+    pub fn block_row(&self, block_row: usize) -> (&[u32], &[T]) {
+        self.view().block_row(block_row)
+    }
+
+    /// The block on the diagonal of a block row, or `None` where nothing is stored.
+    ///
+    /// # Panics
+    /// If there is no such block row.
+    pub fn diagonal_block(&self, block_row: usize) -> Option<&[T]> {
+        self.view().diagonal_block(block_row)
+    }
+
+    /// Block row pointers, block columns and values, given back.
+    pub fn into_parts(self) -> (Vec<usize>, Vec<u32>, Vec<T>) {
+        (self.row_ptr, self.columns, self.values)
+    }
+
+    /// Bytes the arrays take in memory.
+    pub fn bytes(&self) -> usize {
+        self.view().bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_is_named_with_its_place() {
+        let fault = |rows, cols, block, row_ptr: &[usize], columns: &[u32], values: &[f64]| {
+            BsrRef::try_new(rows, cols, block, row_ptr, columns, values).unwrap_err()
+        };
+        let in_blocks = |fault| MatrixError::InBlocks { block: 2, fault: Box::new(fault) };
+        for block in [0, 3, 17] {
+            assert_eq!(
+                fault(34, 51, block, &[0], &[], &[]),
+                MatrixError::BlockSize { block, rows: 34, columns: 51 }
+            );
+        }
+        assert_eq!(fault(4, 5, 2, &[0], &[], &[]), MatrixError::BlockSize { block: 2, rows: 4, columns: 5 });
+        assert_eq!(
+            fault(4, 4, 2, &[0, 1], &[0], &[1.0; 4]),
+            in_blocks(MatrixError::RowPointerCount { rows: 2, found: 2 })
+        );
+        assert_eq!(
+            fault(4, 4, 2, &[0, 1, 2], &[0, 2], &[1.0; 8]),
+            in_blocks(MatrixError::ColumnOutOfRange { row: 1, entry: 1, column: 2, columns: 2 })
+        );
+        assert_eq!(
+            fault(2, 4, 2, &[0, 2], &[1, 0], &[1.0; 8]).to_string(),
+            "counting in blocks of 2: row 0, entry 1: column 0 follows column 1; columns must increase strictly \
+             (`Csr::from_unsorted` sorts them and sums duplicates)"
+        );
+        assert_eq!(
+            fault(2, 2, 2, &[0, 1], &[0], &[1.0; 5]).to_string(),
+            "values, block² for every block: expected 4, found 5"
+        );
+    }
+
+    #[test]
+    fn entries_are_found_by_scalar_place() {
+        let (rows, cols, b) = (6, 9, 3);
+        let values: Vec<f64> = (0..27).map(f64::from).collect();
+        let a = Bsr::try_new(rows, cols, b, vec![0, 2, 3], vec![0, 2, 1], values).unwrap();
+        assert_eq!((a.rows(), a.cols(), a.block_rows(), a.block_cols()), (6, 9, 2, 3));
+        assert_eq!((a.blocks(), a.nnz(), a.block_size(), a.all_block_rows()), (3, 27, 3, 0..2));
+        assert_eq!((a.get(1, 2), a.get(2, 6), a.get(4, 3)), (Some(5.0), Some(15.0), Some(21.0)));
+        assert_eq!((a.get(0, 3), a.get(5, 8), a.get(0, usize::MAX)), (None, None, None));
+        assert_eq!(a.diagonal_block(1), Some(a.block(2)));
+        assert_eq!(a.block_row(0).1.len(), 18);
+        assert_eq!(a.bytes(), 3 * 8 + 3 * 4 + 27 * 8);
+    }
+
+    #[test]
+    fn a_value_that_is_not_finite_is_named_by_scalar_place() {
+        let mut a = Bsr::try_new(4, 4, 2, vec![0, 0, 2], vec![0, 1], vec![1.0; 8]).unwrap();
+        assert_eq!(a.view().check_finite(), Ok(()));
+        a.values_mut()[6] = f64::INFINITY;
+        assert_eq!(
+            a.view().check_finite(),
+            Err(MatrixError::NotFinite { row: 3, column: 2, value: f64::INFINITY })
+        );
+    }
+
+    #[test]
+    fn the_empty_matrix_is_a_matrix() {
+        let a = Bsr::<f64>::try_new(0, 0, 6, vec![0], vec![], vec![]).unwrap();
+        assert_eq!((a.rows(), a.nnz(), a.view().to_owned() == a), (0, 0, true));
+    }
+}

@@ -1,0 +1,157 @@
+//! Anything that maps a vector to a vector: a matrix, a preconditioner, a solver, your own code.
+//!
+//! Krylov methods see nothing else. An operator is shared (`&self`, `Send + Sync`): whatever it scribbles on belongs to
+//! the caller, in a [`Workspace`] made once, so that many threads can use one operator and nothing is allocated while
+//! iterating.
+
+use std::any::Any;
+use std::fmt;
+
+use crate::device::{Device, DeviceError, HostMatrix};
+use crate::number::{Reads, Real, Store};
+
+/// Scratch memory of one operator, owned by whoever applies it.
+///
+/// ```
+/// use ziggurat_sparse::operator::Workspace;
+/// let mut work = Workspace::new(vec![0.0_f64; 3]);
+/// work.get::<Vec<f64>>()[1] = 5.0;
+/// assert_eq!(work.get::<Vec<f64>>(), &[0.0, 5.0, 0.0]);
+/// ```
+pub struct Workspace(Box<dyn Any + Send>);
+
+impl Workspace {
+    /// Wraps an operator's scratch memory.
+    pub fn new<W: Any + Send>(work: W) -> Self {
+        Workspace(Box::new(work))
+    }
+
+    /// For operators that need none.
+    pub fn none() -> Self {
+        Workspace::new(())
+    }
+
+    /// The scratch memory again.
+    ///
+    /// # Panics
+    /// If it was made as another type: the workspace of one operator was handed to another.
+    #[allow(clippy::expect_used)] // a fault of the calling program; see above
+    pub fn get<W: Any>(&mut self) -> &mut W {
+        self.0.downcast_mut().expect("the workspace of this operator, not of another")
+    }
+}
+
+impl fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Workspace")
+    }
+}
+
+/// A linear map on vectors of `C` that live on a device `D`.
+///
+/// ```
+/// use ziggurat_sparse::device::{Cpu, Device};
+/// use ziggurat_sparse::operator::{LinearOperator, Workspace};
+///
+/// /// Twice the identity, without a matrix.
+/// struct Twice(usize);
+/// impl<D: Device> LinearOperator<D, f64> for Twice {
+///     fn shape(&self) -> (usize, usize) {
+///         (self.0, self.0)
+///     }
+///     fn apply(&self, device: &D, x: &D::Vector<f64>, y: &mut D::Vector<f64>, _: &mut Workspace) {
+///         device.axpby(2.0, x, 0.0, y);
+///     }
+/// }
+/// let (cpu, x) = (Cpu::new(), vec![1.0, 2.0]);
+/// let mut y = vec![0.0; 2];
+/// Twice(2).apply(&cpu, &x, &mut y, &mut Workspace::none());
+/// assert_eq!(y, [2.0, 4.0]);
+/// ```
+pub trait LinearOperator<D: Device, C: Real>: Send + Sync {
+    /// Rows and columns: lengths of y and x.
+    fn shape(&self) -> (usize, usize);
+
+    /// Makes the scratch memory that `apply` needs.
+    fn workspace(&self, _device: &D) -> Result<Workspace, DeviceError> {
+        Ok(Workspace::none())
+    }
+
+    /// y ← Op x. The old y is not read.
+    fn apply(&self, device: &D, x: &D::Vector<C>, y: &mut D::Vector<C>, work: &mut Workspace);
+
+    /// r ← b − Op x. A matrix does it in one pass.
+    fn residual(
+        &self,
+        device: &D,
+        x: &D::Vector<C>,
+        b: &D::Vector<C>,
+        r: &mut D::Vector<C>,
+        work: &mut Workspace,
+    ) {
+        self.apply(device, x, r, work);
+        device.axpby(C::one(), b, -C::one(), r);
+    }
+}
+
+/// A matrix on a device, stored in `S`, as an operator in any arithmetic that reads `S`.
+///
+/// ```
+/// use ziggurat_sparse::Csr;
+/// use ziggurat_sparse::device::Cpu;
+/// use ziggurat_sparse::operator::{LinearOperator, MatrixOperator, Workspace};
+/// let cpu = Cpu::new();
+/// // Stored in single precision, applied in double.
+/// let a = MatrixOperator::<Cpu, f32>::new(&cpu, Csr::identity(2).unwrap())?;
+/// let (b, x) = (vec![3.0_f64, 4.0], vec![1.0, 1.0]);
+/// let mut r = vec![0.0; 2];
+/// a.residual(&cpu, &x, &b, &mut r, &mut Workspace::none());
+/// assert_eq!(r, [2.0, 3.0]);
+/// # Ok::<(), ziggurat_sparse::device::DeviceError>(())
+/// ```
+#[derive(Debug)]
+pub struct MatrixOperator<D: Device, S: Store> {
+    matrix: D::Matrix<S>,
+    shape: (usize, usize),
+}
+
+impl<D: Device, S: Store> MatrixOperator<D, S> {
+    /// Moves a matrix to the device, in the format and the number it has.
+    pub fn new(device: &D, matrix: impl Into<HostMatrix<S>>) -> Result<Self, DeviceError> {
+        let matrix = device.upload_matrix(matrix.into())?;
+        let shape = device.shape(&matrix);
+        Ok(MatrixOperator { matrix, shape })
+    }
+}
+
+impl<D: Device, C: Reads<S>, S: Store> LinearOperator<D, C> for MatrixOperator<D, S> {
+    fn shape(&self) -> (usize, usize) {
+        self.shape
+    }
+
+    fn apply(&self, device: &D, x: &D::Vector<C>, y: &mut D::Vector<C>, _: &mut Workspace) {
+        device.spmv(C::one(), &self.matrix, x, C::zero(), y);
+    }
+
+    fn residual(
+        &self,
+        device: &D,
+        x: &D::Vector<C>,
+        b: &D::Vector<C>,
+        r: &mut D::Vector<C>,
+        _: &mut Workspace,
+    ) {
+        device.residual(&self.matrix, x, b, r);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "the workspace of this operator")]
+    fn a_foreign_workspace_is_a_fault_of_the_program() {
+        Workspace::new(1_u8).get::<f64>();
+    }
+}

@@ -1,0 +1,15 @@
+//! Every device of this crate against the suite; the CPU once per instruction set that this machine has.
+#![cfg(feature = "conformance")]
+
+use ziggurat_sparse::conformance_suite;
+use ziggurat_sparse::device::{Cpu, Reference, Simd};
+
+/// The CPU with one instruction set; where the machine lacks it, the next best, so that the suite still runs.
+fn cpu(simd: Simd) -> Cpu {
+    Cpu::with_simd(simd).unwrap_or_default()
+}
+
+conformance_suite!(reference, Reference);
+conformance_suite!(cpu_avx512, cpu(Simd::Avx512));
+conformance_suite!(cpu_avx2, cpu(Simd::Avx2));
+conformance_suite!(cpu_portable, cpu(Simd::Portable));
