@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 /// Entries (plus rows) that one task handles. About 50 µs of memory traffic: far above the cost of a steal, small
 /// enough to balance two dozen threads on a million entries.
 const GRAIN: usize = 32 * 1024;
@@ -87,6 +89,12 @@ pub(crate) fn over_entries<T: Send>(
     }
 }
 
+/// The first position at which `wanted` holds. Looks at pieces: a question per element costs rayon more than the look.
+pub(crate) fn first_position<T: Sync>(slice: &[T], wanted: impl Fn(&T) -> bool + Sync) -> Option<usize> {
+    let pieces = slice.par_chunks(GRAIN).enumerate();
+    pieces.find_map_first(|(k, piece)| Some(k * GRAIN + piece.iter().position(&wanted)?))
+}
+
 /// Turns counts into starts, in place: `[2, 0, 3, _]` becomes `[0, 2, 2, 5]`. Returns the total.
 pub(crate) fn counts_to_starts(counts: &mut [usize]) -> usize {
     let mut start = 0;
@@ -118,6 +126,16 @@ mod tests {
             }
         });
         assert!(seen.iter().all(|&count| count == 1));
+    }
+
+    #[test]
+    fn the_first_position_is_the_first_of_all_pieces() {
+        let mut slice = vec![0; 3 * GRAIN + 1];
+        assert_eq!(first_position(&slice, |&x| x == 1), None);
+        slice[3 * GRAIN] = 1;
+        assert_eq!(first_position(&slice, |&x| x == 1), Some(3 * GRAIN));
+        slice[GRAIN + 5] = 1;
+        assert_eq!(first_position(&slice, |&x| x == 1), Some(GRAIN + 5));
     }
 
     #[test]

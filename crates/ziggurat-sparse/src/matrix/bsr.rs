@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use super::MatrixError;
 use super::csr::{check_extents, check_layout, check_order};
 use crate::number::Store;
+use crate::parallel::first_position;
 
 /// The largest block that is accepted. Kernels keep a block row's sums in registers or on the stack.
 pub const MAX_BLOCK: usize = 16;
@@ -125,7 +126,7 @@ impl<'a, T: Store> BsrRef<'a, T> {
 
     /// Refuses infinite and NaN values, naming the first in memory by its scalar row and column.
     pub fn check_finite(&self) -> Result<(), MatrixError> {
-        match self.values.par_iter().position_first(|value| !value.is_finite()) {
+        match first_position(self.values, |value| !value.is_finite()) {
             None => Ok(()),
             Some(at) => {
                 let (k, within) = (at / self.block.pow(2), at % self.block.pow(2));
