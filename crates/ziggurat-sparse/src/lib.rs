@@ -11,6 +11,6 @@ mod name;
 pub mod number;
 mod parallel;
 
-pub use matrix::{Bsr, BsrRef, Coo, Csr, CsrRef, MatrixError};
+pub use matrix::{Bsr, BsrRef, Coo, Csr, CsrRef, Dense, MatrixError};
 pub use name::UnknownName;
 pub use number::{Facts, Kind, Reads, Real, Store, bf16, f16};

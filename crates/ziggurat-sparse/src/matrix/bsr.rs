@@ -282,7 +282,20 @@ impl<T: Store> Bsr<T> {
         values: Vec<T>,
     ) -> Result<Self, MatrixError> {
         BsrRef::try_new(rows, cols, block, &row_ptr, &columns, &values)?;
-        Ok(Bsr { block_rows: rows / block, block_cols: cols / block, block, row_ptr, columns, values })
+        Ok(Self::from_valid_parts(rows, cols, block, row_ptr, columns, values))
+    }
+
+    /// For results that are valid by construction; checked in debug builds.
+    pub(crate) fn from_valid_parts(
+        rows: usize,
+        cols: usize,
+        block: usize,
+        row_ptr: Vec<usize>,
+        columns: Vec<u32>,
+        values: Vec<T>,
+    ) -> Self {
+        debug_assert_eq!(BsrRef::try_new(rows, cols, block, &row_ptr, &columns, &values).err(), None);
+        Bsr { block_rows: rows / block, block_cols: cols / block, block, row_ptr, columns, values }
     }
 
     /// Scalar entry (`row`, `column`), or `None` where no block is stored.
