@@ -16,6 +16,6 @@ pub mod number;
 pub mod operator;
 mod parallel;
 
-pub use matrix::{Bsr, BsrRef, Csr, CsrRef, MatrixError};
+pub use matrix::{Bsr, BsrRef, Coo, Csr, CsrRef, Dense, MatrixError};
 pub use name::UnknownName;
 pub use number::{Facts, Kind, Reads, Real, Store, bf16, f16};

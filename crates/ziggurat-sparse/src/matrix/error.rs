@@ -112,6 +112,14 @@ pub enum MatrixError {
         /// Columns of the matrix.
         columns: usize,
     },
+    /// A dense matrix that does not fit into memory.
+    #[error("a dense {rows} x {columns} matrix does not fit into memory; keep it sparse")]
+    DenseTooLarge {
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        columns: usize,
+    },
     /// A fault in the block rows and block columns of a matrix of blocks.
     #[error("counting in blocks of {block}: {fault}")]
     InBlocks {
