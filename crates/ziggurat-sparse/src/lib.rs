@@ -2,11 +2,13 @@
 //!
 //! - [`number`]: numbers in memory ([`Store`]) and in arithmetic ([`Real`]), and which reads which ([`Reads`]).
 //! - [`matrix`]: [`Csr`] and its borrowed form [`CsrRef`], and the other formats.
+//! - [`graph`]: permutations, reverse Cuthill–McKee, connected components.
 //! - [`hash`]: one deterministic hash of a global id, for ties, start vectors and shuffles.
 
 #![deny(unsafe_code)]
 
 pub mod device;
+pub mod graph;
 pub mod hash;
 pub mod matrix;
 mod name;
