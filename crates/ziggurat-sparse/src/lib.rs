@@ -3,6 +3,7 @@
 //! - [`number`]: numbers in memory ([`Store`]) and in arithmetic ([`Real`]), and which reads which ([`Reads`]).
 //! - [`matrix`]: [`Csr`] and its borrowed form [`CsrRef`], and the other formats.
 //! - [`graph`]: permutations, reverse Cuthill–McKee, connected components.
+//! - [`spectrum`]: bounds of the eigenvalues of D⁻¹A.
 //! - [`hash`]: one deterministic hash of a global id, for ties, start vectors and shuffles.
 
 #![deny(unsafe_code)]
@@ -14,6 +15,7 @@ pub mod matrix;
 mod name;
 pub mod number;
 mod parallel;
+pub mod spectrum;
 
 pub use matrix::{Csr, CsrRef, MatrixError};
 pub use name::UnknownName;
