@@ -2,9 +2,11 @@
 //!
 //! - [`number`]: numbers in memory ([`Store`]) and in arithmetic ([`Real`]), and which reads which ([`Reads`]).
 //! - [`matrix`]: [`Csr`] and its borrowed form [`CsrRef`], and the other formats.
+//! - [`algebra`]: transposes, products, sums, scalings and truncation, for the setup of multigrid.
 
 #![deny(unsafe_code)]
 
+pub mod algebra;
 pub mod device;
 pub mod matrix;
 mod name;
