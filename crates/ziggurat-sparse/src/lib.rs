@@ -8,9 +8,11 @@
 //! - [`spectrum`]: bounds of the eigenvalues of D⁻¹A.
 //! - [`hash`]: one deterministic hash of a global id, for ties, start vectors and shuffles.
 //! - [`device`]: where vectors live and kernels run: [`device::Cpu`], and the readable oracle [`device::Reference`].
+//! - [`algebra`]: transposes, products, sums, scalings and truncation, for the setup of multigrid.
 
 #![deny(unsafe_code)]
 
+pub mod algebra;
 pub mod device;
 pub mod gallery;
 pub mod graph;
