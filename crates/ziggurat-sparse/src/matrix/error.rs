@@ -112,6 +112,14 @@ pub enum MatrixError {
         /// Columns of the matrix.
         columns: usize,
     },
+    /// A dense matrix that does not fit into memory.
+    #[error("a dense {rows} x {columns} matrix does not fit into memory; keep it sparse")]
+    DenseTooLarge {
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        columns: usize,
+    },
     /// A fault in the block rows and block columns of a matrix of blocks.
     #[error("counting in blocks of {block}: {fault}")]
     InBlocks {
@@ -137,5 +145,11 @@ pub enum MatrixError {
         row: usize,
         /// The diagonal entry: zero, absent (zero) or not finite.
         value: f64,
+    },
+    /// A plan made for one pattern was given a matrix with another.
+    #[error("{what} has another pattern than the plan was made for; make a new plan")]
+    OtherPattern {
+        /// Which matrix.
+        what: &'static str,
     },
 }

@@ -2,10 +2,18 @@
 
 mod assemble;
 mod bsr;
+mod convert;
+mod coo;
+mod counting_sort;
 mod csr;
+mod dense;
 mod error;
+mod sort_rows;
 
 pub(crate) use assemble::count_rows;
 pub use bsr::{Bsr, BsrRef, MAX_BLOCK};
+pub use convert::{block_fill, detect_block_size};
+pub use coo::Coo;
 pub use csr::{Csr, CsrRef};
+pub use dense::Dense;
 pub use error::MatrixError;
