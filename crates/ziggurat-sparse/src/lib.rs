@@ -2,10 +2,12 @@
 //!
 //! - [`number`]: numbers in memory ([`Store`]) and in arithmetic ([`Real`]), and which reads which ([`Reads`]).
 //! - [`matrix`]: [`Csr`] and its borrowed form [`CsrRef`], and the other formats.
+//! - [`io`]: Matrix Market files, read and written.
 
 #![deny(unsafe_code)]
 
 pub mod device;
+pub mod io;
 pub mod matrix;
 mod name;
 pub mod number;
