@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 pub mod device;
+pub mod interop;
 pub mod matrix;
 mod name;
 pub mod number;
