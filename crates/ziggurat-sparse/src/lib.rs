@@ -18,6 +18,7 @@ pub mod device;
 pub mod gallery;
 pub mod graph;
 pub mod hash;
+pub mod interop;
 pub mod io;
 pub mod matrix;
 mod name;
