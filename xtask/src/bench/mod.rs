@@ -8,6 +8,7 @@ mod bandwidth;
 mod machine;
 mod pool;
 mod report;
+mod spmv;
 pub(crate) mod table;
 mod timing;
 
@@ -16,14 +17,16 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use thiserror::Error;
-use ziggurat_sparse::UnknownName;
+use ziggurat_sparse::device::DeviceError;
+use ziggurat_sparse::gallery::ProblemError;
+use ziggurat_sparse::{MatrixError, UnknownName};
 
 use machine::Machine;
 use pool::Pool;
 use report::Report;
 
 /// Every benchmark there is.
-const BENCHES: &[Bench] = &[bandwidth::BENCH];
+const BENCHES: &[Bench] = &[bandwidth::BENCH, spmv::BENCH];
 
 /// One benchmark.
 struct Bench {
@@ -68,6 +71,15 @@ pub(crate) enum BenchError {
     /// A pool that cannot be made.
     #[error("cannot run with {threads} threads: {reason}")]
     Threads { threads: usize, reason: String },
+    /// A model problem that cannot be made.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    /// A matrix that cannot be made.
+    #[error(transparent)]
+    Matrix(#[from] MatrixError),
+    /// A device that refuses.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The JSON file cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
