@@ -68,7 +68,7 @@ impl Cpu {
         a: &HostMatrix<S>,
         x: &[C],
         y: &mut [C],
-        finish: impl Fn(usize, C, C) -> C + Sync,
+        finish: impl Fn(usize, C, C) -> C + Copy + Send + Sync,
     ) {
         match a {
             HostMatrix::Csr(a) => map_rows(self.simd, a.view(), x, y, finish),
@@ -125,15 +125,15 @@ impl Device for Cpu {
 
     fn spmv<C: Reads<S>, S: Store>(&self, alpha: C, a: &HostMatrix<S>, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
         if beta.is_zero() {
-            self.map_product(a, x, y, |_, ax, _| alpha * ax);
+            self.map_product(a, x, y, move |_, ax, _| alpha * ax);
         } else {
-            self.map_product(a, x, y, |_, ax, y| alpha * ax + beta * y);
+            self.map_product(a, x, y, move |_, ax, y| alpha * ax + beta * y);
         }
     }
 
     fn residual<C: Reads<S>, S: Store>(&self, a: &HostMatrix<S>, x: &Vec<C>, b: &Vec<C>, r: &mut Vec<C>) {
         assert_eq!(a.rows(), b.len(), "rows of A, length of b");
-        self.map_product(a, x, r, |i, ax, _| b[i] - ax);
+        self.map_product(a, x, r, move |i, ax, _| b[i] - ax);
     }
 
     fn sweep<C: Reads<S>, S: Store>(
@@ -148,9 +148,9 @@ impl Device for Cpu {
     ) {
         assert_eq!([d.len(), b.len(), x.len()], [a.rows(); 3], "rows of A, lengths of d, b and x");
         if beta.is_zero() {
-            self.map_product(a, x, y, |i, ax, _| x[i] + omega * d[i] * (b[i] - ax));
+            self.map_product(a, x, y, move |i, ax, _| x[i] + omega * d[i] * (b[i] - ax));
         } else {
-            self.map_product(a, x, y, |i, ax, y| x[i] + omega * d[i] * (b[i] - ax) + beta * (x[i] - y));
+            self.map_product(a, x, y, move |i, ax, y| x[i] + omega * d[i] * (b[i] - ax) + beta * (x[i] - y));
         }
     }
 
@@ -159,34 +159,34 @@ impl Device for Cpu {
     }
 
     fn copy<C: Real>(&self, x: &Vec<C>, y: &mut Vec<C>) {
-        map1(self.simd, x, y, |x, _| x);
+        map1(self.simd, x, y, move |x, _| x);
     }
 
     fn cast<X: Real, Y: Real>(&self, x: &Vec<X>, y: &mut Vec<Y>) {
-        map1(self.simd, x, y, |x, _| Y::narrow(x.wide()));
+        map1(self.simd, x, y, move |x, _| Y::narrow(x.wide()));
     }
 
     fn axpby<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
         if beta.is_zero() {
-            map1(self.simd, x, y, |x, _| alpha * x);
+            map1(self.simd, x, y, move |x, _| alpha * x);
         } else {
-            map1(self.simd, x, y, |x, y| alpha * x + beta * y);
+            map1(self.simd, x, y, move |x, y| alpha * x + beta * y);
         }
     }
 
     fn axpbypcz<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &Vec<C>, gamma: C, z: &mut Vec<C>) {
         if gamma.is_zero() {
-            map2(self.simd, x, y, z, |x, y, _| alpha * x + beta * y);
+            map2(self.simd, x, y, z, move |x, y, _| alpha * x + beta * y);
         } else {
-            map2(self.simd, x, y, z, |x, y, z| alpha * x + beta * y + gamma * z);
+            map2(self.simd, x, y, z, move |x, y, z| alpha * x + beta * y + gamma * z);
         }
     }
 
     fn diagonal<C: Real>(&self, alpha: C, d: &Vec<C>, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
         if beta.is_zero() {
-            map2(self.simd, d, x, y, |d, x, _| alpha * d * x);
+            map2(self.simd, d, x, y, move |d, x, _| alpha * d * x);
         } else {
-            map2(self.simd, d, x, y, |d, x, y| alpha * d * x + beta * y);
+            map2(self.simd, d, x, y, move |d, x, y| alpha * d * x + beta * y);
         }
     }
 
