@@ -28,6 +28,9 @@ use report::Report;
 /// Every benchmark there is.
 const BENCHES: &[Bench] = &[bandwidth::BENCH, spmv::BENCH];
 
+/// Load up to which a machine counts as quiet.
+const QUIET: f64 = 0.5;
+
 /// One benchmark.
 struct Bench {
     /// What it is called on the command line.
@@ -99,7 +102,14 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BenchError> {
     };
     let bench = find(name)?;
     let machine = Machine::here();
-    println!("{machine}\n");
+    let load = machine::load();
+    println!("{machine}");
+    if let Some(load) = load.filter(|&load| load > QUIET) {
+        println!(
+            "note: the machine is busy (load {load:.1}): figures will be low, compare within this run only"
+        );
+    }
+    println!();
     let setting = Setting { quick: options.quick, pools: pool::pools(&options.threads)? };
     let results = (bench.run)(&setting)?;
     let path = options.json.clone().unwrap_or_else(|| root.join(format!("bench-results/{name}.json")));
@@ -109,6 +119,7 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BenchError> {
         threads: &options.threads,
         revision: report::revision(root),
         machine: &machine,
+        load,
         results: &results,
     }
     .write(&path)?;
