@@ -17,6 +17,7 @@ pub mod device;
 pub mod gallery;
 pub mod graph;
 pub mod hash;
+pub mod interop;
 pub mod matrix;
 mod name;
 pub mod number;

@@ -207,19 +207,28 @@ impl<T: Store> Dense<T> {
     }
 }
 
-impl<T: Store> From<CsrRef<'_, T>> for Coo<T> {
-    /// The entries as triplets, row by row.
-    fn from(a: CsrRef<'_, T>) -> Self {
-        let row_of = |row| std::iter::repeat_n(row as u32, a.row(row).0.len());
-        let entry_rows = a.all_rows().flat_map(row_of).collect();
-        Coo::from_valid_parts(a.rows(), a.cols(), entry_rows, a.columns().to_vec(), a.values().to_vec())
+/// The row of every entry.
+fn entry_rows(row_ptr: &[usize]) -> Vec<u32> {
+    let mut rows = Vec::with_capacity(row_ptr.last().copied().unwrap_or(0));
+    for (row, range) in row_ptr.windows(2).enumerate() {
+        rows.resize(range[1], row as u32);
     }
+    rows
 }
 
 impl<T: Store> From<&Csr<T>> for Coo<T> {
     /// The entries as triplets, row by row.
     fn from(a: &Csr<T>) -> Self {
-        Coo::from(a.view())
+        Coo::from(a.clone())
+    }
+}
+
+impl<T: Store> From<Csr<T>> for Coo<T> {
+    /// The entries as triplets, row by row; columns and values move.
+    fn from(a: Csr<T>) -> Self {
+        let (rows, cols) = (a.rows(), a.cols());
+        let (row_ptr, columns, values) = a.into_parts();
+        Coo::from_valid_parts(rows, cols, entry_rows(&row_ptr), columns, values)
     }
 }
 
