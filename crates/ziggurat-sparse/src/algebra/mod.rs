@@ -6,11 +6,14 @@
 
 mod accumulator;
 mod pattern;
+mod pieces;
 mod product;
 mod transpose;
+mod triple_product;
 
 pub use product::{ProductPlan, product};
 pub use transpose::transpose;
+pub use triple_product::{TripleProductPlan, triple_product};
 
 use std::ops::Range;
 
