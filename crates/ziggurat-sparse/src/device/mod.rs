@@ -110,6 +110,9 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// Copies a host array to the device.
     fn upload<T: Store>(&self, host: &[T]) -> Result<Self::Vector<T>, DeviceError>;
 
+    /// Overwrites a vector by a host array of the same length.
+    fn write<T: Store>(&self, host: &[T], x: &mut Self::Vector<T>) -> Result<(), DeviceError>;
+
     /// Copies a vector to a host array of the same length.
     fn download<T: Store>(&self, x: &Self::Vector<T>, host: &mut [T]) -> Result<(), DeviceError>;
 

@@ -67,6 +67,11 @@ impl Device for Reference {
         Ok(host.to_vec())
     }
 
+    fn write<T: Store>(&self, host: &[T], x: &mut Vec<T>) -> Result<(), DeviceError> {
+        x.copy_from_slice(host);
+        Ok(())
+    }
+
     fn download<T: Store>(&self, x: &Vec<T>, host: &mut [T]) -> Result<(), DeviceError> {
         host.copy_from_slice(x);
         Ok(())
