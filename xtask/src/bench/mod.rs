@@ -8,6 +8,7 @@ mod bandwidth;
 mod machine;
 mod pool;
 mod report;
+mod spmv;
 pub(crate) mod table;
 mod timing;
 
@@ -16,14 +17,19 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use thiserror::Error;
-use ziggurat_sparse::UnknownName;
+use ziggurat_sparse::device::DeviceError;
+use ziggurat_sparse::gallery::ProblemError;
+use ziggurat_sparse::{MatrixError, UnknownName};
 
 use machine::Machine;
 use pool::Pool;
 use report::Report;
 
 /// Every benchmark there is.
-const BENCHES: &[Bench] = &[bandwidth::BENCH];
+const BENCHES: &[Bench] = &[bandwidth::BENCH, spmv::BENCH];
+
+/// Load up to which a machine counts as quiet.
+const QUIET: f64 = 0.5;
 
 /// One benchmark.
 struct Bench {
@@ -68,6 +74,15 @@ pub(crate) enum BenchError {
     /// A pool that cannot be made.
     #[error("cannot run with {threads} threads: {reason}")]
     Threads { threads: usize, reason: String },
+    /// A model problem that cannot be made.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    /// A matrix that cannot be made.
+    #[error(transparent)]
+    Matrix(#[from] MatrixError),
+    /// A device that refuses.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// The JSON file cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
@@ -87,7 +102,14 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BenchError> {
     };
     let bench = find(name)?;
     let machine = Machine::here();
-    println!("{machine}\n");
+    let load = machine::load();
+    println!("{machine}");
+    if let Some(load) = load.filter(|&load| load > QUIET) {
+        println!(
+            "note: the machine is busy (load {load:.1}): figures will be low, compare within this run only"
+        );
+    }
+    println!();
     let setting = Setting { quick: options.quick, pools: pool::pools(&options.threads)? };
     let results = (bench.run)(&setting)?;
     let path = options.json.clone().unwrap_or_else(|| root.join(format!("bench-results/{name}.json")));
@@ -97,6 +119,7 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BenchError> {
         threads: &options.threads,
         revision: report::revision(root),
         machine: &machine,
+        load,
         results: &results,
     }
     .write(&path)?;

@@ -22,6 +22,8 @@ pub(crate) struct Report<'a> {
     /// Nothing where there is no git.
     pub(crate) revision: Option<Revision>,
     pub(crate) machine: &'a Machine,
+    /// Programs that wanted to run when the benchmark began, over the last minute. Above zero, they took their share.
+    pub(crate) load: Option<f64>,
     pub(crate) results: &'a Value,
 }
 
@@ -77,6 +79,7 @@ mod tests {
             threads: &[1],
             revision: None,
             machine: &machine,
+            load: None,
             results: &Value::Null,
         };
         let error = report.write(Path::new("/proc/no/such.json")).unwrap_err();

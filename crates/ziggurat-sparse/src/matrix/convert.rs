@@ -207,19 +207,28 @@ impl<T: Store> Dense<T> {
     }
 }
 
-impl<T: Store> From<CsrRef<'_, T>> for Coo<T> {
-    /// The entries as triplets, row by row.
-    fn from(a: CsrRef<'_, T>) -> Self {
-        let row_of = |row| std::iter::repeat_n(row as u32, a.row(row).0.len());
-        let entry_rows = a.all_rows().flat_map(row_of).collect();
-        Coo::from_valid_parts(a.rows(), a.cols(), entry_rows, a.columns().to_vec(), a.values().to_vec())
+/// The row of every entry.
+fn entry_rows(row_ptr: &[usize]) -> Vec<u32> {
+    let mut rows = Vec::with_capacity(row_ptr.last().copied().unwrap_or(0));
+    for (row, range) in row_ptr.windows(2).enumerate() {
+        rows.resize(range[1], row as u32);
     }
+    rows
 }
 
 impl<T: Store> From<&Csr<T>> for Coo<T> {
     /// The entries as triplets, row by row.
     fn from(a: &Csr<T>) -> Self {
-        Coo::from(a.view())
+        Coo::from(a.clone())
+    }
+}
+
+impl<T: Store> From<Csr<T>> for Coo<T> {
+    /// The entries as triplets, row by row; columns and values move.
+    fn from(a: Csr<T>) -> Self {
+        let (rows, cols) = (a.rows(), a.cols());
+        let (row_ptr, columns, values) = a.into_parts();
+        Coo::from_valid_parts(rows, cols, entry_rows(&row_ptr), columns, values)
     }
 }
 
@@ -309,7 +318,9 @@ mod tests {
         fn triplets_and_rows_hold_the_same((_, a) in any_tiled()) {
             prop_assert_eq!(&Coo::from(&a).to_csr(), &a);
             let (mut rows, mut columns, mut values) = Coo::from(&a).into_parts();
-            (rows.reverse(), columns.reverse(), values.reverse());
+            rows.reverse();
+            columns.reverse();
+            values.reverse();
             let reversed = Coo::try_from_triplets(a.rows(), a.cols(), rows, columns, values).unwrap();
             prop_assert_eq!(Csr::from(reversed), a);
         }
@@ -370,9 +381,16 @@ mod tests {
         }
         assert_eq!(detect_block_size(full(60, 5).to_csr().view()), None);
         // One missing entry in 120 is forgiven, one stray entry that opens a block of 36 is not.
-        let (mut rows, mut columns, mut values) = full(60, 2).into_parts();
-        (rows.pop(), columns.pop(), values.pop());
-        let less = Coo::try_from_triplets(60, 60, rows, columns, values).unwrap();
+        let (rows, columns, values) = full(60, 2).into_parts();
+        let keep = ..rows.len() - 1;
+        let less = Coo::try_from_triplets(
+            60,
+            60,
+            rows[keep].to_vec(),
+            columns[keep].to_vec(),
+            values[keep].to_vec(),
+        )
+        .unwrap();
         assert_eq!(detect_block_size(less.to_csr().view()), Some(2));
         let mut more = full(60, 6);
         more.push(0, 59, 1.0).unwrap();

@@ -120,6 +120,16 @@ pub enum MatrixError {
         /// Its columns.
         columns: usize,
     },
+    /// A matrix too large for the narrow indices of the type it was to become.
+    #[error("{extent} {what} do not fit indices up to {most}; ask for a type with wider indices")]
+    IndexWidth {
+        /// "rows", "columns" or "entries".
+        what: &'static str,
+        /// How many there are.
+        extent: usize,
+        /// How many the type can hold.
+        most: usize,
+    },
     /// A fault in the block rows and block columns of a matrix of blocks.
     #[error("counting in blocks of {block}: {fault}")]
     InBlocks {

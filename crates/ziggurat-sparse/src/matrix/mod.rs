@@ -14,6 +14,8 @@ pub(crate) use assemble::count_rows;
 pub use bsr::{Bsr, BsrRef, MAX_BLOCK};
 pub use convert::{block_fill, detect_block_size};
 pub use coo::Coo;
+#[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
+pub(crate) use csr::check_extents;
 pub use csr::{Csr, CsrRef};
 pub use dense::Dense;
 pub use error::MatrixError;

@@ -1,6 +1,6 @@
 //! SpMV, residual and sweep, for every format and number pair.
 
-#![allow(clippy::expect_used)] // the suite runs in tests only
+#![allow(clippy::expect_used, clippy::panic)] // the suite runs in tests only
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -30,7 +30,7 @@ fn run<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>, test: impl Fn(T))
         Ok(())
     });
     if let Err(failure) = outcome {
-        std::panic::panic_any(failure.to_string());
+        panic!("{failure}");
     }
 }
 

@@ -22,7 +22,7 @@ pub fn memory<D: Device, C: Real>(device: &D) {
     for len in LENGTHS {
         let zeros = device.zeros::<C>(len).expect("zeros");
         assert_eq!(device.len(&zeros), len);
-        assert!(content(device, &zeros).iter().all(|x| x.is_zero()));
+        assert!(content(device, &zeros).iter().all(C::is_zero));
         let host = vector::<C>(len, 1);
         let mut x = device.upload(&host).expect("an upload");
         assert_eq!(content(device, &x), host);
