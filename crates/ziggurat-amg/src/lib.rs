@@ -3,10 +3,24 @@
 //! Setup works level by level, in double precision, on the host: [`strength`] → [`coarsen`] → [`interpolate`] → Galerkin
 //! product. Every step is row-local: it reads the rows it owns and a [`halo`] of rows and values of neighbours, so that
 //! MPI adds communication and not a second algorithm.
+//!
+//! [Lowering](Multigrid::new) then moves the hierarchy to a device, each level in numbers of its own, with its
+//! [`smoother`]; the result applies one [`Cycle`].
 
 #![forbid(unsafe_code)]
 
+mod coarse;
 pub mod coarsen;
+mod cycle;
+mod error;
 pub mod halo;
 pub mod interpolate;
+mod lower;
+pub mod smoother;
+mod spectral_radius;
 pub mod strength;
+
+pub use coarse::MAX_DENSE_ROWS;
+pub use cycle::Cycle;
+pub use error::SetupError;
+pub use lower::{Cycling, LevelPrecision, LevelSource, Multigrid};

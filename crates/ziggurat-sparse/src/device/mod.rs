@@ -21,6 +21,30 @@ pub use cpu::{Cpu, Simd};
 pub use host_matrix::HostMatrix;
 pub use reference::Reference;
 
+/// The order in which a Gauss–Seidel sweep takes the rows.
+///
+/// ```
+/// use ziggurat_sparse::device::Direction;
+/// assert_eq!(Direction::Forward.reversed(), Direction::Backward);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// First row first.
+    Forward,
+    /// Last row first: the adjoint of the forward sweep.
+    Backward,
+}
+
+impl Direction {
+    /// The other one.
+    pub fn reversed(self) -> Self {
+        match self {
+            Direction::Forward => Direction::Backward,
+            Direction::Backward => Direction::Forward,
+        }
+    }
+}
+
 /// Why a device could not do what was asked.
 ///
 /// ```
@@ -86,6 +110,9 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// Copies a host array to the device.
     fn upload<T: Store>(&self, host: &[T]) -> Result<Self::Vector<T>, DeviceError>;
 
+    /// Overwrites a vector by a host array of the same length.
+    fn write<T: Store>(&self, host: &[T], x: &mut Self::Vector<T>) -> Result<(), DeviceError>;
+
     /// Copies a vector to a host array of the same length.
     fn download<T: Store>(&self, x: &Self::Vector<T>, host: &mut [T]) -> Result<(), DeviceError>;
 
@@ -134,6 +161,21 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         b: &Self::Vector<C>,
         x: &Self::Vector<C>,
         beta: C,
+        y: &mut Self::Vector<C>,
+    );
+
+    /// One Gauss–Seidel sweep within blocks of `block` consecutive rows, Jacobi between blocks: for each block K and its
+    /// rows i in the given order, y_i ← x_i + d_i (b_i − Σ_{j∈K} a_ij y_j − Σ_{j∉K} a_ij x_j), where y starts as x.
+    /// Without `x` the guess is zero. The old y is not read. A block size that does not fit the matrix's own blocks is
+    /// rounded up to them.
+    fn gauss_seidel<C: Reads<S>, S: Store>(
+        &self,
+        a: &Self::Matrix<S>,
+        d: &Self::Vector<C>,
+        b: &Self::Vector<C>,
+        x: Option<&Self::Vector<C>>,
+        block: usize,
+        direction: Direction,
         y: &mut Self::Vector<C>,
     );
 

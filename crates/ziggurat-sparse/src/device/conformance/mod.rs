@@ -54,6 +54,10 @@ macro_rules! conformance_suite {
                 $crate::device::conformance::matrix_kernels::sweep::<_, $c, $s>(&$device);
             }
             #[test]
+            fn gauss_seidel() {
+                $crate::device::conformance::matrix_kernels::gauss_seidel::<_, $c, $s>(&$device);
+            }
+            #[test]
             fn large_matrix() {
                 $crate::device::conformance::matrix_kernels::large_matrix::<_, $c, $s>(&$device);
             }

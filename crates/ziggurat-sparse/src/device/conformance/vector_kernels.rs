@@ -28,9 +28,11 @@ pub fn memory<D: Device, C: Real>(device: &D) {
         assert_eq!(content(device, &x), host);
         device.fill(C::narrow(1.5), &mut x);
         assert!(content(device, &x).iter().all(|&x| x == C::narrow(1.5)));
-        let source = device.upload(&host).expect("an upload");
-        device.copy(&source, &mut x);
+        device.write(&host, &mut x).expect("a write");
         assert_eq!(content(device, &x), host);
+        let source = device.upload(&vector::<C>(len, 2)).expect("an upload");
+        device.copy(&source, &mut x);
+        assert_eq!(content(device, &x), vector::<C>(len, 2));
     }
     let a = super::inputs::large(3).matrix::<f32>(|v| v);
     let shape = (a.rows(), a.cols());

@@ -6,13 +6,14 @@
 
 mod bsr;
 mod csr;
+mod gauss_seidel;
 pub(crate) mod reduce;
 mod row_products;
 pub(crate) mod simd;
 mod vector;
 pub(crate) mod widen;
 
-use super::{Device, DeviceError, HostMatrix};
+use super::{Device, DeviceError, Direction, HostMatrix};
 use crate::number::{Reads, Real, Store};
 use crate::parallel::over_pieces;
 use row_products::map_rows;
@@ -102,6 +103,11 @@ impl Device for Cpu {
         allocate(host.len(), |vector| vector.extend_from_slice(host))
     }
 
+    fn write<T: Store>(&self, host: &[T], x: &mut Vec<T>) -> Result<(), DeviceError> {
+        x.copy_from_slice(host);
+        Ok(())
+    }
+
     fn download<T: Store>(&self, x: &Vec<T>, host: &mut [T]) -> Result<(), DeviceError> {
         host.copy_from_slice(x);
         Ok(())
@@ -152,6 +158,20 @@ impl Device for Cpu {
         } else {
             self.map_product(a, x, y, move |i, ax, y| x[i] + omega * d[i] * (b[i] - ax) + beta * (x[i] - y));
         }
+    }
+
+    fn gauss_seidel<C: Reads<S>, S: Store>(
+        &self,
+        a: &HostMatrix<S>,
+        d: &Vec<C>,
+        b: &Vec<C>,
+        x: Option<&Vec<C>>,
+        block: usize,
+        direction: Direction,
+        y: &mut Vec<C>,
+    ) {
+        let x = x.map(Vec::as_slice);
+        gauss_seidel::gauss_seidel(self.simd, gauss_seidel::Sweep { a, d, b, x, block, direction }, y);
     }
 
     fn fill<C: Real>(&self, value: C, x: &mut Vec<C>) {
