@@ -8,6 +8,7 @@ mod bandwidth;
 mod machine;
 mod pool;
 mod report;
+mod spgemm;
 mod spmv;
 pub(crate) mod table;
 mod timing;
@@ -26,7 +27,7 @@ use pool::Pool;
 use report::Report;
 
 /// Every benchmark there is.
-const BENCHES: &[Bench] = &[bandwidth::BENCH, spmv::BENCH];
+const BENCHES: &[Bench] = &[bandwidth::BENCH, spmv::BENCH, spgemm::BENCH];
 
 /// Load up to which a machine counts as quiet.
 const QUIET: f64 = 0.5;
