@@ -22,12 +22,12 @@ use super::{Bench, BenchError, Setting};
 pub(super) const BENCH: Bench = Bench {
     name: "spgemm",
     what: "the coarse matrix R·A·P: symbolic and numeric phase, speed-up by threads",
+    rounds: 5,
     run,
 };
 
 const PROBLEMS: [&str; 2] = ["poisson3d:100", "poisson3d27:100"];
 const QUICK_PROBLEMS: [&str; 2] = ["poisson3d:10", "poisson3d27:10"];
-const ROUNDS: usize = 5;
 /// Grid points along each edge of an aggregate.
 const EDGE: usize = 3;
 /// Damping of the Jacobi step that smooths P.
@@ -62,10 +62,10 @@ struct Measured {
 }
 
 fn run(setting: &Setting) -> Result<Value, BenchError> {
-    println!("best of {ROUNDS} rounds; \"repeated\" is for new values in the same pattern\n");
+    println!("best of {} rounds; \"repeated\" is for new values in the same pattern\n", setting.rounds);
     let mut results = Vec::new();
     for name in if setting.quick { QUICK_PROBLEMS } else { PROBLEMS } {
-        let measured = measure(&name.parse()?, &setting.pools)?;
+        let measured = measure(&name.parse()?, setting)?;
         println!(
             "{name}: A {} rows, {} entries; P {} entries; R·A·P {} rows, {} entries\n\n{}",
             measured.rows,
@@ -77,10 +77,11 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
         );
         results.push(measured);
     }
-    Ok(serde_json::json!({ "rounds": ROUNDS, "problems": results }))
+    Ok(serde_json::json!({ "problems": results }))
 }
 
-fn measure(problem: &Problem, pools: &[Pool]) -> Result<Measured, BenchError> {
+fn measure(problem: &Problem, setting: &Setting) -> Result<Measured, BenchError> {
+    let pools = &setting.pools[..];
     let a = problem.matrix()?;
     let p = smoothed_aggregation(&a, problem.size() as usize)?;
     let r = transpose(p.view(), p.all_rows());
@@ -104,7 +105,7 @@ fn measure(problem: &Problem, pools: &[Pool]) -> Result<Measured, BenchError> {
             Contestant::new(PHASES[4], move || pool.run(|| triple_product(r, r.all_rows(), a, p))),
         ]);
     }
-    let timings = alternate(contestants, ROUNDS);
+    let timings = alternate(contestants, setting.rounds);
     Ok(Measured {
         problem: problem.to_string(),
         rows: a.rows(),
@@ -198,7 +199,8 @@ mod tests {
 
     #[test]
     fn every_phase_has_its_times() {
-        let measured = measure(&"poisson3d:6".parse().unwrap(), &pools(&[1, 2]).unwrap()).unwrap();
+        let setting = Setting { quick: true, rounds: 1, pools: pools(&[1, 2]).unwrap() };
+        let measured = measure(&"poisson3d:6".parse().unwrap(), &setting).unwrap();
         assert_eq!((measured.coarse_rows, measured.coarse_nnz), (8, 64));
         assert_eq!(measured.figures.len(), PHASES.len());
         for figure in &measured.figures {
