@@ -9,6 +9,7 @@
 //! - [`hash`]: one deterministic hash of a global id, for ties, start vectors and shuffles.
 //! - [`device`]: where vectors live and kernels run: [`device::Cpu`], and the readable oracle [`device::Reference`].
 //! - [`algebra`]: transposes, products, sums, scalings and truncation, for the setup of multigrid.
+//! - [`io`]: Matrix Market files, read and written.
 
 #![deny(unsafe_code)]
 
@@ -18,6 +19,7 @@ pub mod gallery;
 pub mod graph;
 pub mod hash;
 pub mod interop;
+pub mod io;
 pub mod matrix;
 mod name;
 pub mod number;

@@ -9,9 +9,9 @@
 
 use std::ops::Range;
 
-use super::check_rows;
 use super::pattern::Pattern;
 use super::pieces::Pieces;
+use super::{check_extent, check_rows};
 use crate::matrix::{Csr, CsrRef, MatrixError};
 use crate::number::{Real, Store};
 
@@ -134,10 +134,6 @@ pub fn product<T: Real>(
     check_extent("rows of the right factor", a.cols(), b.rows())?;
     let pieces = Pieces::find(a.into(), rows, b.into(), b.cols(), false);
     pieces.compute(a, b).map_err(|foreign| foreign.error(LEFT))
-}
-
-pub(super) fn check_extent(what: &'static str, expected: usize, found: usize) -> Result<(), MatrixError> {
-    if expected == found { Ok(()) } else { Err(MatrixError::Mismatch { what, expected, found }) }
 }
 
 #[cfg(test)]

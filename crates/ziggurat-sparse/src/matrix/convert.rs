@@ -318,7 +318,9 @@ mod tests {
         fn triplets_and_rows_hold_the_same((_, a) in any_tiled()) {
             prop_assert_eq!(&Coo::from(&a).to_csr(), &a);
             let (mut rows, mut columns, mut values) = Coo::from(&a).into_parts();
-            (rows.reverse(), columns.reverse(), values.reverse());
+            rows.reverse();
+            columns.reverse();
+            values.reverse();
             let reversed = Coo::try_from_triplets(a.rows(), a.cols(), rows, columns, values).unwrap();
             prop_assert_eq!(Csr::from(reversed), a);
         }
@@ -379,9 +381,16 @@ mod tests {
         }
         assert_eq!(detect_block_size(full(60, 5).to_csr().view()), None);
         // One missing entry in 120 is forgiven, one stray entry that opens a block of 36 is not.
-        let (mut rows, mut columns, mut values) = full(60, 2).into_parts();
-        (rows.pop(), columns.pop(), values.pop());
-        let less = Coo::try_from_triplets(60, 60, rows, columns, values).unwrap();
+        let (rows, columns, values) = full(60, 2).into_parts();
+        let keep = ..rows.len() - 1;
+        let less = Coo::try_from_triplets(
+            60,
+            60,
+            rows[keep].to_vec(),
+            columns[keep].to_vec(),
+            values[keep].to_vec(),
+        )
+        .unwrap();
         assert_eq!(detect_block_size(less.to_csr().view()), Some(2));
         let mut more = full(60, 6);
         more.push(0, 59, 1.0).unwrap();
