@@ -18,6 +18,7 @@ pub(crate) struct Report<'a> {
     pub(crate) bench: &'a str,
     /// Whether the sizes were small: then the numbers say nothing about speed.
     pub(crate) quick: bool,
+    pub(crate) rounds: usize,
     pub(crate) threads: &'a [usize],
     /// Nothing where there is no git.
     pub(crate) revision: Option<Revision>,
@@ -76,6 +77,7 @@ mod tests {
         let report = Report {
             bench: "x",
             quick: true,
+            rounds: 1,
             threads: &[1],
             revision: None,
             machine: &machine,

@@ -20,11 +20,10 @@ use super::timing::{Contestant, Timing, alternate};
 use super::{Bench, BenchError, Setting};
 
 pub(super) const BENCH: Bench =
-    Bench { name: "spmv", what: "matrix times vector, as a fraction of the read bandwidth", run };
+    Bench { name: "spmv", what: "matrix times vector, as a fraction of the read bandwidth", rounds: 9, run };
 
 const PROBLEMS: [&str; 3] = ["poisson3d:160", "poisson3d27:120", "elasticity3d:60"];
 const QUICK_PROBLEMS: [&str; 3] = ["poisson3d:12", "poisson3d27:12", "elasticity3d:5"];
-const ROUNDS: usize = 9;
 
 /// A matrix in one format and what its product moves.
 struct Kernel {
@@ -58,15 +57,21 @@ struct Measured {
 fn run(setting: &Setting) -> Result<Value, BenchError> {
     let set = ReadSet::new(setting.quick);
     let cpu = Cpu::new();
-    println!("{:?} kernels; reading {} MiB; best of {ROUNDS} rounds\n", cpu.simd(), set.bytes() >> 20);
+    println!(
+        "{:?} kernels; reading {} MiB; best of {} rounds\n",
+        cpu.simd(),
+        set.bytes() >> 20,
+        setting.rounds
+    );
     let mut results = Vec::new();
     for name in if setting.quick { QUICK_PROBLEMS } else { PROBLEMS } {
-        results.push(measure(&name.parse()?, &cpu, &set, &setting.pools)?);
+        results.push(measure(&name.parse()?, &cpu, &set, setting)?);
     }
-    Ok(serde_json::json!({ "rounds": ROUNDS, "simd": format!("{:?}", cpu.simd()), "problems": results }))
+    Ok(serde_json::json!({ "simd": format!("{:?}", cpu.simd()), "problems": results }))
 }
 
-fn measure(problem: &Problem, cpu: &Cpu, set: &ReadSet, pools: &[Pool]) -> Result<Measured, BenchError> {
+fn measure(problem: &Problem, cpu: &Cpu, set: &ReadSet, setting: &Setting) -> Result<Measured, BenchError> {
+    let pools = &setting.pools[..];
     let a = problem.matrix()?;
     println!("{problem}: {} rows, {} entries", a.rows(), a.nnz());
     let narrow: HostMatrix<f32> = a.view().stored_as().into();
@@ -88,7 +93,7 @@ fn measure(problem: &Problem, cpu: &Cpu, set: &ReadSet, pools: &[Pool]) -> Resul
     if let Some(blocks) = &blocks {
         kernels.push(enter::<f64, f64>("bsr3 f64", cpu, blocks, pools, &mut contestants)?);
     }
-    let timings = alternate(contestants, ROUNDS);
+    let timings = alternate(contestants, setting.rounds);
     let (reading, products) = timings.split_at(2 * pools.len());
     let bandwidth = set.bandwidths(pools, reading);
     let figures = kernels
@@ -177,9 +182,10 @@ mod tests {
 
     #[test]
     fn every_kernel_has_a_figure_for_every_number_of_threads() {
-        let (set, pools) = (ReadSet::new(true), pools(&[1, 2]).unwrap());
+        let set = ReadSet::new(true);
+        let setting = Setting { quick: true, rounds: 1, pools: pools(&[1, 2]).unwrap() };
         let names = |problem: &str| -> Vec<(String, usize)> {
-            let measured = measure(&problem.parse().unwrap(), &Cpu::new(), &set, &pools).unwrap();
+            let measured = measure(&problem.parse().unwrap(), &Cpu::new(), &set, &setting).unwrap();
             assert!(measured.figures.iter().all(|figure| figure.fraction_of_bandwidth > 0.0));
             measured.figures.into_iter().map(|figure| (figure.kernel, figure.threads)).collect()
         };
