@@ -7,7 +7,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ziggurat_sparse::device::conformance::{matrix_kernels, vector_kernels};
-use ziggurat_sparse::device::{Cpu, Device, DeviceError, HostMatrix};
+use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix};
 use ziggurat_sparse::{Reads, Real, Store, f16};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,7 +23,11 @@ enum Fault {
     SweepIgnoresOmega,
     SweepWithWrongMomentum,
     SweepReadsOldContent,
+    GaussSeidelIsJacobi,
+    GaussSeidelInOneDirection,
+    GaussSeidelForgetsGuess,
     ZerosAreNot,
+    WriteStopsEarly,
     FillStopsEarly,
     CopyStopsEarly,
     UploadStopsEarly,
@@ -65,6 +69,12 @@ impl Device for Broken {
             *last = T::default();
         }
         Ok(x)
+    }
+
+    fn write<T: Store>(&self, host: &[T], x: &mut Vec<T>) -> Result<(), DeviceError> {
+        let end = host.len() - usize::from(self.0 == Fault::WriteStopsEarly && !host.is_empty());
+        x[..end].copy_from_slice(&host[..end]);
+        Ok(())
     }
 
     fn download<T: Store>(&self, x: &Vec<T>, host: &mut [T]) -> Result<(), DeviceError> {
@@ -139,6 +149,25 @@ impl Device for Broken {
         }
     }
 
+    fn gauss_seidel<C: Reads<S>, S: Store>(
+        &self,
+        a: &HostMatrix<S>,
+        d: &Vec<C>,
+        b: &Vec<C>,
+        x: Option<&Vec<C>>,
+        block: usize,
+        direction: Direction,
+        y: &mut Vec<C>,
+    ) {
+        let (block, direction, x) = match self.0 {
+            Fault::GaussSeidelIsJacobi => (1, direction, x),
+            Fault::GaussSeidelInOneDirection => (block, Direction::Forward, x),
+            Fault::GaussSeidelForgetsGuess => (block, direction, None),
+            _ => (block, direction, x),
+        };
+        Cpu::new().gauss_seidel(a, d, b, x, block, direction, y);
+    }
+
     fn fill<C: Real>(&self, value: C, x: &mut Vec<C>) {
         let end = x.len() - usize::from(self.0 == Fault::FillStopsEarly && !x.is_empty());
         x[..end].fill(value);
@@ -209,6 +238,7 @@ where
         matrix_kernels::spmv::<_, C, S>,
         matrix_kernels::residual::<_, C, S>,
         matrix_kernels::sweep::<_, C, S>,
+        matrix_kernels::gauss_seidel::<_, C, S>,
     ];
     suite.into_iter().any(|test| catch_unwind(AssertUnwindSafe(|| test(&device))).is_err())
 }
@@ -237,7 +267,11 @@ faults! {
     sweep_ignores_omega: SweepIgnoresOmega;
     sweep_with_wrong_momentum: SweepWithWrongMomentum;
     sweep_reads_old_content: SweepReadsOldContent;
+    gauss_seidel_is_jacobi: GaussSeidelIsJacobi;
+    gauss_seidel_in_one_direction: GaussSeidelInOneDirection;
+    gauss_seidel_forgets_guess: GaussSeidelForgetsGuess;
     zeros_are_not: ZerosAreNot;
+    write_stops_early: WriteStopsEarly;
     fill_stops_early: FillStopsEarly;
     copy_stops_early: CopyStopsEarly;
     upload_stops_early: UploadStopsEarly;
