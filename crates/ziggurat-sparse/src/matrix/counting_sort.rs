@@ -165,6 +165,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn disorder_is_seen_within_pieces_and_between_them() {
+        assert!(ordered(&[]) && ordered(&[3]) && ordered(&[1, 1, 2]) && !ordered(&[2, 1]));
+        let mut rows: Vec<u32> = (0..3 * BLOCK as u32).collect();
+        assert!(ordered(&rows));
+        rows[BLOCK - 1] = BLOCK as u32 + 1; // greater than the next, which begins a piece
+        assert!(!ordered(&rows));
+    }
+
+    #[test]
     fn row_pointers_skip_empty_rows() {
         assert_eq!(row_ptr_of_ordered(0, &[]), [0]);
         assert_eq!(row_ptr_of_ordered(6, &[1, 1, 4]), [0, 0, 2, 2, 2, 3, 3]);
