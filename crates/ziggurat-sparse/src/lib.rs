@@ -5,9 +5,11 @@
 //! - [`operator`]: anything that maps a vector to a vector, as Krylov methods see it.
 //! - [`hash`]: one deterministic hash of a global id, for ties, start vectors and shuffles.
 //! - [`device`]: where vectors live and kernels run: [`device::Cpu`], and the readable oracle [`device::Reference`].
+//! - [`algebra`]: transposes, products, sums, scalings and truncation, for the setup of multigrid.
 
 #![deny(unsafe_code)]
 
+pub mod algebra;
 pub mod device;
 pub mod hash;
 pub mod matrix;

@@ -27,7 +27,7 @@ const GRAIN: usize = 32 * 1024;
 
 /// The row at which `rows` splits into halves of about equal work, or `None` when it is not worth splitting.
 /// `row_ptr` belongs to the whole matrix, `rows` is a range within it.
-fn split_row(row_ptr: &[usize], rows: &Range<usize>) -> Option<usize> {
+pub(crate) fn split_row(row_ptr: &[usize], rows: &Range<usize>) -> Option<usize> {
     let work_before = |row: usize| row_ptr[row] + row; // rows cost something even when they are empty
     let (begin, end) = (work_before(rows.start), work_before(rows.end));
     if end - begin <= GRAIN || rows.len() < 2 {

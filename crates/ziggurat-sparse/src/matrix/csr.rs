@@ -395,6 +395,11 @@ impl<T> Csr<T> {
         &mut self.values
     }
 
+    /// Row pointers, columns and values, for code of this crate that leaves them valid.
+    pub(crate) fn parts_mut(&mut self) -> (&mut [usize], &mut [u32], &mut [T]) {
+        (&mut self.row_ptr, &mut self.columns, &mut self.values)
+    }
+
     /// Columns and values of one row.
     ///
     /// # Panics

@@ -138,4 +138,10 @@ pub enum MatrixError {
         /// The diagonal entry: zero, absent (zero) or not finite.
         value: f64,
     },
+    /// A plan made for one pattern was given a matrix with another.
+    #[error("{what} has another pattern than the plan was made for; make a new plan")]
+    OtherPattern {
+        /// Which matrix.
+        what: &'static str,
+    },
 }

@@ -1,0 +1,239 @@
+//! Collecting one row of a product: which columns it has, and their sums.
+//!
+//! Row i of A·B is a sum of rows of B, whose columns arrive in sorted runs that overlap. Two ways to bring equal
+//! columns together, chosen for a piece of rows at a time:
+//!
+//! - **Window**: when the columns of the whole piece lie within a narrow range, an array over that range, indexed by
+//!   the column itself (Gustavson, 1978). Nothing to search and nothing to predict. Rows that are neighbours touch
+//!   neighbouring columns, so what is used of it at a time stays in the first-level cache.
+//! - **Hash**: otherwise, a table of a power of two at least twice the row's columns, with linear probing (Nagasaka,
+//!   Matsuoka, Azad & Buluç, 2018). It fits the cache however far the columns are spread.
+//!
+//! The columns of a row are listed as they arrive and sorted at the end. Sums run in the order of arrival in both, so
+//! both give the same bits.
+
+use std::ops::Range;
+
+use crate::number::Real;
+
+/// A slot of a hash table that holds no column. No matrix has a column of this number.
+const FREE: u32 = u32::MAX;
+
+/// Finds the columns of one row at a time: the symbolic phase.
+pub(super) trait FindColumns {
+    /// Begins a row to which `terms()` columns will be added, repetitions included.
+    fn begin(&mut self, terms: impl FnOnce() -> usize);
+
+    /// Adds the columns of a row of B.
+    fn add(&mut self, columns: &[u32]);
+
+    /// The row's columns, sorted.
+    fn sorted(&mut self) -> &[u32];
+}
+
+/// Sums up the values of one row at a time, the row's columns being known: the numeric phase.
+pub(super) trait SumValues<T> {
+    /// Begins the row with these columns, whose values are to be written to `sums`.
+    fn begin(&mut self, columns: &[u32], sums: &mut [T]);
+
+    /// Adds `scale` times a row of B.
+    fn add(&mut self, scale: T, columns: &[u32], values: &[T], sums: &mut [T]);
+
+    /// Ends the row: its values are in `sums`.
+    fn end(&mut self, columns: &[u32], sums: &mut [T]);
+}
+
+/// [`FindColumns`] by a window.
+pub(super) struct ColumnWindow {
+    first: u32,
+    /// The row that last had this column, so that nothing is cleared between rows.
+    last_row: Vec<u32>,
+    row: u32,
+    /// One longer than the window: a repeated column is written behind the last new one, too, and forgotten.
+    found: Vec<u32>,
+    len: usize,
+}
+
+impl ColumnWindow {
+    pub(super) fn new(columns: &Range<u32>) -> Self {
+        let last_row = vec![0; columns.len()];
+        ColumnWindow { first: columns.start, last_row, row: 0, found: vec![0; columns.len() + 1], len: 0 }
+    }
+}
+
+impl FindColumns for ColumnWindow {
+    #[inline]
+    fn begin(&mut self, _terms: impl FnOnce() -> usize) {
+        self.row += 1;
+        self.len = 0;
+    }
+
+    #[inline]
+    fn add(&mut self, columns: &[u32]) {
+        // Whether a column is new cannot be predicted, so it decides an addition and not a jump.
+        let mut len = self.len;
+        for &column in columns {
+            let last_row = &mut self.last_row[(column - self.first) as usize];
+            self.found[len] = column;
+            len += usize::from(*last_row != self.row);
+            *last_row = self.row;
+        }
+        self.len = len;
+    }
+
+    #[inline]
+    fn sorted(&mut self) -> &[u32] {
+        let found = &mut self.found[..self.len];
+        found.sort_unstable();
+        found
+    }
+}
+
+/// [`SumValues`] by a window.
+pub(super) struct ValueWindow<T> {
+    first: u32,
+    /// Zero between rows.
+    sums: Vec<T>,
+}
+
+impl<T: Real> ValueWindow<T> {
+    pub(super) fn new(columns: &Range<u32>) -> Self {
+        ValueWindow { first: columns.start, sums: vec![T::zero(); columns.len()] }
+    }
+}
+
+impl<T: Real> SumValues<T> for ValueWindow<T> {
+    #[inline]
+    fn begin(&mut self, _columns: &[u32], _sums: &mut [T]) {}
+
+    #[inline]
+    fn add(&mut self, scale: T, columns: &[u32], values: &[T], _sums: &mut [T]) {
+        for (&column, &value) in columns.iter().zip(values) {
+            self.sums[(column - self.first) as usize] += scale * value;
+        }
+    }
+
+    #[inline]
+    fn end(&mut self, columns: &[u32], sums: &mut [T]) {
+        for (&column, sum) in columns.iter().zip(sums) {
+            *sum = std::mem::replace(&mut self.sums[(column - self.first) as usize], T::zero());
+        }
+    }
+}
+
+/// A hash table of columns, sized anew for every row.
+struct Table {
+    /// Only the first `slots` belong to the present row.
+    keys: Vec<u32>,
+    slots: usize,
+    shift: u32,
+}
+
+impl Table {
+    /// A table for rows of at most `columns` columns.
+    fn new(columns: usize) -> Self {
+        Table { keys: vec![FREE; Self::slots(columns)], slots: 0, shift: 0 }
+    }
+
+    /// At most half full.
+    fn slots(columns: usize) -> usize {
+        (2 * columns).next_power_of_two().max(16)
+    }
+
+    #[inline]
+    fn clear(&mut self, columns: usize) {
+        self.slots = Self::slots(columns);
+        self.shift = 64 - self.slots.trailing_zeros();
+        self.keys[..self.slots].fill(FREE);
+    }
+
+    /// The slot that holds the column, or the free one where it belongs. The multiplier, 2^64 over the golden ratio
+    /// (Knuth), sends neighbouring columns to distant slots.
+    #[inline]
+    fn slot(&self, column: u32) -> usize {
+        let keys = &self.keys[..self.slots];
+        let mut slot = (u64::from(column).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize;
+        while keys[slot] != column && keys[slot] != FREE {
+            slot = (slot + 1) & (keys.len() - 1);
+        }
+        slot
+    }
+}
+
+/// [`FindColumns`] by a hash table.
+pub(super) struct ColumnHash {
+    table: Table,
+    /// No row has more.
+    most: usize,
+    found: Vec<u32>,
+}
+
+impl ColumnHash {
+    /// For rows of at most so many columns.
+    pub(super) fn new(most: usize) -> Self {
+        ColumnHash { table: Table::new(most), most, found: Vec::new() }
+    }
+}
+
+impl FindColumns for ColumnHash {
+    #[inline]
+    fn begin(&mut self, terms: impl FnOnce() -> usize) {
+        self.table.clear(terms().min(self.most));
+        self.found.clear();
+    }
+
+    #[inline]
+    fn add(&mut self, columns: &[u32]) {
+        for &column in columns {
+            let slot = self.table.slot(column);
+            if self.table.keys[slot] == FREE {
+                self.table.keys[slot] = column;
+                self.found.push(column);
+            }
+        }
+    }
+
+    #[inline]
+    fn sorted(&mut self) -> &[u32] {
+        self.found.sort_unstable();
+        &self.found
+    }
+}
+
+/// [`SumValues`] by a hash table, which knows the place of every column in its row.
+pub(super) struct ValueHash {
+    table: Table,
+    places: Vec<u32>,
+}
+
+impl ValueHash {
+    /// For rows of at most so many columns.
+    pub(super) fn new(columns: usize) -> Self {
+        let table = Table::new(columns);
+        ValueHash { places: vec![0; table.keys.len()], table }
+    }
+}
+
+impl<T: Real> SumValues<T> for ValueHash {
+    #[inline]
+    fn begin(&mut self, columns: &[u32], sums: &mut [T]) {
+        self.table.clear(columns.len());
+        for (place, &column) in columns.iter().enumerate() {
+            let slot = self.table.slot(column);
+            self.table.keys[slot] = column;
+            self.places[slot] = place as u32;
+        }
+        sums.fill(T::zero());
+    }
+
+    #[inline]
+    fn add(&mut self, scale: T, columns: &[u32], values: &[T], sums: &mut [T]) {
+        for (&column, &value) in columns.iter().zip(values) {
+            let slot = self.table.slot(column);
+            sums[self.places[slot] as usize] += scale * value;
+        }
+    }
+
+    #[inline]
+    fn end(&mut self, _columns: &[u32], _sums: &mut [T]) {}
+}
