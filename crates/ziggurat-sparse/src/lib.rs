@@ -3,6 +3,9 @@
 //! - [`number`]: numbers in memory ([`Store`]) and in arithmetic ([`Real`]), and which reads which ([`Reads`]).
 //! - [`matrix`]: [`Csr`] and its borrowed form [`CsrRef`], and the other formats.
 //! - [`operator`]: anything that maps a vector to a vector, as Krylov methods see it.
+//! - [`gallery`]: model problems by name and size, as in `poisson3d:100`.
+//! - [`graph`]: permutations, reverse Cuthill–McKee, connected components.
+//! - [`spectrum`]: bounds of the eigenvalues of D⁻¹A.
 //! - [`hash`]: one deterministic hash of a global id, for ties, start vectors and shuffles.
 //! - [`device`]: where vectors live and kernels run: [`device::Cpu`], and the readable oracle [`device::Reference`].
 //! - [`algebra`]: transposes, products, sums, scalings and truncation, for the setup of multigrid.
@@ -11,12 +14,15 @@
 
 pub mod algebra;
 pub mod device;
+pub mod gallery;
+pub mod graph;
 pub mod hash;
 pub mod matrix;
 mod name;
 pub mod number;
 pub mod operator;
 mod parallel;
+pub mod spectrum;
 
 pub use matrix::{Bsr, BsrRef, Csr, CsrRef, MatrixError};
 pub use name::UnknownName;

@@ -1,0 +1,140 @@
+//! `elasticity3d`: linear elasticity on the unit cube, trilinear (Q1) hexahedra, E = 1, ν = 0.3.
+//!
+//! N elements per side, h = 1/N. Displacements of the nodes in the face x = 0 are clamped to zero and removed, the
+//! other faces are free. Node (ix, iy, iz), ix = 1…N, iy and iz = 0…N, has the unknowns 3·node + {0, 1, 2}. The element
+//! matrix, for local nodes a, b and directions i, j, is
+//!
+//! ```text
+//! K_(a,i)(b,j) = ∫ λ ∂_i N_a ∂_j N_b + μ ∂_j N_a ∂_i N_b + δ_ij μ ∇N_a·∇N_b
+//! λ = E ν / ((1 + ν)(1 − 2ν)),   μ = E / (2 (1 + ν))
+//! ```
+//!
+//! (Hughes, *The Finite Element Method*, 1987, ch. 2 and 3), integrated with 2×2×2 Gauss points, which is exact here.
+//! Every pair of nodes that share an element has a full 3×3 block, zeros included.
+//!
+//! Which elements touch a node depends only on the sides of the cube that the node lies on: 2·3·3 cases. Their stencils
+//! (27 blocks each) are summed once, 35 KB in all; a row is then copied from its stencil. Products are bracketed, and
+//! elements summed in one order, such that the matrix is symmetric to the last bit.
+
+use super::grid::Grid;
+
+/// Young's modulus.
+const E: f64 = 1.0;
+/// Poisson's ratio.
+const NU: f64 = 0.3;
+
+/// The 3×3 blocks that couple a node to the 27 nodes around it, as rows: `[component][slot][component there]`.
+type Stencil = [[[f64; 3]; 27]; 3];
+
+/// The stencils of all kinds of nodes.
+#[derive(Clone, Debug)]
+pub(super) struct Elasticity {
+    /// By [`kind`].
+    stencils: Vec<Stencil>,
+}
+
+/// Which of the two elements beside a node along one axis exist: below it, above it.
+type Beside = [bool; 2];
+const BESIDE: [Beside; 3] = [[true, true], [true, false], [false, true]];
+
+/// The stencil of a node, as an index, from where the node is along each axis. Along x there is always an element
+/// below, since the nodes with ix = 0 are removed; node ix is at position ix − 1.
+#[inline]
+fn kind(grid: &Grid, position: [u64; 3]) -> usize {
+    let beside = |axis: usize| match position[axis] {
+        at if at + 1 == grid.extents[axis] => 1,
+        0 if axis > 0 => 2,
+        _ => 0,
+    };
+    beside(0) + 2 * (beside(1) + 3 * beside(2))
+}
+
+impl Elasticity {
+    /// Sums the stencils for `n` elements per side.
+    pub(super) fn new(n: u64) -> Elasticity {
+        let element = element_matrix(1.0 / n as f64);
+        let mut stencils = Vec::with_capacity(2 * 3 * 3);
+        for z in BESIDE {
+            for y in BESIDE {
+                for x in &BESIDE[..2] {
+                    stencils.push(stencil(&element, [*x, y, z]));
+                }
+            }
+        }
+        Elasticity { stencils }
+    }
+
+    /// The row of unknown `component` of the node at `position`.
+    #[inline]
+    pub(super) fn row(
+        &self,
+        grid: &Grid,
+        position: [u64; 3],
+        component: usize,
+        emit: &mut impl FnMut(u64, f64),
+    ) {
+        let blocks = &self.stencils[kind(grid, position)][component];
+        grid.for_box(position, |slot, node| {
+            for (direction, &value) in blocks[slot].iter().enumerate() {
+                emit(3 * node + direction as u64, value);
+            }
+        });
+    }
+}
+
+/// Sums the elements that exist beside a node. Bit `axis` of a local node's number says whether it is on the element's
+/// upper side; so element e, in which our node is local node e, lies below it along the axes whose bits are set.
+fn stencil(element: &[[f64; 24]; 24], beside: [Beside; 3]) -> Stencil {
+    let bit = |local: usize, axis: usize| (local >> axis) & 1;
+    let mut blocks = [[[0.0; 3]; 27]; 3];
+    for here in 0..8 {
+        if (0..3).any(|axis| !beside[axis][1 - bit(here, axis)]) {
+            continue;
+        }
+        for there in 0..8 {
+            let offset = |axis: usize| 1 + bit(there, axis) - bit(here, axis);
+            let slot = offset(0) + 3 * offset(1) + 9 * offset(2);
+            for (component, blocks) in blocks.iter_mut().enumerate() {
+                for (direction, value) in blocks[slot].iter_mut().enumerate() {
+                    *value += element[3 * here + component][3 * there + direction];
+                }
+            }
+        }
+    }
+    blocks
+}
+
+/// The stiffness of one cube of side `h`.
+fn element_matrix(h: f64) -> [[f64; 24]; 24] {
+    let lambda = E * NU / ((1.0 + NU) * (1.0 - 2.0 * NU));
+    let mu = E / (2.0 * (1.0 + NU));
+    let sign = |number: usize, axis: usize| if (number >> axis) & 1 == 1 { 1.0 } else { -1.0 };
+    let gauss = 1.0 / 3f64.sqrt();
+    let weight = h * h * h / 8.0;
+    let mut stiffness = [[0.0; 24]; 24];
+    for point in 0..8 {
+        let mut gradients = [[0.0; 3]; 8];
+        for (node, gradient) in gradients.iter_mut().enumerate() {
+            for (axis, slope) in gradient.iter_mut().enumerate() {
+                let mut product = sign(node, axis) / 8.0;
+                for other in (0..3).filter(|&other| other != axis) {
+                    product *= 1.0 + sign(node, other) * (sign(point, other) * gauss);
+                }
+                *slope = product * 2.0 / h;
+            }
+        }
+        for (a, da) in gradients.iter().enumerate() {
+            for (b, db) in gradients.iter().enumerate() {
+                let dot = da[0] * db[0] + da[1] * db[1] + da[2] * db[2];
+                for i in 0..3 {
+                    for j in 0..3 {
+                        let shear = if i == j { mu * dot } else { 0.0 };
+                        stiffness[3 * a + i][3 * b + j] +=
+                            weight * (lambda * (da[i] * db[j]) + mu * (da[j] * db[i]) + shear);
+                    }
+                }
+            }
+        }
+    }
+    stiffness
+}

@@ -1,0 +1,46 @@
+//! Model problems: matrices with a name and a size, generated in parallel straight into CSR.
+//!
+//! | name | unknowns | the matrix |
+//! |---|---|---|
+//! | `poisson2d:N` | N² | −Δ, 5 points: 4 on the diagonal, −1 beside it |
+//! | `poisson3d:N` | N³ | −Δ, 7 points: 6 on the diagonal, −1 beside it |
+//! | `poisson3d27:N` | N³ | −Δ, 27 points: 26 on the diagonal, −1 elsewhere |
+//! | `anisotropic3d:N` | N³ | −∂xx − ∂yy − 0.01 ∂zz, 7 points: 4.02 on the diagonal, −1 in x and y, −0.01 in z |
+//! | `jump3d:N` | N³ | −∇·(κ∇), 7 points, κ = 1 or 10⁴ in cubes of 10³ cells like a chessboard |
+//! | `elasticity3d:N` | 3N(N+1)² | linear elasticity, N³ trilinear hexahedra, one face clamped |
+//! | `convection3d:N` | N³ | −Δ + β·∇, 7 points upwind, β = (100, 50, 25): not symmetric |
+//! | `neumann3d:N` | N³ | −Δ, 7 points, natural boundary: singular, the constants are its kernel |
+//!
+//! The domain is the unit square or cube. Unknowns are numbered x fastest, then y, then z. The matrices are scaled by
+//! h² (elasticity is not scaled). A Dirichlet boundary keeps the full diagonal: the weight of a neighbour outside the
+//! grid stays in it. Explicit zeros are kept, so that the pattern follows from the grid alone.
+//!
+//! [`Problem`] parses and prints `NAME:SIZE` and makes whole matrices. [`Generator`] makes one row at a time with
+//! 64-bit global columns: the matrix is made from it, and a process that owns some of the rows makes just those.
+//!
+//! ```
+//! use ziggurat_sparse::gallery::Problem;
+//! let problem: Problem = "poisson3d:10".parse()?;
+//! let a = problem.matrix()?;
+//! assert_eq!((a.rows(), a.nnz(), a.get(0, 0)), (1000, 6400, Some(6.0)));
+//! # Ok::<(), ziggurat_sparse::gallery::ProblemError>(())
+//! ```
+
+mod convection3d;
+mod elasticity3d;
+mod error;
+mod generator;
+mod grid;
+mod jump3d;
+mod poisson3d27;
+mod problem;
+mod rigid_body_modes;
+mod seven_point;
+
+pub use error::ProblemError;
+pub use generator::Generator;
+pub use problem::{Model, Problem};
+pub use rigid_body_modes::{rigid_body_modes, rigid_body_modes_about};
+
+#[cfg(test)]
+mod tests;

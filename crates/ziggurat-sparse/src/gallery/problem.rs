@@ -1,0 +1,359 @@
+//! The name and the size of a model problem, and everything made from them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rayon::prelude::*;
+
+use super::grid::Grid;
+use super::{Generator, ProblemError};
+use crate::{Csr, MatrixError, UnknownName};
+
+/// Which model problem: the table in the [module](super).
+///
+/// ```
+/// use ziggurat_sparse::gallery::{Model, Problem};
+/// let problem: Problem = "neumann3d:8".parse()?;
+/// assert_eq!((problem.model(), problem.size()), (Model::Neumann3d, 8));
+/// # Ok::<(), ziggurat_sparse::gallery::ProblemError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Model {
+    /// 5-point Laplacian on a square.
+    Poisson2d,
+    /// 7-point Laplacian on a cube.
+    Poisson3d,
+    /// 27-point Laplacian on a cube.
+    Poisson3d27,
+    /// 7-point Laplacian, a hundred times weaker in z.
+    Anisotropic3d,
+    /// 7-point diffusion whose coefficient jumps between 1 and 10⁴.
+    Jump3d,
+    /// Linear elasticity on a cube clamped at one face.
+    Elasticity3d,
+    /// 7-point convection and diffusion, upwind; nonsymmetric.
+    Convection3d,
+    /// 7-point Laplacian with natural boundary; singular.
+    Neumann3d,
+}
+
+impl Model {
+    /// All of them, in the order of [`Problem::NAMES`].
+    pub const ALL: [Model; 8] = [
+        Model::Poisson2d,
+        Model::Poisson3d,
+        Model::Poisson3d27,
+        Model::Anisotropic3d,
+        Model::Jump3d,
+        Model::Elasticity3d,
+        Model::Convection3d,
+        Model::Neumann3d,
+    ];
+
+    /// The name, as in `NAME:SIZE`.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Model;
+    /// assert_eq!(Model::Jump3d.name(), "jump3d");
+    /// ```
+    pub const fn name(self) -> &'static str {
+        Problem::NAMES[self as usize].0
+    }
+
+    /// The largest size. Rows and entries of any problem so limited can be counted in 64 bits, and rows exactly in
+    /// `f64`: at most 3·10¹⁵.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Model;
+    /// assert_eq!(Model::Poisson3d.largest_size(), 100_000);
+    /// ```
+    pub const fn largest_size(self) -> u32 {
+        match self {
+            Model::Poisson2d => 10_000_000,
+            _ => 100_000,
+        }
+    }
+}
+
+/// A model problem of a given size, written `NAME:SIZE`.
+///
+/// ```
+/// use ziggurat_sparse::gallery::Problem;
+/// let problem: Problem = "elasticity3d:20".parse()?;
+/// assert_eq!(problem.to_string(), "elasticity3d:20");
+/// assert_eq!((problem.global_rows(), problem.block_size()), (26460, 3));
+/// assert!(problem.is_symmetric() && !problem.is_singular());
+/// # Ok::<(), ziggurat_sparse::gallery::ProblemError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Problem {
+    model: Model,
+    size: u32,
+}
+
+impl Problem {
+    /// Every name with what it stands for, one line each.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// for (name, description) in Problem::NAMES {
+    ///     println!("{name:>16}:N  {description}");
+    /// }
+    /// ```
+    pub const NAMES: [(&'static str, &'static str); 8] = [
+        ("poisson2d", "Laplacian on a square, 5 points, N^2 unknowns"),
+        ("poisson3d", "Laplacian on a cube, 7 points, N^3 unknowns"),
+        ("poisson3d27", "Laplacian on a cube, 27 points, N^3 unknowns"),
+        ("anisotropic3d", "Laplacian on a cube, 7 points, 0.01 in z, N^3 unknowns"),
+        ("jump3d", "diffusion on a cube, 7 points, coefficient 1 or 10^4 in cubes of 10 cells, N^3 unknowns"),
+        ("elasticity3d", "elasticity on a clamped cube, Q1 hexahedra, nu = 0.3, 3 N (N+1)^2 unknowns"),
+        ("convection3d", "convection-diffusion on a cube, 7 points, upwind, nonsymmetric, N^3 unknowns"),
+        ("neumann3d", "Laplacian on a cube, 7 points, natural boundary, singular, N^3 unknowns"),
+    ];
+
+    /// The problem of this model and size.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::{Model, Problem};
+    /// assert_eq!(Problem::new(Model::Jump3d, 30), "jump3d:30".parse());
+    /// ```
+    pub fn new(model: Model, size: u32) -> Result<Problem, ProblemError> {
+        if (1..=model.largest_size()).contains(&size) {
+            Ok(Problem { model, size })
+        } else {
+            Err(Problem::wrong_size(model, format!("{}:{size}", model.name())))
+        }
+    }
+
+    fn wrong_size(model: Model, found: String) -> ProblemError {
+        ProblemError::Size { name: model.name(), found, largest: model.largest_size() }
+    }
+
+    /// Which model problem it is.
+    pub fn model(&self) -> Model {
+        self.model
+    }
+
+    /// Its size: the N of the table in the [module](super).
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    pub(super) fn grid(&self) -> Grid {
+        let n = u64::from(self.size);
+        match self.model {
+            Model::Poisson2d => Grid { extents: [n, n, 1] },
+            Model::Elasticity3d => Grid { extents: [n, n + 1, n + 1] },
+            _ => Grid::cube(n),
+        }
+    }
+
+    /// Rows of the whole matrix, which may be more than one process can hold.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// assert_eq!("poisson3d:2000".parse::<Problem>()?.global_rows(), 8_000_000_000);
+    /// # Ok::<(), ziggurat_sparse::gallery::ProblemError>(())
+    /// ```
+    pub fn global_rows(&self) -> u64 {
+        self.grid().nodes() * self.block_size() as u64
+    }
+
+    /// Entries of the whole matrix.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let problem: Problem = "poisson3d:160".parse()?;
+    /// assert_eq!(problem.global_nnz(), 28_518_400);
+    /// # Ok::<(), ziggurat_sparse::gallery::ProblemError>(())
+    /// ```
+    pub fn global_nnz(&self) -> u64 {
+        match self.model {
+            Model::Elasticity3d => 9 * self.grid().box_total(),
+            Model::Poisson3d27 => self.grid().box_total(),
+            _ => self.grid().star_total(),
+        }
+    }
+
+    /// Unknowns per node, numbered consecutively.
+    pub fn block_size(&self) -> usize {
+        if self.model == Model::Elasticity3d { 3 } else { 1 }
+    }
+
+    /// Whether the matrix equals its transpose, to the last bit.
+    pub fn is_symmetric(&self) -> bool {
+        self.model != Model::Convection3d
+    }
+
+    /// Whether the matrix is singular. Its kernel then is the constant vectors.
+    pub fn is_singular(&self) -> bool {
+        self.model == Model::Neumann3d
+    }
+
+    /// What makes single rows.
+    pub fn generator(&self) -> Generator {
+        Generator::new(*self)
+    }
+
+    /// The whole matrix, made in parallel.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson2d:2".parse::<Problem>()?.matrix()?;
+    /// assert_eq!(a.row(1), (&[0, 1, 3][..], &[-1.0, 4.0, -1.0][..]));
+    /// # Ok::<(), ziggurat_sparse::gallery::ProblemError>(())
+    /// ```
+    pub fn matrix(&self) -> Result<Csr<f64>, ProblemError> {
+        let row_bytes = size_of::<usize>() as u64;
+        let entry_bytes = (size_of::<u32>() + size_of::<f64>()) as u64;
+        let rows = self.rows_here(self.global_rows() * row_bytes + self.global_nnz() * entry_bytes)?;
+        let generator = self.generator();
+        Ok(Csr::assemble(
+            0..rows,
+            rows,
+            || (),
+            |(), row| generator.row_len(row as u64),
+            |(), row, columns, values| {
+                let mut slots = columns.iter_mut().zip(values);
+                generator.row(row as u64, |column, value| {
+                    if let Some((column_slot, value_slot)) = slots.next() {
+                        *column_slot = column as u32;
+                        *value_slot = value;
+                    }
+                });
+                debug_assert!(slots.next().is_none(), "row {row} is shorter than `row_len` said");
+            },
+        ))
+    }
+
+    /// Where every node is; see [`Generator::coordinates`].
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let coordinates = "elasticity3d:2".parse::<Problem>()?.coordinates()?;
+    /// assert_eq!(coordinates[1], [1.0, 0.0, 0.0]);
+    /// # Ok::<(), ziggurat_sparse::gallery::ProblemError>(())
+    /// ```
+    pub fn coordinates(&self) -> Result<Vec<[f64; 3]>, ProblemError> {
+        let bytes = self.grid().nodes() * size_of::<[f64; 3]>() as u64;
+        let nodes = self.rows_here(bytes)? / self.block_size();
+        let generator = self.generator();
+        Ok((0..nodes).into_par_iter().map(|node| generator.coordinates(node as u64)).collect())
+    }
+
+    /// A right-hand side: all ones. If the matrix is singular, a system with that one has no solution, and taking its
+    /// mean away would leave nothing; then 1 in the first half of the rows, −1 in the second, and 0 in the middle row
+    /// if there is one: it sums to zero exactly.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// assert_eq!("poisson2d:2".parse::<Problem>()?.rhs()?, [1.0; 4]);
+    /// assert_eq!("neumann3d:3".parse::<Problem>()?.rhs()?[12..15], [1.0, 0.0, -1.0]);
+    /// # Ok::<(), ziggurat_sparse::gallery::ProblemError>(())
+    /// ```
+    pub fn rhs(&self) -> Result<Vec<f64>, ProblemError> {
+        let rows = self.rows_here(self.global_rows() * size_of::<f64>() as u64)?;
+        let generator = self.generator();
+        Ok((0..rows).into_par_iter().map(|row| generator.rhs(row as u64)).collect())
+    }
+
+    /// The number of rows, if one process can index them and the memory for `bytes` can be had. The system is asked
+    /// before, because failing to allocate in the midst of the work ends the program.
+    fn rows_here(&self, bytes: u64) -> Result<usize, ProblemError> {
+        let rows = self.global_rows();
+        if u32::try_from(rows).is_err() {
+            let source = MatrixError::TooLarge { what: "rows", extent: rows as usize };
+            return Err(ProblemError::TooLarge { problem: *self, source });
+        }
+        let mut probe = Vec::<u8>::new();
+        let granted = usize::try_from(bytes).is_ok_and(|bytes| probe.try_reserve_exact(bytes).is_ok());
+        // Unless somebody looks at the memory, the compiler may leave the allocation out and call it granted.
+        std::hint::black_box(&probe);
+        if granted { Ok(rows as usize) } else { Err(ProblemError::Memory { problem: *self, bytes }) }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}:{}", self.model.name(), self.size))
+    }
+}
+
+impl FromStr for Problem {
+    type Err = ProblemError;
+
+    fn from_str(text: &str) -> Result<Problem, ProblemError> {
+        let (name, size) = text.split_once(':').unwrap_or((text, ""));
+        let model = Model::ALL
+            .into_iter()
+            .find(|model| model.name() == name)
+            .ok_or_else(|| UnknownName::new("problem", name, Problem::NAMES.iter().map(|&(name, _)| name)))?;
+        let size = size.parse().map_err(|_| Problem::wrong_size(model, text.to_owned()))?;
+        Problem::new(model, size).map_err(|_| Problem::wrong_size(model, text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_models_stand_in_the_same_order() {
+        for (index, model) in Model::ALL.into_iter().enumerate() {
+            assert_eq!(model as usize, index);
+            let spelled = format!("{model:?}").to_lowercase();
+            assert_eq!(model.name(), spelled);
+            let text = format!("{spelled}:7");
+            assert_eq!(text.parse::<Problem>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest() {
+        for text in ["poison3d:20", "poison3d"] {
+            let ProblemError::UnknownName(error) = text.parse::<Problem>().unwrap_err() else {
+                panic!("{text}")
+            };
+            assert_eq!((error.found.as_str(), error.nearest()), ("poison3d", Some("poisson3d")));
+        }
+        assert!(matches!("".parse::<Problem>(), Err(ProblemError::UnknownName(_))));
+        assert!(matches!(":5".parse::<Problem>(), Err(ProblemError::UnknownName(_))));
+    }
+
+    #[test]
+    fn a_wrong_size_is_answered_with_the_form_and_the_limits() {
+        for size in
+            ["", ":", ":0", ":abc", ":-3", ":1.5", ":5:5", ": 5", ":100001", ":99999999999999999999999"]
+        {
+            let text = format!("jump3d{size}");
+            let error = text.parse::<Problem>().unwrap_err();
+            let expected = ProblemError::Size { name: "jump3d", found: text.clone(), largest: 100_000 };
+            assert_eq!(error, expected);
+            let message = error.to_string();
+            assert!(message.contains(&text) && message.contains("NAME:SIZE"), "{message}");
+            assert!(message.contains("1 to 100000"), "{message}");
+        }
+        assert!("jump3d:100000".parse::<Problem>().is_ok());
+        assert!("poisson2d:10000000".parse::<Problem>().is_ok());
+        assert!(Problem::new(Model::Poisson2d, 10_000_001).is_err());
+    }
+
+    #[test]
+    fn what_one_process_cannot_hold_is_refused_before_it_is_made() {
+        let problem: Problem = "elasticity3d:100000".parse().unwrap();
+        let rows = 3 * 100_000 * 100_001u64.pow(2);
+        assert_eq!(problem.global_rows(), rows);
+        let source = MatrixError::TooLarge { what: "rows", extent: rows as usize };
+        let expected = ProblemError::TooLarge { problem, source };
+        assert_eq!(problem.matrix().unwrap_err(), expected);
+        assert_eq!(problem.rhs().unwrap_err(), expected);
+        assert_eq!(problem.coordinates().unwrap_err(), expected);
+
+        // No machine has this much; a size that merely exceeds this one's memory might not exceed the next one's.
+        let small: Problem = "poisson3d:2".parse().unwrap();
+        let error = small.rows_here(u64::MAX).unwrap_err();
+        assert_eq!(error, ProblemError::Memory { problem: small, bytes: u64::MAX });
+        assert!(error.to_string().starts_with("poisson3d:2 needs 17179869184.0 GiB"), "{error}");
+    }
+}

@@ -1,0 +1,66 @@
+//! Rigid-body modes: the displacements that cost no elastic energy.
+//!
+//! Three translations and three linearised rotations. For a node at (x, y, z) from the centre they are, as columns,
+//!
+//! ```text
+//! u_x:  1  0  0  −y   0   z
+//! u_y:  0  1  0   x  −z   0
+//! u_z:  0  0  1   0   y  −x
+//! ```
+//!
+//! They span the kernel of elasticity without supports, and are what an elasticity solver must reproduce on every
+//! level (Vaněk, Mandel & Brezina, 1996). The centre changes the rotations by translations only, hence not the span;
+//! about the centroid rotations and translations are orthogonal to each other.
+
+use rayon::prelude::*;
+
+/// The six rigid-body modes about the centroid of the nodes: six columns, each with three interleaved entries per node.
+///
+/// ```
+/// use ziggurat_sparse::gallery::rigid_body_modes;
+/// let modes = rigid_body_modes(&[[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]]);
+/// assert_eq!(modes[0], [1.0, 0.0, 0.0, 1.0, 0.0, 0.0]); // along x
+/// assert_eq!(modes[3], [0.0, -1.0, 0.0, 0.0, 1.0, 0.0]); // about the z axis through (1, 0, 0)
+/// ```
+pub fn rigid_body_modes(coordinates: &[[f64; 3]]) -> Vec<Vec<f64>> {
+    rigid_body_modes_about(coordinates, centroid(coordinates))
+}
+
+/// The six rigid-body modes about a given centre: what a process needs that holds some of the nodes only.
+///
+/// ```
+/// use ziggurat_sparse::gallery::{Problem, rigid_body_modes_about};
+/// let problem: Problem = "elasticity3d:2".parse()?;
+/// let modes = rigid_body_modes_about(&problem.coordinates()?, [0.5; 3]);
+/// assert_eq!((modes.len(), modes[0].len() as u64), (6, problem.global_rows()));
+/// # Ok::<(), ziggurat_sparse::gallery::ProblemError>(())
+/// ```
+pub fn rigid_body_modes_about(coordinates: &[[f64; 3]], centre: [f64; 3]) -> Vec<Vec<f64>> {
+    let column = |mode: usize| {
+        let mut entries = vec![0.0; 3 * coordinates.len()];
+        entries.par_chunks_exact_mut(3).zip(coordinates).for_each(|(node, point)| {
+            let [x, y, z] = [0, 1, 2].map(|axis| point[axis] - centre[axis]);
+            node.copy_from_slice(&match mode {
+                0 => [1.0, 0.0, 0.0],
+                1 => [0.0, 1.0, 0.0],
+                2 => [0.0, 0.0, 1.0],
+                3 => [-y, x, 0.0],
+                4 => [0.0, -z, y],
+                _ => [z, 0.0, -x],
+            });
+        });
+        entries
+    };
+    (0..6).map(column).collect()
+}
+
+/// The mean of the points, summed in order so that the bits never change; the origin if there are none.
+fn centroid(coordinates: &[[f64; 3]]) -> [f64; 3] {
+    let mut sum = [0.0; 3];
+    for point in coordinates {
+        for axis in 0..3 {
+            sum[axis] += point[axis];
+        }
+    }
+    sum.map(|total| total / coordinates.len().max(1) as f64)
+}

@@ -1,0 +1,90 @@
+//! Nearest-neighbour stencils: `poisson2d`, `poisson3d`, `anisotropic3d` and `neumann3d`.
+//!
+//! Each face f of a cell has a weight w_f. The row of the cell is
+//!
+//! ```text
+//! (A u)_c = d u_c − Σ_f w_f u_{neighbour behind f},      d = Σ_f w_f
+//! ```
+//!
+//! With a Dirichlet boundary the sum for d runs over all faces: outside, u = 0, and the weight stays in the diagonal.
+//! With a natural (Neumann) boundary nothing flows through a face without a neighbour, and d leaves it out.
+//!
+//! | problem | w in x, y, z | boundary | diagonal |
+//! |---|---|---|---|
+//! | `poisson2d` | 1, 1, none | Dirichlet | 4 |
+//! | `poisson3d` | 1, 1, 1 | Dirichlet | 6 |
+//! | `anisotropic3d` | 1, 1, 0.01 | Dirichlet | 4.02 |
+//! | `neumann3d` | 1, 1, 1 | natural | number of neighbours |
+//!
+//! `convection3d` and `jump3d` use the same rows with weights of their own.
+
+use super::grid::{FACES, Grid};
+
+/// What happens at a face without a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Boundary {
+    /// The unknown is zero there; the weight stays in the diagonal.
+    Dirichlet,
+    /// Nothing flows; the weight is left out.
+    Natural,
+}
+
+/// A stencil whose weights are the same in every cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SevenPoint {
+    /// One weight per face, in the order of [`FACES`].
+    pub(super) weights: [f64; 6],
+    pub(super) boundary: Boundary,
+}
+
+impl SevenPoint {
+    /// `poisson2d`: on a grid that is one cell thick, and nothing flows out of its plane.
+    pub(super) fn poisson2d() -> SevenPoint {
+        SevenPoint { weights: [0.0, 1.0, 1.0, 1.0, 1.0, 0.0], boundary: Boundary::Dirichlet }
+    }
+
+    /// `poisson3d`.
+    pub(super) fn poisson3d() -> SevenPoint {
+        SevenPoint { weights: [1.0; 6], boundary: Boundary::Dirichlet }
+    }
+
+    /// `anisotropic3d`.
+    pub(super) fn anisotropic3d() -> SevenPoint {
+        SevenPoint { weights: [0.01, 1.0, 1.0, 1.0, 1.0, 0.01], boundary: Boundary::Dirichlet }
+    }
+
+    /// `neumann3d`.
+    pub(super) fn neumann3d() -> SevenPoint {
+        SevenPoint { weights: [1.0; 6], boundary: Boundary::Natural }
+    }
+}
+
+/// The row of `cell`, which is at `position`, with the given weight per face.
+#[inline]
+pub(super) fn row(
+    grid: &Grid,
+    cell: u64,
+    position: [u64; 3],
+    weights: [f64; 6],
+    boundary: Boundary,
+    emit: &mut impl FnMut(u64, f64),
+) {
+    let inside = FACES.map(|face| grid.has_neighbour(position, face));
+    let mut diagonal = 0.0;
+    for face in 0..6 {
+        if inside[face] || boundary == Boundary::Dirichlet {
+            diagonal += weights[face];
+        }
+    }
+    for face in 0..3 {
+        if inside[face] {
+            emit(cell - grid.stride(FACES[face].0), -weights[face]);
+        }
+    }
+    emit(cell, diagonal);
+    for face in 3..6 {
+        if inside[face] {
+            emit(cell + grid.stride(FACES[face].0), -weights[face]);
+        }
+    }
+}

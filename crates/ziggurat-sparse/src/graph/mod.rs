@@ -1,0 +1,33 @@
+//! A square matrix as a graph: rows are vertices, off-diagonal entries are edges.
+//!
+//! - [`Permutation`]: a renumbering, checked to be one; [`permute_symmetric`] and [`permute_rows`] apply it to a matrix.
+//! - [`reverse_cuthill_mckee`]: an ordering that brings neighbours together; [`bandwidth`] and [`profile`] measure it.
+//! - [`connected_components`]: which rows have anything to do with one another.
+//!
+//! The last two need the whole graph at once, so they take a whole local matrix and no range of rows.
+
+mod bandwidth;
+mod components;
+mod cuthill_mckee;
+mod permutation;
+mod permute;
+#[cfg(test)]
+pub(crate) mod sample;
+mod symmetrised;
+
+pub use bandwidth::{bandwidth, profile};
+pub use components::{Components, connected_components};
+pub use cuthill_mckee::reverse_cuthill_mckee;
+pub use permutation::{Permutation, PermutationError};
+pub use permute::{permute_rows, permute_symmetric};
+
+use crate::{CsrRef, MatrixError};
+
+/// Refuses a matrix that is not square: its rows and columns are not the same vertices.
+pub(crate) fn check_square<T>(a: CsrRef<'_, T>) -> Result<(), MatrixError> {
+    if a.rows() == a.cols() {
+        return Ok(());
+    }
+    let what = "columns of a square matrix";
+    Err(MatrixError::Mismatch { what, expected: a.rows(), found: a.cols() })
+}

@@ -1,0 +1,196 @@
+//! The operator D⁻¹A of a range of rows, and the inner product that belongs to it.
+//!
+//! ```text
+//! y = D⁻¹A x        (x, y) = Σᵢ |dᵢ| xᵢ yᵢ
+//! ```
+//!
+//! With a symmetric A and a positive diagonal the operator is self-adjoint in this product. It costs one pass over the
+//! matrix per application and one over three vectors per product. The sum runs over blocks of fixed length in a fixed
+//! order, so it has the same bits for any number of threads.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::SpectrumError;
+use super::gershgorin::check_range;
+use crate::graph::check_square;
+use crate::hash::uniform_signed;
+use crate::number::Store;
+use crate::parallel::over_rows;
+use crate::{CsrRef, MatrixError};
+
+/// Elements whose sum is formed by one task, in order. Fixed: the result depends on it.
+const BLOCK: usize = 4096;
+
+/// D⁻¹A for the rows one process owns.
+///
+/// Row `rows.start + k` of the matrix is element `k` of a vector of owned rows; a vector that is applied to has one
+/// element per column of the matrix, halo included.
+///
+/// ```
+/// use ziggurat_sparse::{Csr, spectrum::JacobiScaled};
+/// // [ 2 -1 ]
+/// // [-1  4 ]
+/// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![2.0, -1.0, -1.0, 4.0])?;
+/// let operator = JacobiScaled::try_new(a.view(), a.all_rows())?;
+/// let mut y = [0.0; 2];
+/// operator.apply(&[1.0, 1.0], &mut y);
+/// assert_eq!(y, [0.5, 0.75]);
+/// assert_eq!(operator.dot(&[1.0, 1.0], &y), 4.0);
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct JacobiScaled<'a, T> {
+    a: CsrRef<'a, T>,
+    rows: Range<usize>,
+    diagonal: Vec<f64>,
+}
+
+impl<'a, T: Store> JacobiScaled<'a, T> {
+    /// Reads the diagonal of `rows`. Fails on the first row where it is zero, absent or not finite.
+    pub fn try_new(a: CsrRef<'a, T>, rows: Range<usize>) -> Result<Self, MatrixError> {
+        check_range(a, &rows)?;
+        let diagonal: Vec<f64> = a.diagonal(rows.clone()).into_par_iter().map(Store::wide).collect();
+        match diagonal.par_iter().position_first(|&value| value == 0.0 || !value.is_finite()) {
+            None => Ok(JacobiScaled { a, rows, diagonal }),
+            Some(at) => Err(MatrixError::ZeroDiagonal { row: rows.start + at, value: diagonal[at] }),
+        }
+    }
+
+    /// The operator of a whole matrix, which must be square.
+    pub(super) fn whole(a: CsrRef<'a, T>) -> Result<Self, MatrixError> {
+        check_square(a)?;
+        Self::try_new(a, a.all_rows())
+    }
+
+    /// Where a vector became infinite or NaN, the user wants to know which entry of the matrix did it.
+    pub(super) fn name_entry<R>(&self, result: Result<R, SpectrumError>) -> Result<R, SpectrumError> {
+        if matches!(result, Err(SpectrumError::NotFinite { .. })) {
+            self.a.check_finite()?;
+        }
+        result
+    }
+
+    /// Fails on the first negative diagonal entry: then the operator is not self-adjoint, and Lanczos does not apply.
+    ///
+    /// ```
+    /// use ziggurat_sparse::{Csr, spectrum::JacobiScaled};
+    /// let a = Csr::try_new(1, 1, vec![0, 1], vec![0], vec![-2.0])?;
+    /// assert!(JacobiScaled::try_new(a.view(), a.all_rows())?.check_positive().is_err());
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn check_positive(&self) -> Result<(), SpectrumError> {
+        match self.diagonal.par_iter().position_first(|&value| value < 0.0) {
+            None => Ok(()),
+            Some(at) => {
+                let (row, value) = (self.rows.start + at, self.diagonal[at]);
+                Err(SpectrumError::NegativeDiagonal { row, value })
+            }
+        }
+    }
+
+    /// A start vector for the owned rows, the first of which has the global id `first_global_id`. It depends on ids and
+    /// the diagonal alone, not on how the rows are distributed, and has no preferred direction in this inner product.
+    ///
+    /// ```
+    /// use ziggurat_sparse::{Csr, spectrum::JacobiScaled};
+    /// let a = Csr::<f64>::identity(4)?;
+    /// let whole = JacobiScaled::try_new(a.view(), 0..4)?.start_vector(100);
+    /// let lower_half = JacobiScaled::try_new(a.view(), 2..4)?.start_vector(102);
+    /// assert_eq!(whole[2..], lower_half);
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn start_vector(&self, first_global_id: u64) -> Vec<f64> {
+        let element = |(k, value): (usize, &f64)| {
+            uniform_signed(first_global_id.wrapping_add(k as u64)) / value.abs().sqrt()
+        };
+        self.diagonal.par_iter().enumerate().map(element).collect()
+    }
+
+    /// y = D⁻¹A x for the owned rows.
+    ///
+    /// # Panics
+    /// If `x` has fewer elements than the matrix has columns, or `y` not as many as there are owned rows.
+    pub fn apply(&self, x: &[f64], y: &mut [f64]) {
+        assert!(x.len() >= self.a.cols() && y.len() == self.rows.len(), "vectors that fit the matrix");
+        over_rows(self.a.row_ptr(), self.rows.clone(), 1, y, &|rows, y| {
+            for (row, y) in rows.zip(y) {
+                let (columns, values) = self.a.row(row);
+                let entries = columns.iter().zip(values);
+                let sum: f64 = entries.map(|(&column, value)| value.wide() * x[column as usize]).sum();
+                *y = sum / self.diagonal[row - self.rows.start];
+            }
+        });
+    }
+
+    /// This process's part of (x, y) = Σ |dᵢ| xᵢ yᵢ. Under MPI the parts are to be summed.
+    ///
+    /// # Panics
+    /// If the vectors do not have as many elements as there are owned rows.
+    pub fn dot(&self, x: &[f64], y: &[f64]) -> f64 {
+        assert!(x.len() == self.rows.len() && y.len() == x.len(), "vectors of the owned rows");
+        let block = |((d, x), y): ((&[f64], &[f64]), &[f64])| -> f64 {
+            d.iter().zip(x).zip(y).map(|((d, x), y)| d.abs() * x * y).sum()
+        };
+        let blocks: Vec<f64> = (self.diagonal.par_chunks(BLOCK).zip(x.par_chunks(BLOCK)))
+            .zip(y.par_chunks(BLOCK))
+            .map(block)
+            .collect();
+        blocks.iter().sum()
+    }
+}
+
+/// next ← next - α v - β previous, in one pass.
+pub(super) fn subtract(next: &mut [f64], alpha: f64, v: &[f64], beta: f64, previous: &[f64]) {
+    let blocks = next.par_chunks_mut(BLOCK).zip(v.par_chunks(BLOCK)).zip(previous.par_chunks(BLOCK));
+    blocks.for_each(|((next, v), previous)| {
+        for ((next, v), previous) in next.iter_mut().zip(v).zip(previous) {
+            *next -= alpha * v + beta * previous;
+        }
+    });
+}
+
+/// Divides every element by `norm`.
+pub(super) fn normalise(x: &mut [f64], norm: f64) {
+    x.par_chunks_mut(BLOCK).for_each(|x| {
+        for x in x {
+            *x /= norm;
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Csr;
+
+    #[test]
+    fn a_range_of_rows_with_a_halo() {
+        // Row 1 is owned; it reads columns 0 and 2 of a vector of three.
+        let a = Csr::try_new(2, 3, vec![0, 1, 4], vec![0, 0, 1, 2], vec![7.0, 1.0, -2.0, 3.0]).unwrap();
+        let operator = JacobiScaled::try_new(a.view(), 1..2).unwrap();
+        let mut y = [0.0];
+        operator.apply(&[1.0, 10.0, 100.0], &mut y);
+        assert_eq!(y, [(1.0 - 20.0 + 300.0) / -2.0]);
+        assert_eq!(operator.dot(&[3.0], &[5.0]), 30.0);
+        let fault = SpectrumError::NegativeDiagonal { row: 1, value: -2.0 };
+        assert_eq!(operator.check_positive(), Err(fault));
+    }
+
+    #[test]
+    fn a_missing_diagonal_is_named() {
+        let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 0], vec![1.0, 1.0]).unwrap();
+        let fault = JacobiScaled::try_new(a.view(), 0..2).unwrap_err();
+        assert_eq!(fault, MatrixError::ZeroDiagonal { row: 1, value: 0.0 });
+        assert!(matches!(JacobiScaled::try_new(a.view(), 0..3), Err(MatrixError::Mismatch { .. })));
+    }
+
+    #[test]
+    fn the_start_vector_does_not_know_how_rows_are_distributed() {
+        let a = Csr::<f64>::identity(10).unwrap();
+        let whole = JacobiScaled::try_new(a.view(), 0..10).unwrap().start_vector(0);
+        let part = JacobiScaled::try_new(a.view(), 4..10).unwrap().start_vector(4);
+        assert_eq!(whole[4..], part);
+    }
+}
