@@ -10,3 +10,6 @@ pub mod coarsen;
 pub mod halo;
 pub mod interpolate;
 pub mod strength;
+
+#[cfg(test)]
+mod testing;
