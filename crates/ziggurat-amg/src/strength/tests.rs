@@ -1,18 +1,13 @@
 //! Each measure and each filter, on matrices whose strong connections are known.
 
 use ziggurat_sparse::Csr;
-use ziggurat_sparse::gallery::Problem;
 
 use super::*;
 use crate::halo::Whole;
-use crate::testing::on_threads;
+use crate::testing::{on_threads, problem};
 
 fn graph_of(a: &Csr<f64>, strength: &Strength) -> StrongGraph {
     strong_connections(a.view(), a.all_rows(), strength, &[], &Whole::new(a.rows())).unwrap()
-}
-
-fn problem(name: &str) -> Csr<f64> {
-    name.parse::<Problem>().unwrap().matrix().unwrap()
 }
 
 /// Row 0 as given, and an identity below it.
