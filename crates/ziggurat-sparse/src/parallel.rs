@@ -102,6 +102,26 @@ pub(crate) fn over_entries<T: Send>(
     }
 }
 
+/// Calls `work` on pieces of `rows`, each with the part of `values` that belongs to it: the values of a matrix whose
+/// pattern stays. `row_ptr` belongs to the whole matrix, `values` begins with the first of `rows`.
+pub(crate) fn over_values<T: Send>(
+    row_ptr: &[usize],
+    rows: Range<usize>,
+    values: &mut [T],
+    work: &(impl Fn(Range<usize>, &mut [T]) + Sync),
+) {
+    match split_row(row_ptr, &rows) {
+        None => work(rows, values),
+        Some(middle) => {
+            let (left, right) = values.split_at_mut(row_ptr[middle] - row_ptr[rows.start]);
+            rayon::join(
+                || over_values(row_ptr, rows.start..middle, left, work),
+                || over_values(row_ptr, middle..rows.end, right, work),
+            );
+        }
+    }
+}
+
 /// Turns counts into starts, in place: `[2, 0, 3, _]` becomes `[0, 2, 2, 5]`. Returns the total.
 pub(crate) fn counts_to_starts(counts: &mut [usize]) -> usize {
     let mut start = 0;

@@ -21,14 +21,12 @@ const FREE: u32 = u32::MAX;
 
 /// Finds the columns of one row at a time: the symbolic phase.
 pub(super) trait FindColumns {
-    /// Begins a row to which `terms()` columns will be added, repetitions included.
-    fn begin(&mut self, terms: impl FnOnce() -> usize);
+    /// Begins a row to which `terms` columns will be added, repetitions included.
+    fn begin(&mut self, terms: usize);
 
-    /// Adds the columns of a row of B.
-    fn add(&mut self, columns: &[u32]);
-
-    /// The row's columns, sorted.
-    fn sorted(&mut self) -> &[u32];
+    /// Adds the columns of a row of B to the `len` found so far, of which `found` begins; returns how many there are
+    /// then. `found` has room for one more than the terms of the row.
+    fn add(&mut self, columns: &[u32], found: &mut [u32], len: usize) -> usize;
 }
 
 /// Sums up the values of one row at a time, the row's columns being known: the numeric phase.
@@ -49,43 +47,31 @@ pub(super) struct ColumnWindow {
     /// The row that last had this column, so that nothing is cleared between rows.
     last_row: Vec<u32>,
     row: u32,
-    /// One longer than the window: a repeated column is written behind the last new one, too, and forgotten.
-    found: Vec<u32>,
-    len: usize,
 }
 
 impl ColumnWindow {
     pub(super) fn new(columns: &Range<u32>) -> Self {
-        let last_row = vec![0; columns.len()];
-        ColumnWindow { first: columns.start, last_row, row: 0, found: vec![0; columns.len() + 1], len: 0 }
+        ColumnWindow { first: columns.start, last_row: vec![0; columns.len()], row: 0 }
     }
 }
 
 impl FindColumns for ColumnWindow {
     #[inline]
-    fn begin(&mut self, _terms: impl FnOnce() -> usize) {
+    fn begin(&mut self, _terms: usize) {
         self.row += 1;
-        self.len = 0;
     }
 
     #[inline]
-    fn add(&mut self, columns: &[u32]) {
-        // Whether a column is new cannot be predicted, so it decides an addition and not a jump.
-        let mut len = self.len;
+    fn add(&mut self, columns: &[u32], found: &mut [u32], mut len: usize) -> usize {
         for &column in columns {
+            // Whether a column is new cannot be predicted, so it decides an addition and not a jump: a known one is
+            // written, too, and overwritten by the next.
             let last_row = &mut self.last_row[(column - self.first) as usize];
-            self.found[len] = column;
+            found[len] = column;
             len += usize::from(*last_row != self.row);
             *last_row = self.row;
         }
-        self.len = len;
-    }
-
-    #[inline]
-    fn sorted(&mut self) -> &[u32] {
-        let found = &mut self.found[..self.len];
-        found.sort_unstable();
-        found
+        len
     }
 }
 
@@ -165,38 +151,32 @@ pub(super) struct ColumnHash {
     table: Table,
     /// No row has more.
     most: usize,
-    found: Vec<u32>,
 }
 
 impl ColumnHash {
     /// For rows of at most so many columns.
     pub(super) fn new(most: usize) -> Self {
-        ColumnHash { table: Table::new(most), most, found: Vec::new() }
+        ColumnHash { table: Table::new(most), most }
     }
 }
 
 impl FindColumns for ColumnHash {
     #[inline]
-    fn begin(&mut self, terms: impl FnOnce() -> usize) {
-        self.table.clear(terms().min(self.most));
-        self.found.clear();
+    fn begin(&mut self, terms: usize) {
+        self.table.clear(terms.min(self.most));
     }
 
     #[inline]
-    fn add(&mut self, columns: &[u32]) {
+    fn add(&mut self, columns: &[u32], found: &mut [u32], mut len: usize) -> usize {
         for &column in columns {
             let slot = self.table.slot(column);
             if self.table.keys[slot] == FREE {
                 self.table.keys[slot] = column;
-                self.found.push(column);
+                found[len] = column;
+                len += 1;
             }
         }
-    }
-
-    #[inline]
-    fn sorted(&mut self) -> &[u32] {
-        self.found.sort_unstable();
-        &self.found
+        len
     }
 }
 

@@ -5,12 +5,21 @@
 //! is computed by itself and in a fixed order, so the result has the same bits for any number of threads.
 
 mod accumulator;
+mod add;
 mod pattern;
+mod pieces;
 mod product;
+mod scale;
 mod transpose;
+mod triple_product;
+mod truncate;
 
+pub use add::add;
 pub use product::{ProductPlan, product};
+pub use scale::{scale_columns, scale_rows, scale_symmetric, scaled};
 pub use transpose::transpose;
+pub use triple_product::{TripleProductPlan, triple_product};
+pub use truncate::{Truncation, TruncationError, truncate};
 
 use std::ops::Range;
 
@@ -27,6 +36,11 @@ fn check_rows<T>(a: CsrRef<'_, T>, rows: &Range<usize>) -> Result<(), MatrixErro
         return Err(MatrixError::Mismatch { what, expected: rows.start, found: rows.end });
     }
     Ok(())
+}
+
+/// Refuses an extent that does not fit.
+fn check_extent(what: &'static str, expected: usize, found: usize) -> Result<(), MatrixError> {
+    if expected == found { Ok(()) } else { Err(MatrixError::Mismatch { what, expected, found }) }
 }
 
 #[cfg(test)]

@@ -27,13 +27,17 @@ impl<'a, T> From<CsrRef<'a, T>> for Pattern<'a> {
     }
 }
 
-/// A round of the finaliser of splitmix64 (Steele, Lea & Flood, 2014). `place` keeps equal numbers in different places
-/// apart; its factor is 2^64 over the golden ratio, whose multiples are spread evenly.
+/// One step of a hash: a product of 64 x 64 bits, folded (the step of Wang Yi's wyhash, 2019). It depends on all that
+/// went before, so the same numbers in another order give another hash.
 #[inline]
-fn scramble(place: usize, number: u64) -> u64 {
-    let x = (place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number;
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x ^ (x >> 27)
+fn mix(hash: u64, x: u64, y: u64) -> u64 {
+    let product = u128::from(hash ^ x) * u128::from(y ^ 0x9e37_79b9_7f4a_7c15);
+    (product >> 64) as u64 ^ product as u64
+}
+
+#[inline]
+fn pair(low: u32, high: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
 }
 
 impl<'a> Pattern<'a> {
@@ -43,26 +47,32 @@ impl<'a> Pattern<'a> {
         &self.columns[self.row_ptr[row]..self.row_ptr[row + 1]]
     }
 
+    /// How many entries a row has.
+    #[inline]
+    pub(super) fn row_len(self, row: usize) -> usize {
+        self.row_ptr[row + 1] - self.row_ptr[row]
+    }
+
     /// The mark of some rows, by one thread.
     pub(super) fn mark_of(self, rows: Range<usize>) -> u64 {
         let pointers = &self.row_ptr[rows.start..=rows.end];
-        let begin = pointers[0];
-        let columns = &self.columns[begin..pointers[rows.len()]];
-        // Places of the row pointers count down from the top, so that they do not meet those of the columns.
-        let of_pointers = pointers.iter().enumerate().fold(0u64, |sum, (place, &pointer)| {
-            sum.wrapping_add(scramble(!place, (pointer - begin) as u64))
-        });
-        columns
-            .iter()
-            .enumerate()
-            .fold(of_pointers, |sum, (place, &column)| sum.wrapping_add(scramble(place, u64::from(column))))
+        let columns = &self.columns[pointers[0]..pointers[rows.len()]];
+        let mut hash = mix(rows.len() as u64, columns.len() as u64, 0);
+        for ends in pointers[1..].chunks(2) {
+            hash = mix(hash, (ends[0] - pointers[0]) as u64, (ends[ends.len() - 1] - pointers[0]) as u64);
+        }
+        let mut quads = columns.chunks_exact(4);
+        for quad in &mut quads {
+            hash = mix(hash, pair(quad[0], quad[1]), pair(quad[2], quad[3]));
+        }
+        quads.remainder().iter().fold(hash, |hash, &column| mix(hash, u64::from(column), 0))
     }
 
     /// The mark of all rows.
     pub(super) fn mark(self) -> u64 {
         let rows = self.row_ptr.len() - 1;
         let chunk =
-            |chunk: usize| scramble(chunk, self.mark_of(chunk * CHUNK..((chunk + 1) * CHUNK).min(rows)));
+            |chunk: usize| mix(chunk as u64, self.mark_of(chunk * CHUNK..((chunk + 1) * CHUNK).min(rows)), 0);
         // A sum of integers: the same in any order.
         (0..rows.div_ceil(CHUNK)).into_par_iter().map(chunk).reduce(|| 0, u64::wrapping_add)
     }

@@ -99,3 +99,25 @@ pub(super) fn arbitrary(rows: usize, cols: usize) -> impl Strategy<Value = (Csr<
 pub(super) fn range_within(rows: usize) -> impl Strategy<Value = Range<usize>> {
     (0..=rows, 0..=rows).prop_map(|(a, b)| a.min(b)..a.max(b))
 }
+
+/// `a` with its rows and columns renumbered by a stride, so that neighbours are far apart.
+pub(super) fn scattered(a: &Csr<f64>, stride: usize) -> Csr<f64> {
+    let place = |k: usize, extent: usize| k * stride % extent;
+    let mut triplets = Vec::new();
+    for row in 0..a.rows() {
+        let (columns, values) = a.row(row);
+        for (&column, &value) in columns.iter().zip(values) {
+            triplets.push((place(row, a.rows()), place(column as usize, a.cols()) as u32, value));
+        }
+    }
+    triplets.sort_by_key(|&(row, column, _)| (row, column));
+    let mut row_ptr = vec![0; a.rows() + 1];
+    for &(row, ..) in &triplets {
+        row_ptr[row + 1] += 1;
+    }
+    for row in 0..a.rows() {
+        row_ptr[row + 1] += row_ptr[row];
+    }
+    let (columns, values) = triplets.into_iter().map(|(_, column, value)| (column, value)).unzip();
+    Csr::try_new(a.rows(), a.cols(), row_ptr, columns, values).unwrap()
+}

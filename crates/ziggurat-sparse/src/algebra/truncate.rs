@@ -1,0 +1,246 @@
+//! Truncation: the small entries of each row dropped, its sum kept.
+//!
+//! Long-range interpolation makes rows of many small weights, and the Galerkin product multiplies them. Of row i,
+//! truncation keeps the entries with |w_ij| ≥ relative · max_k |w_ik|, and of those at most the `max_entries` largest;
+//! then it multiplies them by Σ_j w_ij / Σ_kept w_ij, so that constants are interpolated as before (De Sterck, Falgout,
+//! Nolting & Yang, *Distance-two interpolation for parallel algebraic multigrid*, 2008; hypre's default).
+//!
+//! The whole sum is kept, not the positive and negative parts each: that is what preserving constants asks for, and
+//! positive parts alone may vanish with the small entries. Cost: two passes over the rows, and a selection in O(row) for
+//! rows that are too long.
+
+use std::ops::Range;
+
+use thiserror::Error;
+
+use super::check_rows;
+use crate::matrix::{Csr, CsrRef, MatrixError};
+use crate::number::Real;
+
+/// How much of each row is kept. The default keeps everything.
+///
+/// ```
+/// use ziggurat_sparse::algebra::Truncation;
+/// // hypre's default for extended interpolation.
+/// let usual = Truncation { max_entries: Some(4), ..Truncation::default() };
+/// assert!(usual.keep_row_sums && usual.relative == 0.0);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Truncation {
+    /// Entries smaller than this times the largest of their row are dropped (by absolute value). From 0, which drops
+    /// none, to 1, which keeps only the largest.
+    pub relative: f64,
+    /// At most so many entries per row are kept: the largest by absolute value, of equal ones those with the lower
+    /// column. At least 1.
+    pub max_entries: Option<usize>,
+    /// Whether the kept entries are scaled so that every row keeps its sum. A row whose kept entries sum to zero is
+    /// not scaled.
+    pub keep_row_sums: bool,
+}
+
+impl Default for Truncation {
+    fn default() -> Self {
+        Truncation { relative: 0.0, max_entries: None, keep_row_sums: true }
+    }
+}
+
+/// Why rows cannot be truncated so.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum TruncationError {
+    /// The relative threshold makes no sense.
+    #[error(
+        "the relative threshold is {found}; it must lie between 0 (drop nothing) and 1 (keep the largest)"
+    )]
+    Relative {
+        /// What it is.
+        found: f64,
+    },
+    /// No entry may be kept.
+    #[error("at most 0 entries per row would leave nothing; allow at least 1, or `None` for any number")]
+    NoEntries,
+    /// The matrix has not the rows asked for.
+    #[error(transparent)]
+    Rows(#[from] MatrixError),
+}
+
+/// The rows `rows` of `p`, truncated.
+///
+/// ```
+/// use ziggurat_sparse::{Csr, algebra::{Truncation, truncate}};
+/// let p = Csr::try_new(1, 4, vec![0, 4], vec![0, 1, 2, 3], vec![0.5, 0.25, 0.2, 0.05])?;
+/// let how = Truncation { relative: 0.2, max_entries: Some(2), keep_row_sums: true };
+/// let t = truncate(p.view(), p.all_rows(), how)?;
+/// assert_eq!(t.columns(), [0, 1]);
+/// assert!((t.values()[0] - 2.0 / 3.0).abs() < 1e-15); // 0.5 of 0.75 becomes 2/3 of 1
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If `how` makes no sense (see [`TruncationError`]), or `p` has not the rows asked for.
+pub fn truncate<T: Real>(
+    p: CsrRef<'_, T>,
+    rows: Range<usize>,
+    how: Truncation,
+) -> Result<Csr<T>, TruncationError> {
+    if !(0.0..=1.0).contains(&how.relative) {
+        return Err(TruncationError::Relative { found: how.relative });
+    }
+    let most = how.max_entries.unwrap_or(usize::MAX);
+    if most == 0 {
+        return Err(TruncationError::NoEntries);
+    }
+    check_rows(p, &rows)?;
+    Ok(Csr::assemble(
+        rows,
+        p.cols(),
+        Vec::new,
+        |_, row| {
+            let (_, values) = p.row(row);
+            let kept = keeps(values, how.relative);
+            values.iter().filter(|&&value| kept(value)).count().min(most)
+        },
+        |places, row, columns, values| {
+            let (old_columns, old_values) = p.row(row);
+            select(old_values, how.relative, columns.len(), places);
+            let (mut sum, mut kept_sum) = (T::zero(), T::zero());
+            for &value in old_values {
+                sum += value;
+            }
+            for ((column, value), &place) in columns.iter_mut().zip(values.iter_mut()).zip(places.iter()) {
+                (*column, *value) = (old_columns[place], old_values[place]);
+                kept_sum += *value;
+            }
+            if how.keep_row_sums && places.len() < old_values.len() && kept_sum != T::zero() {
+                let factor = sum / kept_sum;
+                for value in values {
+                    *value *= factor;
+                }
+            }
+        },
+    ))
+}
+
+/// Whether a value of this row passes the relative threshold. One that is not a number does: it must not vanish unseen.
+fn keeps<T: Real>(values: &[T], relative: f64) -> impl Fn(T) -> bool {
+    let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.wide().abs()));
+    let threshold = relative * largest;
+    move |value: T| !(value.wide().abs() < threshold)
+}
+
+/// Puts into `places` the places of the `count` largest of the values that pass the threshold, in increasing order.
+fn select<T: Real>(values: &[T], relative: f64, count: usize, places: &mut Vec<usize>) {
+    let kept = keeps(values, relative);
+    places.clear();
+    places.extend((0..values.len()).filter(|&place| kept(values[place])));
+    if count < places.len() {
+        // Larger first, then lower column, which is the lower place.
+        let size = |place: usize| values[place].wide().abs();
+        places.select_nth_unstable_by(count, |&x, &y| size(y).total_cmp(&size(x)).then(x.cmp(&y)));
+        places.truncate(count);
+        places.sort_unstable();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algebra::product;
+    use crate::algebra::testing::{arbitrary, on_threads, poisson3d};
+    use proptest::prelude::*;
+
+    fn row(values: &[f64]) -> Csr<f64> {
+        let n = values.len();
+        Csr::try_new(1, n, vec![0, n], (0..n as u32).collect(), values.to_vec()).unwrap()
+    }
+
+    fn kept(values: &[f64], how: Truncation) -> (Vec<u32>, Vec<f64>) {
+        let (_, columns, values) = truncate(row(values).view(), 0..1, how).unwrap().into_parts();
+        (columns, values)
+    }
+
+    #[test]
+    fn senseless_choices_are_refused() {
+        let p = row(&[1.0]);
+        for relative in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+            let error = truncate(p.view(), 0..1, Truncation { relative, ..Default::default() }).unwrap_err();
+            assert!(matches!(error, TruncationError::Relative { .. }), "{error}");
+        }
+        let none = Truncation { max_entries: Some(0), ..Default::default() };
+        assert_eq!(truncate(p.view(), 0..1, none), Err(TruncationError::NoEntries));
+        assert!(matches!(
+            truncate(p.view(), 0..2, Truncation::default()),
+            Err(TruncationError::Rows(MatrixError::Mismatch { .. }))
+        ));
+    }
+
+    #[test]
+    fn ties_go_to_the_lower_column() {
+        let how = Truncation { max_entries: Some(3), keep_row_sums: false, ..Default::default() };
+        assert_eq!(kept(&[1.0, -2.0, 1.0, 2.0, -1.0], how), (vec![0, 1, 3], vec![1.0, -2.0, 2.0]));
+    }
+
+    #[test]
+    fn a_kept_sum_of_zero_is_not_divided_by() {
+        let how = Truncation { relative: 0.5, ..Default::default() };
+        assert_eq!(kept(&[1.0, -1.0, 0.25], how), (vec![0, 1], vec![1.0, -1.0]));
+        // A row of zeros has no smallest entry.
+        assert_eq!(kept(&[0.0, 0.0], how), (vec![0, 1], vec![0.0, 0.0]));
+    }
+
+    #[test]
+    fn what_is_not_a_number_does_not_vanish() {
+        let how = Truncation { relative: 1.0, max_entries: Some(1), keep_row_sums: false };
+        let (columns, values) = kept(&[5.0, f64::NAN, 7.0], how);
+        assert!(columns == [1] && values[0].is_nan());
+    }
+
+    #[test]
+    fn same_bits_on_any_number_of_threads() {
+        let mut a = poisson3d(30);
+        for (k, value) in a.values_mut().iter_mut().enumerate() {
+            *value += (k as f64).sin();
+        }
+        let a = product(a.view(), a.all_rows(), a.view()).unwrap();
+        let how = Truncation { relative: 0.1, max_entries: Some(4), keep_row_sums: true };
+        let run = || truncate(a.view(), 17..26_000, how).unwrap();
+        assert_eq!(on_threads(1, run), on_threads(2, run));
+    }
+
+    proptest! {
+        #[test]
+        fn keeps_the_largest_and_the_sum(
+            (p, rows) in arbitrary(12, 25), relative in 0.0..=1.0f64, most in prop::option::of(1..6usize)
+        ) {
+            let how = Truncation { relative, max_entries: most, keep_row_sums: false };
+            let t = truncate(p.view(), rows.clone(), how).unwrap();
+            let scaled = truncate(p.view(), rows.clone(), Truncation { keep_row_sums: true, ..how }).unwrap();
+            prop_assert_eq!((t.rows(), t.cols()), (rows.len(), p.cols()));
+            prop_assert_eq!((t.row_ptr(), t.columns()), (scaled.row_ptr(), scaled.columns()));
+            for (k, row) in rows.enumerate() {
+                let (old_columns, old) = p.row(row);
+                // The definition, by sorting.
+                let largest = old.iter().fold(0.0f64, |most, value| most.max(value.abs()));
+                let mut order: Vec<usize> =
+                    (0..old.len()).filter(|&at| old[at].abs() >= relative * largest).collect();
+                order.sort_by(|&x, &y| old[y].abs().total_cmp(&old[x].abs()).then(x.cmp(&y)));
+                order.truncate(most.unwrap_or(usize::MAX));
+                order.sort();
+                let expected: Vec<_> = order.iter().map(|&at| (old_columns[at], old[at])).collect();
+                let (columns, values) = t.row(k);
+                let found: Vec<_> = columns.iter().copied().zip(values.iter().copied()).collect();
+                prop_assert_eq!(found, expected);
+
+                let kept_sum = values.iter().sum::<f64>();
+                let sum = if kept_sum == 0.0 { 0.0 } else { old.iter().sum() };
+                let error = (scaled.row(k).1.iter().sum::<f64>() - sum).abs();
+                prop_assert!(error <= 1e-12 * (1.0 + largest * old.len() as f64 * 100.0));
+            }
+        }
+
+        #[test]
+        fn the_default_changes_nothing((p, _) in arbitrary(12, 12)) {
+            prop_assert_eq!(truncate(p.view(), p.all_rows(), Truncation::default()).unwrap(), p);
+        }
+    }
+}
