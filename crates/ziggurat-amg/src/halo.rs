@@ -21,6 +21,9 @@ pub trait Halo: Sync {
 
     /// Whether any process says yes. Every process calls it.
     fn any(&self, flag: bool) -> bool;
+
+    /// Overwrites every number by its sum over all processes. Every process calls it, with as many numbers.
+    fn sum(&self, counts: &mut [u64]);
 }
 
 /// One process that owns every row.
@@ -60,4 +63,6 @@ impl Halo for Whole {
     fn any(&self, flag: bool) -> bool {
         flag
     }
+
+    fn sum(&self, _: &mut [u64]) {}
 }

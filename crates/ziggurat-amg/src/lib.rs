@@ -24,3 +24,6 @@ pub use coarse::MAX_DENSE_ROWS;
 pub use cycle::Cycle;
 pub use error::SetupError;
 pub use lower::{Cycling, LevelPrecision, LevelSource, Multigrid};
+
+#[cfg(test)]
+mod testing;

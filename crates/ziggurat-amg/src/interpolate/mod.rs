@@ -1,1 +1,31 @@
 //! Interpolation: how a value on the coarse level becomes values on the fine one.
+//!
+//! Classical interpolation keeps a coarse row's value and gives a fine row i a weighted mean of coarse ones. It follows
+//! from the row's own equation for smooth error, Σ_j a_ij e_j ≈ 0, where every e_j that is not coarse is replaced by
+//! something that is; methods differ in the coarse rows they allow, the *interpolatory set*:
+//!
+//! | method | interpolatory set of row i | use it |
+//! |---|---|---|
+//! | [`classical_modified`] | coarse rows that i depends on | cheap, for easy problems |
+//! | [`extended_i`] | and those that its fine neighbours depend on | the usual choice after PMIS |
+//! | [`hybrid`] | the first, and as few of the second as join every pair of fine neighbours | between the two |
+//! | [`multipass`] | whatever the rows it depends on are interpolated from | after aggressive coarsening |
+//!
+//! Rows of the result are fine rows, columns are coarse rows as a [`Splitting`](crate::coarsen::Splitting) numbers them.
+//! A coarse row is a row of the identity. A fine row that nothing can be interpolated to is empty: the smoother solves it.
+//! Long rows are cut by [`truncate`](ziggurat_sparse::algebra::truncate).
+
+mod classical_modified;
+mod collapse;
+mod extended_i;
+mod hybrid;
+mod multipass;
+mod weights;
+
+pub use classical_modified::classical_modified;
+pub use extended_i::extended_i;
+pub use hybrid::hybrid;
+pub use multipass::multipass;
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,14 @@
 //! The strong connections of a matrix: a pattern without values and without the diagonal.
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+
+use rayon::prelude::*;
 use ziggurat_sparse::MatrixError;
+use ziggurat_sparse::matrix::{Entries, check_pattern, collect_pattern};
+
+/// Rows that one task sorts.
+const ROWS_TO_SORT: usize = 8 * 1024;
 
 /// For each row, the columns it depends on strongly; increasing, the row itself left out.
 ///
@@ -19,11 +27,23 @@ pub struct StrongGraph {
 
 impl StrongGraph {
     /// Takes a pattern over, after checking it.
+    ///
+    /// # Errors
+    /// If the arrays make no pattern.
     pub fn try_new(cols: usize, row_ptr: Vec<usize>, columns: Vec<u32>) -> Result<Self, MatrixError> {
-        let rows = row_ptr.len().checked_sub(1).ok_or(MatrixError::RowPointerCount { rows: 0, found: 0 })?;
-        // A matrix with values that take no room has the checks already.
-        let values = vec![0.0_f32; columns.len()];
-        ziggurat_sparse::CsrRef::try_new(rows, cols, &row_ptr, &columns, &values)?;
+        check_pattern(cols, &row_ptr, &columns)?;
+        Ok(StrongGraph { cols, row_ptr, columns })
+    }
+
+    /// Collects the rows `rows` of a graph, as [`collect_pattern`] does.
+    pub(crate) fn collect<Scratch: Send>(
+        work: &[usize],
+        rows: Range<usize>,
+        cols: usize,
+        scratch: impl Fn() -> Scratch + Sync,
+        collect: impl Fn(&mut Scratch, usize, &mut Entries<()>) + Sync,
+    ) -> Result<Self, MatrixError> {
+        let (row_ptr, columns) = collect_pattern(work, rows, cols, scratch, collect)?;
         Ok(StrongGraph { cols, row_ptr, columns })
     }
 
@@ -47,11 +67,127 @@ impl StrongGraph {
         &self.row_ptr
     }
 
+    /// The columns that rows depend on, row by row.
+    pub fn columns(&self) -> &[u32] {
+        &self.columns
+    }
+
     /// The columns that `row` depends on strongly.
     ///
     /// # Panics
     /// If there is no such row.
+    #[inline]
     pub fn row(&self, row: usize) -> &[u32] {
         &self.columns[self.row_ptr[row]..self.row_ptr[row + 1]]
+    }
+
+    /// The other way round: for each column, the rows that depend on it strongly, those it *influences*.
+    ///
+    /// Places within a row are handed out as threads come, then every row is sorted: the result does not depend on them.
+    /// Costs two passes over the connections.
+    ///
+    /// ```
+    /// use ziggurat_amg::strength::StrongGraph;
+    /// // Both others depend on row 1.
+    /// let graph = StrongGraph::try_new(3, vec![0, 1, 1, 2], vec![1, 1])?;
+    /// assert_eq!(graph.transpose().row(1), [0, 2]);
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn transpose(&self) -> StrongGraph {
+        let next: Vec<AtomicUsize> = (0..self.cols).into_par_iter().map(|_| AtomicUsize::new(0)).collect();
+        self.columns.par_iter().for_each(|&column| {
+            next[column as usize].fetch_add(1, Relaxed);
+        });
+        let mut row_ptr = Vec::with_capacity(self.cols + 1);
+        let mut start = 0;
+        for slot in &next {
+            row_ptr.push(start);
+            start += slot.swap(start, Relaxed);
+        }
+        row_ptr.push(start);
+        let places: Vec<AtomicU32> = (0..start).into_par_iter().map(|_| AtomicU32::new(0)).collect();
+        (0..self.rows()).into_par_iter().for_each(|row| {
+            for &column in self.row(row) {
+                let place = next[column as usize].fetch_add(1, Relaxed);
+                places[place].store(row as u32, Relaxed);
+            }
+        });
+        let mut columns: Vec<u32> = places.into_par_iter().map(AtomicU32::into_inner).collect();
+        sort_rows(&row_ptr, &mut columns);
+        StrongGraph { cols: self.rows(), row_ptr, columns }
+    }
+}
+
+/// Sorts the columns of every row.
+fn sort_rows(row_ptr: &[usize], columns: &mut [u32]) {
+    let rows = row_ptr.len() - 1;
+    if rows > ROWS_TO_SORT {
+        let (top, bottom) = (&row_ptr[..=rows / 2], &row_ptr[rows / 2..]);
+        let (left, right) = columns.split_at_mut(bottom[0] - top[0]);
+        rayon::join(|| sort_rows(top, left), || sort_rows(bottom, right));
+    } else {
+        for row in row_ptr.windows(2) {
+            columns[row[0] - row_ptr[0]..row[1] - row_ptr[0]].sort_unstable();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn arbitrary() -> impl Strategy<Value = StrongGraph> {
+        (0..12usize, 1..12u32).prop_flat_map(|(rows, cols)| {
+            prop::collection::vec(prop::collection::btree_set(0..cols, 0..6), rows).prop_map(move |sets| {
+                let mut row_ptr = vec![0];
+                let mut columns = Vec::new();
+                for set in sets {
+                    columns.extend(set);
+                    row_ptr.push(columns.len());
+                }
+                StrongGraph::try_new(cols as usize, row_ptr, columns).unwrap()
+            })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_transpose_turns_every_connection_round(graph in arbitrary()) {
+            let transpose = graph.transpose();
+            prop_assert_eq!((transpose.rows(), transpose.cols()), (graph.cols(), graph.rows()));
+            prop_assert_eq!(transpose.connections(), graph.connections());
+            for row in 0..graph.rows() {
+                for &column in graph.row(row) {
+                    prop_assert!(transpose.row(column as usize).contains(&(row as u32)));
+                }
+            }
+            prop_assert_eq!(transpose.transpose(), graph);
+        }
+    }
+
+    #[test]
+    fn a_large_transpose_is_sorted_on_any_number_of_threads() {
+        let rows = 3 * ROWS_TO_SORT;
+        // Everybody depends on one of seven, and on a neighbour.
+        let columns = (0..rows as u32).flat_map(|row| [row % 7, row.max(7)]).collect();
+        let graph = StrongGraph::try_new(rows, (0..=rows).map(|row| 2 * row).collect(), columns).unwrap();
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| graph.transpose())
+        };
+        assert_eq!(on(1), on(3));
+        check_pattern(rows, on(2).row_ptr(), on(2).columns()).unwrap();
+        assert_eq!(on(2).row(3)[..2], [3, 10]);
+    }
+
+    #[test]
+    fn arrays_that_make_no_pattern_are_refused() {
+        assert_eq!(
+            StrongGraph::try_new(1, vec![], vec![]),
+            Err(MatrixError::RowPointerCount { rows: 0, found: 0 })
+        );
+        assert!(StrongGraph::try_new(2, vec![0, 1], vec![2]).is_err());
+        assert!(StrongGraph::try_new(2, vec![0, 2], vec![1, 0]).is_err());
     }
 }

@@ -5,6 +5,7 @@ mod bsr;
 mod convert;
 mod coo;
 mod counting_sort;
+mod collect;
 mod csr;
 mod dense;
 mod error;
@@ -16,6 +17,7 @@ pub use convert::{block_fill, detect_block_size};
 pub use coo::Coo;
 #[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
 pub(crate) use csr::check_extents;
+pub use collect::{Entries, check_pattern, collect_pattern};
 pub use csr::{Csr, CsrRef};
 pub use dense::Dense;
 pub use error::MatrixError;

@@ -1,0 +1,262 @@
+//! Aggressive coarsening: PMIS twice, the second time on the coarse rows and the strong paths between them.
+//!
+//! Two coarse rows of the first pass are connected if enough strong paths of at most two connections lead from one to
+//! the other (Stüben, *Algebraic multigrid: an introduction with applications*, 1999: strength "with respect to (p, 2)"; his
+//! A1 asks for one path, A2 for two). On a 7-point grid one path keeps one row in sixteen, two paths one in twelve, plain
+//! PMIS one in three. Interpolation then has to reach further: see [multipass](crate::interpolate::multipass).
+//!
+//! A coarse row of the first pass that has no other within reach stays coarse, since nobody could interpolate it.
+//!
+//! Cost: for each coarse row of the first pass, its neighbours' connections; then PMIS on a quarter of the rows.
+
+use ziggurat_sparse::MatrixError;
+
+use super::pmis::split;
+use super::{Point, Splitting, pmis};
+use crate::halo::Halo;
+use crate::strength::StrongGraph;
+
+/// How many strong paths of at most two connections it takes to join two coarse rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Paths {
+    /// One path (Stüben's A1): coarsens fastest.
+    #[default]
+    One,
+    /// Two paths (Stüben's A2): fewer rows are joined, more are kept.
+    Two,
+}
+
+/// Coarse and fine rows by two passes of PMIS.
+///
+/// `strong` has the connections of a process's own rows and of the halo rows up to three connections away; its columns are
+/// the local rows. In one process that is the whole graph.
+///
+/// ```
+/// use ziggurat_amg::coarsen::{Paths, aggressive, pmis};
+/// use ziggurat_amg::{halo::Whole, strength::StrongGraph};
+/// // A ring of 60 rows.
+/// let columns = (0..60u32).flat_map(|row| {
+///     let (left, right) = ((row + 59) % 60, (row + 1) % 60);
+///     [left.min(right), left.max(right)]
+/// });
+/// let ring = StrongGraph::try_new(60, (0..=60).map(|row| 2 * row).collect(), columns.collect())?;
+/// let whole = Whole::new(60);
+/// assert!(aggressive(&ring, &whole, Paths::One)?.coarse_rows() < pmis(&ring, &whole)?.coarse_rows());
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+///
+/// # Errors
+/// If the graph does not fit the halo.
+pub fn aggressive<H: Halo>(strong: &StrongGraph, halo: &H, paths: Paths) -> Result<Splitting, MatrixError> {
+    let first = pmis(strong, halo)?;
+    let points = first.coarse_points();
+    let graph = distance_two(strong, &first, &points, paths)?;
+    let owned = points.partition_point(|&row| (row as usize) < halo.owned());
+    let distributed = halo.any(halo.owned() < halo.local());
+    let coarse = CoarseHalo { fine: halo, points: &points, owned, distributed };
+    let second = split(&graph, &coarse, Point::Coarse)?;
+    Ok(Splitting::new(first.rows(), |row| match first.coarse_index(row) {
+        Some(index) => second.point(index as usize),
+        None => Point::Fine,
+    }))
+}
+
+/// The strong paths between coarse rows, numbered as coarse rows are. It has a row for each coarse row of `strong`.
+fn distance_two(
+    strong: &StrongGraph,
+    first: &Splitting,
+    points: &[u32],
+    paths: Paths,
+) -> Result<StrongGraph, MatrixError> {
+    let needed = match paths {
+        Paths::One => 1,
+        Paths::Two => 2,
+    };
+    let rows = points.partition_point(|&row| (row as usize) < strong.rows());
+    let mut work = vec![0; rows + 1];
+    for (index, &row) in points[..rows].iter().enumerate() {
+        work[index + 1] = work[index] + strong.row(row as usize).len() * MEAN_CONNECTIONS;
+    }
+    let cols = points.len();
+    StrongGraph::collect(
+        &work,
+        0..rows,
+        cols,
+        || Found { last: vec![u32::MAX; cols], paths: vec![0; cols], columns: Vec::new() },
+        |found, index, entries| {
+            let row = points[index];
+            found.columns.clear();
+            for &middle in strong.row(row as usize) {
+                if let Some(end) = first.coarse_index(middle as usize) {
+                    found.add(index as u32, end, needed);
+                }
+                // The outermost rows of a halo have no row of their own here.
+                if (middle as usize) < strong.rows() {
+                    for &end in strong.row(middle as usize).iter().filter(|&&end| end != row) {
+                        if let Some(end) = first.coarse_index(end as usize) {
+                            found.add(index as u32, end, needed);
+                        }
+                    }
+                }
+            }
+            found.columns.sort_unstable();
+            entries.extend_from_slice(&found.columns);
+        },
+    )
+}
+
+/// Strong connections of a row, for the balance of work; nothing depends on it but time.
+const MEAN_CONNECTIONS: usize = 8;
+
+/// The coarse rows found from one coarse row.
+struct Found {
+    /// The row from which each was found last, so that nothing is cleared between rows.
+    last: Vec<u32>,
+    /// By how many paths.
+    paths: Vec<u8>,
+    /// Those with enough paths.
+    columns: Vec<u32>,
+}
+
+impl Found {
+    #[inline]
+    fn add(&mut self, from: u32, to: u32, needed: u8) {
+        let place = to as usize;
+        if self.last[place] != from {
+            self.last[place] = from;
+            self.paths[place] = 0;
+        }
+        if self.paths[place] < needed {
+            self.paths[place] += 1;
+            if self.paths[place] == needed {
+                self.columns.push(to);
+            }
+        }
+    }
+}
+
+/// The coarse rows among those of a halo. They are numbered along the fine ones, so a process's own come first.
+struct CoarseHalo<'a, H> {
+    fine: &'a H,
+    points: &'a [u32],
+    owned: usize,
+    /// Whether any process has a halo.
+    distributed: bool,
+}
+
+impl<H: Halo> Halo for CoarseHalo<'_, H> {
+    fn owned(&self) -> usize {
+        self.owned
+    }
+
+    fn local(&self) -> usize {
+        self.points.len()
+    }
+
+    fn global_id(&self, local: usize) -> u64 {
+        self.fine.global_id(self.points[local] as usize)
+    }
+
+    fn exchange<T: Copy + Send + 'static>(&self, values: &mut [T]) {
+        if !self.distributed {
+            return;
+        }
+        let mut fine = vec![None; self.fine.local()];
+        for (&row, &value) in self.points.iter().zip(values.iter()) {
+            fine[row as usize] = Some(value);
+        }
+        self.fine.exchange(&mut fine);
+        for (&row, value) in self.points.iter().zip(values) {
+            *value = fine[row as usize].unwrap_or(*value);
+        }
+    }
+
+    fn any(&self, flag: bool) -> bool {
+        self.fine.any(flag)
+    }
+
+    fn sum(&self, counts: &mut [u64]) {
+        self.fine.sum(counts);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::halo::Whole;
+    use crate::testing::{arbitrary_graph, on_ranks, on_threads, problem, strong};
+    use proptest::prelude::*;
+
+    /// Rows reached by at least `needed` paths of one or two connections.
+    fn reached(graph: &StrongGraph, row: usize, needed: usize) -> Vec<usize> {
+        let mut paths = vec![0; graph.cols()];
+        for &middle in graph.row(row) {
+            paths[middle as usize] += 1;
+            for &end in graph.row(middle as usize) {
+                paths[end as usize] += 1;
+            }
+        }
+        (0..graph.cols()).filter(|&end| end != row && paths[end] >= needed).collect()
+    }
+
+    #[test]
+    fn grids_coarsen_much_faster() {
+        for (name, most) in [("poisson2d:60", 0.12), ("poisson3d:25", 0.1), ("poisson3d27:20", 0.03)] {
+            let graph = strong(&problem(name));
+            let whole = Whole::new(graph.rows());
+            let ratio = |splitting: &Splitting| splitting.coarse_rows() as f64 / splitting.rows() as f64;
+            let first = pmis(&graph, &whole).unwrap();
+            let one = aggressive(&graph, &whole, Paths::One).unwrap();
+            let two = aggressive(&graph, &whole, Paths::Two).unwrap();
+            assert!(ratio(&one) < most, "{name}: {}", ratio(&one));
+            assert!(ratio(&one) < ratio(&two) && ratio(&two) < ratio(&first), "{name}: {}", ratio(&two));
+        }
+    }
+
+    #[test]
+    fn what_nobody_else_could_interpolate_stays_coarse() {
+        // Two pairs, apart: each keeps one row, and no path leads from one to the other.
+        let graph = StrongGraph::try_new(5, vec![0, 1, 2, 3, 4, 4], vec![1, 0, 3, 2]).unwrap();
+        let splitting = aggressive(&graph, &Whole::new(5), Paths::One).unwrap();
+        assert_eq!(splitting.coarse_rows(), 2);
+        assert_eq!(splitting.point(4), Point::Fine);
+    }
+
+    #[test]
+    fn same_splitting_on_any_number_of_threads_and_processes() {
+        let graph = strong(&problem("jump3d:30"));
+        let split = || aggressive(&graph, &Whole::new(graph.rows()), Paths::Two).unwrap();
+        assert_eq!(on_threads(1, split), on_threads(2, split));
+
+        let graph = strong(&problem("convection3d:6"));
+        let whole = aggressive(&graph, &Whole::new(graph.rows()), Paths::One).unwrap();
+        let points = on_ranks(3, &graph, |local, halo| {
+            let splitting = aggressive(local, halo, Paths::One).unwrap();
+            (0..halo.owned()).map(|row| splitting.point(row)).collect()
+        });
+        for (row, point) in points.into_iter().enumerate() {
+            assert_eq!(point, whole.point(row), "row {row}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn kept_rows_are_far_apart_and_dropped_ones_have_one_in_reach(graph in arbitrary_graph(true)) {
+            let whole = Whole::new(graph.rows());
+            let first = pmis(&graph, &whole).unwrap();
+            for (paths, needed) in [(Paths::One, 1), (Paths::Two, 2)] {
+                let splitting = aggressive(&graph, &whole, paths).unwrap();
+                for row in 0..graph.rows() {
+                    let kept_in_reach = reached(&graph, row, needed)
+                        .into_iter()
+                        .any(|end| splitting.point(end) == Point::Coarse);
+                    match (first.point(row), splitting.point(row)) {
+                        (Point::Coarse, Point::Coarse) => prop_assert!(!kept_in_reach),
+                        (Point::Coarse, Point::Fine) => prop_assert!(kept_in_reach),
+                        (Point::Fine, point) => prop_assert_eq!(point, Point::Fine),
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Hybrid interpolation: as few rows at distance two as will do (Isotton, thesis on Chronos, 2.2.3, algorithm 4).
+//!
+//! The formula of [extended+i](super::extended_i) on a smaller set. It begins with C, the coarse rows that i depends on.
+//! Fine neighbours that depend on none of C are not covered. While there are any, the coarse row that most of them
+//! depend on joins the set and covers those:
+//!
+//! ```text
+//! Ĉ = C;   F' = { k ∈ F : C_k ∩ Ĉ = ∅ }
+//! while F' ≠ ∅:   c = the coarse row in most C_k, k ∈ F';   Ĉ += c;   F' −= { k : c ∈ C_k }
+//! ```
+//!
+//! A fine neighbour that depends on no coarse row at all cannot be covered and is left out of F'. Ties go to the greater
+//! hash of the global id.
+//!
+//! Cost: see `collapse.rs`, and per row a search of the uncovered neighbours' coarse rows for each row that joins. Rows are
+//! between those of classical and extended+i in length.
+
+use std::ops::Range;
+
+use ziggurat_sparse::hash::hash_id;
+use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+
+use super::collapse::{CoarseEntries, FineRow, InterpolatorySet, interpolate};
+use crate::coarsen::Splitting;
+use crate::halo::Halo;
+use crate::strength::StrongGraph;
+
+struct Covering<'a, H> {
+    halo: &'a H,
+    /// The local row of every coarse row.
+    points: Vec<u32>,
+}
+
+impl<H: Halo> InterpolatorySet for Covering<'_, H> {
+    const PLUS_I: bool = true;
+
+    fn extend(&self, row: &mut FineRow, neighbours: &CoarseEntries) {
+        while let Some(coarse) = self.most_wanted(row, neighbours) {
+            row.insert(coarse);
+        }
+    }
+}
+
+impl<H: Halo> Covering<'_, H> {
+    /// The coarse row that most uncovered neighbours depend on; `None` when all are covered.
+    fn most_wanted(&self, row: &FineRow, neighbours: &CoarseEntries) -> Option<u32> {
+        let uncovered = || {
+            let sets = row.fine().iter().map(|&(neighbour, _)| neighbours.strong(neighbour));
+            sets.filter(|set| !set.iter().any(|&coarse| row.contains(coarse)))
+        };
+        let degree = |coarse: u32| uncovered().filter(|set| set.binary_search(&coarse).is_ok()).count();
+        let hash = |coarse: u32| hash_id(self.halo.global_id(self.points[coarse as usize] as usize));
+        let candidates = uncovered().flatten().copied();
+        candidates.max_by_key(|&coarse| (degree(coarse), hash(coarse)))
+    }
+}
+
+/// Interpolation from the coarse rows that a row depends on, and from as few others as join it to every fine row that it
+/// depends on; to the rows `rows` of `a`.
+///
+/// `strong` and `splitting` belong to all of `a`, halo included: a row for each row of `a`, and for each column. Rows of
+/// neighbours are read, so the halo has them. `halo` tells the ids by which ties are decided.
+///
+/// ```
+/// use ziggurat_amg::{coarsen::pmis, halo::Whole, interpolate::{extended_i, hybrid}};
+/// use ziggurat_amg::strength::{Strength, strong_connections};
+/// use ziggurat_sparse::gallery::Problem;
+/// let a = "poisson2d:20".parse::<Problem>()?.matrix()?;
+/// let whole = Whole::new(a.rows());
+/// let strong = strong_connections(a.view(), a.all_rows(), &Strength::classical(), &[], &whole)?;
+/// let splitting = pmis(&strong, &whole)?;
+/// let p = hybrid(a.view(), a.all_rows(), &strong, &splitting, &whole)?;
+/// assert!(p.nnz() < extended_i(a.view(), a.all_rows(), &strong, &splitting)?.nnz());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If `strong`, `splitting` or `halo` do not fit `a`, or it has not the rows asked for.
+pub fn hybrid<H: Halo>(
+    a: CsrRef<'_, f64>,
+    rows: Range<usize>,
+    strong: &StrongGraph,
+    splitting: &Splitting,
+    halo: &H,
+) -> Result<Csr<f64>, MatrixError> {
+    if halo.local() != a.cols() {
+        let what = "rows known to this process, against the matrix's columns";
+        return Err(MatrixError::Mismatch { what, expected: a.cols(), found: halo.local() });
+    }
+    let covering = Covering { halo, points: splitting.coarse_points() };
+    interpolate(a, rows, strong, splitting, &covering)
+}

@@ -1,0 +1,173 @@
+//! Multipass interpolation, for aggressive coarsening (Stüben, *Algebraic multigrid: an introduction with applications*,
+//! 1999; Yang, *On long-range interpolation operators for aggressive coarsening*, 2010).
+//!
+//! Most fine rows have no coarse row near. Passes go outward from the coarse rows: rows of pass 1 depend on a coarse row,
+//! rows of pass p on a row of pass p − 1. A row of pass p is interpolated from the rows J of pass p − 1 that it depends on,
+//! by direct interpolation, into which their own interpolation is put:
+//!
+//! ```text
+//! w_ik = −α_i Σ_{j∈J} a_ij w_jk / ã_ii,        α_i = Σ_{n≠i} a_in⁻ / Σ_{j∈J} a_ij⁻,        ã_ii = a_ii + Σ_{n≠i} a_in⁺
+//! ```
+//!
+//! a⁻ is what is opposed in sign to the diagonal, a⁺ what is not; J has only the former. In pass 1, w_jk is the identity. A
+//! row that no pass reaches is empty.
+//!
+//! Cost: for each row, the interpolation of a few neighbours; a pass has to end before the next begins. Four passes are
+//! usual. Rows are shorter than those of distance-two formulas, and as exact for constants.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use ziggurat_sparse::matrix::Entries;
+use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+
+use super::collapse::check;
+use super::weights::Weights;
+use crate::coarsen::Splitting;
+use crate::strength::StrongGraph;
+
+/// A row that no pass has reached.
+const UNREACHED: u32 = u32::MAX;
+
+/// Where a row's interpolation is.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Which pass; 0 for coarse rows.
+    pass: u32,
+    /// Which row of that pass; the coarse row itself for pass 0.
+    slot: u32,
+}
+
+/// Interpolation from coarse rows any number of connections away, to the rows `rows` of `a`.
+///
+/// `strong` and `splitting` belong to all of `a`, halo included: a row for each row of `a`, and for each column. All rows
+/// between a row and its coarse rows are read, so the halo has to be as deep as there are passes.
+///
+/// ```
+/// use ziggurat_amg::{coarsen::{Point, Splitting}, interpolate::multipass, strength::StrongGraph};
+/// use ziggurat_sparse::Csr;
+/// // Four rows in a line, the first coarse: its value goes all the way.
+/// let a = Csr::try_new(4, 4, vec![0, 2, 5, 8, 10], vec![0, 1, 0, 1, 2, 1, 2, 3, 2, 3],
+///     vec![1., -1., -1., 2., -1., -1., 2., -1., -1., 1.])?;
+/// let strong = StrongGraph::try_new(4, vec![0, 1, 3, 5, 6], vec![1, 0, 2, 1, 3, 2])?;
+/// let splitting = Splitting::new(4, |row| if row == 0 { Point::Coarse } else { Point::Fine });
+/// let p = multipass(a.view(), a.all_rows(), &strong, &splitting)?;
+/// assert_eq!((p.row_ptr(), p.values()), (&[0, 1, 2, 3, 4][..], &[1.0; 4][..]));
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+///
+/// # Errors
+/// If `strong` or `splitting` do not fit `a`, or it has not the rows asked for.
+pub fn multipass(
+    a: CsrRef<'_, f64>,
+    rows: Range<usize>,
+    strong: &StrongGraph,
+    splitting: &Splitting,
+) -> Result<Csr<f64>, MatrixError> {
+    check(a, &rows, strong, splitting)?;
+    let place = |row: usize| match splitting.coarse_index(row) {
+        Some(slot) => Place { pass: 0, slot },
+        None => Place { pass: UNREACHED, slot: 0 },
+    };
+    let mut places: Vec<Place> = (0..a.cols()).into_par_iter().map(place).collect();
+    let mut passes: Vec<Csr<f64>> = Vec::new();
+    let mut unreached: Vec<u32> =
+        (0..a.rows() as u32).into_par_iter().filter(|&row| places[row as usize].pass == UNREACHED).collect();
+    loop {
+        let last = passes.len() as u32;
+        let reaches =
+            |&row: &u32| strong.row(row as usize).iter().any(|&column| places[column as usize].pass == last);
+        let (reached, rest): (Vec<u32>, Vec<u32>) = unreached.into_par_iter().partition(reaches);
+        if reached.is_empty() {
+            break;
+        }
+        let pass = interpolate_pass(a, strong, splitting.coarse_rows(), &places, &passes, &reached)?;
+        for (slot, &row) in reached.iter().enumerate() {
+            places[row as usize] = Place { pass: last + 1, slot: slot as u32 };
+        }
+        passes.push(pass);
+        unreached = rest;
+    }
+    join(rows, splitting.coarse_rows(), &places, &passes)
+}
+
+/// Interpolation to the rows that the last pass has reached: their neighbours' interpolation, put together.
+fn interpolate_pass(
+    a: CsrRef<'_, f64>,
+    strong: &StrongGraph,
+    coarse: usize,
+    places: &[Place],
+    passes: &[Csr<f64>],
+    reached: &[u32],
+) -> Result<Csr<f64>, MatrixError> {
+    let last = passes.len() as u32;
+    let mut work = Vec::with_capacity(reached.len() + 1);
+    work.push(0);
+    for (slot, &row) in reached.iter().enumerate() {
+        work.push(work[slot] + 2 * strong.row(row as usize).len());
+    }
+    let one = [1.0];
+    let collect = |weights: &mut Weights, slot: usize, entries: &mut Entries<f64>| {
+        let row = reached[slot] as usize;
+        let (columns, values) = a.row(row);
+        let diagonal = columns.binary_search(&(row as u32)).map_or(0.0, |place| values[place]);
+        let is_opposed = |value: f64| (value < 0.0) != (diagonal < 0.0);
+        let (mut opposed, mut other, mut from) = (0.0, 0.0, 0.0);
+        weights.begin();
+        let mut strong = strong.row(row).iter().peekable();
+        for (&column, &value) in columns.iter().zip(values) {
+            let is_strong = strong.next_if_eq(&&column).is_some();
+            if !is_opposed(value) {
+                other += value; // the diagonal is among them
+                continue;
+            }
+            opposed += value;
+            let Place { pass, slot } = places[column as usize];
+            if is_strong && pass == last {
+                from += value;
+                let (columns, values) = match passes.last() {
+                    Some(pass) => pass.row(slot as usize),
+                    None => (std::slice::from_ref(&slot), &one[..]),
+                };
+                for (&column, &weight) in columns.iter().zip(values) {
+                    weights.add(column, value * weight);
+                }
+            }
+        }
+        let factor = -opposed / from / other;
+        if factor.is_finite() {
+            weights.write(factor, entries);
+        }
+    };
+    Csr::collect(&work, 0..reached.len(), coarse, || Weights::new(coarse), collect)
+}
+
+/// The rows of every pass in their places, and the identity for coarse rows.
+fn join(
+    rows: Range<usize>,
+    coarse: usize,
+    places: &[Place],
+    passes: &[Csr<f64>],
+) -> Result<Csr<f64>, MatrixError> {
+    let of_pass = |row: usize| {
+        let Place { pass, slot } = places[row];
+        passes.get((pass as usize).wrapping_sub(1)).map(|pass| pass.row(slot as usize))
+    };
+    Csr::build(
+        rows,
+        coarse,
+        || (),
+        |(), row| match places[row].pass {
+            0 => 1,
+            _ => of_pass(row).map_or(0, |(columns, _)| columns.len()),
+        },
+        |(), row, columns, values| {
+            if places[row].pass == 0 {
+                (columns[0], values[0]) = (places[row].slot, 1.0);
+            } else if let Some((old_columns, old_values)) = of_pass(row) {
+                columns.copy_from_slice(old_columns);
+                values.copy_from_slice(old_values);
+            }
+        },
+    )
+}

@@ -1,0 +1,161 @@
+//! From strengths to strong connections: by a threshold, or by a wanted average number of connections.
+//!
+//! The average asks for the strength of the k-th strongest connection, k = average × rows. It is found as a radix sort
+//! would: positive numbers are ordered as their 64 bits are, so eight rounds of counting connections by the next eight
+//! bits find it exactly. Counts are integers: the result does not depend on threads or on how rows are distributed. A
+//! coarsening that keeps the number of connections steady keeps its ratio steady (Isotton, thesis on Chronos, 2.2.2).
+//!
+//! Cost: a threshold reads the matrix once. The average reads it twice and takes 8 bytes per entry meanwhile.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use ziggurat_sparse::CsrRef;
+
+use super::{Filter, StrengthError, Strengths, StrongGraph};
+use crate::halo::Halo;
+
+/// Strengths that one task counts.
+const CHUNK: usize = 64 * 1024;
+
+/// The connections of `rows` that `filter` lets pass.
+pub(super) fn keep<H: Halo>(
+    a: CsrRef<'_, f64>,
+    rows: Range<usize>,
+    measure: &impl Strengths,
+    filter: Filter,
+    max_row_sum: Option<f64>,
+    halo: &H,
+) -> Result<StrongGraph, StrengthError> {
+    let scale_of = |row: usize| scale(a, row, measure, max_row_sum);
+    let threshold = match filter {
+        Filter::Threshold(threshold) if (0.0..=1.0).contains(&threshold) => threshold,
+        Filter::Threshold(found) => return Err(StrengthError::Threshold { found }),
+        Filter::AverageConnections(average) if average > 0.0 && average.is_finite() => {
+            // Only a process's own rows count, whatever rows are asked for.
+            let strengths = strengths(a, 0..halo.owned().min(a.rows()), measure, scale_of);
+            let mut extent = [halo.owned() as u64];
+            halo.sum(&mut extent);
+            strength_of_rank(&strengths, (average * extent[0] as f64).round() as u64, halo)
+        }
+        Filter::AverageConnections(found) => return Err(StrengthError::Average { found }),
+    };
+    let graph = StrongGraph::collect(
+        a.row_ptr(),
+        rows,
+        a.cols(),
+        Vec::new,
+        |buffer: &mut Vec<u32>, row, entries| {
+            let Some(scale) = scale_of(row) else { return };
+            let (columns, values) = a.row(row);
+            // Whether an entry is strong is hard to predict, so it decides an addition and not a jump.
+            buffer.resize(columns.len().max(buffer.len()), 0);
+            let mut length = 0;
+            for (&column, &value) in columns.iter().zip(values) {
+                let strength = measure.strength(row, scale, column, value);
+                buffer[length] = column;
+                length += usize::from((strength >= threshold) & (strength > 0.0) & (column as usize != row));
+            }
+            entries.extend_from_slice(&buffer[..length]);
+        },
+    )?;
+    Ok(graph)
+}
+
+/// The scale of a row, unless its sum says that it needs no connections.
+#[inline]
+fn scale(a: CsrRef<'_, f64>, row: usize, measure: &impl Strengths, max_row_sum: Option<f64>) -> Option<f64> {
+    let (columns, values) = a.row(row);
+    let (mut diagonal, mut sum) = (0.0, 0.0);
+    for (&column, &value) in columns.iter().zip(values) {
+        sum += value;
+        if column as usize == row {
+            diagonal = value;
+        }
+    }
+    match max_row_sum {
+        Some(most) if sum.abs() > most * diagonal.abs() => None,
+        _ => measure.scale(row, diagonal, columns, values),
+    }
+}
+
+/// The strength of every entry of `rows`; 0 where it is no connection.
+fn strengths(
+    a: CsrRef<'_, f64>,
+    rows: Range<usize>,
+    measure: &impl Strengths,
+    scale_of: impl Fn(usize) -> Option<f64> + Sync,
+) -> Vec<f64> {
+    let of_row = |row: usize| {
+        let (columns, values) = a.row(row);
+        let scale = scale_of(row);
+        columns.iter().zip(values).map(move |(&column, &value)| match scale {
+            Some(scale) if column as usize != row => measure.strength(row, scale, column, value).max(0.0),
+            _ => 0.0,
+        })
+    };
+    rows.into_par_iter().flat_map_iter(of_row).collect()
+}
+
+/// The strength of the connection with this rank from the top, all processes taken together; the weakest strength if
+/// there are fewer connections.
+fn strength_of_rank<H: Halo>(strengths: &[f64], rank: u64, halo: &H) -> f64 {
+    let mut left = rank.max(1);
+    let mut prefix = 0u64;
+    for shift in (0..64).step_by(8).rev() {
+        // Connections whose higher bits are those found so far, by their next eight bits.
+        let count = |chunk: &[f64]| {
+            let mut counts = [0u64; 256];
+            for strength in chunk.iter().filter(|&&strength| strength > 0.0) {
+                let bits = strength.to_bits() >> shift;
+                if bits >> 8 == prefix {
+                    counts[(bits & 255) as usize] += 1;
+                }
+            }
+            counts
+        };
+        let mut counts = strengths.par_chunks(CHUNK).map(count).reduce(
+            || [0; 256],
+            |mut sum, counts| {
+                sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+                sum
+            },
+        );
+        halo.sum(&mut counts);
+        left = left.min(counts.iter().sum());
+        if left == 0 {
+            return 0.0; // no connections at all
+        }
+        let mut digit = 255;
+        while digit > 0 && counts[digit] < left {
+            left -= counts[digit];
+            digit -= 1;
+        }
+        prefix = prefix << 8 | digit as u64;
+    }
+    f64::from_bits(prefix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::halo::Whole;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_rank_found_is_that_of_sorting(
+            mut strengths in prop::collection::vec(prop_oneof![Just(0.0), Just(0.5), 0.0..1.0f64, 0.999..1.0f64], 0..50),
+            rank in 0..60u64,
+        ) {
+            let found = strength_of_rank(&strengths, rank, &Whole::new(1));
+            strengths.retain(|&strength| strength > 0.0);
+            strengths.sort_by(|x, y| y.total_cmp(x));
+            let expected = match strengths.len() {
+                0 => 0.0,
+                length => strengths[(rank.max(1) as usize).min(length) - 1],
+            };
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Symmetric strength, for aggregation (Vaněk, Mandel & Brezina, 1996):
+//!
+//! ```text
+//! s_ij = |a_ij| / √(|a_ii| |a_jj|)
+//! ```
+//!
+//! It does not look at signs, and it does not change when rows and columns are scaled alike. Where the matrix is
+//! symmetric, so is the graph. Beside a zero diagonal every connection is infinitely strong.
+//!
+//! Cost: one pass over the entries, and a square root per row. Processes exchange the diagonal.
+
+use rayon::prelude::*;
+use ziggurat_sparse::{CsrRef, MatrixError};
+
+use super::Strengths;
+use crate::halo::Halo;
+
+/// The measure, with √|a_jj| of every column.
+pub(super) struct Symmetric {
+    roots: Vec<f64>,
+}
+
+impl Symmetric {
+    pub(super) fn new<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> Result<Self, MatrixError> {
+        if halo.owned() > a.rows() || halo.local() < a.cols() {
+            let what = "rows known to this process, against the matrix's columns";
+            return Err(MatrixError::Mismatch { what, expected: a.cols(), found: halo.local() });
+        }
+        let mut roots = a.diagonal(0..halo.owned());
+        roots.par_iter_mut().for_each(|root| *root = root.abs().sqrt());
+        roots.resize(halo.local(), 0.0);
+        halo.exchange(&mut roots);
+        Ok(Symmetric { roots })
+    }
+}
+
+impl Strengths for Symmetric {
+    #[inline]
+    fn scale(&self, row: usize, _diagonal: f64, _columns: &[u32], _values: &[f64]) -> Option<f64> {
+        Some(self.roots[row])
+    }
+
+    #[inline]
+    fn strength(&self, _row: usize, scale: f64, column: u32, value: f64) -> f64 {
+        value.abs() / (scale * self.roots[column as usize])
+    }
+}

@@ -1,0 +1,144 @@
+//! What tests of this crate share.
+
+use std::any::Any;
+use std::sync::{Barrier, Mutex};
+
+use proptest::prelude::*;
+use ziggurat_sparse::Csr;
+use ziggurat_sparse::gallery::Problem;
+
+use crate::halo::{Halo, Whole};
+use crate::strength::{Strength, StrongGraph, strong_connections};
+
+/// Runs `work` on a pool of so many threads.
+pub(crate) fn on_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
+}
+
+/// A model problem by name and size.
+pub(crate) fn problem(name: &str) -> Csr<f64> {
+    name.parse::<Problem>().unwrap().matrix().unwrap()
+}
+
+/// The strong connections of a matrix, classical.
+pub(crate) fn strong(a: &Csr<f64>) -> StrongGraph {
+    strong_connections(a.view(), a.all_rows(), &Strength::classical(), &[], &Whole::new(a.rows())).unwrap()
+}
+
+/// A graph of a few rows, some of them without connections.
+pub(crate) fn arbitrary_graph(symmetric: bool) -> impl Strategy<Value = StrongGraph> {
+    (1..25u32).prop_flat_map(move |rows| {
+        prop::collection::vec((0..rows, 0..rows), 0..60).prop_map(move |pairs| {
+            let mut sets = vec![std::collections::BTreeSet::new(); rows as usize];
+            for (i, j) in pairs.into_iter().filter(|(i, j)| i != j) {
+                sets[i as usize].insert(j);
+                if symmetric {
+                    sets[j as usize].insert(i);
+                }
+            }
+            let (mut row_ptr, mut columns) = (vec![0], vec![]);
+            for set in sets {
+                columns.extend(set);
+                row_ptr.push(columns.len());
+            }
+            StrongGraph::try_new(rows as usize, row_ptr, columns).unwrap()
+        })
+    })
+}
+
+/// Threads that play processes: each owns a block of rows and has all others as its halo.
+pub(crate) struct Rank<'a> {
+    board: &'a Board,
+    rank: usize,
+    /// First row of each rank, and the end.
+    starts: Vec<usize>,
+    /// The global row of each local one.
+    rows: Vec<usize>,
+}
+
+/// Where ranks leave messages for each other.
+struct Board {
+    barrier: Barrier,
+    messages: Vec<Mutex<Option<Box<dyn Any + Send>>>>,
+}
+
+impl Rank<'_> {
+    /// Leaves a message, and reads those of all ranks.
+    fn all_gather<M: Clone + Send + 'static>(&self, message: M) -> Vec<M> {
+        *self.board.messages[self.rank].lock().unwrap() = Some(Box::new(message));
+        self.board.barrier.wait();
+        let read = |message: &Mutex<Option<Box<dyn Any + Send>>>| {
+            message.lock().unwrap().as_ref().unwrap().downcast_ref::<M>().unwrap().clone()
+        };
+        let all = self.board.messages.iter().map(read).collect();
+        self.board.barrier.wait();
+        all
+    }
+}
+
+impl Halo for Rank<'_> {
+    fn owned(&self) -> usize {
+        self.starts[self.rank + 1] - self.starts[self.rank]
+    }
+
+    fn local(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn global_id(&self, local: usize) -> u64 {
+        self.rows[local] as u64
+    }
+
+    fn exchange<T: Copy + Send + 'static>(&self, values: &mut [T]) {
+        assert_eq!(values.len(), self.local());
+        let all = self.all_gather(values[..self.owned()].to_vec()).concat();
+        for (value, &row) in values.iter_mut().zip(&self.rows).skip(self.owned()) {
+            *value = all[row];
+        }
+    }
+
+    fn any(&self, flag: bool) -> bool {
+        self.all_gather(flag).contains(&true)
+    }
+
+    fn sum(&self, counts: &mut [u64]) {
+        let all = self.all_gather(counts.to_vec());
+        for (place, count) in counts.iter_mut().enumerate() {
+            *count = all.iter().map(|counts| counts[place]).sum();
+        }
+    }
+}
+
+/// Runs `work` on each rank's copy of the graph; returns what it says of the rows, in their order.
+pub(crate) fn on_ranks<T: Send>(
+    ranks: usize,
+    graph: &StrongGraph,
+    work: impl Fn(&StrongGraph, &Rank<'_>) -> Vec<T> + Sync,
+) -> Vec<T> {
+    let n = graph.rows();
+    let starts: Vec<usize> = (0..=ranks).map(|rank| rank * n / ranks).collect();
+    let board =
+        Board { barrier: Barrier::new(ranks), messages: (0..ranks).map(|_| Mutex::new(None)).collect() };
+    let run = |rank: usize| {
+        let owned = starts[rank]..starts[rank + 1];
+        // The halo in another order than the rows, so that nobody can rely on it.
+        let rows: Vec<usize> = owned.clone().chain((0..n).rev().filter(|row| !owned.contains(row))).collect();
+        let mut local_of = vec![0; n];
+        for (local, &row) in rows.iter().enumerate() {
+            local_of[row] = local as u32;
+        }
+        let (mut row_ptr, mut columns) = (vec![0], vec![]);
+        for &row in &rows {
+            let begin = columns.len();
+            columns.extend(graph.row(row).iter().map(|&column| local_of[column as usize]));
+            columns[begin..].sort_unstable();
+            row_ptr.push(columns.len());
+        }
+        let local = StrongGraph::try_new(n, row_ptr, columns).unwrap();
+        work(&local, &Rank { board: &board, rank, starts: starts.clone(), rows })
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..ranks).map(|rank| scope.spawn(move || run(rank))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    })
+}

@@ -1,0 +1,296 @@
+//! Builds a matrix row by row, in parallel, when only computing a row tells how long it is.
+//!
+//! [`Csr::build`] asks for every row twice: to count it, then to fill it. Where a row is dear (interpolation) or reads
+//! more than it writes (strength of connection), it is better computed once. Rows are cut into pieces of equal work, a
+//! piece collects its rows in a buffer of its own, and the buffers are joined in the order of the rows. The cuts depend
+//! on the matrix alone, so the result is the same for any number of threads.
+//!
+//! Cost: the result is copied once. At most one scratch value per thread is made, and handed from piece to piece.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+use super::csr::{check_extents, check_layout, check_order};
+use super::{Csr, MatrixError};
+use crate::number::Store;
+use crate::parallel::split_row;
+
+/// Where the rows of a matrix are collected, one after the other. `T` is `()` for a pattern without values.
+#[derive(Debug, Default)]
+pub struct Entries<T> {
+    columns: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Copy> Entries<T> {
+    /// Adds an entry to the present row. Columns must increase within a row.
+    #[inline]
+    pub fn push(&mut self, column: u32, value: T) {
+        self.columns.push(column);
+        self.values.push(value);
+    }
+}
+
+impl Entries<()> {
+    /// Adds entries to the present row. Columns must increase within a row.
+    #[inline]
+    pub fn extend_from_slice(&mut self, columns: &[u32]) {
+        self.columns.extend_from_slice(columns);
+        self.values.resize(self.columns.len(), ());
+    }
+}
+
+/// Consecutive rows, collected.
+struct Piece<T> {
+    /// Where each row ends, counted from the piece's first entry.
+    ends: Vec<usize>,
+    entries: Entries<T>,
+    valid: bool,
+}
+
+impl<T: Store> Csr<T> {
+    /// Builds the rows `rows` of a matrix with `cols` columns. `collect` pushes the entries of one row, columns
+    /// increasing; it receives the row's number as it stands in `rows` (row `rows.start` becomes row 0 of the result)
+    /// and a scratch value that other rows have used before. `work` says how work is spread: the row pointers of a
+    /// matrix that is read, numbered as `rows` is.
+    ///
+    /// ```
+    /// use ziggurat_sparse::Csr;
+    /// // The negative entries of a matrix.
+    /// let a = Csr::try_new(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![1.0, -2.0, 3.0])?;
+    /// let negative = Csr::collect(a.row_ptr(), a.all_rows(), a.cols(), || (), |_, row, entries| {
+    ///     let (columns, values) = a.row(row);
+    ///     for (&column, &value) in columns.iter().zip(values).filter(|(_, value)| **value < 0.0) {
+    ///         entries.push(column, value);
+    ///     }
+    /// })?;
+    /// assert_eq!((negative.row_ptr(), negative.values()), (&[0, 1, 1][..], &[-2.0][..]));
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the collected rows do not make a matrix.
+    ///
+    /// # Panics
+    /// If `work` is not longer than `rows.end`.
+    pub fn collect<Scratch: Send>(
+        work: &[usize],
+        rows: Range<usize>,
+        cols: usize,
+        scratch: impl Fn() -> Scratch + Sync,
+        collect: impl Fn(&mut Scratch, usize, &mut Entries<T>) + Sync,
+    ) -> Result<Csr<T>, MatrixError> {
+        let extent = rows.len();
+        let (row_ptr, entries) = collect_rows(work, rows, cols, scratch, collect)?;
+        Ok(Csr::from_valid_parts(extent, cols, row_ptr, entries.columns, entries.values))
+    }
+}
+
+/// [`Csr::collect`] for a pattern without values. Returns row pointers and columns.
+///
+/// ```
+/// use ziggurat_sparse::matrix::collect_pattern;
+/// // Each row's neighbour to the right, if it has one.
+/// let work = [0, 1, 2, 3];
+/// let right = |_: &mut (), row: usize, entries: &mut ziggurat_sparse::matrix::Entries<()>| {
+///     if row < 2 {
+///         entries.push(row as u32 + 1, ());
+///     }
+/// };
+/// assert_eq!(collect_pattern(&work, 0..3, 3, || (), right)?, (vec![0, 1, 2, 2], vec![1, 2]));
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+///
+/// # Errors
+/// If the collected rows do not make a pattern.
+///
+/// # Panics
+/// If `work` is not longer than `rows.end`.
+pub fn collect_pattern<Scratch: Send>(
+    work: &[usize],
+    rows: Range<usize>,
+    cols: usize,
+    scratch: impl Fn() -> Scratch + Sync,
+    collect: impl Fn(&mut Scratch, usize, &mut Entries<()>) + Sync,
+) -> Result<(Vec<usize>, Vec<u32>), MatrixError> {
+    let (row_ptr, entries) = collect_rows(work, rows, cols, scratch, collect)?;
+    Ok((row_ptr, entries.columns))
+}
+
+/// Checks that row pointers and columns make a pattern with `cols` columns: what [`Csr::try_new`] checks, without values.
+///
+/// ```
+/// use ziggurat_sparse::{MatrixError, matrix::check_pattern};
+/// assert_eq!(check_pattern(3, &[0, 1, 2], &[2, 0]), Ok(()));
+/// assert!(matches!(check_pattern(2, &[0, 1, 2], &[2, 0]), Err(MatrixError::ColumnOutOfRange { row: 0, .. })));
+/// ```
+///
+/// # Errors
+/// Says what is wrong and where.
+pub fn check_pattern(cols: usize, row_ptr: &[usize], columns: &[u32]) -> Result<(), MatrixError> {
+    let rows = row_ptr.len().checked_sub(1).ok_or(MatrixError::RowPointerCount { rows: 0, found: 0 })?;
+    check_layout(rows, cols, row_ptr, columns, columns.len())?;
+    check_order(row_ptr, columns)
+}
+
+fn collect_rows<T: Copy + Default + Send + Sync, Scratch: Send>(
+    work: &[usize],
+    rows: Range<usize>,
+    cols: usize,
+    scratch: impl Fn() -> Scratch + Sync,
+    collect: impl Fn(&mut Scratch, usize, &mut Entries<T>) + Sync,
+) -> Result<(Vec<usize>, Entries<T>), MatrixError> {
+    check_extents(rows.len(), cols)?;
+    let idle = Mutex::new(Vec::new());
+    let collect_piece = |rows: Range<usize>| {
+        // A poisoned lock means that another piece panicked: the panic is on its way, this piece need not care.
+        let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut scratch = taken.unwrap_or_else(&scratch);
+        let piece = Piece::of(rows, cols, |row, entries| collect(&mut scratch, row, entries));
+        idle.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+        piece
+    };
+    let extent = rows.len();
+    let mut pieces = Vec::new();
+    cut(work, rows, &collect_piece, &mut pieces);
+    let valid = pieces.iter().all(|piece| piece.valid);
+    let (row_ptr, entries) = join(extent, pieces);
+    if !valid {
+        check_pattern(cols, &row_ptr, &entries.columns)?;
+    }
+    Ok((row_ptr, entries))
+}
+
+/// Cuts `rows` into pieces and collects them, in the order of the rows.
+fn cut<T: Send>(
+    work: &[usize],
+    rows: Range<usize>,
+    collect_piece: &(impl Fn(Range<usize>) -> Piece<T> + Sync),
+    pieces: &mut Vec<Piece<T>>,
+) {
+    match split_row(work, &rows) {
+        None => pieces.push(collect_piece(rows)),
+        Some(middle) => {
+            let mut right = Vec::new();
+            rayon::join(
+                || cut(work, rows.start..middle, collect_piece, pieces),
+                || cut(work, middle..rows.end, collect_piece, &mut right),
+            );
+            pieces.append(&mut right);
+        }
+    }
+}
+
+impl<T: Copy> Piece<T> {
+    fn of(rows: Range<usize>, cols: usize, mut collect: impl FnMut(usize, &mut Entries<T>)) -> Self {
+        let mut ends = Vec::with_capacity(rows.len());
+        let mut entries = Entries { columns: Vec::new(), values: Vec::new() };
+        let mut valid = true;
+        for row in rows {
+            let begin = entries.columns.len();
+            collect(row, &mut entries);
+            // Checked here, where the row is still in the cache.
+            let columns = &entries.columns[begin..];
+            valid &= columns.windows(2).all(|pair| pair[0] < pair[1]);
+            valid &= columns.last().is_none_or(|&last| (last as usize) < cols);
+            ends.push(entries.columns.len());
+        }
+        Piece { ends, entries, valid }
+    }
+}
+
+/// Joins pieces into one.
+fn join<T: Copy + Default + Send + Sync>(
+    extent: usize,
+    mut pieces: Vec<Piece<T>>,
+) -> (Vec<usize>, Entries<T>) {
+    let mut row_ptr = vec![0; extent + 1];
+    if pieces.len() == 1 {
+        let piece = pieces.remove(0);
+        row_ptr[1..].copy_from_slice(&piece.ends);
+        return (row_ptr, piece.entries);
+    }
+    let nnz = pieces.iter().map(|piece| piece.entries.columns.len()).sum();
+    let (mut columns, mut values) = (vec![0; nnz], vec![T::default(); nnz]);
+    let (mut ends_left, mut columns_left, mut values_left) =
+        (&mut row_ptr[1..], &mut columns[..], &mut values[..]);
+    let mut parts = Vec::with_capacity(pieces.len());
+    let mut begin = 0;
+    for piece in pieces {
+        let (ends, columns, values);
+        (ends, ends_left) = ends_left.split_at_mut(piece.ends.len());
+        (columns, columns_left) = columns_left.split_at_mut(piece.entries.columns.len());
+        (values, values_left) = values_left.split_at_mut(piece.entries.values.len());
+        let length = columns.len();
+        parts.push((begin, piece, ends, columns, values));
+        begin += length;
+    }
+    parts.into_par_iter().for_each(|(begin, piece, ends, columns, values)| {
+        for (end, piece_end) in ends.iter_mut().zip(&piece.ends) {
+            *end = begin + piece_end;
+        }
+        columns.copy_from_slice(&piece.entries.columns);
+        values.copy_from_slice(&piece.entries.values);
+    });
+    (row_ptr, Entries { columns, values })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Row k holds every column below k % 5, so lengths differ and some rows are empty.
+    fn staircase(rows: Range<usize>, work_per_row: usize) -> Result<Csr<f64>, MatrixError> {
+        let work: Vec<usize> = (0..=rows.end).map(|row| row * work_per_row).collect();
+        Csr::collect(
+            &work,
+            rows,
+            5,
+            || 0usize,
+            |calls, row, entries| {
+                *calls += 1;
+                for column in 0..row % 5 {
+                    entries.push(column as u32, row as f64);
+                }
+            },
+        )
+    }
+
+    #[test]
+    fn pieces_join_in_the_order_of_rows() {
+        let one = staircase(3..20_000, 0).unwrap();
+        let many = staircase(3..20_000, 100).unwrap();
+        assert_eq!(one, many);
+        assert_eq!(one.row(0), (&[0, 1, 2][..], &[3.0; 3][..]));
+        assert_eq!(one.row(1004).1, [1007.0; 2]);
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        assert_eq!(threads.install(|| staircase(3..20_000, 100)).unwrap(), one);
+        assert_eq!(staircase(7..7, 1).unwrap().rows(), 0);
+    }
+
+    #[test]
+    fn a_wrong_row_is_refused_with_its_place() {
+        let work: Vec<usize> = (0..=5_000).map(|row| row * 100).collect();
+        let push = |bad: u32| {
+            Csr::collect(
+                &work,
+                0..5_000,
+                4_000,
+                || (),
+                |(), row, entries| {
+                    entries.push(7, 1.0);
+                    if row == 3_456 {
+                        entries.push(bad, 1.0);
+                    }
+                },
+            )
+        };
+        assert_eq!(push(8).map(|a| a.nnz()), Ok(5_001));
+        let fault = MatrixError::ColumnOutOfRange { row: 3_456, entry: 3_457, column: 4_000, columns: 4_000 };
+        assert_eq!(push(4_000), Err(fault));
+        let fault = MatrixError::ColumnsNotIncreasing { row: 3_456, entry: 3_457, column: 7, previous: 7 };
+        assert_eq!(push(7), Err(fault));
+    }
+}
