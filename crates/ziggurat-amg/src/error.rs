@@ -24,6 +24,12 @@ pub enum SetupError {
     /// The spectrum of a level could not be bounded.
     #[error(transparent)]
     Spectrum(#[from] SpectrumError),
+    /// The strong connections could not be found.
+    #[error(transparent)]
+    Strength(#[from] crate::strength::StrengthError),
+    /// The interpolation could not be truncated.
+    #[error(transparent)]
+    Truncation(#[from] ziggurat_sparse::algebra::TruncationError),
     /// The device refused.
     #[error(transparent)]
     Device(#[from] DeviceError),

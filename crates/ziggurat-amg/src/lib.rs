@@ -14,6 +14,7 @@ pub mod coarsen;
 mod cycle;
 mod error;
 pub mod halo;
+mod hierarchy;
 pub mod interpolate;
 mod lower;
 pub mod smoother;
@@ -23,6 +24,7 @@ pub mod strength;
 pub use coarse::MAX_DENSE_ROWS;
 pub use cycle::Cycle;
 pub use error::SetupError;
+pub use hierarchy::{Classical, CoarseningStop, Hierarchy, HierarchyConfig, Interpolation, Level};
 pub use lower::{Cycling, LevelPrecision, LevelSource, Multigrid};
 
 #[cfg(test)]
