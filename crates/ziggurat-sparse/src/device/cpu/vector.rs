@@ -3,8 +3,11 @@
 //! Bytes: exactly the vectors named, read or written once. The loops are plain; the compiler vectorises them for the
 //! instruction set that [`Simd::run`] compiles them for.
 
+use rayon::prelude::*;
+
 use super::simd::{Isa, Kernel, Simd};
-use crate::parallel::over_pieces;
+use crate::number::Real;
+use crate::parallel::{PIECE, over_pieces};
 
 /// y_i ← f(x_i, y_i)
 pub(super) fn map1<X: Copy + Sync, Y: Copy + Send>(
@@ -30,6 +33,17 @@ pub(super) fn map2<T: Copy + Send + Sync>(
         let piece = first..first + z.len();
         simd.run(Map2 { x: &x[piece.clone()], y: &y[piece], z, f: &f });
     });
+}
+
+/// x_i ← x_i + α p_i, then p_i ← z_i + β p_i
+pub(super) fn step_and_turn<C: Real>(simd: Simd, alpha: C, x: &mut [C], beta: C, z: &[C], p: &mut [C]) {
+    assert_eq!([x.len(), z.len()], [p.len(); 2], "lengths of x, z and p");
+    if p.len() <= PIECE {
+        simd.run(StepAndTurn { alpha, x, beta, z, p });
+    } else {
+        let pieces = x.par_chunks_mut(PIECE).zip(z.par_chunks(PIECE)).zip(p.par_chunks_mut(PIECE));
+        pieces.for_each(|((x, z), p)| simd.run(StepAndTurn { alpha, x, beta, z, p }));
+    }
 }
 
 struct Map1<'a, X, Y, F> {
@@ -63,6 +77,26 @@ impl<T: Copy, F: Fn(T, T, T) -> T> Kernel for Map2<'_, T, F> {
     fn run<I: Isa>(self) {
         for ((&x, &y), z) in self.x.iter().zip(self.y).zip(self.z) {
             *z = (self.f)(x, y, *z);
+        }
+    }
+}
+
+struct StepAndTurn<'a, C> {
+    alpha: C,
+    x: &'a mut [C],
+    beta: C,
+    z: &'a [C],
+    p: &'a mut [C],
+}
+
+impl<C: Real> Kernel for StepAndTurn<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        for ((x, &z), p) in self.x.iter_mut().zip(self.z).zip(self.p) {
+            *x += self.alpha * *p;
+            *p = z + self.beta * *p;
         }
     }
 }
