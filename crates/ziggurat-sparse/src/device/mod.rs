@@ -11,6 +11,7 @@ pub mod cpu;
 mod host_matrix;
 mod reference;
 
+use std::borrow::Borrow;
 use std::fmt::Debug;
 
 use thiserror::Error;
@@ -214,8 +215,45 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         y: &mut Self::Vector<C>,
     );
 
+    /// x ← x + α p, then p ← z + β p, in one pass: a conjugate gradient method steps along p and turns.
+    ///
+    /// It moves five vectors, where two updates move six.
+    fn step_and_turn<C: Real>(
+        &self,
+        alpha: C,
+        x: &mut Self::Vector<C>,
+        beta: C,
+        z: &Self::Vector<C>,
+        p: &mut Self::Vector<C>,
+    );
+
+    /// y ← Σ_k c_k x_k + β y, in one pass; returns y·y of the new y, as [`dot`](Device::dot) would.
+    ///
+    /// With one vector it is [`axpby`](Device::axpby) and a norm, with none it scales y, with many it is the update of
+    /// Gram–Schmidt. `xs` are vectors or references to them, as many as coefficients.
+    fn combine<C: Real, B: Borrow<Self::Vector<C>> + Sync>(
+        &self,
+        coefficients: &[C],
+        xs: &[B],
+        beta: C,
+        y: &mut Self::Vector<C>,
+    ) -> f64;
+
     /// Σ x_i y_i, added up in double precision over blocks whose size depends on the length alone.
     fn dot<C: Real>(&self, x: &Self::Vector<C>, y: &Self::Vector<C>) -> f64;
+
+    /// out_k ← x_k·y for every k, each as [`dot`](Device::dot) gives it. A device may read y once for many.
+    fn dots<C: Real, B: Borrow<Self::Vector<C>> + Sync>(
+        &self,
+        xs: &[B],
+        y: &Self::Vector<C>,
+        out: &mut [f64],
+    ) {
+        assert_eq!(xs.len(), out.len(), "vectors and results");
+        for (x, out) in xs.iter().zip(out) {
+            *out = self.dot(x.borrow(), y);
+        }
+    }
 
     /// ‖x‖₂, in double precision.
     fn norm<C: Real>(&self, x: &Self::Vector<C>) -> f64 {

@@ -3,6 +3,8 @@
 //! It is the oracle that every other device is tested against. Nobody should solve with it, and nobody should make it
 //! faster.
 
+use std::borrow::Borrow;
+
 use super::{Device, DeviceError, Direction, HostMatrix};
 use crate::number::{Reads, Real, Store};
 
@@ -196,6 +198,32 @@ impl Device for Reference {
         for i in 0..y.len() {
             y[i] = alpha * d[i] * x[i] + times(beta, y[i]);
         }
+    }
+
+    fn step_and_turn<C: Real>(&self, alpha: C, x: &mut Vec<C>, beta: C, z: &Vec<C>, p: &mut Vec<C>) {
+        assert_eq!([x.len(), z.len()], [p.len(); 2], "lengths of x, z and p");
+        for i in 0..p.len() {
+            x[i] += alpha * p[i];
+            p[i] = z[i] + beta * p[i];
+        }
+    }
+
+    fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
+        &self,
+        coefficients: &[C],
+        xs: &[B],
+        beta: C,
+        y: &mut Vec<C>,
+    ) -> f64 {
+        assert_eq!(coefficients.len(), xs.len(), "coefficients and vectors");
+        for x in xs {
+            assert_eq!(x.borrow().len(), y.len(), "lengths of x and y");
+        }
+        for (i, y) in y.iter_mut().enumerate() {
+            let sum: C = coefficients.iter().zip(xs).map(|(&c, x)| c * x.borrow()[i]).sum();
+            *y = sum + times(beta, *y);
+        }
+        self.dot(y, y)
     }
 
     fn dot<C: Real>(&self, x: &Vec<C>, y: &Vec<C>) -> f64 {

@@ -76,6 +76,10 @@ macro_rules! conformance_suite {
                 $crate::device::conformance::vector_kernels::updates::<_, $c>(&$device);
             }
             #[test]
+            fn fused() {
+                $crate::device::conformance::vector_kernels::fused::<_, $c>(&$device);
+            }
+            #[test]
             fn casts() {
                 $crate::device::conformance::vector_kernels::casts::<_, $c>(&$device);
             }

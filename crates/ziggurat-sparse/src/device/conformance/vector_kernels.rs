@@ -85,6 +85,63 @@ pub fn updates<D: Device, C: Real>(device: &D) {
     }
 }
 
+/// step_and_turn, combine and dots: what a Krylov method does in one pass.
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn fused<D: Device, C: Real>(device: &D) {
+    let (alpha, beta) = (-2.5, 0.75);
+    for len in LENGTHS {
+        let [x, z, p] = [1, 2, 3].map(|seed| vector::<C>(len, seed));
+        let turned = |f: fn(f64) -> f64| {
+            let [mut x, z, mut p] = [&x, &z, &p].map(|v| wide(v, f));
+            Reference.step_and_turn(f(alpha), &mut x, f(beta), &z, &mut p);
+            [x, p]
+        };
+        let ([x_expected, p_expected], [x_magnitude, p_magnitude]) = (turned(|v| v), turned(f64::abs));
+        let [mut dx, dz, mut dp] = [&x, &z, &p].map(|v| device.upload(v).expect("an upload"));
+        device.step_and_turn(C::narrow(alpha), &mut dx, C::narrow(beta), &dz, &mut dp);
+        assert_close("step_and_turn, x", &content(device, &dx), &x_expected, &x_magnitude, |_| 16);
+        assert_close("step_and_turn, p", &content(device, &dp), &p_expected, &p_magnitude, |_| 16);
+
+        // No vector, one, and more than a device is likely to take at once.
+        for count in [0, 1, 2, 19] {
+            let many: Vec<Vec<C>> = (0..count).map(|k| vector::<C>(len, 100 + k)).collect();
+            let coefficients: Vec<f64> = (0..count).map(|k| value(7, k)).collect();
+            let narrow: Vec<C> = coefficients.iter().map(|&c| C::narrow(c)).collect();
+            let uploaded: Vec<D::Vector<C>> =
+                many.iter().map(|v| device.upload(v).expect("an upload")).collect();
+            for beta in [0.0, 1.0, beta] {
+                let y = if beta == 0.0 { vec![C::nan(); len] } else { vector(len, 4) };
+                let combined = |f: fn(f64) -> f64| {
+                    let xs: Vec<Vec<f64>> = many.iter().map(|x| wide(x, f)).collect();
+                    let coefficients: Vec<f64> = coefficients.iter().map(|&c| f(c)).collect();
+                    let mut y = wide(&y, f);
+                    Reference.combine(&coefficients, &xs, beta, &mut y);
+                    y
+                };
+                let mut dy = device.upload(&y).expect("an upload");
+                let square = device.combine(&narrow, &uploaded, C::narrow(beta), &mut dy);
+                let terms = |_: usize| 2 * count as usize + 16;
+                assert_close("combine", &content(device, &dy), &combined(|v| v), &combined(f64::abs), terms);
+                let expected = device.dot(&dy, &dy);
+                assert_close("combine, y·y", &[square], &[expected], &[expected], |_| 2 * len + 16);
+            }
+            let mut dots = vec![f64::NAN; count as usize];
+            device.dots(&uploaded, &dz, &mut dots);
+            let references: Vec<&D::Vector<C>> = uploaded.iter().collect();
+            let mut again = vec![f64::NAN; count as usize];
+            device.dots(&references, &dz, &mut again);
+            assert_eq!(dots, again, "vectors or references to them");
+            for (x, found) in many.iter().zip(dots) {
+                let expected = Reference.dot(x, &z);
+                let magnitude = Reference.dot(&wide(x, f64::abs), &wide(&z, f64::abs));
+                assert_close("dots", &[found], &[expected], &[magnitude], |_| 2 * len + 16);
+            }
+        }
+    }
+}
+
 /// Casts to both arithmetic numbers: exact when widening, rounded to nearest when narrowing.
 ///
 /// # Panics

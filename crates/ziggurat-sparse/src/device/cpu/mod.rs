@@ -13,6 +13,8 @@ pub(crate) mod simd;
 mod vector;
 pub(crate) mod widen;
 
+use std::borrow::Borrow;
+
 use super::{Device, DeviceError, Direction, HostMatrix};
 use crate::number::{Reads, Real, Store};
 use crate::parallel::over_pieces;
@@ -208,6 +210,24 @@ impl Device for Cpu {
         } else {
             map2(self.simd, d, x, y, move |d, x, y| alpha * d * x + beta * y);
         }
+    }
+
+    fn step_and_turn<C: Real>(&self, alpha: C, x: &mut Vec<C>, beta: C, z: &Vec<C>, p: &mut Vec<C>) {
+        vector::step_and_turn(self.simd, alpha, x, beta, z, p);
+    }
+
+    fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
+        &self,
+        coefficients: &[C],
+        xs: &[B],
+        beta: C,
+        y: &mut Vec<C>,
+    ) -> f64 {
+        reduce::combine(self.simd, coefficients, xs, beta, y)
+    }
+
+    fn dots<C: Real, B: Borrow<Vec<C>> + Sync>(&self, xs: &[B], y: &Vec<C>, out: &mut [f64]) {
+        reduce::dots(self.simd, xs, y, out);
     }
 
     fn dot<C: Real>(&self, x: &Vec<C>, y: &Vec<C>) -> f64 {

@@ -4,8 +4,11 @@
 //! instruction set that [`Simd::run`] compiles them for. For that the closures must own what they capture (`move`): a
 //! coefficient behind a reference might lie in the vector being written, and would be loaded anew for every element.
 
+use rayon::prelude::*;
+
 use super::simd::{Isa, Kernel, Simd};
-use crate::parallel::over_pieces;
+use crate::number::Real;
+use crate::parallel::{PIECE, over_pieces};
 
 /// y_i ← f(x_i, y_i)
 pub(super) fn map1<X: Copy + Sync, Y: Copy + Send>(
@@ -31,6 +34,17 @@ pub(super) fn map2<T: Copy + Send + Sync>(
         let piece = first..first + z.len();
         simd.run(Map2 { x: &x[piece.clone()], y: &y[piece], z, f });
     });
+}
+
+/// x_i ← x_i + α p_i, then p_i ← z_i + β p_i
+pub(super) fn step_and_turn<C: Real>(simd: Simd, alpha: C, x: &mut [C], beta: C, z: &[C], p: &mut [C]) {
+    assert_eq!([x.len(), z.len()], [p.len(); 2], "lengths of x, z and p");
+    if p.len() <= PIECE {
+        simd.run(StepAndTurn { alpha, x, beta, z, p });
+    } else {
+        let pieces = x.par_chunks_mut(PIECE).zip(z.par_chunks(PIECE)).zip(p.par_chunks_mut(PIECE));
+        pieces.for_each(|((x, z), p)| simd.run(StepAndTurn { alpha, x, beta, z, p }));
+    }
 }
 
 struct Map1<'a, X, Y, F> {
@@ -66,6 +80,26 @@ impl<T: Copy, F: Fn(T, T, T) -> T> Kernel for Map2<'_, T, F> {
         let f = self.f;
         for ((&x, &y), z) in self.x.iter().zip(self.y).zip(self.z) {
             *z = f(x, y, *z);
+        }
+    }
+}
+
+struct StepAndTurn<'a, C> {
+    alpha: C,
+    x: &'a mut [C],
+    beta: C,
+    z: &'a [C],
+    p: &'a mut [C],
+}
+
+impl<C: Real> Kernel for StepAndTurn<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        for ((x, &z), p) in self.x.iter_mut().zip(self.z).zip(self.p) {
+            *x += self.alpha * *p;
+            *p = z + self.beta * *p;
         }
     }
 }
