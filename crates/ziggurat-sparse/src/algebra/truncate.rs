@@ -9,6 +9,7 @@
 //! positive parts alone may vanish with the small entries. Cost: two passes over the rows, and a selection in O(row) for
 //! rows that are too long.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use thiserror::Error;
@@ -68,7 +69,7 @@ pub enum TruncationError {
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, algebra::{Truncation, truncate}};
-/// let p = Csr::try_new(1, 4, vec![0, 4], vec![0, 1, 2, 3], vec![0.5, 0.25, 0.2, 0.05])?;
+/// let p = Csr::try_new(1, 4, vec![0, 4], vec![0, 1, 2, 3], vec![0.5_f64, 0.25, 0.2, 0.05])?;
 /// let how = Truncation { relative: 0.2, max_entries: Some(2), keep_row_sums: true };
 /// let t = truncate(p.view(), p.all_rows(), how)?;
 /// assert_eq!(t.columns(), [0, 1]);
@@ -125,7 +126,7 @@ pub fn truncate<T: Real>(
 fn keeps<T: Real>(values: &[T], relative: f64) -> impl Fn(T) -> bool {
     let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.wide().abs()));
     let threshold = relative * largest;
-    move |value: T| !(value.wide().abs() < threshold)
+    move |value: T| value.wide().abs().partial_cmp(&threshold) != Some(Ordering::Less)
 }
 
 /// Puts into `places` the places of the `count` largest of the values that pass the threshold, in increasing order.
@@ -193,6 +194,8 @@ mod tests {
         let how = Truncation { relative: 1.0, max_entries: Some(1), keep_row_sums: false };
         let (columns, values) = kept(&[5.0, f64::NAN, 7.0], how);
         assert!(columns == [1] && values[0].is_nan());
+        let everything = Truncation { keep_row_sums: false, ..Default::default() };
+        assert_eq!(kept(&[5.0, f64::INFINITY], everything).0, [0, 1]);
     }
 
     #[test]
