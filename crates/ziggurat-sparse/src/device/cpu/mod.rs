@@ -1,7 +1,7 @@
 //! The CPU: threads by rayon, instruction set chosen at run time.
 //!
-//! One kernel serves each operation for every format and number pair: [`row_products`] for what passes over a matrix,
-//! [`vector`] and [`reduce`] for the rest. Threads are those of the rayon pool in which the caller runs; results do not
+//! One kernel serves each operation for every format and number pair: `row_products` for what passes over a matrix,
+//! `vector` and `reduce` for the rest. Threads are those of the rayon pool in which the caller runs; results do not
 //! depend on how many there are.
 
 mod bsr;
