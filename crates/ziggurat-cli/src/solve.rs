@@ -6,14 +6,19 @@ mod report;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::time::Instant;
 
+use ziggurat::amg::{self, LevelPrecision};
+use ziggurat::krylov::{self, DEFAULT_RESTART, Stopping};
+use ziggurat::{SolveError, Solver, SolverConfig};
+use ziggurat_sparse::Kind;
 use ziggurat_sparse::io::write_vector;
 
-use crate::arguments::SolveOptions;
+use crate::arguments::{Device, Krylov, Method, Precision, SolveOptions};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
-use crate::system::{Coordinates, System};
+use crate::system::System;
 use report::Outcome;
 
 /// What [`solve::run`](run) exits with when the solver stopped without having converged.
@@ -40,9 +45,10 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
         return Err(Failure::new(format!("{} has no rows", system.name), "give a matrix with at least one"));
     }
     let b = system.rhs(options.rhs.as_deref(), progress)?;
-    let coordinates = system.coordinates(options.coords.as_deref(), progress)?;
+    // Read, so that a wrong file is refused now; no method uses coordinates yet.
+    system.coordinates(options.coords.as_deref(), progress)?;
 
-    let outcome = compute(&system, &b, coordinates.as_ref(), options, progress)?;
+    let outcome = compute(&system, &b, options, progress)?;
     finish(&system, outcome, options).map(ExitCode::from)
 }
 
@@ -70,13 +76,96 @@ fn finish(system: &System, outcome: Outcome, options: &SolveOptions) -> Result<u
 
 /// Solves. The only place that knows the solver: from the options to its configuration, from its answer to an [`Outcome`].
 fn compute(
-    _system: &System,
-    _b: &[f64],
-    _coordinates: Option<&Coordinates>,
-    _options: &SolveOptions,
-    _progress: &Progress,
+    system: &System,
+    b: &[f64],
+    options: &SolveOptions,
+    progress: &Progress,
 ) -> Result<Outcome, Failure> {
-    Err(Failure::new("the solver is not built yet", "use `ziggurat inspect` and `ziggurat generate` for now"))
+    let config = configure(options)?;
+    let start = Instant::now();
+    let stage = progress.stage("setting up");
+    let solver = Solver::new(&system.a, config.clone()).map_err(refused)?;
+    drop(stage);
+    let setup_seconds = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let stage = progress.stage("solving");
+    let solution = solver.solve(b).map_err(refused)?;
+    drop(stage);
+    let hierarchy = solver.hierarchy();
+    let LevelPrecision { working, storage } = config.precision;
+    let level = |level: &amg::Level| report::Level {
+        rows: level.matrix().rows(),
+        nnz: level.matrix().nnz(),
+        storage: storage.to_string(),
+        working: working.to_string(),
+        format: "csr".to_owned(),
+        bytes: (level.matrix().nnz() * (4 + storage.facts().bytes) + 8 * (level.matrix().rows() + 1)) as u64,
+    };
+    Ok(Outcome {
+        converged: solution.report.reason.is_converged(),
+        stop_reason: solution.report.reason.name().to_owned(),
+        iterations: solution.report.iterations,
+        relative_residual: solution.report.relative_residual,
+        setup_seconds,
+        solve_seconds: start.elapsed().as_secs_f64(),
+        rows: system.a.rows(),
+        nnz: system.a.nnz(),
+        operator_complexity: hierarchy.operator_complexity(),
+        grid_complexity: hierarchy.grid_complexity(),
+        levels: hierarchy.levels().iter().map(level).collect(),
+        peak_bytes: report::peak_bytes(),
+        config: serde_json::json!({
+            "method": "classical",
+            "krylov": solver.method().to_string(),
+            "rtol": config.stopping.rtol,
+            "max_iterations": config.stopping.max_iterations,
+            "hierarchy": format!("{:?}", config.hierarchy),
+            "cycling": format!("{:?}", config.cycling),
+        }),
+        method: "classical".to_owned(),
+        krylov: solver.method().name().to_owned(),
+        precision: storage.to_string(),
+        version: env!("CARGO_PKG_VERSION"),
+        solution: solution.x,
+    })
+}
+
+/// The solver's configuration; a choice that it does not have yet is a failure that says so.
+fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure> {
+    let missing =
+        |option: &str, hint: &str| Err(Failure::new(format!("{option} is not in the solver yet"), hint));
+    match options.method {
+        Method::Auto | Method::Classical => {}
+        Method::Sa | Method::Pairwise | Method::Structured => {
+            return missing("this --method", "use --method classical, or leave it out");
+        }
+    }
+    if options.device != Device::Cpu {
+        return missing("--device gpu", "use --device cpu, or leave it out");
+    }
+    let precision = match options.precision {
+        Precision::Auto | Precision::F64 => LevelPrecision::default(),
+        Precision::F32 => LevelPrecision { working: Kind::F32, storage: Kind::F32 },
+        Precision::F16 | Precision::Bf16 => {
+            return missing("16-bit --precision", "use --precision f64 or f32, or leave it out");
+        }
+    };
+    let restart = DEFAULT_RESTART;
+    let krylov = match options.krylov {
+        Krylov::Auto => None,
+        Krylov::Cg => Some(krylov::Method::Cg),
+        Krylov::Fcg => Some(krylov::Method::FlexibleCg),
+        Krylov::Gmres => Some(krylov::Method::Gmres { restart }),
+        Krylov::Fgmres => Some(krylov::Method::Fgmres { restart }),
+        Krylov::Bicgstab => Some(krylov::Method::BiCgStab),
+    };
+    let stopping = Stopping::default().rtol(options.rtol);
+    Ok(SolverConfig { krylov, stopping, precision, ..SolverConfig::default() })
+}
+
+/// The solver's error, with what `inspect` can tell about it.
+fn refused(error: SolveError) -> Failure {
+    Failure::new(error.to_string(), "`ziggurat inspect` tells what is special about this matrix")
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! coefficient left out, old content read where β = 0, a result computed in too narrow a number, a lost sign.
 #![cfg(feature = "conformance")]
 
+use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ziggurat_sparse::device::conformance::{matrix_kernels, vector_kernels};
@@ -35,6 +36,8 @@ enum Fault {
     AxpbyIgnoresBeta,
     AxpbypczIgnoresGamma,
     DiagonalIgnoresDiagonal,
+    StepAndTurnDoesNotStep,
+    CombineReturnsHalf,
     DotForgetsLastEntry,
     DotInSinglePrecision,
     NormMaxLosesNan,
@@ -202,6 +205,16 @@ impl Device for Broken {
         Cpu::new().diagonal(alpha, d, x, beta, y);
     }
 
+    fn step_and_turn<C: Real>(&self, alpha: C, x: &mut Vec<C>, beta: C, z: &Vec<C>, p: &mut Vec<C>) {
+        let alpha = if self.0 == Fault::StepAndTurnDoesNotStep { C::zero() } else { alpha };
+        Cpu::new().step_and_turn(alpha, x, beta, z, p);
+    }
+
+    fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(&self, c: &[C], xs: &[B], beta: C, y: &mut Vec<C>) -> f64 {
+        let norm = Cpu::new().combine(c, xs, beta, y);
+        if self.0 == Fault::CombineReturnsHalf { norm / 2.0 } else { norm }
+    }
+
     fn dot<C: Real>(&self, x: &Vec<C>, y: &Vec<C>) -> f64 {
         match self.0 {
             Fault::DotForgetsLastEntry if !x.is_empty() => {
@@ -233,6 +246,7 @@ where
     let suite = [
         vector_kernels::memory::<_, C> as fn(&Broken),
         vector_kernels::updates::<_, C>,
+        vector_kernels::fused::<_, C>,
         vector_kernels::casts::<_, C>,
         vector_kernels::reductions::<_, C>,
         matrix_kernels::spmv::<_, C, S>,
@@ -279,6 +293,8 @@ faults! {
     axpby_ignores_beta: AxpbyIgnoresBeta;
     axpbypcz_ignores_gamma: AxpbypczIgnoresGamma;
     diagonal_ignores_diagonal: DiagonalIgnoresDiagonal;
+    step_and_turn_does_not_step: StepAndTurnDoesNotStep;
+    combine_returns_half: CombineReturnsHalf;
     dot_forgets_last_entry: DotForgetsLastEntry;
     dot_in_single_precision: DotInSinglePrecision;
     norm_max_loses_nan: NormMaxLosesNan;

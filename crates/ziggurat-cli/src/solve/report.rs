@@ -9,7 +9,6 @@ use crate::system::size;
 
 /// How a solve went. The field names are the keys of `--json`: programs read them, so they stay.
 #[derive(Debug, Serialize)]
-#[allow(dead_code, reason = "made by the solver, which `solve::compute` does not call yet")]
 pub(super) struct Outcome {
     pub(super) converged: bool,
     pub(super) stop_reason: String,
@@ -37,7 +36,6 @@ pub(super) struct Outcome {
 
 /// A level of the hierarchy, finest first.
 #[derive(Debug, Serialize)]
-#[allow(dead_code, reason = "made by the solver, which `solve::compute` does not call yet")]
 pub(super) struct Level {
     pub(super) rows: usize,
     pub(super) nnz: usize,
@@ -50,7 +48,6 @@ pub(super) struct Level {
 }
 
 /// The most memory this process has held so far, from `/proc`; `None` elsewhere than on Linux.
-#[allow(dead_code, reason = "for `Outcome::peak_bytes`")]
 pub(super) fn peak_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
