@@ -78,10 +78,10 @@ impl<C: Reads<S>, S: Store> Kernel for Block<'_, C, S> {
         }
         match sweep.a {
             HostMatrix::Csr(a) => {
-                rows::<I, C, S>(&sweep, first, y, |i, y| csr_row::<I, C, S>(a.view(), i, first, sweep.x, y))
+                rows::<I, C, S>(&sweep, first, y, |i, y| csr_row::<I, C, S>(a.view(), i, first, sweep.x, y));
             }
             HostMatrix::Bsr(a) => {
-                rows::<I, C, S>(&sweep, first, y, |i, y| bsr_row::<I, C, S>(a.view(), i, first, sweep.x, y))
+                rows::<I, C, S>(&sweep, first, y, |i, y| bsr_row::<I, C, S>(a.view(), i, first, sweep.x, y));
             }
         }
     }
