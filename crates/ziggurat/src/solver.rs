@@ -103,7 +103,7 @@ impl Solver {
         let diagnosis = diagnose(a.view());
         let hierarchy = Hierarchy::build(a.clone(), &config.hierarchy)?;
         let space = Local(Cpu::new());
-        let multigrid = hierarchy.lower(space.0, &config.cycling, |_| config.precision)?;
+        let multigrid = hierarchy.lower(&space.0, &config.cycling, |_| config.precision)?;
         let constants = diagnosis.symmetric && diagnosis.looks_singular && a.rows() > 0;
         let kernel =
             if constants { vec![vec![(a.rows() as f64).sqrt().recip(); a.rows()]] } else { Vec::new() };

@@ -24,19 +24,20 @@ pub(super) fn inverse(a: CsrRef<'_, f64>) -> Result<Csr<f64>, SetupError> {
         return to_csr(&dense);
     }
     let symmetric = is_symmetric(&dense);
-    let singular = |smallest: f64, largest: f64| !(smallest > n as f64 * f64::EPSILON * largest);
+    // NaN counts as singular: no comparison holds for it.
+    let regular = |smallest: f64, largest: f64| smallest > n as f64 * f64::EPSILON * largest;
     if symmetric && let Ok(cholesky) = dense.llt(Side::Lower) {
         let l = cholesky.L();
         let pivots = (0..n).map(|i| l[(i, i)] * l[(i, i)]);
         let (smallest, largest) = extremes(pivots);
-        if !singular(smallest, largest) {
+        if regular(smallest, largest) {
             return to_csr(&cholesky.inverse());
         }
     } else {
         let lu = dense.partial_piv_lu();
         let u = lu.U();
         let (smallest, largest) = extremes((0..n).map(|i| u[(i, i)].abs()));
-        if !singular(smallest, largest) {
+        if regular(smallest, largest) {
             return to_csr(&lu.inverse());
         }
     }
@@ -52,7 +53,7 @@ pub(super) fn inverse(a: CsrRef<'_, f64>) -> Result<Csr<f64>, SetupError> {
         (svd.U().to_owned(), s, svd.V().to_owned())
     };
     let largest = s.iter().fold(0.0_f64, |largest, s| largest.max(s.abs()));
-    let kept = |s: f64| if singular(s.abs(), largest) { 0.0 } else { s.recip() };
+    let kept = |s: f64| if regular(s.abs(), largest) { s.recip() } else { 0.0 };
     let scaled = Mat::from_fn(n, n, |i, j| v[(i, j)] * kept(s[j]));
     to_csr(&(scaled * u.transpose()))
 }

@@ -15,7 +15,7 @@ pub(crate) enum Factors {
     /// A = L Lᵀ
     Cholesky(Llt<usize, f64>),
     /// P A Q = L U
-    Lu(Lu<usize, f64>),
+    Lu(Box<Lu<usize, f64>>),
 }
 
 impl Factors {
@@ -32,7 +32,7 @@ impl Factors {
         if symmetric && let Ok(factors) = a.sp_cholesky(Side::Lower) {
             return Ok(Factors::Cholesky(factors));
         }
-        a.sp_lu().map(Factors::Lu).map_err(|error| fail(format!("{error:?}")))
+        a.sp_lu().map(|factors| Factors::Lu(Box::new(factors))).map_err(|error| fail(format!("{error:?}")))
     }
 
     /// b ← A⁻¹ b

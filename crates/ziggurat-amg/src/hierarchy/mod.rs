@@ -121,7 +121,8 @@ impl Hierarchy {
         let stop = loop {
             let (index, level_start) = (levels.len(), Instant::now());
             match coarsen(&a, index, config)? {
-                Step::Coarser(transfer, coarse) => {
+                Step::Coarser(next) => {
+                    let (transfer, coarse) = *next;
                     let seconds = level_start.elapsed().as_secs_f64();
                     levels.push(Level { a, transfer: Some(transfer), seconds });
                     a = coarse;
@@ -202,7 +203,7 @@ impl Hierarchy {
     /// Moves the hierarchy to a device; `precision` chooses the numbers of each level.
     pub fn lower<D: Device>(
         &self,
-        device: D,
+        device: &D,
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
     ) -> Result<Multigrid<D>, SetupError> {
@@ -218,7 +219,7 @@ impl Hierarchy {
 /// What follows a level.
 enum Step {
     /// The way to the next level, and its matrix.
-    Coarser(Transfer, Csr<f64>),
+    Coarser(Box<(Transfer, Csr<f64>)>),
     /// Nothing, and why.
     Stop(CoarseningStop),
 }
@@ -241,7 +242,7 @@ fn coarsen(a: &Csr<f64>, index: usize, config: &HierarchyConfig) -> Result<Step,
     let at = |error: MatrixError| SetupError::at(index + 1, "Galerkin product")(error.into());
     let mut galerkin = TripleProductPlan::new(r.view(), r.all_rows(), a.view(), p.view()).map_err(at)?;
     let coarse = galerkin.compute(r.view(), a.view(), p.view()).map_err(at)?;
-    Ok(Step::Coarser(Transfer { p, r, galerkin }, coarse))
+    Ok(Step::Coarser(Box::new((Transfer { p, r, galerkin }, coarse))))
 }
 
 #[cfg(test)]

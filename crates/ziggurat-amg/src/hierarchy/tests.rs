@@ -95,7 +95,7 @@ fn convergence_factor(name: &str) -> f64 {
     let (cpu, a) = (Cpu::new(), matrix(name));
     let hierarchy = Hierarchy::build(a.clone(), &HierarchyConfig::default()).unwrap();
     let cycling = Cycling { smoother: Smoother::GaussSeidel { block: 4096 }, ..Cycling::default() };
-    let m = hierarchy.lower(cpu, &cycling, |_| LevelPrecision::default()).unwrap();
+    let m = hierarchy.lower(&cpu, &cycling, |_| LevelPrecision::default()).unwrap();
     let mut work = LinearOperator::<Cpu, f64>::workspace(&m, &cpu).unwrap();
     let n = a.rows();
     let a = a.into();

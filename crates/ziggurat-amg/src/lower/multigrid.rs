@@ -78,7 +78,7 @@ pub struct LevelSource<'a> {
 /// // One level: the cycle is a direct solve.
 /// let a = "poisson2d:4".parse::<Problem>()?.matrix()?;
 /// let levels = [LevelSource { a: &a, transfer: None }];
-/// let multigrid = Multigrid::new(Cpu::new(), &levels, &Cycling::default(), |_| LevelPrecision::default())?;
+/// let multigrid = Multigrid::new(&Cpu::new(), &levels, &Cycling::default(), |_| LevelPrecision::default())?;
 /// let (b, mut x) = (vec![1.0; 16], vec![0.0; 16]);
 /// let mut work = LinearOperator::<Cpu, f64>::workspace(&multigrid, &Cpu::new())?;
 /// multigrid.apply(&Cpu::new(), &b, &mut x, &mut work);
@@ -133,7 +133,7 @@ impl<D: Device> Multigrid<D> {
     /// Moves a hierarchy, finest level first, to a device. `precision` chooses each level's numbers; the coarsest level
     /// is solved in double precision.
     pub fn new(
-        device: D,
+        device: &D,
         levels: &[LevelSource<'_>],
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
@@ -154,9 +154,9 @@ impl<D: Device> Multigrid<D> {
             let next = if index + 1 == finer.len() { Kind::F64 } else { precision(index + 1).working };
             let transfer = source.transfer.map(|(r, p)| (r, p, next));
             let parts = LevelParts { a: source.a, transfer, smoother: &smoother };
-            lowered.push(level(&device, &parts, working, storage).map_err(at("lowering"))?);
+            lowered.push(level(device, &parts, working, storage).map_err(at("lowering"))?);
         }
-        let coarse = CoarseData::new(coarsest.a.view()).and_then(|data| data.lower(&device));
+        let coarse = CoarseData::new(coarsest.a.view()).and_then(|data| data.lower(device));
         Ok(Multigrid {
             levels: lowered,
             coarse: coarse.map_err(SetupError::at(finer.len(), "direct solve"))?,
@@ -267,7 +267,7 @@ impl<D: Device> Multigrid<D> {
         let before = dot(device, b.view(), b.view());
         combine(device, -step, v.view(), 1.0, b.view_mut());
         let after = dot(device, b.view(), b.view());
-        if !(rho > 0.0) || after <= 0.0625 * before {
+        if rho <= 0.0 || rho.is_nan() || after <= 0.0625 * before {
             combine(device, step, c.view(), 0.0, x.view_mut());
             return;
         }

@@ -50,7 +50,7 @@ impl Levels {
 
     fn multigrid<D: Device>(
         &self,
-        device: D,
+        device: &D,
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
     ) -> Result<Multigrid<D>, SetupError> {
@@ -88,7 +88,7 @@ fn v_and_w_cycles_are_symmetric_and_positive() {
         for cycle in [Cycle::V, Cycle::W] {
             for sweeps in [1, 2] {
                 let cycling = Cycling { cycle, pre_sweeps: sweeps, post_sweeps: sweeps, smoother };
-                let m = levels.multigrid(Cpu::new(), &cycling, full).unwrap();
+                let m = levels.multigrid(&Cpu::new(), &cycling, full).unwrap();
                 let (x, y) = (vector(1024, 1), vector(1024, 2));
                 let (mx, my) = (apply(&Cpu::new(), &m, &x), apply(&Cpu::new(), &m, &y));
                 let dot = |a: &Vec<f64>, b: &Vec<f64>| Cpu::new().dot(a, b);
@@ -123,7 +123,7 @@ fn stronger_cycles_converge_faster() {
     let levels = levels(32);
     let factor = |cycle, smoother| {
         let cycling = Cycling { cycle, smoother, ..Cycling::default() };
-        convergence_factor(&levels, &levels.multigrid(Cpu::new(), &cycling, full).unwrap())
+        convergence_factor(&levels, &levels.multigrid(&Cpu::new(), &cycling, full).unwrap())
     };
     let gauss_seidel = Smoother::GaussSeidel { block: 4096 };
     let [v, w, f, k] = Cycle::ALL.map(|cycle| factor(cycle, gauss_seidel));
@@ -139,8 +139,8 @@ fn every_device_gives_the_same_cycle() {
     for smoother in SMOOTHERS {
         for cycle in Cycle::ALL {
             let cycling = Cycling { cycle, smoother, ..Cycling::default() };
-            let cpu = apply(&Cpu::new(), &levels.multigrid(Cpu::new(), &cycling, full).unwrap(), &x);
-            let reference = apply(&Reference, &levels.multigrid(Reference, &cycling, full).unwrap(), &x);
+            let cpu = apply(&Cpu::new(), &levels.multigrid(&Cpu::new(), &cycling, full).unwrap(), &x);
+            let reference = apply(&Reference, &levels.multigrid(&Reference, &cycling, full).unwrap(), &x);
             let worst = cpu.iter().zip(&reference).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(worst < 1e-12, "{smoother:?} {cycle:?}: {worst}");
         }
@@ -156,11 +156,11 @@ fn levels_of_unlike_precision_stand_in_one_list() {
         _ => LevelPrecision { working: Kind::F32, storage: Kind::F32 },
     };
     let narrow = |_| LevelPrecision { working: Kind::F32, storage: Kind::F16 };
-    let exact = levels.multigrid(Cpu::new(), &Cycling::default(), full).unwrap();
+    let exact = levels.multigrid(&Cpu::new(), &Cycling::default(), full).unwrap();
     let expected = convergence_factor(&levels, &exact);
     for multigrid in [
-        levels.multigrid(Cpu::new(), &Cycling::default(), ladder).unwrap(),
-        levels.multigrid(Cpu::new(), &Cycling::default(), narrow).unwrap(),
+        levels.multigrid(&Cpu::new(), &Cycling::default(), ladder).unwrap(),
+        levels.multigrid(&Cpu::new(), &Cycling::default(), narrow).unwrap(),
     ] {
         // These stencils are exact in 16 bits, so only the arithmetic differs.
         let found = convergence_factor(&levels, &multigrid);
@@ -180,10 +180,10 @@ fn levels_of_unlike_precision_stand_in_one_list() {
 fn faults_name_the_level() {
     let mut levels = levels(16);
     levels.a[1] = Csr::try_new(64, 64, vec![0; 65], vec![], vec![]).unwrap();
-    let error = levels.multigrid(Cpu::new(), &Cycling::default(), full).unwrap_err();
+    let error = levels.multigrid(&Cpu::new(), &Cycling::default(), full).unwrap_err();
     assert_eq!(
         error.to_string(),
         "level 1, smoother: row 0: the diagonal entry is 0, but it has to be divided by"
     );
-    assert!(Multigrid::new(Cpu::new(), &[], &Cycling::default(), full).is_err());
+    assert!(Multigrid::new(&Cpu::new(), &[], &Cycling::default(), full).is_err());
 }
