@@ -79,7 +79,7 @@ pub struct LevelSource<'a> {
 /// let a = "poisson2d:4".parse::<Problem>()?.matrix()?;
 /// let levels = [LevelSource { a: &a, transfer: None }];
 /// let multigrid = Multigrid::new(&Cpu::new(), &levels, &Cycling::default(), |_| LevelPrecision::default())?;
-/// let (b, mut x) = (vec![1.0; 16], vec![0.0; 16]);
+/// let (b, mut x) = (vec![1.0_f64; 16], vec![0.0_f64; 16]);
 /// let mut work = LinearOperator::<Cpu, f64>::workspace(&multigrid, &Cpu::new())?;
 /// multigrid.apply(&Cpu::new(), &b, &mut x, &mut work);
 /// assert!((4.0 * x[0] - x[1] - x[4] - 1.0).abs() < 1e-12);
