@@ -14,6 +14,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use mimalloc::MiMalloc;
+
+/// As in the `ziggurat` command, so that benchmarks measure what its users get.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// What developers and CI run.
 #[derive(Debug, Parser)]

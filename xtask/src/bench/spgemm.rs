@@ -22,7 +22,7 @@ use super::{Bench, BenchError, Setting};
 pub(super) const BENCH: Bench = Bench {
     name: "spgemm",
     what: "the coarse matrix R·A·P: symbolic and numeric phase, speed-up by threads",
-    rounds: 5,
+    rounds: 9,
     run,
 };
 

@@ -20,7 +20,7 @@ use super::timing::{Contestant, Timing, alternate};
 use super::{Bench, BenchError, Setting};
 
 pub(super) const BENCH: Bench =
-    Bench { name: "spmv", what: "matrix times vector, as a fraction of the read bandwidth", rounds: 9, run };
+    Bench { name: "spmv", what: "matrix times vector, as a fraction of the read bandwidth", rounds: 31, run };
 
 const PROBLEMS: [&str; 3] = ["poisson3d:160", "poisson3d27:120", "elasticity3d:60"];
 const QUICK_PROBLEMS: [&str; 3] = ["poisson3d:12", "poisson3d27:12", "elasticity3d:5"];
