@@ -4,11 +4,12 @@ use std::any::Any;
 use std::sync::{Barrier, Mutex};
 
 use proptest::prelude::*;
-use ziggurat_sparse::Csr;
-use ziggurat_sparse::gallery::Problem;
+use ziggurat_sparse::gallery::{Problem, rigid_body_modes};
+use ziggurat_sparse::{Csr, Dense};
 
 use crate::halo::{Halo, Whole};
-use crate::strength::{Strength, StrongGraph, strong_connections};
+use crate::interpolate::NearKernel;
+use crate::strength::{Filter, Strength, StrongGraph, strong_connections};
 
 /// Runs `work` on a pool of so many threads.
 pub(crate) fn on_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
@@ -23,6 +24,30 @@ pub(crate) fn problem(name: &str) -> Csr<f64> {
 /// The strong connections of a matrix, classical.
 pub(crate) fn strong(a: &Csr<f64>) -> StrongGraph {
     strong_connections(a.view(), a.all_rows(), &Strength::classical(), &[], &Whole::new(a.rows())).unwrap()
+}
+
+/// The strong connections of a matrix, symmetric.
+pub(crate) fn symmetric_graph(a: &Csr<f64>) -> StrongGraph {
+    let strength = Strength { filter: Filter::Threshold(0.02), ..Strength::symmetric() };
+    strong_connections(a.view(), a.all_rows(), &strength, &[], &Whole::new(a.rows())).unwrap()
+}
+
+/// Elasticity and its rigid-body modes.
+pub(crate) fn rigid_bodies(size: u32) -> (Csr<f64>, NearKernel) {
+    let problem: Problem = format!("elasticity3d:{size}").parse().unwrap();
+    let a = problem.matrix().unwrap();
+    let modes = rigid_body_modes(&problem.coordinates().unwrap()).concat();
+    let kernel = NearKernel::try_new(Dense::try_new(a.rows(), 6, modes).unwrap(), 3).unwrap();
+    (a, kernel)
+}
+
+/// A x.
+pub(crate) fn multiply(a: &Csr<f64>, x: &[f64]) -> Vec<f64> {
+    let product = |row: usize| {
+        let (columns, values) = a.row(row);
+        columns.iter().zip(values).map(|(&column, value)| value * x[column as usize]).sum()
+    };
+    (0..a.rows()).map(product).collect()
 }
 
 /// A graph of a few rows, some of them without connections.

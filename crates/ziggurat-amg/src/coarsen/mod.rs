@@ -1,9 +1,27 @@
 //! Coarsening: which rows the next level keeps, or which rows it joins.
+//!
+//! | method | gives | rows per coarse row | use it |
+//! |---|---|---|---|
+//! | [`pmis`] | a [`Splitting`] | about 3 on a 7-point grid | with classical interpolation |
+//! | [`aggressive`] | a [`Splitting`] | more | on the finest level, with multipass interpolation |
+//! | [`mis2`] | [`Aggregates`] | 8 on a 7-point grid, about 30 with diagonals | with smoothed aggregation |
+//! | [`pairwise`], [`pairwise_passes`] | [`Aggregates`] | 2 per pass | without smoothing, or where aggregates must stay small |
+//!
+//! Nodes of several unknowns are aggregated by their [`node_matrix`].
 
+mod aggregates;
 mod aggressive;
+mod mis2;
+mod node_matrix;
+mod pairwise;
 mod pmis;
 mod splitting;
+mod undirected;
 
+pub use aggregates::{Aggregates, AggregatesError};
 pub use aggressive::{Paths, aggressive};
+pub use mis2::mis2;
+pub use node_matrix::node_matrix;
+pub use pairwise::{MATCHING_ROUNDS, pairwise, pairwise_passes};
 pub use pmis::pmis;
 pub use splitting::{Point, Splitting};

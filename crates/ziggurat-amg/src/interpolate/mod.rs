@@ -14,18 +14,30 @@
 //! Rows of the result are fine rows, columns are coarse rows as a [`Splitting`](crate::coarsen::Splitting) numbers them.
 //! A coarse row is a row of the identity. A fine row that nothing can be interpolated to is empty: the smoother solves it.
 //! Long rows are cut by [`truncate`](ziggurat_sparse::algebra::truncate).
+//!
+//! Interpolation by aggregation keeps a [near-kernel](NearKernel) instead: [`tentative`] cuts it up by
+//! [`Aggregates`](crate::coarsen::Aggregates), [`smoothed`] smooths the cuts. Columns are the unknowns of aggregates, as many
+//! each as the near-kernel has vectors.
 
 mod classical_modified;
 mod collapse;
 mod extended_i;
+mod filtered;
 mod hybrid;
 mod multipass;
+mod near_kernel;
+mod smoothed;
+mod tentative;
 mod weights;
 
 pub use classical_modified::classical_modified;
 pub use extended_i::extended_i;
+pub use filtered::filtered_matrix;
 pub use hybrid::hybrid;
 pub use multipass::multipass;
+pub use near_kernel::{NearKernel, NearKernelError};
+pub use smoothed::{Scaling, Smoothing, SmoothingError, smoothed};
+pub use tentative::{Tentative, tentative};
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,534 @@
+//! MIS-2 aggregation: aggregates around a maximal set of rows that are more than two connections apart (Bell, Dalton &
+//! Olson, *Exposing fine-grained parallelism in algebraic multigrid methods*, 2012; Kelley & Rajamanickam, *Parallel,
+//! portable algorithms for distance-2 maximal independent set and graph coarsening*, 2022).
+//!
+//! 1. **Roots**: in the order of a fixed priority, a row becomes a root unless one stands within two connections of it.
+//! 2. A root takes its neighbours. No row has two roots to choose from.
+//! 3. Every other row has a neighbour that was taken; it joins the aggregate it is most strongly connected to: largest
+//!    Σ |a_ij| over that aggregate's rows, among equals that with the root of lowest id.
+//!
+//! **Priority.** Bell et al. draw it by lot, which lets every row wait for few others but leaves gaps: on a 7-point grid an
+//! aggregate has 11.1 rows, and smoothed aggregation with CG needs 20 iterations on `poisson3d:100`. A sweep along the rows
+//! packs roots closely where numbering is regular (8.3 rows, 15 iterations) but has every row wait for the one before. So
+//! rows are numbered in blocks of 2^b consecutive global ids, and the order is: first the even blocks, then the odd
+//! ones, each along its rows. Blocks wait only for their neighbours, and the packing is that of the sweep but at every
+//! second border. A block is eight times as long as most connections reach (a dozen planes of a grid): many blocks in a
+//! large matrix, and few borders in each.
+//!
+//! The set of roots follows from graph and priority alone. Threads and processes find it by deciding what they can, in
+//! any order: a row is decided only by rows that are themselves decided, so there is nothing that one of them could do
+//! too early. Hence one result for any number of either.
+//!
+//! Cost: about four passes over the connections, some of them over a part of the rows.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+
+use rayon::prelude::*;
+use ziggurat_sparse::{CsrRef, MatrixError};
+
+use super::aggregates::{Aggregates, NO_ROOT};
+use super::undirected::undirected;
+use crate::halo::Halo;
+use crate::strength::StrongGraph;
+
+/// Rows whose undecided ones are kept in one list.
+const CHUNK: usize = 16 * 1024;
+
+/// A block is 2^3 times as long as most connections.
+const BLOCK_FACTOR: u32 = 3;
+
+/// States of a row.
+const OPEN: u8 = 0;
+const ROOT: u8 = 1;
+const OUT: u8 = 2;
+
+/// One in fixed point: strengths are added as integers, so that their sum does not depend on the order of columns, which
+/// differs from process to process.
+const ONE: f64 = (1u64 << 40) as f64;
+
+/// A row without strong connections is an aggregate of its own if its other entries are together at least this part of
+/// its diagonal: the smoother alone would not solve it.
+const LONE: u64 = 1 << 39;
+
+/// Aggregates of the owned rows by MIS-2.
+///
+/// `graph` has the strong connections of a process's own rows and of the halo rows that depend on them; its columns are the
+/// local rows. In one process that is the whole graph. It is read without directions. `a` tells how strong a connection
+/// is, by the size of the entry; without it all are alike. Its rows begin with the owned ones.
+///
+/// Rows without strong connections are left out, unless `a` is given and shows entries that matter: then they are aggregates
+/// of one row.
+///
+/// ```
+/// use ziggurat_amg::{coarsen::mis2, halo::Whole, strength::StrongGraph};
+/// // A path of five rows: the first becomes a root, and then the fourth.
+/// let path = StrongGraph::try_new(5, vec![0, 1, 3, 5, 7, 8], vec![1, 0, 2, 1, 3, 2, 4, 3])?;
+/// let aggregates = mis2(&path, None, &Whole::new(5))?;
+/// assert_eq!(aggregates.of(), [0, 0, 1, 1, 1]);
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+///
+/// # Errors
+/// If graph, matrix and halo do not fit together.
+pub fn mis2<H: Halo>(
+    graph: &StrongGraph,
+    a: Option<CsrRef<'_, f64>>,
+    halo: &H,
+) -> Result<Aggregates, MatrixError> {
+    let (owned, local) = (halo.owned(), halo.local());
+    if let Some(a) = a
+        && (a.rows() < owned || a.cols() != local)
+    {
+        let what = "columns of the matrix, against the rows this process knows";
+        return Err(MatrixError::Mismatch { what, expected: local, found: a.cols() });
+    }
+    let graph = &*undirected(graph, halo)?;
+    let state = independent_set(graph, halo);
+
+    let taken_by = |row: usize| match state[row] {
+        ROOT => halo.global_id(row),
+        _ => {
+            let root = graph.row(row).iter().find(|&&column| state[column as usize] == ROOT);
+            root.map_or(NO_ROOT, |&root| halo.global_id(root as usize))
+        }
+    };
+    let mut taken: Vec<u64> = (0..owned).into_par_iter().with_min_len(CHUNK).map(taken_by).collect();
+    taken.resize(local, NO_ROOT);
+    halo.exchange(&mut taken);
+
+    let mut roots = taken[..owned].to_vec();
+    roots.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, roots)| {
+        let mut candidates = Vec::new();
+        for (place, root) in roots.iter_mut().enumerate().filter(|(_, root)| **root == NO_ROOT) {
+            let row = chunk * CHUNK + place;
+            *root = match a {
+                Some(a) if graph.row(row).is_empty() => stands_alone(a, row).then(|| halo.global_id(row)),
+                _ => strongest(graph, a, &taken, row, &mut candidates),
+            }
+            .unwrap_or(NO_ROOT);
+        }
+    });
+    Ok(Aggregates::from_roots(&roots, halo))
+}
+
+/// The root whose aggregate a row is most strongly connected to.
+fn strongest(
+    graph: &StrongGraph,
+    a: Option<CsrRef<'_, f64>>,
+    taken: &[u64],
+    row: usize,
+    candidates: &mut Vec<(u64, u64)>,
+) -> Option<u64> {
+    candidates.clear();
+    let mut add = |root: u64, weight: u64| {
+        if root == NO_ROOT {
+            return;
+        }
+        match candidates.iter_mut().find(|(other, _)| *other == root) {
+            Some((_, sum)) => *sum += weight,
+            None => candidates.push((root, weight)),
+        }
+    };
+    let columns = graph.row(row);
+    match a {
+        None => columns.iter().for_each(|&column| add(taken[column as usize], 1)),
+        Some(a) => {
+            let (entries, values) = a.row(row);
+            let size = |&column: &u32| entries.binary_search(&column).map_or(0.0, |at| values[at].abs());
+            let largest = columns.iter().map(size).fold(0.0, f64::max);
+            for column in columns {
+                // At least 1, so that a connection without an entry of its own counts, too.
+                add(taken[*column as usize], (size(column) / largest * ONE) as u64 + 1);
+            }
+        }
+    }
+    candidates.iter().min_by_key(|(root, weight)| (u64::MAX - weight, *root)).map(|(root, _)| *root)
+}
+
+/// Whether a row without strong connections has entries that matter.
+fn stands_alone(a: CsrRef<'_, f64>, row: usize) -> bool {
+    let (columns, values) = a.row(row);
+    let diagonal = a.get(row, row).unwrap_or(0.0).abs();
+    let others = columns.iter().zip(values).filter(|(column, _)| **column as usize != row);
+    let sum = others.fold(0u64, |sum, (_, value)| sum.saturating_add((value.abs() / diagonal * ONE) as u64));
+    sum >= LONE
+}
+
+/// The order in which rows may become roots.
+struct Priority {
+    block_bits: u32,
+}
+
+impl Priority {
+    /// Blocks as long as the numbering of this graph asks for. Every eighth row is looked at, by its global id.
+    fn of<H: Halo>(graph: &StrongGraph, halo: &H) -> Self {
+        let count = |chunk: usize| {
+            let mut lengths = [0u64; 64];
+            for row in chunk * CHUNK..((chunk + 1) * CHUNK).min(halo.owned()) {
+                let id = halo.global_id(row);
+                if id % 8 == 0 {
+                    for &column in graph.row(row) {
+                        let distance = id.abs_diff(halo.global_id(column as usize));
+                        lengths[distance.checked_ilog2().unwrap_or(0) as usize] += 1;
+                    }
+                }
+            }
+            lengths
+        };
+        let add = |mut left: [u64; 64], right: [u64; 64]| {
+            left.iter_mut().zip(right).for_each(|(left, right)| *left += right);
+            left
+        };
+        let chunks = (0..halo.owned().div_ceil(CHUNK)).into_par_iter();
+        let mut lengths = chunks.map(count).reduce(|| [0; 64], add);
+        halo.sum(&mut lengths);
+        // Most: nine of ten.
+        let (total, mut sum, mut bits) = (lengths.iter().sum::<u64>(), 0, 0);
+        while bits < 60 && 10 * sum < 9 * total {
+            sum += lengths[bits as usize];
+            bits += 1;
+        }
+        Priority { block_bits: bits + BLOCK_FACTOR }
+    }
+
+    /// Smaller goes first. Different for different ids.
+    #[inline]
+    fn key(&self, id: u64) -> u64 {
+        (id >> self.block_bits.min(63) & 1) << 63 | id
+    }
+}
+
+/// What is known of the local rows while roots are found.
+struct Sweep<'a, H> {
+    graph: &'a StrongGraph,
+    halo: &'a H,
+    priority: Priority,
+    /// Only the task that has a row in its list writes its state, and only once.
+    state: Vec<AtomicU8>,
+    /// Whether the row is a root or has one for a neighbour.
+    covered: Vec<AtomicBool>,
+    /// For halo rows: the first key among undecided rows of their neighbourhood.
+    first_open: Vec<u64>,
+}
+
+/// The state of every local row: [`ROOT`], or [`OUT`].
+fn independent_set<H: Halo>(graph: &StrongGraph, halo: &H) -> Vec<u8> {
+    let (owned, local) = (halo.owned(), halo.local());
+    let mut sweep = Sweep {
+        graph,
+        halo,
+        priority: Priority::of(graph, halo),
+        state: (0..local).into_par_iter().map(|_| AtomicU8::new(OPEN)).collect(),
+        covered: (0..local).into_par_iter().map(|_| AtomicBool::new(false)).collect(),
+        first_open: Vec::new(),
+    };
+    let chunks = 0..owned.div_ceil(CHUNK);
+    let rows_of = |chunk: usize| chunk * CHUNK..((chunk + 1) * CHUNK).min(owned);
+    // All processes or none: exchanging is for all.
+    let distributed = halo.any(local > owned);
+    let mut open: Vec<Vec<u32>> = if distributed {
+        let all =
+            chunks.into_par_iter().map(|chunk| rows_of(chunk).map(|row| row as u32).collect()).collect();
+        sweep.exchange();
+        all
+    } else {
+        // The first sweep needs no list.
+        let undecided = |chunk: usize| rows_of(chunk).map(|row| row as u32).filter(|&row| !sweep.decide(row));
+        chunks.into_par_iter().map(|chunk| undecided(chunk).collect()).collect()
+    };
+    while halo.any(open.iter().any(|rows| !rows.is_empty())) {
+        open.par_iter_mut().for_each(|rows| rows.retain(|&row| !sweep.decide(row)));
+        if distributed {
+            sweep.exchange();
+        }
+    }
+    sweep.state.into_par_iter().map(AtomicU8::into_inner).collect()
+}
+
+impl<H: Halo> Sweep<'_, H> {
+    #[inline]
+    fn state(&self, row: u32) -> u8 {
+        self.state[row as usize].load(Relaxed)
+    }
+
+    #[inline]
+    fn is_covered(&self, row: u32) -> bool {
+        self.covered[row as usize].load(Relaxed)
+    }
+
+    #[inline]
+    fn key(&self, row: u32) -> u64 {
+        self.priority.key(self.halo.global_id(row as usize))
+    }
+
+    /// Decides an owned row, if what is known allows it.
+    ///
+    /// Another task may decide rows meanwhile. A state that is read too early is OPEN, and makes this row wait for the next
+    /// round; a mark of `covered` that is missed is made good by looking at the states of all rows within two steps.
+    fn decide(&self, row: u32) -> bool {
+        let neighbours = self.graph.row(row as usize);
+        let decided = if neighbours.is_empty() || neighbours.iter().any(|&column| self.is_covered(column)) {
+            OUT
+        } else {
+            match self.look_around(row, neighbours) {
+                OPEN => return false,
+                decided => decided,
+            }
+        };
+        self.state[row as usize].store(decided, Relaxed);
+        if decided == ROOT {
+            self.covered[row as usize].store(true, Relaxed);
+            for &column in neighbours {
+                self.covered[column as usize].store(true, Relaxed);
+            }
+        }
+        true
+    }
+
+    /// What a row becomes by the rows within two steps of it; OPEN if one that goes before it is undecided.
+    fn look_around(&self, row: u32, neighbours: &[u32]) -> u8 {
+        let key = self.key(row);
+        let owned = self.halo.owned();
+        let goes_first = |other: u32| self.key(other) < key;
+        for &column in neighbours {
+            match self.state(column) {
+                ROOT => return OUT,
+                OPEN if goes_first(column) => return OPEN,
+                _ => {}
+            }
+            if column as usize >= owned {
+                if self.first_open[column as usize] < key {
+                    return OPEN;
+                }
+                continue;
+            }
+            for &further in self.graph.row(column as usize) {
+                match self.state(further) {
+                    ROOT => return OUT,
+                    OPEN if goes_first(further) => return OPEN,
+                    _ => {}
+                }
+            }
+        }
+        ROOT
+    }
+
+    /// Tells other processes what was decided, and hears from them.
+    fn exchange(&mut self) {
+        let owned = self.halo.owned();
+        let mut state: Vec<u8> = self.state.iter_mut().map(|state| *state.get_mut()).collect();
+        self.halo.exchange(&mut state);
+        for (slot, &state) in self.state.iter_mut().zip(&state).skip(owned) {
+            *slot.get_mut() = state;
+        }
+        let is_covered = |row: usize| {
+            let next_to_root = || self.graph.row(row).iter().any(|&column| state[column as usize] == ROOT);
+            self.covered[row].load(Relaxed) || state[row] == ROOT || next_to_root()
+        };
+        let mut covered: Vec<bool> = (0..owned).into_par_iter().map(is_covered).collect();
+        covered.resize(state.len(), false);
+        self.halo.exchange(&mut covered);
+        self.covered.iter_mut().zip(covered).for_each(|(slot, covered)| *slot.get_mut() |= covered);
+
+        let first_open = |row: usize| {
+            let near = self.graph.row(row).iter().copied().chain([row as u32]);
+            near.filter(|&near| state[near as usize] == OPEN)
+                .map(|near| self.key(near))
+                .min()
+                .unwrap_or(u64::MAX)
+        };
+        let mut first: Vec<u64> = (0..owned).into_par_iter().map(first_open).collect();
+        first.resize(state.len(), u64::MAX);
+        self.halo.exchange(&mut first);
+        self.first_open = first;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::halo::Whole;
+    use crate::testing::{arbitrary_graph, on_ranks, on_threads, problem, symmetric_graph};
+    use proptest::prelude::*;
+    use ziggurat_sparse::Csr;
+
+    /// The rows within two steps of a row, itself left out.
+    fn within_two(graph: &StrongGraph, row: usize) -> Vec<usize> {
+        let neighbours = graph.row(row).iter().map(|&column| column as usize);
+        let two = neighbours.flat_map(|near| {
+            graph.row(near).iter().map(|&column| column as usize).chain([near]).collect::<Vec<_>>()
+        });
+        two.filter(|&other| other != row).collect()
+    }
+
+    fn check_set(graph: &StrongGraph, state: &[u8]) {
+        for (row, &state_of_row) in state.iter().enumerate() {
+            let roots = within_two(graph, row).into_iter().filter(|&other| state[other] == ROOT).count();
+            match state_of_row {
+                ROOT => assert_eq!(roots, 0, "row {row} is a root near another"),
+                OUT => assert!(roots > 0 || graph.row(row).is_empty(), "row {row} has no root near it"),
+                _ => panic!("row {row} is undecided"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_grid_is_packed_closely() {
+        // Closest packings: 5 in a square, 7 in a cube, 27 with diagonals. A draw by lot gives 7.1, 11.1 and 46.
+        for (name, most) in [("poisson2d:100", 6.3), ("poisson3d:40", 8.6), ("poisson3d27:30", 31.0)] {
+            let a = problem(name);
+            let graph = symmetric_graph(&a);
+            let aggregates = mis2(&graph, Some(a.view()), &Whole::new(a.rows())).unwrap();
+            let average = a.rows() as f64 / aggregates.count() as f64;
+            assert!(average < most, "{name}: {average}");
+            assert!(!aggregates.of().contains(&Aggregates::NONE));
+        }
+    }
+
+    #[test]
+    fn numbers_follow_the_roots() {
+        let a = problem("poisson2d:30");
+        let graph = symmetric_graph(&a);
+        let aggregates = mis2(&graph, Some(a.view()), &Whole::new(a.rows())).unwrap();
+        let state = independent_set(&graph, &Whole::new(a.rows()));
+        let roots = (0..a.rows()).filter(|&row| state[row] == ROOT);
+        for (number, root) in roots.enumerate() {
+            assert_eq!(aggregates.get(root), Some(number as u32));
+            // A root keeps its neighbours.
+            assert!(graph.row(root).iter().all(|&near| aggregates.get(near as usize) == Some(number as u32)));
+        }
+    }
+
+    #[test]
+    fn aggregates_do_not_cross_weak_connections() {
+        let n = 12;
+        let a = problem("anisotropic3d:12");
+        let aggregates = mis2(&symmetric_graph(&a), Some(a.view()), &Whole::new(a.rows())).unwrap();
+        let (starts, members) = aggregates.members();
+        for rows in starts.windows(2).map(|pair| &members[pair[0]..pair[1]]) {
+            assert!(rows.iter().all(|row| row / (n * n) == rows[0] / (n * n)));
+        }
+    }
+
+    #[test]
+    fn rows_without_connections() {
+        // Row 0: nothing beside the diagonal. Row 1: an entry that matters, but is called weak. Rows 2 and 3: strong.
+        let columns = vec![0, 1, 3, 2, 3, 1, 2, 3];
+        let values = vec![1.0, 1.0, -0.9, 1.0, -1.0, -0.9, -1.0, 3.0];
+        let a = Csr::try_new(4, 4, vec![0, 1, 3, 5, 8], columns, values).unwrap();
+        let graph = StrongGraph::try_new(4, vec![0, 0, 0, 1, 2], vec![3, 2]).unwrap();
+        let aggregates = mis2(&graph, Some(a.view()), &Whole::new(4)).unwrap();
+        assert_eq!(aggregates.of(), [Aggregates::NONE, 0, 1, 1]);
+        let aggregates = mis2(&graph, None, &Whole::new(4)).unwrap();
+        assert_eq!(aggregates.of(), [Aggregates::NONE, Aggregates::NONE, 0, 0]);
+    }
+
+    #[test]
+    fn a_leftover_row_joins_what_it_is_most_strongly_connected_to() {
+        // A cycle of six: rows 0 and 3 are roots, nobody is left. With a seventh row hung between 1 and 5, which belong to
+        // the first root, and 4, which belongs to the second.
+        let graph = StrongGraph::try_new(
+            7,
+            vec![0, 2, 5, 7, 9, 12, 15, 18],
+            vec![1, 5, 0, 2, 6, 1, 3, 2, 4, 3, 5, 6, 0, 4, 6, 1, 4, 5],
+        )
+        .unwrap();
+        let with = |strength_of_4: f64| {
+            let values = [-1.0, strength_of_4, -1.0, 9.0];
+            let row_ptr = vec![0, 1, 2, 3, 4, 5, 6, 10];
+            let columns = vec![0, 1, 2, 3, 4, 5, 1, 4, 5, 6];
+            let values = [9.0; 6].into_iter().chain(values).collect();
+            let a = Csr::try_new(7, 7, row_ptr, columns, values).unwrap();
+            mis2(&graph, Some(a.view()), &Whole::new(7)).unwrap().get(6)
+        };
+        assert_eq!((with(-1.9), with(-2.0), with(-2.1)), (Some(0), Some(0), Some(1)));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let graph = StrongGraph::try_new(2, vec![0, 1, 2], vec![1, 0]).unwrap();
+        assert!(mis2(&graph, None, &Whole::new(3)).is_err());
+        let a = Csr::<f64>::identity(3).unwrap();
+        assert!(mis2(&graph, Some(a.view()), &Whole::new(2)).is_err());
+        let nothing = StrongGraph::try_new(0, vec![0], vec![]).unwrap();
+        assert_eq!(mis2(&nothing, None, &Whole::new(0)).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn same_aggregates_on_any_number_of_threads() {
+        for name in ["poisson3d:40", "convection3d:35"] {
+            let a = problem(name);
+            let graph = symmetric_graph(&a);
+            let run = || mis2(&graph, Some(a.view()), &Whole::new(a.rows())).unwrap();
+            let one = on_threads(1, run);
+            for threads in [2, 3, 8] {
+                assert_eq!(on_threads(threads, run), one, "{name}, {threads} threads");
+            }
+        }
+    }
+
+    #[test]
+    fn same_aggregates_on_any_number_of_processes() {
+        for name in ["poisson2d:25", "poisson3d:8", "convection3d:6"] {
+            let graph = symmetric_graph(&problem(name));
+            let whole = mis2(&graph, None, &Whole::new(graph.rows())).unwrap();
+            // By the id of the root: numbers are local.
+            let state = independent_set(
+                &undirected(&graph, &Whole::new(graph.rows())).unwrap(),
+                &Whole::new(graph.rows()),
+            );
+            let roots: Vec<u64> =
+                (0..graph.rows()).filter(|&row| state[row] == ROOT).map(|row| row as u64).collect();
+            let expected: Vec<u64> = whole.of().iter().map(|&aggregate| roots[aggregate as usize]).collect();
+            for ranks in 2..=4 {
+                let found = on_ranks(ranks, &graph, |local, halo| {
+                    let aggregates = mis2(local, None, halo).unwrap();
+                    let mut own = vec![u64::MAX; aggregates.count()];
+                    for row in 0..halo.owned() {
+                        let id = halo.global_id(row);
+                        if roots.binary_search(&id).is_ok() {
+                            own[aggregates.of()[row] as usize] = id;
+                        }
+                    }
+                    own.extend(aggregates.outside());
+                    aggregates.of().iter().map(|&aggregate| own[aggregate as usize]).collect()
+                });
+                assert_eq!(found, expected, "{name} on {ranks} processes");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn roots_are_a_maximal_set_at_distance_two(graph in arbitrary_graph(true)) {
+            check_set(&graph, &independent_set(&graph, &Whole::new(graph.rows())));
+        }
+
+        #[test]
+        fn every_connected_row_is_in_an_aggregate_near_its_root(graph in arbitrary_graph(false)) {
+            let rows = graph.rows();
+            let graph = &*undirected(&graph, &Whole::new(rows)).unwrap();
+            let aggregates = mis2(graph, None, &Whole::new(rows)).unwrap();
+            let state = independent_set(graph, &Whole::new(rows));
+            for row in 0..rows {
+                let aggregate = aggregates.get(row);
+                prop_assert_eq!(aggregate.is_some(), !graph.row(row).is_empty());
+                if aggregate.is_some() {
+                    let near_root = within_two(graph, row).into_iter().chain([row]).any(|other| {
+                        state[other] == ROOT && aggregates.get(other) == aggregate
+                    });
+                    prop_assert!(near_root, "row {}", row);
+                }
+            }
+        }
+
+        #[test]
+        fn processes_find_the_same_set(graph in arbitrary_graph(true), ranks in 2..4usize) {
+            let whole = independent_set(&graph, &Whole::new(graph.rows()));
+            let parts = on_ranks(ranks, &graph, |local, halo| {
+                independent_set(local, halo)[..halo.owned()].to_vec()
+            });
+            prop_assert_eq!(parts, whole);
+        }
+    }
+}

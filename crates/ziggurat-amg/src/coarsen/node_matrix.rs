@@ -1,0 +1,110 @@
+//! One number per pair of nodes: what strength of connection and aggregation look at in a system with several unknowns
+//! per node.
+//!
+//! ```text
+//! n_IJ = ‖A_IJ‖_F        A_IJ: the b × b block that couples node J into node I
+//! ```
+//!
+//! The Frobenius norm does not change when the unknowns of the nodes are rotated. The matrix of norms is symmetric where
+//! the blocks are each other's transposes. It has no signs, so it suits the symmetric measure and not the classical one.
+//!
+//! Cost: one pass over the entries.
+
+use std::ops::Range;
+
+use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+
+/// The norms of the blocks of a matrix whose unknowns are numbered node by node, `block` per node. `nodes` is the range
+/// of nodes wanted: node `nodes.start + k` becomes row `k`.
+///
+/// ```
+/// use ziggurat_amg::coarsen::node_matrix;
+/// use ziggurat_sparse::Csr;
+/// // Two nodes of two unknowns; the second is not coupled to the first.
+/// let a = Csr::try_new(4, 4, vec![0, 2, 3, 4, 5], vec![0, 3, 1, 2, 3], vec![3.0, -2.0, 4.0, 1.0, 1.0])?;
+/// let nodes = node_matrix(a.view(), 2, 0..2)?;
+/// assert_eq!(nodes.row(0), (&[0, 1][..], &[5.0, 2.0][..]));
+/// assert_eq!(nodes.row(1).0, [1]);
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+///
+/// # Errors
+/// If blocks do not tile the matrix, or it has not the nodes asked for.
+pub fn node_matrix(a: CsrRef<'_, f64>, block: usize, nodes: Range<usize>) -> Result<Csr<f64>, MatrixError> {
+    if block == 0 || !a.rows().is_multiple_of(block) || !a.cols().is_multiple_of(block) {
+        return Err(MatrixError::BlockSize { block, rows: a.rows(), columns: a.cols() });
+    }
+    if nodes.end > a.rows() / block {
+        let what = "nodes of the matrix, for the range asked for";
+        return Err(MatrixError::Mismatch { what, expected: nodes.end, found: a.rows() / block });
+    }
+    let starts: Vec<usize> = a.row_ptr().iter().copied().step_by(block).collect();
+    Csr::collect(
+        &starts,
+        nodes,
+        a.cols() / block,
+        || vec![0; block],
+        |next: &mut Vec<usize>, node, entries| {
+            let row = |unknown: usize| a.row(node * block + unknown);
+            next.fill(0);
+            let column =
+                |unknown: usize, at: usize| row(unknown).0.get(at).map(|&column| column as usize / block);
+            // The rows of the node are sorted: their blocks are met in order.
+            while let Some(first) = (0..block).filter_map(|unknown| column(unknown, next[unknown])).min() {
+                let mut sum = 0.0;
+                for (unknown, next) in next.iter_mut().enumerate() {
+                    while column(unknown, *next) == Some(first) {
+                        let value = row(unknown).1[*next];
+                        sum += value * value;
+                        *next += 1;
+                    }
+                }
+                entries.push(first as u32, sum.sqrt());
+            }
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{on_threads, problem};
+
+    #[test]
+    fn the_norm_of_each_block() {
+        let a = problem("elasticity3d:3");
+        let nodes = node_matrix(a.view(), 3, 0..a.rows() / 3).unwrap();
+        let blocks = a.view().to_bsr(3).unwrap();
+        assert_eq!((nodes.rows(), nodes.nnz()), (a.rows() / 3, blocks.nnz() / 9));
+        for row in 0..nodes.rows() {
+            let (columns, values) = nodes.row(row);
+            for (&column, &value) in columns.iter().zip(values) {
+                let entry = |k: usize| a.get(3 * row + k / 3, 3 * column as usize + k % 3).unwrap_or(0.0);
+                let expected = (0..9).map(|k| entry(k).powi(2)).sum::<f64>().sqrt();
+                assert!((value - expected).abs() <= 1e-15 * expected, "{row} {column}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_unknown_per_node_gives_sizes_of_entries() {
+        let a = problem("convection3d:4");
+        let nodes = node_matrix(a.view(), 1, 10..20).unwrap();
+        for row in 0..10 {
+            let sizes: Vec<f64> = a.row(row + 10).1.iter().map(|value| value.abs()).collect();
+            assert_eq!(nodes.row(row), (a.row(row + 10).0, &sizes[..]));
+        }
+    }
+
+    #[test]
+    fn edges_and_threads() {
+        let a = problem("elasticity3d:8");
+        assert!(matches!(node_matrix(a.view(), 5, 0..1), Err(MatrixError::BlockSize { .. })));
+        assert!(matches!(node_matrix(a.view(), 0, 0..1), Err(MatrixError::BlockSize { .. })));
+        assert!(matches!(node_matrix(a.view(), 3, 0..a.rows()), Err(MatrixError::Mismatch { .. })));
+        let run = || node_matrix(a.view(), 3, 0..a.rows() / 3).unwrap();
+        assert_eq!(on_threads(1, run), on_threads(2, run));
+        let empty = Csr::<f64>::identity(0).unwrap();
+        assert_eq!(node_matrix(empty.view(), 3, 0..0).unwrap().rows(), 0);
+    }
+}

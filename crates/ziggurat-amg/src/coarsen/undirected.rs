@@ -1,0 +1,161 @@
+//! A graph read without directions: two rows are neighbours if either depends on the other.
+//!
+//! Aggregation takes rows that stand near each other, so it needs an undirected graph. Symmetric strength of a symmetric
+//! matrix gives one; else the graph is united with its transpose. Whether it is symmetric is asked of a sum over all
+//! connections, in integers modulo 2^64:
+//!
+//! ```text
+//! Σ_(i,j)  h(i) g(j) - g(i) h(j)        g: scrambled global id, h = g²
+//! ```
+//!
+//! A connection and its reverse cancel, whatever the order and wherever they are. What is left of a graph that is not
+//! symmetric is zero by accident with probability 2^-64 or so. So the question costs one pass over the connections,
+//! without looking for a single reverse.
+
+use std::borrow::Cow;
+
+use rayon::prelude::*;
+use ziggurat_sparse::MatrixError;
+
+use crate::halo::Halo;
+use crate::strength::StrongGraph;
+
+/// Rows that one task sums over.
+const CHUNK: usize = 4 * 1024;
+
+/// The graph if it is symmetric, else its union with its transpose, for the owned rows.
+///
+/// # Errors
+/// If the graph does not fit the halo.
+pub(super) fn undirected<'a, H: Halo>(
+    graph: &'a StrongGraph,
+    halo: &H,
+) -> Result<Cow<'a, StrongGraph>, MatrixError> {
+    let (owned, local) = (halo.owned(), halo.local());
+    if graph.cols() != local {
+        let what = "columns of the strong graph, against the rows this process knows";
+        return Err(MatrixError::Mismatch { what, expected: local, found: graph.cols() });
+    }
+    if graph.rows() < owned || graph.rows() > local {
+        let what = "rows of the strong graph, against the rows this process owns";
+        return Err(MatrixError::Mismatch { what, expected: owned, found: graph.rows() });
+    }
+    // In halves, whose sums over all processes cannot overflow.
+    let part = antisymmetry(graph, halo);
+    let mut halves = [part & u64::from(u32::MAX), part >> 32];
+    halo.sum(&mut halves);
+    let symmetric = halves[0].wrapping_add(halves[1] << 32) == 0;
+    if symmetric { Ok(Cow::Borrowed(graph)) } else { Ok(Cow::Owned(union_with_transpose(graph, owned)?)) }
+}
+
+/// The owned rows' part of the sum.
+fn antisymmetry<H: Halo>(graph: &StrongGraph, halo: &H) -> u64 {
+    let scramble = |row: u32| {
+        let mixed = (halo.global_id(row as usize) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ (mixed >> 32)
+    };
+    let of_row = |row: usize| {
+        let (mut sum_g, mut sum_h) = (0u64, 0u64);
+        for &column in graph.row(row) {
+            let g = scramble(column);
+            sum_g = sum_g.wrapping_add(g);
+            sum_h = sum_h.wrapping_add(g.wrapping_mul(g));
+        }
+        let g = scramble(row as u32);
+        g.wrapping_mul(g).wrapping_mul(sum_g).wrapping_sub(g.wrapping_mul(sum_h))
+    };
+    let of_chunk = |chunk: usize| {
+        let rows = chunk * CHUNK..((chunk + 1) * CHUNK).min(halo.owned());
+        rows.fold(0u64, |sum, row| sum.wrapping_add(of_row(row)))
+    };
+    // A sum of integers: the same in any order.
+    (0..halo.owned().div_ceil(CHUNK)).into_par_iter().map(of_chunk).reduce(|| 0, u64::wrapping_add)
+}
+
+fn union_with_transpose(graph: &StrongGraph, owned: usize) -> Result<StrongGraph, MatrixError> {
+    let transpose = graph.transpose();
+    StrongGraph::collect(
+        graph.row_ptr(),
+        0..owned,
+        graph.cols(),
+        || (),
+        |(), row, entries| {
+            let (mut left, mut right) =
+                (graph.row(row).iter().peekable(), transpose.row(row).iter().peekable());
+            loop {
+                let next = match (left.peek(), right.peek()) {
+                    (Some(&&a), Some(&&b)) => a.min(b),
+                    (Some(&&a), None) | (None, Some(&&a)) => a,
+                    (None, None) => break,
+                };
+                left.next_if(|&&column| column == next);
+                right.next_if(|&&column| column == next);
+                if next as usize != row {
+                    entries.push(next, ());
+                }
+            }
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::halo::Whole;
+    use crate::testing::{arbitrary_graph, on_ranks};
+    use proptest::prelude::*;
+
+    fn has(graph: &StrongGraph, row: usize, column: usize) -> bool {
+        graph.row(row).contains(&(column as u32))
+    }
+
+    proptest! {
+        #[test]
+        fn a_symmetric_graph_is_kept(graph in arbitrary_graph(true)) {
+            let undirected = undirected(&graph, &Whole::new(graph.rows())).unwrap();
+            prop_assert!(matches!(undirected, Cow::Borrowed(_)));
+        }
+
+        #[test]
+        fn every_connection_goes_both_ways(graph in arbitrary_graph(false)) {
+            let rows = graph.rows();
+            let undirected = undirected(&graph, &Whole::new(rows)).unwrap();
+            for row in 0..rows {
+                for column in 0..rows {
+                    let either = has(&graph, row, column) || has(&graph, column, row);
+                    prop_assert_eq!(has(&undirected, row, column), either, "{} {}", row, column);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_missing_reverse_is_noticed_anywhere() {
+        // A cycle of 3000 rows, both ways; then without one connection.
+        let rows = 3000;
+        let neighbours = |row: usize| {
+            let mut pair = [(row + 1) % rows, (row + rows - 1) % rows].map(|column| column as u32);
+            pair.sort_unstable();
+            pair
+        };
+        for missing in [0, 1234, rows - 1] {
+            let mut columns: Vec<u32> = (0..rows).flat_map(neighbours).collect();
+            columns.remove(2 * missing);
+            let row_ptr = (0..=rows).map(|row| 2 * row - usize::from(row > missing)).collect();
+            let graph = StrongGraph::try_new(rows, row_ptr, columns).unwrap();
+            let mended = undirected(&graph, &Whole::new(rows)).unwrap();
+            assert_eq!(mended.row(missing), neighbours(missing));
+        }
+    }
+
+    #[test]
+    fn processes_agree_on_what_is_symmetric() {
+        // One way along a path.
+        let graph = StrongGraph::try_new(4, vec![0, 1, 2, 3, 3], vec![1, 2, 3]).unwrap();
+        let lengths = on_ranks(2, &graph, |local, halo| {
+            let undirected = undirected(local, halo).unwrap();
+            (0..halo.owned()).map(|row| undirected.row(row).len()).collect()
+        });
+        assert_eq!(lengths, [1, 2, 2, 1]);
+    }
+}

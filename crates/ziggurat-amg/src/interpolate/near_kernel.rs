@@ -1,0 +1,251 @@
+//! The near-kernel: vectors that the matrix nearly annihilates, and that interpolation must therefore reproduce.
+//!
+//! Error that a smoother leaves behind looks, locally, like a combination of these vectors: constants for diffusion, the
+//! six rigid-body modes for elasticity (Vaněk, Mandel & Brezina, 1996). What the coarse level cannot represent it cannot
+//! correct, so they are the one thing smoothed aggregation asks of its user beside the matrix.
+//!
+//! Unknowns are numbered node by node: unknown c of node I is row b I + c. Vectors are the columns of a dense matrix.
+
+use thiserror::Error;
+use ziggurat_sparse::{Dense, MatrixError};
+
+/// A column that is shorter than this after others were taken away, relative to before, is a combination of them.
+pub(super) const DEPENDENT: f64 = 1e-10;
+
+/// The near-kernel of a matrix: k vectors of b unknowns per node.
+///
+/// ```
+/// use ziggurat_amg::interpolate::NearKernel;
+/// use ziggurat_sparse::{Dense, gallery::{Problem, rigid_body_modes}};
+/// let problem: Problem = "elasticity3d:2".parse()?;
+/// let modes = rigid_body_modes(&problem.coordinates()?).concat();
+/// let kernel = NearKernel::try_new(Dense::try_new(54, 6, modes)?, 3)?;
+/// assert_eq!((kernel.rows(), kernel.nodes(), kernel.count()), (54, 18, 6));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct NearKernel {
+    vectors: Dense<f64>,
+    block: usize,
+    constant: bool,
+}
+
+/// Why vectors do not make a near-kernel.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum NearKernelError {
+    /// No vectors at all.
+    #[error("the near-kernel has no vectors; give the constant vector if nothing better is known")]
+    NoVectors,
+    /// Vectors that do not have a value for every unknown of every node.
+    #[error("near-kernel vectors of {rows} values cannot be cut into nodes of {block} unknowns")]
+    BlockSize {
+        /// Values per vector.
+        rows: usize,
+        /// Unknowns per node.
+        block: usize,
+    },
+    /// A value that is not a number.
+    #[error("near-kernel vector {vector}, row {row}: the value is {value}; every value must be finite")]
+    NotFinite {
+        /// Which vector, from zero.
+        vector: usize,
+        /// The row.
+        row: usize,
+        /// What stands there.
+        value: f64,
+    },
+    /// A vector of zeros.
+    #[error("near-kernel vector {vector} is zero; leave it out")]
+    Zero {
+        /// Which vector, from zero.
+        vector: usize,
+    },
+    /// A vector that says nothing new.
+    #[error("near-kernel vector {vector} is a combination of those before it; leave it out")]
+    Dependent {
+        /// Which vector, from zero.
+        vector: usize,
+    },
+    /// The vectors do not make a matrix.
+    #[error(transparent)]
+    Matrix(#[from] MatrixError),
+}
+
+impl NearKernel {
+    /// The constant vector, for one unknown per node.
+    ///
+    /// ```
+    /// use ziggurat_amg::interpolate::NearKernel;
+    /// assert_eq!(NearKernel::constants(3, 1)?.vectors().column(0), [1.0; 3]);
+    /// # Ok::<(), ziggurat_amg::interpolate::NearKernelError>(())
+    /// ```
+    ///
+    /// With several unknowns per node: one vector for each, constant in that unknown and zero in the others. In
+    /// elasticity these are the translations.
+    ///
+    /// # Errors
+    /// If `rows` is not a multiple of `block`.
+    pub fn constants(rows: usize, block: usize) -> Result<Self, NearKernelError> {
+        check_block(rows, block)?;
+        let mut vectors = Dense::zeros(rows, block)?;
+        for unknown in 0..block {
+            vectors
+                .column_mut(unknown)
+                .iter_mut()
+                .skip(unknown)
+                .step_by(block)
+                .for_each(|value| *value = 1.0);
+        }
+        Ok(NearKernel { vectors, block, constant: block == 1 })
+    }
+
+    /// Takes vectors over, after checking them. `block` is the number of unknowns per node.
+    ///
+    /// # Errors
+    /// Says which vector is at fault.
+    pub fn try_new(vectors: Dense<f64>, block: usize) -> Result<Self, NearKernelError> {
+        check_block(vectors.rows(), block)?;
+        if vectors.cols() == 0 {
+            return Err(NearKernelError::NoVectors);
+        }
+        for (vector, column) in vectors.columns().enumerate() {
+            if let Some(row) = column.iter().position(|value| !value.is_finite()) {
+                return Err(NearKernelError::NotFinite { vector, row, value: column[row] });
+            }
+            if column.iter().all(|&value| value == 0.0) && !column.is_empty() {
+                return Err(NearKernelError::Zero { vector });
+            }
+        }
+        if let Some(vector) = first_dependent(&vectors) {
+            return Err(NearKernelError::Dependent { vector });
+        }
+        let first = vectors.values().first();
+        let constant =
+            block == 1 && vectors.cols() == 1 && vectors.values().iter().all(|value| Some(value) == first);
+        Ok(NearKernel { vectors, block, constant })
+    }
+
+    /// The near-kernel of a coarse level: k unknowns per node, zero where an aggregate had nothing to offer.
+    pub(super) fn coarse(vectors: Dense<f64>) -> Self {
+        NearKernel { block: vectors.cols(), constant: false, vectors }
+    }
+
+    /// Rows of the matrix: values per vector.
+    pub fn rows(&self) -> usize {
+        self.vectors.rows()
+    }
+
+    /// Nodes.
+    pub fn nodes(&self) -> usize {
+        self.rows() / self.block
+    }
+
+    /// Unknowns per node.
+    pub fn block(&self) -> usize {
+        self.block
+    }
+
+    /// How many vectors there are: unknowns per node of the next level.
+    pub fn count(&self) -> usize {
+        self.vectors.cols()
+    }
+
+    /// The vectors, as columns.
+    pub fn vectors(&self) -> &Dense<f64> {
+        &self.vectors
+    }
+
+    /// Whether it is one vector and that is constant.
+    pub fn is_constant(&self) -> bool {
+        self.constant
+    }
+}
+
+fn check_block(rows: usize, block: usize) -> Result<(), NearKernelError> {
+    if block == 0 || !rows.is_multiple_of(block) {
+        return Err(NearKernelError::BlockSize { rows, block });
+    }
+    Ok(())
+}
+
+/// The first column that is a combination of those before it, by Gram and Schmidt.
+fn first_dependent(vectors: &Dense<f64>) -> Option<usize> {
+    if vectors.rows() == 0 || vectors.cols() == 1 {
+        return None;
+    }
+    let mut basis: Vec<Vec<f64>> = Vec::new();
+    for (index, column) in vectors.columns().enumerate() {
+        // Scaled, so that squares of tiny or huge values stay in range.
+        let largest = column.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
+        let mut rest: Vec<f64> = column.iter().map(|value| value / largest).collect();
+        let before = norm(&rest);
+        // Twice is enough (Kahan & Parlett).
+        for _ in 0..2 {
+            for vector in &basis {
+                let along = dot(vector, &rest);
+                rest.iter_mut().zip(vector).for_each(|(rest, value)| *rest -= along * value);
+            }
+        }
+        let after = norm(&rest);
+        if after <= DEPENDENT * before {
+            return Some(index);
+        }
+        rest.iter_mut().for_each(|value| *value /= after);
+        basis.push(rest);
+    }
+    None
+}
+
+pub(super) fn dot(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| x * y).sum()
+}
+
+pub(super) fn norm(x: &[f64]) -> f64 {
+    dot(x, x).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(columns: &[&[f64]], block: usize) -> Result<NearKernel, NearKernelError> {
+        NearKernel::try_new(Dense::try_new(columns[0].len(), columns.len(), columns.concat()).unwrap(), block)
+    }
+
+    #[test]
+    fn faults_are_named() {
+        assert_eq!(kernel(&[&[1.0, 1.0, 1.0]], 2), Err(NearKernelError::BlockSize { rows: 3, block: 2 }));
+        assert_eq!(NearKernel::constants(3, 0), Err(NearKernelError::BlockSize { rows: 3, block: 0 }));
+        assert_eq!(NearKernel::try_new(Dense::zeros(3, 0).unwrap(), 1), Err(NearKernelError::NoVectors));
+        assert_eq!(kernel(&[&[1.0, 0.0], &[0.0, 0.0]], 1), Err(NearKernelError::Zero { vector: 1 }));
+        let nan = kernel(&[&[1.0, 1.0], &[0.0, f64::NAN]], 1).unwrap_err();
+        assert!(matches!(nan, NearKernelError::NotFinite { vector: 1, row: 1, value } if value.is_nan()));
+        let dependent = kernel(&[&[1.0, 2.0, 3.0], &[1.0, 1.0, 1.0], &[1e-9, 3e-9, 5e-9]], 1);
+        assert_eq!(dependent, Err(NearKernelError::Dependent { vector: 2 }));
+        // More vectors than rows.
+        assert_eq!(kernel(&[&[1.0], &[2.0]], 1), Err(NearKernelError::Dependent { vector: 1 }));
+    }
+
+    #[test]
+    fn scale_does_not_matter() {
+        assert!(kernel(&[&[1e-200, 1e-200], &[1e200, -1e200]], 1).is_ok());
+        assert!(kernel(&[&[1.0, 1.0, 1.0], &[1.0, 1.0, 1.0 + 1e-6]], 1).is_ok());
+    }
+
+    #[test]
+    fn constants_of_each_unknown() {
+        let kernel = NearKernel::constants(6, 3).unwrap();
+        assert_eq!((kernel.count(), kernel.nodes(), kernel.is_constant()), (3, 2, false));
+        assert_eq!(kernel.vectors().column(1), [0.0, 1.0, 0.0, 0.0, 1.0, 0.0]);
+        assert_eq!(NearKernel::try_new(kernel.vectors().clone(), 3).unwrap(), kernel);
+        assert!(NearKernel::constants(0, 1).unwrap().is_constant());
+    }
+
+    #[test]
+    fn one_constant_vector_is_recognised() {
+        assert!(kernel(&[&[2.0, 2.0]], 1).unwrap().is_constant());
+        assert!(!kernel(&[&[2.0, 2.5]], 1).unwrap().is_constant());
+        assert!(!kernel(&[&[2.0, 2.0]], 2).unwrap().is_constant());
+    }
+}
