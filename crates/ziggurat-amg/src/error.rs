@@ -11,7 +11,7 @@ use ziggurat_sparse::spectrum::SpectrumError;
 /// use ziggurat_amg::{SetupError, smoother::Smoother};
 /// use ziggurat_sparse::Csr;
 /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 0], vec![1.0, 1.0])?;
-/// let error = Smoother::default().data(a.view()).unwrap_err();
+/// let error = Smoother::default().data(a.view(), None).unwrap_err();
 /// assert!(error.to_string().starts_with("row 1: the diagonal entry is 0"));
 /// # Ok::<(), ziggurat_sparse::MatrixError>(())
 /// ```
@@ -30,6 +30,12 @@ pub enum SetupError {
     /// The interpolation could not be truncated.
     #[error(transparent)]
     Truncation(#[from] ziggurat_sparse::algebra::TruncationError),
+    /// The near-kernel does not do.
+    #[error(transparent)]
+    NearKernel(#[from] crate::interpolate::NearKernelError),
+    /// The interpolation could not be smoothed.
+    #[error(transparent)]
+    Smoothing(#[from] crate::interpolate::SmoothingError),
     /// The device refused.
     #[error(transparent)]
     Device(#[from] DeviceError),

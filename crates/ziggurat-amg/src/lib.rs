@@ -24,8 +24,11 @@ pub mod strength;
 pub use coarse::MAX_DENSE_ROWS;
 pub use cycle::Cycle;
 pub use error::SetupError;
-pub use hierarchy::{Classical, CoarseningStop, Hierarchy, HierarchyConfig, Interpolation, Level};
-pub use lower::{Cycling, LevelPrecision, LevelSource, Multigrid};
+pub use hierarchy::{
+    Classical, Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, Interpolation, Level, Pairwise,
+    SmoothedAggregation,
+};
+pub use lower::{Cycling, LevelPrecision, LevelSource, Multigrid, host_matrix};
 
 #[cfg(test)]
 mod testing;

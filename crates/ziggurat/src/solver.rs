@@ -3,8 +3,11 @@
 //! What is chosen automatically: the Krylov method by symmetry and the signs of the diagonal, and the projection of
 //! singular systems whose kernel are the constants. The hierarchy is classical (PMIS, extended+i).
 
+use std::sync::Arc;
+
 use thiserror::Error;
-use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Multigrid, SetupError};
+use ziggurat_amg::interpolate::NearKernel;
+use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Multigrid, SetupError, host_matrix};
 use ziggurat_krylov::{
     DEFAULT_RESTART, KrylovError, KrylovReport, Local, Method, Stopping, System, Work, solve as krylov_solve,
 };
@@ -12,7 +15,7 @@ use ziggurat_sparse::device::{Cpu, DeviceError};
 use ziggurat_sparse::operator::MatrixOperator;
 use ziggurat_sparse::{Csr, MatrixError};
 
-use crate::diagnose::{Diagnosis, DiagonalSign, diagnose};
+use crate::diagnose::{Nature, nature};
 
 /// Why a system could not be solved. Not converging is no error: see [`KrylovReport::reason`].
 ///
@@ -80,7 +83,6 @@ pub struct Solver {
     matrix: MatrixOperator<Cpu, f64>,
     multigrid: Multigrid<Cpu>,
     hierarchy: Hierarchy,
-    diagnosis: Diagnosis,
     /// Orthonormal vectors that the matrix maps to zero.
     kernel: Vec<Vec<f64>>,
     method: Method,
@@ -98,22 +100,46 @@ pub struct Solution {
 
 impl Solver {
     /// Diagnoses the matrix, builds the hierarchy and moves it to the CPU.
-    pub fn new(a: &Csr<f64>, config: SolverConfig) -> Result<Self, SolveError> {
+    ///
+    /// The matrix is kept: a borrowed one is copied, an owned one or an `Arc` is taken as it is.
+    pub fn new(a: impl Into<Arc<Csr<f64>>>, config: SolverConfig) -> Result<Self, SolveError> {
+        let a = a.into();
+        Self::set_up(a, None, config)
+    }
+
+    /// As [`Solver::new`], with what the matrix maps to almost zero: the rigid-body modes of an elastic body.
+    pub fn with_near_kernel(
+        a: impl Into<Arc<Csr<f64>>>,
+        kernel: NearKernel,
+        config: SolverConfig,
+    ) -> Result<Self, SolveError> {
+        Self::set_up(a.into(), Some(kernel), config)
+    }
+
+    /// Without a near-kernel, the constants of every unknown of a node.
+    fn set_up(
+        a: Arc<Csr<f64>>,
+        kernel: Option<NearKernel>,
+        config: SolverConfig,
+    ) -> Result<Self, SolveError> {
         a.view().check_finite()?;
-        let diagnosis = diagnose(a.view());
-        let hierarchy = Hierarchy::build(a.clone(), &config.hierarchy)?;
+        let nature = nature(a.view());
+        let kernel = match kernel {
+            Some(kernel) => kernel,
+            None => NearKernel::constants(a.rows(), nature.block).map_err(SetupError::from)?,
+        };
+        let hierarchy = Hierarchy::with_near_kernel(a.clone(), kernel, &config.hierarchy)?;
         let space = Local(Cpu::new());
         let multigrid = hierarchy.lower(&space.0, &config.cycling, |_| config.precision)?;
-        let constants = diagnosis.symmetric && diagnosis.looks_singular && a.rows() > 0;
+        let constants = nature.symmetric && nature.annihilates_constants;
         let kernel =
             if constants { vec![vec![(a.rows() as f64).sqrt().recip(); a.rows()]] } else { Vec::new() };
         Ok(Solver {
-            matrix: MatrixOperator::new(&space.0, a.clone())?,
-            method: config.krylov.unwrap_or_else(|| choose(&diagnosis, &config.cycling)),
+            matrix: MatrixOperator::new(&space.0, host_matrix(&a, hierarchy.levels()[0].block()))?,
+            method: config.krylov.unwrap_or_else(|| choose(nature, &config.cycling)),
             space,
             multigrid,
             hierarchy,
-            diagnosis,
             kernel,
             config,
         })
@@ -123,7 +149,7 @@ impl Solver {
     pub fn solve(&self, b: &[f64]) -> Result<Solution, SolveError> {
         let system = System::new(&self.matrix).preconditioner(&self.multigrid).kernel(&self.kernel);
         let mut work = Work::new(self.method, &self.space, &system)?;
-        let (mut b, mut x) = (b.to_vec(), vec![0.0; self.diagnosis.rows]);
+        let (mut b, mut x) = (b.to_vec(), vec![0.0; self.hierarchy.levels()[0].matrix().rows()]);
         if b.len() == x.len() {
             system.project(&self.space, &mut b);
         }
@@ -136,11 +162,6 @@ impl Solver {
         &self.hierarchy
     }
 
-    /// What the matrix was found to be.
-    pub fn diagnosis(&self) -> &Diagnosis {
-        &self.diagnosis
-    }
-
     /// The Krylov method in use.
     pub fn method(&self) -> Method {
         self.method
@@ -148,8 +169,8 @@ impl Solver {
 }
 
 /// Conjugate gradients where matrix and cycle can be symmetric and positive, GMRES otherwise.
-fn choose(diagnosis: &Diagnosis, cycling: &Cycling) -> Method {
-    let positive = diagnosis.symmetric && diagnosis.diagonal.sign == DiagonalSign::Positive;
+fn choose(nature: Nature, cycling: &Cycling) -> Method {
+    let positive = nature.symmetric && nature.positive_diagonal;
     match (positive, cycling.cycle.is_symmetric() && cycling.pre_sweeps == cycling.post_sweeps) {
         (true, true) => Method::Cg,
         (true, false) => Method::FlexibleCg,

@@ -4,9 +4,11 @@
 //! kept, so that [`Hierarchy::update_values`] repeats the numeric phases only. Coarsening stops with a
 //! [reason](CoarseningStop).
 
+mod aggregation;
 mod coarsening;
 mod table;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use ziggurat_sparse::algebra::{TripleProductPlan, transpose};
@@ -14,9 +16,34 @@ use ziggurat_sparse::device::Device;
 use ziggurat_sparse::{Csr, MatrixError};
 
 use crate::SetupError;
+use crate::interpolate::NearKernel;
 use crate::lower::{Cycling, LevelPrecision, LevelSource, Multigrid};
 
+pub use aggregation::{Pairwise, SmoothedAggregation};
 pub use coarsening::{Classical, Interpolation};
+
+/// How a level becomes the next one.
+///
+/// ```
+/// use ziggurat_amg::{Coarsening, SmoothedAggregation};
+/// assert_eq!(Coarsening::default(), Coarsening::SmoothedAggregation(SmoothedAggregation::default()));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Coarsening {
+    /// Coarse unknowns are sets of fine ones; interpolation is smoothed.
+    SmoothedAggregation(SmoothedAggregation),
+    /// Coarse unknowns are some of the fine ones.
+    Classical(Classical),
+    /// Coarse unknowns are pairs of pairs of fine ones; interpolation is constant on each.
+    Pairwise(Pairwise),
+}
+
+impl Default for Coarsening {
+    fn default() -> Self {
+        Coarsening::SmoothedAggregation(SmoothedAggregation::default())
+    }
+}
 
 /// How a hierarchy is built.
 ///
@@ -26,8 +53,8 @@ pub use coarsening::{Classical, Interpolation};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HierarchyConfig {
-    /// The coarsening.
-    pub classical: Classical,
+    /// How a level becomes the next one.
+    pub coarsening: Coarsening,
     /// A level of so few rows is solved directly.
     pub coarse_rows: usize,
     /// Levels at most, the coarsest included.
@@ -36,7 +63,7 @@ pub struct HierarchyConfig {
 
 impl Default for HierarchyConfig {
     fn default() -> Self {
-        HierarchyConfig { classical: Classical::default(), coarse_rows: 300, max_levels: 25 }
+        HierarchyConfig { coarsening: Coarsening::default(), coarse_rows: 300, max_levels: 25 }
     }
 }
 
@@ -60,17 +87,53 @@ const STALL: f64 = 0.85;
 /// One level.
 #[derive(Clone, Debug)]
 pub struct Level {
-    a: Csr<f64>,
+    a: Arc<Csr<f64>>,
+    /// Unknowns per node: the size of the blocks that the matrix consists of.
+    block: usize,
+    /// ρ(D⁻¹A), where the coarsening has estimated it; the smoother needs it too.
+    radius: Option<f64>,
     transfer: Option<Transfer>,
-    seconds: f64,
+    stages: Vec<(&'static str, f64)>,
 }
 
 /// The way to the next level.
 #[derive(Clone, Debug)]
 struct Transfer {
-    p: Csr<f64>,
-    r: Csr<f64>,
+    p: Arc<Csr<f64>>,
+    r: Arc<Csr<f64>>,
     galerkin: TripleProductPlan<f64>,
+    /// Coarse unknowns that stand for nothing: their columns of P are zero.
+    dead: Vec<u32>,
+}
+
+/// What a coarsening gives.
+struct Coarser {
+    p: Csr<f64>,
+    /// Coarse unknowns that stand for nothing.
+    dead: Vec<u32>,
+    /// The near-kernel of the next level, where the method has one.
+    kernel: Option<NearKernel>,
+    /// ρ(D⁻¹A) of this level, where the method has estimated it.
+    radius: Option<f64>,
+}
+
+/// Measures the stages of a level's setup.
+struct Clock {
+    last: Instant,
+    stages: Vec<(&'static str, f64)>,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Clock { last: Instant::now(), stages: Vec::new() }
+    }
+
+    /// The stage that ends here.
+    fn lap(&mut self, stage: &'static str) {
+        let now = Instant::now();
+        self.stages.push((stage, (now - self.last).as_secs_f64()));
+        self.last = now;
+    }
 }
 
 /// A matrix and its coarsenings. Prints as a table.
@@ -93,42 +156,96 @@ pub struct Hierarchy {
 
 impl Level {
     /// The level's matrix.
-    pub fn matrix(&self) -> &Csr<f64> {
+    pub fn matrix(&self) -> &Arc<Csr<f64>> {
         &self.a
     }
 
     /// The prolongation from the next level; none on the coarsest.
-    pub fn prolongation(&self) -> Option<&Csr<f64>> {
+    pub fn prolongation(&self) -> Option<&Arc<Csr<f64>>> {
         self.transfer.as_ref().map(|transfer| &transfer.p)
     }
 
     /// The restriction to the next level; none on the coarsest.
-    pub fn restriction(&self) -> Option<&Csr<f64>> {
+    pub fn restriction(&self) -> Option<&Arc<Csr<f64>>> {
         self.transfer.as_ref().map(|transfer| &transfer.r)
+    }
+
+    /// Unknowns per node: the matrix consists of blocks of this size.
+    pub fn block(&self) -> usize {
+        self.block
+    }
+
+    /// The stages that led to the next level, with the seconds each took.
+    pub fn stages(&self) -> &[(&'static str, f64)] {
+        &self.stages
+    }
+
+    /// The seconds of all stages.
+    pub fn seconds(&self) -> f64 {
+        self.stages.iter().map(|(_, seconds)| seconds).sum()
     }
 }
 
 impl Hierarchy {
-    /// Coarsens a square matrix until it can be solved directly.
-    pub fn build(a: Csr<f64>, config: &HierarchyConfig) -> Result<Self, SetupError> {
+    /// Coarsens a square matrix until it can be solved directly. The near-kernel is taken to be the constants.
+    ///
+    /// The matrix is shared: a borrowed one is copied, an owned one or an `Arc` is taken as it is.
+    ///
+    /// # Errors
+    /// As [`Hierarchy::with_near_kernel`].
+    pub fn build(a: impl Into<Arc<Csr<f64>>>, config: &HierarchyConfig) -> Result<Self, SetupError> {
+        let a = a.into();
+        let kernel = NearKernel::constants(a.rows(), 1)?;
+        Self::with_near_kernel(a, kernel, config)
+    }
+
+    /// As [`Hierarchy::build`], with a near-kernel: what the matrix maps to almost zero, such as the rigid-body modes of
+    /// an elastic body. Aggregation keeps it on every level; classical coarsening does not look at it.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Hierarchy, HierarchyConfig, interpolate::NearKernel};
+    /// use ziggurat_sparse::gallery::{Problem, rigid_body_modes};
+    /// let problem: Problem = "elasticity3d:6".parse()?;
+    /// let modes = rigid_body_modes(&problem.coordinates().unwrap());
+    /// let kernel = NearKernel::from_vectors(&modes, 3)?;
+    /// let hierarchy = Hierarchy::with_near_kernel(problem.matrix()?, kernel, &HierarchyConfig::default())?;
+    /// assert_eq!(hierarchy.levels()[1].block(), 6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the matrix is not square or not finite, the near-kernel does not fit it, or a parameter makes no sense.
+    pub fn with_near_kernel(
+        a: impl Into<Arc<Csr<f64>>>,
+        kernel: NearKernel,
+        config: &HierarchyConfig,
+    ) -> Result<Self, SetupError> {
+        let a = a.into();
+        let mismatch =
+            |what, found| SetupError::from(MatrixError::Mismatch { what, expected: a.rows(), found });
         if a.rows() != a.cols() {
-            let what = "columns of a matrix to be solved with";
-            return Err(MatrixError::Mismatch { what, expected: a.rows(), found: a.cols() }.into());
+            return Err(mismatch("columns of a matrix to be solved with", a.cols()));
+        }
+        if a.rows() != kernel.rows() {
+            return Err(mismatch(
+                "values of each near-kernel vector, against the rows of the matrix",
+                kernel.rows(),
+            ));
         }
         a.view().check_finite()?;
         let start = Instant::now();
-        let (mut levels, mut a) = (Vec::new(), a);
+        let (mut levels, mut a, mut kernel) = (Vec::new(), a, kernel);
         let stop = loop {
-            let (index, level_start) = (levels.len(), Instant::now());
-            match coarsen(&a, index, config)? {
+            let (index, block, mut clock) = (levels.len(), kernel.block(), Clock::start());
+            match coarsen(&a, &kernel, index, config, &mut clock)? {
                 Step::Coarser(next) => {
-                    let (transfer, coarse) = *next;
-                    let seconds = level_start.elapsed().as_secs_f64();
-                    levels.push(Level { a, transfer: Some(transfer), seconds });
-                    a = coarse;
+                    let Next { transfer, coarse, kernel: next_kernel, radius } = *next;
+                    kernel = next_kernel;
+                    levels.push(Level { a, block, radius, transfer: Some(transfer), stages: clock.stages });
+                    a = Arc::new(coarse);
                 }
                 Step::Stop(reason) => {
-                    levels.push(Level { a, transfer: None, seconds: level_start.elapsed().as_secs_f64() });
+                    levels.push(Level { a, block, radius: None, transfer: None, stages: clock.stages });
                     break reason;
                 }
             }
@@ -153,7 +270,8 @@ impl Hierarchy {
     ///
     /// # Errors
     /// If the pattern is another; then [`Hierarchy::build`] is what is needed.
-    pub fn update_values(&mut self, a: Csr<f64>) -> Result<(), SetupError> {
+    pub fn update_values(&mut self, a: impl Into<Arc<Csr<f64>>>) -> Result<(), SetupError> {
+        let a = a.into();
         let old = &self.levels[0].a;
         if old.row_ptr() != a.row_ptr() || old.columns() != a.columns() {
             let what = "entries of the matrix whose values are to be replaced, with the same pattern";
@@ -161,13 +279,16 @@ impl Hierarchy {
         }
         a.view().check_finite()?;
         self.levels[0].a = a;
+        self.levels.iter_mut().for_each(|level| level.radius = None);
         for index in 1..self.levels.len() {
             let (finer, coarser) = self.levels.split_at_mut(index);
-            let (fine, coarse) = (&mut finer[index - 1], &mut coarser[0]);
-            if let Some(Transfer { p, r, galerkin }) = &mut fine.transfer {
+            // Copied only where a lowered hierarchy still shares the old values.
+            let (fine, coarse) = (&mut finer[index - 1], Arc::make_mut(&mut coarser[0].a));
+            if let Some(Transfer { p, r, galerkin, dead }) = &mut fine.transfer {
                 galerkin
-                    .compute_into(r.view(), fine.a.view(), p.view(), &mut coarse.a)
+                    .compute_into(r.view(), fine.a.view(), p.view(), coarse)
                     .map_err(|error| SetupError::at(index, "Galerkin product")(error.into()))?;
+                revive(coarse, dead);
             }
         }
         Ok(())
@@ -209,6 +330,8 @@ impl Hierarchy {
     ) -> Result<Multigrid<D>, SetupError> {
         let source = |level| LevelSource {
             a: Level::matrix(level),
+            block: level.block,
+            radius: level.radius,
             transfer: level.restriction().zip(level.prolongation()),
         };
         let sources: Vec<_> = self.levels.iter().map(source).collect();
@@ -218,20 +341,42 @@ impl Hierarchy {
 
 /// What follows a level.
 enum Step {
-    /// The way to the next level, and its matrix.
-    Coarser(Box<(Transfer, Csr<f64>)>),
+    Coarser(Box<Next>),
     /// Nothing, and why.
     Stop(CoarseningStop),
 }
 
-fn coarsen(a: &Csr<f64>, index: usize, config: &HierarchyConfig) -> Result<Step, SetupError> {
+/// The way to the next level, and that level.
+struct Next {
+    transfer: Transfer,
+    coarse: Csr<f64>,
+    kernel: NearKernel,
+    /// ρ(D⁻¹A) of this level.
+    radius: Option<f64>,
+}
+
+fn coarsen(
+    a: &Csr<f64>,
+    kernel: &NearKernel,
+    index: usize,
+    config: &HierarchyConfig,
+    clock: &mut Clock,
+) -> Result<Step, SetupError> {
     if a.rows() <= config.coarse_rows {
         return Ok(Step::Stop(CoarseningStop::SmallEnough));
     }
     if index + 1 >= config.max_levels {
         return Ok(Step::Stop(CoarseningStop::MaxLevels));
     }
-    let p = config.classical.prolongation(a.view(), index)?;
+    let Coarser { p, dead, kernel, radius } = match &config.coarsening {
+        Coarsening::SmoothedAggregation(method) => method.coarser(a.view(), kernel, index, clock)?,
+        Coarsening::Pairwise(method) => method.coarser(a.view(), kernel, index, clock)?,
+        Coarsening::Classical(method) => {
+            let p = method.prolongation(a.view(), index)?;
+            clock.lap("interpolation");
+            Coarser { p, dead: Vec::new(), kernel: None, radius: None }
+        }
+    };
     if p.cols() == 0 {
         return Ok(Step::Stop(CoarseningStop::NothingToCoarsen));
     }
@@ -239,10 +384,40 @@ fn coarsen(a: &Csr<f64>, index: usize, config: &HierarchyConfig) -> Result<Step,
         return Ok(Step::Stop(CoarseningStop::Stalled));
     }
     let r = transpose(p.view(), p.all_rows());
+    clock.lap("transpose");
     let at = |error: MatrixError| SetupError::at(index + 1, "Galerkin product")(error.into());
     let mut galerkin = TripleProductPlan::new(r.view(), r.all_rows(), a.view(), p.view()).map_err(at)?;
-    let coarse = galerkin.compute(r.view(), a.view(), p.view()).map_err(at)?;
-    Ok(Step::Coarser(Box::new((Transfer { p, r, galerkin }, coarse))))
+    clock.lap("symbolic product");
+    let mut coarse = galerkin.compute(r.view(), a.view(), p.view()).map_err(at)?;
+    revive(&mut coarse, &dead);
+    clock.lap("numeric product");
+    let kernel = match kernel {
+        Some(kernel) => kernel,
+        None => NearKernel::constants(coarse.rows(), 1)?,
+    };
+    let transfer = Transfer { p: Arc::new(p), r: Arc::new(r), galerkin, dead };
+    Ok(Step::Coarser(Box::new(Next { transfer, coarse, kernel, radius })))
+}
+
+/// Gives dead unknowns a diagonal entry, as large as the largest: their rows are zero otherwise, and they stay zero.
+fn revive(a: &mut Csr<f64>, dead: &[u32]) {
+    if dead.is_empty() {
+        return;
+    }
+    let scale = largest(a.view().diagonal(a.all_rows()));
+    for &unknown in dead {
+        let row = unknown as usize;
+        let (begin, place) = (a.row_ptr()[row], a.row(row).0.binary_search(&unknown));
+        if let Ok(place) = place {
+            a.values_mut()[begin + place] = scale;
+        }
+    }
+}
+
+/// The largest size of a number; 1 where all are zero.
+fn largest(numbers: Vec<f64>) -> f64 {
+    let largest = numbers.into_iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    if largest > 0.0 { largest } else { 1.0 }
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ impl fmt::Display for Hierarchy {
                 }
                 None => write!(f, " {:>13} {:>6}", "", "")?,
             }
-            writeln!(f, " {:>6.0}", level.seconds * 1e3)?;
+            writeln!(f, " {:>6.0}", level.seconds() * 1e3)?;
         }
         writeln!(
             f,

@@ -126,6 +126,26 @@ impl NearKernel {
         Ok(NearKernel { vectors, block, constant })
     }
 
+    /// As [`NearKernel::try_new`], from one list of values per vector.
+    ///
+    /// ```
+    /// use ziggurat_amg::interpolate::NearKernel;
+    /// let kernel = NearKernel::from_vectors(&[vec![1.0; 4], vec![0.0, 1.0, 2.0, 3.0]], 1)?;
+    /// assert_eq!((kernel.rows(), kernel.count()), (4, 2));
+    /// # Ok::<(), ziggurat_amg::interpolate::NearKernelError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the lists have unlike lengths, or a vector is at fault.
+    pub fn from_vectors(vectors: &[Vec<f64>], block: usize) -> Result<Self, NearKernelError> {
+        let expected = vectors.first().map_or(0, Vec::len);
+        if let Some(other) = vectors.iter().find(|vector| vector.len() != expected) {
+            let what = "values of a near-kernel vector";
+            return Err(MatrixError::Mismatch { what, expected, found: other.len() }.into());
+        }
+        Self::try_new(Dense::try_new(expected, vectors.len(), vectors.concat())?, block)
+    }
+
     /// The near-kernel of a coarse level: k unknowns per node, zero where an aggregate had nothing to offer.
     pub(super) fn coarse(vectors: Dense<f64>) -> Self {
         NearKernel { block: vectors.cols(), constant: false, vectors }

@@ -5,9 +5,12 @@
 //! here: smoothing from a zero guess starts without the matrix, nothing is computed that is not needed, and all
 //! vectors exist before the first cycle.
 
+use std::sync::Arc;
+
 use ziggurat_sparse::device::{Device, DeviceError, Direction, HostMatrix};
 use ziggurat_sparse::{Csr, Kind, Reads, Store};
 
+use super::format::host_matrix;
 use super::vectors::{Work, WorkMut, WorkRef, Working, convert};
 use crate::SetupError;
 use crate::smoother::{SmootherData, SmootherKind};
@@ -91,9 +94,11 @@ struct Level<D: Device, C: Working<D>, S: Store> {
 
 /// What lowering gives to a level.
 pub(crate) struct LevelParts<'a> {
-    pub a: &'a Csr<f64>,
+    pub a: &'a Arc<Csr<f64>>,
+    /// The size of the blocks that `a` consists of.
+    pub block: usize,
     /// Restriction and prolongation, and the working precision of the next level.
-    pub transfer: Option<(&'a Csr<f64>, &'a Csr<f64>, Kind)>,
+    pub transfer: Option<(&'a Arc<Csr<f64>>, &'a Arc<Csr<f64>>, Kind)>,
     pub smoother: &'a SmootherData,
 }
 
@@ -120,7 +125,7 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
     device: &D,
     parts: &LevelParts<'_>,
 ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
-    let upload = |a: &Csr<f64>| device.upload_matrix(HostMatrix::from(a.view().stored_as::<S>()));
+    let upload = |a: &Arc<Csr<f64>>| device.upload_matrix(HostMatrix::from(Csr::shared_as::<S>(a)));
     let transfer = match parts.transfer {
         None => None,
         Some((r, p, coarse_working)) => {
@@ -130,7 +135,7 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
     let diagonal: Vec<C> = parts.smoother.diagonal.iter().map(|&d| C::narrow(d)).collect();
     Ok(Box::new(Level::<D, C, S> {
         rows: parts.a.rows(),
-        a: upload(parts.a)?,
+        a: device.upload_matrix(host_matrix(parts.a, parts.block))?,
         transfer,
         diagonal: device.upload(&diagonal)?,
         kind: parts.smoother.kind.clone(),

@@ -3,10 +3,12 @@
 //! Per level it decides the storage number, the working number and the smoother's data, and moves everything to the
 //! device; nowhere else are these decided. The result is a [`Multigrid`]: a linear operator that applies one cycle.
 
+mod format;
 mod level;
 mod multigrid;
 pub(crate) mod vectors;
 
+pub use format::host_matrix;
 pub use multigrid::{Cycling, LevelPrecision, LevelSource, Multigrid};
 
 #[cfg(test)]

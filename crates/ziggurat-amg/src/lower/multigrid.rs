@@ -1,6 +1,7 @@
 //! Multigrid: one cycle as a linear operator, on any device.
 
 use std::fmt;
+use std::sync::Arc;
 
 use ziggurat_sparse::device::{Device, DeviceError};
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
@@ -63,9 +64,13 @@ impl Default for Cycling {
 #[derive(Clone, Copy, Debug)]
 pub struct LevelSource<'a> {
     /// The level's matrix.
-    pub a: &'a Csr<f64>,
+    pub a: &'a Arc<Csr<f64>>,
+    /// The size of the blocks that it consists of.
+    pub block: usize,
+    /// ρ(D⁻¹A), where it is known already.
+    pub radius: Option<f64>,
     /// Restriction and prolongation to the next level; `None` on the coarsest.
-    pub transfer: Option<(&'a Csr<f64>, &'a Csr<f64>)>,
+    pub transfer: Option<(&'a Arc<Csr<f64>>, &'a Arc<Csr<f64>>)>,
 }
 
 /// A lowered hierarchy: applies one multigrid cycle from a zero guess.
@@ -76,8 +81,8 @@ pub struct LevelSource<'a> {
 /// use ziggurat_sparse::gallery::Problem;
 /// use ziggurat_sparse::operator::LinearOperator;
 /// // One level: the cycle is a direct solve.
-/// let a = "poisson2d:4".parse::<Problem>()?.matrix()?;
-/// let levels = [LevelSource { a: &a, transfer: None }];
+/// let a = "poisson2d:4".parse::<Problem>()?.matrix()?.into();
+/// let levels = [LevelSource { a: &a, block: 1, radius: None, transfer: None }];
 /// let multigrid = Multigrid::new(&Cpu::new(), &levels, &Cycling::default(), |_| LevelPrecision::default())?;
 /// let (b, mut x) = (vec![1.0_f64; 16], vec![0.0_f64; 16]);
 /// let mut work = LinearOperator::<Cpu, f64>::workspace(&multigrid, &Cpu::new())?;
@@ -149,11 +154,11 @@ impl<D: Device> Multigrid<D> {
         let mut lowered = Vec::with_capacity(finer.len());
         for (index, source) in finer.iter().enumerate() {
             let at = |stage| SetupError::at(index, stage);
-            let smoother = cycling.smoother.data(source.a.view()).map_err(at("smoother"))?;
+            let smoother = cycling.smoother.data(source.a.view(), source.radius).map_err(at("smoother"))?;
             let LevelPrecision { working, storage } = precision(index);
             let next = if index + 1 == finer.len() { Kind::F64 } else { precision(index + 1).working };
             let transfer = source.transfer.map(|(r, p)| (r, p, next));
-            let parts = LevelParts { a: source.a, transfer, smoother: &smoother };
+            let parts = LevelParts { a: source.a, block: source.block, transfer, smoother: &smoother };
             lowered.push(level(device, &parts, working, storage).map_err(at("lowering"))?);
         }
         let coarse = CoarseData::new(coarsest.a.view()).and_then(|data| data.lower(device));

@@ -1,5 +1,7 @@
 //! Cycles by their algebra, on a hierarchy small enough to see through: 2D Poisson, 2×2 cells joined per level.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::smoother::{ChebyshevBase, Smoother};
 use crate::{Cycle, SetupError};
@@ -11,14 +13,14 @@ use ziggurat_sparse::operator::LinearOperator;
 use ziggurat_sparse::{Csr, Kind};
 
 struct Levels {
-    a: Vec<Csr<f64>>,
-    r: Vec<Csr<f64>>,
-    p: Vec<Csr<f64>>,
+    a: Vec<Arc<Csr<f64>>>,
+    r: Vec<Arc<Csr<f64>>>,
+    p: Vec<Arc<Csr<f64>>>,
 }
 
 /// Poisson on an n × n grid and its piecewise constant coarsenings down to 4 × 4.
 fn levels(mut n: usize) -> Levels {
-    let mut a = vec![format!("poisson2d:{n}").parse::<Problem>().unwrap().matrix().unwrap()];
+    let mut a = vec![Arc::new(format!("poisson2d:{n}").parse::<Problem>().unwrap().matrix().unwrap())];
     let (mut r, mut p) = (vec![], vec![]);
     while n > 4 {
         let half = n / 2;
@@ -34,9 +36,9 @@ fn levels(mut n: usize) -> Levels {
         let restriction = transpose(prolongation.view(), 0..n * n);
         let fine = a.last().unwrap().view();
         let coarse = triple_product(restriction.view(), 0..half * half, fine, prolongation.view()).unwrap();
-        a.push(coarse);
-        r.push(restriction);
-        p.push(prolongation);
+        a.push(Arc::new(coarse));
+        r.push(Arc::new(restriction));
+        p.push(Arc::new(prolongation));
         n = half;
     }
     Levels { a, r, p }
@@ -45,7 +47,11 @@ fn levels(mut n: usize) -> Levels {
 impl Levels {
     fn sources(&self) -> Vec<LevelSource<'_>> {
         let transfer = |k: usize| self.r.get(k).map(|r| (r, &self.p[k]));
-        self.a.iter().enumerate().map(|(k, a)| LevelSource { a, transfer: transfer(k) }).collect()
+        self.a
+            .iter()
+            .enumerate()
+            .map(|(k, a)| LevelSource { a, block: 1, radius: None, transfer: transfer(k) })
+            .collect()
     }
 
     fn multigrid<D: Device>(
@@ -179,7 +185,7 @@ fn levels_of_unlike_precision_stand_in_one_list() {
 #[test]
 fn faults_name_the_level() {
     let mut levels = levels(16);
-    levels.a[1] = Csr::try_new(64, 64, vec![0; 65], vec![], vec![]).unwrap();
+    levels.a[1] = Arc::new(Csr::try_new(64, 64, vec![0; 65], vec![], vec![]).unwrap());
     let error = levels.multigrid(&Cpu::new(), &Cycling::default(), full).unwrap_err();
     assert_eq!(
         error.to_string(),

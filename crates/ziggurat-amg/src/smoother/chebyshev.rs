@@ -15,7 +15,6 @@ use ziggurat_sparse::CsrRef;
 
 use super::{SmootherData, SmootherKind, jacobi, l1_jacobi};
 use crate::SetupError;
-use crate::spectral_radius::spectral_radius;
 
 /// The diagonal that a Chebyshev polynomial is built on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,9 +34,10 @@ pub(super) fn data(
     degree: usize,
     base: ChebyshevBase,
     ratio: f64,
+    radius: impl Fn() -> Result<f64, SetupError>,
 ) -> Result<SmootherData, SetupError> {
     let (diagonal, upper) = match base {
-        ChebyshevBase::Jacobi => (jacobi::inverse_diagonal(a)?, SAFETY * spectral_radius(a)?),
+        ChebyshevBase::Jacobi => (jacobi::inverse_diagonal(a)?, SAFETY * radius()?),
         ChebyshevBase::L1Jacobi => (l1_jacobi::diagonal(a)?, 1.0),
     };
     Ok(SmootherData { diagonal, kind: SmootherKind::Recurrence(coefficients(degree, upper / ratio, upper)) })

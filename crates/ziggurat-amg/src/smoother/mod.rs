@@ -14,6 +14,7 @@ mod spai0;
 use ziggurat_sparse::CsrRef;
 
 use crate::SetupError;
+use crate::spectral_radius::spectral_radius;
 
 pub use chebyshev::ChebyshevBase;
 pub use gauss_seidel::DEFAULT_BLOCK;
@@ -22,12 +23,12 @@ pub use gauss_seidel::DEFAULT_BLOCK;
 ///
 /// ```
 /// use ziggurat_amg::smoother::Smoother;
-/// assert_eq!(Smoother::default(), Smoother::GaussSeidel { block: 4096 });
+/// assert_eq!(Smoother::default(), Smoother::Jacobi { omega: None });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Smoother {
-    /// x ← x + ω D⁻¹(b − A x). Without `omega`, ω = 4 / (3 ρ(D⁻¹A)).
+    /// x ← x + ω D⁻¹(b − A x). Without `omega`, ω = 1.6 / ρ(D⁻¹A).
     Jacobi {
         /// The damping.
         omega: Option<f64>,
@@ -55,7 +56,7 @@ pub enum Smoother {
 
 impl Default for Smoother {
     fn default() -> Self {
-        Smoother::GaussSeidel { block: DEFAULT_BLOCK }
+        Smoother::Jacobi { omega: None }
     }
 }
 
@@ -82,23 +83,24 @@ pub enum SmootherKind {
 
 impl Smoother {
     /// Computes the smoother's data for the rows of a square matrix. Costs one pass over the matrix, or about ten where
-    /// a bound of the spectrum is needed.
+    /// a bound of the spectrum is needed; `radius` is ρ(D⁻¹A), if it is known already.
     ///
     /// ```
     /// use ziggurat_amg::smoother::Smoother;
     /// use ziggurat_sparse::gallery::Problem;
     /// let a = "poisson2d:8".parse::<Problem>()?.matrix()?;
-    /// let data = Smoother::L1Jacobi.data(a.view())?;
+    /// let data = Smoother::L1Jacobi.data(a.view(), None)?;
     /// assert_eq!(data.diagonal[27], 1.0 / 8.0); // 4 + 1 + 1 + 1 + 1
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn data(&self, a: CsrRef<'_, f64>) -> Result<SmootherData, SetupError> {
+    pub fn data(&self, a: CsrRef<'_, f64>, radius: Option<f64>) -> Result<SmootherData, SetupError> {
         let one_step = |diagonal| SmootherData { diagonal, kind: SmootherKind::Recurrence(vec![(1.0, 0.0)]) };
+        let radius = || radius.map_or_else(|| spectral_radius(a), Ok);
         match *self {
-            Smoother::Jacobi { omega } => Ok(one_step(jacobi::diagonal(a, omega)?)),
+            Smoother::Jacobi { omega } => Ok(one_step(jacobi::diagonal(a, omega, radius)?)),
             Smoother::L1Jacobi => Ok(one_step(l1_jacobi::diagonal(a)?)),
             Smoother::Spai0 => Ok(one_step(spai0::diagonal(a)?)),
-            Smoother::Chebyshev { degree, base, ratio } => chebyshev::data(a, degree, base, ratio),
+            Smoother::Chebyshev { degree, base, ratio } => chebyshev::data(a, degree, base, ratio, radius),
             Smoother::GaussSeidel { block } => {
                 let kind = SmootherKind::GaussSeidel { block };
                 Ok(SmootherData { diagonal: gauss_seidel::diagonal(a)?, kind })

@@ -22,7 +22,7 @@ fn matrix(name: &str) -> Csr<f64> {
 fn diagonals_are_what_their_formulas_say() {
     let a = matrix("poisson2d:9");
     let centre = 40;
-    let of = |smoother: Smoother| smoother.data(a.view()).unwrap().diagonal[centre];
+    let of = |smoother: Smoother| smoother.data(a.view(), None).unwrap().diagonal[centre];
     assert_eq!(of(Smoother::Jacobi { omega: Some(0.5) }), 0.125);
     assert!((of(Smoother::Jacobi { omega: None }) - 4.0 / 3.0 / 4.0 / 1.951).abs() < 5e-3);
     assert_eq!(of(Smoother::L1Jacobi), 1.0 / 8.0);
@@ -54,7 +54,7 @@ fn chebyshev_is_small_on_its_interval_and_one_at_zero() {
 fn a_missing_diagonal_is_named() {
     let a = Csr::try_new(3, 3, vec![0, 1, 2, 2], vec![0, 1], vec![1.0, 1.0]).unwrap();
     for smoother in ALL {
-        let error = smoother.data(a.view()).unwrap_err().to_string();
+        let error = smoother.data(a.view(), None).unwrap_err().to_string();
         assert!(error.starts_with("row 2: the diagonal entry is"), "{smoother:?}: {error}");
     }
 }
@@ -64,7 +64,7 @@ fn negative_matrices_have_negative_diagonals() {
     let mut a = matrix("poisson2d:5");
     a.values_mut().iter_mut().for_each(|value| *value = -*value);
     for smoother in ALL {
-        let data = smoother.data(a.view()).unwrap();
+        let data = smoother.data(a.view(), None).unwrap();
         assert!(data.diagonal.iter().all(|&d| d < 0.0), "{smoother:?}");
     }
 }

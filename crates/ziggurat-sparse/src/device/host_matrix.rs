@@ -1,9 +1,12 @@
 //! A matrix in host memory, in whichever format it has: what lowering hands to a device.
 
+use std::sync::Arc;
+
 use crate::matrix::{Bsr, Csr};
 use crate::number::Store;
 
-/// A matrix in one of the formats that every device understands.
+/// A matrix in one of the formats that every device understands. It may be shared with whoever else needs it: a device
+/// whose memory is the host's copies nothing.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, device::HostMatrix};
@@ -15,20 +18,26 @@ use crate::number::Store;
 #[non_exhaustive]
 pub enum HostMatrix<S> {
     /// Compressed sparse rows.
-    Csr(Csr<S>),
+    Csr(Arc<Csr<S>>),
     /// Small dense blocks in compressed rows.
-    Bsr(Bsr<S>),
+    Bsr(Arc<Bsr<S>>),
 }
 
 impl<S> From<Csr<S>> for HostMatrix<S> {
     fn from(a: Csr<S>) -> Self {
+        HostMatrix::Csr(Arc::new(a))
+    }
+}
+
+impl<S> From<Arc<Csr<S>>> for HostMatrix<S> {
+    fn from(a: Arc<Csr<S>>) -> Self {
         HostMatrix::Csr(a)
     }
 }
 
 impl<S> From<Bsr<S>> for HostMatrix<S> {
     fn from(a: Bsr<S>) -> Self {
-        HostMatrix::Bsr(a)
+        HostMatrix::Bsr(Arc::new(a))
     }
 }
 

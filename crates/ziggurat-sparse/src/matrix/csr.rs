@@ -7,7 +7,9 @@
 //! [`Csr`] owns its arrays, [`CsrRef`] borrows somebody else's. Both are valid by construction: no other constructor
 //! exists, so a kernel may trust what it reads.
 
+use std::any::Any;
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -198,6 +200,32 @@ impl<'a, T: Store> CsrRef<'a, T> {
             columns: self.columns.to_vec(),
             values: self.values.par_iter().map(|value| S::narrow(value.wide())).collect(),
         }
+    }
+}
+
+/// A copy to be shared, for whoever takes `impl Into<Arc<Csr<T>>>`: such a function takes over a matrix or a shared one
+/// as it is, and copies a borrowed one.
+impl<T: Clone> From<&Csr<T>> for Arc<Csr<T>> {
+    fn from(a: &Csr<T>) -> Self {
+        Arc::new(a.clone())
+    }
+}
+
+impl<T: Store> Csr<T> {
+    /// The same matrix with every value stored as `S`: shared if it is stored so already, else
+    /// [rounded](CsrRef::stored_as).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use ziggurat_sparse::Csr;
+    /// let a = Arc::new(Csr::<f64>::identity(2)?);
+    /// assert!(Arc::ptr_eq(&a, &Csr::shared_as::<f64>(&a)));
+    /// assert_eq!(Csr::shared_as::<f32>(&a).values(), [1.0_f32, 1.0]);
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn shared_as<S: Store>(this: &Arc<Csr<T>>) -> Arc<Csr<S>> {
+        let same: Arc<dyn Any + Send + Sync> = this.clone();
+        same.downcast().unwrap_or_else(|_| Arc::new(this.view().stored_as()))
     }
 }
 

@@ -11,6 +11,7 @@
 //! of threads.
 
 mod advice;
+mod nature;
 mod rows;
 mod symmetry;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use ziggurat_sparse::matrix::detect_block_size;
 use ziggurat_sparse::{CsrRef, Kind};
 
 pub use advice::{Advice, AdviceLevel};
+pub(crate) use nature::{Nature, nature};
 use rows::RowFacts;
 pub use symmetry::Symmetry;
 
