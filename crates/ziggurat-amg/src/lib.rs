@@ -9,6 +9,7 @@
 pub mod coarsen;
 pub mod halo;
 pub mod interpolate;
+mod rank;
 pub mod strength;
 
 #[cfg(test)]

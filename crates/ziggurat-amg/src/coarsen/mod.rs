@@ -6,4 +6,5 @@ mod splitting;
 
 pub use aggressive::{Paths, aggressive};
 pub use pmis::pmis;
+pub(crate) use splitting::FINE;
 pub use splitting::{Point, Splitting};

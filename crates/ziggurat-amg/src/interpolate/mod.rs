@@ -13,7 +13,7 @@
 //!
 //! Rows of the result are fine rows, columns are coarse rows as a [`Splitting`](crate::coarsen::Splitting) numbers them.
 //! A coarse row is a row of the identity. A fine row that nothing can be interpolated to is empty: the smoother solves it.
-//! Long rows are cut by [`truncate`](ziggurat_sparse::algebra::truncate).
+//! Long rows are [truncated](Truncation) before they are stored.
 
 mod classical_modified;
 mod collapse;
@@ -26,6 +26,23 @@ pub use classical_modified::classical_modified;
 pub use extended_i::extended_i;
 pub use hybrid::hybrid;
 pub use multipass::multipass;
+
+use thiserror::Error;
+use ziggurat_sparse::MatrixError;
+pub use ziggurat_sparse::algebra::Truncation;
+use ziggurat_sparse::algebra::TruncationError;
+
+/// Why there is no interpolation.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum InterpolationError {
+    /// Rows cannot be truncated as asked.
+    #[error("truncation of interpolation: {0}")]
+    Truncation(#[from] TruncationError),
+    /// Matrix, strong graph, splitting and halo do not fit together.
+    #[error(transparent)]
+    Matrix(#[from] MatrixError),
+}
 
 #[cfg(test)]
 mod tests;

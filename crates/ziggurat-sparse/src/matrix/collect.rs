@@ -18,27 +18,70 @@ use crate::number::Store;
 use crate::parallel::split_row;
 
 /// Where the rows of a matrix are collected, one after the other. `T` is `()` for a pattern without values.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Entries<T> {
+    /// Only the first `len` count: what comes after them is room that need not be made again for every row.
     columns: Vec<u32>,
     values: Vec<T>,
+    len: usize,
 }
 
-impl<T: Copy> Entries<T> {
+impl<T: Copy + Default> Entries<T> {
+    fn new() -> Self {
+        Entries { columns: Vec::new(), values: Vec::new(), len: 0 }
+    }
+
+    /// Makes room for so many entries behind the last.
+    #[inline]
+    fn make_room(&mut self, count: usize) {
+        if self.columns.len() < self.len + count {
+            let len = (self.len + count).max(2 * self.columns.len()).max(1024);
+            self.columns.resize(len, 0);
+            self.values.resize(len, T::default());
+        }
+    }
+
     /// Adds an entry to the present row. Columns must increase within a row.
     #[inline]
     pub fn push(&mut self, column: u32, value: T) {
-        self.columns.push(column);
-        self.values.push(value);
+        self.make_room(1);
+        (self.columns[self.len], self.values[self.len]) = (column, value);
+        self.len += 1;
     }
-}
 
-impl Entries<()> {
     /// Adds entries to the present row. Columns must increase within a row.
+    ///
+    /// # Panics
+    /// If there are not as many values as columns.
     #[inline]
-    pub fn extend_from_slice(&mut self, columns: &[u32]) {
-        self.columns.extend_from_slice(columns);
-        self.values.resize(self.columns.len(), ());
+    pub fn extend(&mut self, columns: &[u32], values: &[T]) {
+        assert_eq!(columns.len(), values.len());
+        self.make_room(columns.len());
+        let end = self.len + columns.len();
+        // Rows are short: a loop is over before a call to copy memory has begun.
+        for (to, &from) in self.columns[self.len..end].iter_mut().zip(columns) {
+            *to = from;
+        }
+        for (to, &from) in self.values[self.len..end].iter_mut().zip(values) {
+            *to = from;
+        }
+        self.len = end;
+    }
+
+    /// Adds to the present row those of `count` candidates that are to be kept: `candidate` says of each its column, its
+    /// value, and whether it is. That may be hard to predict, so it decides an addition and not a jump.
+    #[inline]
+    pub fn extend_where(&mut self, count: usize, mut candidate: impl FnMut(usize) -> (u32, T, bool)) {
+        self.make_room(count);
+        let (columns, values) = (&mut self.columns[self.len..], &mut self.values[self.len..]);
+        let (columns, values) = (&mut columns[..count], &mut values[..count]);
+        let mut kept = 0;
+        for place in 0..count {
+            let (column, value, keep) = candidate(place);
+            (columns[kept], values[kept]) = (column, value);
+            kept += usize::from(keep);
+        }
+        self.len += kept;
     }
 }
 
@@ -183,20 +226,22 @@ fn cut<T: Send>(
     }
 }
 
-impl<T: Copy> Piece<T> {
+impl<T: Copy + Default> Piece<T> {
     fn of(rows: Range<usize>, cols: usize, mut collect: impl FnMut(usize, &mut Entries<T>)) -> Self {
         let mut ends = Vec::with_capacity(rows.len());
-        let mut entries = Entries { columns: Vec::new(), values: Vec::new() };
+        let mut entries = Entries::new();
         let mut valid = true;
         for row in rows {
-            let begin = entries.columns.len();
+            let begin = entries.len;
             collect(row, &mut entries);
             // Checked here, where the row is still in the cache.
-            let columns = &entries.columns[begin..];
+            let columns = &entries.columns[begin..entries.len];
             valid &= columns.windows(2).all(|pair| pair[0] < pair[1]);
             valid &= columns.last().is_none_or(|&last| (last as usize) < cols);
-            ends.push(entries.columns.len());
+            ends.push(entries.len);
         }
+        entries.columns.truncate(entries.len);
+        entries.values.truncate(entries.len);
         Piece { ends, entries, valid }
     }
 }
@@ -208,8 +253,10 @@ fn join<T: Copy + Default + Send + Sync>(
 ) -> (Vec<usize>, Entries<T>) {
     let mut row_ptr = vec![0; extent + 1];
     if pieces.len() == 1 {
-        let piece = pieces.remove(0);
+        let mut piece = pieces.remove(0);
         row_ptr[1..].copy_from_slice(&piece.ends);
+        piece.entries.columns.shrink_to_fit();
+        piece.entries.values.shrink_to_fit();
         return (row_ptr, piece.entries);
     }
     let nnz = pieces.iter().map(|piece| piece.entries.columns.len()).sum();
@@ -234,7 +281,7 @@ fn join<T: Copy + Default + Send + Sync>(
         columns.copy_from_slice(&piece.entries.columns);
         values.copy_from_slice(&piece.entries.values);
     });
-    (row_ptr, Entries { columns, values })
+    (row_ptr, Entries { columns, values, len: nnz })
 }
 
 #[cfg(test)]
