@@ -21,8 +21,10 @@
 //! and a row may be decided as soon as all rows of greater measure that it depends on are: by any thread, in any order, with
 //! whatever others have decided meanwhile. Threads and processes cannot change the result.
 //!
-//! Cost: sweeps over the undecided rows' connections; most rows are decided in the first two of about ten.
+//! Cost: sweeps over the undecided rows. One that waits for another looks at that one only, until it is decided; so the
+//! connections are looked at about twice in all.
 
+use std::hint::select_unpredictable;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
@@ -39,11 +41,11 @@ const CHUNK: usize = 16 * 1024;
 /// Most parts in which influences are counted: each may need a count per column.
 const MAX_PARTS: usize = 16;
 
-/// A row's key: its measure, and in the last two bits what it is.
-const STATE: u64 = 3;
-const UNDECIDED: u64 = 0;
-const FINE: u64 = 1;
-const COARSE: u64 = 2;
+/// A row's key tells its measure and what it is. Fine rows have this key: nobody asks for their measure any more.
+const FINE: u64 = 0;
+
+/// Coarse rows have this bit set, beside their measure. Undecided rows have just that.
+const COARSE: u64 = 1;
 
 /// Coarse and fine rows by PMIS.
 ///
@@ -76,19 +78,23 @@ pub(super) fn split<H: Halo>(
     if distributed {
         exchange(&keys, halo);
     }
-    let mut undecided: Vec<Vec<u32>> = keys[..halo.owned()]
+    let mut waiting: Vec<Vec<Waiting>> = keys[..halo.owned()]
         .par_chunks(CHUNK)
         .enumerate()
         .map(|(chunk, keys)| {
-            let is_open = |&place: &usize| keys[place].load(Relaxed) & STATE == UNDECIDED;
-            (0..keys.len()).filter(is_open).map(|place| (chunk * CHUNK + place) as u32).collect()
+            let is_open = |&place: &usize| {
+                let key = keys[place].load(Relaxed);
+                key != FINE && key & COARSE == 0
+            };
+            let waiting = |place| Waiting { row: (chunk * CHUNK + place) as u32, on: NOBODY };
+            (0..keys.len()).filter(is_open).map(waiting).collect()
         })
         .collect();
-    while halo.any(undecided.iter().any(|rows| !rows.is_empty())) {
-        undecided.par_iter_mut().for_each(|rows| {
-            rows.retain(|&row| match decide(strong, halo, &keys, row as usize) {
-                Some(state) => {
-                    keys[row as usize].fetch_or(state, Relaxed);
+    while halo.any(waiting.iter().any(|rows| !rows.is_empty())) {
+        waiting.par_iter_mut().for_each(|rows| {
+            rows.retain_mut(|waiting| match waiting.decide(strong, halo, &keys) {
+                Some(key) => {
+                    keys[waiting.row as usize].store(key, Relaxed);
                     false
                 }
                 None => true,
@@ -98,7 +104,7 @@ pub(super) fn split<H: Halo>(
             exchange(&keys, halo);
         }
     }
-    let is_coarse = |row: usize| keys[row].load(Relaxed) & STATE == COARSE;
+    let is_coarse = |row: usize| keys[row].load(Relaxed) & COARSE != 0;
     let point = |row| if is_coarse(row) { Point::Coarse } else { Point::Fine };
     Ok(Splitting::new(keys.len(), point))
 }
@@ -125,7 +131,7 @@ fn exchange<H: Halo>(keys: &[AtomicU64], halo: &H) {
     }
 }
 
-/// The key of every row: 24 bits of influence, 38 bits of hash, 2 bits for what it is. Those of the halo are left to their
+/// The key of every row: 24 bits of influence, 39 bits of hash, and one for coarse rows. Those of the halo are left to their
 /// owners.
 fn keys<H: Halo>(strong: &StrongGraph, halo: &H, isolated: Point) -> Vec<AtomicU64> {
     let influence = Influence::of(strong);
@@ -138,7 +144,7 @@ fn keys<H: Halo>(strong: &StrongGraph, halo: &H, isolated: Point) -> Vec<AtomicU
             (0, _) => FINE,
             (count, _) => {
                 let hash = hash_id(halo.global_id(row)) >> 24;
-                u64::from(count.min((1 << 24) - 1)) << 40 | hash & !STATE | UNDECIDED
+                u64::from(count.min((1 << 24) - 1)) << 40 | hash & !COARSE
             }
         }
     };
@@ -178,32 +184,57 @@ impl Influence {
     }
 }
 
-/// What an undecided row becomes, if those of greater measure that it depends on are decided.
-#[inline]
-fn decide<H: Halo>(strong: &StrongGraph, halo: &H, keys: &[AtomicU64], row: usize) -> Option<u64> {
-    let key = keys[row].load(Relaxed);
-    // Which of two measures is greater cannot be predicted, so nothing jumps within the loop.
-    let (mut on_coarse, mut on_undecided, mut on_equal) = (false, false, false);
-    for &column in strong.row(row) {
-        let other = keys[column as usize].load(Relaxed);
-        let greater = other > key | STATE;
-        on_coarse |= greater & (other & STATE == COARSE);
-        on_undecided |= greater & (other & STATE == UNDECIDED);
-        on_equal |= other & !STATE == key;
-    }
-    if on_equal {
-        // All bits of hash agree, or the graph has the row depend on itself. Ids do not agree.
+/// An undecided row, and a row of greater measure that it waits for.
+struct Waiting {
+    row: u32,
+    on: u32,
+}
+
+/// A row that waits for nobody yet. No matrix has a row of this number.
+const NOBODY: u32 = u32::MAX;
+
+impl Waiting {
+    /// The row's new key, if it can be decided by now. Most often one look at what it waits for tells.
+    #[inline]
+    fn decide<H: Halo>(&mut self, strong: &StrongGraph, halo: &H, keys: &[AtomicU64]) -> Option<u64> {
+        if self.on != NOBODY {
+            let other = keys[self.on as usize].load(Relaxed);
+            if other & COARSE != 0 {
+                return Some(FINE);
+            }
+            if other != FINE {
+                return None;
+            }
+        }
+        let row = self.row as usize;
+        let key = keys[row].load(Relaxed);
+        // Which of two measures is greater cannot be predicted, so nothing jumps within the loop. `seen` has the bits of all
+        // greater keys; `greatest` is the greatest of them, which is undecided unless some bit says coarse.
+        let (mut seen, mut on_equal) = (0, false);
+        let (mut greatest, mut on) = (key | COARSE, NOBODY);
         for &column in strong.row(row) {
             let other = keys[column as usize].load(Relaxed);
-            let greater = other & !STATE == key && halo.global_id(column as usize) > halo.global_id(row);
-            on_coarse |= greater & (other & STATE == COARSE);
-            on_undecided |= greater & (other & STATE == UNDECIDED);
+            seen |= select_unpredictable(other > key | COARSE, other, 0);
+            on_equal |= other | COARSE == key | COARSE;
+            on = select_unpredictable(other > greatest, column, on);
+            greatest = select_unpredictable(other > greatest, other, greatest);
         }
-    }
-    match (on_coarse, on_undecided) {
-        (true, _) => Some(FINE),
-        (false, false) => Some(COARSE),
-        (false, true) => None,
+        if on_equal {
+            // All bits of hash agree, or the graph has the row depend on itself. Ids do not agree.
+            for &column in strong.row(row) {
+                let other = keys[column as usize].load(Relaxed);
+                if other | COARSE == key | COARSE && halo.global_id(column as usize) > halo.global_id(row) {
+                    seen |= other;
+                    on = column;
+                }
+            }
+        }
+        self.on = on;
+        match (seen & COARSE, on) {
+            (0, NOBODY) => Some(key | COARSE),
+            (0, _) => None,
+            _ => Some(FINE),
+        }
     }
 }
 
@@ -309,7 +340,7 @@ mod tests {
     fn in_rounds(graph: &StrongGraph) -> Vec<Point> {
         let influences = graph.transpose();
         let n = graph.rows();
-        let measure = |row: usize| (influences.row(row).len(), hash_id(row as u64) >> 26, row);
+        let measure = |row: usize| (influences.row(row).len(), hash_id(row as u64) >> 25, row);
         let mut points: Vec<Option<Point>> =
             (0..n).map(|row| influences.row(row).is_empty().then_some(Point::Fine)).collect();
         while points.contains(&None) {

@@ -16,7 +16,7 @@ use std::ops::Range;
 use ziggurat_sparse::{Csr, CsrRef};
 
 use super::collapse::{InterpolatorySet, interpolate};
-use super::{InterpolationError, Truncation};
+use super::{InterpolationError, Symmetry, Truncation};
 use crate::coarsen::Splitting;
 use crate::strength::StrongGraph;
 
@@ -52,5 +52,6 @@ pub fn classical_modified(
     splitting: &Splitting,
     truncation: Truncation,
 ) -> Result<Csr<f64>, InterpolationError> {
-    interpolate(a, rows, strong, splitting, truncation, &DistanceOne)
+    // Nothing is read the other way round.
+    interpolate(a, rows, strong, splitting, Symmetry::General, truncation, &DistanceOne)
 }

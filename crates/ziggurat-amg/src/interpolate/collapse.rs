@@ -15,7 +15,8 @@
 //! out of the matrix first: [`CoarseEntries`].
 //!
 //! Cost: one pass over the matrix to take them out, and, for each pair of strongly connected fine rows, the coarse
-//! entries of one and a search for the other in its row. Each thread has a marker of 4 bytes per coarse row.
+//! entries of one. With "+i", if the matrix is not symmetric, also a search for the other in its row: a third of all time.
+//! Each thread has a marker of 4 bytes per coarse row.
 
 use std::ops::Range;
 
@@ -25,12 +26,12 @@ use ziggurat_sparse::matrix::Entries;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use super::weights::Weights;
-use super::{InterpolationError, Truncation};
+use super::{InterpolationError, Symmetry, Truncation};
 use crate::coarsen::{FINE, Splitting};
 use crate::strength::StrongGraph;
 
 /// Rows of up to so many entries are searched by counting, which needs no jumps.
-const SHORT: usize = 16;
+const SHORT: usize = 64;
 
 /// The interpolatory sets that make a method.
 pub(super) trait InterpolatorySet: Sync {
@@ -122,7 +123,7 @@ pub(super) struct FineRow {
     /// Coarse rows that it is connected to, but does not depend on.
     weak: Picked,
     /// A neighbour's entries in the set: which member, and ā.
-    shares: Vec<(usize, f64)>,
+    shares: Picked,
     /// For methods to choose coarse rows from.
     pub(super) wanted: Vec<u32>,
 }
@@ -134,7 +135,7 @@ impl FineRow {
             coarse: Picked::default(),
             fine: Picked::default(),
             weak: Picked::default(),
-            shares: Vec::new(),
+            shares: Picked::default(),
             wanted: Vec::new(),
         }
     }
@@ -183,7 +184,7 @@ impl FineRow {
     /// shared out at once, and are done with; returns their part of ã_ii.
     fn extend_to_all_near<S: InterpolatorySet>(
         &mut self,
-        a: CsrRef<'_, f64>,
+        matrix: Matrix<'_>,
         row: usize,
         neighbours: &CoarseEntries,
     ) -> f64 {
@@ -205,7 +206,7 @@ impl FineRow {
                     diagonal += value;
                 }
                 Some(sum) => {
-                    let own = own_share::<S>(a, row, neighbour, sum);
+                    let own = matrix.own_share::<S>(row, neighbour, value, sum);
                     let factor = value / (sum + own);
                     diagonal += factor * own;
                     for (&coarse, &share) in columns.iter().zip(shares) {
@@ -221,7 +222,7 @@ impl FineRow {
     /// Shares the strong fine neighbours out to the set; returns their part of ã_ii, and that of what is weak.
     fn collapse<S: InterpolatorySet>(
         &mut self,
-        a: CsrRef<'_, f64>,
+        matrix: Matrix<'_>,
         row: usize,
         neighbours: &CoarseEntries,
     ) -> f64 {
@@ -236,23 +237,22 @@ impl FineRow {
         for &(neighbour, value) in fine.items() {
             let (columns, values) = neighbours.row(neighbour);
             let mut sum = 0.0;
-            shares.clear();
+            shares.begin(columns.len());
             for (&column, &share) in columns.iter().zip(values) {
                 let coarse = if column < neighbours.coarse { column } else { column - neighbours.coarse };
-                if let Some(member) = set.member(coarse) {
-                    shares.push((member, share));
-                    sum += share;
-                }
+                let (member, is_member) = set.find(coarse);
+                shares.push_if(is_member, member, share);
+                sum += if is_member { share } else { 0.0 };
             }
             if sum == 0.0 {
                 diagonal += value;
                 continue;
             }
-            let own = own_share::<S>(a, row, neighbour, sum);
+            let own = matrix.own_share::<S>(row, neighbour, value, sum);
             let factor = value / (sum + own);
             diagonal += factor * own;
-            for &(member, share) in shares.iter() {
-                set.add_to(member, factor * share);
+            for &(member, share) in shares.items() {
+                set.add_to(member as usize, factor * share);
             }
         }
         diagonal
@@ -302,25 +302,40 @@ pub(super) fn in_order(list: &[u32]) -> impl FnMut(u32) -> bool {
 /// The entry of a row in a column; 0 if there is none.
 #[inline]
 pub(super) fn entry(columns: &[u32], values: &[f64], column: usize) -> f64 {
+    let column = column as u32;
     let place = if columns.len() <= SHORT {
-        columns.iter().map(|&other| usize::from((other as usize) < column)).sum()
+        columns.iter().map(|&other| u32::from(other < column)).sum::<u32>() as usize
     } else {
-        columns.partition_point(|&other| (other as usize) < column)
+        columns.partition_point(|&other| other < column)
     };
-    if columns.get(place) == Some(&(column as u32)) { values[place] } else { 0.0 }
+    if columns.get(place) == Some(&column) { values[place] } else { 0.0 }
 }
 
-/// ā_ki: what neighbour k, whose ā in the set sum to `sum`, has for row i itself. If that sum is 0 nobody asks: with "+i"
-/// all of it would come back to i, as it does without.
-#[inline]
-fn own_share<S: InterpolatorySet>(a: CsrRef<'_, f64>, row: usize, neighbour: u32, sum: f64) -> f64 {
-    if !S::PLUS_I {
-        return 0.0;
+/// A matrix, and how its entries are read.
+#[derive(Clone, Copy)]
+struct Matrix<'a> {
+    a: CsrRef<'a, f64>,
+    symmetry: Symmetry,
+}
+
+impl Matrix<'_> {
+    /// ā_ki, where a_ik is `value`: what neighbour k, whose ā in the set sum to `sum`, has for row i itself. If that sum is 0
+    /// nobody asks: with "+i" all of it would come back to i, as it does without.
+    #[inline]
+    fn own_share<S: InterpolatorySet>(self, row: usize, neighbour: u32, value: f64, sum: f64) -> f64 {
+        if !S::PLUS_I {
+            return 0.0;
+        }
+        let back = match self.symmetry {
+            Symmetry::Symmetric => value,
+            Symmetry::General => {
+                let (columns, values) = self.a.row(neighbour as usize);
+                entry(columns, values, row)
+            }
+        };
+        // ā has the sign opposed to the neighbour's diagonal, and so has the sum.
+        if back * sum > 0.0 { back } else { 0.0 }
     }
-    let (columns, values) = a.row(neighbour as usize);
-    let back = entry(columns, values, row);
-    // ā has the sign opposed to the neighbour's diagonal, and so has the sum.
-    if back * sum > 0.0 { back } else { 0.0 }
 }
 
 /// Interpolation to the rows `rows` of `a` from the sets of `method`.
@@ -329,6 +344,7 @@ pub(super) fn interpolate<S: InterpolatorySet>(
     rows: Range<usize>,
     strong: &StrongGraph,
     splitting: &Splitting,
+    symmetry: Symmetry,
     truncation: Truncation,
     method: &S,
 ) -> Result<Csr<f64>, InterpolationError> {
@@ -336,6 +352,7 @@ pub(super) fn interpolate<S: InterpolatorySet>(
     check(a, &rows, strong, splitting)?;
     let neighbours = CoarseEntries::new(a, strong, splitting)?;
     let coarse = splitting.coarse_rows();
+    let matrix = Matrix { a, symmetry };
     let p = Csr::collect(
         a.row_ptr(),
         rows,
@@ -348,14 +365,14 @@ pub(super) fn interpolate<S: InterpolatorySet>(
             }
             let mut diagonal = fine.read(a, row, strong.row(row), splitting);
             if S::ALL_NEAR {
-                diagonal += fine.extend_to_all_near::<S>(a, row, &neighbours);
+                diagonal += fine.extend_to_all_near::<S>(matrix, row, &neighbours);
             } else {
                 method.extend(fine, &neighbours);
             }
             if fine.set.is_empty() {
                 return;
             }
-            diagonal += fine.collapse::<S>(a, row, &neighbours);
+            diagonal += fine.collapse::<S>(matrix, row, &neighbours);
             let factor = -1.0 / diagonal;
             if factor.is_finite() {
                 fine.set.write(factor, entries);

@@ -18,7 +18,7 @@ use std::ops::Range;
 use ziggurat_sparse::{Csr, CsrRef};
 
 use super::collapse::{InterpolatorySet, interpolate};
-use super::{InterpolationError, Truncation};
+use super::{InterpolationError, Symmetry, Truncation};
 use crate::coarsen::Splitting;
 use crate::strength::StrongGraph;
 
@@ -35,14 +35,14 @@ impl InterpolatorySet for DistanceTwo {
 /// neighbours are read, so the halo has them.
 ///
 /// ```
-/// use ziggurat_amg::{coarsen::{Point, Splitting}, interpolate::{Truncation, extended_i}, strength::StrongGraph};
+/// use ziggurat_amg::{coarsen::{Point, Splitting}, interpolate::{Symmetry, Truncation, extended_i}, strength::StrongGraph};
 /// use ziggurat_sparse::Csr;
 /// // Four rows in a line, the ends coarse: linear interpolation.
 /// let a = Csr::try_new(4, 4, vec![0, 2, 5, 8, 10], vec![0, 1, 0, 1, 2, 1, 2, 3, 2, 3],
 ///     vec![1., -1., -1., 2., -1., -1., 2., -1., -1., 1.])?;
 /// let strong = StrongGraph::try_new(4, vec![0, 1, 3, 5, 6], vec![1, 0, 2, 1, 3, 2])?;
 /// let splitting = Splitting::new(4, |row| if row % 3 == 0 { Point::Coarse } else { Point::Fine });
-/// let p = extended_i(a.view(), a.all_rows(), &strong, &splitting, Truncation::default())?;
+/// let p = extended_i(a.view(), a.all_rows(), &strong, &splitting, Symmetry::Symmetric, Truncation::default())?;
 /// assert!((p.row(1).1[0] - 2.0 / 3.0).abs() < 1e-15);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -54,7 +54,8 @@ pub fn extended_i(
     rows: Range<usize>,
     strong: &StrongGraph,
     splitting: &Splitting,
+    symmetry: Symmetry,
     truncation: Truncation,
 ) -> Result<Csr<f64>, InterpolationError> {
-    interpolate(a, rows, strong, splitting, truncation, &DistanceTwo)
+    interpolate(a, rows, strong, splitting, symmetry, truncation, &DistanceTwo)
 }

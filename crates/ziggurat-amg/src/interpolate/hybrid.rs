@@ -21,7 +21,7 @@ use ziggurat_sparse::hash::hash_id;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use super::collapse::{CoarseEntries, FineRow, InterpolatorySet, interpolate};
-use super::{InterpolationError, Truncation};
+use super::{InterpolationError, Symmetry, Truncation};
 use crate::coarsen::Splitting;
 use crate::halo::Halo;
 use crate::strength::StrongGraph;
@@ -72,15 +72,15 @@ impl<H: Halo> Covering<'_, H> {
 /// neighbours are read, so the halo has them. `halo` tells the ids by which ties are decided.
 ///
 /// ```
-/// use ziggurat_amg::{coarsen::pmis, halo::Whole, interpolate::{Truncation, extended_i, hybrid}};
+/// use ziggurat_amg::{coarsen::pmis, halo::Whole, interpolate::{Symmetry, Truncation, extended_i, hybrid}};
 /// use ziggurat_amg::strength::{Strength, strong_connections};
 /// use ziggurat_sparse::gallery::Problem;
 /// let a = "poisson2d:20".parse::<Problem>()?.matrix()?;
 /// let whole = Whole::new(a.rows());
 /// let strong = strong_connections(a.view(), a.all_rows(), &Strength::classical(), &[], &whole)?;
 /// let splitting = pmis(&strong, &whole)?;
-/// let p = hybrid(a.view(), a.all_rows(), &strong, &splitting, &whole, Truncation::default())?;
-/// assert!(p.nnz() < extended_i(a.view(), a.all_rows(), &strong, &splitting, Truncation::default())?.nnz());
+/// let p = hybrid(a.view(), a.all_rows(), &strong, &splitting, &whole, Symmetry::Symmetric, Truncation::default())?;
+/// assert!(p.nnz() < extended_i(a.view(), a.all_rows(), &strong, &splitting, Symmetry::Symmetric, Truncation::default())?.nnz());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -92,6 +92,7 @@ pub fn hybrid<H: Halo>(
     strong: &StrongGraph,
     splitting: &Splitting,
     halo: &H,
+    symmetry: Symmetry,
     truncation: Truncation,
 ) -> Result<Csr<f64>, InterpolationError> {
     if halo.local() != a.cols() {
@@ -99,5 +100,5 @@ pub fn hybrid<H: Halo>(
         return Err(MatrixError::Mismatch { what, expected: a.cols(), found: halo.local() }.into());
     }
     let covering = Covering { halo, points: splitting.coarse_points() };
-    interpolate(a, rows, strong, splitting, truncation, &covering)
+    interpolate(a, rows, strong, splitting, symmetry, truncation, &covering)
 }

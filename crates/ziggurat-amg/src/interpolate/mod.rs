@@ -32,6 +32,15 @@ use ziggurat_sparse::MatrixError;
 pub use ziggurat_sparse::algebra::Truncation;
 use ziggurat_sparse::algebra::TruncationError;
 
+/// Whether a_ik = a_ki may be relied on, up to rounding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symmetry {
+    /// It may: a_ki need not be looked up, which is faster.
+    Symmetric,
+    /// It may not. Right for any matrix.
+    General,
+}
+
 /// Why there is no interpolation.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]

@@ -192,6 +192,10 @@ fn join(
         }
         let Some(pass) = passes.get(pass as usize - 1) else { return };
         let (old_columns, old_values) = pass.row(slot as usize);
+        if truncation.keeps_all_of(old_columns.len()) {
+            entries.extend(old_columns, old_values);
+            return;
+        }
         columns.clear();
         columns.extend_from_slice(old_columns);
         values.clear();

@@ -61,8 +61,15 @@ impl Weights {
     /// Which member of the set a coarse row is.
     #[inline]
     pub(super) fn member(&self, coarse: u32) -> Option<usize> {
+        let (member, is_member) = self.find(coarse);
+        is_member.then_some(member as usize)
+    }
+
+    /// Which member a coarse row is, and whether it is one; if not, the first number is none.
+    #[inline]
+    pub(super) fn find(&self, coarse: u32) -> (u32, bool) {
         let mark = self.marker[coarse as usize];
-        (mark >= self.first).then(|| (mark - self.first) as usize)
+        (mark.wrapping_sub(self.first), mark >= self.first)
     }
 
     /// Adds to the sum of a member.

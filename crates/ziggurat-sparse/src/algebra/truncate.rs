@@ -17,8 +17,8 @@ use super::check_rows;
 use crate::matrix::{Csr, CsrRef, MatrixError};
 use crate::number::Real;
 
-/// Rows of up to so many entries are ranked by comparing all pairs.
-const FEW: usize = 24;
+/// Up to so many entries per row are found without sorting.
+const FEW: usize = 8;
 
 /// How much of each row is kept. The default keeps everything.
 ///
@@ -139,11 +139,16 @@ impl RowTruncation {
         Ok(RowTruncation { how, sizes: Vec::new(), ordered: Vec::new() })
     }
 
+    /// Whether a row of so many entries stays as it is, whatever they are.
+    #[inline]
+    pub fn keeps_all_of(&self, entries: usize) -> bool {
+        self.how.relative == 0.0 && self.how.max_entries.is_none_or(|most| entries <= most)
+    }
+
     /// Moves the entries that are kept to the front, in their order, and returns how many there are. `columns` increase
     /// and are as many as `values`.
     pub fn apply<T: Real>(&mut self, columns: &mut [u32], values: &mut [T]) -> usize {
-        let most = self.how.max_entries.unwrap_or(usize::MAX);
-        if self.how.relative == 0.0 && values.len() <= most {
+        if self.keeps_all_of(values.len()) {
             return values.len();
         }
         // What is not a number counts as infinite: it must not vanish unseen.
@@ -155,17 +160,20 @@ impl RowTruncation {
         self.sizes.extend(values.iter().map(size));
         let largest = self.sizes.iter().fold(0.0, |largest: f64, &size| largest.max(size));
         let threshold = self.how.relative * largest;
-        let (least, room) = if values.len() > most { self.least_kept(most) } else { (0.0, usize::MAX) };
+        let least = self.least_kept();
+        let mut room = self.how.max_entries.unwrap_or(usize::MAX)
+            - self.sizes.iter().map(|&size| usize::from(size > least)).sum::<usize>();
 
         let (mut sum, mut kept_sum) = (T::zero(), T::zero());
-        let (mut kept, mut room) = (0, room);
+        let mut kept = 0;
         for place in 0..values.len() {
+            // What is kept cannot be predicted, so it decides additions and not jumps.
             let (value, size) = (values[place], self.sizes[place]);
-            // None of this can be predicted, so it decides additions and not jumps.
-            let keep = !(size < threshold) & ((size > least) | (size == least) & (room > 0));
+            let last = (size == least) & (room > 0);
+            let keep = !(size < threshold) & (last | (size > least));
+            room -= usize::from(last);
             sum += value;
             kept_sum += if keep { value } else { T::zero() };
-            room -= usize::from(keep & (size == least));
             (columns[kept], values[kept]) = (columns[place], value);
             kept += usize::from(keep);
         }
@@ -178,23 +186,29 @@ impl RowTruncation {
         kept
     }
 
-    /// The size of the smallest of the `most` largest entries, and how many of just that size are among them.
-    fn least_kept(&mut self, most: usize) -> (f64, usize) {
-        let sizes = &self.sizes;
-        if sizes.len() <= FEW {
-            // The rank of every entry: more steps than a sort has, but no jumps.
-            for (place, &size) in sizes.iter().enumerate() {
-                let greater = sizes.iter().map(|&other| usize::from(other > size)).sum::<usize>();
-                let equal = sizes[..place].iter().map(|&other| usize::from(other == size)).sum::<usize>();
-                if greater + equal == most - 1 {
-                    return (size, equal + 1);
+    /// The smallest size among the `max_entries` largest: all that are larger are kept, and as many of this size as there is
+    /// room for. Negative if everything is.
+    fn least_kept(&mut self) -> f64 {
+        match self.how.max_entries {
+            Some(most) if most >= self.sizes.len() => -1.0,
+            None => -1.0,
+            Some(most @ 1..=FEW) => {
+                // The largest so far, in order. A size drops through them until it finds its place: no jumps.
+                let mut largest = [-1.0; FEW];
+                for &size in &self.sizes {
+                    let mut size = size;
+                    for slot in &mut largest[..most] {
+                        (*slot, size) = if size > *slot { (size, *slot) } else { (*slot, size) };
+                    }
                 }
+                largest[most - 1]
+            }
+            Some(most) => {
+                self.ordered.clear();
+                self.ordered.extend_from_slice(&self.sizes);
+                *self.ordered.select_nth_unstable_by(most - 1, |x, y| y.total_cmp(x)).1
             }
         }
-        self.ordered.clear();
-        self.ordered.extend_from_slice(&self.sizes);
-        let (greater, &mut least, _) = self.ordered.select_nth_unstable_by(most - 1, |x, y| y.total_cmp(x));
-        (least, most - greater.iter().filter(|&&size| size > least).count())
     }
 }
 
