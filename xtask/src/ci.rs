@@ -158,10 +158,13 @@ fn perform(action: &Action, root: &Path) -> Result<(), String> {
     }
     .map_err(|reason| match action {
         Action::HouseRules => reason,
-        _ => format!(
-            "{reason}\n  by hand: {}\n  if cargo lacks the command, `.ci/run` installs it",
-            action.line()
-        ),
+        Action::Cargo(["nextest" | "deny", ..]) => {
+            format!(
+                "{reason}\n  by hand: {}\n  if cargo lacks the command, `.ci/run` installs it",
+                action.line()
+            )
+        }
+        _ => format!("{reason}\n  by hand: {}", action.line()),
     })
 }
 

@@ -3,14 +3,30 @@
 //! Setup works level by level, in double precision, on the host: [`strength`] → [`coarsen`] → [`interpolate`] → Galerkin
 //! product. Every step is row-local: it reads the rows it owns and a [`halo`] of rows and values of neighbours, so that
 //! MPI adds communication and not a second algorithm.
+//!
+//! [Lowering](Multigrid::new) then moves the hierarchy to a device, each level in numbers of its own, with its
+//! [`smoother`]; the result applies one [`Cycle`].
 
 #![forbid(unsafe_code)]
 
+mod coarse;
 pub mod coarsen;
+mod cycle;
+mod error;
 pub mod halo;
+mod hierarchy;
 pub mod interpolate;
+mod lower;
 mod rank;
+pub mod smoother;
+mod spectral_radius;
 pub mod strength;
+
+pub use coarse::MAX_DENSE_ROWS;
+pub use cycle::Cycle;
+pub use error::SetupError;
+pub use hierarchy::{Classical, CoarseningStop, Hierarchy, HierarchyConfig, Interpolation, Level};
+pub use lower::{Cycling, LevelPrecision, LevelSource, Multigrid};
 
 #[cfg(test)]
 mod testing;

@@ -9,6 +9,7 @@
 //! - [`hash`]: one deterministic hash of a global id, for ties, start vectors and shuffles.
 //! - [`device`]: where vectors live and kernels run: [`device::Cpu`], and the readable oracle [`device::Reference`].
 //! - [`algebra`]: transposes, products, sums, scalings and truncation, for the setup of multigrid.
+//! - [`io`]: Matrix Market files, read and written.
 
 #![deny(unsafe_code)]
 
@@ -17,6 +18,8 @@ pub mod device;
 pub mod gallery;
 pub mod graph;
 pub mod hash;
+pub mod interop;
+pub mod io;
 pub mod matrix;
 mod name;
 pub mod number;
@@ -24,6 +27,11 @@ pub mod operator;
 mod parallel;
 pub mod spectrum;
 
-pub use matrix::{Bsr, BsrRef, Csr, CsrRef, MatrixError};
+pub use matrix::{Bsr, BsrRef, Coo, Csr, CsrRef, Dense, MatrixError};
 pub use name::UnknownName;
 pub use number::{Facts, Kind, Reads, Real, Store, bf16, f16};
+
+/// The README's examples run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -75,14 +75,27 @@ pub(crate) fn over_entries<T: Send>(
     values: &mut [T],
     work: &(impl Fn(Range<usize>, &mut [u32], &mut [T]) + Sync),
 ) {
+    over_blocks(out_ptr, rows, 1, columns, values, work);
+}
+
+/// [`over_entries`] for a matrix of blocks: each entry has one column and `block_len` values.
+pub(crate) fn over_blocks<T: Send>(
+    out_ptr: &[usize],
+    rows: Range<usize>,
+    block_len: usize,
+    columns: &mut [u32],
+    values: &mut [T],
+    work: &(impl Fn(Range<usize>, &mut [u32], &mut [T]) + Sync),
+) {
     let first = rows.start;
-    recurse(out_ptr, 0..rows.len(), columns, values, &|local, columns, values| {
+    recurse(out_ptr, 0..rows.len(), block_len, columns, values, &|local, columns, values| {
         work(first + local.start..first + local.end, columns, values);
     });
 
     fn recurse<T: Send>(
         out_ptr: &[usize],
         rows: Range<usize>,
+        block_len: usize,
         columns: &mut [u32],
         values: &mut [T],
         work: &(impl Fn(Range<usize>, &mut [u32], &mut [T]) + Sync),
@@ -92,14 +105,20 @@ pub(crate) fn over_entries<T: Send>(
             Some(middle) => {
                 let cut = out_ptr[middle] - out_ptr[rows.start];
                 let (columns_left, columns_right) = columns.split_at_mut(cut);
-                let (values_left, values_right) = values.split_at_mut(cut);
+                let (values_left, values_right) = values.split_at_mut(cut * block_len);
                 rayon::join(
-                    || recurse(out_ptr, rows.start..middle, columns_left, values_left, work),
-                    || recurse(out_ptr, middle..rows.end, columns_right, values_right, work),
+                    || recurse(out_ptr, rows.start..middle, block_len, columns_left, values_left, work),
+                    || recurse(out_ptr, middle..rows.end, block_len, columns_right, values_right, work),
                 );
             }
         }
     }
+}
+
+/// The first position at which `wanted` holds. Looks at pieces: a question per element costs rayon more than the look.
+pub(crate) fn first_position<T: Sync>(slice: &[T], wanted: impl Fn(&T) -> bool + Sync) -> Option<usize> {
+    let pieces = slice.par_chunks(GRAIN).enumerate();
+    pieces.find_map_first(|(k, piece)| Some(k * GRAIN + piece.iter().position(&wanted)?))
 }
 
 /// Calls `work` on pieces of `rows`, each with the part of `values` that belongs to it: the values of a matrix whose
@@ -153,6 +172,16 @@ mod tests {
             }
         });
         assert!(seen.iter().all(|&count| count == 1));
+    }
+
+    #[test]
+    fn the_first_position_is_the_first_of_all_pieces() {
+        let mut slice = vec![0; 3 * GRAIN + 1];
+        assert_eq!(first_position(&slice, |&x| x == 1), None);
+        slice[3 * GRAIN] = 1;
+        assert_eq!(first_position(&slice, |&x| x == 1), Some(3 * GRAIN));
+        slice[GRAIN + 5] = 1;
+        assert_eq!(first_position(&slice, |&x| x == 1), Some(GRAIN + 5));
     }
 
     #[test]

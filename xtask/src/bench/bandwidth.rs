@@ -18,10 +18,8 @@ use super::timing::{Contestant, Timing, alternate};
 use super::{Bench, BenchError, Setting};
 
 pub(super) const BENCH: Bench =
-    Bench { name: "bandwidth", what: "how fast memory can be read, per number of threads", run };
+    Bench { name: "bandwidth", what: "how fast memory can be read, per number of threads", rounds: 7, run };
 
-/// Passes over the array, per number of threads and streams.
-const ROUNDS: usize = 7;
 /// Numbers that one task sums: 256 KiB, a few microseconds of work.
 const PIECE: usize = 32 * 1024;
 /// Numbers summed per step and stream: one cache line.
@@ -118,14 +116,12 @@ pub(crate) fn table(bandwidths: &[Bandwidth]) -> Table {
 
 fn run(setting: &Setting) -> Result<Value, BenchError> {
     let set = ReadSet::new(setting.quick);
-    let timings = alternate(set.contestants(&setting.pools), ROUNDS);
+    let timings = alternate(set.contestants(&setting.pools), setting.rounds);
     let bandwidths = set.bandwidths(&setting.pools, &timings);
-    let mib = set.bytes() >> 20;
-    println!("reading {mib} MiB, nothing written (not STREAM triad); best of {ROUNDS} passes\n");
+    let (mib, rounds) = (set.bytes() >> 20, setting.rounds);
+    println!("reading {mib} MiB, nothing written (not STREAM triad); best of {rounds} passes\n");
     println!("{}", table(&bandwidths));
-    Ok(
-        serde_json::json!({ "bytes": set.bytes(), "rounds": ROUNDS, "bandwidth": bandwidths, "timings": timings }),
-    )
+    Ok(serde_json::json!({ "bytes": set.bytes(), "bandwidth": bandwidths, "timings": timings }))
 }
 
 #[cfg(test)]

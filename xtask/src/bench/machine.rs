@@ -123,6 +123,11 @@ fn memory_gib(text: &str) -> Option<f64> {
     Some((kib / f64::from(1 << 20) * 10.0).round() / 10.0)
 }
 
+/// How many programs wanted to run, over the last minute.
+pub(crate) fn load() -> Option<f64> {
+    fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
+}
+
 /// The word in brackets: `always [madvise] never`.
 fn chosen(text: &str) -> Option<String> {
     text.split_whitespace().find_map(|word| Some(word.strip_prefix('[')?.strip_suffix(']')?.to_owned()))

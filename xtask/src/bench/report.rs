@@ -18,10 +18,13 @@ pub(crate) struct Report<'a> {
     pub(crate) bench: &'a str,
     /// Whether the sizes were small: then the numbers say nothing about speed.
     pub(crate) quick: bool,
+    pub(crate) rounds: usize,
     pub(crate) threads: &'a [usize],
     /// Nothing where there is no git.
     pub(crate) revision: Option<Revision>,
     pub(crate) machine: &'a Machine,
+    /// Programs that wanted to run when the benchmark began, over the last minute. Above zero, they took their share.
+    pub(crate) load: Option<f64>,
     pub(crate) results: &'a Value,
 }
 
@@ -74,9 +77,11 @@ mod tests {
         let report = Report {
             bench: "x",
             quick: true,
+            rounds: 1,
             threads: &[1],
             revision: None,
             machine: &machine,
+            load: None,
             results: &Value::Null,
         };
         let error = report.write(Path::new("/proc/no/such.json")).unwrap_err();

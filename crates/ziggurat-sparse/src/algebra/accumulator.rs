@@ -21,11 +21,11 @@ const FREE: u32 = u32::MAX;
 
 /// Finds the columns of one row at a time: the symbolic phase.
 pub(super) trait FindColumns {
-    /// Begins a row to which `terms` columns will be added, repetitions included.
-    fn begin(&mut self, terms: usize);
+    /// Begins a row to which `terms()` columns will be added, repetitions included.
+    fn begin(&mut self, terms: impl FnOnce() -> usize);
 
     /// Adds the columns of a row of B to the `len` found so far, of which `found` begins; returns how many there are
-    /// then. `found` has room for one more than the terms of the row.
+    /// then. `found` has room for one more than the row can have.
     fn add(&mut self, columns: &[u32], found: &mut [u32], len: usize) -> usize;
 }
 
@@ -57,7 +57,7 @@ impl ColumnWindow {
 
 impl FindColumns for ColumnWindow {
     #[inline]
-    fn begin(&mut self, _terms: usize) {
+    fn begin(&mut self, _terms: impl FnOnce() -> usize) {
         self.row += 1;
     }
 
@@ -162,8 +162,8 @@ impl ColumnHash {
 
 impl FindColumns for ColumnHash {
     #[inline]
-    fn begin(&mut self, terms: usize) {
-        self.table.clear(terms.min(self.most));
+    fn begin(&mut self, terms: impl FnOnce() -> usize) {
+        self.table.clear(terms().min(self.most));
     }
 
     #[inline]

@@ -236,23 +236,24 @@ impl Piece {
             columns: Vec::new(),
             rows,
         };
+        let most = size.terms_of_row.min(cols);
         if piece.in_window {
             let window = ColumnWindow::new(&piece.span);
-            piece.find_columns(a, b, window);
+            piece.find_columns(a, b, most, window);
         } else {
-            piece.find_columns(a, b, ColumnHash::new(size.terms_of_row.min(cols)));
+            piece.find_columns(a, b, most, ColumnHash::new(most));
         }
         piece
     }
 
-    fn find_columns(&mut self, a: Pattern<'_>, b: Pattern<'_>, mut find: impl FindColumns) {
+    /// No row has more than `most` columns.
+    fn find_columns(&mut self, a: Pattern<'_>, b: Pattern<'_>, most: usize, mut find: impl FindColumns) {
         let mut end = 0;
         for row in self.rows.clone() {
-            let terms = a.row(row).iter().map(|&j| b.row_len(j as usize)).sum();
-            if self.columns.len() <= end + terms {
-                self.columns.resize(end + terms + COLUMN_ROOM, 0);
+            if self.columns.len() <= end + most {
+                self.columns.resize(end + most + COLUMN_ROOM, 0);
             }
-            find.begin(terms);
+            find.begin(|| a.row(row).iter().map(|&j| b.row_len(j as usize)).sum());
             let found = &mut self.columns[end..];
             let mut len = 0;
             for &j in a.row(row) {
@@ -373,7 +374,7 @@ mod tests {
             let found = std::mem::take(&mut piece.columns);
             piece.ends.clear();
             let size = Size::of(pattern, piece.rows.clone(), pattern);
-            piece.find_columns(pattern, pattern, ColumnHash::new(size.terms_of_row));
+            piece.find_columns(pattern, pattern, size.terms_of_row, ColumnHash::new(size.terms_of_row));
             assert_eq!(piece.columns, found);
         }
         assert_eq!(pieces.compute(a.view(), a.view()).unwrap(), by_window);

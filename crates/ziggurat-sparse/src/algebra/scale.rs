@@ -54,7 +54,7 @@ pub fn scale_columns<T: Real>(a: &mut Csr<T>, factors: &[T]) -> Result<(), Matri
 /// ```
 /// use ziggurat_sparse::{Csr, algebra::scale_symmetric};
 /// // D = diag(A)^(-1/2) makes the diagonal one.
-/// let mut a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0, 1.0, 1.0, 16.0])?;
+/// let mut a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0_f64, 1.0, 1.0, 16.0])?;
 /// let d: Vec<f64> = a.view().diagonal(a.all_rows()).iter().map(|value| value.sqrt().recip()).collect();
 /// scale_symmetric(&mut a, &d)?;
 /// assert_eq!(a.values(), [1.0, 0.125, 0.125, 1.0]);

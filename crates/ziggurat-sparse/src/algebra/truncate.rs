@@ -71,7 +71,7 @@ pub enum TruncationError {
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, algebra::{Truncation, truncate}};
-/// let p = Csr::try_new(1, 4, vec![0, 4], vec![0, 1, 2, 3], vec![0.5, 0.25, 0.2, 0.05])?;
+/// let p = Csr::try_new(1, 4, vec![0, 4], vec![0, 1, 2, 3], vec![0.5_f64, 0.25, 0.2, 0.05])?;
 /// let how = Truncation { relative: 0.2, max_entries: Some(2), keep_row_sums: true };
 /// let t = truncate(p.view(), p.all_rows(), how)?;
 /// assert_eq!(t.columns(), [0, 1]);
@@ -92,14 +92,16 @@ pub fn truncate<T: Real>(
     let t =
         Csr::collect(p.row_ptr(), rows, p.cols(), scratch, |(truncation, columns, values), row, entries| {
             let (old_columns, old_values) = p.row(row);
+            if truncation.keeps_all_of(old_columns.len()) {
+                entries.extend(old_columns, old_values);
+                return;
+            }
             columns.clear();
             columns.extend_from_slice(old_columns);
             values.clear();
             values.extend_from_slice(old_values);
             let kept = truncation.apply(columns, values);
-            for (&column, &value) in columns[..kept].iter().zip(values.iter()) {
-                entries.push(column, value);
-            }
+            entries.extend(&columns[..kept], &values[..kept]);
         })?;
     Ok(t)
 }
@@ -159,7 +161,8 @@ impl RowTruncation {
         self.sizes.clear();
         self.sizes.extend(values.iter().map(size));
         let largest = self.sizes.iter().fold(0.0, |largest: f64, &size| largest.max(size));
-        let threshold = self.how.relative * largest;
+        // Nothing times infinity would be no number.
+        let threshold = if self.how.relative == 0.0 { 0.0 } else { self.how.relative * largest };
         let least = self.least_kept();
         let mut room = self.how.max_entries.unwrap_or(usize::MAX)
             - self.sizes.iter().map(|&size| usize::from(size > least)).sum::<usize>();
@@ -170,7 +173,7 @@ impl RowTruncation {
             // What is kept cannot be predicted, so it decides additions and not jumps.
             let (value, size) = (values[place], self.sizes[place]);
             let last = (size == least) & (room > 0);
-            let keep = !(size < threshold) & (last | (size > least));
+            let keep = (size >= threshold) & (last | (size > least));
             room -= usize::from(last);
             sum += value;
             kept_sum += if keep { value } else { T::zero() };
@@ -263,6 +266,11 @@ mod tests {
         let how = Truncation { relative: 1.0, max_entries: Some(1), keep_row_sums: false };
         let (columns, values) = kept(&[5.0, f64::NAN, 7.0], how);
         assert!(columns == [1] && values[0].is_nan());
+        let everything = Truncation { keep_row_sums: false, ..Default::default() };
+        assert_eq!(kept(&[5.0, f64::INFINITY], everything).0, [0, 1]);
+        // Any entry is at least nothing times infinity.
+        let two = Truncation { max_entries: Some(2), ..everything };
+        assert_eq!(kept(&[5.0, f64::INFINITY, 7.0], two).0, [1, 2]);
     }
 
     #[test]

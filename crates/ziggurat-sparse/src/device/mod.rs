@@ -11,6 +11,7 @@ pub mod cpu;
 mod host_matrix;
 mod reference;
 
+use std::borrow::Borrow;
 use std::fmt::Debug;
 
 use thiserror::Error;
@@ -20,6 +21,30 @@ use crate::number::{Reads, Real, Store};
 pub use cpu::{Cpu, Simd};
 pub use host_matrix::HostMatrix;
 pub use reference::Reference;
+
+/// The order in which a Gauss–Seidel sweep takes the rows.
+///
+/// ```
+/// use ziggurat_sparse::device::Direction;
+/// assert_eq!(Direction::Forward.reversed(), Direction::Backward);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// First row first.
+    Forward,
+    /// Last row first: the adjoint of the forward sweep.
+    Backward,
+}
+
+impl Direction {
+    /// The other one.
+    pub fn reversed(self) -> Self {
+        match self {
+            Direction::Forward => Direction::Backward,
+            Direction::Backward => Direction::Forward,
+        }
+    }
+}
 
 /// Why a device could not do what was asked.
 ///
@@ -86,6 +111,9 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// Copies a host array to the device.
     fn upload<T: Store>(&self, host: &[T]) -> Result<Self::Vector<T>, DeviceError>;
 
+    /// Overwrites a vector by a host array of the same length.
+    fn write<T: Store>(&self, host: &[T], x: &mut Self::Vector<T>) -> Result<(), DeviceError>;
+
     /// Copies a vector to a host array of the same length.
     fn download<T: Store>(&self, x: &Self::Vector<T>, host: &mut [T]) -> Result<(), DeviceError>;
 
@@ -137,6 +165,21 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         y: &mut Self::Vector<C>,
     );
 
+    /// One Gauss–Seidel sweep within blocks of `block` consecutive rows, Jacobi between blocks: for each block K and its
+    /// rows i in the given order, y_i ← x_i + d_i (b_i − Σ_{j∈K} a_ij y_j − Σ_{j∉K} a_ij x_j), where y starts as x.
+    /// Without `x` the guess is zero. The old y is not read. A block size that does not fit the matrix's own blocks is
+    /// rounded up to them.
+    fn gauss_seidel<C: Reads<S>, S: Store>(
+        &self,
+        a: &Self::Matrix<S>,
+        d: &Self::Vector<C>,
+        b: &Self::Vector<C>,
+        x: Option<&Self::Vector<C>>,
+        block: usize,
+        direction: Direction,
+        y: &mut Self::Vector<C>,
+    );
+
     // ---- vectors
 
     /// x ← value
@@ -172,8 +215,45 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         y: &mut Self::Vector<C>,
     );
 
+    /// x ← x + α p, then p ← z + β p, in one pass: a conjugate gradient method steps along p and turns.
+    ///
+    /// It moves five vectors, where two updates move six.
+    fn step_and_turn<C: Real>(
+        &self,
+        alpha: C,
+        x: &mut Self::Vector<C>,
+        beta: C,
+        z: &Self::Vector<C>,
+        p: &mut Self::Vector<C>,
+    );
+
+    /// y ← Σ_k c_k x_k + β y, in one pass; returns y·y of the new y, as [`dot`](Device::dot) would.
+    ///
+    /// With one vector it is [`axpby`](Device::axpby) and a norm, with none it scales y, with many it is the update of
+    /// Gram–Schmidt. `xs` are vectors or references to them, as many as coefficients.
+    fn combine<C: Real, B: Borrow<Self::Vector<C>> + Sync>(
+        &self,
+        coefficients: &[C],
+        xs: &[B],
+        beta: C,
+        y: &mut Self::Vector<C>,
+    ) -> f64;
+
     /// Σ x_i y_i, added up in double precision over blocks whose size depends on the length alone.
     fn dot<C: Real>(&self, x: &Self::Vector<C>, y: &Self::Vector<C>) -> f64;
+
+    /// out_k ← x_k·y for every k, each as [`dot`](Device::dot) gives it. A device may read y once for many.
+    fn dots<C: Real, B: Borrow<Self::Vector<C>> + Sync>(
+        &self,
+        xs: &[B],
+        y: &Self::Vector<C>,
+        out: &mut [f64],
+    ) {
+        assert_eq!(xs.len(), out.len(), "vectors and results");
+        for (x, out) in xs.iter().zip(out) {
+            *out = self.dot(x.borrow(), y);
+        }
+    }
 
     /// ‖x‖₂, in double precision.
     fn norm<C: Real>(&self, x: &Self::Vector<C>) -> f64 {

@@ -3,7 +3,9 @@
 //! It is the oracle that every other device is tested against. Nobody should solve with it, and nobody should make it
 //! faster.
 
-use super::{Device, DeviceError, HostMatrix};
+use std::borrow::Borrow;
+
+use super::{Device, DeviceError, Direction, HostMatrix};
 use crate::number::{Reads, Real, Store};
 
 /// The slow, readable device.
@@ -17,35 +19,33 @@ use crate::number::{Reads, Real, Store};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reference;
 
-/// (A x)_i for every row i, in order.
-fn product<C: Reads<S>, S: Store>(a: &HostMatrix<S>, x: &[C]) -> Vec<C> {
-    assert_eq!(a.cols(), x.len(), "columns of A, length of x");
-    let mut y = vec![C::zero(); a.rows()];
+/// (A x)_i, one entry after another.
+fn row_product<C: Reads<S>, S: Store>(a: &HostMatrix<S>, i: usize, x: &[C]) -> C {
+    let mut sum = C::zero();
     match a {
         HostMatrix::Csr(a) => {
-            for (row, y) in y.iter_mut().enumerate() {
-                let (columns, values) = a.row(row);
-                for (&column, &value) in columns.iter().zip(values) {
-                    *y += C::read(value) * x[column as usize];
-                }
+            let (columns, values) = a.row(i);
+            for (&column, &value) in columns.iter().zip(values) {
+                sum += C::read(value) * x[column as usize];
             }
         }
         HostMatrix::Bsr(a) => {
             let b = a.block_size();
-            for block_row in 0..a.block_rows() {
-                for k in a.row_ptr()[block_row]..a.row_ptr()[block_row + 1] {
-                    let block_column = a.columns()[k] as usize;
-                    for i in 0..b {
-                        for j in 0..b {
-                            let value = a.block(k)[i * b + j];
-                            y[block_row * b + i] += C::read(value) * x[block_column * b + j];
-                        }
-                    }
+            for k in a.row_ptr()[i / b]..a.row_ptr()[i / b + 1] {
+                for j in 0..b {
+                    let value = a.block(k)[i % b * b + j];
+                    sum += C::read(value) * x[a.columns()[k] as usize * b + j];
                 }
             }
         }
     }
-    y
+    sum
+}
+
+/// (A x)_i for every row i.
+fn product<C: Reads<S>, S: Store>(a: &HostMatrix<S>, x: &[C]) -> Vec<C> {
+    assert_eq!(a.cols(), x.len(), "columns of A, length of x");
+    (0..a.rows()).map(|i| row_product(a, i, x)).collect()
 }
 
 /// β y, or zero without looking at y when β is zero.
@@ -67,6 +67,11 @@ impl Device for Reference {
 
     fn upload<T: Store>(&self, host: &[T]) -> Result<Vec<T>, DeviceError> {
         Ok(host.to_vec())
+    }
+
+    fn write<T: Store>(&self, host: &[T], x: &mut Vec<T>) -> Result<(), DeviceError> {
+        x.copy_from_slice(host);
+        Ok(())
     }
 
     fn download<T: Store>(&self, x: &Vec<T>, host: &mut [T]) -> Result<(), DeviceError> {
@@ -125,6 +130,37 @@ impl Device for Reference {
         }
     }
 
+    fn gauss_seidel<C: Reads<S>, S: Store>(
+        &self,
+        a: &HostMatrix<S>,
+        d: &Vec<C>,
+        b: &Vec<C>,
+        x: Option<&Vec<C>>,
+        block: usize,
+        direction: Direction,
+        y: &mut Vec<C>,
+    ) {
+        let n = a.rows();
+        assert_eq!([d.len(), b.len(), a.cols(), y.len()], [n; 4], "a square A, lengths of d, b and y");
+        let zero = vec![C::zero(); n];
+        let x = x.unwrap_or(&zero);
+        let unit = if let HostMatrix::Bsr(a) = a { a.block_size() } else { 1 };
+        let block = block.max(1).next_multiple_of(unit);
+        y.clone_from(x);
+        for first in (0..n).step_by(block) {
+            let mut order: Vec<usize> = (first..(first + block).min(n)).collect();
+            if direction == Direction::Backward {
+                order.reverse();
+            }
+            for i in order {
+                // The newest values: of this block from y, of all others from x.
+                let newest: Vec<C> =
+                    (0..n).map(|j| if j / block == first / block { y[j] } else { x[j] }).collect();
+                y[i] = x[i] + d[i] * (b[i] - row_product(a, i, &newest));
+            }
+        }
+    }
+
     fn fill<C: Real>(&self, value: C, x: &mut Vec<C>) {
         for x in x {
             *x = value;
@@ -162,6 +198,32 @@ impl Device for Reference {
         for i in 0..y.len() {
             y[i] = alpha * d[i] * x[i] + times(beta, y[i]);
         }
+    }
+
+    fn step_and_turn<C: Real>(&self, alpha: C, x: &mut Vec<C>, beta: C, z: &Vec<C>, p: &mut Vec<C>) {
+        assert_eq!([x.len(), z.len()], [p.len(); 2], "lengths of x, z and p");
+        for i in 0..p.len() {
+            x[i] += alpha * p[i];
+            p[i] = z[i] + beta * p[i];
+        }
+    }
+
+    fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
+        &self,
+        coefficients: &[C],
+        xs: &[B],
+        beta: C,
+        y: &mut Vec<C>,
+    ) -> f64 {
+        assert_eq!(coefficients.len(), xs.len(), "coefficients and vectors");
+        for x in xs {
+            assert_eq!(x.borrow().len(), y.len(), "lengths of x and y");
+        }
+        for (i, y) in y.iter_mut().enumerate() {
+            let sum: C = coefficients.iter().zip(xs).map(|(&c, x)| c * x.borrow()[i]).sum();
+            *y = sum + times(beta, *y);
+        }
+        self.dot(y, y)
     }
 
     fn dot<C: Real>(&self, x: &Vec<C>, y: &Vec<C>) -> f64 {

@@ -17,6 +17,7 @@
 //!
 //! [`Problem`] parses and prints `NAME:SIZE` and makes whole matrices. [`Generator`] makes one row at a time with
 //! 64-bit global columns: the matrix is made from it, and a process that owns some of the rows makes just those.
+//! [`shuffle`] renumbers a matrix at random within windows, to stand for an unstructured mesh.
 //!
 //! ```
 //! use ziggurat_sparse::gallery::Problem;
@@ -36,11 +37,13 @@ mod poisson3d27;
 mod problem;
 mod rigid_body_modes;
 mod seven_point;
+mod shuffle;
 
 pub use error::ProblemError;
 pub use generator::Generator;
 pub use problem::{Model, Problem};
 pub use rigid_body_modes::{rigid_body_modes, rigid_body_modes_about};
+pub use shuffle::shuffle;
 
 #[cfg(test)]
 mod tests;

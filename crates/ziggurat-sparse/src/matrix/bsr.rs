@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use super::MatrixError;
 use super::csr::{check_extents, check_layout, check_order};
 use crate::number::Store;
+use crate::parallel::first_position;
 
 /// The largest block that is accepted. Kernels keep a block row's sums in registers or on the stack.
 pub const MAX_BLOCK: usize = 16;
@@ -125,7 +126,7 @@ impl<'a, T: Store> BsrRef<'a, T> {
 
     /// Refuses infinite and NaN values, naming the first in memory by its scalar row and column.
     pub fn check_finite(&self) -> Result<(), MatrixError> {
-        match self.values.par_iter().position_first(|value| !value.is_finite()) {
+        match first_position(self.values, |value| !value.is_finite()) {
             None => Ok(()),
             Some(at) => {
                 let (k, within) = (at / self.block.pow(2), at % self.block.pow(2));
@@ -281,7 +282,20 @@ impl<T: Store> Bsr<T> {
         values: Vec<T>,
     ) -> Result<Self, MatrixError> {
         BsrRef::try_new(rows, cols, block, &row_ptr, &columns, &values)?;
-        Ok(Bsr { block_rows: rows / block, block_cols: cols / block, block, row_ptr, columns, values })
+        Ok(Self::from_valid_parts(rows, cols, block, row_ptr, columns, values))
+    }
+
+    /// For results that are valid by construction; checked in debug builds.
+    pub(crate) fn from_valid_parts(
+        rows: usize,
+        cols: usize,
+        block: usize,
+        row_ptr: Vec<usize>,
+        columns: Vec<u32>,
+        values: Vec<T>,
+    ) -> Self {
+        debug_assert_eq!(BsrRef::try_new(rows, cols, block, &row_ptr, &columns, &values).err(), None);
+        Bsr { block_rows: rows / block, block_cols: cols / block, block, row_ptr, columns, values }
     }
 
     /// Scalar entry (`row`, `column`), or `None` where no block is stored.

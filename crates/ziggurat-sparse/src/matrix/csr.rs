@@ -12,7 +12,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::MatrixError;
+use super::sort_rows::sort_rows;
 use crate::number::{Real, Store};
+use crate::parallel::first_position;
 
 /// A sparse matrix that owns its arrays.
 ///
@@ -96,7 +98,7 @@ pub(crate) fn check_layout(
     if row_ptr[rows] != columns.len() || columns.len() != values {
         return Err(MatrixError::EntryCount { row_ptr_end: row_ptr[rows], columns: columns.len(), values });
     }
-    if let Some(entry) = columns.par_iter().position_first(|&column| column as usize >= cols) {
+    if let Some(entry) = first_position(columns, |&column| column as usize >= cols) {
         let row = row_ptr.partition_point(|&start| start <= entry) - 1;
         return Err(MatrixError::ColumnOutOfRange {
             row,
@@ -159,7 +161,7 @@ impl<'a, T: Store> CsrRef<'a, T> {
 
     /// Refuses infinite and NaN entries, naming the first.
     pub fn check_finite(&self) -> Result<(), MatrixError> {
-        match self.values.par_iter().position_first(|value| !value.is_finite()) {
+        match first_position(self.values, |value| !value.is_finite()) {
             None => Ok(()),
             Some(entry) => Err(MatrixError::NotFinite {
                 row: self.row_ptr.partition_point(|&start| start <= entry) - 1,
@@ -279,37 +281,7 @@ impl<T: Store> Csr<T> {
         T: Real,
     {
         check_layout(rows, cols, &row_ptr, &columns, values.len())?;
-        if check_order(&row_ptr, &columns).is_ok() {
-            return Ok(Csr { rows, cols, row_ptr, columns, values });
-        }
-        let sorted_row = |row: usize, scratch: &mut Vec<(u32, T)>| {
-            let entries = row_ptr[row]..row_ptr[row + 1];
-            scratch.clear();
-            scratch.extend(entries.map(|entry| (columns[entry], values[entry])));
-            scratch.sort_by_key(|&(column, _)| column); // stable: duplicates keep their order
-            scratch.dedup_by(|later, first| {
-                let same = later.0 == first.0;
-                if same {
-                    first.1 += later.1;
-                }
-                same
-            });
-        };
-        Ok(Csr::assemble(
-            0..rows,
-            cols,
-            Vec::new,
-            |scratch, row| {
-                sorted_row(row, scratch);
-                scratch.len()
-            },
-            |scratch, row, columns, values| {
-                sorted_row(row, scratch);
-                for ((column, value), entry) in columns.iter_mut().zip(values).zip(scratch.iter()) {
-                    (*column, *value) = *entry;
-                }
-            },
-        ))
+        Ok(sort_rows(rows, cols, row_ptr, columns, values))
     }
 
     /// For results that are valid by construction; checked in debug builds.

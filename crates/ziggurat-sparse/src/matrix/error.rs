@@ -112,6 +112,24 @@ pub enum MatrixError {
         /// Columns of the matrix.
         columns: usize,
     },
+    /// A dense matrix that does not fit into memory.
+    #[error("a dense {rows} x {columns} matrix does not fit into memory; keep it sparse")]
+    DenseTooLarge {
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        columns: usize,
+    },
+    /// A matrix too large for the narrow indices of the type it was to become.
+    #[error("{extent} {what} do not fit indices up to {most}; ask for a type with wider indices")]
+    IndexWidth {
+        /// "rows", "columns" or "entries".
+        what: &'static str,
+        /// How many there are.
+        extent: usize,
+        /// How many the type can hold.
+        most: usize,
+    },
     /// A fault in the block rows and block columns of a matrix of blocks.
     #[error("counting in blocks of {block}: {fault}")]
     InBlocks {

@@ -3,11 +3,21 @@
 mod assemble;
 mod bsr;
 mod collect;
+mod convert;
+mod coo;
+mod counting_sort;
 mod csr;
+mod dense;
 mod error;
+mod sort_rows;
 
 pub(crate) use assemble::count_rows;
 pub use bsr::{Bsr, BsrRef, MAX_BLOCK};
 pub use collect::{Entries, check_pattern, collect_pattern};
+pub use convert::{block_fill, detect_block_size};
+pub use coo::Coo;
+#[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
+pub(crate) use csr::check_extents;
 pub use csr::{Csr, CsrRef};
+pub use dense::Dense;
 pub use error::MatrixError;

@@ -1,13 +1,13 @@
 //! SpMV, residual and sweep, for every format and number pair.
 
-#![allow(clippy::expect_used)] // the suite runs in tests only
+#![allow(clippy::expect_used, clippy::panic)] // the suite runs in tests only
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::bounds::{assert_close, content, row_terms, wide};
 use super::inputs::{Input, large, small, vector};
-use crate::device::{Device, Reference};
+use crate::device::{Device, Direction, Reference};
 use crate::number::{Reads, Store};
 
 /// Matrices tried per kernel and number pair.
@@ -30,7 +30,7 @@ fn run<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>, test: impl Fn(T))
         Ok(())
     });
     if let Err(failure) = outcome {
-        std::panic::panic_any(failure.to_string());
+        panic!("{failure}");
     }
 }
 
@@ -139,6 +139,53 @@ where
     let mut found = device.upload(&y).expect("an upload");
     device.sweep(&a, C::narrow(omega), &d, &b, &x, C::narrow(beta), &mut found);
     assert_close("sweep", &content(device, &found), &expected, &magnitude, terms);
+}
+
+/// Gauss–Seidel within blocks, forward and backward, from zero and from a guess, for blocks of one row, some rows and all.
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn gauss_seidel<D: Device, C: Reads<S>, S: Store>(device: &D)
+where
+    f64: Reads<S>,
+{
+    let block = prop_oneof![Just(1usize), 2..40usize, Just(1000usize)];
+    run((small(true), block, any::<bool>(), any::<bool>()), |(input, block, backward, guess)| {
+        let direction = if backward { Direction::Backward } else { Direction::Forward };
+        check_gauss_seidel::<D, C, S>(device, &input, block, direction, guess);
+    });
+}
+
+fn check_gauss_seidel<D: Device, C: Reads<S>, S: Store>(
+    device: &D,
+    input: &Input,
+    block: usize,
+    direction: Direction,
+    guess: bool,
+) where
+    f64: Reads<S>,
+{
+    let a = input.matrix::<S>(|v| v);
+    let n = a.rows();
+    let [x, b] = [1, 2].map(|k| vector::<C>(n, input.seed ^ k));
+    // As small as 1/Σ|a_ij|, so that errors of rows done before are damped on their way into later ones.
+    let mut row_sums = vec![1.0; n];
+    Reference.spmv(1.0, &input.matrix::<S>(f64::abs), &vec![1.0; n], 1.0, &mut row_sums);
+    let d: Vec<C> = row_sums.iter().map(|sum| C::narrow(sum.recip())).collect();
+
+    let [x_wide, b_wide, d_wide] = [&x, &b, &d].map(|v| wide(v, |v| v));
+    let mut expected = vec![f64::NAN; n];
+    Reference.gauss_seidel(&a, &d_wide, &b_wide, guess.then_some(&x_wide), block, direction, &mut expected);
+    // With that d no value exceeds the largest of x and b, and an error made in one row grows by less than one on its
+    // way through another: all errors together are below those of all entries.
+    let largest = Reference.norm_max(&x_wide).max(Reference.norm_max(&b_wide));
+    let terms = 4 * a.nnz() + 16 * n;
+
+    let a = device.upload_matrix(a).expect("an upload");
+    let [x, b, d] = [x, b, d].map(|v| device.upload(&v).expect("an upload"));
+    let mut found = device.upload(&vec![C::nan(); n]).expect("an upload");
+    device.gauss_seidel(&a, &d, &b, guess.then_some(&x), block, direction, &mut found);
+    assert_close("gauss_seidel", &content(device, &found), &expected, &vec![largest; n], |_| terms);
 }
 
 /// All three kernels on 10⁵ rows with empty and dense rows, where the work is split among threads; CSR and BSR.

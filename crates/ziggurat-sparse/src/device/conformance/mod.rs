@@ -3,7 +3,7 @@
 //! [`conformance_suite!`](crate::conformance_suite) makes one test per kernel and number pair for a device; a new device
 //! is one more line. Each test runs the kernel on generated matrices and vectors ([`inputs`]) and compares with
 //! [`Reference`](super::Reference) in double precision, entry by entry, within the rounding error that the kernel's own
-//! arithmetic allows ([`bounds`]): n·u·Σ|a_ij||x_j| for a row of n entries. So a dropped entry, a wrong coefficient or
+//! arithmetic allows (`bounds`): n·u·Σ|a_ij||x_j| for a row of n entries. So a dropped entry, a wrong coefficient or
 //! a sum in too narrow a number is a failure; another order of summation is not.
 //!
 //! [`conformance_suite!`](crate::conformance_suite) expects the crate that calls it to depend on nothing but this one.
@@ -54,6 +54,10 @@ macro_rules! conformance_suite {
                 $crate::device::conformance::matrix_kernels::sweep::<_, $c, $s>(&$device);
             }
             #[test]
+            fn gauss_seidel() {
+                $crate::device::conformance::matrix_kernels::gauss_seidel::<_, $c, $s>(&$device);
+            }
+            #[test]
             fn large_matrix() {
                 $crate::device::conformance::matrix_kernels::large_matrix::<_, $c, $s>(&$device);
             }
@@ -70,6 +74,10 @@ macro_rules! conformance_suite {
             #[test]
             fn updates() {
                 $crate::device::conformance::vector_kernels::updates::<_, $c>(&$device);
+            }
+            #[test]
+            fn fused() {
+                $crate::device::conformance::vector_kernels::fused::<_, $c>(&$device);
             }
             #[test]
             fn casts() {

@@ -1,18 +1,21 @@
 //! The CPU: threads by rayon, instruction set chosen at run time.
 //!
-//! One kernel serves each operation for every format and number pair: [`row_products`] for what passes over a matrix,
-//! [`vector`] and [`reduce`] for the rest. Threads are those of the rayon pool in which the caller runs; results do not
+//! One kernel serves each operation for every format and number pair: `row_products` for what passes over a matrix,
+//! `vector` and `reduce` for the rest. Threads are those of the rayon pool in which the caller runs; results do not
 //! depend on how many there are.
 
 mod bsr;
 mod csr;
+mod gauss_seidel;
 pub(crate) mod reduce;
 mod row_products;
 pub(crate) mod simd;
 mod vector;
 pub(crate) mod widen;
 
-use super::{Device, DeviceError, HostMatrix};
+use std::borrow::Borrow;
+
+use super::{Device, DeviceError, Direction, HostMatrix};
 use crate::number::{Reads, Real, Store};
 use crate::parallel::over_pieces;
 use row_products::map_rows;
@@ -68,7 +71,7 @@ impl Cpu {
         a: &HostMatrix<S>,
         x: &[C],
         y: &mut [C],
-        finish: impl Fn(usize, C, C) -> C + Sync,
+        finish: impl Fn(usize, C, C) -> C + Copy + Send + Sync,
     ) {
         match a {
             HostMatrix::Csr(a) => map_rows(self.simd, a.view(), x, y, finish),
@@ -102,6 +105,11 @@ impl Device for Cpu {
         allocate(host.len(), |vector| vector.extend_from_slice(host))
     }
 
+    fn write<T: Store>(&self, host: &[T], x: &mut Vec<T>) -> Result<(), DeviceError> {
+        x.copy_from_slice(host);
+        Ok(())
+    }
+
     fn download<T: Store>(&self, x: &Vec<T>, host: &mut [T]) -> Result<(), DeviceError> {
         host.copy_from_slice(x);
         Ok(())
@@ -125,15 +133,15 @@ impl Device for Cpu {
 
     fn spmv<C: Reads<S>, S: Store>(&self, alpha: C, a: &HostMatrix<S>, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
         if beta.is_zero() {
-            self.map_product(a, x, y, |_, ax, _| alpha * ax);
+            self.map_product(a, x, y, move |_, ax, _| alpha * ax);
         } else {
-            self.map_product(a, x, y, |_, ax, y| alpha * ax + beta * y);
+            self.map_product(a, x, y, move |_, ax, y| alpha * ax + beta * y);
         }
     }
 
     fn residual<C: Reads<S>, S: Store>(&self, a: &HostMatrix<S>, x: &Vec<C>, b: &Vec<C>, r: &mut Vec<C>) {
         assert_eq!(a.rows(), b.len(), "rows of A, length of b");
-        self.map_product(a, x, r, |i, ax, _| b[i] - ax);
+        self.map_product(a, x, r, move |i, ax, _| b[i] - ax);
     }
 
     fn sweep<C: Reads<S>, S: Store>(
@@ -148,10 +156,24 @@ impl Device for Cpu {
     ) {
         assert_eq!([d.len(), b.len(), x.len()], [a.rows(); 3], "rows of A, lengths of d, b and x");
         if beta.is_zero() {
-            self.map_product(a, x, y, |i, ax, _| x[i] + omega * d[i] * (b[i] - ax));
+            self.map_product(a, x, y, move |i, ax, _| x[i] + omega * d[i] * (b[i] - ax));
         } else {
-            self.map_product(a, x, y, |i, ax, y| x[i] + omega * d[i] * (b[i] - ax) + beta * (x[i] - y));
+            self.map_product(a, x, y, move |i, ax, y| x[i] + omega * d[i] * (b[i] - ax) + beta * (x[i] - y));
         }
+    }
+
+    fn gauss_seidel<C: Reads<S>, S: Store>(
+        &self,
+        a: &HostMatrix<S>,
+        d: &Vec<C>,
+        b: &Vec<C>,
+        x: Option<&Vec<C>>,
+        block: usize,
+        direction: Direction,
+        y: &mut Vec<C>,
+    ) {
+        let x = x.map(Vec::as_slice);
+        gauss_seidel::gauss_seidel(self.simd, gauss_seidel::Sweep { a, d, b, x, block, direction }, y);
     }
 
     fn fill<C: Real>(&self, value: C, x: &mut Vec<C>) {
@@ -159,35 +181,53 @@ impl Device for Cpu {
     }
 
     fn copy<C: Real>(&self, x: &Vec<C>, y: &mut Vec<C>) {
-        map1(self.simd, x, y, |x, _| x);
+        map1(self.simd, x, y, move |x, _| x);
     }
 
     fn cast<X: Real, Y: Real>(&self, x: &Vec<X>, y: &mut Vec<Y>) {
-        map1(self.simd, x, y, |x, _| Y::narrow(x.wide()));
+        map1(self.simd, x, y, move |x, _| Y::narrow(x.wide()));
     }
 
     fn axpby<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
         if beta.is_zero() {
-            map1(self.simd, x, y, |x, _| alpha * x);
+            map1(self.simd, x, y, move |x, _| alpha * x);
         } else {
-            map1(self.simd, x, y, |x, y| alpha * x + beta * y);
+            map1(self.simd, x, y, move |x, y| alpha * x + beta * y);
         }
     }
 
     fn axpbypcz<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &Vec<C>, gamma: C, z: &mut Vec<C>) {
         if gamma.is_zero() {
-            map2(self.simd, x, y, z, |x, y, _| alpha * x + beta * y);
+            map2(self.simd, x, y, z, move |x, y, _| alpha * x + beta * y);
         } else {
-            map2(self.simd, x, y, z, |x, y, z| alpha * x + beta * y + gamma * z);
+            map2(self.simd, x, y, z, move |x, y, z| alpha * x + beta * y + gamma * z);
         }
     }
 
     fn diagonal<C: Real>(&self, alpha: C, d: &Vec<C>, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
         if beta.is_zero() {
-            map2(self.simd, d, x, y, |d, x, _| alpha * d * x);
+            map2(self.simd, d, x, y, move |d, x, _| alpha * d * x);
         } else {
-            map2(self.simd, d, x, y, |d, x, y| alpha * d * x + beta * y);
+            map2(self.simd, d, x, y, move |d, x, y| alpha * d * x + beta * y);
         }
+    }
+
+    fn step_and_turn<C: Real>(&self, alpha: C, x: &mut Vec<C>, beta: C, z: &Vec<C>, p: &mut Vec<C>) {
+        vector::step_and_turn(self.simd, alpha, x, beta, z, p);
+    }
+
+    fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
+        &self,
+        coefficients: &[C],
+        xs: &[B],
+        beta: C,
+        y: &mut Vec<C>,
+    ) -> f64 {
+        reduce::combine(self.simd, coefficients, xs, beta, y)
+    }
+
+    fn dots<C: Real, B: Borrow<Vec<C>> + Sync>(&self, xs: &[B], y: &Vec<C>, out: &mut [f64]) {
+        reduce::dots(self.simd, xs, y, out);
     }
 
     fn dot<C: Real>(&self, x: &Vec<C>, y: &Vec<C>) -> f64 {

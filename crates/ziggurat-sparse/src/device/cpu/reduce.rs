@@ -5,6 +5,8 @@
 //! products of two `f32` are exact there. Error: that of summation in 32 · blocks parts, far below the n·u of a plain
 //! loop.
 
+use std::borrow::Borrow;
+
 use rayon::prelude::*;
 
 use super::simd::{Isa, Kernel, Simd};
@@ -17,17 +19,27 @@ const LANES: usize = 32;
 /// Blocks at most, so that their sums fit on the stack: nothing is allocated.
 const MAX_BLOCKS: usize = 512;
 
+/// Elements taken from each of several vectors in turn: 8 KiB of doubles, so that what one vector left in the first-level
+/// cache is there for the next. A multiple of [`LANES`], so that partial sums do not depend on it.
+const STRIP: usize = 1024;
+
+/// Dot products with one vector in one pass over it.
+const TOGETHER: usize = 8;
+
 /// Length of the blocks that a vector of `len` elements is cut into.
 fn block_length(len: usize) -> usize {
     len.div_ceil(MAX_BLOCKS).next_multiple_of(PIECE).max(PIECE)
 }
 
 /// Reduces each block by `reduce`, given its first index and length, and returns the blocks' results in order.
-fn over_blocks(len: usize, reduce: impl Fn(usize, usize) -> f64 + Sync) -> ([f64; MAX_BLOCKS], usize) {
+fn over_blocks<R: Copy + Default + Send>(
+    len: usize,
+    reduce: impl Fn(usize, usize) -> R + Sync,
+) -> ([R; MAX_BLOCKS], usize) {
     let block = block_length(len);
     let blocks = len.div_ceil(block);
-    let mut results = [0.0; MAX_BLOCKS];
-    let one = |(index, result): (usize, &mut f64)| {
+    let mut results = [R::default(); MAX_BLOCKS];
+    let one = |(index, result): (usize, &mut R)| {
         let first = index * block;
         *result = reduce(first, block.min(len - first));
     };
@@ -43,9 +55,65 @@ fn over_blocks(len: usize, reduce: impl Fn(usize, usize) -> f64 + Sync) -> ([f64
 pub(crate) fn dot<C: Real>(simd: Simd, x: &[C], y: &[C]) -> f64 {
     assert_eq!(x.len(), y.len(), "lengths of x and y");
     let (sums, blocks) = over_blocks(x.len(), |first, len| {
-        simd.run(Dot { x: &x[first..first + len], y: &y[first..first + len] })
+        let mut sums = [0.0; LANES];
+        simd.run(AddProducts { x: &x[first..first + len], y: &y[first..first + len], sums: &mut sums });
+        add_lanes(sums)
     });
     sums[..blocks].iter().sum()
+}
+
+/// out_k ← Σ x_ki y_i, the same bits as by [`dot`]; y is read once for every [`TOGETHER`] of the x_k.
+pub(crate) fn dots<C: Real, B: Borrow<Vec<C>> + Sync>(simd: Simd, xs: &[B], y: &[C], out: &mut [f64]) {
+    assert_eq!(xs.len(), out.len(), "vectors and results");
+    for (xs, out) in xs.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
+        for x in xs {
+            assert_eq!(x.borrow().len(), y.len(), "lengths of x and y");
+        }
+        let (sums, blocks) = over_blocks(y.len(), |first, len| {
+            let mut sums = [[0.0; LANES]; TOGETHER];
+            for strip in (first..first + len).step_by(STRIP) {
+                let strip = strip..(strip + STRIP).min(first + len);
+                for (x, sums) in xs.iter().zip(&mut sums) {
+                    simd.run(AddProducts { x: &x.borrow()[strip.clone()], y: &y[strip.clone()], sums });
+                }
+            }
+            sums.map(add_lanes)
+        });
+        for (k, out) in out.iter_mut().enumerate() {
+            *out = sums[..blocks].iter().map(|sums| sums[k]).sum();
+        }
+    }
+}
+
+/// y ← β y, then y ← y + c_k x_k for every k in order; then Σ y_i², the same bits as by [`dot`].
+pub(crate) fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
+    simd: Simd,
+    coefficients: &[C],
+    xs: &[B],
+    beta: C,
+    y: &mut [C],
+) -> f64 {
+    assert_eq!(coefficients.len(), xs.len(), "coefficients and vectors");
+    for x in xs {
+        assert_eq!(x.borrow().len(), y.len(), "lengths of x and y");
+    }
+    let block = block_length(y.len());
+    let blocks = y.len().div_ceil(block);
+    let mut results = [0.0; MAX_BLOCKS];
+    let one = |(index, (y, result)): (usize, (&mut [C], &mut f64))| {
+        let mut sums = [0.0; LANES];
+        for (strip, y) in y.chunks_mut(STRIP).enumerate() {
+            let first = index * block + strip * STRIP;
+            simd.run(Combine { coefficients, xs, first, beta, y, sums: &mut sums });
+        }
+        *result = add_lanes(sums);
+    };
+    if blocks <= 1 {
+        y.chunks_mut(block).zip(&mut results).enumerate().for_each(one);
+    } else {
+        y.par_chunks_mut(block).zip(results.par_iter_mut()).enumerate().for_each(one);
+    }
+    results[..blocks].iter().sum()
 }
 
 /// max |x_i|, NaN if any is NaN
@@ -61,17 +129,31 @@ fn larger_or_nan<C: Real>(a: C, b: C) -> C {
     if b > a || b.is_nan() { b } else { a }
 }
 
-struct Dot<'a, C> {
-    x: &'a [C],
-    y: &'a [C],
+/// Adds up a block's partial sums, pairwise.
+fn add_lanes(mut sums: [f64; LANES]) -> f64 {
+    let mut width = LANES;
+    while width > 1 {
+        width /= 2;
+        for lane in 0..width {
+            sums[lane] += sums[lane + width];
+        }
+    }
+    sums[0]
 }
 
-impl<C: Real> Kernel for Dot<'_, C> {
-    type Output = f64;
+/// Adds x_i y_i to the partial sum i mod 32.
+struct AddProducts<'a, C> {
+    x: &'a [C],
+    y: &'a [C],
+    sums: &'a mut [f64; LANES],
+}
+
+impl<C: Real> Kernel for AddProducts<'_, C> {
+    type Output = ();
 
     #[inline(always)]
-    fn run<I: Isa>(self) -> f64 {
-        let mut sums = [0.0; LANES];
+    fn run<I: Isa>(self) {
+        let mut sums = *self.sums; // in registers, which a reference would not be
         let (x, x_rest) = self.x.as_chunks::<LANES>();
         let (y, y_rest) = self.y.as_chunks::<LANES>();
         for (x, y) in x.iter().zip(y) {
@@ -82,14 +164,40 @@ impl<C: Real> Kernel for Dot<'_, C> {
         for ((sum, x), y) in sums.iter_mut().zip(x_rest).zip(y_rest) {
             *sum += x.wide() * y.wide();
         }
-        let mut width = LANES;
-        while width > 1 {
-            width /= 2;
-            for lane in 0..width {
-                sums[lane] += sums[lane + width];
+        *self.sums = sums;
+    }
+}
+
+/// One strip of [`combine`]: the elements of y from `first` on.
+struct Combine<'a, C, B> {
+    coefficients: &'a [C],
+    xs: &'a [B],
+    first: usize,
+    beta: C,
+    y: &'a mut [C],
+    sums: &'a mut [f64; LANES],
+}
+
+impl<C: Real, B: Borrow<Vec<C>>> Kernel for Combine<'_, C, B> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let y = self.y;
+        if self.beta.is_zero() {
+            y.fill(C::zero()); // not read: it may be NaN
+        } else if !self.beta.is_one() {
+            for y in &mut *y {
+                *y *= self.beta;
             }
         }
-        sums[0]
+        for (&c, x) in self.coefficients.iter().zip(self.xs) {
+            let x = &x.borrow()[self.first..self.first + y.len()];
+            for (y, &x) in y.iter_mut().zip(x) {
+                *y += c * x;
+            }
+        }
+        AddProducts { x: y, y, sums: self.sums }.run::<I>();
     }
 }
 
@@ -132,11 +240,20 @@ mod tests {
         let x: Vec<f64> = (0..300_001u64).map(|i| ((i * 7919) % 1013) as f64 / 37.0 - 10.0).collect();
         let y: Vec<f64> = (0..300_001u64).map(|i| ((i * 104_729) % 997) as f64 / 41.0 - 3.0).collect();
         let expected = dot(Simd::Portable, &x, &y);
+        let sum: Vec<f64> = x.iter().zip(&y).map(|(x, y)| y + 0.3 * x).collect();
+        let expected_sum = dot(Simd::Portable, &sum, &sum);
         for threads in [1, 2, 3] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             for simd in Simd::available() {
                 let found = pool.install(|| dot(simd, &x, &y));
                 assert_eq!(found.to_bits(), expected.to_bits(), "{simd:?}, {threads} threads");
+                // More vectors than are read together; each result as if it were alone.
+                let (many, mut out) = ([&x; TOGETHER + 3], [f64::NAN; TOGETHER + 3]);
+                pool.install(|| dots(simd, &many, &y, &mut out));
+                assert!(out.iter().all(|out| out.to_bits() == expected.to_bits()));
+                let mut z = y.clone();
+                let found = pool.install(|| combine(simd, &[0.3], &[&x], 1.0, &mut z));
+                assert_eq!((found.to_bits(), &z), (expected_sum.to_bits(), &sum));
             }
         }
     }

@@ -35,13 +35,13 @@ pub(super) fn map_rows<C: Real, A: RowProducts<C>>(
     a: A,
     x: &[C],
     y: &mut [C],
-    finish: impl Fn(usize, C, C) -> C + Sync,
+    finish: impl Fn(usize, C, C) -> C + Copy + Send + Sync,
 ) {
     let (steps, height) = (a.row_ptr().len() - 1, a.rows_per_step());
     assert_eq!(a.cols(), x.len(), "columns of A, length of x");
     assert_eq!(steps * height, y.len(), "rows of A, length of the result");
     over_rows(a.row_ptr(), 0..steps, height, y, &|steps, y| {
-        let mut buffer = [C::zero(); BATCH];
+        let (mut buffer, finish) = ([C::zero(); BATCH], finish);
         let mut first = steps.start;
         for y in y.chunks_mut(BATCH / height * height) {
             let (last, products) = (first + y.len() / height, &mut buffer[..y.len()]);

@@ -1,20 +1,24 @@
 //! Operations on vectors: one pass each, in parallel over fixed pieces.
 //!
 //! Bytes: exactly the vectors named, read or written once. The loops are plain; the compiler vectorises them for the
-//! instruction set that [`Simd::run`] compiles them for.
+//! instruction set that [`Simd::run`] compiles them for. For that the closures must own what they capture (`move`): a
+//! coefficient behind a reference might lie in the vector being written, and would be loaded anew for every element.
+
+use rayon::prelude::*;
 
 use super::simd::{Isa, Kernel, Simd};
-use crate::parallel::over_pieces;
+use crate::number::Real;
+use crate::parallel::{PIECE, over_pieces};
 
 /// y_i ← f(x_i, y_i)
 pub(super) fn map1<X: Copy + Sync, Y: Copy + Send>(
     simd: Simd,
     x: &[X],
     y: &mut [Y],
-    f: impl Fn(X, Y) -> Y + Sync,
+    f: impl Fn(X, Y) -> Y + Copy + Send + Sync,
 ) {
     assert_eq!(x.len(), y.len(), "lengths of x and y");
-    over_pieces(y, &|first, y| simd.run(Map1 { x: &x[first..first + y.len()], y, f: &f }));
+    over_pieces(y, &|first, y| simd.run(Map1 { x: &x[first..first + y.len()], y, f }));
 }
 
 /// z_i ← f(x_i, y_i, z_i)
@@ -23,19 +27,30 @@ pub(super) fn map2<T: Copy + Send + Sync>(
     x: &[T],
     y: &[T],
     z: &mut [T],
-    f: impl Fn(T, T, T) -> T + Sync,
+    f: impl Fn(T, T, T) -> T + Copy + Send + Sync,
 ) {
     assert_eq!([x.len(), y.len()], [z.len(); 2], "lengths of x, y and z");
     over_pieces(z, &|first, z| {
         let piece = first..first + z.len();
-        simd.run(Map2 { x: &x[piece.clone()], y: &y[piece], z, f: &f });
+        simd.run(Map2 { x: &x[piece.clone()], y: &y[piece], z, f });
     });
+}
+
+/// x_i ← x_i + α p_i, then p_i ← z_i + β p_i
+pub(super) fn step_and_turn<C: Real>(simd: Simd, alpha: C, x: &mut [C], beta: C, z: &[C], p: &mut [C]) {
+    assert_eq!([x.len(), z.len()], [p.len(); 2], "lengths of x, z and p");
+    if p.len() <= PIECE {
+        simd.run(StepAndTurn { alpha, x, beta, z, p });
+    } else {
+        let pieces = x.par_chunks_mut(PIECE).zip(z.par_chunks(PIECE)).zip(p.par_chunks_mut(PIECE));
+        pieces.for_each(|((x, z), p)| simd.run(StepAndTurn { alpha, x, beta, z, p }));
+    }
 }
 
 struct Map1<'a, X, Y, F> {
     x: &'a [X],
     y: &'a mut [Y],
-    f: &'a F,
+    f: F,
 }
 
 impl<X: Copy, Y: Copy, F: Fn(X, Y) -> Y> Kernel for Map1<'_, X, Y, F> {
@@ -43,8 +58,9 @@ impl<X: Copy, Y: Copy, F: Fn(X, Y) -> Y> Kernel for Map1<'_, X, Y, F> {
 
     #[inline(always)]
     fn run<I: Isa>(self) {
+        let f = self.f;
         for (&x, y) in self.x.iter().zip(self.y) {
-            *y = (self.f)(x, *y);
+            *y = f(x, *y);
         }
     }
 }
@@ -53,7 +69,7 @@ struct Map2<'a, T, F> {
     x: &'a [T],
     y: &'a [T],
     z: &'a mut [T],
-    f: &'a F,
+    f: F,
 }
 
 impl<T: Copy, F: Fn(T, T, T) -> T> Kernel for Map2<'_, T, F> {
@@ -61,8 +77,29 @@ impl<T: Copy, F: Fn(T, T, T) -> T> Kernel for Map2<'_, T, F> {
 
     #[inline(always)]
     fn run<I: Isa>(self) {
+        let f = self.f;
         for ((&x, &y), z) in self.x.iter().zip(self.y).zip(self.z) {
-            *z = (self.f)(x, y, *z);
+            *z = f(x, y, *z);
+        }
+    }
+}
+
+struct StepAndTurn<'a, C> {
+    alpha: C,
+    x: &'a mut [C],
+    beta: C,
+    z: &'a [C],
+    p: &'a mut [C],
+}
+
+impl<C: Real> Kernel for StepAndTurn<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        for ((x, &z), p) in self.x.iter_mut().zip(self.z).zip(self.p) {
+            *x += self.alpha * *p;
+            *p = z + self.beta * *p;
         }
     }
 }

@@ -45,7 +45,7 @@ macro_rules! widen {
 widen! {
     f64, f64, |s| s;
     f64, f32, f64::from;
-    // SAFETY (here and below): the caller of `widen_f16c` vouches for F16C.
+    // SAFETY: here and below, the caller of `widen_f16c` vouches for F16C.
     f64, f16, |s| f64::from(unsafe { f16_to_f32(s) });
     f64, bf16, bf16::to_f64;
     f32, f32, |s| s;

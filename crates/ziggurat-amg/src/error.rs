@@ -1,0 +1,61 @@
+//! Why a hierarchy could not be built.
+
+use thiserror::Error;
+use ziggurat_sparse::MatrixError;
+use ziggurat_sparse::device::DeviceError;
+use ziggurat_sparse::spectrum::SpectrumError;
+
+/// Why a hierarchy could not be built or moved to a device.
+///
+/// ```
+/// use ziggurat_amg::{SetupError, smoother::Smoother};
+/// use ziggurat_sparse::Csr;
+/// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 0], vec![1.0, 1.0])?;
+/// let error = Smoother::default().data(a.view()).unwrap_err();
+/// assert!(error.to_string().starts_with("row 1: the diagonal entry is 0"));
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The matrix is at fault.
+    #[error(transparent)]
+    Matrix(#[from] MatrixError),
+    /// The spectrum of a level could not be bounded.
+    #[error(transparent)]
+    Spectrum(#[from] SpectrumError),
+    /// The strong connections could not be found.
+    #[error(transparent)]
+    Strength(#[from] crate::strength::StrengthError),
+    /// There is no interpolation.
+    #[error(transparent)]
+    Interpolation(#[from] crate::interpolate::InterpolationError),
+    /// The device refused.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The coarsest matrix could not be factorised.
+    #[error("the coarsest matrix ({rows} rows) cannot be factorised: {reason}")]
+    CoarseSolve {
+        /// Its rows.
+        rows: usize,
+        /// What the factorisation said.
+        reason: String,
+    },
+    /// A fault on one level, in one stage.
+    #[error("level {level}, {stage}: {source}")]
+    Level {
+        /// The level, 0 the finest.
+        level: usize,
+        /// What was being computed.
+        stage: &'static str,
+        /// What went wrong.
+        source: Box<SetupError>,
+    },
+}
+
+impl SetupError {
+    /// Says on which level and in which stage it happened.
+    pub(crate) fn at(level: usize, stage: &'static str) -> impl FnOnce(SetupError) -> SetupError {
+        move |source| SetupError::Level { level, stage, source: Box::new(source) }
+    }
+}

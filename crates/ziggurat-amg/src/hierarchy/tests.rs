@@ -1,0 +1,131 @@
+//! Hierarchies by what they must preserve, and by how fast their cycles converge.
+
+use super::*;
+use crate::smoother::Smoother;
+use ziggurat_sparse::CsrRef;
+use ziggurat_sparse::device::Cpu;
+use ziggurat_sparse::gallery::Problem;
+use ziggurat_sparse::operator::LinearOperator;
+
+fn matrix(name: &str) -> Csr<f64> {
+    name.parse::<Problem>().unwrap().matrix().unwrap()
+}
+
+fn asymmetry(a: CsrRef<'_, f64>) -> f64 {
+    let at = transpose(a, a.all_rows());
+    assert_eq!((at.row_ptr(), at.columns()), (a.row_ptr(), a.columns()), "a symmetric pattern");
+    at.values().iter().zip(a.values()).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
+}
+
+#[test]
+fn coarse_matrices_of_a_symmetric_one_are_symmetric() {
+    for name in ["poisson3d:14", "jump3d:20", "anisotropic3d:14"] {
+        let hierarchy = Hierarchy::build(matrix(name), &HierarchyConfig::default()).unwrap();
+        assert!(hierarchy.levels().len() >= 2, "{name}");
+        for level in hierarchy.levels() {
+            let largest = level.matrix().values().iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+            assert!(asymmetry(level.matrix().view()) <= 1e-13 * largest, "{name}");
+        }
+    }
+}
+
+#[test]
+fn constants_stay_the_kernel_on_every_level() {
+    let hierarchy = Hierarchy::build(matrix("neumann3d:14"), &HierarchyConfig::default()).unwrap();
+    for level in hierarchy.levels() {
+        let a = level.matrix();
+        for row in a.all_rows() {
+            let (_, values) = a.row(row);
+            let (sum, size) = values.iter().fold((0.0, 0.0), |(sum, size), v| (sum + v, size + v.abs()));
+            assert!(f64::abs(sum) < 1e-12 * size, "row {row}: {sum}");
+        }
+    }
+}
+
+#[test]
+fn the_same_bits_for_one_and_two_threads() {
+    let build = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| Hierarchy::build(matrix("jump3d:24"), &HierarchyConfig::default()).unwrap())
+    };
+    let (one, two) = (build(1), build(2));
+    assert_eq!(one.levels().len(), two.levels().len());
+    for (one, two) in one.levels().iter().zip(two.levels()) {
+        assert_eq!(one.matrix(), two.matrix());
+        assert_eq!(one.prolongation(), two.prolongation());
+    }
+}
+
+#[test]
+fn new_values_give_the_hierarchy_of_the_new_matrix() {
+    let mut a = matrix("poisson3d:14");
+    let mut hierarchy = Hierarchy::build(a.clone(), &HierarchyConfig::default()).unwrap();
+    a.values_mut().iter_mut().for_each(|value| *value *= 3.0);
+    hierarchy.update_values(a.clone()).unwrap();
+    let fresh = Hierarchy::build(a, &HierarchyConfig::default()).unwrap();
+    for (updated, fresh) in hierarchy.levels().iter().zip(fresh.levels()) {
+        assert_eq!(
+            (updated.matrix().row_ptr(), updated.matrix().columns()),
+            (fresh.matrix().row_ptr(), fresh.matrix().columns())
+        );
+        let pairs = updated.matrix().values().iter().zip(fresh.matrix().values());
+        assert!(pairs.into_iter().all(|(x, y)| (x - y).abs() <= 1e-12 * y.abs().max(1e-3)));
+    }
+    let error = hierarchy.update_values(matrix("poisson3d27:14")).unwrap_err();
+    assert!(error.to_string().contains("same pattern"), "{error}");
+}
+
+#[test]
+fn coarsening_says_why_it_stopped() {
+    let config = HierarchyConfig::default();
+    let build = |a, config: &HierarchyConfig| Hierarchy::build(a, config).unwrap().stop();
+    assert_eq!(build(matrix("poisson2d:40"), &config), CoarseningStop::SmallEnough);
+    assert_eq!(
+        build(matrix("poisson2d:40"), &HierarchyConfig { max_levels: 2, ..config }),
+        CoarseningStop::MaxLevels
+    );
+    assert_eq!(build(Csr::identity(1000).unwrap(), &config), CoarseningStop::NothingToCoarsen);
+    let error =
+        Hierarchy::build(Csr::try_new(1, 2, vec![0, 0], vec![], vec![]).unwrap(), &config).unwrap_err();
+    assert!(error.to_string().contains("columns of a matrix"), "{error}");
+}
+
+/// Residual reduction per cycle of x ← x + M(b − A x).
+fn convergence_factor(name: &str) -> f64 {
+    let (cpu, a) = (Cpu::new(), matrix(name));
+    let hierarchy = Hierarchy::build(a.clone(), &HierarchyConfig::default()).unwrap();
+    let cycling = Cycling { smoother: Smoother::GaussSeidel { block: 4096 }, ..Cycling::default() };
+    let m = hierarchy.lower(&cpu, &cycling, |_| LevelPrecision::default()).unwrap();
+    let mut work = LinearOperator::<Cpu, f64>::workspace(&m, &cpu).unwrap();
+    let n = a.rows();
+    let a = a.into();
+    let b = vec![0.0; n];
+    let mut x: Vec<f64> = (0..n as u64).map(ziggurat_sparse::hash::uniform_signed).collect();
+    let (mut r, mut z) = (vec![0.0; n], vec![0.0; n]);
+    let mut norms = vec![];
+    for _ in 0..12 {
+        cpu.residual(&a, &x, &b, &mut r);
+        norms.push(cpu.norm(&r));
+        m.apply(&cpu, &r, &mut z, &mut work);
+        cpu.axpby(1.0, &z, 1.0, &mut x);
+    }
+    (norms[11] / norms[3]).powf(1.0 / 8.0)
+}
+
+#[test]
+fn cycles_converge_fast() {
+    for (name, ceiling) in
+        [("poisson3d:20", 0.40), ("poisson3d27:16", 0.35), ("anisotropic3d:20", 0.45), ("jump3d:20", 0.45)]
+    {
+        let factor = convergence_factor(name);
+        assert!(factor < ceiling, "{name}: {factor}");
+    }
+}
+
+#[test]
+fn the_table_has_a_line_per_level() {
+    let hierarchy = Hierarchy::build(matrix("poisson2d:40"), &HierarchyConfig::default()).unwrap();
+    let table = hierarchy.to_string();
+    assert_eq!(table.lines().count(), hierarchy.levels().len() + 2);
+    assert!(table.contains("operator complexity") && table.contains("small enough"), "{table}");
+}

@@ -1,0 +1,333 @@
+//! Multigrid: one cycle as a linear operator, on any device.
+
+use std::fmt;
+
+use ziggurat_sparse::device::{Device, DeviceError};
+use ziggurat_sparse::operator::{LinearOperator, Workspace};
+use ziggurat_sparse::{Csr, Kind};
+
+use super::level::{LevelOps, LevelParts, Scratch, Smoothing, level};
+use super::vectors::{Work, WorkMut, WorkRef, Working, convert};
+use crate::SetupError;
+use crate::coarse::{CoarseData, CoarseScratch, CoarseSolver};
+use crate::cycle::Cycle;
+use crate::smoother::Smoother;
+
+/// The numbers of one level.
+///
+/// ```
+/// use ziggurat_amg::LevelPrecision;
+/// use ziggurat_sparse::Kind;
+/// let precision = LevelPrecision::default();
+/// assert_eq!((precision.working, precision.storage), (Kind::F64, Kind::F64));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelPrecision {
+    /// Vectors and arithmetic: `f64` or `f32`.
+    pub working: Kind,
+    /// Matrices in memory.
+    pub storage: Kind,
+}
+
+impl Default for LevelPrecision {
+    fn default() -> Self {
+        LevelPrecision { working: Kind::F64, storage: Kind::F64 }
+    }
+}
+
+/// How levels are visited and smoothed.
+///
+/// ```
+/// use ziggurat_amg::Cycling;
+/// assert_eq!((Cycling::default().pre_sweeps, Cycling::default().post_sweeps), (1, 1));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cycling {
+    /// The order of the levels.
+    pub cycle: Cycle,
+    /// Smoothings before the coarse level.
+    pub pre_sweeps: usize,
+    /// Smoothings after it.
+    pub post_sweeps: usize,
+    /// The smoother.
+    pub smoother: Smoother,
+}
+
+impl Default for Cycling {
+    fn default() -> Self {
+        Cycling { cycle: Cycle::V, pre_sweeps: 1, post_sweeps: 1, smoother: Smoother::default() }
+    }
+}
+
+/// One level of a hierarchy, as lowering reads it.
+#[derive(Clone, Copy, Debug)]
+pub struct LevelSource<'a> {
+    /// The level's matrix.
+    pub a: &'a Csr<f64>,
+    /// Restriction and prolongation to the next level; `None` on the coarsest.
+    pub transfer: Option<(&'a Csr<f64>, &'a Csr<f64>)>,
+}
+
+/// A lowered hierarchy: applies one multigrid cycle from a zero guess.
+///
+/// ```
+/// use ziggurat_amg::{Cycling, LevelPrecision, LevelSource, Multigrid};
+/// use ziggurat_sparse::device::Cpu;
+/// use ziggurat_sparse::gallery::Problem;
+/// use ziggurat_sparse::operator::LinearOperator;
+/// // One level: the cycle is a direct solve.
+/// let a = "poisson2d:4".parse::<Problem>()?.matrix()?;
+/// let levels = [LevelSource { a: &a, transfer: None }];
+/// let multigrid = Multigrid::new(&Cpu::new(), &levels, &Cycling::default(), |_| LevelPrecision::default())?;
+/// let (b, mut x) = (vec![1.0; 16], vec![0.0; 16]);
+/// let mut work = LinearOperator::<Cpu, f64>::workspace(&multigrid, &Cpu::new())?;
+/// multigrid.apply(&Cpu::new(), &b, &mut x, &mut work);
+/// assert!((4.0 * x[0] - x[1] - x[4] - 1.0).abs() < 1e-12);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Multigrid<D: Device> {
+    levels: Vec<Box<dyn LevelOps<D>>>,
+    coarse: CoarseSolver<D>,
+    rows: usize,
+    coarse_rows: usize,
+    cycling: Cycling,
+}
+
+impl<D: Device> fmt::Debug for Multigrid<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Multigrid")
+            .field("levels", &(self.levels.len() + 1))
+            .field("rows", &self.rows)
+            .finish()
+    }
+}
+
+/// The vectors of one application.
+struct MultigridWork<D: Device> {
+    /// Per level but the coarsest.
+    levels: Vec<LevelWork<D>>,
+    coarse: CoarseScratch,
+    /// Right-hand side and solution of the finest level, where its precision is not the caller's; of the coarsest level,
+    /// where it is the only one.
+    border: Option<(Work<D>, Work<D>)>,
+}
+
+/// The vectors of one level and of the border to the next.
+struct LevelWork<D: Device> {
+    scratch: Scratch<D>,
+    /// The next level's right-hand side and solution.
+    coarse_b: Work<D>,
+    coarse_x: Work<D>,
+    /// For the K-cycle and repeated visits on the next level.
+    krylov: Option<KrylovWork<D>>,
+}
+
+/// What a K-cycle keeps of its first iteration, and its second right-hand side.
+struct KrylovWork<D: Device> {
+    direction: Work<D>,
+    image: Work<D>,
+    second_image: Work<D>,
+}
+
+impl<D: Device> Multigrid<D> {
+    /// Moves a hierarchy, finest level first, to a device. `precision` chooses each level's numbers; the coarsest level
+    /// is solved in double precision.
+    pub fn new(
+        device: &D,
+        levels: &[LevelSource<'_>],
+        cycling: &Cycling,
+        precision: impl Fn(usize) -> LevelPrecision,
+    ) -> Result<Self, SetupError> {
+        let Some((coarsest, finer)) = levels.split_last() else {
+            return Err(ziggurat_sparse::MatrixError::Mismatch {
+                what: "levels of the hierarchy",
+                expected: 1,
+                found: 0,
+            }
+            .into());
+        };
+        let mut lowered = Vec::with_capacity(finer.len());
+        for (index, source) in finer.iter().enumerate() {
+            let at = |stage| SetupError::at(index, stage);
+            let smoother = cycling.smoother.data(source.a.view()).map_err(at("smoother"))?;
+            let LevelPrecision { working, storage } = precision(index);
+            let next = if index + 1 == finer.len() { Kind::F64 } else { precision(index + 1).working };
+            let transfer = source.transfer.map(|(r, p)| (r, p, next));
+            let parts = LevelParts { a: source.a, transfer, smoother: &smoother };
+            lowered.push(level(device, &parts, working, storage).map_err(at("lowering"))?);
+        }
+        let coarse = CoarseData::new(coarsest.a.view()).and_then(|data| data.lower(device));
+        Ok(Multigrid {
+            levels: lowered,
+            coarse: coarse.map_err(SetupError::at(finer.len(), "direct solve"))?,
+            rows: levels[0].a.rows(),
+            coarse_rows: coarsest.a.rows(),
+            cycling: *cycling,
+        })
+    }
+
+    /// The working precision of a level.
+    fn working(&self, index: usize) -> Kind {
+        self.levels.get(index).map_or(Kind::F64, |level| level.working())
+    }
+
+    fn level_rows(&self, index: usize) -> usize {
+        self.levels.get(index).map_or(self.coarse_rows, |level| level.rows())
+    }
+
+    fn make_work(&self, device: &D, caller: Kind) -> Result<MultigridWork<D>, DeviceError> {
+        let zeros = |index: usize| Work::zeros(device, self.working(index), self.level_rows(index));
+        let mut levels = Vec::with_capacity(self.levels.len());
+        for (index, level) in self.levels.iter().enumerate() {
+            // The next level is visited more than once, unless it is the coarsest or the cycle is V.
+            let repeated = self.cycling.cycle != Cycle::V && index + 1 < self.levels.len();
+            let krylov = if repeated {
+                let [direction, image, second_image] =
+                    [zeros(index + 1)?, zeros(index + 1)?, zeros(index + 1)?];
+                Some(KrylovWork { direction, image, second_image })
+            } else {
+                None
+            };
+            let (coarse_b, coarse_x) = (zeros(index + 1)?, zeros(index + 1)?);
+            levels.push(LevelWork { scratch: level.scratch(device)?, coarse_b, coarse_x, krylov });
+        }
+        let border = if self.working(0) == caller { None } else { Some((zeros(0)?, zeros(0)?)) };
+        Ok(MultigridWork { levels, coarse: self.coarse.scratch(self.coarse_rows), border })
+    }
+
+    /// x ← cycle(b) on level `index`, from a zero guess.
+    fn visit(
+        &self,
+        device: &D,
+        index: usize,
+        cycle: Cycle,
+        b: WorkRef<'_, D>,
+        mut x: WorkMut<'_, D>,
+        work: &mut [LevelWork<D>],
+        coarse: &mut CoarseScratch,
+    ) {
+        let Some(level) = self.levels.get(index) else {
+            // Only a device that lost its memory can fail here; its next `finish` says so.
+            let _ = self.coarse.solve(device, f64::get(b), f64::get_mut(x), coarse);
+            return;
+        };
+        let Some((mine, below)) = work.split_first_mut() else { return };
+        let (pre, post) = (self.cycling.pre_sweeps, self.cycling.post_sweeps);
+        let before = Smoothing { sweeps: pre, from_zero: true, post: false };
+        level.smooth(device, b, x.reborrow(), &mut mine.scratch, before);
+        level.restrict(device, b, x.view(), &mut mine.scratch, mine.coarse_b.view_mut());
+        let (coarse_b, coarse_x) = (&mut mine.coarse_b, &mut mine.coarse_x);
+        match (cycle, &mut mine.krylov) {
+            (Cycle::K, Some(krylov)) => {
+                self.krylov_visit(device, index + 1, coarse_b, coarse_x, krylov, below, coarse);
+            }
+            (Cycle::W | Cycle::F, Some(krylov)) => {
+                // e = e₁ + cycle(b − A e₁): the second visit corrects what the first has left.
+                let again = if cycle == Cycle::F { Cycle::V } else { cycle };
+                self.visit(device, index + 1, cycle, coarse_b.view(), coarse_x.view_mut(), below, coarse);
+                let next = &self.levels[index + 1];
+                next.apply(device, coarse_x.view(), krylov.image.view_mut());
+                combine(device, -1.0, krylov.image.view(), 1.0, coarse_b.view_mut());
+                self.visit(
+                    device,
+                    index + 1,
+                    again,
+                    coarse_b.view(),
+                    krylov.direction.view_mut(),
+                    below,
+                    coarse,
+                );
+                combine(device, 1.0, krylov.direction.view(), 1.0, coarse_x.view_mut());
+            }
+            _ => self.visit(device, index + 1, cycle, coarse_b.view(), coarse_x.view_mut(), below, coarse),
+        }
+        level.prolong(device, coarse_x.view(), &mut mine.scratch, x.reborrow());
+        let after = Smoothing { sweeps: post, from_zero: false, post: true };
+        level.smooth(device, b, x, &mut mine.scratch, after);
+    }
+
+    /// x ← at most two iterations of flexible conjugate gradients on level `index`, preconditioned by its cycle; one,
+    /// if that reduces the residual to a quarter (Notay & Vassilevski's threshold).
+    fn krylov_visit(
+        &self,
+        device: &D,
+        index: usize,
+        b: &mut Work<D>,
+        x: &mut Work<D>,
+        krylov: &mut KrylovWork<D>,
+        below: &mut [LevelWork<D>],
+        coarse: &mut CoarseScratch,
+    ) {
+        let level = &self.levels[index];
+        let KrylovWork { direction: c, image: v, second_image: w } = krylov;
+        self.visit(device, index, Cycle::K, b.view(), c.view_mut(), below, coarse);
+        level.apply(device, c.view(), v.view_mut());
+        let (rho, alpha) = (dot(device, c.view(), v.view()), dot(device, c.view(), b.view()));
+        let step = if rho > 0.0 { alpha / rho } else { 1.0 };
+        let before = dot(device, b.view(), b.view());
+        combine(device, -step, v.view(), 1.0, b.view_mut());
+        let after = dot(device, b.view(), b.view());
+        if rho <= 0.0 || rho.is_nan() || after <= 0.0625 * before {
+            combine(device, step, c.view(), 0.0, x.view_mut());
+            return;
+        }
+        // The second direction goes to x, which is not needed until the end.
+        self.visit(device, index, Cycle::K, b.view(), x.view_mut(), below, coarse);
+        level.apply(device, x.view(), w.view_mut());
+        let gamma = dot(device, x.view(), v.view());
+        let beta = dot(device, x.view(), w.view());
+        let second = dot(device, x.view(), b.view());
+        let rho_2 = beta - gamma * gamma / rho;
+        let (first, second) =
+            if rho_2 > 0.0 { (step - gamma * second / (rho * rho_2), second / rho_2) } else { (step, 0.0) };
+        combine(device, first, c.view(), second, x.view_mut());
+    }
+}
+
+/// y ← α x + β y for vectors of the same precision.
+fn combine<D: Device>(device: &D, alpha: f64, x: WorkRef<'_, D>, beta: f64, y: WorkMut<'_, D>) {
+    match y {
+        WorkMut::F64(y) => device.axpby(alpha, f64::get(x), beta, y),
+        WorkMut::F32(y) => device.axpby(alpha as f32, f32::get(x), beta as f32, y),
+    }
+}
+
+/// x · y for vectors of the same precision.
+fn dot<D: Device>(device: &D, x: WorkRef<'_, D>, y: WorkRef<'_, D>) -> f64 {
+    match x {
+        WorkRef::F64(x) => device.dot(x, f64::get(y)),
+        WorkRef::F32(x) => device.dot(x, f32::get(y)),
+    }
+}
+
+macro_rules! operator {
+    ($t:ty, $variant:ident) => {
+        impl<D: Device> LinearOperator<D, $t> for Multigrid<D> {
+            fn shape(&self) -> (usize, usize) {
+                (self.rows, self.rows)
+            }
+
+            fn workspace(&self, device: &D) -> Result<Workspace, DeviceError> {
+                Ok(Workspace::new(self.make_work(device, Kind::$variant)?))
+            }
+
+            fn apply(&self, device: &D, x: &D::Vector<$t>, y: &mut D::Vector<$t>, work: &mut Workspace) {
+                let MultigridWork { levels, coarse, border } = work.get::<MultigridWork<D>>();
+                let cycle = self.cycling.cycle;
+                match border {
+                    None => {
+                        let (b, x) = (WorkRef::$variant(x), WorkMut::$variant(y));
+                        self.visit(device, 0, cycle, b, x, levels, coarse);
+                    }
+                    Some((b, correction)) => {
+                        convert(device, WorkRef::$variant(x), b.view_mut());
+                        self.visit(device, 0, cycle, b.view(), correction.view_mut(), levels, coarse);
+                        convert(device, correction.view(), WorkMut::$variant(y));
+                    }
+                }
+            }
+        }
+    };
+}
+operator!(f64, F64);
+operator!(f32, F32);

@@ -1,0 +1,189 @@
+//! Cycles by their algebra, on a hierarchy small enough to see through: 2D Poisson, 2×2 cells joined per level.
+
+use super::*;
+use crate::smoother::{ChebyshevBase, Smoother};
+use crate::{Cycle, SetupError};
+use ziggurat_sparse::algebra::{transpose, triple_product};
+use ziggurat_sparse::device::{Cpu, Device, Reference};
+use ziggurat_sparse::gallery::Problem;
+use ziggurat_sparse::hash::uniform_signed;
+use ziggurat_sparse::operator::LinearOperator;
+use ziggurat_sparse::{Csr, Kind};
+
+struct Levels {
+    a: Vec<Csr<f64>>,
+    r: Vec<Csr<f64>>,
+    p: Vec<Csr<f64>>,
+}
+
+/// Poisson on an n × n grid and its piecewise constant coarsenings down to 4 × 4.
+fn levels(mut n: usize) -> Levels {
+    let mut a = vec![format!("poisson2d:{n}").parse::<Problem>().unwrap().matrix().unwrap()];
+    let (mut r, mut p) = (vec![], vec![]);
+    while n > 4 {
+        let half = n / 2;
+        let cell = |row: usize| (row / n / 2 * half + row % n / 2) as u32;
+        let prolongation = Csr::build(
+            0..n * n,
+            half * half,
+            || (),
+            |(), _| 1,
+            |(), row, columns, values| (columns[0], values[0]) = (cell(row), 1.0),
+        )
+        .unwrap();
+        let restriction = transpose(prolongation.view(), 0..n * n);
+        let fine = a.last().unwrap().view();
+        let coarse = triple_product(restriction.view(), 0..half * half, fine, prolongation.view()).unwrap();
+        a.push(coarse);
+        r.push(restriction);
+        p.push(prolongation);
+        n = half;
+    }
+    Levels { a, r, p }
+}
+
+impl Levels {
+    fn sources(&self) -> Vec<LevelSource<'_>> {
+        let transfer = |k: usize| self.r.get(k).map(|r| (r, &self.p[k]));
+        self.a.iter().enumerate().map(|(k, a)| LevelSource { a, transfer: transfer(k) }).collect()
+    }
+
+    fn multigrid<D: Device>(
+        &self,
+        device: &D,
+        cycling: &Cycling,
+        precision: impl Fn(usize) -> LevelPrecision,
+    ) -> Result<Multigrid<D>, SetupError> {
+        Multigrid::new(device, &self.sources(), cycling, precision)
+    }
+}
+
+fn vector(n: usize, seed: u64) -> Vec<f64> {
+    (0..n as u64).map(|i| uniform_signed(i + seed * 1_000_003)).collect()
+}
+
+fn apply<D: Device<Vector<f64> = Vec<f64>>>(device: &D, m: &Multigrid<D>, x: &Vec<f64>) -> Vec<f64> {
+    let mut work = LinearOperator::<D, f64>::workspace(m, device).unwrap();
+    let mut y = vec![f64::NAN; x.len()];
+    LinearOperator::<D, f64>::apply(m, device, x, &mut y, &mut work);
+    y
+}
+
+fn full(_: usize) -> LevelPrecision {
+    LevelPrecision::default()
+}
+
+const SMOOTHERS: [Smoother; 5] = [
+    Smoother::Jacobi { omega: None },
+    Smoother::L1Jacobi,
+    Smoother::Spai0,
+    Smoother::Chebyshev { degree: 3, base: ChebyshevBase::Jacobi, ratio: 10.0 },
+    Smoother::GaussSeidel { block: 100 },
+];
+
+#[test]
+fn v_and_w_cycles_are_symmetric_and_positive() {
+    let levels = levels(32);
+    for smoother in SMOOTHERS {
+        for cycle in [Cycle::V, Cycle::W] {
+            for sweeps in [1, 2] {
+                let cycling = Cycling { cycle, pre_sweeps: sweeps, post_sweeps: sweeps, smoother };
+                let m = levels.multigrid(&Cpu::new(), &cycling, full).unwrap();
+                let (x, y) = (vector(1024, 1), vector(1024, 2));
+                let (mx, my) = (apply(&Cpu::new(), &m, &x), apply(&Cpu::new(), &m, &y));
+                let dot = |a: &Vec<f64>, b: &Vec<f64>| Cpu::new().dot(a, b);
+                let (left, right) = (dot(&y, &mx), dot(&x, &my));
+                let scale = (dot(&x, &mx) * dot(&y, &my)).sqrt();
+                assert!(
+                    (left - right).abs() < 1e-12 * scale,
+                    "{smoother:?} {cycle:?} {sweeps}: {left} {right}"
+                );
+                assert!(dot(&x, &mx) > 0.0, "{smoother:?} {cycle:?} {sweeps}");
+            }
+        }
+    }
+}
+
+/// Residual reduction per cycle of x ← x + M(b − A x), over ten cycles after five.
+fn convergence_factor(levels: &Levels, m: &Multigrid<Cpu>) -> f64 {
+    let (cpu, a) = (Cpu::new(), levels.a[0].clone().into());
+    let (b, mut x) = (vec![0.0; 1024], vector(1024, 3));
+    let mut r = vec![0.0; 1024];
+    let mut norms = vec![];
+    for _ in 0..15 {
+        cpu.residual(&a, &x, &b, &mut r);
+        norms.push(cpu.norm(&r));
+        cpu.axpby(1.0, &apply(&cpu, m, &r), 1.0, &mut x);
+    }
+    (norms[14] / norms[4]).powf(0.1)
+}
+
+#[test]
+fn stronger_cycles_converge_faster() {
+    let levels = levels(32);
+    let factor = |cycle, smoother| {
+        let cycling = Cycling { cycle, smoother, ..Cycling::default() };
+        convergence_factor(&levels, &levels.multigrid(&Cpu::new(), &cycling, full).unwrap())
+    };
+    let gauss_seidel = Smoother::GaussSeidel { block: 4096 };
+    let [v, w, f, k] = Cycle::ALL.map(|cycle| factor(cycle, gauss_seidel));
+    assert!(v < 0.80 && w < 0.55 && k < 0.55, "V {v} W {w} K {k}");
+    assert!(w <= f + 1e-3 && f < v, "W {w} F {f} V {v}");
+    assert!(v < factor(Cycle::V, Smoother::L1Jacobi), "Gauss–Seidel against ℓ1-Jacobi");
+}
+
+#[test]
+fn every_device_gives_the_same_cycle() {
+    let levels = levels(16);
+    let x = vector(256, 4);
+    for smoother in SMOOTHERS {
+        for cycle in Cycle::ALL {
+            let cycling = Cycling { cycle, smoother, ..Cycling::default() };
+            let cpu = apply(&Cpu::new(), &levels.multigrid(&Cpu::new(), &cycling, full).unwrap(), &x);
+            let reference = apply(&Reference, &levels.multigrid(&Reference, &cycling, full).unwrap(), &x);
+            let worst = cpu.iter().zip(&reference).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(worst < 1e-12, "{smoother:?} {cycle:?}: {worst}");
+        }
+    }
+}
+
+#[test]
+fn levels_of_unlike_precision_stand_in_one_list() {
+    let levels = levels(32);
+    let ladder = |level: usize| match level {
+        0 => LevelPrecision { working: Kind::F64, storage: Kind::F16 },
+        1 => LevelPrecision { working: Kind::F32, storage: Kind::Bf16 },
+        _ => LevelPrecision { working: Kind::F32, storage: Kind::F32 },
+    };
+    let narrow = |_| LevelPrecision { working: Kind::F32, storage: Kind::F16 };
+    let exact = levels.multigrid(&Cpu::new(), &Cycling::default(), full).unwrap();
+    let expected = convergence_factor(&levels, &exact);
+    for multigrid in [
+        levels.multigrid(&Cpu::new(), &Cycling::default(), ladder).unwrap(),
+        levels.multigrid(&Cpu::new(), &Cycling::default(), narrow).unwrap(),
+    ] {
+        // These stencils are exact in 16 bits, so only the arithmetic differs.
+        let found = convergence_factor(&levels, &multigrid);
+        assert!((found - expected).abs() < 0.01, "{found}, in double precision {expected}");
+        // From a caller in single precision, too.
+        let x: Vec<f32> = vector(1024, 5).iter().map(|&x| x as f32).collect();
+        let mut work = LinearOperator::<Cpu, f32>::workspace(&multigrid, &Cpu::new()).unwrap();
+        let mut y = vec![f32::NAN; 1024];
+        multigrid.apply(&Cpu::new(), &x, &mut y, &mut work);
+        let wide = apply(&Cpu::new(), &exact, &x.iter().map(|&x| f64::from(x)).collect());
+        let worst = y.iter().zip(&wide).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
+        assert!(worst < 1e-3, "{worst}");
+    }
+}
+
+#[test]
+fn faults_name_the_level() {
+    let mut levels = levels(16);
+    levels.a[1] = Csr::try_new(64, 64, vec![0; 65], vec![], vec![]).unwrap();
+    let error = levels.multigrid(&Cpu::new(), &Cycling::default(), full).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "level 1, smoother: row 0: the diagonal entry is 0, but it has to be divided by"
+    );
+    assert!(Multigrid::new(&Cpu::new(), &[], &Cycling::default(), full).is_err());
+}

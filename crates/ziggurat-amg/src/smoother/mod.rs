@@ -1,0 +1,111 @@
+//! Smoothers: cheap iterations that remove the error which a coarse level cannot see.
+//!
+//! A smoother is a choice ([`Smoother`]) until it meets a matrix; then it is data ([`SmootherData`]), computed in double
+//! precision from the full-precision matrix, which lowering narrows and moves to a device. Every one is symmetric when
+//! its post-smoothing is the adjoint of its pre-smoothing, which conjugate gradients needs: Jacobi and Chebyshev are
+//! their own adjoints, Gauss–Seidel reverses its direction.
+
+mod chebyshev;
+mod gauss_seidel;
+mod jacobi;
+mod l1_jacobi;
+mod spai0;
+
+use ziggurat_sparse::CsrRef;
+
+use crate::SetupError;
+
+pub use chebyshev::ChebyshevBase;
+pub use gauss_seidel::DEFAULT_BLOCK;
+
+/// Which smoother.
+///
+/// ```
+/// use ziggurat_amg::smoother::Smoother;
+/// assert_eq!(Smoother::default(), Smoother::GaussSeidel { block: 4096 });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Smoother {
+    /// x ← x + ω D⁻¹(b − A x). Without `omega`, ω = 4 / (3 ρ(D⁻¹A)).
+    Jacobi {
+        /// The damping.
+        omega: Option<f64>,
+    },
+    /// x ← x + D₁⁻¹(b − A x), D₁ = diag(Σ_j |a_ij|): converges for every symmetric positive definite matrix.
+    L1Jacobi,
+    /// x ← x + M(b − A x) with the diagonal M that minimises ‖I − M A‖_F.
+    Spai0,
+    /// The Chebyshev polynomial of D⁻¹A (or D₁⁻¹A) that is smallest on the upper part of the spectrum.
+    Chebyshev {
+        /// Its degree: passes over the matrix per sweep.
+        degree: usize,
+        /// Which diagonal it is built on.
+        base: ChebyshevBase,
+        /// λmax / λmin of the part that it damps.
+        ratio: f64,
+    },
+    /// Gauss–Seidel within blocks of so many rows, Jacobi between blocks; forward before the coarse level, backward
+    /// after.
+    GaussSeidel {
+        /// Rows per block.
+        block: usize,
+    },
+}
+
+impl Default for Smoother {
+    fn default() -> Self {
+        Smoother::GaussSeidel { block: DEFAULT_BLOCK }
+    }
+}
+
+/// What a smoother needs at run time, in double precision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SmootherData {
+    /// The diagonal that residuals are multiplied by.
+    pub diagonal: Vec<f64>,
+    /// What is done with it.
+    pub kind: SmootherKind,
+}
+
+/// The two ways to use a diagonal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SmootherKind {
+    /// One step per pair (ω_k, β_k): x_{k+1} = x_k + ω_k d∘(b − A x_k) + β_k (x_k − x_{k−1}).
+    Recurrence(Vec<(f64, f64)>),
+    /// Gauss–Seidel within blocks of so many rows.
+    GaussSeidel {
+        /// Rows per block.
+        block: usize,
+    },
+}
+
+impl Smoother {
+    /// Computes the smoother's data for the rows of a square matrix. Costs one pass over the matrix, or about ten where
+    /// a bound of the spectrum is needed.
+    ///
+    /// ```
+    /// use ziggurat_amg::smoother::Smoother;
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson2d:8".parse::<Problem>()?.matrix()?;
+    /// let data = Smoother::L1Jacobi.data(a.view())?;
+    /// assert_eq!(data.diagonal[27], 1.0 / 8.0); // 4 + 1 + 1 + 1 + 1
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn data(&self, a: CsrRef<'_, f64>) -> Result<SmootherData, SetupError> {
+        let one_step = |diagonal| SmootherData { diagonal, kind: SmootherKind::Recurrence(vec![(1.0, 0.0)]) };
+        match *self {
+            Smoother::Jacobi { omega } => Ok(one_step(jacobi::diagonal(a, omega)?)),
+            Smoother::L1Jacobi => Ok(one_step(l1_jacobi::diagonal(a)?)),
+            Smoother::Spai0 => Ok(one_step(spai0::diagonal(a)?)),
+            Smoother::Chebyshev { degree, base, ratio } => chebyshev::data(a, degree, base, ratio),
+            Smoother::GaussSeidel { block } => {
+                let kind = SmootherKind::GaussSeidel { block };
+                Ok(SmootherData { diagonal: gauss_seidel::diagonal(a)?, kind })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

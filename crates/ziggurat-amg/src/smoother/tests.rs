@@ -1,0 +1,70 @@
+//! Smoothers by what they must do to errors.
+
+use super::chebyshev::coefficients;
+use super::*;
+use ziggurat_sparse::Csr;
+use ziggurat_sparse::gallery::Problem;
+
+const ALL: [Smoother; 6] = [
+    Smoother::Jacobi { omega: None },
+    Smoother::L1Jacobi,
+    Smoother::Spai0,
+    Smoother::Chebyshev { degree: 3, base: ChebyshevBase::Jacobi, ratio: 30.0 },
+    Smoother::Chebyshev { degree: 2, base: ChebyshevBase::L1Jacobi, ratio: 4.0 },
+    Smoother::GaussSeidel { block: 64 },
+];
+
+fn matrix(name: &str) -> Csr<f64> {
+    name.parse::<Problem>().unwrap().matrix().unwrap()
+}
+
+#[test]
+fn diagonals_are_what_their_formulas_say() {
+    let a = matrix("poisson2d:9");
+    let centre = 40;
+    let of = |smoother: Smoother| smoother.data(a.view()).unwrap().diagonal[centre];
+    assert_eq!(of(Smoother::Jacobi { omega: Some(0.5) }), 0.125);
+    assert!((of(Smoother::Jacobi { omega: None }) - 4.0 / 3.0 / 4.0 / 1.951).abs() < 5e-3);
+    assert_eq!(of(Smoother::L1Jacobi), 1.0 / 8.0);
+    assert_eq!(of(Smoother::Spai0), 4.0 / 20.0);
+    assert_eq!(of(Smoother::GaussSeidel { block: 8 }), 0.25);
+}
+
+#[test]
+fn chebyshev_is_small_on_its_interval_and_one_at_zero() {
+    let (lower, upper) = (0.5, 2.0);
+    let steps = coefficients(4, lower, upper);
+    // The error polynomial e_k(λ), by the recurrence on x with b = 0 and A = λ.
+    let error = |lambda: f64| {
+        let (mut before, mut now) = (1.0, 1.0);
+        for &(omega, beta) in &steps {
+            (before, now) = (now, now - omega * lambda * now + beta * (now - before));
+        }
+        now
+    };
+    assert_eq!(error(0.0), 1.0);
+    // The best possible: 1 / T_4((Λ + λ)/(Λ − λ)).
+    let best = 1.0 / (4.0 * (5.0_f64 / 3.0).acosh()).cosh();
+    let worst =
+        (0..=100).map(|k| error(lower + (upper - lower) * f64::from(k) / 100.0).abs()).fold(0.0, f64::max);
+    assert!((worst - best).abs() < 1e-12, "{worst}, {best}");
+}
+
+#[test]
+fn a_missing_diagonal_is_named() {
+    let a = Csr::try_new(3, 3, vec![0, 1, 2, 2], vec![0, 1], vec![1.0, 1.0]).unwrap();
+    for smoother in ALL {
+        let error = smoother.data(a.view()).unwrap_err().to_string();
+        assert!(error.starts_with("row 2: the diagonal entry is"), "{smoother:?}: {error}");
+    }
+}
+
+#[test]
+fn negative_matrices_have_negative_diagonals() {
+    let mut a = matrix("poisson2d:5");
+    a.values_mut().iter_mut().for_each(|value| *value = -*value);
+    for smoother in ALL {
+        let data = smoother.data(a.view()).unwrap();
+        assert!(data.diagonal.iter().all(|&d| d < 0.0), "{smoother:?}");
+    }
+}

@@ -1,0 +1,245 @@
+//! The command line: every option, its words and its defaults.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use serde::Serialize;
+use ziggurat_sparse::gallery::Problem;
+
+/// Solves large sparse linear systems by algebraic multigrid.
+#[derive(Debug, Parser)]
+#[command(name = "ziggurat", version, arg_required_else_help = true, after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Threads to use [default: every core]
+    #[arg(long, global = true, value_name = "N", value_parser = threads, display_order = 900)]
+    pub(crate) threads: Option<NonZeroUsize>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ziggurat solve A.mtx --rhs b.mtx --output x.mtx   solve a system from files
+  ziggurat solve --problem poisson3d:100            solve a model problem
+  ziggurat inspect A.mtx.gz                         what kind of matrix is this?
+  ziggurat generate elasticity3d:20 -o A.mtx        write a model problem to a file
+
+Exit codes: 0 converged (or done), 2 not converged, 1 error.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Solve A x = b, and report how it went
+    Solve(SolveOptions),
+    /// Say what kind of matrix this is, and what follows for solving with it
+    Inspect(InspectOptions),
+    /// Write a model problem to a Matrix Market file
+    Generate(GenerateOptions),
+    /// Print a script that completes our options in a shell
+    #[command(hide = true)]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page, or write the pages of all commands into a folder
+    #[command(hide = true)]
+    Man {
+        /// Where to write the pages of all commands
+        #[arg(value_hint = ValueHint::DirPath)]
+        folder: Option<PathBuf>,
+    },
+}
+
+/// Where the matrix comes from.
+#[derive(Args, Debug)]
+pub(crate) struct Source {
+    /// Matrix Market file, plain or gzip
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// A model problem instead of a file, as in poisson3d:100 (`ziggurat generate --help` lists them)
+    #[arg(long, value_name = "NAME:SIZE")]
+    pub(crate) problem: Option<String>,
+    /// Renumber the unknowns at random within windows of B nodes, to stand for an unstructured mesh
+    #[arg(long, value_name = "B", value_parser = window)]
+    pub(crate) shuffle: Option<NonZeroUsize>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SolveOptions {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Right-hand side, a Matrix Market file with one column [default: all ones]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) rhs: Option<PathBuf>,
+    /// Stop when the true residual is this much smaller than the right-hand side
+    #[arg(long, default_value = "1e-8", value_parser = tolerance)]
+    pub(crate) rtol: f64,
+    /// How the hierarchy is built
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) method: Method,
+    /// The outer iteration
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) krylov: Krylov,
+    /// What the hierarchy is stored in; the solution is always f64
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) precision: Precision,
+    /// Where to compute
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) device: Device,
+    /// Coordinates of the nodes, a Matrix Market array of one row per node; for elasticity
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) coords: Option<PathBuf>,
+    /// Write the solution to this Matrix Market file
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Write the report as JSON to this file, or with `-` to standard output (and nothing else there)
+    #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InspectOptions {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Write the diagnosis as JSON to this file, or with `-` to standard output (and nothing else there)
+    #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = problems())]
+pub(crate) struct GenerateOptions {
+    /// The problem, as in poisson3d:100
+    #[arg(value_name = "NAME:SIZE")]
+    pub(crate) problem: String,
+    /// The file to write; compressed if it ends in .gz
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Renumber the unknowns at random within windows of B nodes, to stand for an unstructured mesh
+    #[arg(long, value_name = "B", value_parser = window)]
+    pub(crate) shuffle: Option<NonZeroUsize>,
+    /// Write the right-hand side as well
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) rhs: Option<PathBuf>,
+    /// Write the coordinates of the nodes as well
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) coords: Option<PathBuf>,
+}
+
+/// How the hierarchy is built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Method {
+    /// Chosen by the matrix
+    #[default]
+    Auto,
+    /// Smoothed aggregation
+    Sa,
+    /// Classical (Ruge-Stüben): PMIS coarsening, extended+i interpolation
+    Classical,
+    /// Pairwise aggregation
+    Pairwise,
+    /// For structured grids
+    Structured,
+}
+
+/// The outer iteration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Krylov {
+    /// Chosen by the matrix
+    #[default]
+    Auto,
+    /// Conjugate gradients, for symmetric positive definite matrices
+    Cg,
+    /// Flexible conjugate gradients
+    Fcg,
+    /// Restarted GMRES
+    Gmres,
+    /// Flexible GMRES
+    Fgmres,
+    /// BiCGStab
+    Bicgstab,
+}
+
+/// What the hierarchy is stored in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Precision {
+    /// Chosen level by level
+    #[default]
+    Auto,
+    /// 64 bits
+    F64,
+    /// 32 bits
+    F32,
+    /// 16 bits, 11 of them significant
+    F16,
+    /// 16 bits, 8 of them significant, with the range of f32
+    Bf16,
+}
+
+/// Where to compute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Device {
+    /// The processor, with threads
+    #[default]
+    Cpu,
+    /// The graphics processor
+    Gpu,
+}
+
+/// The model problems, one line each.
+fn problems() -> String {
+    let widest = Problem::NAMES.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    Problem::NAMES.iter().fold("Problems:".to_owned(), |list, (name, what)| {
+        let name = format!("{name}:N");
+        format!("{list}\n  {name:<width$}  {what}", width = widest + 2)
+    })
+}
+
+fn counted(text: &str, most: usize) -> Result<NonZeroUsize, String> {
+    let count = text.parse::<NonZeroUsize>().ok().filter(|count| count.get() <= most);
+    count.ok_or_else(|| format!("give a whole number from 1 to {most}"))
+}
+
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    counted(text, 1024)
+}
+
+fn window(text: &str) -> Result<NonZeroUsize, String> {
+    counted(text, u32::MAX as usize)
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let rtol = text.parse::<f64>().ok().filter(|&rtol| rtol > 0.0 && rtol < 1.0);
+    rtol.ok_or_else(|| "give a number between 0 and 1, as in 1e-8".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn names_in_reports_are_the_names_of_options() {
+        fn check<T: ValueEnum + Serialize>() {
+            for value in T::value_variants() {
+                let name = value.to_possible_value().unwrap().get_name().to_owned();
+                assert_eq!(serde_json::to_value(value).unwrap(), serde_json::Value::String(name));
+            }
+        }
+        check::<Method>();
+        check::<Krylov>();
+        check::<Precision>();
+        check::<Device>();
+    }
+}

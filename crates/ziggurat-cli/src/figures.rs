@@ -1,0 +1,137 @@
+//! Numbers as people read them.
+
+/// Digits in groups of three: 1,234,567.
+pub(crate) fn grouped(count: usize) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A count and what is counted, "1 row" or "1,234 rows".
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", grouped(count))
+}
+
+/// A value in few digits: what is simple is written out, the rest with an exponent.
+pub(crate) fn value(value: f64) -> String {
+    let short = format!("{value:.3e}").parse::<f64>().unwrap_or(value);
+    if value == 0.0 || (1e-3..1e5).contains(&value.abs()) { short.to_string() } else { format!("{short:e}") }
+}
+
+/// A number of bytes in the unit that suits it.
+pub(crate) fn bytes(bytes: u64) -> String {
+    let mut size = bytes as f64;
+    let mut unit = "B";
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if size < 1000.0 {
+            break;
+        }
+        (size, unit) = (size / 1024.0, larger);
+    }
+    let digits = usize::from(unit != "B" && size < 99.95);
+    format!("{size:.digits$} {unit}")
+}
+
+/// A time, with three digits or so.
+pub(crate) fn seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 0.0995 => format!("{:.1} ms", s * 1e3),
+        s if s < 9.995 => format!("{s:.2} s"),
+        s => format!("{s:.1} s"),
+    }
+}
+
+/// A part of a whole in percent: "all" and "none" are said of nothing else.
+pub(crate) fn share(part: usize, whole: usize) -> String {
+    match part {
+        _ if part == whole => "all".to_owned(),
+        0 => "none".to_owned(),
+        _ => percent(part as f64 / whole.max(1) as f64),
+    }
+}
+
+/// A fraction in percent: neither 0 nor 100 unless it is.
+pub(crate) fn percent(fraction: f64) -> String {
+    match 100.0 * fraction {
+        p if p > 0.0 && p < 0.1 => "less than 0.1 %".to_owned(),
+        p if p > 99.9 && p < 100.0 => "more than 99.9 %".to_owned(),
+        p if p < 10.0 => format!("{p:.1} %"),
+        p => format!("{p:.0} %"),
+    }
+}
+
+/// Breaks text into lines of at most `width` characters where there are blanks. A longer word has a line to itself.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_grouped() {
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(grouped),
+            ["0", "999", "1,000", "1,234,567"].map(str::to_owned)
+        );
+        assert_eq!((counted(1, "row"), counted(2000, "row")), ("1 row".to_owned(), "2,000 rows".to_owned()));
+    }
+
+    #[test]
+    fn values_are_short() {
+        for (number, text) in [
+            (6.0, "6"),
+            (-0.01, "-0.01"),
+            (1.0 / 3.0, "0.3333"),
+            (12345.678, "12350"),
+            (1e-8, "1e-8"),
+            (6.02214e23, "6.022e23"),
+            (0.0, "0"),
+            (99999.9, "100000"),
+        ] {
+            assert_eq!(value(number), text);
+        }
+    }
+
+    #[test]
+    fn sizes_times_and_shares_have_units() {
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(1024), "1.0 KiB");
+        assert_eq!(bytes(300 << 20), "300 MiB");
+        assert_eq!(bytes(1 << 40), "1.0 TiB");
+        assert_eq!(
+            (seconds(0.0123), seconds(1.5), seconds(61.23)),
+            ("12.3 ms".into(), "1.50 s".into(), "61.2 s".into())
+        );
+        assert_eq!(share(3, 3), "all");
+        assert_eq!(share(0, 3), "none");
+        assert_eq!(share(1, 1_000_000), "less than 0.1 %");
+        assert_eq!(share(999_999, 1_000_000), "more than 99.9 %");
+        assert_eq!((share(1, 3), share(1, 30)), ("33 %".to_owned(), "3.3 %".to_owned()));
+    }
+
+    #[test]
+    fn lines_are_broken_at_blanks() {
+        assert_eq!(wrapped("a bc  def ghij", 6), ["a bc", "def", "ghij"]);
+        assert_eq!(wrapped("enormous w", 4), ["enormous", "w"]);
+        assert!(wrapped("", 4).is_empty());
+    }
+}

@@ -1,0 +1,216 @@
+//! How a solve went: as JSON, whose keys are a contract, and as text.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::figures::{bytes, counted, grouped, seconds, value};
+use crate::system::size;
+
+/// How a solve went. The field names are the keys of `--json`: programs read them, so they stay.
+#[derive(Debug, Serialize)]
+pub(super) struct Outcome {
+    pub(super) converged: bool,
+    pub(super) stop_reason: String,
+    pub(super) iterations: usize,
+    /// ‖b − A x‖ / ‖b‖, computed afresh in double precision.
+    pub(super) relative_residual: f64,
+    pub(super) setup_seconds: f64,
+    pub(super) solve_seconds: f64,
+    pub(super) rows: usize,
+    pub(super) nnz: usize,
+    pub(super) operator_complexity: f64,
+    pub(super) grid_complexity: f64,
+    pub(super) levels: Vec<Level>,
+    /// The most memory that the process held; `None` where the system does not tell.
+    pub(super) peak_bytes: Option<u64>,
+    /// The configuration that was really used, nothing left to be chosen.
+    pub(super) config: serde_json::Value,
+    pub(super) method: String,
+    pub(super) krylov: String,
+    pub(super) precision: String,
+    pub(super) version: &'static str,
+    #[serde(skip)]
+    pub(super) solution: Vec<f64>,
+}
+
+/// A level of the hierarchy, finest first.
+#[derive(Debug, Serialize)]
+pub(super) struct Level {
+    pub(super) rows: usize,
+    pub(super) nnz: usize,
+    /// The number its matrix is stored in.
+    pub(super) storage: String,
+    /// The number it computes in.
+    pub(super) working: String,
+    pub(super) format: String,
+    pub(super) bytes: u64,
+}
+
+/// The most memory this process has held so far, from `/proc`; `None` elsewhere than on Linux.
+pub(super) fn peak_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+}
+
+/// The report for people.
+pub(super) fn text(name: &str, outcome: &Outcome, rtol: f64) -> String {
+    let verdict = if outcome.converged { "converged" } else { "NOT converged" };
+    let mut text = format!(
+        "{name}: {}\n\n{verdict} in {}: relative residual {:.2e} (wanted {})\n",
+        size(outcome.rows, outcome.rows, outcome.nnz),
+        counted(outcome.iterations, "iteration"),
+        outcome.relative_residual,
+        value(rtol),
+    );
+    let mut facts = vec![
+        ("method", format!("{}, {}, {}", outcome.method, outcome.krylov, outcome.precision)),
+        ("setup", seconds(outcome.setup_seconds)),
+        ("solve", seconds(outcome.solve_seconds)),
+    ];
+    if !outcome.converged {
+        facts.insert(0, ("stopped", outcome.stop_reason.clone()));
+    }
+    if let Some(peak) = outcome.peak_bytes {
+        facts.push(("memory", format!("{} at most", bytes(peak))));
+    }
+    text.push('\n');
+    for (label, fact) in facts {
+        let _ = writeln!(text, "  {label:<7}  {fact}"); // a string takes it all
+    }
+    if !outcome.levels.is_empty() {
+        text.push('\n');
+        text += &levels(&outcome.levels);
+        let _ = writeln!(
+            text,
+            "\n  operator complexity {:.2}, grid complexity {:.2}",
+            outcome.operator_complexity, outcome.grid_complexity
+        );
+    }
+    text
+}
+
+/// The hierarchy as a table: numbers to the right, words to the left.
+fn levels(levels: &[Level]) -> String {
+    let mut table = vec![
+        ["level", "rows", "entries", "per row", "memory", "stored", "computed", "format"].map(str::to_owned),
+    ];
+    table.extend(levels.iter().enumerate().map(|(k, level)| {
+        [
+            k.to_string(),
+            grouped(level.rows),
+            grouped(level.nnz),
+            format!("{:.1}", level.nnz as f64 / level.rows.max(1) as f64),
+            bytes(level.bytes),
+            level.storage.clone(),
+            level.working.clone(),
+            level.format.clone(),
+        ]
+    }));
+    let width = |column: usize| table.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 8] = std::array::from_fn(width);
+    table.iter().fold(String::new(), |text, line| {
+        let cells = line.iter().enumerate().map(|(column, cell)| match column {
+            0..5 => format!("  {cell:>width$}", width = widths[column]),
+            _ => format!("  {cell:<width$}", width = widths[column]),
+        });
+        text + cells.collect::<String>().trim_end() + "\n"
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    fn level(rows: usize, nnz: usize) -> Level {
+        let (storage, working, format) = ("f64".into(), "f64".into(), "csr".into());
+        Level { rows, nnz, storage, working, format, bytes: 12 * nnz as u64 }
+    }
+
+    pub(in crate::solve) fn outcome(converged: bool) -> Outcome {
+        Outcome {
+            converged,
+            stop_reason: if converged { "converged" } else { "iteration limit" }.into(),
+            iterations: 14,
+            relative_residual: 6.25e-9,
+            setup_seconds: 0.031,
+            solve_seconds: 1.25,
+            rows: 8000,
+            nnz: 53600,
+            operator_complexity: 1.25,
+            grid_complexity: 1.1,
+            levels: vec![level(8000, 53600), level(800, 12000)],
+            peak_bytes: Some(3 << 20),
+            config: serde_json::json!({}),
+            method: "sa".into(),
+            krylov: "cg".into(),
+            precision: "f64".into(),
+            version: env!("CARGO_PKG_VERSION"),
+            solution: vec![1.0],
+        }
+    }
+
+    #[test]
+    fn the_json_has_the_promised_keys_and_no_others() {
+        let keys = |value: &serde_json::Value| {
+            let mut keys: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+            keys.sort();
+            keys
+        };
+        let json = serde_json::to_value(outcome(true)).unwrap();
+        let mut promised = [
+            "converged",
+            "stop_reason",
+            "iterations",
+            "relative_residual",
+            "setup_seconds",
+            "solve_seconds",
+            "rows",
+            "nnz",
+            "operator_complexity",
+            "grid_complexity",
+            "levels",
+            "peak_bytes",
+            "config",
+            "method",
+            "krylov",
+            "precision",
+            "version",
+        ];
+        promised.sort_unstable();
+        assert_eq!(keys(&json), promised);
+        assert_eq!(keys(&json["levels"][0]), ["bytes", "format", "nnz", "rows", "storage", "working"]);
+    }
+
+    #[test]
+    fn the_text_says_whether_it_converged_and_lines_up() {
+        let good = text("A.mtx", &outcome(true), 1e-8);
+        assert!(
+            good.contains("\nconverged in 14 iterations: relative residual 6.25e-9 (wanted 1e-8)\n"),
+            "{good}"
+        );
+        assert!(!good.contains("stopped"), "{good}");
+        let table: Vec<&str> = good.lines().skip_while(|line| !line.contains("level")).take(3).collect();
+        assert_eq!(
+            table,
+            [
+                "  level   rows  entries  per row   memory  stored  computed  format",
+                "      0  8,000   53,600      6.7  628 KiB  f64     f64       csr",
+                "      1    800   12,000     15.0  141 KiB  f64     f64       csr",
+            ]
+        );
+        let bad = text("A.mtx", &outcome(false), 1e-8);
+        assert!(
+            bad.contains("\nNOT converged in 14") && bad.contains("  stopped  iteration limit\n"),
+            "{bad}"
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_peak_is_more_than_what_we_just_took() {
+        let held = vec![1u8; 30 << 20];
+        assert!(peak_bytes().unwrap() > std::hint::black_box(held).len() as u64);
+    }
+}

@@ -1,0 +1,98 @@
+//! A picture of where the nonzero entries are, in characters.
+//!
+//! The matrix is cut into a grid of squares, two by four to a character of Unicode's Braille patterns (U+2800 to
+//! U+28FF), whose dots are about as far apart in both directions. A dot is set if its square holds a nonzero entry: what
+//! is drawn is there, and what is there is drawn. Costs one pass over the columns.
+
+use rayon::prelude::*;
+use ziggurat_sparse::CsrRef;
+
+/// Bits of a Braille pattern, by row and column of the dot within the character.
+const DOTS: [[u32; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
+
+/// A picture of a matrix.
+#[derive(Debug)]
+pub(crate) struct Spy {
+    /// Lines of text, all of the same width.
+    pub(crate) lines: Vec<String>,
+    /// Rows of the matrix per dot, rounded up.
+    pub(crate) rows_per_dot: usize,
+}
+
+/// Draws `a`, at most `width` characters wide and `height` lines high. A matrix without rows or columns gives no lines.
+pub(crate) fn spy(a: CsrRef<'_, f64>, width: usize, height: usize) -> Spy {
+    let (rows, cols) = (a.rows(), a.cols());
+    if rows == 0 || cols == 0 {
+        return Spy { lines: Vec::new(), rows_per_dot: 1 };
+    }
+    // Square dots: the side that fills its space first decides.
+    let per_dot = cols.div_ceil(2 * width).max(rows.div_ceil(4 * height)).max(1);
+    let (across, down) = (cols.div_ceil(per_dot), rows.div_ceil(per_dot));
+    let dots: Vec<Vec<bool>> = (0..down)
+        .into_par_iter()
+        .map(|dot| {
+            let mut line = vec![false; across];
+            for row in dot * per_dot..rows.min((dot + 1) * per_dot) {
+                let (columns, values) = a.row(row);
+                for (&column, &value) in columns.iter().zip(values) {
+                    line[column as usize / per_dot] |= value != 0.0;
+                }
+            }
+            line
+        })
+        .collect();
+    let character = |lines: &[Vec<bool>], at: usize| {
+        let mut pattern = 0x2800;
+        for (line, bits) in lines.iter().zip(DOTS) {
+            for (dot, bit) in line[at..].iter().zip(bits) {
+                pattern |= if *dot { bit } else { 0 };
+            }
+        }
+        char::from_u32(pattern).unwrap_or(' ')
+    };
+    let lines = dots.chunks(4).map(|lines| (0..across).step_by(2).map(|at| character(lines, at)).collect());
+    Spy { lines: lines.collect(), rows_per_dot: per_dot }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ziggurat_sparse::{Coo, Csr};
+
+    #[test]
+    fn a_small_matrix_has_a_dot_per_entry() {
+        let identity = Csr::<f64>::identity(4).unwrap();
+        let picture = spy(identity.view(), 10, 10);
+        assert_eq!((picture.lines, picture.rows_per_dot), (vec!["⠑⢄".to_owned()], 1));
+        let full = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, 2.0, 3.0, 0.0]).unwrap();
+        assert_eq!(spy(full.view(), 10, 10).lines, ["⠋"]); // the stored zero leaves its dot empty
+    }
+
+    #[test]
+    fn a_large_matrix_is_scaled_and_loses_no_entry() {
+        let mut coo = Coo::new(1000, 1000).unwrap();
+        coo.push(999, 0, 1.0).unwrap();
+        let picture = spy(coo.into_csr().view(), 20, 10);
+        assert_eq!((picture.rows_per_dot, picture.lines.len()), (25, 10));
+        assert!(picture.lines.iter().all(|line| line.chars().count() == 20));
+        assert!(picture.lines[9].starts_with('⡀'), "{:?}", picture.lines[9]);
+        assert_eq!(picture.lines.concat().chars().filter(|&c| c != '⠀').count(), 1);
+    }
+
+    #[test]
+    fn any_shape_fits_its_frame() {
+        for (rows, cols) in [(1, 5000), (5000, 1), (3, 7), (123, 456), (81, 80)] {
+            let mut coo = Coo::new(rows, cols).unwrap();
+            coo.push(rows - 1, cols - 1, 1.0).unwrap();
+            let picture = spy(coo.into_csr().view(), 36, 18);
+            assert!((1..=18).contains(&picture.lines.len()), "{rows} x {cols}");
+            assert!(
+                picture.lines.iter().all(|line| (1..=36).contains(&line.chars().count())),
+                "{rows} x {cols}"
+            );
+            assert_ne!(picture.lines.last().unwrap().chars().last(), Some('⠀'), "{rows} x {cols}");
+        }
+        let none = Csr::<f64>::try_new(0, 3, vec![0], vec![], vec![]).unwrap();
+        assert!(spy(none.view(), 36, 18).lines.is_empty());
+    }
+}

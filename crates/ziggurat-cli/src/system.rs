@@ -1,0 +1,263 @@
+//! The linear system a command is about: a matrix from a file or a model problem, and what belongs to it.
+
+use std::fs::{self, File};
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use ziggurat_sparse::gallery::{self, Model, Problem};
+use ziggurat_sparse::graph::Permutation;
+use ziggurat_sparse::io::{read_dense_from, read_matrix_from, read_vector_from};
+use ziggurat_sparse::matrix::detect_block_size;
+use ziggurat_sparse::{Csr, Dense};
+
+use crate::arguments::Source;
+use crate::failure::Failure;
+use crate::figures::{counted, grouped};
+use crate::progress::{Progress, Stage};
+
+/// A matrix, and where it comes from.
+#[derive(Debug)]
+pub(crate) struct System {
+    /// The file or the problem, for reports.
+    pub(crate) name: String,
+    pub(crate) a: Csr<f64>,
+    problem: Option<Problem>,
+    /// How the unknowns were renumbered, if they were.
+    shuffled: Option<Shuffled>,
+}
+
+#[derive(Debug)]
+struct Shuffled {
+    nodes: Permutation,
+    unknowns: Permutation,
+}
+
+/// Where the nodes are.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Coordinates {
+    /// Of the space: 1, 2 or 3. Coordinates beyond are zero.
+    pub(crate) dimension: usize,
+    pub(crate) points: Vec<[f64; 3]>,
+}
+
+/// Reads `NAME:SIZE`.
+pub(crate) fn parse_problem(text: &str) -> Result<Problem, Failure> {
+    Ok(text.parse::<Problem>()?)
+}
+
+impl System {
+    /// Reads or makes the matrix that `source` names, and renumbers it if wanted.
+    pub(crate) fn load(source: &Source, progress: &Progress) -> Result<System, Failure> {
+        let system = match (&source.file, &source.problem) {
+            (Some(file), None) => System::read(file, progress)?,
+            (None, Some(problem)) => System::generate(parse_problem(problem)?, progress)?,
+            (Some(file), Some(problem)) => {
+                return Err(Failure::new(
+                    format!("both a file ({}) and --problem {problem} are given", file.display()),
+                    "leave one of them out",
+                ));
+            }
+            (None, None) => {
+                return Err(Failure::new(
+                    "no matrix is given",
+                    "name a Matrix Market file, or a model problem as in --problem poisson3d:50",
+                ));
+            }
+        };
+        match source.shuffle {
+            Some(window) => system.shuffle(window, progress),
+            None => Ok(system),
+        }
+    }
+
+    fn read(path: &Path, progress: &Progress) -> Result<System, Failure> {
+        let (file, stage) = open(path, progress).map_err(|failure| {
+            // `ziggurat inspect poisson3d:20`: a likely slip.
+            let problem =
+                path.to_str().and_then(|text| text.parse::<Problem>().ok()).filter(|_| !path.exists());
+            match problem {
+                Some(problem) => Failure::new(
+                    format!("there is no file {problem}"),
+                    format!("{problem} is a model problem: write --problem {problem}"),
+                ),
+                None => failure,
+            }
+        })?;
+        let a = read_matrix_from(stage.counting(file), path)?;
+        Ok(System { name: path.display().to_string(), a, problem: None, shuffled: None })
+    }
+
+    /// Makes a model problem.
+    pub(crate) fn generate(problem: Problem, progress: &Progress) -> Result<System, Failure> {
+        let _stage = progress.stage(&format!("making {problem}"));
+        Ok(System { name: problem.to_string(), a: problem.matrix()?, problem: Some(problem), shuffled: None })
+    }
+
+    /// Renumbers the nodes at random within windows.
+    pub(crate) fn shuffle(self, window: NonZeroUsize, progress: &Progress) -> Result<System, Failure> {
+        self.check_square("renumber")?;
+        let _stage = progress.stage("shuffling");
+        let block = match self.problem {
+            Some(problem) => problem.block_size(),
+            None => detect_block_size(self.a.view()).unwrap_or(1),
+        };
+        let (a, nodes) = gallery::shuffle(self.a.view(), block, window)?;
+        let unknowns = nodes.expand(block).map_err(|error| {
+            Failure::new(format!("cannot renumber {}: {error}", self.name), "leave --shuffle out")
+        })?;
+        Ok(System { a, shuffled: Some(Shuffled { nodes, unknowns }), ..self })
+    }
+
+    /// Refuses a matrix that is not square, for what needs one.
+    pub(crate) fn check_square(&self, what: &str) -> Result<(), Failure> {
+        let (rows, cols) = (self.a.rows(), self.a.cols());
+        if rows == cols {
+            return Ok(());
+        }
+        Err(Failure::new(
+            format!(
+                "cannot {what} {}: it has {} and {}",
+                self.name,
+                counted(rows, "row"),
+                counted(cols, "column")
+            ),
+            "give a square matrix; for least squares, AᵀA x = Aᵀb has one",
+        ))
+    }
+
+    /// The right-hand side: from a file, or what belongs to the problem, or all ones.
+    pub(crate) fn rhs(&self, file: Option<&Path>, progress: &Progress) -> Result<Vec<f64>, Failure> {
+        let given = match (file, self.problem) {
+            (Some(path), _) => {
+                let (file, stage) = open(path, progress)?;
+                let b = read_vector_from(stage.counting(file), path)?;
+                if b.len() != self.a.rows() {
+                    return Err(Failure::new(
+                        format!(
+                            "{} has {}, but {} has {}",
+                            path.display(),
+                            counted(b.len(), "value"),
+                            self.name,
+                            counted(self.a.rows(), "row")
+                        ),
+                        "give the right-hand side that belongs to this matrix, or leave --rhs out for all ones",
+                    ));
+                }
+                b
+            }
+            (None, Some(problem)) => problem.rhs()?,
+            (None, None) => vec![1.0; self.a.rows()],
+        };
+        let Some(shuffled) = &self.shuffled else { return Ok(given) };
+        let mut b = vec![0.0; given.len()];
+        shuffled.unknowns.apply(&given, &mut b)?;
+        Ok(b)
+    }
+
+    /// Where the nodes are: from a file, or of a model problem.
+    pub(crate) fn coordinates(
+        &self,
+        file: Option<&Path>,
+        progress: &Progress,
+    ) -> Result<Option<Coordinates>, Failure> {
+        let mut coordinates = match (file, self.problem) {
+            (Some(path), _) => {
+                let (file, stage) = open(path, progress)?;
+                self.fitting(path, &read_dense_from(stage.counting(file), path)?)?
+            }
+            (None, Some(problem)) => {
+                let dimension = if problem.model() == Model::Poisson2d { 2 } else { 3 };
+                Coordinates { dimension, points: problem.coordinates()? }
+            }
+            (None, None) => return Ok(None),
+        };
+        if let Some(shuffled) = &self.shuffled {
+            let given = coordinates.points.clone();
+            shuffled.nodes.apply(&given, &mut coordinates.points)?;
+        }
+        Ok(Some(coordinates))
+    }
+
+    /// Coordinates read from a file, if they fit the matrix.
+    fn fitting(&self, path: &Path, dense: &Dense<f64>) -> Result<Coordinates, Failure> {
+        let (nodes, dimension, rows) = (dense.rows(), dense.cols(), self.a.rows());
+        if !(1..=3).contains(&dimension) {
+            return Err(Failure::new(
+                format!(
+                    "{} has {}; coordinates have 1, 2 or 3",
+                    path.display(),
+                    counted(dimension, "column")
+                ),
+                "give one row per node: x, y and z in columns",
+            ));
+        }
+        let expected = self.shuffled.as_ref().map(|shuffled| shuffled.nodes.len());
+        let fits =
+            nodes > 0 && rows.is_multiple_of(nodes) && expected.is_none_or(|expected| expected == nodes);
+        if !fits {
+            return Err(Failure::new(
+                format!(
+                    "{} has coordinates of {}, but {} has {}",
+                    path.display(),
+                    counted(nodes, "node"),
+                    self.name,
+                    counted(rows, "row")
+                ),
+                "give one row per node; every node has the same number of rows in the matrix",
+            ));
+        }
+        let points = (0..nodes).map(|node| {
+            let mut point = [0.0; 3];
+            for (axis, column) in dense.columns().enumerate() {
+                point[axis] = column[node];
+            }
+            point
+        });
+        Ok(Coordinates { dimension, points: points.collect() })
+    }
+
+    /// A vector of unknowns, brought back into the numbering of the file or the problem.
+    pub(crate) fn in_given_order(&self, x: Vec<f64>) -> Result<Vec<f64>, Failure> {
+        let Some(shuffled) = &self.shuffled else { return Ok(x) };
+        let mut given = vec![0.0; x.len()];
+        shuffled.unknowns.undo(&x, &mut given)?;
+        Ok(given)
+    }
+}
+
+/// Opens a file for reading, with a bar for its bytes.
+fn open(path: &Path, progress: &Progress) -> Result<(File, Stage), Failure> {
+    let failed = |error: io::Error| Failure::reading(path, &error);
+    let facts = fs::metadata(path).map_err(failed)?;
+    if facts.is_dir() {
+        let hint = match first_matrix(path) {
+            Some(file) => format!("name a file in it, as in {}", file.display()),
+            None => "name a Matrix Market file (.mtx, .mtx.gz)".to_owned(),
+        };
+        return Err(Failure::new(format!("{} is a folder, not a file", path.display()), hint));
+    }
+    if facts.is_file() && facts.len() == 0 {
+        return Err(Failure::new(format!("{} is empty", path.display()), "write or fetch the file again"));
+    }
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let stage = progress.bytes(&format!("reading {name}"), facts.len());
+    Ok((File::open(path).map_err(failed)?, stage))
+}
+
+/// The first Matrix Market file of a folder, by name.
+fn first_matrix(folder: &Path) -> Option<PathBuf> {
+    let names = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_matrix = |path: &PathBuf| {
+        let name = path.to_string_lossy().to_lowercase();
+        name.ends_with(".mtx") || name.ends_with(".mtx.gz")
+    };
+    names.filter(is_matrix).min()
+}
+
+/// "8,000 rows, 53,600 entries", as reports begin.
+pub(crate) fn size(rows: usize, cols: usize, nnz: usize) -> String {
+    let entries = if nnz == 1 { "entry" } else { "entries" };
+    let columns = if rows == cols { String::new() } else { format!(", {}", counted(cols, "column")) };
+    format!("{}{columns}, {} {entries}", counted(rows, "row"), grouped(nnz))
+}

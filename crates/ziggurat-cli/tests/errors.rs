@@ -1,0 +1,284 @@
+//! Every error a user can cause: one line that names the cause, one that says what to do, exit code 1, and nothing on
+//! standard output. A test per message.
+
+// Clippy takes only functions marked `#[test]` for tests.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod command;
+
+use std::process::Command;
+
+use command::Place;
+
+const GENERAL: &str = "%%MatrixMarket matrix coordinate real general\n";
+const ARRAY: &str = "%%MatrixMarket matrix array real general\n";
+
+/// A folder with a matrix of two rows in it, `ok.mtx`.
+fn place(test: &str) -> Place {
+    let place = Place::new(test);
+    place.write("ok.mtx", &format!("{GENERAL}2 2 2\n1 1 1\n2 2 2\n"));
+    place
+}
+
+/// Runs the command and checks both lines: each holds all of its parts.
+fn fails(place: &Place, arguments: &[&str], cause: &[&str], hint: &[&str]) {
+    let said = place.run(arguments);
+    assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{arguments:?}: {}", said.err);
+    let lines: Vec<&str> = said.err.lines().collect();
+    let [first, second] = lines[..] else { panic!("{arguments:?}: two lines, not\n{}", said.err) };
+    assert!(first.starts_with("error: ") && second.starts_with("hint: "), "{}", said.err);
+    for part in cause {
+        assert!(first.contains(part), "{arguments:?}: `{part}` is not in\n{first}");
+    }
+    for part in hint {
+        assert!(second.contains(part), "{arguments:?}: `{part}` is not in\n{second}");
+    }
+}
+
+macro_rules! errors {
+    ($($name:ident: $arguments:expr, $cause:expr, $hint:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            fails(&place(stringify!($name)), &$arguments, &$cause, &$hint);
+        }
+    )*};
+}
+
+// The command line.
+errors! {
+    unknown_command: ["slove"], ["unrecognized subcommand 'slove'"], ["did you mean `solve`?"];
+    unknown_option: ["solve", "ok.mtx", "--rtoll", "1"], ["unexpected argument '--rtoll'"], ["did you mean `--rtol`?"];
+    option_like_no_other: ["solve", "ok.mtx", "--zzz"], ["'--zzz'"], ["`ziggurat solve --help`"];
+    one_file_too_many: ["solve", "ok.mtx", "more.mtx"], ["unexpected argument 'more.mtx'"], ["`ziggurat solve --help`"];
+    option_without_value: ["solve", "ok.mtx", "--rhs"], ["--rhs <FILE>", "value is required"], ["--help"];
+    unknown_method: ["solve", "ok.mtx", "--method", "clasical"],
+        ["'clasical'", "--method"], ["did you mean `classical`?", "auto, sa, classical, pairwise, structured"];
+    unknown_krylov: ["solve", "ok.mtx", "--krylov", "zzz"],
+        ["'zzz'", "--krylov"], ["give one of auto, cg, fcg, gmres, fgmres, bicgstab"];
+    unknown_precision: ["solve", "ok.mtx", "--precision", "f61"],
+        ["'f61'", "--precision"], ["did you mean", "auto, f64, f32, f16, bf16"];
+    unknown_device: ["solve", "ok.mtx", "--device", "cpus"], ["'cpus'", "--device"], ["did you mean `cpu`?"];
+    unknown_shell: ["completions", "tcsh"], ["'tcsh'"], ["bash, elvish, fish, powershell, zsh"];
+    no_threads: ["solve", "ok.mtx", "--threads", "0"], ["'0' for '--threads"], ["give a whole number from 1 to 1024"];
+    threads_in_words: ["inspect", "ok.mtx", "--threads", "two"], ["'two'"], ["whole number from 1 to 1024"];
+    zero_tolerance: ["solve", "ok.mtx", "--rtol", "0"], ["'0' for '--rtol"], ["between 0 and 1, as in 1e-8"];
+    tolerance_of_one: ["solve", "ok.mtx", "--rtol", "1"], ["'1' for '--rtol"], ["between 0 and 1"];
+    tolerance_not_a_number: ["solve", "ok.mtx", "--rtol", "nan"], ["'nan' for '--rtol"], ["between 0 and 1"];
+    shuffle_by_nothing: ["solve", "ok.mtx", "--shuffle", "0"], ["'0' for '--shuffle"], ["whole number from 1"];
+}
+
+// Where the matrix comes from.
+errors! {
+    no_matrix: ["solve"], ["no matrix is given"], ["Matrix Market file", "--problem poisson3d:50"];
+    file_and_problem: ["solve", "ok.mtx", "--problem", "poisson2d:4"],
+        ["both a file (ok.mtx) and --problem poisson2d:4"], ["leave one of them out"];
+    missing_file: ["inspect", "nope.mtx"], ["cannot read nope.mtx", "no such file"], ["check the path"];
+    problem_in_place_of_a_file: ["inspect", "poisson3d:20"],
+        ["no file poisson3d:20"], ["write --problem poisson3d:20"];
+    folder_with_matrices: ["inspect", "."], [". is a folder"], ["./ok.mtx"];
+    folder_without: ["inspect", "/"], ["/ is a folder"], ["Matrix Market file (.mtx, .mtx.gz)"];
+    unknown_problem: ["inspect", "--problem", "poison3d:20"],
+        ["unknown problem `poison3d`; did you mean `poisson3d`?"], ["ziggurat generate --help"];
+    problem_without_size: ["solve", "--problem", "jump3d"], ["`jump3d`", "NAME:SIZE"], ["ziggurat generate --help"];
+    problem_of_size_zero: ["generate", "jump3d:0", "-o", "a.mtx"], ["`jump3d:0`", "1 to 100000"], ["--help"];
+    more_rows_than_can_be_indexed: ["inspect", "--problem", "poisson3d:5000"],
+        ["125000000000 rows are more"], ["smaller SIZE"];
+    unknown_problem_to_generate: ["generate", "elastic3d:3", "-o", "a.mtx"], ["did you mean `elasticity3d`?"], ["--help"];
+    nowhere_to_generate: ["generate", "poisson3d:3"], ["not provided: --output"], ["`ziggurat generate --help`"];
+}
+
+// Where results go.
+errors! {
+    no_such_folder: ["generate", "poisson2d:3", "-o", "no/a.mtx"], ["cannot write no/a.mtx"], ["mkdir -p"];
+    folder_for_output: ["generate", "poisson2d:3", "-o", "."], ["cannot write .: is a directory"], ["name a file in"];
+    file_for_folder: ["generate", "poisson2d:3", "-o", "ok.mtx/a.mtx"], ["not a directory"], ["part of the path is a file"];
+    two_outputs_in_one: ["generate", "poisson2d:3", "-o", "a.mtx", "--rhs", "./a.mtx"],
+        ["--output and --rhs both name ./a.mtx"], ["give --rhs another name"];
+    solution_over_matrix: ["solve", "ok.mtx", "--output", "./ok.mtx"],
+        ["--output would overwrite the input ./ok.mtx"], ["give --output another name"];
+    report_over_matrix: ["inspect", "ok.mtx", "--json", "ok.mtx"], ["--json would overwrite"], ["another name"];
+    solution_without_a_folder: ["solve", "ok.mtx", "--output", "no/x.mtx"], ["cannot write no/x.mtx"], ["mkdir -p"];
+    report_without_a_folder: ["solve", "ok.mtx", "--json", "no/r.json"], ["cannot write no/r.json"], ["mkdir -p"];
+    solution_to_standard_output: ["solve", "ok.mtx", "--output", "-"], ["does not name a file"], ["--output x.mtx"];
+}
+
+#[test]
+fn an_existing_file_survives_a_failure() {
+    let place = place("an_existing_file_survives_a_failure");
+    place.write("x.mtx", "precious");
+    assert_eq!(place.run(&["solve", "nope.mtx", "--output", "x.mtx", "--json", "r.json"]).code, Some(1));
+    assert_eq!(std::fs::read_to_string(place.path("x.mtx")).unwrap(), "precious");
+    assert!(!place.path("r.json").exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn more_memory_than_there_is() {
+    // By a limit of our own: some systems promise any amount.
+    let limited = "ulimit -v 8000000 && exec \"$0\" inspect --problem poisson3d:1000";
+    let output = Command::new("sh").args(["-c", limited, env!("CARGO_BIN_EXE_ziggurat")]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "error: poisson3d:1000 needs 85.6 GiB, more than this machine gives; try a smaller SIZE, or distribute the \
+         matrix\nhint: choose a smaller SIZE\n"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn full_disk() {
+    let place = place("full_disk");
+    fails(
+        &place,
+        &["generate", "poisson2d:60", "-o", "/dev/full"],
+        &["cannot write /dev/full: no space left"],
+        &["make room", ".gz"],
+    );
+}
+
+// The contents of files.
+
+#[test]
+fn empty_file() {
+    let place = place("empty_file");
+    place.write("a.mtx", "");
+    fails(&place, &["inspect", "a.mtx"], &["a.mtx is empty"], &["again"]);
+}
+
+#[test]
+fn another_format() {
+    let place = place("another_format");
+    place.write("a.mtx", "hello\n");
+    fails(&place, &["inspect", "a.mtx"], &["a.mtx, line 1", "`hello`"], &["Matrix Market", "convert"]);
+}
+
+#[test]
+fn complex_matrix() {
+    let place = place("complex_matrix");
+    place.write("a.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n");
+    fails(&place, &["inspect", "a.mtx"], &["complex matrices are not supported"], &["real"]);
+}
+
+#[test]
+fn wrong_line() {
+    let place = place("wrong_line");
+    place.write("a.mtx", &format!("{GENERAL}2 2 1\n3 1 1\n"));
+    fails(&place, &["inspect", "a.mtx"], &["a.mtx, line 3: row 3 is outside 1..=2"], &["correct that line"]);
+}
+
+#[test]
+fn cut_short() {
+    let place = place("cut_short");
+    place.write("a.mtx", &format!("{GENERAL}2 2 2\n1 1 1\n"));
+    fails(&place, &["inspect", "a.mtx"], &["ends after 1 entries"], &["cut short"]);
+}
+
+#[test]
+fn cut_short_and_compressed() {
+    let place = place("cut_short_and_compressed");
+    place.succeed(&["generate", "jump3d:12", "-o", "a.mtx.gz"]);
+    let whole = std::fs::read(place.path("a.mtx.gz")).unwrap();
+    std::fs::write(place.path("b.mtx.gz"), &whole[..whole.len() / 2]).unwrap();
+    fails(&place, &["inspect", "b.mtx.gz"], &["b.mtx.gz"], &["damaged or cut short"]);
+}
+
+#[test]
+fn not_square() {
+    let place = place("not_square");
+    place.write("a.mtx", &format!("{GENERAL}2 3 1\n1 3 1\n"));
+    let shape = "it has 2 rows and 3 columns";
+    fails(&place, &["solve", "a.mtx"], &["cannot solve with a.mtx", shape], &["square"]);
+    fails(&place, &["inspect", "a.mtx", "--shuffle", "2"], &["cannot renumber a.mtx", shape], &["square"]);
+}
+
+#[test]
+fn no_rows() {
+    let place = place("no_rows");
+    place.write("a.mtx", &format!("{GENERAL}0 0 0\n"));
+    fails(&place, &["solve", "a.mtx"], &["a.mtx has no rows"], &["at least one"]);
+}
+
+#[test]
+fn right_hand_side_of_another_matrix() {
+    let place = place("right_hand_side_of_another_matrix");
+    place.write("b.mtx", &format!("{ARRAY}3 1\n1\n2\n3\n"));
+    fails(
+        &place,
+        &["solve", "ok.mtx", "--rhs", "b.mtx"],
+        &["b.mtx has 3 values, but ok.mtx has 2 rows"],
+        &["belongs to this matrix", "leave --rhs out"],
+    );
+}
+
+#[test]
+fn right_hand_side_with_nan() {
+    let place = place("right_hand_side_with_nan");
+    place.write("b.mtx", &format!("{ARRAY}2 1\n1\nNaN\n"));
+    fails(
+        &place,
+        &["solve", "ok.mtx", "--rhs", "b.mtx"],
+        &["b.mtx, line 4", "`NaN` is not finite"],
+        &["comes from"],
+    );
+}
+
+#[test]
+fn right_hand_side_with_two_columns() {
+    let place = place("right_hand_side_with_two_columns");
+    place.write("b.mtx", &format!("{ARRAY}2 2\n1\n1\n1\n1\n"));
+    fails(&place, &["solve", "ok.mtx", "--rhs", "b.mtx"], &["b.mtx, line 2", "has 2"], &["one column"]);
+}
+
+#[test]
+fn missing_right_hand_side() {
+    let place = place("missing_right_hand_side");
+    fails(&place, &["solve", "ok.mtx", "--rhs", "b.mtx"], &["cannot read b.mtx"], &["check the path"]);
+}
+
+#[test]
+fn coordinates_of_another_mesh() {
+    let place = place("coordinates_of_another_mesh");
+    place.write("c.mtx", &format!("{ARRAY}3 1\n1\n2\n3\n"));
+    fails(
+        &place,
+        &["solve", "ok.mtx", "--coords", "c.mtx"],
+        &["c.mtx has coordinates of 3 nodes, but ok.mtx has 2 rows"],
+        &["one row per node"],
+    );
+}
+
+#[test]
+fn coordinates_in_four_dimensions() {
+    let place = place("coordinates_in_four_dimensions");
+    place.write("c.mtx", &format!("{ARRAY}1 4\n1\n2\n3\n4\n"));
+    fails(
+        &place,
+        &["solve", "ok.mtx", "--coords", "c.mtx"],
+        &["has 4 columns; coordinates have 1, 2 or 3"],
+        &["x, y and z"],
+    );
+}
+
+#[test]
+fn sparse_coordinates() {
+    let place = place("sparse_coordinates");
+    fails(
+        &place,
+        &["solve", "--problem", "poisson2d:2", "--coords", "ok.mtx"],
+        &["ok.mtx, line 2"],
+        &["as an array"],
+    );
+}
+
+#[test]
+fn help_goes_to_standard_output_and_is_no_error() {
+    let place = place("help_goes_to_standard_output_and_is_no_error");
+    for arguments in [&["--help"][..], &["solve", "--help"], &["help", "inspect"], &["--version"]] {
+        assert!(place.succeed(arguments).contains("ziggurat"), "{arguments:?}");
+    }
+    assert!(place.succeed(&["generate", "--help"]).contains("elasticity3d:N"));
+    let said = place.run(&[]);
+    assert_eq!((said.code, said.out.as_str()), (Some(1), ""));
+    assert!(said.err.contains("Usage:"));
+}

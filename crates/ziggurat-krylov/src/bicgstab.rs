@@ -1,0 +1,193 @@
+//! BiCGStab: the stabilised biconjugate gradient method.
+//!
+//! For any nonsingular A, with little memory and no transpose. From r = b − A x, a shadow r̃ = r and p = r:
+//!
+//! ```text
+//! v = A M p      α = ρ / r̃·v            s = r − α v
+//! t = A M s      ω = t·s / t·t           x ← x + α M p + ω M s     r = s − ω t
+//! ρ' = r̃·r      β = (ρ'/ρ) (α/ω)        p ← r + β (p − ω v)
+//! ```
+//!
+//! H. van der Vorst, Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG, SIAM J. Sci. Stat. Comput. 13, 1992.
+//! **Preconditioned from the right:** r is the residual of A x = b itself. M must be the same linear map in every step.
+//!
+//! When r̃·v, ω or ρ' vanishes, it starts anew from the true residual with a new shadow; if that happens in the first step
+//! after a start, it is a breakdown.
+//!
+//! **Cost.** Per iteration two products with A, two with M, and 20 vectors read or written: 2 for r̃·v, 3 and 3 to
+//! update r twice together with its norm, 2 for t·s and t·t, 4 for x, 2 for r̃·r, 4 for p. Five sums over processes.
+
+use ziggurat_sparse::Real;
+use ziggurat_sparse::device::Device;
+
+use crate::error::KrylovError;
+use crate::monitor::{Monitor, Step};
+use crate::observer::Observer;
+use crate::report::KrylovReport;
+use crate::space::{Space, VectorOf};
+use crate::stop::{StopReason, Stopping};
+use crate::system::{OperatorWork, Problem, System};
+
+/// The memory of [`bicgstab`](bicgstab()): seven vectors, and what the operators need.
+///
+/// ```
+/// use ziggurat_krylov::{BiCgStabWork, Local, System};
+/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// let space = Local(Cpu::new());
+/// let a = MatrixOperator::<Cpu, f64>::new(&space.0, Csr::identity(3).unwrap())?;
+/// let work: BiCgStabWork<Cpu, f64> = BiCgStabWork::new(&space, &System::new(&a))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct BiCgStabWork<D: Device, C: Real> {
+    operators: OperatorWork,
+    /// The residual; between the two halves of a step it is s.
+    r: D::Vector<C>,
+    shadow: D::Vector<C>,
+    p: D::Vector<C>,
+    /// M p
+    mp: D::Vector<C>,
+    /// A M p
+    v: D::Vector<C>,
+    /// M s
+    ms: D::Vector<C>,
+    /// A M s
+    t: D::Vector<C>,
+}
+
+impl<D: Device, C: Real> BiCgStabWork<D, C> {
+    /// Memory for systems of this size with these operators.
+    pub fn new<S: Space<Device = D>>(space: &S, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
+        let device = space.device();
+        let n = system.rows(device)?;
+        Ok(BiCgStabWork {
+            operators: OperatorWork::new(device, system)?,
+            r: device.zeros(n)?,
+            shadow: device.zeros(n)?,
+            p: device.zeros(n)?,
+            mp: device.zeros(n)?,
+            v: device.zeros(n)?,
+            ms: device.zeros(n)?,
+            t: device.zeros(n)?,
+        })
+    }
+}
+
+/// Solves A x = b by BiCGStab, from the initial guess in `x`. An iteration has two products with A and two with M.
+///
+/// ```
+/// use ziggurat_krylov::{BiCgStabWork, Local, Stopping, System, bicgstab};
+/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// let a = Csr::try_new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, 1.0, 2.0])?;
+/// let space = Local(Cpu::new());
+/// let a = MatrixOperator::new(&space.0, a)?;
+/// let system = System::new(&a);
+/// let mut work = BiCgStabWork::new(&space, &system)?;
+/// let mut x = vec![0.0; 2];
+/// let report = bicgstab(&space, &system, &vec![2.0, 3.0], &mut x, &Stopping::default(), None, &mut work)?;
+/// assert!(report.reason.is_converged() && (x[1] - 1.0_f64).abs() < 1e-7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn bicgstab<S: Space, C: Real>(
+    space: &S,
+    system: &System<'_, S::Device, C>,
+    b: &VectorOf<S, C>,
+    x: &mut VectorOf<S, C>,
+    stopping: &Stopping,
+    observer: Option<&mut Observer<'_>>,
+    work: &mut BiCgStabWork<S::Device, C>,
+) -> Result<KrylovReport, KrylovError> {
+    let BiCgStabWork { operators, r, shadow, p, mp, v, ms, t } = work;
+    let device = space.device();
+    let mut problem = Problem::new(space, system, b, x, device.len(r), operators)?;
+    let (mut monitor, residual) = Monitor::begin(&mut problem, x, r, stopping, observer)?;
+
+    // x·y of this size, relative to ‖x‖‖y‖, is rounding.
+    let rounding = C::KIND.facts().unit_roundoff;
+    let mut norm = residual.projected;
+    let (mut rho, mut shadow_norm) = (0.0, 0.0);
+    let mut fresh = true;
+    let reason = loop {
+        if let Some(reason) = monitor.reason_to_stop() {
+            break reason;
+        }
+        if fresh {
+            device.copy(r, shadow);
+            device.copy(r, p);
+            (rho, shadow_norm) = (norm * norm, norm);
+        }
+
+        // ---- along M p
+        problem.precondition(p, mp);
+        problem.apply(mp, v);
+        let mut products = [0.0; 2];
+        space.dots(&[&*shadow, &*v], v, &mut products);
+        let [shadow_v, vv] = products;
+        if !(shadow_v.is_finite() && vv.is_finite()) {
+            break StopReason::NotFinite;
+        }
+        if shadow_v.abs() <= rounding * shadow_norm * vv.sqrt() {
+            if fresh {
+                break StopReason::Breakdown;
+            }
+            let residual = problem.residual(x, r);
+            if let Some(reason) = monitor.verify(f64::INFINITY, residual) {
+                break reason;
+            }
+            (norm, fresh) = (residual.projected, true);
+            continue;
+        }
+        let alpha = rho / shadow_v;
+        let s_norm = space.combine(&[C::narrow(-alpha)], &[&*v], C::one(), r).sqrt();
+        if !s_norm.is_finite() {
+            break StopReason::NotFinite;
+        }
+
+        // ---- along M s, unless s is small enough already
+        let mut omega = 0.0;
+        norm = s_norm;
+        if s_norm > monitor.target() {
+            problem.precondition(r, ms);
+            problem.apply(ms, t);
+            space.dots(&[&*r, &*t], t, &mut products);
+            let [ts, tt] = products;
+            if ts.abs() > rounding * s_norm * tt.sqrt() {
+                omega = ts / tt;
+                norm = space.combine(&[C::narrow(-omega)], &[&*t], C::one(), r).sqrt();
+            } else if !(ts.is_finite() && tt.is_finite()) {
+                norm = f64::NAN;
+            }
+        }
+        if omega != 0.0 && norm.is_finite() {
+            device.axpbypcz(C::narrow(alpha), mp, C::narrow(omega), ms, C::one(), x);
+        } else {
+            device.axpby(C::narrow(alpha), mp, C::one(), x);
+        }
+
+        // Start anew when that is all there is left to do, or when convergence is promised.
+        let mut start_anew = match monitor.record(norm) {
+            Step::Stop(reason) => break reason,
+            Step::Verify => Some(norm),
+            Step::Continue => (omega == 0.0).then_some(f64::INFINITY),
+        };
+        if start_anew.is_none() {
+            let rho_before = rho;
+            rho = space.dot(shadow, r);
+            if rho.abs() > rounding * shadow_norm * norm {
+                let beta = (rho / rho_before) * (alpha / omega);
+                device.axpbypcz(C::one(), r, C::narrow(-beta * omega), v, C::narrow(beta), p);
+            } else {
+                start_anew = Some(f64::INFINITY);
+            }
+        }
+        if let Some(promised) = start_anew {
+            let residual = problem.residual(x, r);
+            if let Some(reason) = monitor.verify(promised, residual) {
+                break reason;
+            }
+            norm = residual.projected;
+        }
+        fresh = start_anew.is_some();
+    };
+    Ok(monitor.finish(reason, &mut problem, x, r))
+}

@@ -1,0 +1,201 @@
+//! One entry to all methods: the choice is a value, which options, files and other languages can name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ziggurat_sparse::device::Device;
+use ziggurat_sparse::{Real, UnknownName};
+
+use crate::bicgstab::{BiCgStabWork, bicgstab};
+use crate::cg::{CgWork, cg};
+use crate::error::KrylovError;
+use crate::fgmres::{FgmresWork, fgmres};
+use crate::flexible_cg::flexible_cg;
+use crate::gmres::{GmresWork, gmres};
+use crate::observer::Observer;
+use crate::report::KrylovReport;
+use crate::space::{Space, VectorOf};
+use crate::stop::Stopping;
+use crate::system::System;
+
+/// Steps before GMRES and FGMRES start anew, where nobody says otherwise.
+pub const DEFAULT_RESTART: usize = 30;
+
+/// A Krylov method.
+///
+/// ```
+/// use ziggurat_krylov::Method;
+/// assert_eq!("gmres".parse(), Ok(Method::Gmres { restart: 30 }));
+/// assert_eq!(Method::BiCgStab.to_string(), "bicgstab");
+/// let error = "bicg".parse::<Method>().unwrap_err();
+/// assert!(error.to_string().contains("did you mean `bicgstab`?"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Method {
+    /// [Conjugate gradients](cg()).
+    Cg,
+    /// [Flexible conjugate gradients](flexible_cg()).
+    FlexibleCg,
+    /// [GMRES](gmres()) with restarts.
+    Gmres {
+        /// Steps before it starts anew.
+        restart: usize,
+    },
+    /// [Flexible GMRES](fgmres()) with restarts.
+    Fgmres {
+        /// Steps before it starts anew.
+        restart: usize,
+    },
+    /// [BiCGStab](bicgstab()).
+    BiCgStab,
+}
+
+impl Method {
+    /// All of them, with their defaults.
+    pub const ALL: [Method; 5] = [
+        Method::Cg,
+        Method::FlexibleCg,
+        Method::Gmres { restart: DEFAULT_RESTART },
+        Method::Fgmres { restart: DEFAULT_RESTART },
+        Method::BiCgStab,
+    ];
+
+    /// The name used in options and reports: `cg`, `fcg`, `gmres`, `fgmres`, `bicgstab`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::Cg => "cg",
+            Method::FlexibleCg => "fcg",
+            Method::Gmres { .. } => "gmres",
+            Method::Fgmres { .. } => "fgmres",
+            Method::BiCgStab => "bicgstab",
+        }
+    }
+
+    /// Whether it needs a symmetric positive definite matrix and preconditioner.
+    ///
+    /// ```
+    /// use ziggurat_krylov::Method;
+    /// assert!(Method::FlexibleCg.needs_positive() && !Method::BiCgStab.needs_positive());
+    /// ```
+    pub const fn needs_positive(self) -> bool {
+        matches!(self, Method::Cg | Method::FlexibleCg)
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Method {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Method, UnknownName> {
+        Method::ALL
+            .into_iter()
+            .find(|method| method.name() == name)
+            .ok_or_else(|| UnknownName::new("method", name, Method::ALL.map(Method::name)))
+    }
+}
+
+/// The memory of a method, made once and used for many solves. It carries the choice of the method.
+///
+/// ```
+/// use ziggurat_krylov::{Local, Method, System, Work};
+/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// let space = Local(Cpu::new());
+/// let a = MatrixOperator::<Cpu, f64>::new(&space.0, Csr::identity(3).unwrap())?;
+/// let work: Work<Cpu, f64> = Work::new(Method::Fgmres { restart: 10 }, &space, &System::new(&a))?;
+/// assert_eq!(work.method(), Method::Fgmres { restart: 10 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Work<D: Device, C: Real> {
+    method: Method,
+    memory: Memory<D, C>,
+}
+
+#[derive(Debug)]
+enum Memory<D: Device, C: Real> {
+    Cg(CgWork<D, C>),
+    Gmres(GmresWork<D, C>),
+    Fgmres(FgmresWork<D, C>),
+    BiCgStab(BiCgStabWork<D, C>),
+}
+
+impl<D: Device, C: Real> Work<D, C> {
+    /// Memory for this method, on systems of this size with these operators. Another system may be solved with it if its
+    /// operators take the same scratch memory, as after an update of values.
+    pub fn new<S: Space<Device = D>>(
+        method: Method,
+        space: &S,
+        system: &System<'_, D, C>,
+    ) -> Result<Self, KrylovError> {
+        let memory = match method {
+            Method::Cg | Method::FlexibleCg => Memory::Cg(CgWork::new(space, system)?),
+            Method::Gmres { restart } => Memory::Gmres(GmresWork::new(space, system, restart)?),
+            Method::Fgmres { restart } => Memory::Fgmres(FgmresWork::new(space, system, restart)?),
+            Method::BiCgStab => Memory::BiCgStab(BiCgStabWork::new(space, system)?),
+        };
+        Ok(Work { method, memory })
+    }
+
+    /// The method it is for.
+    pub fn method(&self) -> Method {
+        self.method
+    }
+}
+
+/// Solves A x = b from the initial guess in `x`, by the method that `work` was made for.
+///
+/// ```
+/// use ziggurat_krylov::{Local, Method, Stopping, System, Work, solve};
+/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![3.0, 1.0, -1.0, 3.0])?;
+/// let space = Local(Cpu::new());
+/// let a = MatrixOperator::new(&space.0, a)?;
+/// let system = System::new(&a);
+/// let mut work = Work::new("bicgstab".parse()?, &space, &system)?;
+/// // Steps in time: the memory is used again, and the last solution is the next guess.
+/// let mut x = vec![0.0; 2];
+/// for step in 1..=3 {
+///     let b = vec![1.0, f64::from(step)];
+///     assert!(solve(&space, &system, &b, &mut x, &Stopping::default(), None, &mut work)?.reason.is_converged());
+/// }
+/// assert!(x[0].abs() < 1e-8 && (x[1] - 1.0_f64).abs() < 1e-8);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn solve<S: Space, C: Real>(
+    space: &S,
+    system: &System<'_, S::Device, C>,
+    b: &VectorOf<S, C>,
+    x: &mut VectorOf<S, C>,
+    stopping: &Stopping,
+    observer: Option<&mut Observer<'_>>,
+    work: &mut Work<S::Device, C>,
+) -> Result<KrylovReport, KrylovError> {
+    match &mut work.memory {
+        Memory::Cg(memory) if work.method == Method::FlexibleCg => {
+            flexible_cg(space, system, b, x, stopping, observer, memory)
+        }
+        Memory::Cg(memory) => cg(space, system, b, x, stopping, observer, memory),
+        Memory::Gmres(memory) => gmres(space, system, b, x, stopping, observer, memory),
+        Memory::Fgmres(memory) => fgmres(space, system, b, x, stopping, observer, memory),
+        Memory::BiCgStab(memory) => bicgstab(space, system, b, x, stopping, observer, memory),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_reads_back() {
+        for method in Method::ALL {
+            assert_eq!(method.name().parse(), Ok(method));
+        }
+        assert!("CG".parse::<Method>().unwrap_err().to_string().contains("`cg`"));
+    }
+}

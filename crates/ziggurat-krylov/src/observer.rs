@@ -1,0 +1,44 @@
+//! Watching a method at work: progress bars, callbacks of other languages, interrupts.
+
+use std::ops::ControlFlow;
+
+/// How far a method is, after an iteration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Iterations done.
+    pub iteration: usize,
+    /// Residual norm by the method's recurrence (not the true one).
+    pub residual: f64,
+    /// The same, relative to ‖b‖.
+    pub relative_residual: f64,
+    /// The residual norm to reach.
+    pub target: f64,
+    /// Seconds since the solve began.
+    pub seconds: f64,
+}
+
+/// Called after every iteration; may ask to stop. Under MPI either every process has one or none has, and one that asks
+/// to stop stops all.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use ziggurat_krylov::{Local, Method, Progress, StopReason, Stopping, System, Work, solve};
+/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+///
+/// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, 2.0])?;
+/// let space = Local(Cpu::new());
+/// let a = MatrixOperator::new(&space.0, a)?;
+/// let system = System::new(&a);
+/// let mut work = Work::new(Method::Cg, &space, &system)?;
+/// let mut stop_at_once = |progress: &Progress| {
+///     assert_eq!(progress.iteration, 1);
+///     ControlFlow::Break(())
+/// };
+/// let (b, mut x) = (vec![1.0, 1.0], vec![0.0, 0.0]);
+/// let report =
+///     solve(&space, &system, &b, &mut x, &Stopping::default(), Some(&mut stop_at_once), &mut work)?;
+/// assert_eq!(report.reason, StopReason::Interrupted);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type Observer<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;

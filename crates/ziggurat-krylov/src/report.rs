@@ -1,0 +1,73 @@
+//! What a method has to say when it is done.
+
+use std::fmt;
+
+use crate::stop::StopReason;
+
+/// What a solve did. Every residual but the history's is a true one: b − A x, computed anew.
+///
+/// ```
+/// use ziggurat_krylov::{Local, Method, StopReason, Stopping, System, Work, solve};
+/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, 3.0])?;
+/// let space = Local(Cpu::new());
+/// let a = MatrixOperator::new(&space.0, a)?;
+/// let system = System::new(&a);
+/// let mut work = Work::new(Method::Cg, &space, &system)?;
+/// let (b, mut x) = (vec![3.0, 4.0], vec![0.0; 2]);
+/// let one_step = Stopping::default().max_iterations(1);
+/// let report = solve(&space, &system, &b, &mut x, &one_step, None, &mut work)?;
+/// assert_eq!((report.reason, report.iterations), (StopReason::MaxIterations, 1));
+/// assert_eq!(report.initial_residual, 5.0);
+/// assert!((report.relative_residual - report.residual / 5.0).abs() < 1e-15);
+/// assert!(report.to_string().contains("allow more"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct KrylovReport {
+    /// Why it stopped.
+    pub reason: StopReason,
+    /// Iterations done.
+    pub iterations: usize,
+    /// ‖b − A x‖ for the solution returned.
+    pub residual: f64,
+    /// ‖b − A x‖ / ‖b‖, and 0 for b = 0 (whose solution is 0).
+    pub relative_residual: f64,
+    /// ‖b − A x‖ for the initial guess.
+    pub initial_residual: f64,
+    /// The residual norm by the method's recurrence after each iteration.
+    pub history: Vec<f64>,
+    /// Wall-clock time.
+    pub seconds: f64,
+}
+
+impl fmt::Display for KrylovReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} iterations, relative residual {:.2e}, {:.3} s: {}",
+            self.iterations, self.relative_residual, self.seconds, self.reason
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_as_a_line() {
+        let report = KrylovReport {
+            reason: StopReason::Converged,
+            iterations: 12,
+            residual: 1e-3,
+            relative_residual: 1e-9,
+            initial_residual: 1e6,
+            history: Vec::new(),
+            seconds: 0.25,
+        };
+        let text = report.to_string();
+        assert!(text.starts_with("12 iterations, relative residual 1.00e-9, 0.250 s: converged"), "{text}");
+    }
+}

@@ -1,0 +1,235 @@
+//! Right answers, in as few iterations as theory says.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ziggurat_krylov::{Local, Method, StopReason, Stopping, System, Work, solve};
+use ziggurat_sparse::device::{Cpu, Device, Reference};
+use ziggurat_sparse::operator::{LinearOperator, MatrixOperator, Workspace};
+use ziggurat_sparse::{Csr, Reads};
+
+use crate::matrices::*;
+
+/// Every method against elimination, with and without a preconditioner, symmetric and not.
+fn agrees_with_elimination<D: Device, C: Reads<C>>(device: &D, tolerance: f64) {
+    let stopping = Stopping::default().rtol(tolerance);
+    let restarted = [Method::Gmres { restart: 4 }, Method::Fgmres { restart: 4 }];
+    for (n, seed) in [(1, 1), (2, 2), (7, 3), (40, 4), (63, 5)] {
+        for symmetric in [true, false] {
+            let a = random_matrix(n, symmetric, seed);
+            let m = jacobi(&a);
+            let b = random_vector(n, seed + 10);
+            let expected = dense_solution(&a, &b);
+            let smallest = 1.0; // eigenvalues have a real part of at least 1 by Gershgorin
+            let methods = if symmetric { Method::ALL.to_vec() } else { general_methods() };
+            for method in methods.into_iter().chain(restarted) {
+                let plain = Question::new(&a, &b);
+                for question in [plain, plain.preconditioned(&m)] {
+                    let (x, report) = ask::<D, C>(device, method, question, &stopping, None);
+                    assert_eq!(report.reason, StopReason::Converged, "{method}, n = {n}: {report}");
+                    let error: Vec<f64> = x.iter().zip(&expected).map(|(x, y)| x - y).collect();
+                    let allowed = 20.0 * tolerance * norm(&b) / smallest;
+                    assert!(norm(&error) <= allowed, "{method}, n = {n}, error {:.1e}", norm(&error));
+                    // The initial guess is used: from the solution there is nothing to do, and x is not touched.
+                    let again = Question { guess: &x, ..question };
+                    let (same, report) = ask::<D, C>(device, method, again, &stopping, None);
+                    assert_eq!((report.iterations, report.reason), (0, StopReason::Converged));
+                    assert_eq!((same, report.residual), (x, report.initial_residual));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn agree_with_elimination_on_cpu_in_f64() {
+    agrees_with_elimination::<Cpu, f64>(&Cpu::new(), 1e-11);
+}
+
+#[test]
+fn agree_with_elimination_on_cpu_in_f32() {
+    agrees_with_elimination::<Cpu, f32>(&Cpu::new(), 2e-6);
+}
+
+#[test]
+fn agree_with_elimination_on_reference_in_f64() {
+    agrees_with_elimination::<Reference, f64>(&Reference, 1e-11);
+}
+
+#[test]
+fn agree_with_elimination_on_reference_in_f32() {
+    agrees_with_elimination::<Reference, f32>(&Reference, 2e-6);
+}
+
+fn iterations(method: Method, question: Question<'_>, rtol: f64) -> usize {
+    let (_, report) = ask::<_, f64>(&Cpu::new(), method, question, &Stopping::default().rtol(rtol), None);
+    assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
+    report.iterations
+}
+
+#[test]
+fn as_many_steps_as_distinct_eigenvalues() {
+    let eigenvalues: Vec<f64> = (0..60).map(|i| [1.0, 3.0, 10.0][i % 3]).collect();
+    let (a, b) = (diagonal(&eigenvalues), random_vector(60, 1));
+    for method in Method::ALL {
+        // BiCGStab takes two products per step but needs one step per eigenvalue, too.
+        assert!(iterations(method, Question::new(&a, &b), 1e-10) <= 3, "{method}");
+    }
+    // A perfect preconditioner needs one step.
+    let m = jacobi(&a);
+    for method in Method::ALL {
+        assert_eq!(iterations(method, Question::new(&a, &b).preconditioned(&m), 1e-10), 1, "{method}");
+    }
+}
+
+#[test]
+fn exact_termination_after_n_steps() {
+    let n = 40;
+    let (a, b) = (laplace1d(n), random_vector(n, 3));
+    for method in
+        [Method::Cg, Method::FlexibleCg, Method::Gmres { restart: n }, Method::Fgmres { restart: n }]
+    {
+        assert!(iterations(method, Question::new(&a, &b), 1e-9) <= n, "{method}");
+    }
+    // b = e_1 excites every eigenvector: no method of one product per step is done before.
+    let mut b = vec![0.0; n];
+    b[0] = 1.0;
+    assert_eq!(iterations(Method::Cg, Question::new(&a, &b), 1e-9), n);
+}
+
+#[test]
+fn iterations_stay_below_the_bound_by_the_condition_number() {
+    let m = 24;
+    let (a, b) = (laplace2d(m), random_vector(m * m, 9));
+    let angle = std::f64::consts::PI / (2 * (m + 1)) as f64;
+    let root_of_condition = 1.0 / angle.tan(); // λ_max/λ_min = cot²
+    let rtol = 1e-8;
+    // ‖r_k‖/‖r_0‖ ≤ 2 √κ ((√κ−1)/(√κ+1))^k
+    let rate = (root_of_condition - 1.0) / (root_of_condition + 1.0);
+    let bound = ((rtol / (2.0 * root_of_condition)).ln() / rate.ln()).ceil() as usize;
+    let cg = iterations(Method::Cg, Question::new(&a, &b), rtol);
+    assert!(cg <= bound, "{cg} > {bound}");
+    // A lower bound that a wrong stopping rule would break: √κ-dependence is real for a random right-hand side.
+    assert!(cg > m, "{cg}");
+    // GMRES without restart minimises the residual over the same space, so it is never behind CG.
+    assert!(iterations(Method::Gmres { restart: 200 }, Question::new(&a, &b), rtol) <= cg);
+}
+
+#[test]
+fn flexible_methods_equal_the_plain_ones_for_a_fixed_preconditioner() {
+    let a = convection2d(15, 0.0);
+    let (m, b) = (jacobi(&random_matrix(225, true, 1)), random_vector(225, 2));
+    let question = Question::new(&a, &b).preconditioned(&m);
+    let run = |method| ask::<_, f64>(&Cpu::new(), method, question, &Stopping::default(), None);
+    let pairs =
+        [(Method::Cg, Method::FlexibleCg), (Method::Gmres { restart: 10 }, Method::Fgmres { restart: 10 })];
+    for (plain, flexible) in pairs {
+        let ((x, report), (y, flexible_report)) = (run(plain), run(flexible));
+        assert!(report.iterations.abs_diff(flexible_report.iterations) <= 1, "{plain}");
+        let difference: Vec<f64> = x.iter().zip(&y).map(|(x, y)| x - y).collect();
+        assert!(norm(&difference) <= 1e-6 * norm(&x), "{plain}");
+    }
+}
+
+/// A preconditioner that is another one every time: the diagonal's inverse, or the identity, and of changing size.
+struct Fickle {
+    jacobi: MatrixOperator<Cpu, f64>,
+    calls: AtomicUsize,
+}
+
+impl LinearOperator<Cpu, f64> for Fickle {
+    fn shape(&self) -> (usize, usize) {
+        LinearOperator::<Cpu, f64>::shape(&self.jacobi)
+    }
+
+    fn apply(&self, device: &Cpu, x: &Vec<f64>, y: &mut Vec<f64>, work: &mut Workspace) {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        match call % 3 {
+            0 => self.jacobi.apply(device, x, y, work),
+            1 => device.axpby(0.25, x, 0.0, y),
+            _ => device.axpby(3.0, x, 0.0, y),
+        }
+    }
+}
+
+#[test]
+fn flexible_methods_bear_a_changing_preconditioner() {
+    let (a, b) = (random_matrix(80, true, 11), random_vector(80, 12));
+    let space = Local(Cpu::new());
+    let fickle =
+        Fickle { jacobi: MatrixOperator::new(&space.0, jacobi(&a)).unwrap(), calls: AtomicUsize::new(0) };
+    let operator = MatrixOperator::new(&space.0, a.clone()).unwrap();
+    let system = System::new(&operator).preconditioner(&fickle);
+    for method in [Method::FlexibleCg, Method::Fgmres { restart: 30 }, Method::Fgmres { restart: 1 }] {
+        let mut work = Work::new(method, &space, &system).unwrap();
+        let mut x = vec![0.0; 80];
+        let report = solve(&space, &system, &b, &mut x, &Stopping::default(), None, &mut work).unwrap();
+        assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
+        assert!(residual_norm(&a, &x, &b) <= 1.001e-8 * norm(&b), "{method}");
+    }
+}
+
+#[test]
+fn gmres_never_increases_the_residual_and_knows_it() {
+    let (a, b) = (convection2d(20, 0.9), random_vector(400, 5));
+    for method in
+        [Method::Gmres { restart: 12 }, Method::Fgmres { restart: 12 }, Method::Gmres { restart: 400 }]
+    {
+        let (_, report) = ask::<_, f64>(
+            &Cpu::new(),
+            method,
+            Question::new(&a, &b),
+            &Stopping::default().rtol(1e-10).max_iterations(2000),
+            None,
+        );
+        assert_eq!(report.reason, StopReason::Converged, "{report}");
+        assert!(report.history[0] <= report.initial_residual);
+        for pair in report.history.windows(2) {
+            assert!(pair[1] <= pair[0] * (1.0 + 1e-12), "{pair:?}");
+        }
+        // From the right: the recurrence's residual is the true one.
+        assert!((report.history.last().unwrap() - report.residual).abs() < 1e-6 * report.residual);
+    }
+}
+
+#[test]
+fn convection_converges_by_every_general_method() {
+    let (a, b) = (convection2d(30, 0.7), vec![1.0; 900]);
+    let m = jacobi(&a);
+    for method in general_methods() {
+        let taken = iterations(method, Question::new(&a, &b).preconditioned(&m), 1e-8);
+        assert!(taken < 200, "{method}: {taken}");
+    }
+}
+
+#[test]
+fn memory_is_used_again_without_a_trace() {
+    let (a, b) = (convection2d(9, 0.3), random_vector(81, 8));
+    let space = Local(Cpu::new());
+    let operator = MatrixOperator::new(&space.0, a).unwrap();
+    let system = System::new(&operator);
+    for method in general_methods() {
+        let mut work = Work::new(method, &space, &system).unwrap();
+        let mut run = |b: &Vec<f64>| {
+            let mut x = vec![0.0; 81];
+            let report = solve(&space, &system, b, &mut x, &Stopping::default(), None, &mut work).unwrap();
+            (x, report.history)
+        };
+        let first = run(&b);
+        run(&vec![f64::NAN; 81]); // leaves NaN wherever it went
+        assert_eq!(run(&b), first, "{method}");
+    }
+}
+
+#[test]
+fn a_matrix_stored_in_single_precision_is_solved_in_double() {
+    let a: Csr<f64> = laplace2d(10);
+    let space = Local(Cpu::new());
+    let operator = MatrixOperator::<Cpu, f32>::new(&space.0, a.view().stored_as::<f32>()).unwrap();
+    let system = System::new(&operator);
+    let mut work = Work::new(Method::Cg, &space, &system).unwrap();
+    let (b, mut x) = (vec![1.0_f64; 100], vec![0.0; 100]);
+    let report =
+        solve(&space, &system, &b, &mut x, &Stopping::default().rtol(1e-13), None, &mut work).unwrap();
+    assert!(report.reason.is_converged(), "{report}");
+    assert!(residual_norm(&a, &x, &b) <= 1.1e-13 * norm(&b)); // this matrix is exact in single precision
+}

@@ -1,0 +1,313 @@
+//! Every reason to stop, by a case made for it.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ziggurat_krylov::{KrylovReport, Local, Method, Progress, StopReason, Stopping, System, Work, solve};
+use ziggurat_sparse::Csr;
+use ziggurat_sparse::device::{Cpu, Device};
+use ziggurat_sparse::operator::{LinearOperator, MatrixOperator, Workspace};
+
+use crate::matrices::*;
+
+fn run(method: Method, question: Question<'_>, stopping: &Stopping) -> (Vec<f64>, KrylovReport) {
+    ask::<_, f64>(&Cpu::new(), method, question, stopping, None)
+}
+
+fn reason(method: Method, question: Question<'_>) -> StopReason {
+    run(method, question, &Stopping::default()).1.reason
+}
+
+#[test]
+fn limits_of_iterations_and_time() {
+    let (a, b) = (laplace2d(20), random_vector(400, 1));
+    let question = Question::new(&a, &b);
+    for method in Method::ALL {
+        for limit in [0, 1, 7] {
+            let (x, report) = run(method, question, &Stopping::default().max_iterations(limit));
+            assert_eq!((report.reason, report.iterations), (StopReason::MaxIterations, limit), "{method}");
+            assert_eq!(x.iter().all(|&x| x == 0.0), limit == 0);
+            if !matches!(method, Method::BiCgStab) {
+                assert!(limit == 0 || report.residual < report.initial_residual);
+            }
+        }
+        let (x, report) = run(method, question, &Stopping::default().max_seconds(0.0));
+        assert_eq!((report.reason, report.iterations), (StopReason::TimeLimit, 0), "{method}");
+        assert_eq!(x, vec![0.0; 400]);
+        // The last iteration allowed may be the last one needed.
+        let needed = run(method, question, &Stopping::default()).1.iterations;
+        let (_, report) = run(method, question, &Stopping::default().max_iterations(needed));
+        assert_eq!(report.reason, StopReason::Converged, "{method}");
+    }
+}
+
+#[test]
+fn tolerances_relative_and_absolute() {
+    let (a, b) = (laplace2d(12), random_vector(144, 1));
+    let b: Vec<f64> = b.iter().map(|b| 1e6 * b).collect();
+    let b_norm = norm(&b);
+    for method in Method::ALL {
+        let residual = |stopping: Stopping| {
+            let (x, report) = run(method, Question::new(&a, &b), &stopping);
+            assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
+            let residual = residual_norm(&a, &x, &b);
+            assert!((residual - report.residual).abs() <= 1e-13 * b_norm);
+            residual
+        };
+        let off = Stopping::default().rtol(0.0);
+        assert!(residual(off.atol(1.0)) <= 1.0);
+        assert!(residual(off.rtol(1e-3)) <= 1e-3 * b_norm);
+        // The looser of the two decides, and no more is done than that asks for.
+        let loose = residual(off.rtol(1e-9).atol(1e-2 * b_norm));
+        assert!(loose <= 1e-2 * b_norm && loose > 1e-5 * b_norm, "{method}: {loose}");
+        // The initial guess does not move the target.
+        let guess: Vec<f64> = vec![1e9; 144];
+        let question = Question { guess: &guess, ..Question::new(&a, &b) };
+        let (x, report) = run(method, question, &Stopping::default().rtol(1e-6));
+        assert!(report.reason.is_converged() && residual_norm(&a, &x, &b) <= 1.001e-6 * b_norm, "{method}");
+    }
+}
+
+#[test]
+fn a_zero_right_hand_side_has_the_solution_zero() {
+    let (a, b, guess) = (laplace1d(9), vec![0.0; 9], vec![3.0; 9]);
+    for method in Method::ALL {
+        for guess in [&guess[..], &[]] {
+            let (x, report) = run(method, Question { guess, ..Question::new(&a, &b) }, &Stopping::default());
+            assert_eq!((report.reason, report.iterations), (StopReason::Converged, 0));
+            assert_eq!((x, report.residual, report.relative_residual), (vec![0.0; 9], 0.0, 0.0));
+        }
+    }
+    let empty = from_formula(0, |_, _| 0.0);
+    for method in Method::ALL {
+        assert_eq!(reason(method, Question::new(&empty, &[])), StopReason::Converged);
+    }
+}
+
+#[test]
+fn the_wrong_sign_of_matrix_or_preconditioner() {
+    for method in [Method::Cg, Method::FlexibleCg] {
+        let indefinite = diagonal(&[1.0, -1.0, 2.0]);
+        let question = Question::new(&indefinite, &[1.0, 2.0, 1.0]);
+        assert_eq!(reason(method, question), StopReason::NotPositiveMatrix, "{method}");
+        let (a, m) = (laplace1d(3), diagonal(&[1.0, -3.0, 1.0]));
+        let question = Question::new(&a, &[1.0, 2.0, 1.0]).preconditioned(&m);
+        assert_eq!(reason(method, question), StopReason::NotPositivePreconditioner, "{method}");
+        let zero = Csr::try_new(2, 2, vec![0, 0, 0], vec![], vec![]).unwrap();
+        assert_eq!(reason(method, Question::new(&zero, &[1.0, 2.0])), StopReason::NotPositiveMatrix);
+    }
+    // The others do not mind.
+    let indefinite = diagonal(&[1.0, -1.0, 2.0]);
+    for method in [Method::Gmres { restart: 3 }, Method::Fgmres { restart: 3 }] {
+        assert_eq!(reason(method, Question::new(&indefinite, &[1.0, 2.0, 1.0])), StopReason::Converged);
+    }
+}
+
+#[test]
+fn numbers_that_are_not_finite() {
+    let (good, b) = (laplace1d(5), random_vector(5, 1));
+    for method in Method::ALL {
+        for bad in [f64::NAN, f64::INFINITY] {
+            let a =
+                from_formula(5, |i, j| if (i, j) == (2, 3) { bad } else { good.get(i, j).unwrap_or(0.0) });
+            assert_eq!(reason(method, Question::new(&a, &b)), StopReason::NotFinite, "{method}, matrix");
+            assert_eq!(
+                reason(method, Question::new(&good, &b).preconditioned(&a)),
+                StopReason::NotFinite,
+                "{method}, preconditioner"
+            );
+            let mut wrong = b.clone();
+            wrong[4] = bad;
+            assert_eq!(reason(method, Question::new(&good, &wrong)), StopReason::NotFinite, "{method}, b");
+            let question = Question { guess: &wrong, ..Question::new(&good, &b) };
+            assert_eq!(reason(method, question), StopReason::NotFinite, "{method}, guess");
+        }
+        // Squares overflow, or vanish; a b that looks like zero is not answered with x = 0.
+        for scale in [1e200, 1e-200] {
+            let b: Vec<f64> = b.iter().map(|b| scale * b).collect();
+            assert_eq!(reason(method, Question::new(&good, &b)), StopReason::NotFinite, "{method}, {scale}");
+        }
+    }
+}
+
+/// The identity, until its `fails_at`-th application: then NaN.
+struct Failing {
+    n: usize,
+    fails_at: usize,
+    calls: AtomicUsize,
+}
+
+impl<D: Device> LinearOperator<D, f64> for Failing {
+    fn shape(&self) -> (usize, usize) {
+        (self.n, self.n)
+    }
+
+    fn apply(&self, device: &D, x: &D::Vector<f64>, y: &mut D::Vector<f64>, _: &mut Workspace) {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        device.axpby(if call == self.fails_at { f64::NAN } else { 1.0 }, x, 0.0, y);
+    }
+}
+
+#[test]
+fn a_late_nan_does_not_spoil_what_was_reached() {
+    let (a, b) = (laplace2d(10), random_vector(100, 2));
+    let space = Local(Cpu::new());
+    let operator = MatrixOperator::new(&space.0, a).unwrap();
+    for method in Method::ALL {
+        let failing = Failing { n: 100, fails_at: 12, calls: AtomicUsize::new(0) };
+        let system = System::new(&operator).preconditioner(&failing);
+        let mut work = Work::new(method, &space, &system).unwrap();
+        let mut x = vec![0.0; 100];
+        let report = solve(&space, &system, &b, &mut x, &Stopping::default(), None, &mut work).unwrap();
+        assert_eq!(report.reason, StopReason::NotFinite, "{method}");
+        assert!(x.iter().all(|x| x.is_finite()), "{method}");
+        assert!(report.residual < report.initial_residual && report.iterations > 5, "{method}: {report}");
+    }
+}
+
+#[test]
+fn breakdowns() {
+    // r·A r = 0 for every r: no first step.
+    let skew = from_formula(2, |i, j| j as f64 - i as f64);
+    assert_eq!(reason(Method::BiCgStab, Question::new(&skew, &[1.0, 2.0])), StopReason::Breakdown);
+    let zero = Csr::try_new(2, 2, vec![0, 0, 0], vec![], vec![]).unwrap();
+    // A e_1 = 0, although A e_2 = e_1 solves it.
+    let nilpotent = from_formula(2, |i, j| if (i, j) == (0, 1) { 1.0 } else { 0.0 });
+    for method in general_methods() {
+        for a in [&zero, &nilpotent] {
+            let (x, report) = run(method, Question::new(a, &[1.0, 0.0]), &Stopping::default());
+            assert_eq!((report.reason, x), (StopReason::Breakdown, vec![0.0, 0.0]), "{method}");
+        }
+    }
+}
+
+/// A matrix that counts how often b − A x is asked for.
+struct Counting(MatrixOperator<Cpu, f64>, AtomicUsize);
+
+impl LinearOperator<Cpu, f64> for Counting {
+    fn shape(&self) -> (usize, usize) {
+        LinearOperator::<Cpu, f64>::shape(&self.0)
+    }
+
+    fn apply(&self, device: &Cpu, x: &Vec<f64>, y: &mut Vec<f64>, work: &mut Workspace) {
+        self.0.apply(device, x, y, work);
+    }
+
+    fn residual(&self, device: &Cpu, x: &Vec<f64>, b: &Vec<f64>, r: &mut Vec<f64>, work: &mut Workspace) {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.residual(device, x, b, r, work);
+    }
+}
+
+#[test]
+fn bicgstab_starts_anew_when_its_shadow_is_of_no_more_use() {
+    // Among small matrices of small integers many make a denominator vanish.
+    let space = Local(Cpu::new());
+    let (mut converged, mut rescued) = (0, 0);
+    for seed in 0..400 {
+        let a = from_formula(4, |i, j| (2.49 * random(seed, 4 * i + j)).round());
+        let b: Vec<f64> = (0..4).map(|i| (2.49 * random(seed + 1000, i)).round()).collect();
+        let operator = Counting(MatrixOperator::new(&space.0, a.clone()).unwrap(), AtomicUsize::new(0));
+        let system = System::new(&operator);
+        let mut work = Work::new(Method::BiCgStab, &space, &system).unwrap();
+        let mut x = vec![0.0; 4];
+        let report = solve(&space, &system, &b, &mut x, &Stopping::default(), None, &mut work).unwrap();
+        if report.reason.is_converged() {
+            converged += 1;
+            assert!(residual_norm(&a, &x, &b) <= 1.001e-8 * norm(&b));
+            let promises = report.history.iter().filter(|&&norm_r| norm_r <= 1e-8 * norm(&b)).count();
+            let starts = operator.1.load(Ordering::Relaxed); // the first, and the checks of promises
+            rescued += usize::from(starts > promises + 1);
+        }
+    }
+    assert!(converged > 250 && rescued >= 5, "{converged} converged, {rescued} of them after a start anew");
+}
+
+#[test]
+fn stagnation_in_single_precision() {
+    let (a, b) = (laplace1d(60), random_vector(60, 1));
+    let methods =
+        Method::ALL.into_iter().chain([Method::Gmres { restart: 60 }, Method::Fgmres { restart: 60 }]);
+    for method in methods {
+        let stopping = Stopping::default().rtol(1e-12).max_iterations(100_000);
+        let (x, report) = ask::<_, f32>(&Cpu::new(), method, Question::new(&a, &b), &stopping, None);
+        assert_eq!(report.reason, StopReason::Stagnated, "{method}: {report}");
+        assert!(report.relative_residual > 1e-12 && report.relative_residual < 1e-3, "{method}: {report}");
+        assert!(x.iter().all(|x| x.is_finite()));
+    }
+}
+
+#[test]
+fn stagnation_of_restarted_gmres() {
+    // The residual of a rotation by 90° does not change in one step.
+    let rotation = from_formula(2, |i, j| j as f64 - i as f64);
+    let question = Question::new(&rotation, &[1.0, 2.0]);
+    for restart in [1, 2] {
+        let expected = if restart == 1 { StopReason::Stagnated } else { StopReason::Converged };
+        assert_eq!(reason(Method::Gmres { restart }, question), expected);
+        assert_eq!(reason(Method::Fgmres { restart }, question), expected);
+    }
+}
+
+/// A matrix whose product is a little wrong while its residual is right, as with a matrix-free product in low precision.
+struct Sloppy(MatrixOperator<Cpu, f64>);
+
+impl LinearOperator<Cpu, f64> for Sloppy {
+    fn shape(&self) -> (usize, usize) {
+        LinearOperator::<Cpu, f64>::shape(&self.0)
+    }
+
+    fn apply(&self, device: &Cpu, x: &Vec<f64>, y: &mut Vec<f64>, work: &mut Workspace) {
+        self.0.apply(device, x, y, work);
+        y.iter_mut().enumerate().for_each(|(i, y)| *y *= 1.0 + 1e-3 * random(3, i));
+    }
+
+    fn residual(&self, device: &Cpu, x: &Vec<f64>, b: &Vec<f64>, r: &mut Vec<f64>, work: &mut Workspace) {
+        self.0.residual(device, x, b, r, work);
+    }
+}
+
+#[test]
+fn a_promise_that_is_not_kept_starts_anew_until_it_is_true() {
+    let a = random_matrix(50, true, 4);
+    let b = random_vector(50, 5);
+    let space = Local(Cpu::new());
+    let sloppy = Sloppy(MatrixOperator::new(&space.0, a.clone()).unwrap());
+    let system = System::new(&sloppy);
+    for method in Method::ALL {
+        let mut work = Work::new(method, &space, &system).unwrap();
+        let mut x = vec![0.0; 50];
+        let report = solve(&space, &system, &b, &mut x, &Stopping::default(), None, &mut work).unwrap();
+        assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
+        assert!(residual_norm(&a, &x, &b) <= 1.001e-8 * norm(&b), "{method}");
+        let promises = report.history.iter().filter(|&&norm_r| norm_r <= 1e-8 * norm(&b)).count();
+        assert!(promises > 1, "{method}: {:?}", report.history);
+    }
+}
+
+#[test]
+fn interrupted_by_the_observer() {
+    let (a, b) = (laplace2d(12), random_vector(144, 1));
+    for method in Method::ALL {
+        let mut seen = Vec::new();
+        let mut observer = |progress: &Progress| {
+            seen.push(*progress);
+            if progress.iteration == 4 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let stopping = Stopping::default();
+        let (_, report) =
+            ask::<_, f64>(&Cpu::new(), method, Question::new(&a, &b), &stopping, Some(&mut observer));
+        assert_eq!((report.reason, report.iterations), (StopReason::Interrupted, 4), "{method}");
+        assert_eq!(seen.iter().map(|progress| progress.residual).collect::<Vec<_>>(), report.history);
+        assert_eq!(seen.iter().map(|progress| progress.iteration).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert!(seen.is_sorted_by(|a, b| a.seconds <= b.seconds));
+        assert!(seen.iter().all(|progress| progress.target == stopping.target(norm_of(&b))));
+        // x is the iterate after four steps, exactly as when the limit stops it.
+        let limited = run(method, Question::new(&a, &b), &stopping.max_iterations(4)).1;
+        assert_eq!(report.residual, limited.residual, "{method}");
+    }
+}
+
+fn norm_of(b: &[f64]) -> f64 {
+    Cpu::new().norm(&b.to_vec())
+}

@@ -1,0 +1,132 @@
+//! A stream of text in blocks that end where a line ends.
+//!
+//! Memory is bounded by the block, whatever the stream claims or hides: a line that does not fit into one block is
+//! refused, which also stops a compressed file that unpacks into one endless line.
+
+use std::io::{self, Cursor, Read};
+use std::mem;
+
+use flate2::read::MultiGzDecoder;
+
+/// Why there is no next block.
+pub(super) enum Broken {
+    Io(io::Error),
+    LineTooLong { limit: usize },
+}
+
+/// Reads `reader` block by block, decompressing it if it is gzip.
+pub(super) struct Blocks<'a> {
+    reader: Box<dyn Read + Send + 'a>,
+    /// Bytes per block, and so the longest line.
+    limit: usize,
+    /// What came after the last line end of the block before.
+    carry: Vec<u8>,
+    /// An error that came after good lines, which are handed out first.
+    failed: Option<io::Error>,
+    ended: bool,
+    /// Bytes of text so far.
+    bytes: u64,
+}
+
+impl<'a> Blocks<'a> {
+    /// Gzip is known by its first two bytes, 1f 8b, which no Matrix Market file begins with.
+    pub(super) fn new(mut reader: impl Read + Send + 'a, limit: usize) -> io::Result<Self> {
+        let mut magic = Vec::with_capacity(2);
+        reader.by_ref().take(2).read_to_end(&mut magic)?;
+        let gzip = magic == [0x1f, 0x8b];
+        let whole = Cursor::new(magic).chain(reader);
+        // Members may follow each other, as `cat a.gz b.gz` and our own writer leave them.
+        let reader: Box<dyn Read + Send + 'a> =
+            if gzip { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
+        Ok(Blocks { reader, limit, carry: Vec::new(), failed: None, ended: false, bytes: 0 })
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The next block of whole lines; empty at the end. Only the last line of the stream may lack its line end.
+    pub(super) fn next(&mut self) -> Result<Vec<u8>, Broken> {
+        if let Some(error) = self.failed.take() {
+            self.ended = true;
+            return Err(Broken::Io(error));
+        }
+        if self.ended {
+            return Ok(Vec::new());
+        }
+        let mut block = mem::take(&mut self.carry);
+        let before = block.len();
+        let wanted = self.limit.saturating_sub(before);
+        block.reserve_exact(wanted); // address space; pages come only with the bytes
+        match self.reader.by_ref().take(wanted as u64).read_to_end(&mut block) {
+            Ok(read) => self.ended = read < wanted,
+            Err(error) => self.failed = Some(error),
+        }
+        self.bytes += (block.len() - before) as u64;
+        if self.ended {
+            return Ok(block);
+        }
+        match (block.iter().rposition(|&byte| byte == b'\n'), self.failed.take()) {
+            (Some(end), failed) => {
+                self.carry.extend_from_slice(&block[end + 1..]);
+                block.truncate(end + 1);
+                self.failed = failed;
+                Ok(block)
+            }
+            (None, Some(error)) => Err(Broken::Io(error)),
+            (None, None) => Err(Broken::LineTooLong { limit: self.limit }),
+        }
+    }
+}
+
+/// Cuts a block into pieces of about `size` bytes, each ending where a line ends.
+pub(super) fn pieces(mut block: &[u8], size: usize) -> Vec<&[u8]> {
+    let mut pieces = Vec::with_capacity(block.len() / size.max(1) + 1);
+    while !block.is_empty() {
+        let tail = block.get(size..).unwrap_or_default();
+        let line_end = tail.iter().position(|&byte| byte == b'\n');
+        let (piece, rest) = block.split_at(line_end.map_or(block.len(), |at| size + at + 1));
+        pieces.push(piece);
+        block = rest;
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn blocks_and_pieces_together_are_the_text(
+            text in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'x')], 0..200),
+            limit in 1usize..64,
+            size in 0usize..20,
+        ) {
+            let mut blocks = Blocks::new(&text[..], limit).unwrap();
+            let mut joined = Vec::new();
+            loop {
+                match blocks.next() {
+                    Ok(block) if block.is_empty() => {
+                        prop_assert_eq!(blocks.bytes(), text.len() as u64);
+                        prop_assert_eq!(&joined, &text);
+                        break;
+                    }
+                    Ok(block) => {
+                        prop_assert!(block.len() <= limit);
+                        let cut = pieces(&block, size);
+                        prop_assert_eq!(cut.concat(), &block[..]);
+                        joined.extend_from_slice(&block);
+                        prop_assert!(joined.len() == text.len() || cut.iter().all(|piece| piece.ends_with(b"\n")));
+                    }
+                    Err(_) => {
+                        let line = text[joined.len()..].iter().take_while(|&&byte| byte != b'\n').count();
+                        prop_assert!(line >= limit, "a line of {} refused at a limit of {}", line, limit);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}

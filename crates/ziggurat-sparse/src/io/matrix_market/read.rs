@@ -1,0 +1,318 @@
+//! Reading matrices, vectors and dense matrices.
+//!
+//! Entries cost 16 bytes each while they are collected (32 off the diagonal of a symmetric file), then the matrix is
+//! built from them.
+
+use std::cmp::Ordering;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::cursor::Cursor;
+use super::error::{Fault, ReadError};
+use super::header::{Field, Header, Layout, Symmetry};
+use super::input::{Entries, Input};
+use crate::{Coo, Csr, Dense, MatrixError};
+
+/// Bytes of text in memory at once are two blocks. No line may be longer than one.
+const BLOCK: usize = 8 << 20;
+
+/// Reads a matrix from a Matrix Market file, plain or gzip (told apart by the content, not by the name).
+///
+/// All kinds of real matrices are read: `coordinate` and `array`; `real`, `integer` and `pattern` (every entry is 1);
+/// `general`, `symmetric` and `skew-symmetric`, the last two expanded to the full matrix. Duplicates are summed in the
+/// order of the file. Zeros listed in a `coordinate` file are kept, zeros of an `array` are not.
+///
+/// A wrong file gives an error that names the line. Memory grows with the entries that are really read. One thing is
+/// allocated by a number that the file merely claims, the row pointers; so a file of `b` bytes of text (after
+/// decompression) may have at most 1024 `b` + 2^20 rows.
+///
+/// ```no_run
+/// let a = ziggurat_sparse::io::read_matrix("thermal2.mtx.gz")?;
+/// println!("{} rows, {} entries", a.rows(), a.nnz());
+/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
+/// ```
+pub fn read_matrix(path: impl AsRef<Path>) -> Result<Csr<f64>, ReadError> {
+    read_matrix_from(open(path.as_ref())?, path)
+}
+
+/// [`read_matrix`] from any reader; `name` stands for the file in errors.
+///
+/// ```
+/// let text = "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 4.0\n2 1 -1.5\n";
+/// let a = ziggurat_sparse::io::read_matrix_from(text.as_bytes(), "text")?;
+/// assert_eq!((a.nnz(), a.get(0, 1)), (3, Some(-1.5)));
+/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
+/// ```
+pub fn read_matrix_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Result<Csr<f64>, ReadError> {
+    let input = Input::open(reader, name.as_ref(), BLOCK)?;
+    match input.header.layout {
+        Layout::Coordinate => coordinate_matrix(input),
+        Layout::Array => array(input).map(|dense| dense.to_csr()),
+    }
+}
+
+/// Reads a vector: an `array` with one column, or a `coordinate` matrix with one column, whose absent entries are
+/// zero.
+///
+/// ```no_run
+/// let b = ziggurat_sparse::io::read_vector("thermal2_b.mtx")?;
+/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
+/// ```
+pub fn read_vector(path: impl AsRef<Path>) -> Result<Vec<f64>, ReadError> {
+    read_vector_from(open(path.as_ref())?, path)
+}
+
+/// [`read_vector`] from any reader; `name` stands for the file in errors.
+///
+/// ```
+/// let text = "%%MatrixMarket matrix array real general\n3 1\n1\n2.5\n-1e3\n";
+/// let b = ziggurat_sparse::io::read_vector_from(text.as_bytes(), "text")?;
+/// assert_eq!(b, [1.0, 2.5, -1000.0]);
+/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
+/// ```
+pub fn read_vector_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Result<Vec<f64>, ReadError> {
+    let input = Input::open(reader, name.as_ref(), BLOCK)?;
+    if input.header.cols != 1 {
+        return Err(input.at_size_line(Fault::NotAVector { columns: input.header.cols }));
+    }
+    if input.header.layout == Layout::Array {
+        return array(input).map(Dense::into_values);
+    }
+    let (input, triplets) = coordinates(input)?;
+    input.justify_rows()?;
+    let mut vector = vec![0.0; input.header.rows as usize];
+    for (&row, &value) in triplets.rows.iter().zip(&triplets.values) {
+        vector[row as usize] += value;
+    }
+    match vector.iter().position(|value| !value.is_finite()) {
+        None => Ok(vector),
+        Some(row) => Err(input.fault(MatrixError::NotFinite { row, column: 0, value: vector[row] })),
+    }
+}
+
+/// Reads a dense matrix, an `array`: right-hand sides, coordinates of nodes, near-kernel vectors.
+///
+/// ```no_run
+/// let modes = ziggurat_sparse::io::read_dense("beam_rbm.mtx.gz")?;
+/// println!("{} modes", modes.cols());
+/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
+/// ```
+pub fn read_dense(path: impl AsRef<Path>) -> Result<Dense<f64>, ReadError> {
+    read_dense_from(open(path.as_ref())?, path)
+}
+
+/// [`read_dense`] from any reader; `name` stands for the file in errors.
+///
+/// ```
+/// let text = "%%MatrixMarket matrix array integer general\n2 2\n1\n2\n3\n4\n";
+/// let dense = ziggurat_sparse::io::read_dense_from(text.as_bytes(), "text")?;
+/// assert_eq!(dense.column(1), [3.0, 4.0]);
+/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
+/// ```
+pub fn read_dense_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Result<Dense<f64>, ReadError> {
+    let input = Input::open(reader, name.as_ref(), BLOCK)?;
+    match input.header.layout {
+        Layout::Coordinate => Err(input.at_size_line(Fault::NotDense)),
+        Layout::Array => array(input),
+    }
+}
+
+fn open(path: &Path) -> Result<File, ReadError> {
+    File::open(path).map_err(|cause| ReadError::Io { path: path.to_owned(), line: 0, cause })
+}
+
+/// Entries of a sparse matrix, both triangles.
+#[derive(Debug, Default, PartialEq)]
+struct Triplets {
+    rows: Vec<u32>,
+    columns: Vec<u32>,
+    values: Vec<f64>,
+}
+
+impl Triplets {
+    fn push(&mut self, row: u32, column: u32, value: f64) {
+        self.rows.push(row);
+        self.columns.push(column);
+        self.values.push(value);
+    }
+}
+
+impl Entries for Triplets {
+    fn append(&mut self, later: Triplets) {
+        self.rows.extend_from_slice(&later.rows);
+        self.columns.extend_from_slice(&later.columns);
+        self.values.extend_from_slice(&later.values);
+    }
+}
+
+impl Entries for Vec<f64> {
+    fn append(&mut self, later: Vec<f64>) {
+        self.extend_from_slice(&later);
+    }
+}
+
+/// Reads a value as the banner declares it.
+#[inline]
+fn value(cursor: &mut Cursor<'_>, field: Field) -> Result<f64, Fault> {
+    match field {
+        Field::Real => cursor.real(),
+        Field::Integer => cursor.integer(),
+        Field::Pattern => Ok(1.0),
+    }
+}
+
+/// Entries of a coordinate file, in the order of the file, each followed by its mirror image if it has one.
+fn coordinates(mut input: Input<'_>) -> Result<(Input<'_>, Triplets), ReadError> {
+    let Header { field, symmetry, rows, cols, .. } = input.header;
+    let triplets = input.entries(|cursor, triplets: &mut Triplets| {
+        let (row, column) = (cursor.index("row", rows)?, cursor.index("column", cols)?);
+        let value = value(cursor, field)?;
+        triplets.push(row, column, value);
+        let mirrored = match symmetry {
+            Symmetry::General => return Ok(()),
+            Symmetry::Symmetric => value,
+            Symmetry::Skew => -value,
+        };
+        let from_one = |index| u64::from(index) + 1;
+        match row.cmp(&column) {
+            Ordering::Greater => triplets.push(column, row, mirrored),
+            Ordering::Equal if symmetry == Symmetry::Skew && value != 0.0 => {
+                return Err(Fault::SkewDiagonal { row: from_one(row), value });
+            }
+            Ordering::Equal => {}
+            Ordering::Less => {
+                let (row, column) = (from_one(row), from_one(column));
+                return Err(Fault::UpperTriangle { symmetry: symmetry.name(), row, column });
+            }
+        }
+        Ok(())
+    })?;
+    Ok((input, triplets))
+}
+
+fn coordinate_matrix(input: Input<'_>) -> Result<Csr<f64>, ReadError> {
+    let (input, triplets) = coordinates(input)?;
+    input.justify_rows()?;
+    let (rows, cols) = (input.header.rows as usize, input.header.cols as usize);
+    let Triplets { rows: entry_rows, columns, values } = triplets;
+    let matrix = Coo::try_from_triplets(rows, cols, entry_rows, columns, values).map(Coo::into_csr);
+    matrix
+        .and_then(|matrix| matrix.view().check_finite().map(|()| matrix))
+        .map_err(|fault| input.fault(fault))
+}
+
+/// The matrix of an array file, both triangles.
+fn array(mut input: Input<'_>) -> Result<Dense<f64>, ReadError> {
+    let Header { field, symmetry, rows, cols, .. } = input.header;
+    let (rows, cols) = (rows as usize, cols as usize);
+    let stored = input.entries(|cursor, values: &mut Vec<f64>| {
+        values.push(value(cursor, field)?);
+        Ok(())
+    })?;
+    input.justify_rows()?; // only rows without columns can be too many here
+    let (first, sign) = match symmetry {
+        Symmetry::General => return Dense::try_new(rows, cols, stored).map_err(|fault| input.fault(fault)),
+        Symmetry::Symmetric => (0, 1.0),
+        Symmetry::Skew => (1, -1.0), // the diagonal is not listed
+    };
+    // About twice as many values as the file really held.
+    let mut full = Dense::zeros(rows, cols).map_err(|fault| input.fault(fault))?;
+    let mut next = stored.into_iter();
+    for column in 0..cols {
+        // The range first: `zip` asks its first iterator first, and a value must not be lost at its end.
+        for (row, value) in (column + first..rows).zip(&mut next) {
+            full[(row, column)] = value;
+            full[(column, row)] = sign * value;
+        }
+    }
+    Ok(full)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Reads with blocks of `block` bytes on `threads` threads.
+    fn read(text: &[u8], block: usize, threads: usize) -> Result<Csr<f64>, String> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            Input::open(text, Path::new("t"), block)
+                .and_then(coordinate_matrix)
+                .map_err(|error| error.to_string())
+        })
+    }
+
+    /// Lines of data, some of them wrong, with comments and blank lines between.
+    fn lines() -> impl Strategy<Value = Vec<String>> {
+        let good = (1u32..=20, 1u32..=20, -1e3..1e3f64).prop_map(|(i, j, v)| format!("{i} {j} {v}"));
+        let line = prop_oneof![
+            200 => good,
+            20 => Just("% a comment".to_owned()),
+            20 => Just("  \r".to_owned()),
+            2 => Just("1 2".to_owned()),
+            2 => Just("0 1 2".to_owned()),
+        ];
+        proptest::collection::vec(line, 0..120)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        // Small blocks: the header, lines and faults fall on every side of every cut.
+        #[test]
+        fn neither_blocks_nor_threads_change_the_result_or_the_error(
+            lines in lines(),
+            off in -9i64..=2,
+            block in 64usize..400,
+        ) {
+            let data = lines.iter().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).count();
+            let declared = (data as i64 + off).max(0);
+            let text = format!("%%MatrixMarket matrix coordinate real general\n%\n20 20 {declared}\n{}", lines.join("\n"));
+            let whole = read(text.as_bytes(), BLOCK, 1);
+            prop_assert_eq!(&read(text.as_bytes(), block, 1), &whole);
+            prop_assert_eq!(&read(text.as_bytes(), block, 2), &whole);
+            prop_assert_eq!(&read(text.as_bytes(), BLOCK, 2), &whole);
+
+            // The error, worked out in the plainest way.
+            let mut found = 0;
+            let mut expected = None;
+            for (at, line) in lines.iter().enumerate() {
+                if line.starts_with(|c: char| c.is_ascii_digit()) {
+                    let fault = match line.as_str() {
+                        _ if found == declared => "an entry too many",
+                        "1 2" => "the value is missing",
+                        "0 1 2" => "row 0 is outside 1..=20",
+                        _ => "",
+                    };
+                    found += 1;
+                    if !fault.is_empty() {
+                        expected = Some(format!("t, line {}: {fault}", at + 4));
+                        break;
+                    }
+                }
+            }
+            if expected.is_none() && found < declared {
+                expected = Some(format!("the file ends after {found} entries"));
+            }
+            match (whole, expected) {
+                (Ok(_), None) => {}
+                (Err(error), Some(expected)) => prop_assert!(error.contains(&expected), "{error} / {expected}"),
+                (whole, expected) => prop_assert!(false, "{whole:?} / {expected:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn comments_may_fill_blocks_before_the_size_line() {
+        let text = format!(
+            "%%MatrixMarket matrix coordinate real general\n{}2 2 1\n2 x 1\n",
+            "% a long introduction\n".repeat(50)
+        );
+        assert_eq!(
+            read(text.as_bytes(), 64, 1),
+            Err("t, line 53: column `x` is not a whole number".to_owned())
+        );
+    }
+}

@@ -1,0 +1,9 @@
+//! Matrices and vectors in files.
+
+mod matrix_market;
+
+pub use matrix_market::{
+    Fault, ReadError, WriteError, WriteOptions, WriteSymmetry, read_dense, read_dense_from, read_matrix,
+    read_matrix_from, read_vector, read_vector_from, write_dense, write_dense_to, write_matrix,
+    write_matrix_to, write_vector, write_vector_to,
+};

@@ -1,0 +1,427 @@
+//! How one format becomes another.
+//!
+//! | from \ to | [`Csr`] | [`Bsr`] | [`Dense`] | [`Coo`] |
+//! |---|---|---|---|---|
+//! | [`Csr`] | | [`CsrRef::to_bsr`] | [`CsrRef::to_dense`] | `Coo::from` |
+//! | [`Bsr`] | [`BsrRef::to_csr`] | | | |
+//! | [`Dense`] | [`Dense::to_csr`] | | | |
+//! | [`Coo`] | [`Coo::to_csr`] | | | |
+//!
+//! CSR is the exchange format: what is missing above goes through it. Every conversion counts, then fills, in
+//! parallel, and reads each array once per pass.
+
+use rayon::prelude::*;
+
+use super::bsr::{MAX_BLOCK, check_tiling};
+use super::{Bsr, BsrRef, Coo, Csr, CsrRef, Dense, MatrixError, count_rows};
+use crate::number::{Real, Store};
+use crate::parallel::over_blocks;
+
+/// How much more than the entries blocks may store before [`detect_block_size`] no longer calls them blocks. A few
+/// rows (boundary conditions, zeros that an assembly dropped) may break the pattern.
+const FILL_TOLERANCE: f64 = 0.05;
+
+/// Walks the blocks of a block row, in order of block columns. For each block and each of its rows it calls
+/// `visit(number of the block in this walk, block column, row within the block, columns, values)`, with what the row
+/// has in the block. Returns the number of blocks. Merges the rows: each block costs one look at each row.
+fn for_each_block<T>(
+    a: CsrRef<'_, T>,
+    block: usize,
+    block_row: usize,
+    mut visit: impl FnMut(usize, usize, usize, &[u32], &[T]),
+) -> usize {
+    let mut rest: [(&[u32], &[T]); MAX_BLOCK] = [(&[], &[]); MAX_BLOCK];
+    let rest = &mut rest[..block];
+    for (r, slot) in rest.iter_mut().enumerate() {
+        *slot = a.row(block_row * block + r);
+    }
+    let mut blocks = 0;
+    while let Some(first) = rest.iter().filter_map(|(columns, _)| columns.first()).min() {
+        let column = *first as usize / block;
+        let end = (column + 1) * block;
+        for (r, (columns, values)) in rest.iter_mut().enumerate() {
+            // At most `block` entries: a walk is shorter than a bisection.
+            let len = columns.iter().take_while(|&&c| (c as usize) < end).count();
+            visit(blocks, column, r, &columns[..len], &values[..len]);
+            (*columns, *values) = (&columns[len..], &values[len..]);
+        }
+        blocks += 1;
+    }
+    blocks
+}
+
+/// The values that [`CsrRef::to_bsr`] with this block size would store, divided by the entries there are: 1 when all
+/// blocks are full, infinite when blocks of that size do not tile the matrix. Reads the columns once.
+///
+/// ```
+/// use ziggurat_sparse::{Csr, matrix::block_fill};
+/// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, 1.0])?;
+/// assert_eq!(block_fill(a.view(), 2), 2.0);
+/// assert_eq!(block_fill(a.view(), 3), f64::INFINITY);
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+pub fn block_fill<T: Store>(a: CsrRef<'_, T>, block: usize) -> f64 {
+    if check_tiling(a.rows(), a.cols(), block).is_err() {
+        return f64::INFINITY;
+    }
+    if a.nnz() == 0 {
+        return 1.0;
+    }
+    let blocks: usize = (0..a.rows() / block)
+        .into_par_iter()
+        .map(|block_row| for_each_block(a, block, block_row, |_, _, _, _, _| ()))
+        .sum();
+    (blocks * block * block) as f64 / a.nnz() as f64
+}
+
+/// A bound of [`block_fill`] from below, from the lengths of the rows alone: a block row has at least as many blocks as its
+/// longest row needs. It spares most scalar matrices the look at their columns.
+fn least_block_fill<T: Store>(a: CsrRef<'_, T>, block: usize) -> f64 {
+    let stored: usize = a
+        .row_ptr()
+        .par_windows(block + 1)
+        .step_by(block)
+        .map(|row_ptr| {
+            let longest = row_ptr.windows(2).map(|row| row[1] - row[0]).max().unwrap_or(0);
+            longest.div_ceil(block) * block * block
+        })
+        .sum();
+    stored as f64 / a.nnz().max(1) as f64
+}
+
+/// The largest of 6, 4, 3, 2 whose blocks are full, but for one value in twenty: most likely the number of unknowns
+/// per node. `None` if there is none, or no entry.
+///
+/// ```
+/// use ziggurat_sparse::{Csr, matrix::detect_block_size};
+/// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0; 4])?;
+/// assert_eq!(detect_block_size(a.view()), Some(2));
+/// assert_eq!(detect_block_size(Csr::<f64>::identity(12)?.view()), None);
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+pub fn detect_block_size<T: Store>(a: CsrRef<'_, T>) -> Option<usize> {
+    let full = |&block: &usize| {
+        least_block_fill(a, block) <= 1.0 + FILL_TOLERANCE && block_fill(a, block) <= 1.0 + FILL_TOLERANCE
+    };
+    (a.nnz() > 0).then(|| [6, 4, 3, 2].into_iter().find(full))?
+}
+
+impl<T: Store> CsrRef<'_, T> {
+    /// The same matrix in blocks of `block` by `block`: every block with at least one entry is stored whole, with
+    /// zeros where there was none. [`block_fill`] tells the price beforehand.
+    ///
+    /// ```
+    /// use ziggurat_sparse::Csr;
+    /// let a = Csr::try_new(2, 4, vec![0, 1, 3], vec![3, 2, 3], vec![1.0, 2.0, 3.0])?;
+    /// let b = a.view().to_bsr(2)?;
+    /// assert_eq!((b.columns(), b.values()), (&[1][..], &[0.0, 1.0, 2.0, 3.0][..]));
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn to_bsr(&self, block: usize) -> Result<Bsr<T>, MatrixError> {
+        check_tiling(self.rows(), self.cols(), block)?;
+        let block_rows = 0..self.rows() / block;
+        let row_ptr = count_rows(
+            block_rows.clone(),
+            || (),
+            |(), row| for_each_block(*self, block, row, |_, _, _, _, _| ()),
+        );
+        let blocks = row_ptr[block_rows.end];
+        let size = block * block;
+        let (mut columns, mut values) = (vec![0; blocks], vec![T::default(); blocks * size]);
+        over_blocks(&row_ptr, block_rows, size, &mut columns, &mut values, &|piece, columns, values| {
+            let offset = row_ptr[piece.start];
+            for block_row in piece {
+                let first = row_ptr[block_row] - offset;
+                for_each_block(*self, block, block_row, |k, column, r, from_columns, from| {
+                    columns[first + k] = column as u32;
+                    let to = &mut values[(first + k) * size + r * block..][..block];
+                    for (&c, &value) in from_columns.iter().zip(from) {
+                        to[c as usize - column * block] = value;
+                    }
+                });
+            }
+        });
+        Ok(Bsr::from_valid_parts(self.rows(), self.cols(), block, row_ptr, columns, values))
+    }
+
+    /// The same matrix with every entry stored, absent ones as zeros. One that does not fit into memory is an error.
+    ///
+    /// ```
+    /// use ziggurat_sparse::Csr;
+    /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![1, 0], vec![3.0, 4.0])?;
+    /// assert_eq!(a.view().to_dense()?.values(), [0.0, 4.0, 3.0, 0.0]);
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn to_dense(&self) -> Result<Dense<T>, MatrixError> {
+        let mut dense = Dense::zeros(self.rows(), self.cols())?;
+        for row in self.all_rows() {
+            let (columns, values) = self.row(row);
+            for (&column, &value) in columns.iter().zip(values) {
+                dense[(row, column as usize)] = value;
+            }
+        }
+        Ok(dense)
+    }
+}
+
+impl<T: Store> BsrRef<'_, T> {
+    /// The same matrix in scalar rows. Every value of a stored block becomes an entry, zeros too: a zero that an
+    /// assembly put there and one that fills a block look alike, and the pattern must not depend on values.
+    ///
+    /// ```
+    /// use ziggurat_sparse::Bsr;
+    /// let a = Bsr::try_new(2, 4, 2, vec![0, 1], vec![1], vec![1.0, 0.0, 2.0, 3.0])?.view().to_csr();
+    /// assert_eq!((a.row(0), a.nnz()), ((&[2, 3][..], &[1.0, 0.0][..]), 4));
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn to_csr(&self) -> Csr<T> {
+        let b = self.block_size();
+        Csr::assemble(
+            0..self.rows(),
+            self.cols(),
+            || (),
+            |(), row| b * self.block_row(row / b).0.len(),
+            |(), row, columns, values| {
+                let (block_columns, block_values) = self.block_row(row / b);
+                let to = columns.chunks_exact_mut(b).zip(values.chunks_exact_mut(b));
+                let from = block_columns.iter().zip(block_values.chunks_exact(b * b));
+                for ((to_columns, to_values), (&column, block)) in to.zip(from) {
+                    for (to, scalar) in to_columns.iter_mut().zip(column * b as u32..) {
+                        *to = scalar;
+                    }
+                    to_values.copy_from_slice(&block[row % b * b..][..b]);
+                }
+            },
+        )
+    }
+}
+
+impl<T: Store> Dense<T> {
+    /// The entries that are not zero.
+    ///
+    /// ```
+    /// use ziggurat_sparse::Dense;
+    /// let a = Dense::try_new(2, 2, vec![0.0, 4.0, 3.0, 0.0])?.to_csr();
+    /// assert_eq!((a.columns(), a.values()), (&[1, 0][..], &[3.0, 4.0][..]));
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn to_csr(&self) -> Csr<T> {
+        let row = |row: usize| {
+            let entries = (0..self.cols()).map(move |column| (column as u32, self[(row, column)]));
+            entries.filter(|(_, value)| *value != T::default())
+        };
+        Csr::assemble(
+            0..self.rows(),
+            self.cols(),
+            || (),
+            |(), i| row(i).count(),
+            |(), i, columns, values| {
+                for ((column, value), entry) in columns.iter_mut().zip(values).zip(row(i)) {
+                    (*column, *value) = entry;
+                }
+            },
+        )
+    }
+}
+
+/// The row of every entry.
+fn entry_rows(row_ptr: &[usize]) -> Vec<u32> {
+    let mut rows = Vec::with_capacity(row_ptr.last().copied().unwrap_or(0));
+    for (row, range) in row_ptr.windows(2).enumerate() {
+        rows.resize(range[1], row as u32);
+    }
+    rows
+}
+
+impl<T: Store> From<&Csr<T>> for Coo<T> {
+    /// The entries as triplets, row by row.
+    fn from(a: &Csr<T>) -> Self {
+        Coo::from(a.clone())
+    }
+}
+
+impl<T: Store> From<Csr<T>> for Coo<T> {
+    /// The entries as triplets, row by row; columns and values move.
+    fn from(a: Csr<T>) -> Self {
+        let (rows, cols) = (a.rows(), a.cols());
+        let (row_ptr, columns, values) = a.into_parts();
+        Coo::from_valid_parts(rows, cols, entry_rows(&row_ptr), columns, values)
+    }
+}
+
+impl<T: Real> From<Coo<T>> for Csr<T> {
+    /// [`Coo::into_csr`].
+    fn from(a: Coo<T>) -> Self {
+        a.into_csr()
+    }
+}
+
+impl<T: Store> From<&Bsr<T>> for Csr<T> {
+    /// [`BsrRef::to_csr`].
+    fn from(a: &Bsr<T>) -> Self {
+        a.view().to_csr()
+    }
+}
+
+impl<T: Store> From<&Dense<T>> for Csr<T> {
+    /// [`Dense::to_csr`].
+    fn from(a: &Dense<T>) -> Self {
+        a.to_csr()
+    }
+}
+
+impl<T: Store> TryFrom<&Csr<T>> for Dense<T> {
+    type Error = MatrixError;
+
+    /// [`CsrRef::to_dense`].
+    fn try_from(a: &Csr<T>) -> Result<Self, MatrixError> {
+        a.view().to_dense()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Any matrix with extents that are multiples of `block`; some rows empty, one perhaps dense, zeros among values.
+    fn tiled(block: usize) -> impl Strategy<Value = Csr<f64>> {
+        (0usize..6, 0usize..6, 0usize..3).prop_flat_map(move |(block_rows, block_cols, density)| {
+            let (rows, cols) = (block_rows * block, block_cols * block);
+            let value = prop_oneof![Just(0.0), -9.0..9.0f64];
+            let count = 0..=rows * cols / 4 * density;
+            proptest::collection::vec((any::<u16>(), any::<u16>(), value), count).prop_map(move |raw| {
+                let mut coo = Coo::new(rows, cols).unwrap();
+                coo.extend(raw.into_iter().map(|(r, c, v)| (r as usize % rows, c as usize % cols, v)))
+                    .unwrap();
+                coo.into_csr()
+            })
+        })
+    }
+
+    fn any_tiled() -> impl Strategy<Value = (usize, Csr<f64>)> {
+        prop_oneof![Just(1), Just(2), Just(3), Just(4), Just(6), Just(16)]
+            .prop_flat_map(|block| (Just(block), tiled(block)))
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_hold_the_same_matrix((block, a) in any_tiled()) {
+            let b = a.view().to_bsr(block).unwrap();
+            // Valid by the public constructor too, in release builds as in debug ones.
+            let again = b.clone();
+            let (row_ptr, columns, values) = again.into_parts();
+            prop_assert!(Bsr::try_new(a.rows(), a.cols(), block, row_ptr, columns, values).is_ok());
+            prop_assert_eq!(b.view().to_csr().view().to_dense(), a.view().to_dense());
+            // Exactly the blocks that have an entry.
+            for k in 0..b.block_rows() {
+                for &column in b.block_row(k).0 {
+                    let within = |c: &u32| *c as usize / block == column as usize;
+                    prop_assert!((k * block..(k + 1) * block).any(|row| a.row(row).0.iter().any(within)));
+                }
+            }
+            if a.nnz() > 0 {
+                prop_assert_eq!(block_fill(a.view(), block), b.nnz() as f64 / a.nnz() as f64);
+                prop_assert!(least_block_fill(a.view(), block) <= block_fill(a.view(), block));
+            }
+        }
+
+        #[test]
+        fn blocks_survive_the_way_through_rows((block, a) in any_tiled()) {
+            let b = a.view().to_bsr(block).unwrap();
+            prop_assert_eq!(b.view().to_csr().view().to_bsr(block), Ok(b));
+        }
+
+        #[test]
+        fn triplets_and_rows_hold_the_same((_, a) in any_tiled()) {
+            prop_assert_eq!(&Coo::from(&a).to_csr(), &a);
+            let (mut rows, mut columns, mut values) = Coo::from(&a).into_parts();
+            rows.reverse();
+            columns.reverse();
+            values.reverse();
+            let reversed = Coo::try_from_triplets(a.rows(), a.cols(), rows, columns, values).unwrap();
+            prop_assert_eq!(Csr::from(reversed), a);
+        }
+
+        #[test]
+        fn dense_and_rows_hold_the_same((_, a) in any_tiled()) {
+            let dense = Dense::try_from(&a).unwrap();
+            let back = dense.to_csr();
+            prop_assert!(back.values().iter().all(|&value| value != 0.0));
+            prop_assert_eq!(back.nnz(), a.values().iter().filter(|&&value| value != 0.0).count());
+            prop_assert_eq!(Dense::try_from(&back).unwrap(), dense);
+        }
+    }
+
+    #[test]
+    fn many_block_rows_convert_the_same_on_any_number_of_threads() {
+        // Blocks along three diagonals, one block row dense: several pieces of work.
+        let n = 9000_u32;
+        let columns_of = |row: usize| {
+            let node = row as u32 / 3;
+            let all = if node == 1700 { 0..n / 3 } else { node.saturating_sub(1)..(node + 2).min(n / 3) };
+            all.flat_map(|node| 3 * node..3 * node + 3)
+        };
+        let a = Csr::build(
+            0..n as usize,
+            n as usize,
+            || (),
+            |(), row| columns_of(row).count(),
+            |(), row, columns, values| {
+                for ((slot, value), column) in columns.iter_mut().zip(values).zip(columns_of(row)) {
+                    (*slot, *value) = (column, (row * 31 + column as usize * 7) as f64);
+                }
+            },
+        )
+        .unwrap();
+        assert_eq!(detect_block_size(a.view()), Some(3));
+        let b = a.view().to_bsr(3).unwrap();
+        assert_eq!(b.nnz(), a.nnz());
+        for threads in [1, 2, 5] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            assert_eq!(pool.install(|| a.view().to_bsr(3)).as_ref(), Ok(&b));
+            assert_eq!(pool.install(|| b.view().to_csr()), a);
+        }
+    }
+
+    #[test]
+    fn the_largest_full_block_is_found() {
+        let full = |n: usize, block: usize| {
+            let mut coo = Coo::new(n, n).unwrap();
+            for row in 0..n {
+                let first = row / block * block;
+                coo.extend((first..first + block).map(|column| (row, column, 1.0))).unwrap();
+            }
+            coo
+        };
+        for block in [2, 3, 4, 6] {
+            assert_eq!(detect_block_size(full(60, block).to_csr().view()), Some(block));
+        }
+        assert_eq!(detect_block_size(full(60, 5).to_csr().view()), None);
+        // One missing entry in 120 is forgiven, one stray entry that opens a block of 36 is not.
+        let (rows, columns, values) = full(60, 2).into_parts();
+        let keep = ..rows.len() - 1;
+        let less = Coo::try_from_triplets(
+            60,
+            60,
+            rows[keep].to_vec(),
+            columns[keep].to_vec(),
+            values[keep].to_vec(),
+        )
+        .unwrap();
+        assert_eq!(detect_block_size(less.to_csr().view()), Some(2));
+        let mut more = full(60, 6);
+        more.push(0, 59, 1.0).unwrap();
+        assert_eq!(detect_block_size(more.to_csr().view()), Some(3));
+        assert_eq!(detect_block_size(Coo::<f64>::new(12, 12).unwrap().to_csr().view()), None);
+    }
+
+    #[test]
+    fn blocks_that_do_not_tile_are_refused() {
+        let a = Csr::<f64>::identity(10).unwrap();
+        for block in [0, 3, 17] {
+            let error = a.view().to_bsr(block).unwrap_err();
+            assert_eq!(error, MatrixError::BlockSize { block, rows: 10, columns: 10 });
+        }
+    }
+}

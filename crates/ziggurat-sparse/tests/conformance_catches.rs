@@ -1,0 +1,302 @@
+//! A suite that cannot fail proves nothing: every kernel is broken here, one fault at a time, and the suite must notice.
+//!
+//! [`Broken`] is the CPU device with one fault. The faults are those that kernels really have: a forgotten last row, a
+//! coefficient left out, old content read where β = 0, a result computed in too narrow a number, a lost sign.
+#![cfg(feature = "conformance")]
+
+use std::borrow::Borrow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use ziggurat_sparse::device::conformance::{matrix_kernels, vector_kernels};
+use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix};
+use ziggurat_sparse::{Reads, Real, Store, f16};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    None,
+    SpmvForgetsLastRow,
+    SpmvIgnoresAlpha,
+    SpmvIgnoresBeta,
+    SpmvReadsOldContent,
+    SpmvInSinglePrecision,
+    ResidualWithWrongSign,
+    ResidualForgetsRightHandSide,
+    SweepIgnoresOmega,
+    SweepWithWrongMomentum,
+    SweepReadsOldContent,
+    GaussSeidelIsJacobi,
+    GaussSeidelInOneDirection,
+    GaussSeidelForgetsGuess,
+    ZerosAreNot,
+    WriteStopsEarly,
+    FillStopsEarly,
+    CopyStopsEarly,
+    UploadStopsEarly,
+    CastInHalfPrecision,
+    AxpbyIgnoresBeta,
+    AxpbypczIgnoresGamma,
+    DiagonalIgnoresDiagonal,
+    StepAndTurnDoesNotStep,
+    CombineReturnsHalf,
+    DotForgetsLastEntry,
+    DotInSinglePrecision,
+    NormMaxLosesNan,
+    NormMaxIgnoresSign,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Broken(Fault);
+
+/// Rounds every entry to single precision: what a kernel with too narrow an accumulator does.
+fn through_f32<C: Real>(x: &mut [C]) {
+    for x in x {
+        *x = C::narrow(f64::from(x.wide() as f32));
+    }
+}
+
+impl Device for Broken {
+    type Vector<T: Store> = Vec<T>;
+    type Matrix<S: Store> = HostMatrix<S>;
+
+    fn name(&self) -> String {
+        format!("{:?}", self.0)
+    }
+
+    fn zeros<T: Store>(&self, len: usize) -> Result<Vec<T>, DeviceError> {
+        Ok(if self.0 == Fault::ZerosAreNot { vec![T::narrow(1.0); len] } else { vec![T::default(); len] })
+    }
+
+    fn upload<T: Store>(&self, host: &[T]) -> Result<Vec<T>, DeviceError> {
+        let mut x = host.to_vec();
+        if let (Fault::UploadStopsEarly, Some(last)) = (self.0, x.last_mut()) {
+            *last = T::default();
+        }
+        Ok(x)
+    }
+
+    fn write<T: Store>(&self, host: &[T], x: &mut Vec<T>) -> Result<(), DeviceError> {
+        let end = host.len() - usize::from(self.0 == Fault::WriteStopsEarly && !host.is_empty());
+        x[..end].copy_from_slice(&host[..end]);
+        Ok(())
+    }
+
+    fn download<T: Store>(&self, x: &Vec<T>, host: &mut [T]) -> Result<(), DeviceError> {
+        Cpu::new().download(x, host)
+    }
+
+    fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<HostMatrix<S>, DeviceError> {
+        Ok(host)
+    }
+
+    fn len<T: Store>(&self, x: &Vec<T>) -> usize {
+        x.len()
+    }
+
+    fn shape<S: Store>(&self, a: &HostMatrix<S>) -> (usize, usize) {
+        (a.rows(), a.cols())
+    }
+
+    fn finish(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn spmv<C: Reads<S>, S: Store>(&self, alpha: C, a: &HostMatrix<S>, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
+        let last = y.last().copied();
+        let alpha = if self.0 == Fault::SpmvIgnoresAlpha { C::one() } else { alpha };
+        let beta = if self.0 == Fault::SpmvIgnoresBeta { C::zero() } else { beta };
+        if self.0 == Fault::SpmvReadsOldContent {
+            let old: Vec<C> = y.iter().map(|&y| beta * y).collect();
+            Cpu::new().spmv(alpha, a, x, C::zero(), y);
+            Cpu::new().axpby(C::one(), &old, C::one(), y);
+            return;
+        }
+        Cpu::new().spmv(alpha, a, x, beta, y);
+        match (self.0, y.last_mut()) {
+            (Fault::SpmvForgetsLastRow, Some(slot)) => *slot = last.unwrap_or(*slot),
+            (Fault::SpmvInSinglePrecision, _) => through_f32(y),
+            _ => {}
+        }
+    }
+
+    fn residual<C: Reads<S>, S: Store>(&self, a: &HostMatrix<S>, x: &Vec<C>, b: &Vec<C>, r: &mut Vec<C>) {
+        match self.0 {
+            Fault::ResidualWithWrongSign => {
+                Cpu::new().residual(a, x, b, r);
+                r.iter_mut().for_each(|r| *r = -*r);
+            }
+            Fault::ResidualForgetsRightHandSide => Cpu::new().residual(a, x, &vec![C::zero(); b.len()], r),
+            _ => Cpu::new().residual(a, x, b, r),
+        }
+    }
+
+    fn sweep<C: Reads<S>, S: Store>(
+        &self,
+        a: &HostMatrix<S>,
+        omega: C,
+        d: &Vec<C>,
+        b: &Vec<C>,
+        x: &Vec<C>,
+        beta: C,
+        y: &mut Vec<C>,
+    ) {
+        let cpu = Cpu::new();
+        match self.0 {
+            Fault::SweepIgnoresOmega => cpu.sweep(a, C::one(), d, b, x, beta, y),
+            Fault::SweepWithWrongMomentum => cpu.sweep(a, omega, d, b, x, -beta, y),
+            Fault::SweepReadsOldContent => {
+                let old: Vec<C> = x.iter().zip(&*y).map(|(&x, &y)| beta * (x - y)).collect();
+                cpu.sweep(a, omega, d, b, x, C::zero(), y);
+                cpu.axpby(C::one(), &old, C::one(), y);
+            }
+            _ => cpu.sweep(a, omega, d, b, x, beta, y),
+        }
+    }
+
+    fn gauss_seidel<C: Reads<S>, S: Store>(
+        &self,
+        a: &HostMatrix<S>,
+        d: &Vec<C>,
+        b: &Vec<C>,
+        x: Option<&Vec<C>>,
+        block: usize,
+        direction: Direction,
+        y: &mut Vec<C>,
+    ) {
+        let (block, direction, x) = match self.0 {
+            Fault::GaussSeidelIsJacobi => (1, direction, x),
+            Fault::GaussSeidelInOneDirection => (block, Direction::Forward, x),
+            Fault::GaussSeidelForgetsGuess => (block, direction, None),
+            _ => (block, direction, x),
+        };
+        Cpu::new().gauss_seidel(a, d, b, x, block, direction, y);
+    }
+
+    fn fill<C: Real>(&self, value: C, x: &mut Vec<C>) {
+        let end = x.len() - usize::from(self.0 == Fault::FillStopsEarly && !x.is_empty());
+        x[..end].fill(value);
+    }
+
+    fn copy<C: Real>(&self, x: &Vec<C>, y: &mut Vec<C>) {
+        let end = x.len() - usize::from(self.0 == Fault::CopyStopsEarly && !x.is_empty());
+        y[..end].copy_from_slice(&x[..end]);
+    }
+
+    fn cast<X: Real, Y: Real>(&self, x: &Vec<X>, y: &mut Vec<Y>) {
+        Cpu::new().cast(x, y);
+        if self.0 == Fault::CastInHalfPrecision {
+            y.iter_mut().for_each(|y| *y = Y::narrow(f16::narrow(y.wide()).wide()));
+        }
+    }
+
+    fn axpby<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
+        let beta = if self.0 == Fault::AxpbyIgnoresBeta { C::zero() } else { beta };
+        Cpu::new().axpby(alpha, x, beta, y);
+    }
+
+    fn axpbypcz<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &Vec<C>, gamma: C, z: &mut Vec<C>) {
+        let gamma = if self.0 == Fault::AxpbypczIgnoresGamma { C::zero() } else { gamma };
+        Cpu::new().axpbypcz(alpha, x, beta, y, gamma, z);
+    }
+
+    fn diagonal<C: Real>(&self, alpha: C, d: &Vec<C>, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
+        if self.0 == Fault::DiagonalIgnoresDiagonal {
+            return Cpu::new().axpby(alpha, x, beta, y);
+        }
+        Cpu::new().diagonal(alpha, d, x, beta, y);
+    }
+
+    fn step_and_turn<C: Real>(&self, alpha: C, x: &mut Vec<C>, beta: C, z: &Vec<C>, p: &mut Vec<C>) {
+        let alpha = if self.0 == Fault::StepAndTurnDoesNotStep { C::zero() } else { alpha };
+        Cpu::new().step_and_turn(alpha, x, beta, z, p);
+    }
+
+    fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(&self, c: &[C], xs: &[B], beta: C, y: &mut Vec<C>) -> f64 {
+        let norm = Cpu::new().combine(c, xs, beta, y);
+        if self.0 == Fault::CombineReturnsHalf { norm / 2.0 } else { norm }
+    }
+
+    fn dot<C: Real>(&self, x: &Vec<C>, y: &Vec<C>) -> f64 {
+        match self.0 {
+            Fault::DotForgetsLastEntry if !x.is_empty() => {
+                let end = x.len() - 1;
+                Cpu::new().dot(&x[..end].to_vec(), &y[..end].to_vec())
+            }
+            Fault::DotInSinglePrecision => {
+                x.iter().zip(y).map(|(x, y)| x.wide() as f32 * y.wide() as f32).sum::<f32>().into()
+            }
+            _ => Cpu::new().dot(x, y),
+        }
+    }
+
+    fn norm_max<C: Real>(&self, x: &Vec<C>) -> f64 {
+        match self.0 {
+            Fault::NormMaxLosesNan => x.iter().map(|x| x.wide().abs()).fold(0.0, f64::max),
+            Fault::NormMaxIgnoresSign => x.iter().map(|x| x.wide()).fold(0.0, f64::max),
+            _ => Cpu::new().norm_max(x),
+        }
+    }
+}
+
+/// Whether the suite, in the given arithmetic and storage, objects to the fault.
+fn is_noticed<C: Reads<S>, S: Store>(fault: Fault) -> bool
+where
+    f64: Reads<S>,
+{
+    let device = Broken(fault);
+    let suite = [
+        vector_kernels::memory::<_, C> as fn(&Broken),
+        vector_kernels::updates::<_, C>,
+        vector_kernels::fused::<_, C>,
+        vector_kernels::casts::<_, C>,
+        vector_kernels::reductions::<_, C>,
+        matrix_kernels::spmv::<_, C, S>,
+        matrix_kernels::residual::<_, C, S>,
+        matrix_kernels::sweep::<_, C, S>,
+        matrix_kernels::gauss_seidel::<_, C, S>,
+    ];
+    suite.into_iter().any(|test| catch_unwind(AssertUnwindSafe(|| test(&device))).is_err())
+}
+
+#[test]
+fn the_wrapper_itself_passes() {
+    assert!(!is_noticed::<f64, f64>(Fault::None));
+}
+
+macro_rules! faults {
+    ($($test:ident: $fault:ident;)*) => {$(
+        #[test]
+        fn $test() {
+            assert!(is_noticed::<f64, f64>(Fault::$fault), "nobody noticed {:?}", Fault::$fault);
+        }
+    )*};
+}
+faults! {
+    spmv_forgets_last_row: SpmvForgetsLastRow;
+    spmv_ignores_alpha: SpmvIgnoresAlpha;
+    spmv_ignores_beta: SpmvIgnoresBeta;
+    spmv_reads_old_content: SpmvReadsOldContent;
+    spmv_in_single_precision: SpmvInSinglePrecision;
+    residual_with_wrong_sign: ResidualWithWrongSign;
+    residual_forgets_right_hand_side: ResidualForgetsRightHandSide;
+    sweep_ignores_omega: SweepIgnoresOmega;
+    sweep_with_wrong_momentum: SweepWithWrongMomentum;
+    sweep_reads_old_content: SweepReadsOldContent;
+    gauss_seidel_is_jacobi: GaussSeidelIsJacobi;
+    gauss_seidel_in_one_direction: GaussSeidelInOneDirection;
+    gauss_seidel_forgets_guess: GaussSeidelForgetsGuess;
+    zeros_are_not: ZerosAreNot;
+    write_stops_early: WriteStopsEarly;
+    fill_stops_early: FillStopsEarly;
+    copy_stops_early: CopyStopsEarly;
+    upload_stops_early: UploadStopsEarly;
+    cast_in_half_precision: CastInHalfPrecision;
+    axpby_ignores_beta: AxpbyIgnoresBeta;
+    axpbypcz_ignores_gamma: AxpbypczIgnoresGamma;
+    diagonal_ignores_diagonal: DiagonalIgnoresDiagonal;
+    step_and_turn_does_not_step: StepAndTurnDoesNotStep;
+    combine_returns_half: CombineReturnsHalf;
+    dot_forgets_last_entry: DotForgetsLastEntry;
+    dot_in_single_precision: DotInSinglePrecision;
+    norm_max_loses_nan: NormMaxLosesNan;
+    norm_max_ignores_sign: NormMaxIgnoresSign;
+}

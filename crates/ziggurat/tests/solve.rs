@@ -1,0 +1,56 @@
+//! The solver with its defaults: every model problem converges, within a ceiling of iterations.
+
+#![allow(clippy::unwrap_used)] // functions that tests call
+
+use ziggurat::{Solver, SolverConfig};
+use ziggurat_sparse::gallery::Problem;
+
+fn iterations(name: &str) -> usize {
+    let problem: Problem = name.parse().unwrap();
+    let a = problem.matrix().unwrap();
+    let b = problem.rhs().unwrap();
+    let solver = Solver::new(&a, SolverConfig::default()).unwrap();
+    let solution = solver.solve(&b).unwrap();
+    assert!(solution.report.reason.is_converged(), "{name}: {}", solution.report);
+    // The residual, computed by other means.
+    let (mut error, mut size) = (0.0, 0.0);
+    for (row, b) in b.iter().enumerate() {
+        let (columns, values) = a.row(row);
+        let product: f64 = columns.iter().zip(values).map(|(&j, v)| v * solution.x[j as usize]).sum();
+        error += (b - product) * (b - product);
+        size += b * b;
+    }
+    assert!((error / size).sqrt() <= 1.01e-8, "{name}: {}", (error / size).sqrt());
+    solution.report.iterations
+}
+
+#[test]
+fn model_problems_converge_with_the_defaults() {
+    for (name, ceiling) in [
+        ("poisson2d:60", 16),
+        ("poisson3d:24", 16),
+        ("poisson3d27:20", 16),
+        ("anisotropic3d:20", 18),
+        ("jump3d:24", 20),
+        ("convection3d:16", 25),
+        ("neumann3d:20", 20),
+        ("elasticity3d:6", 60),
+    ] {
+        let found = iterations(name);
+        println!("{name}: {found}");
+        assert!(found <= ceiling, "{name}: {found} iterations, at most {ceiling} expected");
+    }
+}
+
+#[test]
+fn two_threads_on_one_solver_get_the_answer_of_one() {
+    let a = "poisson3d:16".parse::<Problem>().unwrap().matrix().unwrap();
+    let solver = Solver::new(&a, SolverConfig::default()).unwrap();
+    let b: Vec<f64> = (0..a.rows()).map(|i| (i % 7) as f64).collect();
+    let alone = solver.solve(&b).unwrap().x;
+    let together = std::thread::scope(|scope| {
+        let threads = [(); 2].map(|()| scope.spawn(|| solver.solve(&b).unwrap().x));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    assert!(together.iter().all(|x| x == &alone));
+}
