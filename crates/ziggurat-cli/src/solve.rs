@@ -164,6 +164,7 @@ fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure> {
 }
 
 /// The solver's error, with what `inspect` can tell about it.
+#[allow(clippy::needless_pass_by_value)] // as `map_err` calls it
 fn refused(error: SolveError) -> Failure {
     Failure::new(error.to_string(), "`ziggurat inspect` tells what is special about this matrix")
 }

@@ -30,8 +30,3 @@ pub mod spectrum;
 pub use matrix::{Bsr, BsrRef, Coo, Csr, CsrRef, Dense, MatrixError};
 pub use name::UnknownName;
 pub use number::{Facts, Kind, Reads, Real, Store, bf16, f16};
-
-/// The README's examples run as tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -13,3 +13,8 @@ pub use solver::{Solution, SolveError, Solver, SolverConfig, solve};
 pub use ziggurat_amg as amg;
 pub use ziggurat_krylov as krylov;
 pub use ziggurat_sparse as sparse;
+
+/// The README's examples run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

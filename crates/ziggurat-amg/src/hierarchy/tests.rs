@@ -60,16 +60,12 @@ fn the_same_bits_for_one_and_two_threads() {
 fn new_values_give_the_hierarchy_of_the_new_matrix() {
     let mut a = matrix("poisson3d:14");
     let mut hierarchy = Hierarchy::build(a.clone(), &HierarchyConfig::default()).unwrap();
-    a.values_mut().iter_mut().for_each(|value| *value *= 3.0);
+    a.values_mut().iter_mut().for_each(|value| *value *= 4.0);
     hierarchy.update_values(a.clone()).unwrap();
     let fresh = Hierarchy::build(a, &HierarchyConfig::default()).unwrap();
+    // A power of two changes no rounding, so that the two are the same to the last bit.
     for (updated, fresh) in hierarchy.levels().iter().zip(fresh.levels()) {
-        assert_eq!(
-            (updated.matrix().row_ptr(), updated.matrix().columns()),
-            (fresh.matrix().row_ptr(), fresh.matrix().columns())
-        );
-        let pairs = updated.matrix().values().iter().zip(fresh.matrix().values());
-        assert!(pairs.into_iter().all(|(x, y)| (x - y).abs() <= 1e-12 * y.abs().max(1e-3)));
+        assert_eq!(updated.matrix(), fresh.matrix());
     }
     let error = hierarchy.update_values(matrix("poisson3d27:14")).unwrap_err();
     assert!(error.to_string().contains("same pattern"), "{error}");

@@ -102,6 +102,7 @@ fn coarse_rows_are_the_identity_and_constants_are_reproduced() {
                 }
             }
             let mut tested = 0;
+            #[allow(clippy::needless_range_loop)] // the row indexes the matrix as well
             for row in 0..a.rows() {
                 match splitting.coarse_index(row) {
                     Some(index) => assert_eq!(p.row(row), (&[index][..], &[1.0][..])),
