@@ -27,9 +27,9 @@ pub enum SetupError {
     /// The strong connections could not be found.
     #[error(transparent)]
     Strength(#[from] crate::strength::StrengthError),
-    /// The interpolation could not be truncated.
+    /// There is no interpolation.
     #[error(transparent)]
-    Truncation(#[from] ziggurat_sparse::algebra::TruncationError),
+    Interpolation(#[from] crate::interpolate::InterpolationError),
     /// The device refused.
     #[error(transparent)]
     Device(#[from] DeviceError),

@@ -17,6 +17,7 @@ pub mod halo;
 mod hierarchy;
 pub mod interpolate;
 mod lower;
+mod rank;
 pub mod smoother;
 mod spectral_radius;
 pub mod strength;

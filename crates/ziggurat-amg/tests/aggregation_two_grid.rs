@@ -1,5 +1,6 @@
 //! Two-grid convergence of aggregation: one Jacobi sweep, an exact coarse solve, one Jacobi sweep, inside CG. Iteration
 //! counts have ceilings, so that a quiet loss of quality fails.
+#![allow(clippy::unwrap_used)] // tests, whose helpers clippy does not recognise as such
 
 use ziggurat_amg::coarsen::{Aggregates, MATCHING_ROUNDS, mis2, node_matrix, pairwise_passes};
 use ziggurat_amg::halo::Whole;

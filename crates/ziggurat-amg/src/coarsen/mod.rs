@@ -24,4 +24,5 @@ pub use mis2::mis2;
 pub use node_matrix::node_matrix;
 pub use pairwise::{MATCHING_ROUNDS, pairwise, pairwise_passes};
 pub use pmis::pmis;
+pub(crate) use splitting::FINE;
 pub use splitting::{Point, Splitting};

@@ -1,12 +1,13 @@
 //! One step from a level to the next: strength, coarsening, interpolation. Which methods, with which parameters.
 
-use ziggurat_sparse::algebra::{Truncation, truncate};
 use ziggurat_sparse::{Csr, CsrRef};
 
 use crate::SetupError;
 use crate::coarsen::{Paths, aggressive, pmis};
 use crate::halo::Whole;
-use crate::interpolate::{classical_modified, extended_i, hybrid, multipass};
+use crate::interpolate::{
+    InterpolationError, Symmetry, Truncation, classical_modified, extended_i, hybrid, multipass,
+};
 use crate::strength::{Strength, strong_connections};
 
 /// How fine values are interpolated from coarse ones on levels that are not coarsened aggressively.
@@ -63,19 +64,19 @@ impl Classical {
         let strong = strong_connections(a, rows.clone(), &self.strength, &[], &halo)
             .map_err(|error| at("strength")(error.into()))?;
         let matrix = |stage| move |error: ziggurat_sparse::MatrixError| at(stage)(error.into());
-        let p = if index < self.aggressive_levels {
+        let interpolation = |error: InterpolationError| at("interpolation")(error.into());
+        if index < self.aggressive_levels {
             let splitting =
                 aggressive(&strong, &halo, self.paths).map_err(matrix("aggressive coarsening"))?;
-            multipass(a, rows.clone(), &strong, &splitting).map_err(matrix("multipass interpolation"))?
-        } else {
-            let splitting = pmis(&strong, &halo).map_err(matrix("PMIS coarsening"))?;
-            match self.interpolation {
-                Interpolation::ClassicalModified => classical_modified(a, rows.clone(), &strong, &splitting),
-                Interpolation::ExtendedI => extended_i(a, rows.clone(), &strong, &splitting),
-                Interpolation::Hybrid => hybrid(a, rows.clone(), &strong, &splitting, &halo),
-            }
-            .map_err(matrix("interpolation"))?
-        };
-        truncate(p.view(), rows, self.truncation).map_err(|error| at("truncation")(error.into()))
+            return multipass(a, rows, &strong, &splitting, self.truncation).map_err(interpolation);
+        }
+        let splitting = pmis(&strong, &halo).map_err(matrix("PMIS coarsening"))?;
+        let (symmetry, truncation) = (Symmetry::General, self.truncation);
+        match self.interpolation {
+            Interpolation::ClassicalModified => classical_modified(a, rows, &strong, &splitting, truncation),
+            Interpolation::ExtendedI => extended_i(a, rows, &strong, &splitting, symmetry, truncation),
+            Interpolation::Hybrid => hybrid(a, rows, &strong, &splitting, &halo, symmetry, truncation),
+        }
+        .map_err(interpolation)
     }
 }
