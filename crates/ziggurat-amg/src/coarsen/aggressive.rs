@@ -3,7 +3,8 @@
 //! Two coarse rows of the first pass are connected if enough strong paths of at most two connections lead from one to
 //! the other (Stüben, *Algebraic multigrid: an introduction with applications*, 1999: strength "with respect to (p, 2)"; his
 //! A1 asks for one path, A2 for two). On a 7-point grid one path keeps one row in sixteen, two paths one in twelve, plain
-//! PMIS one in three. Interpolation then has to reach further: see [multipass](crate::interpolate::multipass).
+//! PMIS one in three. Interpolation then has to reach further, [in two stages](crate::interpolate::two_stage) or by
+//! [multipass](crate::interpolate::multipass).
 //!
 //! A coarse row of the first pass that has no other within reach stays coarse, since nobody could interpolate it.
 //!
@@ -49,9 +50,37 @@ pub enum Paths {
 /// # Errors
 /// If the graph does not fit the halo.
 pub fn aggressive<H: Halo>(strong: &StrongGraph, halo: &H, paths: Paths) -> Result<Splitting, MatrixError> {
-    let first = pmis(strong, halo)?;
+    coarsen_again(strong, &pmis(strong, halo)?, halo, paths)
+}
+
+/// The second pass alone: of the coarse rows of `first`, those that stay coarse. For interpolation
+/// [in two stages](crate::interpolate::two_stage), which needs both splittings.
+///
+/// ```
+/// use ziggurat_amg::coarsen::{Paths, aggressive, coarsen_again, pmis};
+/// use ziggurat_amg::{halo::Whole, strength::StrongGraph};
+/// let path = StrongGraph::try_new(5, vec![0, 1, 3, 5, 7, 8], vec![1, 0, 2, 1, 3, 2, 4, 3])?;
+/// let whole = Whole::new(5);
+/// let first = pmis(&path, &whole)?;
+/// assert_eq!(coarsen_again(&path, &first, &whole, Paths::One)?, aggressive(&path, &whole, Paths::One)?);
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+///
+/// # Errors
+/// If the graph does not fit the halo, or the splitting the graph.
+pub fn coarsen_again<H: Halo>(
+    strong: &StrongGraph,
+    first: &Splitting,
+    halo: &H,
+    paths: Paths,
+) -> Result<Splitting, MatrixError> {
+    if first.rows() != strong.cols() || first.rows() != halo.local() {
+        let what =
+            "rows of the first splitting, against the columns of the strong graph and the rows of the halo";
+        return Err(MatrixError::Mismatch { what, expected: strong.cols(), found: first.rows() });
+    }
     let points = first.coarse_points();
-    let graph = distance_two(strong, &first, &points, paths)?;
+    let graph = distance_two(strong, first, &points, paths)?;
     let owned = points.partition_point(|&row| (row as usize) < halo.owned());
     let distributed = halo.any(halo.owned() < halo.local());
     let coarse = CoarseHalo { fine: halo, points: &points, owned, distributed };

@@ -3,10 +3,10 @@
 use ziggurat_sparse::{Csr, CsrRef};
 
 use crate::SetupError;
-use crate::coarsen::{Paths, aggressive, pmis};
+use crate::coarsen::{Paths, coarsen_again, pmis};
 use crate::halo::Whole;
 use crate::interpolate::{
-    InterpolationError, Symmetry, Truncation, classical_modified, extended_i, hybrid, multipass,
+    LongRange, Symmetry, Truncation, classical_modified, extended_i, hybrid, multipass, two_stage,
 };
 use crate::strength::{Strength, strong_connections};
 
@@ -23,35 +23,50 @@ pub enum Interpolation {
     Hybrid,
 }
 
+/// PMIS that keeps at most one row in so many coarsens fast enough by itself: a second pass would save little of the work
+/// of a cycle, and cost iterations.
+const FAST: usize = 4;
+
 /// Classical multigrid: coarse points are some of the fine ones.
+///
+/// The finest level costs most, and so does the next one if it is large. So the finest is coarsened aggressively, *where it
+/// pays*: where PMIS keeps more than one row in four. It keeps one in three on a 7-point grid, where the level below would
+/// have more entries than the finest one; a second pass halves the work of a cycle there for half as many iterations again.
+/// It keeps one in fourteen on a 27-point grid, and there is nothing to save.
 ///
 /// ```
 /// use ziggurat_amg::Classical;
 /// let usual = Classical::default();
-/// assert_eq!((usual.aggressive_levels, usual.truncation.max_entries), (0, Some(4)));
+/// assert_eq!((usual.aggressive_levels, usual.truncation.max_entries), (1, Some(4)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Classical {
     /// Which connections are strong.
     pub strength: Strength,
-    /// Finest levels to coarsen aggressively, with multipass interpolation.
+    /// Finest levels to coarsen aggressively, each if it pays.
     pub aggressive_levels: usize,
     /// Paths that join two coarse points at distance two, on aggressive levels.
     pub paths: Paths,
+    /// The interpolation on aggressive levels.
+    pub long_range: LongRange,
     /// The interpolation on the other levels.
     pub interpolation: Interpolation,
     /// What is cut off the interpolation.
     pub truncation: Truncation,
+    /// Whether the matrix is known to be symmetric, which makes setup faster.
+    pub symmetry: Symmetry,
 }
 
 impl Default for Classical {
     fn default() -> Self {
         Classical {
             strength: Strength::classical(),
-            aggressive_levels: 0,
-            paths: Paths::default(),
+            aggressive_levels: 1,
+            paths: Paths::Two,
+            long_range: LongRange::default(),
             interpolation: Interpolation::default(),
             truncation: Truncation { relative: 0.0, max_entries: Some(4), keep_row_sums: true },
+            symmetry: Symmetry::General,
         }
     }
 }
@@ -63,20 +78,22 @@ impl Classical {
         let at = |stage| SetupError::at(index, stage);
         let strong = strong_connections(a, rows.clone(), &self.strength, &[], &halo)
             .map_err(|error| at("strength")(error.into()))?;
-        let matrix = |stage| move |error: ziggurat_sparse::MatrixError| at(stage)(error.into());
-        let interpolation = |error: InterpolationError| at("interpolation")(error.into());
-        if index < self.aggressive_levels {
-            let splitting =
-                aggressive(&strong, &halo, self.paths).map_err(matrix("aggressive coarsening"))?;
-            return multipass(a, rows, &strong, &splitting, self.truncation).map_err(interpolation);
+        let first = pmis(&strong, &halo).map_err(|error| at("PMIS coarsening")(error.into()))?;
+        let (symmetry, truncation) = (self.symmetry, self.truncation);
+        if index < self.aggressive_levels && first.coarse_rows() > a.rows() / FAST {
+            let second = coarsen_again(&strong, &first, &halo, self.paths)
+                .map_err(|error| at("aggressive coarsening")(error.into()))?;
+            return match self.long_range {
+                LongRange::TwoStage => two_stage(a, rows, &strong, &first, &second, symmetry, truncation),
+                LongRange::Multipass => multipass(a, rows, &strong, &second, truncation),
+            }
+            .map_err(|error| at("interpolation")(error.into()));
         }
-        let splitting = pmis(&strong, &halo).map_err(matrix("PMIS coarsening"))?;
-        let (symmetry, truncation) = (Symmetry::General, self.truncation);
         match self.interpolation {
-            Interpolation::ClassicalModified => classical_modified(a, rows, &strong, &splitting, truncation),
-            Interpolation::ExtendedI => extended_i(a, rows, &strong, &splitting, symmetry, truncation),
-            Interpolation::Hybrid => hybrid(a, rows, &strong, &splitting, &halo, symmetry, truncation),
+            Interpolation::ClassicalModified => classical_modified(a, rows, &strong, &first, truncation),
+            Interpolation::ExtendedI => extended_i(a, rows, &strong, &first, symmetry, truncation),
+            Interpolation::Hybrid => hybrid(a, rows, &strong, &first, &halo, symmetry, truncation),
         }
-        .map_err(interpolation)
+        .map_err(|error| at("interpolation")(error.into()))
     }
 }

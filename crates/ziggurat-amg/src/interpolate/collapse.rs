@@ -338,6 +338,61 @@ impl Matrix<'_> {
     }
 }
 
+/// A method on a matrix: computes rows of interpolation, one at a time.
+pub(super) struct Rows<'a, S> {
+    matrix: Matrix<'a>,
+    strong: &'a StrongGraph,
+    splitting: &'a Splitting,
+    neighbours: CoarseEntries,
+    method: &'a S,
+}
+
+impl<'a, S: InterpolatorySet> Rows<'a, S> {
+    /// Takes the entries in coarse columns out of the matrix. All that is given fits: see [`check`].
+    pub(super) fn new(
+        a: CsrRef<'a, f64>,
+        strong: &'a StrongGraph,
+        splitting: &'a Splitting,
+        symmetry: Symmetry,
+        method: &'a S,
+    ) -> Result<Self, MatrixError> {
+        let neighbours = CoarseEntries::new(a, strong, splitting)?;
+        Ok(Rows { matrix: Matrix { a, symmetry }, strong, splitting, neighbours, method })
+    }
+
+    /// What a thread needs to compute rows.
+    pub(super) fn scratch(&self, truncation: &RowTruncation) -> FineRow {
+        FineRow::new(self.splitting.coarse_rows(), truncation.clone())
+    }
+
+    /// The interpolation of a fine row, truncated. Empty if nothing can be interpolated to it.
+    pub(super) fn of_fine<'f>(&self, fine: &'f mut FineRow, row: usize) -> (&'f [u32], &'f [f64]) {
+        let mut diagonal = fine.read(self.matrix.a, row, self.strong.row(row), self.splitting);
+        if S::ALL_NEAR {
+            diagonal += fine.extend_to_all_near::<S>(self.matrix, row, &self.neighbours);
+        } else {
+            self.method.extend(fine, &self.neighbours);
+        }
+        if fine.set.is_empty() {
+            return (&[], &[]);
+        }
+        diagonal += fine.collapse::<S>(self.matrix, row, &self.neighbours);
+        let factor = -1.0 / diagonal;
+        if factor.is_finite() { fine.set.truncated(factor) } else { (&[], &[]) }
+    }
+
+    /// Writes the interpolation of a row: the identity if it is coarse.
+    pub(super) fn write(&self, fine: &mut FineRow, row: usize, entries: &mut Entries<f64>) {
+        match self.splitting.coarse_index(row) {
+            Some(index) => entries.push(index, 1.0),
+            None => {
+                let (columns, values) = self.of_fine(fine, row);
+                entries.extend(columns, values);
+            }
+        }
+    }
+}
+
 /// Interpolation to the rows `rows` of `a` from the sets of `method`.
 pub(super) fn interpolate<S: InterpolatorySet>(
     a: CsrRef<'_, f64>,
@@ -350,36 +405,10 @@ pub(super) fn interpolate<S: InterpolatorySet>(
 ) -> Result<Csr<f64>, InterpolationError> {
     let truncation = RowTruncation::new(truncation)?;
     check(a, &rows, strong, splitting)?;
-    let neighbours = CoarseEntries::new(a, strong, splitting)?;
-    let coarse = splitting.coarse_rows();
-    let matrix = Matrix { a, symmetry };
-    let p = Csr::collect(
-        a.row_ptr(),
-        rows,
-        coarse,
-        || FineRow::new(coarse, truncation.clone()),
-        |fine, row, entries| {
-            if let Some(index) = splitting.coarse_index(row) {
-                entries.push(index, 1.0);
-                return;
-            }
-            let mut diagonal = fine.read(a, row, strong.row(row), splitting);
-            if S::ALL_NEAR {
-                diagonal += fine.extend_to_all_near::<S>(matrix, row, &neighbours);
-            } else {
-                method.extend(fine, &neighbours);
-            }
-            if fine.set.is_empty() {
-                return;
-            }
-            diagonal += fine.collapse::<S>(matrix, row, &neighbours);
-            let factor = -1.0 / diagonal;
-            if factor.is_finite() {
-                fine.set.write(factor, entries);
-            }
-        },
-    )?;
-    Ok(p)
+    let of = Rows::new(a, strong, splitting, symmetry, method)?;
+    let scratch = || of.scratch(&truncation);
+    let write = |fine: &mut FineRow, row: usize, entries: &mut Entries<f64>| of.write(fine, row, entries);
+    Ok(Csr::collect(a.row_ptr(), rows, splitting.coarse_rows(), scratch, write)?)
 }
 
 /// Refuses a graph or a splitting of another matrix, and rows that the matrix does not have.

@@ -22,7 +22,8 @@ use super::{InterpolationError, Symmetry, Truncation};
 use crate::coarsen::Splitting;
 use crate::strength::StrongGraph;
 
-struct DistanceTwo;
+/// All coarse rows that fine neighbours depend on.
+pub(super) struct DistanceTwo;
 
 impl InterpolatorySet for DistanceTwo {
     const PLUS_I: bool = true;

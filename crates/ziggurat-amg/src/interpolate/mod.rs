@@ -9,7 +9,8 @@
 //! | [`classical_modified`] | coarse rows that i depends on | cheap, for easy problems |
 //! | [`extended_i`] | and those that its fine neighbours depend on | the usual choice after PMIS |
 //! | [`hybrid`] | the first, and as few of the second as join every pair of fine neighbours | between the two |
-//! | [`multipass`] | whatever the rows it depends on are interpolated from | after aggressive coarsening |
+//! | [`two_stage`] | those of the coarse rows of a first splitting, by extended+i twice | after aggressive coarsening |
+//! | [`multipass`] | whatever the rows it depends on are interpolated from | after aggressive coarsening, for less setup |
 //!
 //! Rows of the result are fine rows, columns are coarse rows as a [`Splitting`](crate::coarsen::Splitting) numbers them.
 //! A coarse row is a row of the identity. A fine row that nothing can be interpolated to is empty: the smoother solves it.
@@ -28,6 +29,7 @@ mod multipass;
 mod near_kernel;
 mod smoothed;
 mod tentative;
+mod two_stage;
 mod weights;
 
 pub use classical_modified::classical_modified;
@@ -38,6 +40,7 @@ pub use multipass::multipass;
 pub use near_kernel::{NearKernel, NearKernelError};
 pub use smoothed::{Scaling, Smoothing, SmoothingError, smoothed};
 pub use tentative::{Tentative, tentative};
+pub use two_stage::two_stage;
 
 use thiserror::Error;
 use ziggurat_sparse::MatrixError;
@@ -51,6 +54,17 @@ pub enum Symmetry {
     Symmetric,
     /// It may not. Right for any matrix.
     General,
+}
+
+/// How fine values are interpolated after aggressive coarsening.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LongRange {
+    /// [`two_stage`]: fewer iterations.
+    #[default]
+    TwoStage,
+    /// [`multipass`]: less setup.
+    Multipass,
 }
 
 /// Why there is no interpolation.

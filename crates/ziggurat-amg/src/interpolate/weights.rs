@@ -92,6 +92,12 @@ impl Weights {
 
     /// Writes `factor` times the sums, columns increasing, truncated.
     pub(super) fn write(&mut self, factor: f64, entries: &mut Entries<f64>) {
+        let (columns, values) = self.truncated(factor);
+        entries.extend(columns, values);
+    }
+
+    /// `factor` times the sums, columns increasing, truncated.
+    pub(super) fn truncated(&mut self, factor: f64) -> (&[u32], &[f64]) {
         let (columns, sums) = (&self.columns[..self.len], &self.sums[..self.len]);
         ranks(columns, &mut self.ranks);
         self.row_columns.resize(self.len, 0);
@@ -101,7 +107,7 @@ impl Weights {
             self.row_values[rank as usize] = factor * sum;
         }
         let kept = self.truncation.apply(&mut self.row_columns, &mut self.row_values);
-        entries.extend(&self.row_columns[..kept], &self.row_values[..kept]);
+        (&self.row_columns[..kept], &self.row_values[..kept])
     }
 }
 
