@@ -4,6 +4,7 @@
 //! singular systems whose kernel are the constants. The hierarchy is classical (PMIS, extended+i).
 
 use thiserror::Error;
+use ziggurat_amg::interpolate::Symmetry;
 use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Multigrid, SetupError};
 use ziggurat_krylov::{
     DEFAULT_RESTART, KrylovError, KrylovReport, Local, Method, Stopping, System, Work, solve as krylov_solve,
@@ -98,9 +99,12 @@ pub struct Solution {
 
 impl Solver {
     /// Diagnoses the matrix, builds the hierarchy and moves it to the CPU.
-    pub fn new(a: &Csr<f64>, config: SolverConfig) -> Result<Self, SolveError> {
+    pub fn new(a: &Csr<f64>, mut config: SolverConfig) -> Result<Self, SolveError> {
         a.view().check_finite()?;
         let diagnosis = diagnose(a.view());
+        if diagnosis.symmetric {
+            config.hierarchy.classical.symmetry = Symmetry::Symmetric;
+        }
         let hierarchy = Hierarchy::build(a.clone(), &config.hierarchy)?;
         let space = Local(Cpu::new());
         let multigrid = hierarchy.lower(&space.0, &config.cycling, |_| config.precision)?;

@@ -31,7 +31,8 @@ const FAST: usize = 4;
 ///
 /// The finest level costs most, and so does the next one if it is large. So the finest is coarsened aggressively, *where it
 /// pays*: where PMIS keeps more than one row in four. It keeps one in three on a 7-point grid, where the level below would
-/// have more entries than the finest one; a second pass halves the work of a cycle there for half as many iterations again.
+/// have more entries than the finest one; a second pass nearly halves the work of a cycle there, for half as many
+/// iterations again.
 /// It keeps one in fourteen on a 27-point grid, and there is nothing to save.
 ///
 /// ```
@@ -65,7 +66,7 @@ impl Default for Classical {
             paths: Paths::Two,
             long_range: LongRange::default(),
             interpolation: Interpolation::default(),
-            truncation: Truncation { relative: 0.0, max_entries: Some(4), keep_row_sums: true },
+            truncation: Truncation { relative: 0.2, max_entries: Some(4), keep_row_sums: true },
             symmetry: Symmetry::General,
         }
     }

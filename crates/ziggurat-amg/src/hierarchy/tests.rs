@@ -1,6 +1,7 @@
 //! Hierarchies by what they must preserve, and by how fast their cycles converge.
 
 use super::*;
+use crate::interpolate::LongRange;
 use crate::smoother::Smoother;
 use ziggurat_sparse::CsrRef;
 use ziggurat_sparse::device::Cpu;
@@ -77,7 +78,7 @@ fn coarsening_says_why_it_stopped() {
     let build = |a, config: &HierarchyConfig| Hierarchy::build(a, config).unwrap().stop();
     assert_eq!(build(matrix("poisson2d:40"), &config), CoarseningStop::SmallEnough);
     assert_eq!(
-        build(matrix("poisson2d:40"), &HierarchyConfig { max_levels: 2, ..config }),
+        build(matrix("poisson2d:80"), &HierarchyConfig { max_levels: 2, ..config }),
         CoarseningStop::MaxLevels
     );
     assert_eq!(build(Csr::identity(1000).unwrap(), &config), CoarseningStop::NothingToCoarsen);
@@ -111,7 +112,7 @@ fn convergence_factor(name: &str) -> f64 {
 #[test]
 fn cycles_converge_fast() {
     for (name, ceiling) in
-        [("poisson3d:20", 0.40), ("poisson3d27:16", 0.35), ("anisotropic3d:20", 0.45), ("jump3d:20", 0.45)]
+        [("poisson3d:20", 0.45), ("poisson3d27:16", 0.35), ("anisotropic3d:20", 0.45), ("jump3d:20", 0.45)]
     {
         let factor = convergence_factor(name);
         assert!(factor < ceiling, "{name}: {factor}");
@@ -124,4 +125,73 @@ fn the_table_has_a_line_per_level() {
     let table = hierarchy.to_string();
     assert_eq!(table.lines().count(), hierarchy.levels().len() + 2);
     assert!(table.contains("operator complexity") && table.contains("small enough"), "{table}");
+}
+
+/// Iterations of conjugate gradients with one V(1,1) cycle to 10⁻⁸, for a right-hand side of ones.
+fn iterations(a: &Csr<f64>, hierarchy: &Hierarchy) -> usize {
+    let cpu = Cpu::new();
+    let m = hierarchy.lower(&cpu, &Cycling::default(), |_| LevelPrecision::default()).unwrap();
+    let mut work = LinearOperator::<Cpu, f64>::workspace(&m, &cpu).unwrap();
+    let n = a.rows();
+    let a = a.clone().into();
+    let (mut x, mut r) = (vec![0.0; n], vec![1.0; n]);
+    let (mut z, mut p, mut ap) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+    let (start, mut before) = (cpu.norm(&r), 1.0);
+    for iteration in 0..100 {
+        if cpu.norm(&r) <= 1e-8 * start {
+            return iteration;
+        }
+        m.apply(&cpu, &r, &mut z, &mut work);
+        let rz = cpu.dot(&r, &z);
+        cpu.axpby(1.0, &z, if iteration == 0 { 0.0 } else { rz / before }, &mut p);
+        cpu.spmv(1.0, &a, &p, 0.0, &mut ap);
+        let step = rz / cpu.dot(&p, &ap);
+        cpu.axpby(step, &p, 1.0, &mut x);
+        cpu.axpby(-step, &ap, 1.0, &mut r);
+        before = rz;
+    }
+    100
+}
+
+#[test]
+fn the_usual_setup_is_cheap_and_takes_few_iterations() {
+    for (name, most_iterations, most_complexity) in [
+        ("poisson2d:120", 16, 1.65),
+        ("poisson3d:26", 14, 1.5),
+        ("poisson3d27:22", 9, 1.25),
+        ("anisotropic3d:26", 14, 1.95),
+        ("jump3d:26", 14, 1.5),
+    ] {
+        let a = matrix(name);
+        let hierarchy = Hierarchy::build(a.clone(), &HierarchyConfig::default()).unwrap();
+        let (found, complexity) = (iterations(&a, &hierarchy), hierarchy.operator_complexity());
+        println!("{name}: {found} iterations, complexity {complexity}");
+        assert!(found <= most_iterations, "{name}: {found} iterations");
+        assert!(complexity <= most_complexity, "{name}: complexity {complexity}");
+    }
+}
+
+#[test]
+fn the_finest_level_is_coarsened_aggressively_where_it_pays() {
+    let rows_left = |name: &str, aggressive_levels| {
+        let classical = Classical { aggressive_levels, ..Classical::default() };
+        let config = HierarchyConfig { classical, ..HierarchyConfig::default() };
+        Hierarchy::build(matrix(name), &config).unwrap().levels()[1].matrix().rows()
+    };
+    // One row in twelve against one in three.
+    assert!(3 * rows_left("poisson3d:20", 1) < rows_left("poisson3d:20", 0));
+    // PMIS keeps one in fourteen.
+    assert_eq!(rows_left("poisson3d27:20", 1), rows_left("poisson3d27:20", 0));
+}
+
+#[test]
+fn multipass_is_cheaper_and_takes_more_iterations() {
+    let a = matrix("poisson3d:26");
+    let classical = Classical { long_range: LongRange::Multipass, ..Classical::default() };
+    let config = HierarchyConfig { classical, ..HierarchyConfig::default() };
+    let of = |config| Hierarchy::build(a.clone(), config).unwrap();
+    let (multipass, two_stage) = (of(&config), of(&HierarchyConfig::default()));
+    assert!(multipass.operator_complexity() < two_stage.operator_complexity());
+    let (more, fewer) = (iterations(&a, &multipass), iterations(&a, &two_stage));
+    assert!(fewer < more && more <= 20, "{fewer} and {more}");
 }

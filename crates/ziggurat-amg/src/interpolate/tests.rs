@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use ziggurat_sparse::algebra::{transpose, triple_product, truncate};
+use ziggurat_sparse::algebra::{product, transpose, triple_product, truncate};
 use ziggurat_sparse::{Csr, CsrRef};
 
 use super::*;
-use crate::coarsen::{Paths, Point, Splitting, aggressive, pmis};
+use crate::coarsen::{Paths, Point, Splitting, aggressive, coarsen_again, pmis};
 use crate::halo::Whole;
 use crate::strength::StrongGraph;
 use crate::testing::{on_threads, problem, strong};
@@ -403,4 +403,98 @@ fn rows_are_truncated_as_if_afterwards() {
         let nothing = Truncation { max_entries: Some(0), ..ALL };
         assert!(matches!(of(nothing), Err(InterpolationError::Truncation(_))), "{method}");
     }
+}
+
+/// Interpolation in two stages, after aggressive coarsening.
+fn in_two_stages(a: &Csr<f64>, rows: Range<usize>, paths: Paths, how: Truncation) -> Csr<f64> {
+    let graph = strong(a);
+    let first = split(&graph);
+    let second = coarsen_again(&graph, &first, &Whole::new(a.rows()), paths).unwrap();
+    two_stage(a.view(), rows, &graph, &first, &second, Symmetry::General, how).unwrap()
+}
+
+#[test]
+fn two_stages_are_extended_i_twice() {
+    for name in ["poisson2d:13", "poisson3d:8", "poisson3d27:8", "anisotropic3d:8", "jump3d:12"] {
+        let a = perturbed(&problem(name));
+        let graph = strong(&a);
+        let first = split(&graph);
+        for how in [ALL, Truncation { max_entries: Some(3), relative: 0.1, ..ALL }] {
+            let p = in_two_stages(&a, a.all_rows(), Paths::One, how);
+            let second = aggressive(&graph, &Whole::new(a.rows()), Paths::One).unwrap();
+            let p1 = extended_i_general(a.view(), a.all_rows(), &graph, &first, how).unwrap();
+            let far = extended_i_general(a.view(), a.all_rows(), &graph, &second, how).unwrap();
+            let p2 = Csr::collect(
+                far.row_ptr(),
+                0..first.coarse_rows(),
+                far.cols(),
+                || first.coarse_points(),
+                |points, row, entries| {
+                    let (columns, values) = far.row(points[row] as usize);
+                    entries.extend(columns, values);
+                },
+            )
+            .unwrap();
+            let whole = product(p1.view(), p1.all_rows(), p2.view()).unwrap();
+            let expected = truncate(whole.view(), whole.all_rows(), how).unwrap();
+            assert_eq!((p.rows(), p.cols(), p.nnz()), (expected.rows(), expected.cols(), expected.nnz()));
+            assert!(p.nnz() > a.rows(), "{name}");
+            for row in a.all_rows() {
+                let kept = second.coarse_index(row);
+                assert!(
+                    kept.is_none_or(|index| p.row(row) == (&[index][..], &[1.0][..])),
+                    "{name} row {row}"
+                );
+                assert!((row_sum(&p, row) - row_sum(&expected, row)).abs() < 1e-13, "{name} row {row}");
+                assert!(
+                    how != ALL
+                        || (p.row(row).1.iter().zip(expected.row(row).1)).all(|(x, y)| (x - y).abs() < 1e-13),
+                    "{name} row {row}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn two_stages_reproduce_constants_and_converge() {
+    let a = perturbed(&problem("neumann3d:9"));
+    let p = in_two_stages(&a, a.all_rows(), Paths::Two, Truncation { max_entries: Some(4), ..ALL });
+    assert!((0..a.rows()).all(|row| (row_sum(&p, row) - 1.0).abs() < 1e-12));
+    assert_eq!(
+        in_two_stages(&a, 100..200, Paths::Two, ALL).row(7),
+        in_two_stages(&a, 0..729, Paths::Two, ALL).row(107)
+    );
+    let a = problem("poisson2d:20");
+    for (paths, ceiling) in [(Paths::One, 0.8), (Paths::Two, 0.72)] {
+        let factor = two_grid_factor(&a, &in_two_stages(&a, a.all_rows(), paths, ALL));
+        assert!(factor < ceiling, "{paths:?}: {factor}");
+    }
+}
+
+#[test]
+fn two_stages_same_bits_on_any_number_of_threads() {
+    let a = perturbed(&problem("poisson3d:40"));
+    let run = || in_two_stages(&a, a.all_rows(), Paths::Two, Truncation { max_entries: Some(4), ..ALL });
+    assert_eq!(on_threads(1, run), on_threads(2, run));
+}
+
+#[test]
+fn a_first_coarse_row_without_interpolation_leaves_its_share_to_the_others() {
+    // Row 1 depends on rows 0 and 2, which were coarse. Row 0 stays, and row 2 depends on nobody.
+    let a =
+        Csr::try_new(3, 3, vec![0, 2, 5, 6], vec![0, 1, 0, 1, 2, 2], vec![2.0, -2.0, -1.0, 2.0, -1.0, 1.0])
+            .unwrap();
+    let graph = strong(&a);
+    let coarse = |rows: &'static [usize]| {
+        Splitting::new(3, |row| if rows.contains(&row) { Point::Coarse } else { Point::Fine })
+    };
+    let of = |first: Splitting, second: Splitting| {
+        two_stage(a.view(), a.all_rows(), &graph, &first, &second, Symmetry::General, ALL)
+    };
+    let p = of(coarse(&[0, 2]), coarse(&[0])).unwrap();
+    assert_eq!((p.row_ptr(), p.values()), (&[0, 1, 2, 2][..], &[1.0; 2][..]));
+    let error = of(coarse(&[0]), coarse(&[0, 2])).unwrap_err();
+    assert!(error.to_string().contains("coarse in the first"), "{error}");
+    assert!(of(coarse(&[0]), Splitting::new(2, |_| Point::Fine)).is_err());
 }
