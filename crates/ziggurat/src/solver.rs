@@ -1,7 +1,8 @@
 //! The solver: a matrix is diagnosed, coarsened and lowered once, and then solved with as often as needed.
 //!
 //! What is chosen automatically: the Krylov method by symmetry and the signs of the diagonal, and the projection of
-//! singular systems whose kernel are the constants. The hierarchy is classical (PMIS, extended+i).
+//! singular systems whose kernel are the constants. The hierarchy is classical (PMIS, extended+i; the finest level is
+//! coarsened aggressively where that pays), and is told whether the matrix is symmetric.
 
 use thiserror::Error;
 use ziggurat_amg::interpolate::Symmetry;

@@ -32,8 +32,7 @@ const FAST: usize = 4;
 /// The finest level costs most, and so does the next one if it is large. So the finest is coarsened aggressively, *where it
 /// pays*: where PMIS keeps more than one row in four. It keeps one in three on a 7-point grid, where the level below would
 /// have more entries than the finest one; a second pass nearly halves the work of a cycle there, for half as many
-/// iterations again.
-/// It keeps one in fourteen on a 27-point grid, and there is nothing to save.
+/// iterations again. It keeps one in fourteen on a 27-point grid, and there is nothing to save.
 ///
 /// ```
 /// use ziggurat_amg::Classical;
