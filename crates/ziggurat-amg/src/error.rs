@@ -27,9 +27,9 @@ pub enum SetupError {
     /// The strong connections could not be found.
     #[error(transparent)]
     Strength(#[from] crate::strength::StrengthError),
-    /// The interpolation could not be truncated.
+    /// There is no interpolation.
     #[error(transparent)]
-    Truncation(#[from] ziggurat_sparse::algebra::TruncationError),
+    Interpolation(#[from] crate::interpolate::InterpolationError),
     /// The near-kernel does not do.
     #[error(transparent)]
     NearKernel(#[from] crate::interpolate::NearKernelError),

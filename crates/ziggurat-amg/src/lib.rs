@@ -17,6 +17,7 @@ pub mod halo;
 mod hierarchy;
 pub mod interpolate;
 mod lower;
+mod rank;
 pub mod smoother;
 mod spectral_radius;
 pub mod strength;
@@ -25,7 +26,7 @@ pub use coarse::MAX_DENSE_ROWS;
 pub use cycle::Cycle;
 pub use error::SetupError;
 pub use hierarchy::{
-    Classical, Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, Interpolation, Level, Pairwise,
+    Classical, Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, Interpolation, Known, Level, Pairwise,
     SmoothedAggregation,
 };
 pub use lower::{Cycling, LevelPrecision, LevelSource, Multigrid, host_matrix};

@@ -1,13 +1,16 @@
 //! The solver: a matrix is diagnosed, coarsened and lowered once, and then solved with as often as needed.
 //!
 //! What is chosen automatically: the Krylov method by symmetry and the signs of the diagonal, and the projection of
-//! singular systems whose kernel are the constants. The hierarchy is classical (PMIS, extended+i).
+//! singular systems whose kernel are the constants. The hierarchy is told whether the matrix is
+//! symmetric, and how many unknowns a node has.
 
 use std::sync::Arc;
 
 use thiserror::Error;
-use ziggurat_amg::interpolate::NearKernel;
-use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Multigrid, SetupError, host_matrix};
+use ziggurat_amg::interpolate::{NearKernel, Symmetry};
+use ziggurat_amg::{
+    Cycling, Hierarchy, HierarchyConfig, Known, LevelPrecision, Multigrid, SetupError, host_matrix,
+};
 use ziggurat_krylov::{
     DEFAULT_RESTART, KrylovError, KrylovReport, Local, Method, Stopping, System, Work, solve as krylov_solve,
 };
@@ -128,7 +131,9 @@ impl Solver {
             Some(kernel) => kernel,
             None => NearKernel::constants(a.rows(), nature.block).map_err(SetupError::from)?,
         };
-        let hierarchy = Hierarchy::with_near_kernel(a.clone(), kernel, &config.hierarchy)?;
+        let symmetry = if nature.symmetric { Symmetry::Symmetric } else { Symmetry::General };
+        let known = Known { near_kernel: kernel, symmetry };
+        let hierarchy = Hierarchy::with_known(a.clone(), known, &config.hierarchy)?;
         let space = Local(Cpu::new());
         let multigrid = hierarchy.lower(&space.0, &config.cycling, |_| config.precision)?;
         let constants = nature.symmetric && nature.annihilates_constants;

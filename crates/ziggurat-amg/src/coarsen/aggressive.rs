@@ -3,7 +3,8 @@
 //! Two coarse rows of the first pass are connected if enough strong paths of at most two connections lead from one to
 //! the other (Stüben, *Algebraic multigrid: an introduction with applications*, 1999: strength "with respect to (p, 2)"; his
 //! A1 asks for one path, A2 for two). On a 7-point grid one path keeps one row in sixteen, two paths one in twelve, plain
-//! PMIS one in three. Interpolation then has to reach further: see [multipass](crate::interpolate::multipass).
+//! PMIS one in three. Interpolation then has to reach further, [in two stages](crate::interpolate::two_stage) or by
+//! [multipass](crate::interpolate::multipass).
 //!
 //! A coarse row of the first pass that has no other within reach stays coarse, since nobody could interpolate it.
 //!
@@ -12,8 +13,9 @@
 use ziggurat_sparse::MatrixError;
 
 use super::pmis::split;
-use super::{Point, Splitting, pmis};
+use super::{FINE, Point, Splitting, pmis};
 use crate::halo::Halo;
+use crate::rank::ranks;
 use crate::strength::StrongGraph;
 
 /// How many strong paths of at most two connections it takes to join two coarse rows.
@@ -48,9 +50,37 @@ pub enum Paths {
 /// # Errors
 /// If the graph does not fit the halo.
 pub fn aggressive<H: Halo>(strong: &StrongGraph, halo: &H, paths: Paths) -> Result<Splitting, MatrixError> {
-    let first = pmis(strong, halo)?;
+    coarsen_again(strong, &pmis(strong, halo)?, halo, paths)
+}
+
+/// The second pass alone: of the coarse rows of `first`, those that stay coarse. For interpolation
+/// [in two stages](crate::interpolate::two_stage), which needs both splittings.
+///
+/// ```
+/// use ziggurat_amg::coarsen::{Paths, aggressive, coarsen_again, pmis};
+/// use ziggurat_amg::{halo::Whole, strength::StrongGraph};
+/// let path = StrongGraph::try_new(5, vec![0, 1, 3, 5, 7, 8], vec![1, 0, 2, 1, 3, 2, 4, 3])?;
+/// let whole = Whole::new(5);
+/// let first = pmis(&path, &whole)?;
+/// assert_eq!(coarsen_again(&path, &first, &whole, Paths::One)?, aggressive(&path, &whole, Paths::One)?);
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+///
+/// # Errors
+/// If the graph does not fit the halo, or the splitting the graph.
+pub fn coarsen_again<H: Halo>(
+    strong: &StrongGraph,
+    first: &Splitting,
+    halo: &H,
+    paths: Paths,
+) -> Result<Splitting, MatrixError> {
+    if first.rows() != strong.cols() || first.rows() != halo.local() {
+        let what =
+            "rows of the first splitting, against the columns of the strong graph and the rows of the halo";
+        return Err(MatrixError::Mismatch { what, expected: strong.cols(), found: first.rows() });
+    }
     let points = first.coarse_points();
-    let graph = distance_two(strong, &first, &points, paths)?;
+    let graph = distance_two(strong, first, &points, paths)?;
     let owned = points.partition_point(|&row| (row as usize) < halo.owned());
     let distributed = halo.any(halo.owned() < halo.local());
     let coarse = CoarseHalo { fine: halo, points: &points, owned, distributed };
@@ -68,70 +98,111 @@ fn distance_two(
     points: &[u32],
     paths: Paths,
 ) -> Result<StrongGraph, MatrixError> {
-    let needed = match paths {
-        Paths::One => 1,
-        Paths::Two => 2,
-    };
+    // Of a neighbour's connections only those to coarse rows matter, once per row that depends on it.
+    let near = StrongGraph::collect(
+        strong.row_ptr(),
+        0..strong.rows(),
+        points.len(),
+        || (),
+        |(), row, entries| {
+            let columns = strong.row(row);
+            entries.extend_where(columns.len(), |place| {
+                let index = first.index(columns[place] as usize);
+                (index, (), index != FINE)
+            });
+        },
+    )?;
     let rows = points.partition_point(|&row| (row as usize) < strong.rows());
     let mut work = vec![0; rows + 1];
     for (index, &row) in points[..rows].iter().enumerate() {
-        work[index + 1] = work[index] + strong.row(row as usize).len() * MEAN_CONNECTIONS;
+        work[index + 1] = work[index] + strong.row(row as usize).len() * MEAN_NEAR;
     }
-    let cols = points.len();
     StrongGraph::collect(
         &work,
         0..rows,
-        cols,
-        || Found { last: vec![u32::MAX; cols], paths: vec![0; cols], columns: Vec::new() },
+        points.len(),
+        || Found::new(points.len()),
         |found, index, entries| {
-            let row = points[index];
-            found.columns.clear();
-            for &middle in strong.row(row as usize) {
-                if let Some(end) = first.coarse_index(middle as usize) {
-                    found.add(index as u32, end, needed);
-                }
-                // The outermost rows of a halo have no row of their own here.
-                if (middle as usize) < strong.rows() {
-                    for &end in strong.row(middle as usize).iter().filter(|&&end| end != row) {
-                        if let Some(end) = first.coarse_index(end as usize) {
-                            found.add(index as u32, end, needed);
-                        }
-                    }
-                }
+            let row = points[index] as usize;
+            found.begin(index as u32);
+            let mut add = |ends: &[u32]| match paths {
+                Paths::One => ends.iter().for_each(|&end| found.add_first(index as u32, end)),
+                Paths::Two => ends.iter().for_each(|&end| found.add_second(index as u32, end)),
+            };
+            add(near.row(row));
+            // The outermost rows of a halo have no row of their own here.
+            for &middle in strong.row(row).iter().filter(|&&middle| (middle as usize) < strong.rows()) {
+                add(near.row(middle as usize));
             }
-            found.columns.sort_unstable();
-            entries.extend_from_slice(&found.columns);
+            let sorted = found.sorted();
+            entries.extend_where(sorted.len(), |place| (sorted[place], (), true));
         },
     )
 }
 
-/// Strong connections of a row, for the balance of work; nothing depends on it but time.
-const MEAN_CONNECTIONS: usize = 8;
+/// Coarse rows near a row, for the balance of work; nothing depends on it but time.
+const MEAN_NEAR: usize = 2;
 
-/// The coarse rows found from one coarse row.
+/// The coarse rows found from one coarse row. Whether one is new cannot be predicted, so it decides an addition and not a
+/// jump.
 struct Found {
     /// The row from which each was found last, so that nothing is cleared between rows.
-    last: Vec<u32>,
-    /// By how many paths.
-    paths: Vec<u8>,
-    /// Those with enough paths.
+    once: Vec<u32>,
+    /// The row from which each was last found a second time.
+    twice: Vec<u32>,
+    /// Those with enough paths. Longer than their number can be, so that one is written before it is known to be new.
     columns: Vec<u32>,
+    len: usize,
+    sorted: Vec<u32>,
+    ranks: Vec<u32>,
 }
 
 impl Found {
+    fn new(cols: usize) -> Self {
+        Found {
+            once: vec![u32::MAX; cols],
+            twice: vec![u32::MAX; cols],
+            columns: vec![0; cols + 1],
+            len: 0,
+            sorted: Vec::new(),
+            ranks: Vec::new(),
+        }
+    }
+
+    /// Begins with a row that has found itself already, so that it does not count.
+    fn begin(&mut self, from: u32) {
+        self.len = 0;
+        self.once[from as usize] = from;
+        self.twice[from as usize] = from;
+    }
+
+    /// Adds a row when it is found for the first time.
     #[inline]
-    fn add(&mut self, from: u32, to: u32, needed: u8) {
-        let place = to as usize;
-        if self.last[place] != from {
-            self.last[place] = from;
-            self.paths[place] = 0;
+    fn add_first(&mut self, from: u32, to: u32) {
+        let last = std::mem::replace(&mut self.once[to as usize], from);
+        self.columns[self.len] = to;
+        self.len += usize::from(last != from);
+    }
+
+    /// Adds a row when it is found for the second time.
+    #[inline]
+    fn add_second(&mut self, from: u32, to: u32) {
+        let again = std::mem::replace(&mut self.once[to as usize], from) == from;
+        let twice = &mut self.twice[to as usize];
+        self.columns[self.len] = to;
+        self.len += usize::from(again & (*twice != from));
+        *twice = if again { from } else { *twice };
+    }
+
+    /// The rows found, in order.
+    fn sorted(&mut self) -> &[u32] {
+        let columns = &self.columns[..self.len];
+        ranks(columns, &mut self.ranks);
+        self.sorted.resize(self.len, 0);
+        for (&column, &rank) in columns.iter().zip(&self.ranks) {
+            self.sorted[rank as usize] = column;
         }
-        if self.paths[place] < needed {
-            self.paths[place] += 1;
-            if self.paths[place] == needed {
-                self.columns.push(to);
-            }
-        }
+        &self.sorted
     }
 }
 

@@ -3,7 +3,7 @@
 //! | method | gives | rows per coarse row | use it |
 //! |---|---|---|---|
 //! | [`pmis`] | a [`Splitting`] | about 3 on a 7-point grid | with classical interpolation |
-//! | [`aggressive`] | a [`Splitting`] | more | on the finest level, with multipass interpolation |
+//! | [`aggressive`] | a [`Splitting`] | 12 or 16 on a 7-point grid | on the finest level, with two-stage or multipass interpolation |
 //! | [`mis2`] | [`Aggregates`] | 8 on a 7-point grid, about 30 with diagonals | with smoothed aggregation |
 //! | [`pairwise`], [`pairwise_passes`] | [`Aggregates`] | 2 per pass | without smoothing, or where aggregates must stay small |
 //!
@@ -19,9 +19,10 @@ mod splitting;
 mod undirected;
 
 pub use aggregates::{Aggregates, AggregatesError};
-pub use aggressive::{Paths, aggressive};
+pub use aggressive::{Paths, aggressive, coarsen_again};
 pub use mis2::mis2;
 pub use node_matrix::node_matrix;
 pub use pairwise::{MATCHING_ROUNDS, pairwise, pairwise_passes};
 pub use pmis::pmis;
+pub(crate) use splitting::FINE;
 pub use splitting::{Point, Splitting};

@@ -11,13 +11,21 @@
 //! In a symmetric graph the coarse rows are a maximal independent set. Rows without a connection in either direction
 //! are fine and are not interpolated: the smoother solves them.
 //!
-//! A round reads what the round before has decided, so threads and processes give one result. Step 1 looks at connections
-//! from their tail and remembers who lost against whom, so that the transpose of the graph is not needed.
+//! Neither step needs its round. A row can only become fine through a row of greater measure, since a lesser one waits for
+//! it; and rows that depend on it delay it, but do not change it. So the result is the one fixed point of
 //!
-//! Cost: every connection is looked at twice per round as long as its row is undecided. Most rows are decided in the
-//! first two of about log(rows) rounds.
+//! ```text
+//! row i is fine  ⇔  it depends on a coarse row of greater measure
+//! ```
+//!
+//! and a row may be decided as soon as all rows of greater measure that it depends on are: by any thread, in any order, with
+//! whatever others have decided meanwhile. Threads and processes cannot change the result.
+//!
+//! Cost: sweeps over the undecided rows. One that waits for another looks at that one only, until it is decided; so the
+//! connections are looked at about twice in all.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::hint::select_unpredictable;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 use ziggurat_sparse::MatrixError;
@@ -30,9 +38,14 @@ use crate::strength::StrongGraph;
 /// Rows that share a list of the undecided.
 const CHUNK: usize = 16 * 1024;
 
-/// The key of a decided row. An undecided row's key lies between: it is ordered as its measure is.
+/// Most parts in which influences are counted: each may need a count per column.
+const MAX_PARTS: usize = 16;
+
+/// A row's key tells its measure and what it is. Fine rows have this key: nobody asks for their measure any more.
 const FINE: u64 = 0;
-const COARSE: u64 = u64::MAX;
+
+/// Coarse rows have this bit set, beside their measure. Undecided rows have just that.
+const COARSE: u64 = 1;
 
 /// Coarse and fine rows by PMIS.
 ///
@@ -41,7 +54,7 @@ const COARSE: u64 = u64::MAX;
 ///
 /// ```
 /// use ziggurat_amg::{coarsen::pmis, halo::Whole, strength::StrongGraph};
-/// // A path of three rows: its middle, or both its ends.
+/// // A path of three rows. Two depend on the middle.
 /// let path = StrongGraph::try_new(3, vec![0, 1, 3, 4], vec![1, 0, 2, 1])?;
 /// assert_eq!(pmis(&path, &Whole::new(3))?.coarse_points(), [1]);
 /// # Ok::<(), ziggurat_sparse::MatrixError>(())
@@ -60,44 +73,40 @@ pub(super) fn split<H: Halo>(
     isolated: Point,
 ) -> Result<Splitting, MatrixError> {
     check(strong, halo)?;
-    let owned = halo.owned();
-    let mut keys = keys(strong, halo, isolated);
-    let mut undecided: Vec<Vec<u32>> = keys[..owned]
+    let distributed = halo.any(halo.owned() < halo.local());
+    let keys = keys(strong, halo, isolated);
+    if distributed {
+        exchange(&keys, halo);
+    }
+    let mut waiting: Vec<Vec<Waiting>> = keys[..halo.owned()]
         .par_chunks(CHUNK)
         .enumerate()
         .map(|(chunk, keys)| {
-            let is_open = |&place: &usize| keys[place] != FINE && keys[place] != COARSE;
-            (0..keys.len()).filter(is_open).map(|place| (chunk * CHUNK + place) as u32).collect()
+            let is_open = |&place: &usize| {
+                let key = keys[place].load(Relaxed);
+                key != FINE && key & COARSE == 0
+            };
+            let waiting = |place| Waiting { row: (chunk * CHUNK + place) as u32, on: NOBODY };
+            (0..keys.len()).filter(is_open).map(waiting).collect()
         })
         .collect();
-    let beaten: Vec<AtomicBool> = (0..keys.len()).into_par_iter().map(|_| AtomicBool::new(false)).collect();
-
-    while halo.any(undecided.iter().any(|rows| !rows.is_empty())) {
-        let outside: Vec<u32> = (owned..strong.rows())
-            .filter(|&row| keys[row] != FINE && keys[row] != COARSE)
-            .map(|row| row as u32)
-            .collect();
-        undecided.par_iter().chain([&outside]).for_each(|rows| compare(strong, halo, &keys, rows, &beaten));
-
-        keys[..owned].par_chunks_mut(CHUNK).zip(&undecided).for_each(|(keys, rows)| {
-            for &row in rows {
-                if !beaten[row as usize].swap(false, Relaxed) {
-                    keys[row as usize % CHUNK] = COARSE;
+    while halo.any(waiting.iter().any(|rows| !rows.is_empty())) {
+        waiting.par_iter_mut().for_each(|rows| {
+            rows.retain_mut(|waiting| match waiting.decide(strong, halo, &keys) {
+                Some(key) => {
+                    keys[waiting.row as usize].store(key, Relaxed);
+                    false
                 }
-            }
+                None => true,
+            });
         });
-        halo.exchange(&mut keys);
-
-        let now_fine: Vec<Vec<u32>> =
-            undecided.par_iter_mut().map(|rows| take_dependent(strong, &keys, rows)).collect();
-        keys[..owned].par_chunks_mut(CHUNK).zip(&now_fine).for_each(|(keys, rows)| {
-            for &row in rows {
-                keys[row as usize % CHUNK] = FINE;
-            }
-        });
-        halo.exchange(&mut keys);
+        if distributed {
+            exchange(&keys, halo);
+        }
     }
-    Ok(Splitting::new(keys.len(), |row| if keys[row] == COARSE { Point::Coarse } else { Point::Fine }))
+    let is_coarse = |row: usize| keys[row].load(Relaxed) & COARSE != 0;
+    let point = |row| if is_coarse(row) { Point::Coarse } else { Point::Fine };
+    Ok(Splitting::new(keys.len(), point))
 }
 
 fn check<H: Halo>(strong: &StrongGraph, halo: &H) -> Result<(), MatrixError> {
@@ -113,60 +122,120 @@ fn check<H: Halo>(strong: &StrongGraph, halo: &H) -> Result<(), MatrixError> {
     Ok(())
 }
 
-/// The measure of every row as 24 bits of influence over 40 bits of hash; decided rows have their final key already.
-fn keys<H: Halo>(strong: &StrongGraph, halo: &H, isolated: Point) -> Vec<u64> {
-    let influence: Vec<AtomicU32> = (0..strong.cols()).into_par_iter().map(|_| AtomicU32::new(0)).collect();
-    strong.columns().par_iter().for_each(|&column| {
-        influence[column as usize].fetch_add(1, Relaxed);
-    });
-    let key = |row: usize| {
-        if row >= halo.owned() {
-            return FINE; // its owner knows
-        }
-        match (influence[row].load(Relaxed), strong.row(row)) {
-            (0, []) if isolated == Point::Coarse => COARSE,
-            (0, _) => FINE,
-            (count, _) => u64::from(count.min((1 << 24) - 2)) << 40 | hash_id(halo.global_id(row)) >> 24,
-        }
-    };
-    let mut keys: Vec<u64> = (0..halo.local()).into_par_iter().map(key).collect();
-    halo.exchange(&mut keys);
-    keys
-}
-
-/// Marks the undecided rows that lose against a neighbour. Marks are only ever set, so their order does not matter.
-fn compare<H: Halo>(strong: &StrongGraph, halo: &H, keys: &[u64], rows: &[u32], beaten: &[AtomicBool]) {
-    for &row in rows {
-        let key = keys[row as usize];
-        let mut loses = false;
-        for &column in strong.row(row as usize) {
-            let other = keys[column as usize];
-            // Forty bits of hash may agree; ids do not.
-            if other > key || other == key && halo.global_id(column as usize) > halo.global_id(row as usize) {
-                loses = true;
-            } else if other != FINE && column != row {
-                beaten[column as usize].store(true, Relaxed);
-            }
-        }
-        if loses {
-            beaten[row as usize].store(true, Relaxed);
-        }
+/// Overwrites the keys of halo rows by those of their owners.
+fn exchange<H: Halo>(keys: &[AtomicU64], halo: &H) {
+    let mut values: Vec<u64> = keys.iter().map(|key| key.load(Relaxed)).collect();
+    halo.exchange(&mut values);
+    for (key, value) in keys.iter().zip(values).skip(halo.owned()) {
+        key.store(value, Relaxed);
     }
 }
 
-/// Takes the rows that are coarse, or that depend on a coarse row, off the list of the undecided; returns the latter.
-fn take_dependent(strong: &StrongGraph, keys: &[u64], undecided: &mut Vec<u32>) -> Vec<u32> {
-    let mut fine = Vec::new();
-    undecided.retain(|&row| {
-        let coarse = keys[row as usize] == COARSE;
-        let dependent =
-            !coarse && strong.row(row as usize).iter().any(|&column| keys[column as usize] == COARSE);
-        if dependent {
-            fine.push(row);
+/// The key of every row: 24 bits of influence, 39 bits of hash, and one for coarse rows. Those of the halo are left to their
+/// owners.
+fn keys<H: Halo>(strong: &StrongGraph, halo: &H, isolated: Point) -> Vec<AtomicU64> {
+    let influence = Influence::of(strong);
+    let key = |row: usize| {
+        if row >= halo.owned() {
+            return FINE;
         }
-        !coarse && !dependent
-    });
-    fine
+        match (influence.of_row(row), strong.row(row)) {
+            (0, []) if isolated == Point::Coarse => COARSE,
+            (0, _) => FINE,
+            (count, _) => {
+                let hash = hash_id(halo.global_id(row)) >> 24;
+                u64::from(count.min((1 << 24) - 1)) << 40 | hash & !COARSE
+            }
+        }
+    };
+    (0..halo.local()).into_par_iter().map(|row| AtomicU64::new(key(row))).collect()
+}
+
+/// How many rows depend on each row, counted in parts.
+struct Influence {
+    /// A part's first column, and the counts from there on.
+    parts: Vec<(u32, Vec<u32>)>,
+}
+
+impl Influence {
+    fn of(strong: &StrongGraph) -> Self {
+        // Sums of integers: how many parts there are does not matter. Rows that are neighbours have neighbouring columns,
+        // so a part's counts are few.
+        let parts = rayon::current_num_threads().min(MAX_PARTS);
+        let length = strong.connections().div_ceil(parts).max(1);
+        let count = |columns: &[u32]| {
+            let (first, last) =
+                columns.iter().fold((u32::MAX, 0), |(first, last), &c| (c.min(first), c.max(last)));
+            let mut counts = vec![0; (last - first) as usize + 1];
+            for &column in columns {
+                counts[(column - first) as usize] += 1;
+            }
+            (first, counts)
+        };
+        Influence { parts: strong.columns().par_chunks(length).map(count).collect() }
+    }
+
+    #[inline]
+    fn of_row(&self, row: usize) -> u32 {
+        let in_part = |(first, counts): &(u32, Vec<u32>)| {
+            counts.get(row.wrapping_sub(*first as usize)).copied().unwrap_or(0)
+        };
+        self.parts.iter().map(in_part).sum()
+    }
+}
+
+/// An undecided row, and a row of greater measure that it waits for.
+struct Waiting {
+    row: u32,
+    on: u32,
+}
+
+/// A row that waits for nobody yet. No matrix has a row of this number.
+const NOBODY: u32 = u32::MAX;
+
+impl Waiting {
+    /// The row's new key, if it can be decided by now. Most often one look at what it waits for tells.
+    #[inline]
+    fn decide<H: Halo>(&mut self, strong: &StrongGraph, halo: &H, keys: &[AtomicU64]) -> Option<u64> {
+        if self.on != NOBODY {
+            let other = keys[self.on as usize].load(Relaxed);
+            if other & COARSE != 0 {
+                return Some(FINE);
+            }
+            if other != FINE {
+                return None;
+            }
+        }
+        let row = self.row as usize;
+        let key = keys[row].load(Relaxed);
+        // Which of two measures is greater cannot be predicted, so nothing jumps within the loop. `seen` has the bits of all
+        // greater keys; `greatest` is the greatest of them, which is undecided unless some bit says coarse.
+        let (mut seen, mut on_equal) = (0, false);
+        let (mut greatest, mut on) = (key | COARSE, NOBODY);
+        for &column in strong.row(row) {
+            let other = keys[column as usize].load(Relaxed);
+            seen |= select_unpredictable(other > key | COARSE, other, 0);
+            on_equal |= other | COARSE == key | COARSE;
+            on = select_unpredictable(other > greatest, column, on);
+            greatest = select_unpredictable(other > greatest, other, greatest);
+        }
+        if on_equal {
+            // All bits of hash agree, or the graph has the row depend on itself. Ids do not agree.
+            for &column in strong.row(row) {
+                let other = keys[column as usize].load(Relaxed);
+                if other | COARSE == key | COARSE && halo.global_id(column as usize) > halo.global_id(row) {
+                    seen |= other;
+                    on = column;
+                }
+            }
+        }
+        self.on = on;
+        match (seen & COARSE, on) {
+            (0, NOBODY) => Some(key | COARSE),
+            (0, _) => None,
+            _ => Some(FINE),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -267,7 +336,42 @@ mod tests {
         }
     }
 
+    /// The algorithm as the paper has it, in synchronous rounds.
+    fn in_rounds(graph: &StrongGraph) -> Vec<Point> {
+        let influences = graph.transpose();
+        let n = graph.rows();
+        let measure = |row: usize| (influences.row(row).len(), hash_id(row as u64) >> 25, row);
+        let mut points: Vec<Option<Point>> =
+            (0..n).map(|row| influences.row(row).is_empty().then_some(Point::Fine)).collect();
+        while points.contains(&None) {
+            let before = points.clone();
+            let open = |row: usize| before[row].is_none();
+            for row in (0..n).filter(|&row| open(row)) {
+                let mut neighbours = graph.row(row).iter().chain(influences.row(row));
+                if neighbours.all(|&other| !open(other as usize) || measure(other as usize) < measure(row)) {
+                    points[row] = Some(Point::Coarse);
+                }
+            }
+            for row in 0..n {
+                let depends =
+                    |point| graph.row(row).iter().any(|&other| points[other as usize] == Some(point));
+                if points[row].is_none() && depends(Point::Coarse) {
+                    points[row] = Some(Point::Fine);
+                }
+            }
+        }
+        points.into_iter().flatten().collect()
+    }
+
     proptest! {
+        #[test]
+        fn the_fixed_point_is_what_the_rounds_of_the_paper_give(graph in arbitrary_graph(false)) {
+            let splitting = pmis(&graph, &Whole::new(graph.rows())).unwrap();
+            for (row, point) in in_rounds(&graph).into_iter().enumerate() {
+                prop_assert_eq!(splitting.point(row), point, "row {}", row);
+            }
+        }
+
         #[test]
         fn symmetric_graphs_get_a_maximal_independent_set(graph in arbitrary_graph(true)) {
             assert_maximal_independent(&graph, &pmis(&graph, &Whole::new(graph.rows())).unwrap());

@@ -3,6 +3,11 @@
 //! Coarse rows are numbered along the fine ones. Neighbours stay neighbours, so that the next level's matrix is as
 //! local as this one's, and columns of interpolation increase with the rows they stand for.
 
+use rayon::prelude::*;
+
+/// Rows that one task numbers.
+const CHUNK: usize = 16 * 1024;
+
 /// Whether a row is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
@@ -13,7 +18,7 @@ pub enum Point {
 }
 
 /// Stands where a fine row has no number on the next level. No level has so many rows.
-const FINE: u32 = u32::MAX;
+pub(crate) const FINE: u32 = u32::MAX;
 
 /// Every local row coarse or fine, and the number of each coarse one on the next level.
 ///
@@ -34,17 +39,29 @@ impl Splitting {
     ///
     /// # Panics
     /// If there are more rows than 32 bits can number.
-    pub fn new(rows: usize, point: impl Fn(usize) -> Point) -> Self {
+    pub fn new(rows: usize, point: impl Fn(usize) -> Point + Sync) -> Self {
         assert!(rows <= FINE as usize, "a matrix has at most 2^32 - 1 rows");
+        let is_coarse = |row| point(row) == Point::Coarse;
+        let chunks = rows.div_ceil(CHUNK);
+        let mut starts: Vec<u32> = (0..chunks)
+            .into_par_iter()
+            .map(|chunk| {
+                (chunk * CHUNK..rows.min((chunk + 1) * CHUNK)).map(|row| u32::from(is_coarse(row))).sum()
+            })
+            .collect();
         let mut coarse = 0;
-        let number = |row| match point(row) {
-            Point::Fine => FINE,
-            Point::Coarse => {
-                coarse += 1;
-                coarse - 1
+        for start in &mut starts {
+            coarse += std::mem::replace(start, coarse);
+        }
+        let mut index = vec![FINE; rows];
+        index.par_chunks_mut(CHUNK).zip(starts).enumerate().for_each(|(chunk, (index, mut next))| {
+            for (slot, row) in index.iter_mut().zip(chunk * CHUNK..) {
+                // What a row is cannot be predicted, so it decides an addition and not a jump.
+                let kept = is_coarse(row);
+                *slot = if kept { next } else { FINE };
+                next += u32::from(kept);
             }
-        };
-        let index = (0..rows).map(number).collect();
+        });
         Splitting { index, coarse: coarse as usize }
     }
 
@@ -77,10 +94,22 @@ impl Splitting {
         (index != FINE).then_some(index)
     }
 
+    /// The number of a coarse row on the next level; [`FINE`] for a fine one.
+    #[inline]
+    pub(crate) fn index(&self, row: usize) -> u32 {
+        self.index[row]
+    }
+
     /// The rows that are coarse, in order.
     pub fn coarse_points(&self) -> Vec<u32> {
-        let mut points = Vec::with_capacity(self.coarse);
-        points.extend((0..self.rows() as u32).filter(|&row| self.index[row as usize] != FINE));
+        // One longer: a fine row is written behind the last coarse one, too, and overwritten.
+        let mut points = vec![0; self.coarse + 1];
+        let mut next = 0;
+        for (row, &index) in self.index.iter().enumerate() {
+            points[next] = row as u32;
+            next += usize::from(index != FINE);
+        }
+        points.truncate(self.coarse);
         points
     }
 }
@@ -101,6 +130,13 @@ mod tests {
             assert_eq!(splitting.point(row), Point::Coarse);
         }
         assert_eq!((splitting.point(0), splitting.coarse_index(0)), (Point::Fine, None));
+        let many =
+            Splitting::new(5 * CHUNK / 2, |row| if row % 3 == 1 { Point::Coarse } else { Point::Fine });
+        let points = many.coarse_points();
+        assert_eq!(points.len(), many.coarse_rows());
+        for (number, row) in (1..many.rows()).step_by(3).enumerate() {
+            assert_eq!((points[number], many.coarse_index(row)), (row as u32, Some(number as u32)));
+        }
         assert_eq!(Splitting::new(0, |_| Point::Coarse).coarse_rows(), 0);
     }
 }

@@ -5,7 +5,7 @@
 //! [reason](CoarseningStop).
 
 mod aggregation;
-mod coarsening;
+mod classical;
 mod table;
 
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use ziggurat_sparse::device::Device;
 use ziggurat_sparse::{Csr, MatrixError};
 
 use crate::SetupError;
-use crate::interpolate::NearKernel;
+use crate::interpolate::{NearKernel, Symmetry};
 use crate::lower::{Cycling, LevelPrecision, LevelSource, Multigrid};
 
 pub use aggregation::{Pairwise, SmoothedAggregation};
-pub use coarsening::{Classical, Interpolation};
+pub use classical::{Classical, Interpolation};
 
 /// How a level becomes the next one.
 ///
@@ -65,6 +65,16 @@ impl Default for HierarchyConfig {
     fn default() -> Self {
         HierarchyConfig { coarsening: Coarsening::default(), coarse_rows: 300, max_levels: 25 }
     }
+}
+
+/// What is known of a matrix beside its entries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// What the matrix maps to almost zero, such as the rigid-body modes of an elastic body. Aggregation keeps it on every
+    /// level; classical coarsening does not look at it.
+    pub near_kernel: NearKernel,
+    /// Whether it is symmetric, which makes classical setup faster.
+    pub symmetry: Symmetry,
 }
 
 /// Why there is no further level.
@@ -187,39 +197,40 @@ impl Level {
 }
 
 impl Hierarchy {
-    /// Coarsens a square matrix until it can be solved directly. The near-kernel is taken to be the constants.
+    /// Coarsens a square matrix until it can be solved directly, nothing being known of it beside its entries.
     ///
     /// The matrix is shared: a borrowed one is copied, an owned one or an `Arc` is taken as it is.
     ///
     /// # Errors
-    /// As [`Hierarchy::with_near_kernel`].
+    /// As [`Hierarchy::with_known`].
     pub fn build(a: impl Into<Arc<Csr<f64>>>, config: &HierarchyConfig) -> Result<Self, SetupError> {
         let a = a.into();
-        let kernel = NearKernel::constants(a.rows(), 1)?;
-        Self::with_near_kernel(a, kernel, config)
+        let near_kernel = NearKernel::constants(a.rows(), 1)?;
+        Self::with_known(a, Known { near_kernel, symmetry: Symmetry::General }, config)
     }
 
-    /// As [`Hierarchy::build`], with a near-kernel: what the matrix maps to almost zero, such as the rigid-body modes of
-    /// an elastic body. Aggregation keeps it on every level; classical coarsening does not look at it.
+    /// As [`Hierarchy::build`], with what is known of the matrix.
     ///
     /// ```
-    /// use ziggurat_amg::{Hierarchy, HierarchyConfig, interpolate::NearKernel};
+    /// use ziggurat_amg::interpolate::{NearKernel, Symmetry};
+    /// use ziggurat_amg::{Hierarchy, HierarchyConfig, Known};
     /// use ziggurat_sparse::gallery::{Problem, rigid_body_modes};
     /// let problem: Problem = "elasticity3d:6".parse()?;
     /// let modes = rigid_body_modes(&problem.coordinates().unwrap());
-    /// let kernel = NearKernel::from_vectors(&modes, 3)?;
-    /// let hierarchy = Hierarchy::with_near_kernel(problem.matrix()?, kernel, &HierarchyConfig::default())?;
+    /// let known = Known { near_kernel: NearKernel::from_vectors(&modes, 3)?, symmetry: Symmetry::Symmetric };
+    /// let hierarchy = Hierarchy::with_known(problem.matrix()?, known, &HierarchyConfig::default())?;
     /// assert_eq!(hierarchy.levels()[1].block(), 6);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// If the matrix is not square or not finite, the near-kernel does not fit it, or a parameter makes no sense.
-    pub fn with_near_kernel(
+    pub fn with_known(
         a: impl Into<Arc<Csr<f64>>>,
-        kernel: NearKernel,
+        known: Known,
         config: &HierarchyConfig,
     ) -> Result<Self, SetupError> {
+        let Known { near_kernel: kernel, symmetry } = known;
         let a = a.into();
         let mismatch =
             |what, found| SetupError::from(MatrixError::Mismatch { what, expected: a.rows(), found });
@@ -237,7 +248,7 @@ impl Hierarchy {
         let (mut levels, mut a, mut kernel) = (Vec::new(), a, kernel);
         let stop = loop {
             let (index, block, mut clock) = (levels.len(), kernel.block(), Clock::start());
-            match coarsen(&a, &kernel, index, config, &mut clock)? {
+            match coarsen(&a, &kernel, symmetry, index, config, &mut clock)? {
                 Step::Coarser(next) => {
                     let Next { transfer, coarse, kernel: next_kernel, radius } = *next;
                     kernel = next_kernel;
@@ -358,6 +369,7 @@ struct Next {
 fn coarsen(
     a: &Csr<f64>,
     kernel: &NearKernel,
+    symmetry: Symmetry,
     index: usize,
     config: &HierarchyConfig,
     clock: &mut Clock,
@@ -371,11 +383,7 @@ fn coarsen(
     let Coarser { p, dead, kernel, radius } = match &config.coarsening {
         Coarsening::SmoothedAggregation(method) => method.coarser(a.view(), kernel, index, clock)?,
         Coarsening::Pairwise(method) => method.coarser(a.view(), kernel, index, clock)?,
-        Coarsening::Classical(method) => {
-            let p = method.prolongation(a.view(), index)?;
-            clock.lap("interpolation");
-            Coarser { p, dead: Vec::new(), kernel: None, radius: None }
-        }
+        Coarsening::Classical(method) => method.coarser(a.view(), symmetry, index, clock)?,
     };
     if p.cols() == 0 {
         return Ok(Step::Stop(CoarseningStop::NothingToCoarsen));

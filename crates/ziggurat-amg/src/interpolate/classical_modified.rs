@@ -13,9 +13,10 @@
 
 use std::ops::Range;
 
-use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+use ziggurat_sparse::{Csr, CsrRef};
 
-use super::collapse::{CoarseEntries, FineRow, InterpolatorySet, interpolate};
+use super::collapse::{InterpolatorySet, interpolate};
+use super::{InterpolationError, Symmetry, Truncation};
 use crate::coarsen::Splitting;
 use crate::strength::StrongGraph;
 
@@ -23,9 +24,6 @@ struct DistanceOne;
 
 impl InterpolatorySet for DistanceOne {
     const PLUS_I: bool = false;
-
-    #[inline]
-    fn extend(&self, _: &mut FineRow, _: &CoarseEntries) {}
 }
 
 /// Interpolation from the coarse rows that a row depends on, to the rows `rows` of `a`.
@@ -33,25 +31,27 @@ impl InterpolatorySet for DistanceOne {
 /// `strong` and `splitting` belong to all of `a`, halo included: a row for each row of `a`, and for each column.
 ///
 /// ```
-/// use ziggurat_amg::{coarsen::pmis, halo::Whole, interpolate::classical_modified};
+/// use ziggurat_amg::{coarsen::pmis, halo::Whole, interpolate::{Truncation, classical_modified}};
 /// use ziggurat_amg::strength::{Strength, strong_connections};
 /// use ziggurat_sparse::gallery::Problem;
 /// let a = "poisson2d:10".parse::<Problem>()?.matrix()?;
 /// let whole = Whole::new(a.rows());
 /// let strong = strong_connections(a.view(), a.all_rows(), &Strength::classical(), &[], &whole)?;
 /// let splitting = pmis(&strong, &whole)?;
-/// let p = classical_modified(a.view(), a.all_rows(), &strong, &splitting)?;
+/// let p = classical_modified(a.view(), a.all_rows(), &strong, &splitting, Truncation::default())?;
 /// assert_eq!((p.rows(), p.cols()), (100, splitting.coarse_rows()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
-/// If `strong` or `splitting` do not fit `a`, or it has not the rows asked for.
+/// If `truncation` makes no sense, `strong` or `splitting` do not fit `a`, or it has not the rows asked for.
 pub fn classical_modified(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
     strong: &StrongGraph,
     splitting: &Splitting,
-) -> Result<Csr<f64>, MatrixError> {
-    interpolate(a, rows, strong, splitting, &DistanceOne)
+    truncation: Truncation,
+) -> Result<Csr<f64>, InterpolationError> {
+    // Nothing is read the other way round.
+    interpolate(a, rows, strong, splitting, Symmetry::General, truncation, &DistanceOne)
 }

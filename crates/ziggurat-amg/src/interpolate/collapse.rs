@@ -15,24 +15,34 @@
 //! out of the matrix first: [`CoarseEntries`].
 //!
 //! Cost: one pass over the matrix to take them out, and, for each pair of strongly connected fine rows, the coarse
-//! entries of one and a search for the other in its row. Each thread has a marker of 4 bytes per coarse row.
+//! entries of one. With "+i", if the matrix is not symmetric, also a search for the other in its row: a third of all time.
+//! Each thread has a marker of 4 bytes per coarse row.
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+use ziggurat_sparse::algebra::RowTruncation;
 use ziggurat_sparse::matrix::Entries;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use super::weights::Weights;
-use crate::coarsen::Splitting;
+use super::{InterpolationError, Symmetry, Truncation};
+use crate::coarsen::{FINE, Splitting};
 use crate::strength::StrongGraph;
+
+/// Rows of up to so many entries are searched by counting, which needs no jumps.
+const SHORT: usize = 64;
 
 /// The interpolatory sets that make a method.
 pub(super) trait InterpolatorySet: Sync {
     /// Whether a neighbour's share for the row itself stays with it.
     const PLUS_I: bool;
 
+    /// Whether all coarse rows that fine neighbours depend on belong to the set.
+    const ALL_NEAR: bool = false;
+
     /// Adds to the set, which has the coarse rows that the row depends on already.
-    fn extend(&self, row: &mut FineRow, neighbours: &CoarseEntries);
+    fn extend(&self, _row: &mut FineRow, _neighbours: &CoarseEntries) {}
 }
 
 /// For every fine row, its entries in coarse columns: ā.
@@ -40,61 +50,65 @@ pub(super) struct CoarseEntries {
     /// Column c < coarse is a strong entry in coarse row c. Column coarse + c is a weak one; those come last, and those
     /// that are 0 are left out.
     entries: Csr<f64>,
+    /// The sum of each row, or NaN if it has weak entries.
+    sums: Vec<f64>,
     coarse: u32,
 }
 
 impl CoarseEntries {
     fn new(a: CsrRef<'_, f64>, strong: &StrongGraph, splitting: &Splitting) -> Result<Self, MatrixError> {
-        let coarse = splitting.coarse_rows();
-        let collect = |weak: &mut Vec<(u32, f64)>, row: usize, entries: &mut Entries<f64>| {
+        let coarse = splitting.coarse_rows() as u32;
+        let collect = |(): &mut (), row: usize, entries: &mut Entries<f64>| {
             if splitting.coarse_index(row).is_some() {
                 return;
             }
-            weak.clear();
             let (columns, values) = a.row(row);
-            let diagonal = columns.binary_search(&(row as u32)).map_or(0.0, |place| values[place]);
+            let diagonal = entry(columns, values, row);
             let opposed = |value: f64| if (value < 0.0) == (diagonal < 0.0) { 0.0 } else { value };
-            let mut strong = strong.row(row).iter().peekable();
-            for (&column, &value) in columns.iter().zip(values) {
-                let is_strong = strong.next_if_eq(&&column).is_some();
-                if let Some(index) = splitting.coarse_index(column as usize) {
-                    match (is_strong, opposed(value)) {
-                        (true, value) => entries.push(index, value),
-                        (false, 0.0) => {}
-                        (false, value) => weak.push((coarse as u32 + index, value)),
-                    }
-                }
-            }
-            for &(column, value) in weak.iter() {
-                entries.push(column, value);
+            let index = |place: usize| splitting.index(columns[place] as usize);
+            let mut is_strong = in_order(strong.row(row));
+            entries.extend_where(columns.len(), |place| {
+                let index = index(place);
+                (index, opposed(values[place]), is_strong(columns[place]) & (index != FINE))
+            });
+            if strong.row(row).len() + 1 < columns.len() {
+                let mut is_strong = in_order(strong.row(row));
+                entries.extend_where(columns.len(), |place| {
+                    let (index, value) = (index(place), opposed(values[place]));
+                    let keep = !is_strong(columns[place]) & (index != FINE) & (value != 0.0);
+                    (coarse.wrapping_add(index), value, keep)
+                });
             }
         };
-        let entries = Csr::collect(a.row_ptr(), a.all_rows(), 2 * coarse, Vec::new, collect)?;
-        Ok(CoarseEntries { entries, coarse: coarse as u32 })
+        let entries = Csr::collect(a.row_ptr(), a.all_rows(), 2 * splitting.coarse_rows(), || (), collect)?;
+        let sum = |row: usize| {
+            let (columns, values) = entries.row(row);
+            let all_strong = columns.last().is_none_or(|&last| last < coarse);
+            if all_strong { values.iter().sum() } else { f64::NAN }
+        };
+        let sums = (0..entries.rows()).into_par_iter().map(sum).collect();
+        Ok(CoarseEntries { entries, sums, coarse })
+    }
+
+    /// The columns and values of a fine row; none if it is not here.
+    #[inline]
+    fn row(&self, row: u32) -> (&[u32], &[f64]) {
+        if (row as usize) < self.entries.rows() { self.entries.row(row as usize) } else { (&[], &[]) }
     }
 
     /// The coarse rows that a fine row depends on; none if it is not here.
     #[inline]
     pub(super) fn strong(&self, row: u32) -> &[u32] {
-        if row as usize >= self.entries.rows() {
-            return &[];
-        }
-        let (columns, _) = self.entries.row(row as usize);
+        let (columns, _) = self.row(row);
         let weak = columns.iter().position(|&column| column >= self.coarse);
         &columns[..weak.unwrap_or(columns.len())]
     }
 
-    /// Coarse row and ā of every entry, strong and weak.
+    /// The sum of a fine row's entries, unless some are weak.
     #[inline]
-    fn all(&self, row: u32) -> impl Iterator<Item = (u32, f64)> {
-        let (columns, values) = if (row as usize) < self.entries.rows() {
-            self.entries.row(row as usize)
-        } else {
-            (&[][..], &[][..])
-        };
-        let coarse = self.coarse;
-        let index = move |column: u32| if column < coarse { column } else { column - coarse };
-        columns.iter().zip(values).map(move |(&column, &value)| (index(column), value))
+    fn sum_if_all_strong(&self, row: u32) -> Option<f64> {
+        let sum = self.sums.get(row as usize).copied().unwrap_or(0.0);
+        (!sum.is_nan()).then_some(sum)
     }
 }
 
@@ -102,22 +116,33 @@ impl CoarseEntries {
 pub(super) struct FineRow {
     /// The set, and the numerator of each weight.
     set: Weights,
-    /// Fine rows that this row depends on, with a_ik.
-    fine: Vec<(u32, f64)>,
+    /// Coarse rows that this row depends on, with a_ij.
+    coarse: Picked,
+    /// Fine rows that it depends on.
+    fine: Picked,
     /// Coarse rows that it is connected to, but does not depend on.
-    weak: Vec<(u32, f64)>,
+    weak: Picked,
     /// A neighbour's entries in the set: which member, and ā.
-    shares: Vec<(usize, f64)>,
+    shares: Picked,
+    /// For methods to choose coarse rows from.
+    pub(super) wanted: Vec<u32>,
 }
 
 impl FineRow {
-    fn new(coarse_rows: usize) -> Self {
-        FineRow { set: Weights::new(coarse_rows), fine: Vec::new(), weak: Vec::new(), shares: Vec::new() }
+    fn new(coarse_rows: usize, truncation: RowTruncation) -> Self {
+        FineRow {
+            set: Weights::new(coarse_rows, truncation),
+            coarse: Picked::default(),
+            fine: Picked::default(),
+            weak: Picked::default(),
+            shares: Picked::default(),
+            wanted: Vec::new(),
+        }
     }
 
     /// The fine rows that this row depends on, with a_ik.
     pub(super) fn fine(&self) -> &[(u32, f64)] {
-        &self.fine
+        self.fine.items()
     }
 
     /// Whether a coarse row is in the set.
@@ -134,67 +159,237 @@ impl FineRow {
 
     /// Reads row `row` of the matrix: the set has the coarse rows it depends on. Returns a_ii and the weak fine entries.
     fn read(&mut self, a: CsrRef<'_, f64>, row: usize, strong: &[u32], splitting: &Splitting) -> f64 {
-        self.set.begin();
-        self.fine.clear();
-        self.weak.clear();
-        let mut diagonal = 0.0;
-        let mut strong = strong.iter().peekable();
         let (columns, values) = a.row(row);
+        for list in [&mut self.coarse, &mut self.fine, &mut self.weak] {
+            list.begin(columns.len());
+        }
+        let mut diagonal = 0.0;
+        let mut is_strong = in_order(strong);
         for (&column, &value) in columns.iter().zip(values) {
-            let is_strong = strong.next_if_eq(&&column).is_some();
-            match (splitting.coarse_index(column as usize), is_strong) {
-                (Some(index), true) => self.set.add(index, value),
-                (Some(index), false) => self.weak.push((index, value)),
-                (None, true) => self.fine.push((column, value)),
-                (None, false) => diagonal += value,
-            }
+            let index = splitting.index(column as usize);
+            let (strong, fine) = (is_strong(column), index == FINE);
+            self.coarse.push_if(strong & !fine, index, value);
+            self.fine.push_if(strong & fine, column, value);
+            self.weak.push_if(!strong & !fine, index, value);
+            diagonal += if !strong & fine { value } else { 0.0 };
+        }
+        self.set.begin();
+        for &(index, value) in self.coarse.items() {
+            self.set.add(index, value);
         }
         diagonal
     }
 
-    /// Shares the strong fine neighbours out to the set, and what belongs to no member to the diagonal. Returns ã_ii.
-    fn collapse<S: InterpolatorySet>(
+    /// Adds all coarse rows that fine neighbours depend on to the set. Neighbours that have no other coarse entries are
+    /// shared out at once, and are done with; returns their part of ã_ii.
+    fn extend_to_all_near<S: InterpolatorySet>(
         &mut self,
-        a: CsrRef<'_, f64>,
+        matrix: Matrix<'_>,
         row: usize,
         neighbours: &CoarseEntries,
-        mut diagonal: f64,
     ) -> f64 {
-        for &(coarse, value) in &self.weak {
-            match self.set.member(coarse) {
-                Some(member) => self.set.add_to(member, value),
+        let mut diagonal = 0.0;
+        let FineRow { set, fine, .. } = self;
+        let mut left = 0;
+        for place in 0..fine.len {
+            let (neighbour, value) = fine.items[place];
+            let (columns, shares) = neighbours.row(neighbour);
+            match neighbours.sum_if_all_strong(neighbour) {
+                None => {
+                    let strong = columns.iter().take_while(|&&column| column < neighbours.coarse);
+                    strong.for_each(|&coarse| set.add(coarse, 0.0));
+                    fine.items[left] = (neighbour, value);
+                    left += 1;
+                }
+                Some(0.0) => {
+                    columns.iter().for_each(|&coarse| set.add(coarse, 0.0));
+                    diagonal += value;
+                }
+                Some(sum) => {
+                    let own = matrix.own_share::<S>(row, neighbour, value, sum);
+                    let factor = value / (sum + own);
+                    diagonal += factor * own;
+                    for (&coarse, &share) in columns.iter().zip(shares) {
+                        set.add(coarse, factor * share);
+                    }
+                }
+            }
+        }
+        fine.len = left;
+        diagonal
+    }
+
+    /// Shares the strong fine neighbours out to the set; returns their part of ã_ii, and that of what is weak.
+    fn collapse<S: InterpolatorySet>(
+        &mut self,
+        matrix: Matrix<'_>,
+        row: usize,
+        neighbours: &CoarseEntries,
+    ) -> f64 {
+        let mut diagonal = 0.0;
+        let FineRow { set, fine, weak, shares, .. } = self;
+        for &(coarse, value) in weak.items() {
+            match set.member(coarse) {
+                Some(member) => set.add_to(member, value),
                 None => diagonal += value,
             }
         }
-        for &(neighbour, value) in &self.fine {
-            self.shares.clear();
+        for &(neighbour, value) in fine.items() {
+            let (columns, values) = neighbours.row(neighbour);
             let mut sum = 0.0;
-            for (coarse, share) in neighbours.all(neighbour) {
-                if let Some(member) = self.set.member(coarse) {
-                    self.shares.push((member, share));
-                    sum += share;
-                }
+            shares.begin(columns.len());
+            for (&column, &share) in columns.iter().zip(values) {
+                let coarse = if column < neighbours.coarse { column } else { column - neighbours.coarse };
+                let (member, is_member) = set.find(coarse);
+                shares.push_if(is_member, member, share);
+                sum += if is_member { share } else { 0.0 };
             }
             if sum == 0.0 {
-                // With "+i" all of the neighbour's share would come back here, too.
                 diagonal += value;
                 continue;
             }
-            let mut own = 0.0;
-            if S::PLUS_I {
-                let back = a.get(neighbour as usize, row).unwrap_or(0.0);
-                // ā has the sign opposed to the neighbour's diagonal, and so has their sum.
-                if back * sum > 0.0 {
-                    own = back;
-                }
-            }
+            let own = matrix.own_share::<S>(row, neighbour, value, sum);
             let factor = value / (sum + own);
             diagonal += factor * own;
-            for &(member, share) in &self.shares {
-                self.set.add_to(member, factor * share);
+            for &(member, share) in shares.items() {
+                set.add_to(member as usize, factor * share);
             }
         }
         diagonal
+    }
+}
+
+/// Some neighbours of a row, with their entries.
+#[derive(Default)]
+pub(super) struct Picked {
+    /// Only the first `len` count; there is room for the whole row.
+    items: Vec<(u32, f64)>,
+    len: usize,
+}
+
+impl Picked {
+    /// Begins a row of so many neighbours.
+    pub(super) fn begin(&mut self, most: usize) {
+        self.len = 0;
+        if self.items.len() <= most {
+            self.items.resize(most + 1, (0, 0.0));
+        }
+    }
+
+    /// Adds a neighbour if it is one of those, which cannot be predicted: it decides an addition and not a jump.
+    #[inline]
+    pub(super) fn push_if(&mut self, condition: bool, neighbour: u32, value: f64) {
+        self.items[self.len] = (neighbour, value);
+        self.len += usize::from(condition);
+    }
+
+    pub(super) fn items(&self) -> &[(u32, f64)] {
+        &self.items[..self.len]
+    }
+}
+
+/// Tells of increasing columns whether they are in a list, which increases too.
+#[inline]
+pub(super) fn in_order(list: &[u32]) -> impl FnMut(u32) -> bool {
+    let mut next = 0;
+    move |column| {
+        let found = list.get(next) == Some(&column);
+        next += usize::from(found);
+        found
+    }
+}
+
+/// The entry of a row in a column; 0 if there is none.
+#[inline]
+pub(super) fn entry(columns: &[u32], values: &[f64], column: usize) -> f64 {
+    let column = column as u32;
+    let place = if columns.len() <= SHORT {
+        columns.iter().map(|&other| u32::from(other < column)).sum::<u32>() as usize
+    } else {
+        columns.partition_point(|&other| other < column)
+    };
+    if columns.get(place) == Some(&column) { values[place] } else { 0.0 }
+}
+
+/// A matrix, and how its entries are read.
+#[derive(Clone, Copy)]
+struct Matrix<'a> {
+    a: CsrRef<'a, f64>,
+    symmetry: Symmetry,
+}
+
+impl Matrix<'_> {
+    /// ā_ki, where a_ik is `value`: what neighbour k, whose ā in the set sum to `sum`, has for row i itself. If that sum is 0
+    /// nobody asks: with "+i" all of it would come back to i, as it does without.
+    #[inline]
+    fn own_share<S: InterpolatorySet>(self, row: usize, neighbour: u32, value: f64, sum: f64) -> f64 {
+        if !S::PLUS_I {
+            return 0.0;
+        }
+        let back = match self.symmetry {
+            Symmetry::Symmetric => value,
+            Symmetry::General => {
+                let (columns, values) = self.a.row(neighbour as usize);
+                entry(columns, values, row)
+            }
+        };
+        // ā has the sign opposed to the neighbour's diagonal, and so has the sum.
+        if back * sum > 0.0 { back } else { 0.0 }
+    }
+}
+
+/// A method on a matrix: computes rows of interpolation, one at a time.
+pub(super) struct Rows<'a, S> {
+    matrix: Matrix<'a>,
+    strong: &'a StrongGraph,
+    splitting: &'a Splitting,
+    neighbours: CoarseEntries,
+    method: &'a S,
+}
+
+impl<'a, S: InterpolatorySet> Rows<'a, S> {
+    /// Takes the entries in coarse columns out of the matrix. All that is given fits: see [`check`].
+    pub(super) fn new(
+        a: CsrRef<'a, f64>,
+        strong: &'a StrongGraph,
+        splitting: &'a Splitting,
+        symmetry: Symmetry,
+        method: &'a S,
+    ) -> Result<Self, MatrixError> {
+        let neighbours = CoarseEntries::new(a, strong, splitting)?;
+        Ok(Rows { matrix: Matrix { a, symmetry }, strong, splitting, neighbours, method })
+    }
+
+    /// What a thread needs to compute rows.
+    pub(super) fn scratch(&self, truncation: &RowTruncation) -> FineRow {
+        FineRow::new(self.splitting.coarse_rows(), truncation.clone())
+    }
+
+    /// The interpolation of a fine row, truncated. Empty if nothing can be interpolated to it.
+    pub(super) fn of_fine<'f>(&self, fine: &'f mut FineRow, row: usize) -> (&'f [u32], &'f [f64]) {
+        let mut diagonal = fine.read(self.matrix.a, row, self.strong.row(row), self.splitting);
+        if S::ALL_NEAR {
+            diagonal += fine.extend_to_all_near::<S>(self.matrix, row, &self.neighbours);
+        } else {
+            self.method.extend(fine, &self.neighbours);
+        }
+        if fine.set.is_empty() {
+            return (&[], &[]);
+        }
+        diagonal += fine.collapse::<S>(self.matrix, row, &self.neighbours);
+        let factor = -1.0 / diagonal;
+        if factor.is_finite() { fine.set.truncated(factor) } else { (&[], &[]) }
+    }
+
+    /// Writes the interpolation of a row: the identity if it is coarse.
+    pub(super) fn write(&self, fine: &mut FineRow, row: usize, entries: &mut Entries<f64>) {
+        match self.splitting.coarse_index(row) {
+            Some(index) => entries.push(index, 1.0),
+            None => {
+                let (columns, values) = self.of_fine(fine, row);
+                entries.extend(columns, values);
+            }
+        }
     }
 }
 
@@ -204,33 +399,16 @@ pub(super) fn interpolate<S: InterpolatorySet>(
     rows: Range<usize>,
     strong: &StrongGraph,
     splitting: &Splitting,
+    symmetry: Symmetry,
+    truncation: Truncation,
     method: &S,
-) -> Result<Csr<f64>, MatrixError> {
+) -> Result<Csr<f64>, InterpolationError> {
+    let truncation = RowTruncation::new(truncation)?;
     check(a, &rows, strong, splitting)?;
-    let neighbours = CoarseEntries::new(a, strong, splitting)?;
-    let coarse = splitting.coarse_rows();
-    Csr::collect(
-        a.row_ptr(),
-        rows,
-        coarse,
-        || FineRow::new(coarse),
-        |fine, row, entries| {
-            if let Some(index) = splitting.coarse_index(row) {
-                entries.push(index, 1.0);
-                return;
-            }
-            let diagonal = fine.read(a, row, strong.row(row), splitting);
-            method.extend(fine, &neighbours);
-            if fine.set.is_empty() {
-                return;
-            }
-            let diagonal = fine.collapse::<S>(a, row, &neighbours, diagonal);
-            let factor = -1.0 / diagonal;
-            if factor.is_finite() {
-                fine.set.write(factor, entries);
-            }
-        },
-    )
+    let of = Rows::new(a, strong, splitting, symmetry, method)?;
+    let scratch = || of.scratch(&truncation);
+    let write = |fine: &mut FineRow, row: usize, entries: &mut Entries<f64>| of.write(fine, row, entries);
+    Ok(Csr::collect(a.row_ptr(), rows, splitting.coarse_rows(), scratch, write)?)
 }
 
 /// Refuses a graph or a splitting of another matrix, and rows that the matrix does not have.

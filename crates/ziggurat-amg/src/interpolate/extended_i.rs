@@ -15,26 +15,19 @@
 
 use std::ops::Range;
 
-use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+use ziggurat_sparse::{Csr, CsrRef};
 
-use super::collapse::{CoarseEntries, FineRow, InterpolatorySet, interpolate};
+use super::collapse::{InterpolatorySet, interpolate};
+use super::{InterpolationError, Symmetry, Truncation};
 use crate::coarsen::Splitting;
 use crate::strength::StrongGraph;
 
-struct DistanceTwo;
+/// All coarse rows that fine neighbours depend on.
+pub(super) struct DistanceTwo;
 
 impl InterpolatorySet for DistanceTwo {
     const PLUS_I: bool = true;
-
-    #[inline]
-    fn extend(&self, row: &mut FineRow, neighbours: &CoarseEntries) {
-        for place in 0..row.fine().len() {
-            let (neighbour, _) = row.fine()[place];
-            for &coarse in neighbours.strong(neighbour) {
-                row.insert(coarse);
-            }
-        }
-    }
+    const ALL_NEAR: bool = true;
 }
 
 /// Interpolation from the coarse rows that a row and its fine neighbours depend on, to the rows `rows` of `a`.
@@ -43,25 +36,27 @@ impl InterpolatorySet for DistanceTwo {
 /// neighbours are read, so the halo has them.
 ///
 /// ```
-/// use ziggurat_amg::{coarsen::{Point, Splitting}, interpolate::extended_i, strength::StrongGraph};
+/// use ziggurat_amg::{coarsen::{Point, Splitting}, interpolate::{Symmetry, Truncation, extended_i}, strength::StrongGraph};
 /// use ziggurat_sparse::Csr;
 /// // Four rows in a line, the ends coarse: linear interpolation.
 /// let a = Csr::try_new(4, 4, vec![0, 2, 5, 8, 10], vec![0, 1, 0, 1, 2, 1, 2, 3, 2, 3],
 ///     vec![1., -1., -1., 2., -1., -1., 2., -1., -1., 1.])?;
 /// let strong = StrongGraph::try_new(4, vec![0, 1, 3, 5, 6], vec![1, 0, 2, 1, 3, 2])?;
 /// let splitting = Splitting::new(4, |row| if row % 3 == 0 { Point::Coarse } else { Point::Fine });
-/// let p = extended_i(a.view(), a.all_rows(), &strong, &splitting)?;
+/// let p = extended_i(a.view(), a.all_rows(), &strong, &splitting, Symmetry::Symmetric, Truncation::default())?;
 /// assert!((p.row(1).1[0] - 2.0 / 3.0).abs() < 1e-15);
-/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
-/// If `strong` or `splitting` do not fit `a`, or it has not the rows asked for.
+/// If `truncation` makes no sense, `strong` or `splitting` do not fit `a`, or it has not the rows asked for.
 pub fn extended_i(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
     strong: &StrongGraph,
     splitting: &Splitting,
-) -> Result<Csr<f64>, MatrixError> {
-    interpolate(a, rows, strong, splitting, &DistanceTwo)
+    symmetry: Symmetry,
+    truncation: Truncation,
+) -> Result<Csr<f64>, InterpolationError> {
+    interpolate(a, rows, strong, splitting, symmetry, truncation, &DistanceTwo)
 }

@@ -21,6 +21,7 @@ use ziggurat_sparse::hash::hash_id;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use super::collapse::{CoarseEntries, FineRow, InterpolatorySet, interpolate};
+use super::{InterpolationError, Symmetry, Truncation};
 use crate::coarsen::Splitting;
 use crate::halo::Halo;
 use crate::strength::StrongGraph;
@@ -35,23 +36,32 @@ impl<H: Halo> InterpolatorySet for Covering<'_, H> {
     const PLUS_I: bool = true;
 
     fn extend(&self, row: &mut FineRow, neighbours: &CoarseEntries) {
-        while let Some(coarse) = self.most_wanted(row, neighbours) {
-            row.insert(coarse);
+        // The coarse rows that uncovered neighbours depend on, once for each.
+        let mut wanted = std::mem::take(&mut row.wanted);
+        loop {
+            wanted.clear();
+            for &(neighbour, _) in row.fine() {
+                let set = neighbours.strong(neighbour);
+                if !set.iter().any(|&coarse| row.contains(coarse)) {
+                    wanted.extend_from_slice(set);
+                }
+            }
+            wanted.sort_unstable();
+            let most = wanted
+                .chunk_by(|x, y| x == y)
+                .max_by(|x, y| x.len().cmp(&y.len()).then_with(|| self.hash(x[0]).cmp(&self.hash(y[0]))));
+            match most {
+                Some(most) => row.insert(most[0]),
+                None => break,
+            }
         }
+        row.wanted = wanted;
     }
 }
 
 impl<H: Halo> Covering<'_, H> {
-    /// The coarse row that most uncovered neighbours depend on; `None` when all are covered.
-    fn most_wanted(&self, row: &FineRow, neighbours: &CoarseEntries) -> Option<u32> {
-        let uncovered = || {
-            let sets = row.fine().iter().map(|&(neighbour, _)| neighbours.strong(neighbour));
-            sets.filter(|set| !set.iter().any(|&coarse| row.contains(coarse)))
-        };
-        let degree = |coarse: u32| uncovered().filter(|set| set.binary_search(&coarse).is_ok()).count();
-        let hash = |coarse: u32| hash_id(self.halo.global_id(self.points[coarse as usize] as usize));
-        let candidates = uncovered().flatten().copied();
-        candidates.max_by_key(|&coarse| (degree(coarse), hash(coarse)))
+    fn hash(&self, coarse: u32) -> u64 {
+        hash_id(self.halo.global_id(self.points[coarse as usize] as usize))
     }
 }
 
@@ -62,31 +72,33 @@ impl<H: Halo> Covering<'_, H> {
 /// neighbours are read, so the halo has them. `halo` tells the ids by which ties are decided.
 ///
 /// ```
-/// use ziggurat_amg::{coarsen::pmis, halo::Whole, interpolate::{extended_i, hybrid}};
+/// use ziggurat_amg::{coarsen::pmis, halo::Whole, interpolate::{Symmetry, Truncation, extended_i, hybrid}};
 /// use ziggurat_amg::strength::{Strength, strong_connections};
 /// use ziggurat_sparse::gallery::Problem;
 /// let a = "poisson2d:20".parse::<Problem>()?.matrix()?;
 /// let whole = Whole::new(a.rows());
 /// let strong = strong_connections(a.view(), a.all_rows(), &Strength::classical(), &[], &whole)?;
 /// let splitting = pmis(&strong, &whole)?;
-/// let p = hybrid(a.view(), a.all_rows(), &strong, &splitting, &whole)?;
-/// assert!(p.nnz() < extended_i(a.view(), a.all_rows(), &strong, &splitting)?.nnz());
+/// let p = hybrid(a.view(), a.all_rows(), &strong, &splitting, &whole, Symmetry::Symmetric, Truncation::default())?;
+/// assert!(p.nnz() < extended_i(a.view(), a.all_rows(), &strong, &splitting, Symmetry::Symmetric, Truncation::default())?.nnz());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
-/// If `strong`, `splitting` or `halo` do not fit `a`, or it has not the rows asked for.
+/// If `truncation` makes no sense, `strong`, `splitting` or `halo` do not fit `a`, or it has not the rows asked for.
 pub fn hybrid<H: Halo>(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
     strong: &StrongGraph,
     splitting: &Splitting,
     halo: &H,
-) -> Result<Csr<f64>, MatrixError> {
+    symmetry: Symmetry,
+    truncation: Truncation,
+) -> Result<Csr<f64>, InterpolationError> {
     if halo.local() != a.cols() {
         let what = "rows known to this process, against the matrix's columns";
-        return Err(MatrixError::Mismatch { what, expected: a.cols(), found: halo.local() });
+        return Err(MatrixError::Mismatch { what, expected: a.cols(), found: halo.local() }.into());
     }
     let covering = Covering { halo, points: splitting.coarse_points() };
-    interpolate(a, rows, strong, splitting, &covering)
+    interpolate(a, rows, strong, splitting, symmetry, truncation, &covering)
 }

@@ -9,11 +9,12 @@
 //! | [`classical_modified`] | coarse rows that i depends on | cheap, for easy problems |
 //! | [`extended_i`] | and those that its fine neighbours depend on | the usual choice after PMIS |
 //! | [`hybrid`] | the first, and as few of the second as join every pair of fine neighbours | between the two |
-//! | [`multipass`] | whatever the rows it depends on are interpolated from | after aggressive coarsening |
+//! | [`two_stage`] | those of the coarse rows of a first splitting, by extended+i twice | after aggressive coarsening |
+//! | [`multipass`] | whatever the rows it depends on are interpolated from | after aggressive coarsening, for less setup |
 //!
 //! Rows of the result are fine rows, columns are coarse rows as a [`Splitting`](crate::coarsen::Splitting) numbers them.
 //! A coarse row is a row of the identity. A fine row that nothing can be interpolated to is empty: the smoother solves it.
-//! Long rows are cut by [`truncate`](ziggurat_sparse::algebra::truncate).
+//! Long rows are [truncated](Truncation) before they are stored.
 //!
 //! Interpolation by aggregation keeps a [near-kernel](NearKernel) instead: [`tentative`] cuts it up by
 //! [`Aggregates`](crate::coarsen::Aggregates), [`smoothed`] smooths the cuts. Columns are the unknowns of aggregates, as many
@@ -28,6 +29,7 @@ mod multipass;
 mod near_kernel;
 mod smoothed;
 mod tentative;
+mod two_stage;
 mod weights;
 
 pub use classical_modified::classical_modified;
@@ -38,6 +40,44 @@ pub use multipass::multipass;
 pub use near_kernel::{NearKernel, NearKernelError};
 pub use smoothed::{Scaling, Smoothing, SmoothingError, smoothed};
 pub use tentative::{Tentative, tentative};
+pub use two_stage::two_stage;
+
+use thiserror::Error;
+use ziggurat_sparse::MatrixError;
+pub use ziggurat_sparse::algebra::Truncation;
+use ziggurat_sparse::algebra::TruncationError;
+
+/// Whether a_ik = a_ki may be relied on, up to rounding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symmetry {
+    /// It may: a_ki need not be looked up, which is faster.
+    Symmetric,
+    /// It may not. Right for any matrix.
+    General,
+}
+
+/// How fine values are interpolated after aggressive coarsening.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LongRange {
+    /// [`two_stage`]: fewer iterations.
+    #[default]
+    TwoStage,
+    /// [`multipass`]: less setup.
+    Multipass,
+}
+
+/// Why there is no interpolation.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum InterpolationError {
+    /// Rows cannot be truncated as asked.
+    #[error("truncation of interpolation: {0}")]
+    Truncation(#[from] TruncationError),
+    /// Matrix, strong graph, splitting and halo do not fit together.
+    #[error(transparent)]
+    Matrix(#[from] MatrixError),
+}
 
 #[cfg(test)]
 mod tests;

@@ -18,16 +18,21 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
+use ziggurat_sparse::algebra::RowTruncation;
 use ziggurat_sparse::matrix::Entries;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
-use super::collapse::check;
+use super::collapse::{Picked, check, entry, in_order};
 use super::weights::Weights;
+use super::{InterpolationError, Truncation};
 use crate::coarsen::Splitting;
 use crate::strength::StrongGraph;
 
 /// A row that no pass has reached.
 const UNREACHED: u32 = u32::MAX;
+
+/// Rows that share a list of the unreached.
+const CHUNK: usize = 16 * 1024;
 
 /// Where a row's interpolation is.
 #[derive(Clone, Copy)]
@@ -44,26 +49,28 @@ struct Place {
 /// between a row and its coarse rows are read, so the halo has to be as deep as there are passes.
 ///
 /// ```
-/// use ziggurat_amg::{coarsen::{Point, Splitting}, interpolate::multipass, strength::StrongGraph};
+/// use ziggurat_amg::{coarsen::{Point, Splitting}, interpolate::{Truncation, multipass}, strength::StrongGraph};
 /// use ziggurat_sparse::Csr;
 /// // Four rows in a line, the first coarse: its value goes all the way.
 /// let a = Csr::try_new(4, 4, vec![0, 2, 5, 8, 10], vec![0, 1, 0, 1, 2, 1, 2, 3, 2, 3],
 ///     vec![1., -1., -1., 2., -1., -1., 2., -1., -1., 1.])?;
 /// let strong = StrongGraph::try_new(4, vec![0, 1, 3, 5, 6], vec![1, 0, 2, 1, 3, 2])?;
 /// let splitting = Splitting::new(4, |row| if row == 0 { Point::Coarse } else { Point::Fine });
-/// let p = multipass(a.view(), a.all_rows(), &strong, &splitting)?;
+/// let p = multipass(a.view(), a.all_rows(), &strong, &splitting, Truncation::default())?;
 /// assert_eq!((p.row_ptr(), p.values()), (&[0, 1, 2, 3, 4][..], &[1.0; 4][..]));
-/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
-/// If `strong` or `splitting` do not fit `a`, or it has not the rows asked for.
+/// If `truncation` makes no sense, `strong` or `splitting` do not fit `a`, or it has not the rows asked for.
 pub fn multipass(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
     strong: &StrongGraph,
     splitting: &Splitting,
-) -> Result<Csr<f64>, MatrixError> {
+    truncation: Truncation,
+) -> Result<Csr<f64>, InterpolationError> {
+    let truncation = RowTruncation::new(truncation)?;
     check(a, &rows, strong, splitting)?;
     let place = |row: usize| match splitting.coarse_index(row) {
         Some(slot) => Place { pass: 0, slot },
@@ -71,13 +78,31 @@ pub fn multipass(
     };
     let mut places: Vec<Place> = (0..a.cols()).into_par_iter().map(place).collect();
     let mut passes: Vec<Csr<f64>> = Vec::new();
-    let mut unreached: Vec<u32> =
-        (0..a.rows() as u32).into_par_iter().filter(|&row| places[row as usize].pass == UNREACHED).collect();
+    let mut unreached: Vec<Vec<u32>> = (0..a.rows().div_ceil(CHUNK))
+        .into_par_iter()
+        .map(|chunk| {
+            let rows = chunk * CHUNK..a.rows().min((chunk + 1) * CHUNK);
+            rows.filter(|&row| places[row].pass == UNREACHED).map(|row| row as u32).collect()
+        })
+        .collect();
     loop {
         let last = passes.len() as u32;
-        let reaches =
-            |&row: &u32| strong.row(row as usize).iter().any(|&column| places[column as usize].pass == last);
-        let (reached, rest): (Vec<u32>, Vec<u32>) = unreached.into_par_iter().partition(reaches);
+        let reaches = |row: u32| {
+            let mut neighbours = strong.row(row as usize).iter();
+            neighbours.any(|&column| places[column as usize].pass == last)
+        };
+        let take_reached = |rows: &mut Vec<u32>| {
+            let mut reached = Vec::new();
+            rows.retain(|&row| {
+                let reaches = reaches(row);
+                if reaches {
+                    reached.push(row);
+                }
+                !reaches
+            });
+            reached
+        };
+        let reached = unreached.par_iter_mut().map(take_reached).collect::<Vec<_>>().concat();
         if reached.is_empty() {
             break;
         }
@@ -86,9 +111,8 @@ pub fn multipass(
             places[row as usize] = Place { pass: last + 1, slot: slot as u32 };
         }
         passes.push(pass);
-        unreached = rest;
     }
-    join(rows, splitting.coarse_rows(), &places, &passes)
+    Ok(join(rows, splitting.coarse_rows(), &places, &passes, &truncation)?)
 }
 
 /// Interpolation to the rows that the last pass has reached: their neighbours' interpolation, put together.
@@ -99,7 +123,7 @@ fn interpolate_pass(
     places: &[Place],
     passes: &[Csr<f64>],
     reached: &[u32],
-) -> Result<Csr<f64>, MatrixError> {
+) -> Result<Csr<f64>, InterpolationError> {
     let last = passes.len() as u32;
     let mut work = Vec::with_capacity(reached.len() + 1);
     work.push(0);
@@ -107,67 +131,76 @@ fn interpolate_pass(
         work.push(work[slot] + 2 * strong.row(row as usize).len());
     }
     let one = [1.0];
-    let collect = |weights: &mut Weights, slot: usize, entries: &mut Entries<f64>| {
+    let collect = |(weights, from): &mut (Weights, Picked), slot: usize, entries: &mut Entries<f64>| {
         let row = reached[slot] as usize;
         let (columns, values) = a.row(row);
-        let diagonal = columns.binary_search(&(row as u32)).map_or(0.0, |place| values[place]);
-        let is_opposed = |value: f64| (value < 0.0) != (diagonal < 0.0);
-        let (mut opposed, mut other, mut from) = (0.0, 0.0, 0.0);
-        weights.begin();
-        let mut strong = strong.row(row).iter().peekable();
+        let diagonal = entry(columns, values, row);
+        let (mut opposed, mut other, mut taken) = (0.0, 0.0, 0.0);
+        from.begin(columns.len());
+        let mut is_strong = in_order(strong.row(row));
         for (&column, &value) in columns.iter().zip(values) {
-            let is_strong = strong.next_if_eq(&&column).is_some();
-            if !is_opposed(value) {
-                other += value; // the diagonal is among them
-                continue;
-            }
-            opposed += value;
+            let is_opposed = (value < 0.0) != (diagonal < 0.0);
             let Place { pass, slot } = places[column as usize];
-            if is_strong && pass == last {
-                from += value;
-                let (columns, values) = match passes.last() {
-                    Some(pass) => pass.row(slot as usize),
-                    None => (std::slice::from_ref(&slot), &one[..]),
-                };
-                for (&column, &weight) in columns.iter().zip(values) {
-                    weights.add(column, value * weight);
-                }
+            let take = is_strong(column) & is_opposed & (pass == last);
+            from.push_if(take, slot, value);
+            opposed += if is_opposed { value } else { 0.0 };
+            other += if is_opposed { 0.0 } else { value }; // the diagonal is among them
+            taken += if take { value } else { 0.0 };
+        }
+        weights.begin();
+        for &(slot, value) in from.items() {
+            let (columns, values) = match passes.last() {
+                Some(pass) => pass.row(slot as usize),
+                None => (std::slice::from_ref(&slot), &one[..]),
+            };
+            for (&column, &weight) in columns.iter().zip(values) {
+                weights.add(column, value * weight);
             }
         }
-        let factor = -opposed / from / other;
+        let factor = -opposed / taken / other;
         if factor.is_finite() {
             weights.write(factor, entries);
         }
     };
-    Csr::collect(&work, 0..reached.len(), coarse, || Weights::new(coarse), collect)
+    let keep_all = RowTruncation::new(Truncation::default())?;
+    let pass = Csr::collect(
+        &work,
+        0..reached.len(),
+        coarse,
+        || (Weights::new(coarse, keep_all.clone()), Picked::default()),
+        collect,
+    )?;
+    Ok(pass)
 }
 
-/// The rows of every pass in their places, and the identity for coarse rows.
+/// The rows of every pass in their places, truncated, and the identity for coarse rows.
 fn join(
     rows: Range<usize>,
     coarse: usize,
     places: &[Place],
     passes: &[Csr<f64>],
+    truncation: &RowTruncation,
 ) -> Result<Csr<f64>, MatrixError> {
-    let of_pass = |row: usize| {
+    // Every row costs about the same.
+    let work: Vec<usize> = (0..=rows.end).map(|row| 2 * row).collect();
+    let scratch = || (truncation.clone(), Vec::new(), Vec::new());
+    Csr::collect(&work, rows, coarse, scratch, |(truncation, columns, values), row, entries| {
         let Place { pass, slot } = places[row];
-        passes.get((pass as usize).wrapping_sub(1)).map(|pass| pass.row(slot as usize))
-    };
-    Csr::build(
-        rows,
-        coarse,
-        || (),
-        |(), row| match places[row].pass {
-            0 => 1,
-            _ => of_pass(row).map_or(0, |(columns, _)| columns.len()),
-        },
-        |(), row, columns, values| {
-            if places[row].pass == 0 {
-                (columns[0], values[0]) = (places[row].slot, 1.0);
-            } else if let Some((old_columns, old_values)) = of_pass(row) {
-                columns.copy_from_slice(old_columns);
-                values.copy_from_slice(old_values);
-            }
-        },
-    )
+        if pass == 0 {
+            entries.push(slot, 1.0);
+            return;
+        }
+        let Some(pass) = passes.get(pass as usize - 1) else { return };
+        let (old_columns, old_values) = pass.row(slot as usize);
+        if truncation.keeps_all_of(old_columns.len()) {
+            entries.extend(old_columns, old_values);
+            return;
+        }
+        columns.clear();
+        columns.extend_from_slice(old_columns);
+        values.clear();
+        values.extend_from_slice(old_values);
+        let kept = truncation.apply(columns, values);
+        entries.extend(&columns[..kept], &values[..kept]);
+    })
 }

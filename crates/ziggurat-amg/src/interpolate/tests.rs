@@ -2,29 +2,49 @@
 
 use std::ops::Range;
 
-use ziggurat_sparse::algebra::{Truncation, transpose, triple_product, truncate};
-use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+use ziggurat_sparse::algebra::{product, transpose, triple_product, truncate};
+use ziggurat_sparse::{Csr, CsrRef};
 
 use super::*;
-use crate::coarsen::{Paths, Point, Splitting, aggressive, pmis};
+use crate::coarsen::{Paths, Point, Splitting, aggressive, coarsen_again, pmis};
 use crate::halo::Whole;
 use crate::strength::StrongGraph;
 use crate::testing::{on_threads, problem, strong};
 
-type Method = fn(CsrRef<'_, f64>, Range<usize>, &StrongGraph, &Splitting) -> Result<Csr<f64>, MatrixError>;
+type Method = fn(
+    CsrRef<'_, f64>,
+    Range<usize>,
+    &StrongGraph,
+    &Splitting,
+    Truncation,
+) -> Result<Csr<f64>, InterpolationError>;
+
+/// Every entry is kept.
+const ALL: Truncation = Truncation { relative: 0.0, max_entries: None, keep_row_sums: true };
 
 fn hybrid_alone(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
     strong: &StrongGraph,
     splitting: &Splitting,
-) -> Result<Csr<f64>, MatrixError> {
-    hybrid(a, rows, strong, splitting, &Whole::new(a.cols()))
+    truncation: Truncation,
+) -> Result<Csr<f64>, InterpolationError> {
+    hybrid(a, rows, strong, splitting, &Whole::new(a.cols()), Symmetry::General, truncation)
+}
+
+fn extended_i_general(
+    a: CsrRef<'_, f64>,
+    rows: Range<usize>,
+    strong: &StrongGraph,
+    splitting: &Splitting,
+    truncation: Truncation,
+) -> Result<Csr<f64>, InterpolationError> {
+    extended_i(a, rows, strong, splitting, Symmetry::General, truncation)
 }
 
 const METHODS: [(&str, Method); 4] = [
     ("classical", classical_modified),
-    ("extended+i", extended_i),
+    ("extended+i", extended_i_general),
     ("hybrid", hybrid_alone),
     ("multipass", multipass),
 ];
@@ -71,7 +91,7 @@ fn coarse_rows_are_the_identity_and_constants_are_reproduced() {
         let far = aggressive(&graph, &Whole::new(a.rows()), Paths::One).unwrap();
         for (method, interpolation) in METHODS {
             let splitting = if method == "multipass" { &far } else { &plain };
-            let p = interpolation(a.view(), a.all_rows(), &graph, splitting).unwrap();
+            let p = interpolation(a.view(), a.all_rows(), &graph, splitting, ALL).unwrap();
             assert_eq!((p.rows(), p.cols()), (a.rows(), splitting.coarse_rows()));
             // Rows that sum to zero, and whose neighbours' do as far as interpolation looks.
             let mut exact: Vec<bool> = (0..a.rows()).map(|row| row_sum(&a, row).abs() < 1e-12).collect();
@@ -121,15 +141,15 @@ fn one_dimension_is_interpolated_linearly() {
     assert_eq!(a.rows(), n * n);
     let graph = strong(&line);
     let splitting = Splitting::new(n, |row| if row % 3 == 0 { Point::Coarse } else { Point::Fine });
-    let p = extended_i(line.view(), line.all_rows(), &graph, &splitting).unwrap();
-    let h = hybrid_alone(line.view(), line.all_rows(), &graph, &splitting).unwrap();
+    let p = extended_i_general(line.view(), line.all_rows(), &graph, &splitting, ALL).unwrap();
+    let h = hybrid_alone(line.view(), line.all_rows(), &graph, &splitting, ALL).unwrap();
     for row in 0..n {
         let value: f64 = p.row(row).0.iter().zip(p.row(row).1).map(|(&c, w)| 3.0 * f64::from(c) * w).sum();
         assert!((value - row as f64).abs() < 1e-14, "row {row} has {value}");
         assert_eq!(p.row(row), h.row(row));
     }
     // Distance one takes the nearest.
-    let p = classical_modified(line.view(), line.all_rows(), &graph, &splitting).unwrap();
+    let p = classical_modified(line.view(), line.all_rows(), &graph, &splitting, ALL).unwrap();
     assert_eq!((p.row(1), p.row(2)), ((&[0][..], &[1.0][..]), (&[1][..], &[1.0][..])));
 }
 
@@ -154,9 +174,9 @@ fn extended_i_is_its_formula() {
     let depends = |i: u32, j: u32| graph.row(i as usize).contains(&j);
     let all = || 0..a.rows() as u32;
     for (method, interpolation, plus_i) in
-        [("extended+i", extended_i as Method, true), ("classical", classical_modified, false)]
+        [("extended+i", extended_i_general as Method, true), ("classical", classical_modified, false)]
     {
-        let p = interpolation(a.view(), a.all_rows(), &graph, &splitting).unwrap();
+        let p = interpolation(a.view(), a.all_rows(), &graph, &splitting, ALL).unwrap();
         for i in all().filter(|&i| coarse(i).is_none()) {
             let fine: Vec<u32> = all().filter(|&k| depends(i, k) && coarse(k).is_none()).collect();
             let set: Vec<u32> = all()
@@ -182,12 +202,23 @@ fn extended_i_is_its_formula() {
 }
 
 #[test]
+fn a_symmetric_matrix_may_be_read_either_way() {
+    for name in ["poisson3d:8", "anisotropic3d:8", "jump3d:12"] {
+        let a = perturbed(&problem(name));
+        let graph = strong(&a);
+        let splitting = split(&graph);
+        let of = |symmetry| extended_i(a.view(), a.all_rows(), &graph, &splitting, symmetry, ALL).unwrap();
+        assert_eq!(of(Symmetry::Symmetric), of(Symmetry::General), "{name}");
+    }
+}
+
+#[test]
 fn hybrid_lies_between_and_leaves_nobody_uncovered() {
     let a = problem("poisson3d:9");
     let graph = strong(&a);
     let splitting = split(&graph);
-    let of = |interpolation: Method| interpolation(a.view(), a.all_rows(), &graph, &splitting).unwrap();
-    let (one, between, two) = (of(classical_modified), of(hybrid_alone), of(extended_i));
+    let of = |interpolation: Method| interpolation(a.view(), a.all_rows(), &graph, &splitting, ALL).unwrap();
+    let (one, between, two) = (of(classical_modified), of(hybrid_alone), of(extended_i_general));
     assert!(one.nnz() < between.nnz() && between.nnz() < two.nnz());
     for row in (0..a.rows()).filter(|&row| splitting.point(row) == Point::Fine) {
         let set = between.row(row).0;
@@ -216,7 +247,7 @@ fn rows_without_connections_are_empty() {
     let graph = strong(&a);
     let splitting = Splitting::new(4, |row| if row == 1 { Point::Coarse } else { Point::Fine });
     for (method, interpolation) in METHODS {
-        let p = interpolation(a.view(), a.all_rows(), &graph, &splitting).unwrap();
+        let p = interpolation(a.view(), a.all_rows(), &graph, &splitting, ALL).unwrap();
         assert_eq!(
             (p.row_ptr(), p.columns(), p.values()),
             (&[0, 0, 1, 2, 2][..], &[0, 0][..], &[1.0; 2][..]),
@@ -225,8 +256,8 @@ fn rows_without_connections_are_empty() {
     }
     let empty = Csr::try_new(0, 0, vec![0], vec![], vec![]).unwrap();
     for (_, interpolation) in METHODS {
-        let p =
-            interpolation(empty.view(), 0..0, &strong(&empty), &Splitting::new(0, |_| Point::Fine)).unwrap();
+        let p = interpolation(empty.view(), 0..0, &strong(&empty), &Splitting::new(0, |_| Point::Fine), ALL)
+            .unwrap();
         assert_eq!((p.rows(), p.cols()), (0, 0));
     }
 }
@@ -237,16 +268,16 @@ fn a_range_of_rows_is_those_rows_and_misfits_are_refused() {
     let graph = strong(&a);
     let splitting = split(&graph);
     for (method, interpolation) in METHODS {
-        let whole = interpolation(a.view(), a.all_rows(), &graph, &splitting).unwrap();
-        let part = interpolation(a.view(), 50..120, &graph, &splitting).unwrap();
+        let whole = interpolation(a.view(), a.all_rows(), &graph, &splitting, ALL).unwrap();
+        let part = interpolation(a.view(), 50..120, &graph, &splitting, ALL).unwrap();
         for row in 50..120 {
             assert_eq!(part.row(row - 50), whole.row(row), "{method}");
         }
-        assert!(interpolation(a.view(), 1..217, &graph, &splitting).is_err());
+        assert!(interpolation(a.view(), 1..217, &graph, &splitting, ALL).is_err());
         let short = Splitting::new(215, |_| Point::Coarse);
-        assert!(interpolation(a.view(), a.all_rows(), &graph, &short).is_err());
+        assert!(interpolation(a.view(), a.all_rows(), &graph, &short, ALL).is_err());
         let other = strong(&problem("poisson3d:5"));
-        assert!(interpolation(a.view(), a.all_rows(), &other, &splitting).is_err());
+        assert!(interpolation(a.view(), a.all_rows(), &other, &splitting, ALL).is_err());
     }
 }
 
@@ -256,7 +287,7 @@ fn same_bits_on_any_number_of_threads() {
     let graph = strong(&a);
     let splitting = split(&graph);
     for (method, interpolation) in METHODS {
-        let run = || interpolation(a.view(), a.all_rows(), &graph, &splitting).unwrap();
+        let run = || interpolation(a.view(), a.all_rows(), &graph, &splitting, ALL).unwrap();
         assert_eq!(on_threads(1, run), on_threads(2, run), "{method}");
     }
 }
@@ -267,7 +298,7 @@ fn galerkin_is_symmetric() {
     let graph = strong(&a);
     let splitting = split(&graph);
     for (method, interpolation) in METHODS {
-        let p = interpolation(a.view(), a.all_rows(), &graph, &splitting).unwrap();
+        let p = interpolation(a.view(), a.all_rows(), &graph, &splitting, ALL).unwrap();
         let r = transpose(p.view(), p.all_rows());
         let coarse = triple_product(r.view(), r.all_rows(), a.view(), p.view()).unwrap();
         let flipped = transpose(coarse.view(), coarse.all_rows());
@@ -342,20 +373,128 @@ fn two_levels_converge() {
     let graph = strong(&a);
     let splitting = split(&graph);
     let far = aggressive(&graph, &Whole::new(a.rows()), Paths::One).unwrap();
-    let short = Truncation { max_entries: Some(4), ..Truncation::default() };
-    for (method, interpolation, splitting, how, ceiling) in [
-        ("classical", classical_modified as Method, &splitting, None, 0.6),
-        ("extended+i", extended_i, &splitting, None, 0.45),
-        ("extended+i, 4 entries", extended_i, &splitting, Some(short), 0.45),
-        ("hybrid", hybrid_alone, &splitting, None, 0.5),
-        ("multipass", multipass, &far, None, 0.8),
+    let short = Truncation { max_entries: Some(4), ..ALL };
+    for (method, interpolation, splitting, truncation, ceiling) in [
+        ("classical", classical_modified as Method, &splitting, ALL, 0.6),
+        ("extended+i", extended_i_general, &splitting, ALL, 0.4),
+        ("extended+i, 4 entries", extended_i_general, &splitting, short, 0.45),
+        ("hybrid", hybrid_alone, &splitting, ALL, 0.5),
+        ("multipass", multipass, &far, ALL, 0.8),
     ] {
-        let mut p = interpolation(a.view(), a.all_rows(), &graph, splitting).unwrap();
-        if let Some(how) = how {
-            p = truncate(p.view(), p.all_rows(), how).unwrap();
-        }
+        let p = interpolation(a.view(), a.all_rows(), &graph, splitting, truncation).unwrap();
         let factor = two_grid_factor(&a, &p);
         println!("{method}: {factor}");
         assert!(factor < ceiling, "{method}: {factor}");
     }
+}
+
+#[test]
+fn rows_are_truncated_as_if_afterwards() {
+    let a = perturbed(&problem("poisson3d:9"));
+    let graph = strong(&a);
+    let splitting = split(&graph);
+    for (method, interpolation) in METHODS {
+        let of = |how| interpolation(a.view(), a.all_rows(), &graph, &splitting, how);
+        let whole = of(ALL).unwrap();
+        for how in [Truncation { max_entries: Some(3), ..ALL }, Truncation { relative: 0.3, ..ALL }] {
+            let expected = truncate(whole.view(), whole.all_rows(), how).unwrap();
+            assert_eq!(of(how).unwrap(), expected, "{method}");
+        }
+        let nothing = Truncation { max_entries: Some(0), ..ALL };
+        assert!(matches!(of(nothing), Err(InterpolationError::Truncation(_))), "{method}");
+    }
+}
+
+/// Interpolation in two stages, after aggressive coarsening.
+fn in_two_stages(a: &Csr<f64>, rows: Range<usize>, paths: Paths, how: Truncation) -> Csr<f64> {
+    let graph = strong(a);
+    let first = split(&graph);
+    let second = coarsen_again(&graph, &first, &Whole::new(a.rows()), paths).unwrap();
+    two_stage(a.view(), rows, &graph, &first, &second, Symmetry::General, how).unwrap()
+}
+
+#[test]
+fn two_stages_are_extended_i_twice() {
+    for name in ["poisson2d:13", "poisson3d:8", "poisson3d27:8", "anisotropic3d:8", "jump3d:12"] {
+        let a = perturbed(&problem(name));
+        let graph = strong(&a);
+        let first = split(&graph);
+        for how in [ALL, Truncation { max_entries: Some(3), relative: 0.1, ..ALL }] {
+            let p = in_two_stages(&a, a.all_rows(), Paths::One, how);
+            let second = aggressive(&graph, &Whole::new(a.rows()), Paths::One).unwrap();
+            let p1 = extended_i_general(a.view(), a.all_rows(), &graph, &first, how).unwrap();
+            let far = extended_i_general(a.view(), a.all_rows(), &graph, &second, how).unwrap();
+            let p2 = Csr::collect(
+                far.row_ptr(),
+                0..first.coarse_rows(),
+                far.cols(),
+                || first.coarse_points(),
+                |points, row, entries| {
+                    let (columns, values) = far.row(points[row] as usize);
+                    entries.extend(columns, values);
+                },
+            )
+            .unwrap();
+            let whole = product(p1.view(), p1.all_rows(), p2.view()).unwrap();
+            let expected = truncate(whole.view(), whole.all_rows(), how).unwrap();
+            assert_eq!((p.rows(), p.cols(), p.nnz()), (expected.rows(), expected.cols(), expected.nnz()));
+            assert!(p.nnz() > a.rows(), "{name}");
+            for row in a.all_rows() {
+                let kept = second.coarse_index(row);
+                assert!(
+                    kept.is_none_or(|index| p.row(row) == (&[index][..], &[1.0][..])),
+                    "{name} row {row}"
+                );
+                assert!((row_sum(&p, row) - row_sum(&expected, row)).abs() < 1e-13, "{name} row {row}");
+                assert!(
+                    how != ALL
+                        || (p.row(row).1.iter().zip(expected.row(row).1)).all(|(x, y)| (x - y).abs() < 1e-13),
+                    "{name} row {row}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn two_stages_reproduce_constants_and_converge() {
+    let a = perturbed(&problem("neumann3d:9"));
+    let p = in_two_stages(&a, a.all_rows(), Paths::Two, Truncation { max_entries: Some(4), ..ALL });
+    assert!((0..a.rows()).all(|row| (row_sum(&p, row) - 1.0).abs() < 1e-12));
+    assert_eq!(
+        in_two_stages(&a, 100..200, Paths::Two, ALL).row(7),
+        in_two_stages(&a, 0..729, Paths::Two, ALL).row(107)
+    );
+    let a = problem("poisson2d:20");
+    for (paths, ceiling) in [(Paths::One, 0.8), (Paths::Two, 0.72)] {
+        let factor = two_grid_factor(&a, &in_two_stages(&a, a.all_rows(), paths, ALL));
+        assert!(factor < ceiling, "{paths:?}: {factor}");
+    }
+}
+
+#[test]
+fn two_stages_same_bits_on_any_number_of_threads() {
+    let a = perturbed(&problem("poisson3d:40"));
+    let run = || in_two_stages(&a, a.all_rows(), Paths::Two, Truncation { max_entries: Some(4), ..ALL });
+    assert_eq!(on_threads(1, run), on_threads(2, run));
+}
+
+#[test]
+fn a_first_coarse_row_without_interpolation_leaves_its_share_to_the_others() {
+    // Row 1 depends on rows 0 and 2, which were coarse. Row 0 stays, and row 2 depends on nobody.
+    let a =
+        Csr::try_new(3, 3, vec![0, 2, 5, 6], vec![0, 1, 0, 1, 2, 2], vec![2.0, -2.0, -1.0, 2.0, -1.0, 1.0])
+            .unwrap();
+    let graph = strong(&a);
+    let coarse = |rows: &'static [usize]| {
+        Splitting::new(3, |row| if rows.contains(&row) { Point::Coarse } else { Point::Fine })
+    };
+    let of = |first: Splitting, second: Splitting| {
+        two_stage(a.view(), a.all_rows(), &graph, &first, &second, Symmetry::General, ALL)
+    };
+    let p = of(coarse(&[0, 2]), coarse(&[0])).unwrap();
+    assert_eq!((p.row_ptr(), p.values()), (&[0, 1, 2, 2][..], &[1.0; 2][..]));
+    let error = of(coarse(&[0]), coarse(&[0, 2])).unwrap_err();
+    assert!(error.to_string().contains("coarse in the first"), "{error}");
+    assert!(of(coarse(&[0]), Splitting::new(2, |_| Point::Fine)).is_err());
 }

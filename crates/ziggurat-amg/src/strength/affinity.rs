@@ -13,7 +13,7 @@
 
 use rayon::prelude::*;
 
-use super::{StrengthError, Strengths};
+use super::{RowFacts, StrengthError, Strengths};
 
 /// The measure, with the test vectors.
 pub(super) struct Affinity {
@@ -52,7 +52,7 @@ impl Affinity {
 
 impl Strengths for Affinity {
     #[inline]
-    fn scale(&self, _row: usize, _diagonal: f64, _columns: &[u32], _values: &[f64]) -> Option<f64> {
+    fn scale(&self, _row: usize, _facts: &RowFacts) -> Option<f64> {
         Some(1.0)
     }
 

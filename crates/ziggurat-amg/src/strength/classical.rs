@@ -10,20 +10,17 @@
 //!
 //! Cost: one pass over the entries.
 
-use super::Strengths;
+use super::{RowFacts, Strengths};
 
 /// The measure; it needs nothing but the row.
 pub(super) struct Classical;
 
 impl Strengths for Classical {
     #[inline]
-    fn scale(&self, row: usize, diagonal: f64, columns: &[u32], values: &[f64]) -> Option<f64> {
-        // Flipped, so that connections are negative whatever the sign of the diagonal.
-        let sign = if diagonal < 0.0 { -1.0 } else { 1.0 };
-        let least = columns.iter().zip(values).fold(0.0, |least: f64, (&column, &value)| {
-            if column as usize == row { least } else { least.min(sign * value) }
-        });
-        (least < 0.0).then_some(sign * least)
+    fn scale(&self, _row: usize, facts: &RowFacts) -> Option<f64> {
+        // Opposed to the diagonal, so it is not the diagonal itself.
+        let scale = if facts.diagonal < 0.0 { facts.most } else { facts.least };
+        (scale != 0.0).then_some(scale)
     }
 
     #[inline]

@@ -12,7 +12,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 use ziggurat_sparse::CsrRef;
 
-use super::{Filter, StrengthError, Strengths, StrongGraph};
+use super::{Filter, RowFacts, StrengthError, Strengths, StrongGraph};
 use crate::halo::Halo;
 
 /// Strengths that one task counts.
@@ -44,19 +44,15 @@ pub(super) fn keep<H: Halo>(
         a.row_ptr(),
         rows,
         a.cols(),
-        Vec::new,
-        |buffer: &mut Vec<u32>, row, entries| {
+        || (),
+        |(), row, entries| {
             let Some(scale) = scale_of(row) else { return };
             let (columns, values) = a.row(row);
-            // Whether an entry is strong is hard to predict, so it decides an addition and not a jump.
-            buffer.resize(columns.len().max(buffer.len()), 0);
-            let mut length = 0;
-            for (&column, &value) in columns.iter().zip(values) {
-                let strength = measure.strength(row, scale, column, value);
-                buffer[length] = column;
-                length += usize::from((strength >= threshold) & (strength > 0.0) & (column as usize != row));
-            }
-            entries.extend_from_slice(&buffer[..length]);
+            entries.extend_where(columns.len(), |place| {
+                let column = columns[place];
+                let strength = measure.strength(row, scale, column, values[place]);
+                (column, (), (strength >= threshold) & (strength > 0.0) & (column as usize != row))
+            });
         },
     )?;
     Ok(graph)
@@ -65,17 +61,27 @@ pub(super) fn keep<H: Halo>(
 /// The scale of a row, unless its sum says that it needs no connections.
 #[inline]
 fn scale(a: CsrRef<'_, f64>, row: usize, measure: &impl Strengths, max_row_sum: Option<f64>) -> Option<f64> {
-    let (columns, values) = a.row(row);
-    let (mut diagonal, mut sum) = (0.0, 0.0);
-    for (&column, &value) in columns.iter().zip(values) {
-        sum += value;
-        if column as usize == row {
-            diagonal = value;
-        }
-    }
+    let facts = RowFacts::of(a, row);
     match max_row_sum {
-        Some(most) if sum.abs() > most * diagonal.abs() => None,
-        _ => measure.scale(row, diagonal, columns, values),
+        Some(most) if facts.sum.abs() > most * facts.diagonal.abs() => None,
+        _ => measure.scale(row, &facts),
+    }
+}
+
+impl RowFacts {
+    #[inline]
+    fn of(a: CsrRef<'_, f64>, row: usize) -> RowFacts {
+        let (columns, values) = a.row(row);
+        let mut facts = RowFacts { diagonal: 0.0, sum: 0.0, least: 0.0, most: 0.0, largest: 0.0 };
+        for (&column, &value) in columns.iter().zip(values) {
+            facts.diagonal = if column as usize == row { value } else { facts.diagonal };
+            facts.sum += value;
+            facts.least = if value < facts.least { value } else { facts.least };
+            facts.most = if value > facts.most { value } else { facts.most };
+            let off_diagonal = if column as usize == row { 0.0 } else { value.abs() };
+            facts.largest = if off_diagonal > facts.largest { off_diagonal } else { facts.largest };
+        }
+        facts
     }
 }
 

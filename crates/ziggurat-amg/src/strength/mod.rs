@@ -141,11 +141,24 @@ pub enum StrengthError {
     Matrix(#[from] MatrixError),
 }
 
+/// What a measure may want to know of a row.
+struct RowFacts {
+    /// a_ii, zero if absent.
+    diagonal: f64,
+    /// The sum of all entries.
+    sum: f64,
+    /// The least entry, or zero if none is negative.
+    least: f64,
+    /// The greatest entry, or zero if none is positive.
+    most: f64,
+    /// The largest size of an off-diagonal entry.
+    largest: f64,
+}
+
 /// Strengths of the entries of a row.
 trait Strengths: Sync {
-    /// What the strengths in this row are relative to, or `None` if it has no connections. `diagonal` is a_ii, zero if
-    /// absent.
-    fn scale(&self, row: usize, diagonal: f64, columns: &[u32], values: &[f64]) -> Option<f64>;
+    /// What the strengths in this row are relative to, or `None` if it has no connections.
+    fn scale(&self, row: usize, facts: &RowFacts) -> Option<f64>;
 
     /// The strength of an off-diagonal entry of a row with this scale: positive, or the entry is no connection.
     fn strength(&self, row: usize, scale: f64, column: u32, value: f64) -> f64;

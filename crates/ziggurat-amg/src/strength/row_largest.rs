@@ -11,18 +11,15 @@
 //!
 //! Cost: one pass over the entries.
 
-use super::Strengths;
+use super::{RowFacts, Strengths};
 
 /// The measure; it needs nothing but the row.
 pub(super) struct RowLargest;
 
 impl Strengths for RowLargest {
     #[inline]
-    fn scale(&self, row: usize, _diagonal: f64, columns: &[u32], values: &[f64]) -> Option<f64> {
-        let largest = columns.iter().zip(values).fold(0.0, |largest: f64, (&column, &value)| {
-            if column as usize == row { largest } else { largest.max(value.abs()) }
-        });
-        (largest > 0.0).then_some(largest)
+    fn scale(&self, _row: usize, facts: &RowFacts) -> Option<f64> {
+        (facts.largest > 0.0).then_some(facts.largest)
     }
 
     #[inline]

@@ -12,7 +12,7 @@
 use rayon::prelude::*;
 use ziggurat_sparse::{CsrRef, MatrixError};
 
-use super::Strengths;
+use super::{RowFacts, Strengths};
 use crate::halo::Halo;
 
 /// The measure, with √|a_jj| of every column.
@@ -36,7 +36,7 @@ impl Symmetric {
 
 impl Strengths for Symmetric {
     #[inline]
-    fn scale(&self, row: usize, _diagonal: f64, _columns: &[u32], _values: &[f64]) -> Option<f64> {
+    fn scale(&self, row: usize, _facts: &RowFacts) -> Option<f64> {
         Some(self.roots[row])
     }
 

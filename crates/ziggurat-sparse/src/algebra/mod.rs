@@ -19,7 +19,7 @@ pub use product::{ProductPlan, product};
 pub use scale::{scale_columns, scale_rows, scale_symmetric, scaled};
 pub use transpose::transpose;
 pub use triple_product::{TripleProductPlan, triple_product};
-pub use truncate::{Truncation, TruncationError, truncate};
+pub use truncate::{RowTruncation, Truncation, TruncationError, truncate};
 
 use std::ops::Range;
 

@@ -6,10 +6,9 @@
 //! Nolting & Yang, *Distance-two interpolation for parallel algebraic multigrid*, 2008; hypre's default).
 //!
 //! The whole sum is kept, not the positive and negative parts each: that is what preserving constants asks for, and
-//! positive parts alone may vanish with the small entries. Cost: two passes over the rows, and a selection in O(row) for
+//! positive parts alone may vanish with the small entries. Cost: one pass over the rows, and a selection in O(row) for
 //! rows that are too long.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 
 use thiserror::Error;
@@ -17,6 +16,9 @@ use thiserror::Error;
 use super::check_rows;
 use crate::matrix::{Csr, CsrRef, MatrixError};
 use crate::number::Real;
+
+/// Up to so many entries per row are found without sorting.
+const FEW: usize = 8;
 
 /// How much of each row is kept. The default keeps everything.
 ///
@@ -84,62 +86,132 @@ pub fn truncate<T: Real>(
     rows: Range<usize>,
     how: Truncation,
 ) -> Result<Csr<T>, TruncationError> {
-    if !(0.0..=1.0).contains(&how.relative) {
-        return Err(TruncationError::Relative { found: how.relative });
-    }
-    let most = how.max_entries.unwrap_or(usize::MAX);
-    if most == 0 {
-        return Err(TruncationError::NoEntries);
-    }
+    let truncation = RowTruncation::new(how)?;
     check_rows(p, &rows)?;
-    Ok(Csr::assemble(
-        rows,
-        p.cols(),
-        Vec::new,
-        |_, row| {
-            let (_, values) = p.row(row);
-            let kept = keeps(values, how.relative);
-            values.iter().filter(|&&value| kept(value)).count().min(most)
-        },
-        |places, row, columns, values| {
+    let scratch = || (truncation.clone(), Vec::new(), Vec::new());
+    let t =
+        Csr::collect(p.row_ptr(), rows, p.cols(), scratch, |(truncation, columns, values), row, entries| {
             let (old_columns, old_values) = p.row(row);
-            select(old_values, how.relative, columns.len(), places);
-            let (mut sum, mut kept_sum) = (T::zero(), T::zero());
-            for &value in old_values {
-                sum += value;
+            if truncation.keeps_all_of(old_columns.len()) {
+                entries.extend(old_columns, old_values);
+                return;
             }
-            for ((column, value), &place) in columns.iter_mut().zip(values.iter_mut()).zip(places.iter()) {
-                (*column, *value) = (old_columns[place], old_values[place]);
-                kept_sum += *value;
+            columns.clear();
+            columns.extend_from_slice(old_columns);
+            values.clear();
+            values.extend_from_slice(old_values);
+            let kept = truncation.apply(columns, values);
+            entries.extend(&columns[..kept], &values[..kept]);
+        })?;
+    Ok(t)
+}
+
+/// Truncates one row at a time, for code that makes rows and need not keep them whole.
+///
+/// ```
+/// use ziggurat_sparse::algebra::{RowTruncation, Truncation};
+/// let mut longest_two = RowTruncation::new(Truncation { max_entries: Some(2), ..Truncation::default() })?;
+/// let (mut columns, mut values) = ([3, 5, 8], [0.5, 0.25, 0.25]);
+/// assert_eq!(longest_two.apply(&mut columns, &mut values), 2);
+/// assert_eq!(columns[..2], [3, 5]);
+/// assert!((values[0] + values[1] - 1.0_f64).abs() < 1e-15);
+/// # Ok::<(), ziggurat_sparse::algebra::TruncationError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RowTruncation {
+    how: Truncation,
+    /// Absolute values.
+    sizes: Vec<f64>,
+    /// The same, to be put in order.
+    ordered: Vec<f64>,
+}
+
+impl RowTruncation {
+    /// Checks that `how` makes sense.
+    ///
+    /// # Errors
+    /// See [`TruncationError`].
+    pub fn new(how: Truncation) -> Result<Self, TruncationError> {
+        if !(0.0..=1.0).contains(&how.relative) {
+            return Err(TruncationError::Relative { found: how.relative });
+        }
+        if how.max_entries == Some(0) {
+            return Err(TruncationError::NoEntries);
+        }
+        Ok(RowTruncation { how, sizes: Vec::new(), ordered: Vec::new() })
+    }
+
+    /// Whether a row of so many entries stays as it is, whatever they are.
+    #[inline]
+    pub fn keeps_all_of(&self, entries: usize) -> bool {
+        self.how.relative == 0.0 && self.how.max_entries.is_none_or(|most| entries <= most)
+    }
+
+    /// Moves the entries that are kept to the front, in their order, and returns how many there are. `columns` increase
+    /// and are as many as `values`.
+    pub fn apply<T: Real>(&mut self, columns: &mut [u32], values: &mut [T]) -> usize {
+        if self.keeps_all_of(values.len()) {
+            return values.len();
+        }
+        // What is not a number counts as infinite: it must not vanish unseen.
+        let size = |value: &T| {
+            let size = value.wide().abs();
+            if size.is_nan() { f64::INFINITY } else { size }
+        };
+        self.sizes.clear();
+        self.sizes.extend(values.iter().map(size));
+        let largest = self.sizes.iter().fold(0.0, |largest: f64, &size| largest.max(size));
+        // Nothing times infinity would be no number.
+        let threshold = if self.how.relative == 0.0 { 0.0 } else { self.how.relative * largest };
+        let least = self.least_kept();
+        let mut room = self.how.max_entries.unwrap_or(usize::MAX)
+            - self.sizes.iter().map(|&size| usize::from(size > least)).sum::<usize>();
+
+        let (mut sum, mut kept_sum) = (T::zero(), T::zero());
+        let mut kept = 0;
+        for place in 0..values.len() {
+            // What is kept cannot be predicted, so it decides additions and not jumps.
+            let (value, size) = (values[place], self.sizes[place]);
+            let last = (size == least) & (room > 0);
+            let keep = (size >= threshold) & (last | (size > least));
+            room -= usize::from(last);
+            sum += value;
+            kept_sum += if keep { value } else { T::zero() };
+            (columns[kept], values[kept]) = (columns[place], value);
+            kept += usize::from(keep);
+        }
+        if self.how.keep_row_sums && kept < values.len() && kept_sum != T::zero() {
+            let factor = sum / kept_sum;
+            for value in &mut values[..kept] {
+                *value *= factor;
             }
-            if how.keep_row_sums && places.len() < old_values.len() && kept_sum != T::zero() {
-                let factor = sum / kept_sum;
-                for value in values {
-                    *value *= factor;
+        }
+        kept
+    }
+
+    /// The smallest size among the `max_entries` largest: all that are larger are kept, and as many of this size as there is
+    /// room for. Negative if everything is.
+    fn least_kept(&mut self) -> f64 {
+        match self.how.max_entries {
+            Some(most) if most >= self.sizes.len() => -1.0,
+            None => -1.0,
+            Some(most @ 1..=FEW) => {
+                // The largest so far, in order. A size drops through them until it finds its place: no jumps.
+                let mut largest = [-1.0; FEW];
+                for &size in &self.sizes {
+                    let mut size = size;
+                    for slot in &mut largest[..most] {
+                        (*slot, size) = if size > *slot { (size, *slot) } else { (*slot, size) };
+                    }
                 }
+                largest[most - 1]
             }
-        },
-    ))
-}
-
-/// Whether a value of this row passes the relative threshold. One that is not a number does: it must not vanish unseen.
-fn keeps<T: Real>(values: &[T], relative: f64) -> impl Fn(T) -> bool {
-    let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.wide().abs()));
-    let threshold = relative * largest;
-    move |value: T| value.wide().abs().partial_cmp(&threshold) != Some(Ordering::Less)
-}
-
-/// Puts into `places` the places of the `count` largest of the values that pass the threshold, in increasing order.
-fn select<T: Real>(values: &[T], relative: f64, count: usize, places: &mut Vec<usize>) {
-    let kept = keeps(values, relative);
-    places.clear();
-    places.extend((0..values.len()).filter(|&place| kept(values[place])));
-    if count < places.len() {
-        // Larger first, then lower column, which is the lower place.
-        let size = |place: usize| values[place].wide().abs();
-        places.select_nth_unstable_by(count, |&x, &y| size(y).total_cmp(&size(x)).then(x.cmp(&y)));
-        places.truncate(count);
-        places.sort_unstable();
+            Some(most) => {
+                self.ordered.clear();
+                self.ordered.extend_from_slice(&self.sizes);
+                *self.ordered.select_nth_unstable_by(most - 1, |x, y| y.total_cmp(x)).1
+            }
+        }
     }
 }
 
@@ -196,6 +268,9 @@ mod tests {
         assert!(columns == [1] && values[0].is_nan());
         let everything = Truncation { keep_row_sums: false, ..Default::default() };
         assert_eq!(kept(&[5.0, f64::INFINITY], everything).0, [0, 1]);
+        // Any entry is at least nothing times infinity.
+        let two = Truncation { max_entries: Some(2), ..everything };
+        assert_eq!(kept(&[5.0, f64::INFINITY, 7.0], two).0, [1, 2]);
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //! piece collects its rows in a buffer of its own, and the buffers are joined in the order of the rows. The cuts depend
 //! on the matrix alone, so the result is the same for any number of threads.
 //!
-//! Cost: the result is copied once. At most one scratch value per thread is made, and handed from piece to piece.
+//! Cost: the result is copied twice, the first time within the cache. At most one scratch value and one buffer per thread
+//! are made, and handed from piece to piece.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -18,27 +19,70 @@ use crate::number::Store;
 use crate::parallel::split_row;
 
 /// Where the rows of a matrix are collected, one after the other. `T` is `()` for a pattern without values.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Entries<T> {
+    /// Only the first `len` count: what comes after them is room that need not be made again for every row.
     columns: Vec<u32>,
     values: Vec<T>,
+    len: usize,
 }
 
-impl<T: Copy> Entries<T> {
+impl<T: Copy + Default> Entries<T> {
+    fn new() -> Self {
+        Entries { columns: Vec::new(), values: Vec::new(), len: 0 }
+    }
+
+    /// Makes room for so many entries behind the last.
+    #[inline]
+    fn make_room(&mut self, count: usize) {
+        if self.columns.len() < self.len + count {
+            let len = (self.len + count).max(2 * self.columns.len()).max(1024);
+            self.columns.resize(len, 0);
+            self.values.resize(len, T::default());
+        }
+    }
+
     /// Adds an entry to the present row. Columns must increase within a row.
     #[inline]
     pub fn push(&mut self, column: u32, value: T) {
-        self.columns.push(column);
-        self.values.push(value);
+        self.make_room(1);
+        (self.columns[self.len], self.values[self.len]) = (column, value);
+        self.len += 1;
     }
-}
 
-impl Entries<()> {
     /// Adds entries to the present row. Columns must increase within a row.
+    ///
+    /// # Panics
+    /// If there are not as many values as columns.
     #[inline]
-    pub fn extend_from_slice(&mut self, columns: &[u32]) {
-        self.columns.extend_from_slice(columns);
-        self.values.resize(self.columns.len(), ());
+    pub fn extend(&mut self, columns: &[u32], values: &[T]) {
+        assert_eq!(columns.len(), values.len());
+        self.make_room(columns.len());
+        let end = self.len + columns.len();
+        // Rows are short: a loop is over before a call to copy memory has begun.
+        for (to, &from) in self.columns[self.len..end].iter_mut().zip(columns) {
+            *to = from;
+        }
+        for (to, &from) in self.values[self.len..end].iter_mut().zip(values) {
+            *to = from;
+        }
+        self.len = end;
+    }
+
+    /// Adds to the present row those of `count` candidates that are to be kept: `candidate` says of each its column, its
+    /// value, and whether it is. That may be hard to predict, so it decides an addition and not a jump.
+    #[inline]
+    pub fn extend_where(&mut self, count: usize, mut candidate: impl FnMut(usize) -> (u32, T, bool)) {
+        self.make_room(count);
+        let (columns, values) = (&mut self.columns[self.len..], &mut self.values[self.len..]);
+        let (columns, values) = (&mut columns[..count], &mut values[..count]);
+        let mut kept = 0;
+        for place in 0..count {
+            let (column, value, keep) = candidate(place);
+            (columns[kept], values[kept]) = (column, value);
+            kept += usize::from(keep);
+        }
+        self.len += kept;
     }
 }
 
@@ -46,7 +90,8 @@ impl Entries<()> {
 struct Piece<T> {
     /// Where each row ends, counted from the piece's first entry.
     ends: Vec<usize>,
-    entries: Entries<T>,
+    columns: Vec<u32>,
+    values: Vec<T>,
     valid: bool,
 }
 
@@ -83,8 +128,8 @@ impl<T: Store> Csr<T> {
         collect: impl Fn(&mut Scratch, usize, &mut Entries<T>) + Sync,
     ) -> Result<Csr<T>, MatrixError> {
         let extent = rows.len();
-        let (row_ptr, entries) = collect_rows(work, rows, cols, scratch, collect)?;
-        Ok(Csr::from_valid_parts(extent, cols, row_ptr, entries.columns, entries.values))
+        let (row_ptr, columns, values) = collect_rows(work, rows, cols, scratch, collect)?;
+        Ok(Csr::from_valid_parts(extent, cols, row_ptr, columns, values))
     }
 }
 
@@ -115,8 +160,8 @@ pub fn collect_pattern<Scratch: Send>(
     scratch: impl Fn() -> Scratch + Sync,
     collect: impl Fn(&mut Scratch, usize, &mut Entries<()>) + Sync,
 ) -> Result<(Vec<usize>, Vec<u32>), MatrixError> {
-    let (row_ptr, entries) = collect_rows(work, rows, cols, scratch, collect)?;
-    Ok((row_ptr, entries.columns))
+    let (row_ptr, columns, _) = collect_rows(work, rows, cols, scratch, collect)?;
+    Ok((row_ptr, columns))
 }
 
 /// Checks that row pointers and columns make a pattern with `cols` columns: what [`Csr::try_new`] checks, without values.
@@ -135,32 +180,35 @@ pub fn check_pattern(cols: usize, row_ptr: &[usize], columns: &[u32]) -> Result<
     check_order(row_ptr, columns)
 }
 
+/// Row pointers, columns and values.
+type Parts<T> = (Vec<usize>, Vec<u32>, Vec<T>);
+
 fn collect_rows<T: Copy + Default + Send + Sync, Scratch: Send>(
     work: &[usize],
     rows: Range<usize>,
     cols: usize,
     scratch: impl Fn() -> Scratch + Sync,
     collect: impl Fn(&mut Scratch, usize, &mut Entries<T>) + Sync,
-) -> Result<(Vec<usize>, Entries<T>), MatrixError> {
+) -> Result<Parts<T>, MatrixError> {
     check_extents(rows.len(), cols)?;
     let idle = Mutex::new(Vec::new());
     let collect_piece = |rows: Range<usize>| {
         // A poisoned lock means that another piece panicked: the panic is on its way, this piece need not care.
         let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut scratch = taken.unwrap_or_else(&scratch);
-        let piece = Piece::of(rows, cols, |row, entries| collect(&mut scratch, row, entries));
-        idle.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+        let (mut scratch, mut entries) = taken.unwrap_or_else(|| (scratch(), Entries::new()));
+        let piece = Piece::of(rows, cols, &mut entries, |row, entries| collect(&mut scratch, row, entries));
+        idle.lock().unwrap_or_else(PoisonError::into_inner).push((scratch, entries));
         piece
     };
     let extent = rows.len();
     let mut pieces = Vec::new();
     cut(work, rows, &collect_piece, &mut pieces);
     let valid = pieces.iter().all(|piece| piece.valid);
-    let (row_ptr, entries) = join(extent, pieces);
+    let (row_ptr, columns, values) = join(extent, pieces);
     if !valid {
-        check_pattern(cols, &row_ptr, &entries.columns)?;
+        check_pattern(cols, &row_ptr, &columns)?;
     }
-    Ok((row_ptr, entries))
+    Ok((row_ptr, columns, values))
 }
 
 /// Cuts `rows` into pieces and collects them, in the order of the rows.
@@ -183,36 +231,41 @@ fn cut<T: Send>(
     }
 }
 
-impl<T: Copy> Piece<T> {
-    fn of(rows: Range<usize>, cols: usize, mut collect: impl FnMut(usize, &mut Entries<T>)) -> Self {
+impl<T: Copy + Default> Piece<T> {
+    /// Collects rows in `entries`, which other pieces have used before, and takes a copy of them.
+    fn of(
+        rows: Range<usize>,
+        cols: usize,
+        entries: &mut Entries<T>,
+        mut collect: impl FnMut(usize, &mut Entries<T>),
+    ) -> Self {
+        entries.len = 0;
         let mut ends = Vec::with_capacity(rows.len());
-        let mut entries = Entries { columns: Vec::new(), values: Vec::new() };
         let mut valid = true;
         for row in rows {
-            let begin = entries.columns.len();
-            collect(row, &mut entries);
+            let begin = entries.len;
+            collect(row, entries);
             // Checked here, where the row is still in the cache.
-            let columns = &entries.columns[begin..];
-            valid &= columns.windows(2).all(|pair| pair[0] < pair[1]);
+            let columns = &entries.columns[begin..entries.len];
+            valid &= columns.windows(2).fold(true, |valid, pair| valid & (pair[0] < pair[1]));
             valid &= columns.last().is_none_or(|&last| (last as usize) < cols);
-            ends.push(entries.columns.len());
+            ends.push(entries.len);
         }
-        Piece { ends, entries, valid }
+        let (columns, values) =
+            (entries.columns[..entries.len].to_vec(), entries.values[..entries.len].to_vec());
+        Piece { ends, columns, values, valid }
     }
 }
 
 /// Joins pieces into one.
-fn join<T: Copy + Default + Send + Sync>(
-    extent: usize,
-    mut pieces: Vec<Piece<T>>,
-) -> (Vec<usize>, Entries<T>) {
+fn join<T: Copy + Default + Send + Sync>(extent: usize, mut pieces: Vec<Piece<T>>) -> Parts<T> {
     let mut row_ptr = vec![0; extent + 1];
     if pieces.len() == 1 {
         let piece = pieces.remove(0);
         row_ptr[1..].copy_from_slice(&piece.ends);
-        return (row_ptr, piece.entries);
+        return (row_ptr, piece.columns, piece.values);
     }
-    let nnz = pieces.iter().map(|piece| piece.entries.columns.len()).sum();
+    let nnz = pieces.iter().map(|piece| piece.columns.len()).sum();
     let (mut columns, mut values) = (vec![0; nnz], vec![T::default(); nnz]);
     let (mut ends_left, mut columns_left, mut values_left) =
         (&mut row_ptr[1..], &mut columns[..], &mut values[..]);
@@ -221,8 +274,8 @@ fn join<T: Copy + Default + Send + Sync>(
     for piece in pieces {
         let (ends, columns, values);
         (ends, ends_left) = ends_left.split_at_mut(piece.ends.len());
-        (columns, columns_left) = columns_left.split_at_mut(piece.entries.columns.len());
-        (values, values_left) = values_left.split_at_mut(piece.entries.values.len());
+        (columns, columns_left) = columns_left.split_at_mut(piece.columns.len());
+        (values, values_left) = values_left.split_at_mut(piece.values.len());
         let length = columns.len();
         parts.push((begin, piece, ends, columns, values));
         begin += length;
@@ -231,10 +284,10 @@ fn join<T: Copy + Default + Send + Sync>(
         for (end, piece_end) in ends.iter_mut().zip(&piece.ends) {
             *end = begin + piece_end;
         }
-        columns.copy_from_slice(&piece.entries.columns);
-        values.copy_from_slice(&piece.entries.values);
+        columns.copy_from_slice(&piece.columns);
+        values.copy_from_slice(&piece.values);
     });
-    (row_ptr, Entries { columns, values })
+    (row_ptr, columns, values)
 }
 
 #[cfg(test)]

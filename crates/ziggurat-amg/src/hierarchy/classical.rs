@@ -1,0 +1,108 @@
+//! One step from a level to the next by classical coarsening (Ruge & Stüben, 1987; in parallel: De Sterck, Yang & Heys,
+//! 2006): strength, a splitting into coarse and fine rows, interpolation.
+
+use ziggurat_sparse::CsrRef;
+
+use super::{Clock, Coarser};
+use crate::SetupError;
+use crate::coarsen::{Paths, coarsen_again, pmis};
+use crate::halo::Whole;
+use crate::interpolate::{
+    LongRange, Symmetry, Truncation, classical_modified, extended_i, hybrid, multipass, two_stage,
+};
+use crate::strength::{Strength, strong_connections};
+
+/// How fine values are interpolated from coarse ones on levels that are not coarsened aggressively.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Interpolation {
+    /// Classical, modified after Henson & Yang: strong coarse neighbours only.
+    ClassicalModified,
+    /// Extended+i: coarse points at distance two as well.
+    #[default]
+    ExtendedI,
+    /// Chronos's hybrid: distance two only where distance one does not suffice.
+    Hybrid,
+}
+
+/// PMIS that keeps at most one row in so many coarsens fast enough by itself: a second pass would save little of the work
+/// of a cycle, and cost iterations.
+const FAST: usize = 4;
+
+/// Classical multigrid: coarse points are some of the fine ones.
+///
+/// The finest level costs most, and so does the next one if it is large. So the finest is coarsened aggressively, *where it
+/// pays*: where PMIS keeps more than one row in four. It keeps one in three on a 7-point grid, where the level below would
+/// have more entries than the finest one; a second pass nearly halves the work of a cycle there, for half as many
+/// iterations again. It keeps one in fourteen on a 27-point grid, and there is nothing to save.
+///
+/// ```
+/// use ziggurat_amg::Classical;
+/// let usual = Classical::default();
+/// assert_eq!((usual.aggressive_levels, usual.truncation.max_entries), (1, Some(4)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Classical {
+    /// Which connections are strong.
+    pub strength: Strength,
+    /// Finest levels to coarsen aggressively, each if it pays.
+    pub aggressive_levels: usize,
+    /// Paths that join two coarse points at distance two, on aggressive levels.
+    pub paths: Paths,
+    /// The interpolation on aggressive levels.
+    pub long_range: LongRange,
+    /// The interpolation on the other levels.
+    pub interpolation: Interpolation,
+    /// What is cut off the interpolation.
+    pub truncation: Truncation,
+}
+
+impl Default for Classical {
+    fn default() -> Self {
+        Classical {
+            strength: Strength::classical(),
+            aggressive_levels: 1,
+            paths: Paths::Two,
+            long_range: LongRange::default(),
+            interpolation: Interpolation::default(),
+            truncation: Truncation { relative: 0.2, max_entries: Some(4), keep_row_sums: true },
+        }
+    }
+}
+
+impl Classical {
+    pub(super) fn coarser(
+        &self,
+        a: CsrRef<'_, f64>,
+        symmetry: Symmetry,
+        index: usize,
+        clock: &mut Clock,
+    ) -> Result<Coarser, SetupError> {
+        let (rows, halo) = (a.all_rows(), Whole::new(a.rows()));
+        let at = |stage| SetupError::at(index, stage);
+        let strong = strong_connections(a, rows.clone(), &self.strength, &[], &halo)
+            .map_err(|error| at("strength")(error.into()))?;
+        clock.lap("strength");
+        let truncation = self.truncation;
+        let first = pmis(&strong, &halo).map_err(|error| at("PMIS coarsening")(error.into()))?;
+        let p = if index < self.aggressive_levels && first.coarse_rows() > a.rows() / FAST {
+            let second = coarsen_again(&strong, &first, &halo, self.paths)
+                .map_err(|error| at("aggressive coarsening")(error.into()))?;
+            clock.lap("coarsening");
+            match self.long_range {
+                LongRange::TwoStage => two_stage(a, rows, &strong, &first, &second, symmetry, truncation),
+                LongRange::Multipass => multipass(a, rows, &strong, &second, truncation),
+            }
+        } else {
+            clock.lap("coarsening");
+            match self.interpolation {
+                Interpolation::ClassicalModified => classical_modified(a, rows, &strong, &first, truncation),
+                Interpolation::ExtendedI => extended_i(a, rows, &strong, &first, symmetry, truncation),
+                Interpolation::Hybrid => hybrid(a, rows, &strong, &first, &halo, symmetry, truncation),
+            }
+        }
+        .map_err(|error| at("interpolation")(error.into()))?;
+        clock.lap("interpolation");
+        Ok(Coarser { p, dead: Vec::new(), kernel: None, radius: None })
+    }
+}
