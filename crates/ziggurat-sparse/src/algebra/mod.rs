@@ -6,7 +6,10 @@
 
 mod accumulator;
 mod add;
+mod block_product;
+mod node_pattern;
 mod pattern;
+mod piece;
 mod pieces;
 mod product;
 mod scale;
