@@ -267,15 +267,15 @@ impl Places {
         }
     }
 
-    /// The places of some of the row's columns.
+    /// Writes the places of some of the row's columns.
     #[inline(always)]
-    pub(super) fn look_up(&self, columns: impl ExactSizeIterator<Item = u32>, found: &mut Vec<u32>) {
-        found.clear();
+    pub(super) fn look_up(&self, columns: &[u32], found: &mut [u32]) {
+        let pairs = columns.iter().zip(found);
         match self {
             Places::Window { first, places } => {
-                found.extend(columns.map(|column| places[(column - first) as usize]));
+                pairs.for_each(|(&column, place)| *place = places[(column - first) as usize]);
             }
-            Places::Hash(hash) => found.extend(columns.map(|column| hash.place(column))),
+            Places::Hash(hash) => pairs.for_each(|(&column, place)| *place = hash.place(column)),
         }
     }
 }

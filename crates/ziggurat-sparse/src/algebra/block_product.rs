@@ -14,6 +14,7 @@
 use std::ops::Range;
 
 use super::accumulator::Places;
+use super::pattern::Pattern;
 use crate::device::Simd;
 use crate::device::cpu::simd::{Isa, Kernel};
 use crate::matrix::CsrRef;
@@ -57,7 +58,10 @@ pub(super) struct BlockRows<'a, T> {
     pub(super) longest: usize,
     pub(super) places: Places,
     pub(super) a: CsrRef<'a, T>,
-    pub(super) b: CsrRef<'a, T>,
+    /// B by nodes: a third, or less, of the columns by unknowns, which would be read as often as the values.
+    pub(super) b_nodes: Pattern<'a>,
+    /// Of B, from its first row on.
+    pub(super) b_values: &'a [T],
     /// Of these rows of C, in unknowns.
     pub(super) columns: &'a [u32],
     pub(super) values: &'a mut [T],
@@ -114,9 +118,11 @@ impl<T: Real, S: SumBlocks<T>> Kernel for Work<'_, T, S> {
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Work { mut sums, rows: BlockRows { rows, ends, mut places, a, b, columns, values, .. } } = self;
+        let Work { mut sums, rows: work } = self;
+        let BlockRows { rows, ends, longest, mut places, a, b_nodes, b_values, columns, values } = work;
         let BlockShape { rows: m, inner: s, cols: n } = sums.shape();
-        let mut found = Vec::new();
+        // No row of B has more blocks than the row of C that it is added to.
+        let mut found = vec![0; longest];
         let mut begin = 0;
         for (row, &end) in rows.zip(ends) {
             let end = end as usize;
@@ -129,10 +135,11 @@ impl<T: Real, S: SumBlocks<T>> Kernel for Work<'_, T, S> {
             let a_values = &a.values()[a_ptr[0]..a_ptr[m]];
             for (block, a_columns) in a.columns()[a_ptr[0]..a_ptr[1]].chunks_exact(s).enumerate() {
                 let inner = (a_columns[0] / s as u32) as usize;
-                let b_ptr = &b.row_ptr()[inner * s..=inner * s + s];
-                let b_columns = b.columns()[b_ptr[0]..b_ptr[1]].chunks_exact(n);
-                places.look_up(b_columns.map(|block| block[0] / n as u32), &mut found);
-                sums.add(a_values, block, &b.values()[b_ptr[0]..b_ptr[s]], &found);
+                let b_columns = b_nodes.row(inner);
+                let found = &mut found[..b_columns.len()];
+                places.look_up(b_columns, found);
+                let b_values = &b_values[b_nodes.row_ptr[inner] * s * n..][..b_columns.len() * s * n];
+                sums.add(a_values, block, b_values, found);
             }
             sums.end(values);
             begin = end;

@@ -12,7 +12,7 @@ use std::ops::Range;
 use super::accumulator::{ColumnHash, ColumnWindow, FindColumns, Places, SumValues, ValueHash, ValueWindow};
 use super::block_product::{BlockRows, BlockShape};
 use super::pattern::Pattern;
-use super::pieces::Foreign;
+use super::pieces::{Blocks, Foreign};
 use crate::matrix::CsrRef;
 use crate::number::Real;
 
@@ -188,21 +188,22 @@ impl Piece {
     /// The numeric phase, for columns that are the piece's own.
     pub(super) fn compute<T: Real>(
         &self,
-        shape: BlockShape,
+        blocks: &Blocks,
         a: CsrRef<'_, T>,
         b: CsrRef<'_, T>,
         columns: &[u32],
         values: &mut [T],
     ) -> Result<(), Foreign> {
+        let shape = blocks.shape;
         if self.mark.is_some_and(|mark| mark != Pattern::from(a).mark_of(shape.rows_of(&self.rows))) {
             return Err(Foreign::Left);
         }
         let longest = self.row_ranges().map(|range| range.len()).max().unwrap_or(0);
         let window = self.in_window.then_some(&self.span);
         if shape != BlockShape::SCALAR {
-            let places = Places::new(window, longest);
-            BlockRows { rows: self.rows.clone(), ends: &self.ends, longest, places, a, b, columns, values }
-                .compute(shape);
+            let (rows, ends, places) = (self.rows.clone(), &self.ends[..], Places::new(window, longest));
+            let (b_nodes, b_values) = ((&blocks.right).into(), b.values());
+            BlockRows { rows, ends, longest, places, a, b_nodes, b_values, columns, values }.compute(shape);
         } else if let Some(span) = window {
             self.sum_values(a, b, columns, values, ValueWindow::new(span));
         } else {

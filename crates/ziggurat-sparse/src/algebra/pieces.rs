@@ -28,10 +28,18 @@ const TERMS_AT_ONCE: usize = 8;
 /// The pattern of a product, piece by piece.
 #[derive(Clone, Debug)]
 pub(super) struct Pieces {
-    shape: BlockShape,
+    blocks: Blocks,
     rows: Range<usize>,
     cols: usize,
     pieces: Vec<Piece>,
+}
+
+/// What a product of blocks has to know.
+#[derive(Clone, Debug)]
+pub(super) struct Blocks {
+    pub(super) shape: BlockShape,
+    /// The nodes of B. In a product of scalars there are none.
+    pub(super) right: NodePattern,
 }
 
 /// Which matrix of a numeric phase has another pattern than the symbolic phase saw.
@@ -67,7 +75,13 @@ impl Pieces {
         if marked {
             pieces.par_iter_mut().for_each(|piece| piece.mark = Some(a.mark_of(piece.rows.clone())));
         }
-        Pieces { shape: BlockShape::SCALAR, rows, cols, pieces: in_sequence(pieces) }
+        let right = NodePattern { row_ptr: vec![0], columns: vec![] };
+        Pieces {
+            blocks: Blocks { shape: BlockShape::SCALAR, right },
+            rows,
+            cols,
+            pieces: in_sequence(pieces),
+        }
     }
 
     /// The symbolic phase for block-full matrices, given by their nodes; `cols` are nodes, too. `a` is the left one
@@ -76,36 +90,36 @@ impl Pieces {
         a: Pattern<'_>,
         rows: Range<usize>,
         a_nodes: Pattern<'_>,
-        b_nodes: Pattern<'_>,
+        b_nodes: NodePattern,
         cols: usize,
         shape: BlockShape,
     ) -> Pieces {
         let rows = rows.start / shape.rows..rows.end / shape.rows;
         let terms = PIECE_TERMS / (shape.terms() / TERMS_AT_ONCE).max(1);
-        let mut pieces = cut(a_nodes, rows.clone(), b_nodes, cols, terms.max(1));
+        let mut pieces = cut(a_nodes, rows.clone(), (&b_nodes).into(), cols, terms.max(1));
         let mark = |piece: &mut Piece| piece.mark = Some(a.mark_of(shape.rows_of(&piece.rows)));
         pieces.par_iter_mut().for_each(mark);
-        Pieces { shape, rows, cols, pieces: in_sequence(pieces) }
+        Pieces { blocks: Blocks { shape, right: b_nodes }, rows, cols, pieces: in_sequence(pieces) }
     }
 
     /// The rows of C, as rows of A, in unknowns.
     pub(super) fn rows(&self) -> Range<usize> {
-        self.shape.rows_of(&self.rows)
+        self.blocks.shape.rows_of(&self.rows)
     }
 
     /// Columns of C, in unknowns.
     pub(super) fn cols(&self) -> usize {
-        self.cols * self.shape.cols
+        self.cols * self.blocks.shape.cols
     }
 
     /// Entries of C, in unknowns.
     pub(super) fn nnz(&self) -> usize {
-        self.pieces.last().map_or(0, Piece::end) * self.shape.entries()
+        self.pieces.last().map_or(0, Piece::end) * self.blocks.shape.entries()
     }
 
     /// Whether this is a product of blocks.
     pub(super) fn in_blocks(&self) -> bool {
-        self.shape != BlockShape::SCALAR
+        self.blocks.shape != BlockShape::SCALAR
     }
 
     /// The pattern of C by nodes, while the pieces still have it.
@@ -123,7 +137,7 @@ impl Pieces {
 
     /// The numeric phase, into a new matrix. The pattern of `b` must be the one that [`find`](Self::find) saw.
     pub(super) fn compute<T: Real>(&self, a: CsrRef<'_, T>, b: CsrRef<'_, T>) -> Result<Csr<T>, Foreign> {
-        self.lay_out(|piece, columns, values| piece.compute(self.shape, a, b, columns, values))
+        self.lay_out(|piece, columns, values| piece.compute(&self.blocks, a, b, columns, values))
     }
 
     /// The numeric phase, into a matrix that has the pattern of C already.
@@ -136,11 +150,11 @@ impl Pieces {
         if (c.rows(), c.cols(), c.nnz()) != (self.rows().len(), self.cols(), self.nnz()) {
             return Err(Foreign::Result);
         }
-        over_pieces(self.shape, &self.pieces, Out::of(c), &|piece, out| {
-            if !piece.has_pattern(self.shape, out.ends, out.columns) {
+        over_pieces(self.blocks.shape, &self.pieces, Out::of(c), &|piece, out| {
+            if !piece.has_pattern(self.blocks.shape, out.ends, out.columns) {
                 return Err(Foreign::Result);
             }
-            piece.compute(self.shape, a, b, out.columns, out.values)
+            piece.compute(&self.blocks, a, b, out.columns, out.values)
         })
     }
 
@@ -161,8 +175,8 @@ impl Pieces {
         b: CsrRef<'_, T>,
         c: &mut Csr<T>,
     ) -> Result<(), Foreign> {
-        over_pieces(self.shape, &self.pieces, Out::of(c), &|piece, out| {
-            piece.compute(self.shape, a, b, out.columns, out.values)
+        over_pieces(self.blocks.shape, &self.pieces, Out::of(c), &|piece, out| {
+            piece.compute(&self.blocks, a, b, out.columns, out.values)
         })
     }
 
@@ -174,8 +188,8 @@ impl Pieces {
         let (rows, nnz) = (self.rows().len(), self.nnz());
         let (mut row_ptr, mut columns, mut values) = (vec![0; rows + 1], vec![0; nnz], vec![T::zero(); nnz]);
         let out = Out { ends: &mut row_ptr[1..], columns: &mut columns, values: &mut values };
-        over_pieces(self.shape, &self.pieces, out, &|piece, out| {
-            piece.write_pattern(self.shape, out.ends, out.columns);
+        over_pieces(self.blocks.shape, &self.pieces, out, &|piece, out| {
+            piece.write_pattern(self.blocks.shape, out.ends, out.columns);
             fill(piece, out.columns, out.values)
         })?;
         Ok(Csr::from_valid_parts(rows, self.cols(), row_ptr, columns, values))

@@ -124,13 +124,11 @@ impl<T: Real> TripleProductPlan<T> {
         };
         let cols = p.cols() / n;
         let shape = BlockShape { rows: m, inner: m, cols: n };
-        let (a_nodes, p_nodes) = ((&a_nodes).into(), (&p_nodes).into());
-        let mut fine = Pieces::find_blocks(a.into(), a.all_rows(), a_nodes, p_nodes, cols, shape);
+        let mut fine = Pieces::find_blocks(a.into(), a.all_rows(), (&a_nodes).into(), p_nodes, cols, shape);
         let ap_nodes = fine.nodes();
         let ap = fine.take_pattern().map_err(|foreign| foreign.error("A"))?;
         let shape = BlockShape { rows: n, inner: m, cols: n };
-        let (r_nodes, ap_nodes) = ((&r_nodes).into(), (&ap_nodes).into());
-        let coarse = Pieces::find_blocks(r.into(), rows, r_nodes, ap_nodes, cols, shape);
+        let coarse = Pieces::find_blocks(r.into(), rows, (&r_nodes).into(), ap_nodes, cols, shape);
         Ok(TripleProductPlan { mark_of_p: Pattern::from(p).mark(), fine, ap, coarse })
     }
 
