@@ -2,18 +2,18 @@
 //!
 //! The numeric phase of a product of block-full matrices (`node_pattern.rs`): the place of C_IK in its row is looked
 //! up once per block and not per entry, and the small dense product that follows is what vector units are made for.
-//! Matrices stay in CSR: a block is a few runs of consecutive values. The blocks of one row of C, which every J adds
-//! to, are summed up in a buffer in which each is contiguous, and copied out at the end.
+//! Matrices stay in CSR: a block is a few runs of consecutive values. How they are summed up is told in
+//! `block_sums.rs`.
 //!
 //! The terms of an entry of C are added in the same order as in the product by scalars, and without fused
 //! multiply-add, so both give the same bits, on every instruction set.
 //!
-//! Cost: m s n multiplications per term of blocks of m x s by s x n. Sizes that occur often are compiled by themselves,
-//! with loops that the compiler unrolls.
+//! Cost: m s n multiplications per term of blocks of m x s by s x n.
 
 use std::ops::Range;
 
 use super::accumulator::Places;
+use super::block_sums::{AnySums, FixedSums, SumBlocks};
 use super::pattern::Pattern;
 use crate::device::Simd;
 use crate::device::cpu::simd::{Isa, Kernel};
@@ -58,7 +58,7 @@ pub(super) struct BlockRows<'a, T> {
     pub(super) longest: usize,
     pub(super) places: Places,
     pub(super) a: CsrRef<'a, T>,
-    /// B by nodes: a third, or less, of the columns by unknowns, which would be read as often as the values.
+    /// B by nodes: its columns by unknowns are s n times as many, and would be read as often as the values.
     pub(super) b_nodes: Pattern<'a>,
     /// Of B, from its first row on.
     pub(super) b_values: &'a [T],
@@ -90,21 +90,6 @@ impl<T: Real> BlockRows<'_, T> {
             _ => Simd::best().run(Work { sums: AnySums::new(shape, self.longest), rows: self }),
         }
     }
-}
-
-/// Sums up the blocks of one row of C at a time.
-trait SumBlocks<T> {
-    fn shape(&self) -> BlockShape;
-
-    /// Begins a row of so many blocks.
-    fn begin(&mut self, blocks: usize);
-
-    /// Adds A_IJ · B_JK for all K, to the blocks in these places. `a` holds the values of row I, in which J is the
-    /// block of this number; `b` those of row J.
-    fn add(&mut self, a: &[T], block: usize, b: &[T], places: &[u32]);
-
-    /// Ends the row: writes its values.
-    fn end(&mut self, values: &mut [T]);
 }
 
 /// Rows to compute, and how.
@@ -147,129 +132,10 @@ impl<T: Real, S: SumBlocks<T>> Kernel for Work<'_, T, S> {
     }
 }
 
-/// [`SumBlocks`] for a size known beforehand.
-struct FixedSums<T, const M: usize, const S: usize, const N: usize> {
-    sums: Vec<[[T; N]; M]>,
-    /// Blocks of the present row.
-    blocks: usize,
-}
-
-impl<T: Real, const M: usize, const S: usize, const N: usize> FixedSums<T, M, S, N> {
-    fn new(longest: usize) -> Self {
-        FixedSums { sums: vec![[[T::zero(); N]; M]; longest], blocks: 0 }
-    }
-}
-
-impl<T: Real, const M: usize, const S: usize, const N: usize> SumBlocks<T> for FixedSums<T, M, S, N> {
-    #[inline(always)]
-    fn shape(&self) -> BlockShape {
-        BlockShape { rows: M, inner: S, cols: N }
-    }
-
-    #[inline(always)]
-    fn begin(&mut self, blocks: usize) {
-        self.blocks = blocks;
-        self.sums[..blocks].fill([[T::zero(); N]; M]);
-    }
-
-    #[inline(always)]
-    fn add(&mut self, a: &[T], block: usize, b: &[T], places: &[u32]) {
-        let a_len = a.len() / M;
-        let mut factor = [[T::zero(); S]; M];
-        for (k, row) in factor.iter_mut().enumerate() {
-            row.copy_from_slice(&a[k * a_len + block * S..][..S]);
-        }
-        let (b, _) = b.as_chunks::<N>();
-        let mut b_rows = [b; S];
-        for (k, row) in b_rows.iter_mut().enumerate() {
-            *row = &b[k * places.len()..][..places.len()];
-        }
-        for (k, &place) in places.iter().enumerate() {
-            let sum = &mut self.sums[place as usize];
-            for (sum, factor) in sum.iter_mut().zip(&factor) {
-                let mut row = *sum;
-                for (&scale, b_row) in factor.iter().zip(&b_rows) {
-                    for (x, &y) in row.iter_mut().zip(&b_row[k]) {
-                        *x += scale * y;
-                    }
-                }
-                *sum = row;
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn end(&mut self, values: &mut [T]) {
-        let sums = &self.sums[..self.blocks];
-        let (values, _) = values.as_chunks_mut::<N>();
-        for (place, sum) in sums.iter().enumerate() {
-            for (k, row) in sum.iter().enumerate() {
-                values[k * sums.len() + place] = *row;
-            }
-        }
-    }
-}
-
-/// [`SumBlocks`] for any size.
-struct AnySums<T> {
-    shape: BlockShape,
-    /// Block by block, each row by row.
-    sums: Vec<T>,
-    /// Blocks of the present row.
-    blocks: usize,
-}
-
-impl<T: Real> AnySums<T> {
-    fn new(shape: BlockShape, longest: usize) -> Self {
-        AnySums { shape, sums: vec![T::zero(); longest * shape.entries()], blocks: 0 }
-    }
-}
-
-impl<T: Real> SumBlocks<T> for AnySums<T> {
-    #[inline(always)]
-    fn shape(&self) -> BlockShape {
-        self.shape
-    }
-
-    #[inline(always)]
-    fn begin(&mut self, blocks: usize) {
-        self.blocks = blocks;
-        self.sums[..blocks * self.shape.entries()].fill(T::zero());
-    }
-
-    #[inline(always)]
-    fn add(&mut self, a: &[T], block: usize, b: &[T], places: &[u32]) {
-        let BlockShape { rows: m, inner: s, cols: n } = self.shape;
-        let (a_len, b_len) = (a.len() / m, places.len() * n);
-        for (k, &place) in places.iter().enumerate() {
-            let sum = &mut self.sums[place as usize * m * n..][..m * n];
-            for (row, sum) in sum.chunks_exact_mut(n).enumerate() {
-                let factor = &a[row * a_len + block * s..][..s];
-                for (inner, &scale) in factor.iter().enumerate() {
-                    for (x, &y) in sum.iter_mut().zip(&b[inner * b_len + k * n..][..n]) {
-                        *x += scale * y;
-                    }
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn end(&mut self, values: &mut [T]) {
-        let BlockShape { rows: m, cols: n, .. } = self.shape;
-        let sums = &self.sums[..self.blocks * m * n];
-        for (place, sum) in sums.chunks_exact(m * n).enumerate() {
-            for (k, row) in sum.chunks_exact(n).enumerate() {
-                values[(k * self.blocks + place) * n..][..n].copy_from_slice(row);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use crate::algebra::testing::{
-        aggregation3d, blocks_of, of_extents, on_threads, poisson3d, range_within, scattered,
+        aggregation3d, blocks_of, of_extents, on_threads, poisson3d, range_within,
     };
     use crate::algebra::{TripleProductPlan, product, transpose};
     use crate::matrix::{Csr, CsrRef, MatrixError};
@@ -330,11 +196,19 @@ mod tests {
 
     #[test]
     fn nodes_far_apart_go_by_hash() {
-        let nodes = scattered(&poisson3d(24), 7919);
-        let a = blocks_of(&nodes, 2, 2, uneven);
-        // Three times the same matrix: its rows reach everywhere.
-        let by = |blocks| galerkin(a.view(), a.view(), a.view(), blocks);
-        assert_eq!(by(Some((2, 2))), by(None));
+        // Columns over a wider range than there are terms: a window would be mostly empty.
+        let scattered = |rows: usize, cols: usize, stride: usize| {
+            let columns = (0..2 * rows).map(|k| (k * stride % cols) as u32).collect();
+            let row_ptr = (0..=rows).map(|row| 2 * row).collect();
+            Csr::from_unsorted(rows, cols, row_ptr, columns, vec![1.0; 2 * rows]).unwrap()
+        };
+        let (r, a, p) = (scattered(50, 300, 77), scattered(300, 300, 151), scattered(300, 100_000, 7919));
+        for (m, n) in [(3, 6), (2, 5)] {
+            let (r, a, p) =
+                (blocks_of(&r, n, m, uneven), blocks_of(&a, m, m, uneven), blocks_of(&p, m, n, uneven));
+            let by = |blocks| galerkin(r.view(), a.view(), p.view(), blocks);
+            assert_eq!(by(Some((m, n))), by(None));
+        }
     }
 
     #[test]

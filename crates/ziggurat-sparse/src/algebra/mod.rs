@@ -7,6 +7,7 @@
 mod accumulator;
 mod add;
 mod block_product;
+mod block_sums;
 mod node_pattern;
 mod pattern;
 mod piece;
