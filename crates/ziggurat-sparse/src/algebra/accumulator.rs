@@ -180,40 +180,102 @@ impl FindColumns for ColumnHash {
     }
 }
 
-/// [`SumValues`] by a hash table, which knows the place of every column in its row.
-pub(super) struct ValueHash {
+/// A hash table that knows the place of every column in its row.
+pub(super) struct PlaceHash {
     table: Table,
     places: Vec<u32>,
 }
 
+impl PlaceHash {
+    /// For rows of at most so many columns.
+    fn new(columns: usize) -> Self {
+        let table = Table::new(columns);
+        PlaceHash { places: vec![0; table.keys.len()], table }
+    }
+
+    /// Begins the row with these columns.
+    #[inline]
+    fn begin(&mut self, columns: impl ExactSizeIterator<Item = u32>) {
+        self.table.clear(columns.len());
+        for (place, column) in columns.enumerate() {
+            let slot = self.table.slot(column);
+            self.table.keys[slot] = column;
+            self.places[slot] = place as u32;
+        }
+    }
+
+    #[inline]
+    fn place(&self, column: u32) -> u32 {
+        self.places[self.table.slot(column)]
+    }
+}
+
+/// [`SumValues`] by a hash table.
+pub(super) struct ValueHash(PlaceHash);
+
 impl ValueHash {
     /// For rows of at most so many columns.
     pub(super) fn new(columns: usize) -> Self {
-        let table = Table::new(columns);
-        ValueHash { places: vec![0; table.keys.len()], table }
+        ValueHash(PlaceHash::new(columns))
     }
 }
 
 impl<T: Real> SumValues<T> for ValueHash {
     #[inline]
     fn begin(&mut self, columns: &[u32], sums: &mut [T]) {
-        self.table.clear(columns.len());
-        for (place, &column) in columns.iter().enumerate() {
-            let slot = self.table.slot(column);
-            self.table.keys[slot] = column;
-            self.places[slot] = place as u32;
-        }
+        self.0.begin(columns.iter().copied());
         sums.fill(T::zero());
     }
 
     #[inline]
     fn add(&mut self, scale: T, columns: &[u32], values: &[T], sums: &mut [T]) {
         for (&column, &value) in columns.iter().zip(values) {
-            let slot = self.table.slot(column);
-            sums[self.places[slot] as usize] += scale * value;
+            sums[self.0.place(column) as usize] += scale * value;
         }
     }
 
     #[inline]
     fn end(&mut self, _columns: &[u32], _sums: &mut [T]) {}
+}
+
+/// The place of every column in its row, by a window or by a hash table. It serves blocks, which take so long to
+/// multiply that one question per block which of the two it is does not matter.
+pub(super) enum Places {
+    Window { first: u32, places: Vec<u32> },
+    Hash(PlaceHash),
+}
+
+impl Places {
+    /// For rows of at most `longest` columns, which lie within the window if there is one.
+    pub(super) fn new(window: Option<&Range<u32>>, longest: usize) -> Self {
+        match window {
+            Some(columns) => Places::Window { first: columns.start, places: vec![0; columns.len()] },
+            None => Places::Hash(PlaceHash::new(longest)),
+        }
+    }
+
+    /// Begins the row with these columns.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, columns: impl ExactSizeIterator<Item = u32>) {
+        match self {
+            Places::Window { first, places } => {
+                for (place, column) in columns.enumerate() {
+                    places[(column - *first) as usize] = place as u32;
+                }
+            }
+            Places::Hash(hash) => hash.begin(columns),
+        }
+    }
+
+    /// Writes the places of some of the row's columns.
+    #[inline(always)]
+    pub(super) fn look_up(&self, columns: &[u32], found: &mut [u32]) {
+        let pairs = columns.iter().zip(found);
+        match self {
+            Places::Window { first, places } => {
+                pairs.for_each(|(&column, place)| *place = places[(column - first) as usize]);
+            }
+            Places::Hash(hash) => pairs.for_each(|(&column, place)| *place = hash.place(column)),
+        }
+    }
 }

@@ -6,7 +6,11 @@
 
 mod accumulator;
 mod add;
+mod block_product;
+mod block_sums;
+mod node_pattern;
 mod pattern;
+mod piece;
 mod pieces;
 mod product;
 mod scale;

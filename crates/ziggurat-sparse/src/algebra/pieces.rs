@@ -1,14 +1,20 @@
 //! A product C = A[rows, :] · B, cut into pieces of rows that are worked on side by side.
 //!
 //! A piece has about so many terms A[i, j] · B[j, k], which is what a product costs; the cuts depend on the matrices
-//! alone. In the symbolic phase a piece finds its columns once, into a buffer of its own: nobody has to count them
-//! first. It also notes between which columns they lie, and so whether its rows are collected in a window or in a hash
-//! table, and keeps that for the numeric phase. How a row is collected is told in `accumulator.rs`.
+//! alone. What happens within a piece is told in `piece.rs`.
+//!
+//! A product of block-full matrices (`node_pattern.rs`) is cut and found by nodes, and laid out by unknowns: here, and
+//! in `Piece`, rows and columns and entries are those of nodes, unless said otherwise. In a product of scalars that is
+//! the same.
 
 use std::ops::Range;
 
-use super::accumulator::{ColumnHash, ColumnWindow, FindColumns, SumValues, ValueHash, ValueWindow};
+use rayon::prelude::*;
+
+use super::block_product::BlockShape;
+use super::node_pattern::NodePattern;
 use super::pattern::Pattern;
+use super::piece::{Piece, Size};
 use crate::matrix::{Csr, CsrRef, MatrixError};
 use crate::number::Real;
 use crate::parallel::split_row;
@@ -16,18 +22,24 @@ use crate::parallel::split_row;
 /// Terms in a piece: some hundred microseconds of work.
 const PIECE_TERMS: usize = 256 * 1024;
 
-/// Columns by which a piece's buffer grows.
-const COLUMN_ROOM: usize = 32 * 1024;
-
-/// Widest window, in columns: 1 MiB of `f64`, about a core's second-level cache.
-const MAX_WINDOW: usize = 128 * 1024;
+/// Terms of scalars that take as long as one of a product of blocks, where nothing has to be looked up.
+const TERMS_AT_ONCE: usize = 8;
 
 /// The pattern of a product, piece by piece.
 #[derive(Clone, Debug)]
 pub(super) struct Pieces {
+    blocks: Blocks,
     rows: Range<usize>,
     cols: usize,
     pieces: Vec<Piece>,
+}
+
+/// What a product of blocks has to know.
+#[derive(Clone, Debug)]
+pub(super) struct Blocks {
+    pub(super) shape: BlockShape,
+    /// The nodes of B. In a product of scalars there are none.
+    pub(super) right: NodePattern,
 }
 
 /// Which matrix of a numeric phase has another pattern than the symbolic phase saw.
@@ -49,24 +61,6 @@ impl Foreign {
     }
 }
 
-/// Some consecutive rows of C.
-#[derive(Clone, Debug)]
-struct Piece {
-    /// As rows of A.
-    rows: Range<usize>,
-    /// Of these rows of A; `None` if nobody asked for it.
-    mark: Option<u64>,
-    /// Between which columns the entries of C lie.
-    span: Range<u32>,
-    /// Whether rows are collected in a window over that span.
-    in_window: bool,
-    /// Where its entries begin in C.
-    begin: usize,
-    /// Where each row ends, counted from there. A piece of more than one row is far from 2^32 terms.
-    ends: Vec<u32>,
-    columns: Vec<u32>,
-}
-
 impl Pieces {
     /// The symbolic phase, for matrices that fit together. When the numeric phase may see other matrices, the rows of
     /// A are marked.
@@ -77,33 +71,73 @@ impl Pieces {
         cols: usize,
         marked: bool,
     ) -> Pieces {
-        let mut pieces = cut(a, rows.clone(), b, cols, marked);
-        let mut begin = 0;
-        for piece in &mut pieces {
-            piece.begin = begin;
-            begin += piece.columns.len();
+        let mut pieces = cut(a, rows.clone(), b, cols, PIECE_TERMS);
+        if marked {
+            pieces.par_iter_mut().for_each(|piece| piece.mark = Some(a.mark_of(piece.rows.clone())));
         }
-        Pieces { rows, cols, pieces }
+        let right = NodePattern { row_ptr: vec![0], columns: vec![] };
+        Pieces {
+            blocks: Blocks { shape: BlockShape::SCALAR, right },
+            rows,
+            cols,
+            pieces: in_sequence(pieces),
+        }
     }
 
-    /// The rows of C, as rows of A.
+    /// The symbolic phase for block-full matrices, given by their nodes; `cols` are nodes, too. `a` is the left one
+    /// by unknowns, whose rows are marked, and so are `rows`.
+    pub(super) fn find_blocks(
+        a: Pattern<'_>,
+        rows: Range<usize>,
+        a_nodes: Pattern<'_>,
+        b_nodes: NodePattern,
+        cols: usize,
+        shape: BlockShape,
+    ) -> Pieces {
+        let rows = rows.start / shape.rows..rows.end / shape.rows;
+        let terms = PIECE_TERMS / (shape.terms() / TERMS_AT_ONCE).max(1);
+        let mut pieces = cut(a_nodes, rows.clone(), (&b_nodes).into(), cols, terms.max(1));
+        let mark = |piece: &mut Piece| piece.mark = Some(a.mark_of(shape.rows_of(&piece.rows)));
+        pieces.par_iter_mut().for_each(mark);
+        Pieces { blocks: Blocks { shape, right: b_nodes }, rows, cols, pieces: in_sequence(pieces) }
+    }
+
+    /// The rows of C, as rows of A, in unknowns.
     pub(super) fn rows(&self) -> Range<usize> {
-        self.rows.clone()
+        self.blocks.shape.rows_of(&self.rows)
     }
 
-    /// Columns of C.
+    /// Columns of C, in unknowns.
     pub(super) fn cols(&self) -> usize {
-        self.cols
+        self.cols * self.blocks.shape.cols
     }
 
-    /// Entries of C.
+    /// Entries of C, in unknowns.
     pub(super) fn nnz(&self) -> usize {
-        self.pieces.last().map_or(0, |piece| piece.begin + piece.ends.last().map_or(0, |&end| end as usize))
+        self.pieces.last().map_or(0, Piece::end) * self.blocks.shape.entries()
+    }
+
+    /// Whether this is a product of blocks.
+    pub(super) fn in_blocks(&self) -> bool {
+        self.blocks.shape != BlockShape::SCALAR
+    }
+
+    /// The pattern of C by nodes, while the pieces still have it.
+    pub(super) fn nodes(&self) -> NodePattern {
+        let entries = self.pieces.last().map_or(0, Piece::end);
+        let (mut row_ptr, mut columns) =
+            (Vec::with_capacity(self.rows.len() + 1), Vec::with_capacity(entries));
+        row_ptr.push(0);
+        for piece in &self.pieces {
+            row_ptr.extend(piece.ends.iter().map(|&end| piece.begin + end as usize));
+            columns.extend_from_slice(&piece.columns);
+        }
+        NodePattern { row_ptr, columns }
     }
 
     /// The numeric phase, into a new matrix. The pattern of `b` must be the one that [`find`](Self::find) saw.
     pub(super) fn compute<T: Real>(&self, a: CsrRef<'_, T>, b: CsrRef<'_, T>) -> Result<Csr<T>, Foreign> {
-        self.lay_out(|piece, columns, values| piece.compute(a, b, columns, values))
+        self.lay_out(|piece, columns, values| piece.compute(&self.blocks, a, b, columns, values))
     }
 
     /// The numeric phase, into a matrix that has the pattern of C already.
@@ -113,15 +147,14 @@ impl Pieces {
         b: CsrRef<'_, T>,
         c: &mut Csr<T>,
     ) -> Result<(), Foreign> {
-        if (c.rows(), c.cols(), c.nnz()) != (self.rows.len(), self.cols, self.nnz()) {
+        if (c.rows(), c.cols(), c.nnz()) != (self.rows().len(), self.cols(), self.nnz()) {
             return Err(Foreign::Result);
         }
-        over_pieces(&self.pieces, Out::of(c), &|piece, out| {
-            let ends = piece.ends.iter().map(|&end| piece.begin + end as usize);
-            if !ends.eq(out.ends.iter().copied()) || piece.columns != out.columns {
+        over_pieces(self.blocks.shape, &self.pieces, Out::of(c), &|piece, out| {
+            if !piece.has_pattern(self.blocks.shape, out.ends, out.columns) {
                 return Err(Foreign::Result);
             }
-            piece.compute(a, b, out.columns, out.values)
+            piece.compute(&self.blocks, a, b, out.columns, out.values)
         })
     }
 
@@ -142,7 +175,9 @@ impl Pieces {
         b: CsrRef<'_, T>,
         c: &mut Csr<T>,
     ) -> Result<(), Foreign> {
-        over_pieces(&self.pieces, Out::of(c), &|piece, out| piece.compute(a, b, out.columns, out.values))
+        over_pieces(self.blocks.shape, &self.pieces, Out::of(c), &|piece, out| {
+            piece.compute(&self.blocks, a, b, out.columns, out.values)
+        })
     }
 
     /// C, with values that `fill` writes.
@@ -150,169 +185,49 @@ impl Pieces {
         &self,
         fill: impl Fn(&Piece, &[u32], &mut [T]) -> Result<(), Foreign> + Sync,
     ) -> Result<Csr<T>, Foreign> {
-        let (rows, nnz) = (self.rows.len(), self.nnz());
+        let (rows, nnz) = (self.rows().len(), self.nnz());
         let (mut row_ptr, mut columns, mut values) = (vec![0; rows + 1], vec![0; nnz], vec![T::zero(); nnz]);
         let out = Out { ends: &mut row_ptr[1..], columns: &mut columns, values: &mut values };
-        over_pieces(&self.pieces, out, &|piece, out| {
-            for (end, &planned) in out.ends.iter_mut().zip(&piece.ends) {
-                *end = piece.begin + planned as usize;
-            }
-            out.columns.copy_from_slice(&piece.columns);
+        over_pieces(self.blocks.shape, &self.pieces, out, &|piece, out| {
+            piece.write_pattern(self.blocks.shape, out.ends, out.columns);
             fill(piece, out.columns, out.values)
         })?;
-        Ok(Csr::from_valid_parts(rows, self.cols, row_ptr, columns, values))
+        Ok(Csr::from_valid_parts(rows, self.cols(), row_ptr, columns, values))
     }
 }
 
-/// Cuts `rows` into pieces and finds the columns of each.
-fn cut(a: Pattern<'_>, rows: Range<usize>, b: Pattern<'_>, cols: usize, marked: bool) -> Vec<Piece> {
+/// Cuts `rows` into pieces of so many terms and finds the columns of each.
+fn cut(a: Pattern<'_>, rows: Range<usize>, b: Pattern<'_>, cols: usize, terms: usize) -> Vec<Piece> {
     // By the entries of A first, which costs nothing; the small pieces then by terms, which have to be counted.
     let middle = match split_row(a.row_ptr, &rows) {
         Some(middle) => middle,
         None => {
             let size = Size::of(a, rows.clone(), b);
-            if size.terms <= PIECE_TERMS || rows.len() < 2 {
-                return vec![Piece::find(a, rows, b, cols, &size, marked)];
+            if size.terms <= terms || rows.len() < 2 {
+                return vec![Piece::find(a, rows, b, cols, &size)];
             }
             rows.start + rows.len() / 2
         }
     };
     let (mut left, mut right) = rayon::join(
-        || cut(a, rows.start..middle, b, cols, marked),
-        || cut(a, middle..rows.end, b, cols, marked),
+        || cut(a, rows.start..middle, b, cols, terms),
+        || cut(a, middle..rows.end, b, cols, terms),
     );
     left.append(&mut right);
     left
 }
 
-/// What some rows of C will take.
-struct Size {
-    /// Terms A[i, j] · B[j, k].
-    terms: usize,
-    /// Terms of the row that has most.
-    terms_of_row: usize,
-    /// Between which columns the entries lie.
-    span: Range<u32>,
+/// Tells every piece where it begins.
+fn in_sequence(mut pieces: Vec<Piece>) -> Vec<Piece> {
+    let mut begin = 0;
+    for piece in &mut pieces {
+        piece.begin = begin;
+        begin += piece.columns.len();
+    }
+    pieces
 }
 
-impl Size {
-    fn of(a: Pattern<'_>, rows: Range<usize>, b: Pattern<'_>) -> Size {
-        let (mut first, mut last) = (u32::MAX, 0);
-        let (mut terms, mut terms_of_row) = (0, 0);
-        for row in rows {
-            let before = terms;
-            for &j in a.row(row) {
-                if let columns @ [begin, ..] = b.row(j as usize) {
-                    first = first.min(*begin);
-                    last = last.max(columns[columns.len() - 1]);
-                    terms += columns.len();
-                }
-            }
-            terms_of_row = terms_of_row.max(terms - before);
-        }
-        // No matrix has a column u32::MAX, so one beyond the last still is a u32.
-        let span = if terms == 0 { 0..0 } else { first..last + 1 };
-        Size { terms, terms_of_row, span }
-    }
-}
-
-impl Piece {
-    /// The symbolic phase.
-    fn find(
-        a: Pattern<'_>,
-        rows: Range<usize>,
-        b: Pattern<'_>,
-        cols: usize,
-        size: &Size,
-        marked: bool,
-    ) -> Piece {
-        let mut piece = Piece {
-            mark: marked.then(|| a.mark_of(rows.clone())),
-            span: size.span.clone(),
-            // Clearing a window must not cost more than the work within it.
-            in_window: size.span.len() <= size.terms.min(MAX_WINDOW),
-            begin: 0,
-            ends: Vec::with_capacity(rows.len()),
-            columns: Vec::new(),
-            rows,
-        };
-        let most = size.terms_of_row.min(cols);
-        if piece.in_window {
-            let window = ColumnWindow::new(&piece.span);
-            piece.find_columns(a, b, most, window);
-        } else {
-            piece.find_columns(a, b, most, ColumnHash::new(most));
-        }
-        piece
-    }
-
-    /// No row has more than `most` columns.
-    fn find_columns(&mut self, a: Pattern<'_>, b: Pattern<'_>, most: usize, mut find: impl FindColumns) {
-        let mut end = 0;
-        for row in self.rows.clone() {
-            if self.columns.len() <= end + most {
-                self.columns.resize(end + most + COLUMN_ROOM, 0);
-            }
-            find.begin(|| a.row(row).iter().map(|&j| b.row_len(j as usize)).sum());
-            let found = &mut self.columns[end..];
-            let mut len = 0;
-            for &j in a.row(row) {
-                len = find.add(b.row(j as usize), found, len);
-            }
-            found[..len].sort_unstable();
-            end += len;
-            self.ends.push(end as u32);
-        }
-        self.columns.truncate(end);
-        self.columns.shrink_to_fit();
-    }
-
-    /// The numeric phase, for columns that are the piece's own.
-    fn compute<T: Real>(
-        &self,
-        a: CsrRef<'_, T>,
-        b: CsrRef<'_, T>,
-        columns: &[u32],
-        values: &mut [T],
-    ) -> Result<(), Foreign> {
-        if self.mark.is_some_and(|mark| mark != Pattern::from(a).mark_of(self.rows.clone())) {
-            return Err(Foreign::Left);
-        }
-        if self.in_window {
-            self.sum_values(a, b, columns, values, ValueWindow::new(&self.span));
-        } else {
-            let mut begin = 0;
-            let lengths = self.ends.iter().map(|&end| end - std::mem::replace(&mut begin, end));
-            let longest = lengths.max().unwrap_or(0) as usize;
-            self.sum_values(a, b, columns, values, ValueHash::new(longest));
-        }
-        Ok(())
-    }
-
-    fn sum_values<T: Real>(
-        &self,
-        a: CsrRef<'_, T>,
-        b: CsrRef<'_, T>,
-        columns: &[u32],
-        values: &mut [T],
-        mut row_sums: impl SumValues<T>,
-    ) {
-        let mut begin = 0;
-        for (row, &end) in self.rows.clone().zip(&self.ends) {
-            let range = std::mem::replace(&mut begin, end as usize)..end as usize;
-            let (columns, values) = (&columns[range.clone()], &mut values[range]);
-            row_sums.begin(columns, values);
-            let (a_columns, a_values) = a.row(row);
-            for (&j, &scale) in a_columns.iter().zip(a_values) {
-                let (b_columns, b_values) = b.row(j as usize);
-                row_sums.add(scale, b_columns, b_values, values);
-            }
-            row_sums.end(columns, values);
-        }
-    }
-}
-
-/// The part of C that belongs to some pieces.
+/// The part of C that belongs to some pieces, in unknowns.
 struct Out<'a, T> {
     ends: &'a mut [usize],
     columns: &'a mut [u32],
@@ -329,6 +244,7 @@ impl<'a, T> Out<'a, T> {
 
 /// Calls `work` on every piece with its part of C. Of several errors the first piece's is reported.
 fn over_pieces<T: Send>(
+    shape: BlockShape,
     pieces: &[Piece],
     out: Out<'_, T>,
     work: &(impl Fn(&Piece, Out<'_, T>) -> Result<(), Foreign> + Sync),
@@ -338,13 +254,28 @@ fn over_pieces<T: Send>(
         [piece] => return work(piece, out),
         _ => pieces.split_at(pieces.len() / 2),
     };
-    let entries = right[0].begin - left[0].begin;
-    let (ends_left, ends_right) = out.ends.split_at_mut(right[0].rows.start - left[0].rows.start);
+    let entries = (right[0].begin - left[0].begin) * shape.entries();
+    let rows = (right[0].rows.start - left[0].rows.start) * shape.rows;
+    let (ends_left, ends_right) = out.ends.split_at_mut(rows);
     let (columns_left, columns_right) = out.columns.split_at_mut(entries);
     let (values_left, values_right) = out.values.split_at_mut(entries);
     let (left, right) = rayon::join(
-        || over_pieces(left, Out { ends: ends_left, columns: columns_left, values: values_left }, work),
-        || over_pieces(right, Out { ends: ends_right, columns: columns_right, values: values_right }, work),
+        || {
+            over_pieces(
+                shape,
+                left,
+                Out { ends: ends_left, columns: columns_left, values: values_left },
+                work,
+            )
+        },
+        || {
+            over_pieces(
+                shape,
+                right,
+                Out { ends: ends_right, columns: columns_right, values: values_right },
+                work,
+            )
+        },
     );
     left.and(right)
 }
@@ -352,6 +283,7 @@ fn over_pieces<T: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algebra::accumulator::ColumnHash;
     use crate::algebra::product;
     use crate::algebra::testing::{on_threads, poisson3d, scattered};
 

@@ -90,6 +90,27 @@ pub(super) fn of_extents(rows: usize, cols: usize) -> impl Strategy<Value = Csr<
     })
 }
 
+/// The matrix whose entries are blocks of m x n wherever `nodes` has an entry. `value` is given the number of that entry,
+/// and the row and the column within the block.
+pub(super) fn blocks_of(
+    nodes: &Csr<f64>,
+    m: usize,
+    n: usize,
+    value: impl Fn(usize, usize, usize) -> f64,
+) -> Csr<f64> {
+    let (mut row_ptr, mut columns, mut values) = (vec![0], vec![], vec![]);
+    for row in 0..nodes.rows() * m {
+        for entry in nodes.row_ptr()[row / m]..nodes.row_ptr()[row / m + 1] {
+            for k in 0..n {
+                columns.push(nodes.columns()[entry] * n as u32 + k as u32);
+                values.push(value(entry, row % m, k));
+            }
+        }
+        row_ptr.push(columns.len());
+    }
+    Csr::try_new(nodes.rows() * m, nodes.cols() * n, row_ptr, columns, values).unwrap()
+}
+
 /// A matrix of at most the given extents, and a range of its rows.
 pub(super) fn arbitrary(rows: usize, cols: usize) -> impl Strategy<Value = (Csr<f64>, Range<usize>)> {
     (0..=rows, 0..=cols).prop_flat_map(|(rows, cols)| (of_extents(rows, cols), range_within(rows)))

@@ -3,12 +3,16 @@
 //! With R = Pᵀ it is the Galerkin product. The order matters little on a CPU, but on a GPU R(AP) is several times faster
 //! than (RA)P (Isotton, *Chronos*, thesis, Padova: 0.75 against 4.32 s), and one order everywhere gives one result.
 //!
-//! Both products have a symbolic and a numeric phase, as in [`ProductPlan`](super::ProductPlan). The intermediate A·P is kept between numeric phases, so a repeated one
-//! allocates nothing but the result. Cost: that of the two products. Memory: A·P, 12 bytes per entry in `f64`, beside
-//! the plan.
+//! Both products have a symbolic and a numeric phase, as in [`ProductPlan`](super::ProductPlan). The intermediate A·P is
+//! kept between numeric phases, so a repeated one allocates nothing but the result. Cost: that of the two products.
+//! Memory: A·P, 12 bytes per entry in `f64`, beside the plan.
+//!
+//! For systems with several unknowns per node both phases can work by blocks (`block_product.rs`).
 
 use std::ops::Range;
 
+use super::block_product::BlockShape;
+use super::node_pattern::NodePattern;
 use super::pattern::Pattern;
 use super::pieces::Pieces;
 use super::product::product;
@@ -69,6 +73,68 @@ impl<T: Real> TripleProductPlan<T> {
         let ap = fine.take_pattern().map_err(|foreign| foreign.error("A"))?;
         let coarse = Pieces::find(r.into(), rows, ap.view().into(), ap.cols(), true);
         Ok(TripleProductPlan { mark_of_p: Pattern::from(p).mark(), fine, ap, coarse })
+    }
+
+    /// The symbolic phase for a system with `fine_block` unknowns per node, and `coarse_block` of them per coarse node:
+    /// both phases work by blocks, which is several times faster, and give the same bits as those of
+    /// [`new`](Self::new).
+    ///
+    /// Every block has to be full: R in blocks of `coarse_block` x `fine_block`, A of `fine_block` x `fine_block`, P of
+    /// `fine_block` x `coarse_block`. The rows of one node have the same columns, and with the first unknown of a node
+    /// come all the others. `rows` has to begin and end with a node. Where any of that does not hold, the plan is
+    /// that of [`new`](Self::new); [`is_blocked`](Self::is_blocked) tells which it became.
+    ///
+    /// ```
+    /// use ziggurat_sparse::{Csr, algebra::{TripleProductPlan, transpose}};
+    /// // Two nodes with two unknowns each, which make one coarse node with three.
+    /// let a = Csr::try_new(4, 4, vec![0, 4, 8, 12, 16], [0, 1, 2, 3].repeat(4), (0..16).map(f64::from).collect())?;
+    /// let p = Csr::try_new(4, 3, vec![0, 3, 6, 9, 12], [0, 1, 2].repeat(4), (0..12).map(f64::from).collect())?;
+    /// let r = transpose(p.view(), p.all_rows());
+    /// let mut plan = TripleProductPlan::new_blocked(r.view(), r.all_rows(), a.view(), p.view(), 2, 3)?;
+    /// assert!(plan.is_blocked());
+    /// let c = plan.compute(r.view(), a.view(), p.view())?;
+    ///
+    /// let mut by_scalars = TripleProductPlan::new(r.view(), r.all_rows(), a.view(), p.view())?;
+    /// assert!(!by_scalars.is_blocked());
+    /// assert_eq!(by_scalars.compute(r.view(), a.view(), p.view())?, c);
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn new_blocked(
+        r: CsrRef<'_, T>,
+        rows: Range<usize>,
+        a: CsrRef<'_, T>,
+        p: CsrRef<'_, T>,
+        fine_block: usize,
+        coarse_block: usize,
+    ) -> Result<Self, MatrixError> {
+        check_fit(r, &rows, a, p)?;
+        let (m, n) = (fine_block, coarse_block);
+        // P is the smallest, and the one that fails first.
+        let nodes = || {
+            let p_nodes = NodePattern::find(p.into(), p.all_rows(), p.cols(), m, n)?;
+            let r_nodes = NodePattern::find(r.into(), rows.clone(), r.cols(), n, m)?;
+            let a_nodes = NodePattern::find(a.into(), a.all_rows(), a.cols(), m, m)?;
+            Some((r_nodes, a_nodes, p_nodes))
+        };
+        let Some((r_nodes, a_nodes, p_nodes)) = (m > 1 || n > 1).then(nodes).flatten() else {
+            return Self::new(r, rows, a, p);
+        };
+        let cols = p.cols() / n;
+        let shape = BlockShape { rows: m, inner: m, cols: n };
+        let mut fine = Pieces::find_blocks(a.into(), a.all_rows(), (&a_nodes).into(), p_nodes, cols, shape);
+        let ap_nodes = fine.nodes();
+        let ap = fine.take_pattern().map_err(|foreign| foreign.error("A"))?;
+        let shape = BlockShape { rows: n, inner: m, cols: n };
+        let coarse = Pieces::find_blocks(r.into(), rows, (&r_nodes).into(), ap_nodes, cols, shape);
+        Ok(TripleProductPlan { mark_of_p: Pattern::from(p).mark(), fine, ap, coarse })
+    }
+
+    /// Whether the plan works by blocks.
+    pub fn is_blocked(&self) -> bool {
+        self.coarse.in_blocks()
     }
 
     /// Rows of C.
