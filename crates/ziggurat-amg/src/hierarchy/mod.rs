@@ -380,7 +380,7 @@ fn coarsen(
     if index + 1 >= config.max_levels {
         return Ok(Step::Stop(CoarseningStop::MaxLevels));
     }
-    let Coarser { p, dead, kernel, radius } = match &config.coarsening {
+    let Coarser { p, dead, kernel: next_kernel, radius } = match &config.coarsening {
         Coarsening::SmoothedAggregation(method) => method.coarser(a.view(), kernel, index, clock)?,
         Coarsening::Pairwise(method) => method.coarser(a.view(), kernel, index, clock)?,
         Coarsening::Classical(method) => method.coarser(a.view(), symmetry, index, clock)?,
@@ -394,12 +394,22 @@ fn coarsen(
     let r = transpose(p.view(), p.all_rows());
     clock.lap("transpose");
     let at = |error: MatrixError| SetupError::at(index + 1, "Galerkin product")(error.into());
-    let mut galerkin = TripleProductPlan::new(r.view(), r.all_rows(), a.view(), p.view()).map_err(at)?;
+    // Classical coarsening does not keep nodes together: its next level consists of scalars.
+    let coarse_block = next_kernel.as_ref().map_or(1, NearKernel::block);
+    let mut galerkin = TripleProductPlan::new_blocked(
+        r.view(),
+        r.all_rows(),
+        a.view(),
+        p.view(),
+        kernel.block(),
+        coarse_block,
+    )
+    .map_err(at)?;
     clock.lap("symbolic product");
     let mut coarse = galerkin.compute(r.view(), a.view(), p.view()).map_err(at)?;
     revive(&mut coarse, &dead);
     clock.lap("numeric product");
-    let kernel = match kernel {
+    let kernel = match next_kernel {
         Some(kernel) => kernel,
         None => NearKernel::constants(coarse.rows(), 1)?,
     };
