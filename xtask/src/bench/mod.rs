@@ -7,9 +7,12 @@
 mod bandwidth;
 mod machine;
 mod pool;
+mod quality;
+mod race;
 mod report;
 mod spgemm;
 mod spmv;
+mod systems;
 pub(crate) mod table;
 mod timing;
 
@@ -27,7 +30,7 @@ use pool::Pool;
 use report::Report;
 
 /// Every benchmark there is.
-const BENCHES: &[Bench] = &[bandwidth::BENCH, spmv::BENCH, spgemm::BENCH];
+const BENCHES: &[Bench] = &[bandwidth::BENCH, spmv::BENCH, spgemm::BENCH, quality::BENCH, race::BENCH];
 
 /// Load up to which a machine counts as quiet.
 const QUIET: f64 = 0.5;
@@ -91,6 +94,12 @@ pub(crate) enum BenchError {
     /// A device that refuses.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// A solver that refuses a system.
+    #[error("{0}: {1}")]
+    Solve(String, String),
+    /// A competitor that does not run.
+    #[error("{0}\nthe race needs hypre and MPI: apt install libhypre-dev libopenmpi-dev openmpi-bin")]
+    Competitor(String),
     /// The JSON file cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },

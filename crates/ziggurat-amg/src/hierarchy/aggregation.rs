@@ -17,7 +17,7 @@ use crate::strength::{Filter, Strength, strong_connections};
 ///
 /// ```
 /// use ziggurat_amg::SmoothedAggregation;
-/// assert_eq!(SmoothedAggregation::default().damping, 1.5);
+/// assert_eq!(SmoothedAggregation::default().damping, 4.0 / 3.0);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SmoothedAggregation {
@@ -26,15 +26,15 @@ pub struct SmoothedAggregation {
     /// Which connections interpolation is smoothed along. With the strength above, jumping coefficients would cut
     /// coarse functions off at the border of a stiff region, which costs twice the iterations on `jump3d:100`.
     pub smoothed_along: Strength,
-    /// How far tentative interpolation is smoothed: ω ρ(D⁻¹A), between 0 and 2. The textbook's is 4/3; 3/2 was better on
-    /// every model problem.
+    /// How far tentative interpolation is smoothed: ω ρ(D⁻¹A), between 0 and 2. 4/3 is the textbook's;
+    /// 3/2 was no better on the model problems.
     pub damping: f64,
 }
 
 impl Default for SmoothedAggregation {
     fn default() -> Self {
         let strength = Strength { filter: Filter::Threshold(0.015), ..Strength::symmetric() };
-        SmoothedAggregation { strength, smoothed_along: Strength::row_largest(), damping: 1.5 }
+        SmoothedAggregation { strength, smoothed_along: Strength::row_largest(), damping: 4.0 / 3.0 }
     }
 }
 
