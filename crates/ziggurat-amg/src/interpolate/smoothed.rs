@@ -28,7 +28,6 @@ use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 use super::filtered::{FilteredRow, check};
 use super::tentative::Tentative;
 use crate::coarsen::Aggregates;
-use crate::strength::StrongGraph;
 
 /// What a row's step is relative to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,7 +42,7 @@ pub enum Scaling {
 ///
 /// ```
 /// use ziggurat_amg::interpolate::{Scaling, Smoothing};
-/// let textbook = Smoothing { damping: 4.0 / 3.0, scaling: Scaling::SpectralRadius(2.0) };
+/// let textbook = Smoothing { damping: 4.0 / 3.0, scaling: Scaling::SpectralRadius(2.0), ..Smoothing::default() };
 /// assert_ne!(Smoothing::default(), textbook);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,11 +51,13 @@ pub struct Smoothing {
     pub damping: f64,
     /// What D is.
     pub scaling: Scaling,
+    /// Connections smaller than this part of a row's largest are filtered out.
+    pub filter: f64,
 }
 
 impl Default for Smoothing {
     fn default() -> Self {
-        Smoothing { damping: 1.5, scaling: Scaling::RowSums }
+        Smoothing { damping: 1.5, scaling: Scaling::RowSums, filter: 0.1 }
     }
 }
 
@@ -67,6 +68,12 @@ pub enum SmoothingError {
     /// Beyond these bounds smoothing would roughen.
     #[error("damping {found} of smoothed aggregation is not between 0 and 2; 1.5 is usual")]
     Damping {
+        /// What was given.
+        found: f64,
+    },
+    /// The filter is no fraction.
+    #[error("filter {found} of smoothed aggregation is not between 0 and 1; 0.1 is usual")]
+    Filter {
         /// What was given.
         found: f64,
     },
@@ -85,8 +92,8 @@ pub enum SmoothingError {
 
 /// The rows `rows` of smoothed interpolation.
 ///
-/// `strong` has the nodes of `rows`, as for [`filtered_matrix`](super::filtered_matrix). `aggregates` and `tentative` have
-/// every node that the columns of `a` name: a process fetches those of its halo before.
+/// `nodes` has a number for every pair of nodes, as for [`filtered_matrix`](super::filtered_matrix). `aggregates` and
+/// `tentative` have every node that the columns of `a` name: a process fetches those of its halo before.
 ///
 /// ```
 /// use ziggurat_amg::coarsen::mis2;
@@ -99,7 +106,7 @@ pub enum SmoothingError {
 /// let strong = strong_connections(a.view(), a.all_rows(), &Strength::symmetric(), &[], &halo)?;
 /// let aggregates = mis2(&strong, Some(a.view()), &halo)?;
 /// let tentative = tentative(&aggregates, &NearKernel::constants(a.rows(), 1)?)?;
-/// let p = smoothed(a.view(), a.all_rows(), &strong, &aggregates, &tentative, &Smoothing::default())?;
+/// let p = smoothed(a.view(), a.all_rows(), a.view(), &aggregates, &tentative, &Smoothing::default())?;
 /// assert_eq!((p.rows(), p.cols()), (1000, aggregates.count()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -109,14 +116,17 @@ pub enum SmoothingError {
 pub fn smoothed(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
-    strong: &StrongGraph,
+    nodes: CsrRef<'_, f64>,
     aggregates: &Aggregates,
     tentative: &Tentative,
     smoothing: &Smoothing,
 ) -> Result<Csr<f64>, SmoothingError> {
-    let &Smoothing { damping, scaling } = smoothing;
+    let &Smoothing { damping, scaling, filter } = smoothing;
     if !(0.0..=2.0).contains(&damping) {
         return Err(SmoothingError::Damping { found: damping });
+    }
+    if !(0.0..=1.0).contains(&filter) {
+        return Err(SmoothingError::Filter { found: filter });
     }
     if let Scaling::SpectralRadius(found) = scaling
         && !(found > 0.0 && found.is_finite())
@@ -124,14 +134,14 @@ pub fn smoothed(
         return Err(SmoothingError::SpectralRadius { found });
     }
     let (block, k) = (tentative.block(), tentative.columns_per_row());
-    check(a, &rows, strong, block)?;
+    check(a, &rows, nodes, block)?;
     tentative.check(aggregates)?;
     if aggregates.rows() * block != a.cols() {
         let (expected, found) = (a.cols(), aggregates.rows() * block);
         let what = "unknowns of the aggregates' nodes, against the columns of the matrix";
         return Err(MatrixError::Mismatch { what, expected, found }.into());
     }
-    let step = Step { a, strong, first: rows.start, aggregates, tentative, damping, scaling };
+    let step = Step { a, nodes, filter, aggregates, tentative, damping, scaling };
     let columns = tentative.coarse_kernel().rows();
     let row_ptr = a.row_ptr();
     let p = if block == 1 && k == 1 {
@@ -151,8 +161,8 @@ pub fn smoothed(
 /// What every row needs.
 struct Step<'a> {
     a: CsrRef<'a, f64>,
-    strong: &'a StrongGraph,
-    first: usize,
+    nodes: CsrRef<'a, f64>,
+    filter: f64,
     aggregates: &'a Aggregates,
     tentative: &'a Tentative,
     damping: f64,
@@ -187,7 +197,7 @@ impl Step<'_> {
         entries: &mut Entries<f64>,
     ) {
         let Scratch { filtered, met, sums } = scratch;
-        filtered.read(self.a, self.strong, self.first, row, node_of);
+        filtered.read(self.a, self.nodes, self.filter, row, node_of);
         met.clear();
         sums.clear();
         let mut add = |column: usize, node: usize, coefficient: f64| {
@@ -257,7 +267,7 @@ mod tests {
 
     struct Level {
         a: Csr<f64>,
-        graph: StrongGraph,
+        nodes: Csr<f64>,
         kernel: NearKernel,
         aggregates: Aggregates,
         tentative: Tentative,
@@ -269,7 +279,7 @@ mod tests {
             let graph = symmetric_graph(&nodes);
             let aggregates = mis2(&graph, Some(nodes.view()), &Whole::new(nodes.rows())).unwrap();
             let tentative = tentative(&aggregates, &kernel).unwrap();
-            Level { a, graph, kernel, aggregates, tentative }
+            Level { a, nodes, kernel, aggregates, tentative }
         }
 
         fn scalar(name: &str) -> Self {
@@ -285,14 +295,15 @@ mod tests {
 
         fn smoothed(&self, smoothing: Smoothing) -> Csr<f64> {
             let (a, rows) = (self.a.view(), self.a.all_rows());
-            smoothed(a, rows, &self.graph, &self.aggregates, &self.tentative, &smoothing).unwrap()
+            smoothed(a, rows, self.nodes.view(), &self.aggregates, &self.tentative, &smoothing).unwrap()
         }
     }
 
     /// (1 - ω D⁻¹ A_F) P_tent by the algebra of matrices, D being given.
     fn by_products(level: &Level, omega_over_d: &[f64]) -> Csr<f64> {
         let block = level.kernel.block();
-        let mut s = filtered_matrix(level.a.view(), level.a.all_rows(), &level.graph, block).unwrap();
+        let mut s =
+            filtered_matrix(level.a.view(), level.a.all_rows(), level.nodes.view(), block, 0.1).unwrap();
         scale_rows(&mut s, omega_over_d).unwrap();
         let identity = Csr::identity(s.rows()).unwrap();
         let s = add(1.0, identity.view(), -1.0, s.view(), s.all_rows()).unwrap();
@@ -311,10 +322,12 @@ mod tests {
     fn one_pass_agrees_with_the_products() {
         for level in [Level::scalar("jump3d:12"), Level::scalar("poisson3d27:8"), Level::elasticity(4)] {
             let block = level.kernel.block();
-            let filtered = filtered_matrix(level.a.view(), level.a.all_rows(), &level.graph, block).unwrap();
+            let filtered =
+                filtered_matrix(level.a.view(), level.a.all_rows(), level.nodes.view(), block, 0.1).unwrap();
             let diagonal = filtered.view().diagonal(filtered.all_rows());
             assert!(diagonal.iter().all(|&value| value > 0.0));
-            let smoothing = Smoothing { damping: 4.0 / 3.0, scaling: Scaling::SpectralRadius(2.5) };
+            let scaling = Scaling::SpectralRadius(2.5);
+            let smoothing = Smoothing { damping: 4.0 / 3.0, scaling, ..Smoothing::default() };
             let factors: Vec<f64> = diagonal.iter().map(|value| 4.0 / 3.0 / 2.5 / value).collect();
             assert_close(&level.smoothed(smoothing), &by_products(&level, &factors));
 
@@ -349,7 +362,8 @@ mod tests {
             {
                 let block = level.kernel.block();
                 let filtered =
-                    filtered_matrix(level.a.view(), level.a.all_rows(), &level.graph, block).unwrap();
+                    filtered_matrix(level.a.view(), level.a.all_rows(), level.nodes.view(), block, 0.1)
+                        .unwrap();
                 let (residual, found) = (multiply(&filtered, fine), multiply(&p, coarse));
                 for row in 0..p.rows() {
                     if residual[row].abs() < 1e-12 * level.a.get(row, row).unwrap() {
@@ -402,8 +416,8 @@ mod tests {
         for scaling in [Scaling::RowSums, Scaling::SpectralRadius(2.0)] {
             let smoothing = Smoothing { scaling, ..Smoothing::default() };
             let of = |a: &Csr<f64>| {
-                let (graph, aggregates) = (&level.graph, &level.aggregates);
-                smoothed(a.view(), a.all_rows(), graph, aggregates, &level.tentative, &smoothing).unwrap()
+                let aggregates = &level.aggregates;
+                smoothed(a.view(), a.all_rows(), a.view(), aggregates, &level.tentative, &smoothing).unwrap()
             };
             assert_eq!(of(&negative), of(&level.a));
             let mut zero = level.a.clone();
@@ -414,12 +428,12 @@ mod tests {
         }
         // The diagonal that filtering leaves is negative: weak connections hold most of the row.
         let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, -3.0, -3.0, 1.0]).unwrap();
-        let graph = StrongGraph::try_new(2, vec![0, 0, 0], vec![]).unwrap();
+        let nodes = Csr::identity(2).unwrap();
         let aggregates = Aggregates::try_new(2, vec![0, 1]).unwrap();
         let tentative = tentative(&aggregates, &NearKernel::constants(2, 1).unwrap()).unwrap();
         for scaling in [Scaling::RowSums, Scaling::SpectralRadius(2.0)] {
-            let smoothing = Smoothing { damping: 1.0, scaling };
-            let p = smoothed(a.view(), 0..2, &graph, &aggregates, &tentative, &smoothing).unwrap();
+            let smoothing = Smoothing { damping: 1.0, scaling, ..Smoothing::default() };
+            let p = smoothed(a.view(), 0..2, nodes.view(), &aggregates, &tentative, &smoothing).unwrap();
             assert_eq!(p.values(), [1.5, 1.5]); // bounded, whatever the diagonal
         }
         assert!(p.values().iter().all(|value| value.is_finite()));
@@ -429,20 +443,19 @@ mod tests {
     fn a_range_of_rows_gives_these_rows() {
         let level = Level::elasticity(4);
         let whole = level.smoothed(Smoothing::default());
-        let (nodes, rows) = (20..35usize, 60..105);
-        let (mut row_ptr, mut columns) = (vec![0], vec![]);
-        for node in nodes {
-            columns.extend_from_slice(level.graph.row(node));
-            row_ptr.push(columns.len());
-        }
-        let graph = StrongGraph::try_new(level.graph.cols(), row_ptr, columns).unwrap();
         let part = |rows: Range<usize>| {
             let smoothing = Smoothing::default();
-            smoothed(level.a.view(), rows, &graph, &level.aggregates, &level.tentative, &smoothing)
+            smoothed(
+                level.a.view(),
+                rows,
+                level.nodes.view(),
+                &level.aggregates,
+                &level.tentative,
+                &smoothing,
+            )
         };
-        let p = part(rows).unwrap();
+        let p = part(60..105).unwrap();
         assert!((0..45).all(|row| p.row(row) == whole.row(row + 60)));
-        assert!(part(60..102).is_err());
         assert!(part(61..106).is_err());
     }
 
@@ -450,8 +463,8 @@ mod tests {
     fn nonsense_is_refused_by_name() {
         let level = Level::scalar("poisson2d:4");
         let with = |damping: f64, scaling: Scaling| {
-            let (a, smoothing) = (level.a.view(), Smoothing { damping, scaling });
-            smoothed(a, a.all_rows(), &level.graph, &level.aggregates, &level.tentative, &smoothing)
+            let (a, smoothing) = (level.a.view(), Smoothing { damping, scaling, ..Smoothing::default() });
+            smoothed(a, a.all_rows(), a, &level.aggregates, &level.tentative, &smoothing)
         };
         let wrong = [(-0.1, Scaling::RowSums), (2.5, Scaling::RowSums), (f64::NAN, Scaling::RowSums)];
         assert!(wrong.iter().all(|&(damping, scaling)| {
@@ -463,7 +476,7 @@ mod tests {
         }
         let other = Aggregates::try_new(1, vec![0; 16]).unwrap();
         let (a, smoothing) = (level.a.view(), Smoothing::default());
-        assert!(smoothed(a, a.all_rows(), &level.graph, &other, &level.tentative, &smoothing).is_err());
+        assert!(smoothed(a, a.all_rows(), a, &other, &level.tentative, &smoothing).is_err());
     }
 
     #[test]

@@ -72,14 +72,12 @@ impl RowFacts {
     #[inline]
     fn of(a: CsrRef<'_, f64>, row: usize) -> RowFacts {
         let (columns, values) = a.row(row);
-        let mut facts = RowFacts { diagonal: 0.0, sum: 0.0, least: 0.0, most: 0.0, largest: 0.0 };
+        let mut facts = RowFacts { diagonal: 0.0, sum: 0.0, least: 0.0, most: 0.0 };
         for (&column, &value) in columns.iter().zip(values) {
             facts.diagonal = if column as usize == row { value } else { facts.diagonal };
             facts.sum += value;
             facts.least = if value < facts.least { value } else { facts.least };
             facts.most = if value > facts.most { value } else { facts.most };
-            let off_diagonal = if column as usize == row { 0.0 } else { value.abs() };
-            facts.largest = if off_diagonal > facts.largest { off_diagonal } else { facts.largest };
         }
         facts
     }

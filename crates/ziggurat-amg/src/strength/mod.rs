@@ -8,7 +8,6 @@
 //! |---|---|---|
 //! | classical | a_ij / a_ik, the a_ik largest in size among those opposed in sign to a_ii | M-matrices, classical interpolation |
 //! | symmetric | \|a_ij\| / √\|a_ii a_jj\| | aggregation, elasticity |
-//! | row-largest | \|a_ij\| / max_k \|a_ik\| | smoothing of interpolation, norms of blocks |
 //! | affinity | (Σ_k v_ik v_jk)² / (Σ_k v_ik² Σ_k v_jk²), v being smoothed test vectors | anisotropy that entries hide |
 //!
 //! A row without off-diagonal entries (a Dirichlet row) has no connections.
@@ -17,7 +16,6 @@ mod affinity;
 mod classical;
 mod filter;
 mod graph;
-mod row_largest;
 mod symmetric;
 
 use std::ops::Range;
@@ -35,8 +33,6 @@ pub enum Measure {
     Classical,
     /// Relative to the two diagonal entries (Vaněk, Mandel & Brezina, 1996). Symmetric where the matrix is.
     Symmetric,
-    /// Relative to the row's largest entry in size.
-    RowLargest,
     /// How parallel the values of test vectors are at both ends (Livne & Brandt, 2012).
     Affinity,
 }
@@ -78,11 +74,6 @@ impl Strength {
     /// Symmetric with threshold 0.08, for aggregation.
     pub fn symmetric() -> Self {
         Strength { measure: Measure::Symmetric, filter: Filter::Threshold(0.08), max_row_sum: None }
-    }
-
-    /// Row-largest with threshold 0.1, for smoothing interpolation.
-    pub fn row_largest() -> Self {
-        Strength { measure: Measure::RowLargest, filter: Filter::Threshold(0.1), max_row_sum: None }
     }
 
     /// Affinity, the four strongest connections per row: its values lie so close to 1 that no threshold suits.
@@ -151,8 +142,6 @@ struct RowFacts {
     least: f64,
     /// The greatest entry, or zero if none is positive.
     most: f64,
-    /// The largest size of an off-diagonal entry.
-    largest: f64,
 }
 
 /// Strengths of the entries of a row.
@@ -206,9 +195,6 @@ pub fn strong_connections<H: Halo>(
         Measure::Symmetric => {
             let measure = symmetric::Symmetric::new(a, halo)?;
             filter::keep(a, rows, &measure, strength.filter, max_row_sum, halo)
-        }
-        Measure::RowLargest => {
-            filter::keep(a, rows, &row_largest::RowLargest, strength.filter, max_row_sum, halo)
         }
         Measure::Affinity => {
             let measure = affinity::Affinity::new(a.cols(), vectors)?;
