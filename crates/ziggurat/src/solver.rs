@@ -162,6 +162,19 @@ impl Solver {
         &self.hierarchy
     }
 
+    /// One cycle as an operator: a preconditioner for systems of your own, such as one without a matrix.
+    ///
+    /// ```
+    /// use ziggurat::sparse::{device::Cpu, operator::LinearOperator};
+    /// let a = ziggurat_sparse::Csr::identity(3)?;
+    /// let solver = ziggurat::Solver::builder().build(&a)?;
+    /// assert_eq!(LinearOperator::<Cpu, f64>::shape(solver.preconditioner()), (3, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn preconditioner(&self) -> &Multigrid<Cpu> {
+        &self.multigrid
+    }
+
     /// The configuration in use: what was left to the matrix is decided.
     ///
     /// ```
