@@ -29,7 +29,7 @@ pub use hierarchy::{
     Classical, Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, Interpolation, Known, Level, Pairwise,
     SmoothedAggregation,
 };
-pub use lower::{Cycling, LevelPrecision, LevelSource, Multigrid, host_matrix};
+pub use lower::{Cycling, LevelPrecision, LevelSource, Multigrid, host_matrix, matrix_format};
 
 #[cfg(test)]
 mod testing;

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use serde::Serialize;
 use ziggurat_sparse::gallery::Problem;
 
 /// Solves large sparse linear systems by algebraic multigrid.
@@ -73,18 +72,27 @@ pub(crate) struct SolveOptions {
     /// Right-hand side, a Matrix Market file with one column [default: all ones]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) rhs: Option<PathBuf>,
-    /// Stop when the true residual is this much smaller than the right-hand side
-    #[arg(long, default_value = "1e-8", value_parser = tolerance)]
-    pub(crate) rtol: f64,
-    /// How the hierarchy is built
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) method: Method,
-    /// The outer iteration
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) krylov: Krylov,
-    /// What the hierarchy is stored in; the solution is always f64
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) precision: Precision,
+    /// Read the configuration from this file, TOML or JSON; options given here win
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// Begin with a configuration of this name instead: default, robust, fast or low-memory
+    #[arg(long, value_name = "NAME", conflicts_with = "config")]
+    pub(crate) preset: Option<String>,
+    /// Print the configuration as TOML, every key of it, and solve nothing
+    #[arg(long)]
+    pub(crate) dump_config: bool,
+    /// Stop when the true residual is this much smaller than the right-hand side [default: 1e-8]
+    #[arg(long, value_parser = tolerance)]
+    pub(crate) rtol: Option<f64>,
+    /// How the hierarchy is built [default: auto]
+    #[arg(long, value_enum)]
+    pub(crate) method: Option<Method>,
+    /// The outer iteration [default: auto]
+    #[arg(long, value_enum)]
+    pub(crate) krylov: Option<Krylov>,
+    /// What the hierarchy is stored in; the solution is always f64 [default: auto]
+    #[arg(long, value_enum)]
+    pub(crate) precision: Option<Precision>,
     /// Where to compute
     #[arg(long, value_enum, default_value_t)]
     pub(crate) device: Device,
@@ -129,11 +137,9 @@ pub(crate) struct GenerateOptions {
 }
 
 /// How the hierarchy is built.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Method {
     /// Chosen by the matrix
-    #[default]
     Auto,
     /// Smoothed aggregation
     Sa,
@@ -146,11 +152,9 @@ pub(crate) enum Method {
 }
 
 /// The outer iteration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Krylov {
     /// Chosen by the matrix
-    #[default]
     Auto,
     /// Conjugate gradients, for symmetric positive definite matrices
     Cg,
@@ -165,11 +169,9 @@ pub(crate) enum Krylov {
 }
 
 /// What the hierarchy is stored in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Precision {
     /// Chosen level by level
-    #[default]
     Auto,
     /// 64 bits
     F64,
@@ -182,8 +184,7 @@ pub(crate) enum Precision {
 }
 
 /// Where to compute.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Device {
     /// The processor, with threads
     #[default]
@@ -223,23 +224,28 @@ fn tolerance(text: &str) -> Result<f64, String> {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use std::str::FromStr;
 
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
     }
 
+    /// The names of an option that the solver does not know.
+    fn refused<T: ValueEnum, C: FromStr>() -> Vec<String> {
+        let names = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names = names.map(|value| value.get_name().to_owned());
+        names.filter(|name| name.parse::<C>().is_err()).collect()
+    }
+
     #[test]
-    fn names_in_reports_are_the_names_of_options() {
-        fn check<T: ValueEnum + Serialize>() {
-            for value in T::value_variants() {
-                let name = value.to_possible_value().unwrap().get_name().to_owned();
-                assert_eq!(serde_json::to_value(value).unwrap(), serde_json::Value::String(name));
-            }
-        }
-        check::<Method>();
-        check::<Krylov>();
-        check::<Precision>();
-        check::<Device>();
+    fn names_of_options_are_names_of_the_solver() {
+        use ziggurat::config;
+        assert_eq!(refused::<Method, config::Method>(), ["structured"]);
+        assert!(refused::<Krylov, config::Krylov>().is_empty());
+        assert_eq!(refused::<Precision, config::Precision>(), ["f16", "bf16"]);
+        assert_eq!(Method::value_variants().len(), config::Method::ALL.len() + 1);
+        assert_eq!(Krylov::value_variants().len(), config::Krylov::ALL.len());
+        assert_eq!(Precision::value_variants().len(), config::Precision::ALL.len() + 2);
     }
 }

@@ -2,19 +2,20 @@
 //!
 //! Everything around the solver is here; the solver itself is called in [`compute`] and nowhere else.
 
+mod configuration;
 mod report;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use ziggurat::amg::{self, LevelPrecision};
-use ziggurat::krylov::{self, DEFAULT_RESTART, Stopping};
+use ziggurat::amg::interpolate::NearKernel;
+use ziggurat::amg::{self, Hierarchy, LevelPrecision, MAX_DENSE_ROWS, matrix_format};
 use ziggurat::{SolveError, Solver, SolverConfig};
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::io::write_vector;
 
-use crate::arguments::{Device, Krylov, Method, Precision, SolveOptions};
+use crate::arguments::SolveOptions;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
@@ -26,7 +27,12 @@ const NOT_CONVERGED: u8 = 2;
 
 pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCode, Failure> {
     let json = options.json.as_deref();
-    let inputs = [&options.source.file, &options.rhs, &options.coords];
+    let config = configuration::configure(options)?;
+    if options.dump_config {
+        output::print(&config.to_toml().map_err(|error| configuration::refused(&error, ""))?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let inputs = [&options.source.file, &options.rhs, &options.coords, &options.config];
     let outputs = [("--output", options.output.as_deref()), ("--json", json)];
     output::check(
         inputs.into_iter().filter_map(|path| path.as_deref()),
@@ -45,10 +51,9 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
         return Err(Failure::new(format!("{} has no rows", system.name), "give a matrix with at least one"));
     }
     let b = system.rhs(options.rhs.as_deref(), progress)?;
-    // Read, so that a wrong file is refused now; no method uses coordinates yet.
-    system.coordinates(options.coords.as_deref(), progress)?;
+    let kernel = system.near_kernel(options.coords.as_deref(), progress)?;
 
-    let outcome = compute(&system, &b, options, progress)?;
+    let outcome = compute(&system, &b, kernel, config, progress)?;
     finish(&system, outcome, options).map(ExitCode::from)
 }
 
@@ -59,7 +64,7 @@ fn finish(system: &System, outcome: Outcome, options: &SolveOptions) -> Result<u
         output::write_json(path, &outcome)?;
     }
     if !json.is_some_and(output::is_standard) {
-        output::print(&report::text(&system.name, &outcome, options.rtol))?;
+        output::print(&report::text(&system.name, &outcome))?;
     }
     let converged = outcome.converged;
     if let Some(path) = &options.output {
@@ -74,98 +79,90 @@ fn finish(system: &System, outcome: Outcome, options: &SolveOptions) -> Result<u
     Ok(if converged { 0 } else { NOT_CONVERGED })
 }
 
-/// Solves. The only place that knows the solver: from the options to its configuration, from its answer to an [`Outcome`].
+/// Solves. The only place that knows the solver: from its configuration to an [`Outcome`].
 fn compute(
     system: &System,
     b: &[f64],
-    options: &SolveOptions,
+    kernel: Option<NearKernel>,
+    config: SolverConfig,
     progress: &Progress,
 ) -> Result<Outcome, Failure> {
-    let config = configure(options)?;
     let start = Instant::now();
     let stage = progress.stage("setting up");
-    let solver = Solver::new(&system.a, config.clone()).map_err(refused)?;
+    let solver = match kernel {
+        Some(kernel) => Solver::with_near_kernel(&system.a, kernel, config),
+        None => Solver::new(&system.a, config),
+    };
+    let solver = solver.map_err(refused)?;
     drop(stage);
     let setup_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let stage = progress.stage("solving");
     let solution = solver.solve(b).map_err(refused)?;
     drop(stage);
-    let hierarchy = solver.hierarchy();
-    let LevelPrecision { working, storage } = config.precision;
-    let level = |level: &amg::Level| report::Level {
-        rows: level.matrix().rows(),
-        nnz: level.matrix().nnz(),
-        storage: storage.to_string(),
-        working: working.to_string(),
-        format: "csr".to_owned(),
-        bytes: (level.matrix().nnz() * (4 + storage.facts().bytes) + 8 * (level.matrix().rows() + 1)) as u64,
-    };
+    let solve_seconds = start.elapsed().as_secs_f64();
+    let (hierarchy, config) = (solver.hierarchy(), solver.config());
     Ok(Outcome {
         converged: solution.report.reason.is_converged(),
         stop_reason: solution.report.reason.name().to_owned(),
         iterations: solution.report.iterations,
         relative_residual: solution.report.relative_residual,
         setup_seconds,
-        solve_seconds: start.elapsed().as_secs_f64(),
+        solve_seconds,
         rows: system.a.rows(),
         nnz: system.a.nnz(),
         operator_complexity: hierarchy.operator_complexity(),
         grid_complexity: hierarchy.grid_complexity(),
-        levels: hierarchy.levels().iter().map(level).collect(),
+        levels: levels(hierarchy, solver.level_precision()),
         peak_bytes: report::peak_bytes(),
-        config: serde_json::json!({
-            "method": "classical",
-            "krylov": solver.method().to_string(),
-            "rtol": config.stopping.rtol,
-            "max_iterations": config.stopping.max_iterations,
-            "hierarchy": format!("{:?}", config.hierarchy),
-            "cycling": format!("{:?}", config.cycling),
-        }),
-        method: "classical".to_owned(),
-        krylov: solver.method().name().to_owned(),
-        precision: storage.to_string(),
+        config: serde_json::to_value(config).map_err(|error| {
+            Failure::new(
+                format!("cannot write the configuration as JSON: {error}"),
+                "please report this as a fault of ziggurat",
+            )
+        })?,
+        method: config.method.name().to_owned(),
+        krylov: config.krylov.name().to_owned(),
+        precision: config.precision.name().to_owned(),
         version: env!("CARGO_PKG_VERSION"),
+        rtol: config.stopping.rtol,
         solution: solution.x,
     })
 }
 
-/// The solver's configuration; a choice that it does not have yet is a failure that says so.
-fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure> {
-    let missing =
-        |option: &str, hint: &str| Err(Failure::new(format!("{option} is not in the solver yet"), hint));
-    match options.method {
-        Method::Auto | Method::Classical => {}
-        Method::Sa | Method::Pairwise | Method::Structured => {
-            return missing("this --method", "use --method classical, or leave it out");
-        }
-    }
-    if options.device != Device::Cpu {
-        return missing("--device gpu", "use --device cpu, or leave it out");
-    }
-    let precision = match options.precision {
-        Precision::Auto | Precision::F64 => LevelPrecision::default(),
-        Precision::F32 => LevelPrecision { working: Kind::F32, storage: Kind::F32 },
-        Precision::F16 | Precision::Bf16 => {
-            return missing("16-bit --precision", "use --precision f64 or f32, or leave it out");
+/// The levels, as lowering has stored them.
+fn levels(hierarchy: &Hierarchy, precision: LevelPrecision) -> Vec<report::Level> {
+    let coarsest = hierarchy.levels().len() - 1;
+    let level = |(index, level): (usize, &amg::Level)| {
+        let a = level.matrix();
+        let (storage, working, format, bytes) = if index < coarsest {
+            let LevelPrecision { storage, working } = precision;
+            let (format, bytes) = matrix_format(a.view(), level.block(), storage);
+            (storage, working, format, bytes)
+        } else if a.rows() <= MAX_DENSE_ROWS {
+            // Solved by its inverse, which has every entry.
+            (Kind::F64, Kind::F64, "inverse", a.rows() * (8 + a.rows() * 12) + 8)
+        } else {
+            (Kind::F64, Kind::F64, "factors", a.bytes()) // of the matrix: factors do not tell theirs
+        };
+        report::Level {
+            rows: a.rows(),
+            nnz: a.nnz(),
+            storage: storage.to_string(),
+            working: working.to_string(),
+            format: format.to_owned(),
+            bytes: bytes as u64,
         }
     };
-    let restart = DEFAULT_RESTART;
-    let krylov = match options.krylov {
-        Krylov::Auto => None,
-        Krylov::Cg => Some(krylov::Method::Cg),
-        Krylov::Fcg => Some(krylov::Method::FlexibleCg),
-        Krylov::Gmres => Some(krylov::Method::Gmres { restart }),
-        Krylov::Fgmres => Some(krylov::Method::Fgmres { restart }),
-        Krylov::Bicgstab => Some(krylov::Method::BiCgStab),
-    };
-    let stopping = Stopping::default().rtol(options.rtol);
-    Ok(SolverConfig { krylov, stopping, precision, ..SolverConfig::default() })
+    hierarchy.levels().iter().enumerate().map(level).collect()
 }
 
 /// The solver's error, with what `inspect` can tell about it.
 #[allow(clippy::needless_pass_by_value)] // as `map_err` calls it
 fn refused(error: SolveError) -> Failure {
+    if let SolveError::Config(error) = &error {
+        return configuration::refused(error, "");
+    }
     Failure::new(error.to_string(), "`ziggurat inspect` tells what is special about this matrix")
 }
 

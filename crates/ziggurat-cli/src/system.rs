@@ -5,6 +5,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use ziggurat::amg::interpolate::NearKernel;
 use ziggurat_sparse::gallery::{self, Model, Problem};
 use ziggurat_sparse::graph::Permutation;
 use ziggurat_sparse::io::{read_dense_from, read_matrix_from, read_vector_from};
@@ -177,6 +178,37 @@ impl System {
             shuffled.nodes.apply(&given, &mut coordinates.points)?;
         }
         Ok(Some(coordinates))
+    }
+
+    /// The rigid-body modes, where nodes have a displacement in every dimension and their coordinates are known.
+    pub(crate) fn near_kernel(
+        &self,
+        file: Option<&Path>,
+        progress: &Progress,
+    ) -> Result<Option<NearKernel>, Failure> {
+        if file.is_none() && self.problem.is_none_or(|problem| problem.block_size() == 1) {
+            return Ok(None);
+        }
+        let Some(Coordinates { dimension, points }) = self.coordinates(file, progress)? else {
+            return Ok(None);
+        };
+        if dimension == 1 || points.len() * dimension != self.a.rows() {
+            return Ok(None);
+        }
+        let mut modes = gallery::rigid_body_modes(&points);
+        if dimension == 2 {
+            // In the plane: two translations and the rotation about z, without what they do along z.
+            modes = [0, 1, 3]
+                .map(|mode| modes[mode].chunks(3).flat_map(|node| [node[0], node[1]]).collect())
+                .into();
+        }
+        let kernel = NearKernel::from_vectors(&modes, dimension).map_err(|error| {
+            Failure::new(
+                format!("the coordinates give no rigid-body modes: {error}"),
+                "check that not all nodes are on one line, or leave --coords out",
+            )
+        })?;
+        Ok(Some(kernel))
     }
 
     /// Coordinates read from a file, if they fit the matrix.

@@ -67,6 +67,110 @@ errors! {
     shuffle_by_nothing: ["solve", "ok.mtx", "--shuffle", "0"], ["'0' for '--shuffle"], ["whole number from 1"];
 }
 
+// What the solver does not have yet.
+errors! {
+    structured_method: ["solve", "ok.mtx", "--method", "structured"],
+        ["--method structured is not in the solver yet"], ["sa, classical or pairwise"];
+    narrow_precision: ["solve", "ok.mtx", "--precision", "bf16"],
+        ["--precision bf16 is not in the solver yet"], ["f64 or f32"];
+    graphics_processor: ["solve", "ok.mtx", "--device", "gpu"], ["--device gpu is not in"], ["--device cpu"];
+}
+
+// Configurations.
+errors! {
+    unknown_preset: ["solve", "ok.mtx", "--preset", "robst"],
+        ["unknown preset `robst`; did you mean `robust`?"], ["low-memory: pairwise"];
+    preset_and_configuration: ["solve", "ok.mtx", "--preset", "fast", "--config", "c.toml"],
+        ["'--preset <NAME>' cannot be used with '--config <FILE>'"], ["`ziggurat solve --help`"];
+    missing_configuration: ["solve", "ok.mtx", "--config", "c.toml"], ["cannot read c.toml"], ["check the path"];
+    configuration_of_unknown_format: ["solve", "ok.mtx", "--config", "c.yaml"],
+        ["--config c.yaml", "neither TOML nor JSON"], [".toml or .json"];
+}
+
+/// Solves with this configuration, which must fail.
+fn refuses(test: &str, name: &str, config: &str, cause: &[&str], hint: &[&str]) {
+    let place = place(test);
+    place.write(name, config);
+    fails(&place, &["solve", "ok.mtx", "--config", name], cause, hint);
+}
+
+#[test]
+fn unknown_key() {
+    let cause = ["c.toml: unknown key `smoother.omgea`; did you mean `smoother.omega`?"];
+    refuses(
+        "unknown_key",
+        "c.toml",
+        "[smoother]\nomgea = 1.0\n",
+        &cause,
+        &["--dump-config` prints every key"],
+    );
+}
+
+#[test]
+fn key_in_the_wrong_place() {
+    let cause = ["unknown key `rtol`; did you mean `stopping.rtol`?"];
+    refuses("key_in_the_wrong_place", "c.json", "{ \"rtol\": 1e-3 }", &cause, &["--dump-config"]);
+}
+
+#[test]
+fn unknown_name_in_a_configuration() {
+    let cause = ["c.toml: `method`: unknown method `clasical`; did you mean `classical`?"];
+    refuses("unknown_name_in_a_configuration", "c.toml", "method = 'clasical'", &cause, &["--dump-config"]);
+}
+
+#[test]
+fn value_of_the_wrong_type() {
+    let cause = ["c.toml: `restart`: invalid type: string \"ten\""];
+    refuses("value_of_the_wrong_type", "c.toml", "restart = 'ten'", &cause, &["--dump-config"]);
+}
+
+#[test]
+fn value_without_sense() {
+    let cause = ["c.toml: `smoother.ratio` is 0.5; it must be finite and above 1"];
+    refuses("value_without_sense", "c.toml", "smoother.ratio = 0.5", &cause, &["usual value"]);
+}
+
+#[test]
+fn tolerance_without_sense_in_a_configuration() {
+    let (test, cause) = ("tolerance_without_sense_in_a_configuration", ["c.toml: stopping: `rtol` is -1"]);
+    refuses(test, "c.toml", "stopping.rtol = -1.0", &cause, &["usual value"]);
+}
+
+#[test]
+fn parameter_of_a_method_without_sense() {
+    let place = place("parameter_of_a_method_without_sense");
+    place.write("c.toml", "sa.strength.filter.threshold = 3.0");
+    fails(
+        &place,
+        &["solve", "--problem", "poisson2d:30", "--config", "c.toml"],
+        &["strength threshold 3 is not between 0 and 1"],
+        &["ziggurat inspect"],
+    );
+}
+
+#[test]
+fn broken_toml() {
+    let cause = ["c.toml: this is not TOML: line 2: "];
+    refuses("broken_toml", "c.toml", "restart = 3\nmethod = = 1\n", &cause, &["correct the file"]);
+}
+
+#[test]
+fn broken_json() {
+    refuses("broken_json", "c.json", "{", &["c.json: this is not JSON", "line 1"], &["correct the file"]);
+}
+
+#[test]
+fn report_over_configuration() {
+    let place = place("report_over_configuration");
+    place.write("c.json", "{}");
+    fails(
+        &place,
+        &["solve", "ok.mtx", "--config", "c.json", "--json", "c.json"],
+        &["--json would overwrite the input c.json"],
+        &["give --json another name"],
+    );
+}
+
 // Where the matrix comes from.
 errors! {
     no_matrix: ["solve"], ["no matrix is given"], ["Matrix Market file", "--problem poisson3d:50"];
@@ -197,6 +301,53 @@ fn no_rows() {
     let place = place("no_rows");
     place.write("a.mtx", &format!("{GENERAL}0 0 0\n"));
     fails(&place, &["solve", "a.mtx"], &["a.mtx has no rows"], &["at least one"]);
+}
+
+/// A chain of so many rows, the middle one with this diagonal entry.
+fn chain(rows: usize, middle: &str) -> String {
+    let mut text =
+        format!("%%MatrixMarket matrix coordinate real symmetric\n{rows} {rows} {}\n", 2 * rows - 1);
+    for row in 1..=rows {
+        text += &format!("{row} {row} {}\n", if row == rows / 2 { middle } else { "2" });
+        if row > 1 {
+            text += &format!("{row} {} -1\n", row - 1);
+        }
+    }
+    text
+}
+
+#[test]
+fn zero_on_the_diagonal() {
+    let place = place("zero_on_the_diagonal");
+    place.write("a.mtx", &chain(1000, "0"));
+    for method in ["sa", "classical", "pairwise"] {
+        fails(
+            &place,
+            &["solve", "a.mtx", "--method", method],
+            &["row 499", "diagonal entry is 0"],
+            &["ziggurat inspect"],
+        );
+    }
+}
+
+#[test]
+fn matrix_with_nan() {
+    let place = place("matrix_with_nan");
+    place.write("a.mtx", &chain(10, "NaN"));
+    fails(&place, &["solve", "a.mtx"], &["a.mtx, line 11", "`NaN` is not finite"], &["comes from"]);
+}
+
+#[test]
+fn nodes_on_one_line() {
+    let place = place("nodes_on_one_line");
+    place.write("a.mtx", &chain(6, "2"));
+    place.write("c.mtx", &format!("{ARRAY}2 3\n0\n1\n0\n0\n0\n0\n"));
+    fails(
+        &place,
+        &["solve", "a.mtx", "--coords", "c.mtx"],
+        &["no rigid-body modes"],
+        &["on one line", "leave --coords out"],
+    );
 }
 
 #[test]

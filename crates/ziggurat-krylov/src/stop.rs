@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::KrylovError;
 
 /// When to stop.
@@ -15,8 +17,9 @@ use crate::error::KrylovError;
 /// assert!(stopping.validate().is_ok());
 /// assert!(Stopping::default().atol(f64::NAN).validate().is_err());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[serde(default, deny_unknown_fields)]
 pub struct Stopping {
     /// Tolerance relative to ‖b‖: 1e-8 by default.
     pub rtol: f64,

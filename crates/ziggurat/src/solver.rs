@@ -1,24 +1,28 @@
 //! The solver: a matrix is diagnosed, coarsened and lowered once, and then solved with as often as needed.
 //!
-//! What is chosen automatically: the Krylov method by symmetry and the signs of the diagonal, and the projection of
-//! singular systems whose kernel are the constants. The hierarchy is told whether the matrix is
-//! symmetric, and how many unknowns a node has.
+//! What is chosen automatically: whatever the configuration leaves to the matrix ([`SolverConfig::resolve`]), and the
+//! projection of singular systems whose kernel are the constants. The hierarchy is told whether the matrix is symmetric,
+//! and how many unknowns a node has.
+
+mod builder;
+mod update;
 
 use std::sync::Arc;
 
 use thiserror::Error;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{
-    Cycling, Hierarchy, HierarchyConfig, Known, LevelPrecision, Multigrid, SetupError, host_matrix,
-};
-use ziggurat_krylov::{
-    DEFAULT_RESTART, KrylovError, KrylovReport, Local, Method, Stopping, System, Work, solve as krylov_solve,
-};
+use ziggurat_amg::{Hierarchy, Known, LevelPrecision, Multigrid, SetupError, host_matrix};
+use ziggurat_krylov::{KrylovError, KrylovReport, Local, System, Work, solve as krylov_solve};
 use ziggurat_sparse::device::{Cpu, DeviceError};
 use ziggurat_sparse::operator::MatrixOperator;
 use ziggurat_sparse::{Csr, MatrixError};
 
+use crate::config::{ConfigError, Facts, SolverConfig};
 use crate::diagnose::{Nature, nature};
+
+pub use builder::SolverBuilder;
+use update::Pace;
+pub use update::Updated;
 
 /// Why a system could not be solved. Not converging is no error: see [`KrylovReport::reason`].
 ///
@@ -31,6 +35,9 @@ use crate::diagnose::{Nature, nature};
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SolveError {
+    /// The configuration is at fault.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The matrix is at fault.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
@@ -46,26 +53,6 @@ pub enum SolveError {
     /// The iteration ended without a solution.
     #[error("not converged: {}", .0.reason)]
     NotConverged(Box<KrylovReport>),
-}
-
-/// What a [`Solver`] is to do. Every default is a choice by the matrix or the usual one.
-///
-/// ```
-/// use ziggurat::SolverConfig;
-/// assert_eq!(SolverConfig::default().stopping.rtol, 1e-8);
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct SolverConfig {
-    /// The Krylov method; `None` chooses by the matrix.
-    pub krylov: Option<Method>,
-    /// When to stop.
-    pub stopping: Stopping,
-    /// How the hierarchy is built.
-    pub hierarchy: HierarchyConfig,
-    /// How its levels are visited and smoothed.
-    pub cycling: Cycling,
-    /// The numbers of every level.
-    pub precision: LevelPrecision,
 }
 
 /// A system that is set up: solve with it as often as needed, from as many threads as wanted.
@@ -88,8 +75,12 @@ pub struct Solver {
     hierarchy: Hierarchy,
     /// Orthonormal vectors that the matrix maps to zero.
     kernel: Vec<Vec<f64>>,
-    method: Method,
+    /// What is set up is set up with this; nothing is left to be chosen in it.
     config: SolverConfig,
+    /// What was asked for, to be decided again when the matrix changes.
+    asked: SolverConfig,
+    near_kernel: Option<NearKernel>,
+    pace: Pace,
 }
 
 /// A solution and how it was found.
@@ -106,59 +97,63 @@ impl Solver {
     ///
     /// The matrix is kept: a borrowed one is copied, an owned one or an `Arc` is taken as it is.
     pub fn new(a: impl Into<Arc<Csr<f64>>>, config: SolverConfig) -> Result<Self, SolveError> {
-        let a = a.into();
-        Self::set_up(a, None, config)
+        Self::set_up(&a.into(), None, config)
     }
 
     /// As [`Solver::new`], with what the matrix maps to almost zero: the rigid-body modes of an elastic body.
+    ///
+    /// ```
+    /// use ziggurat::amg::interpolate::NearKernel;
+    /// use ziggurat::{Solver, SolverConfig};
+    /// use ziggurat_sparse::gallery::{Problem, rigid_body_modes};
+    /// let problem: Problem = "elasticity3d:4".parse()?;
+    /// let modes = NearKernel::from_vectors(&rigid_body_modes(&problem.coordinates()?), 3)?;
+    /// let solver = Solver::with_near_kernel(problem.matrix()?, modes, SolverConfig::default())?;
+    /// assert!(solver.solve(&problem.rhs()?)?.report.reason.is_converged());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn with_near_kernel(
         a: impl Into<Arc<Csr<f64>>>,
         kernel: NearKernel,
         config: SolverConfig,
     ) -> Result<Self, SolveError> {
-        Self::set_up(a.into(), Some(kernel), config)
+        Self::set_up(&a.into(), Some(kernel), config)
     }
 
     /// Without a near-kernel, the constants of every unknown of a node.
     fn set_up(
-        a: Arc<Csr<f64>>,
-        kernel: Option<NearKernel>,
-        config: SolverConfig,
+        a: &Arc<Csr<f64>>,
+        near_kernel: Option<NearKernel>,
+        asked: SolverConfig,
     ) -> Result<Self, SolveError> {
+        asked.validate()?;
         a.view().check_finite()?;
         let nature = nature(a.view());
-        let kernel = match kernel {
-            Some(kernel) => kernel,
+        let kernel = match &near_kernel {
+            Some(kernel) => kernel.clone(),
             None => NearKernel::constants(a.rows(), nature.block).map_err(SetupError::from)?,
         };
+        let config = asked.resolve(facts(nature, kernel.block()));
         let symmetry = if nature.symmetric { Symmetry::Symmetric } else { Symmetry::General };
         let known = Known { near_kernel: kernel, symmetry };
-        let hierarchy = Hierarchy::with_known(a.clone(), known, &config.hierarchy)?;
+        let hierarchy = Hierarchy::with_known(a.clone(), known, &config.hierarchy_config())?;
         let space = Local(Cpu::new());
-        let multigrid = hierarchy.lower(&space.0, &config.cycling, |_| config.precision)?;
-        let constants = nature.symmetric && nature.annihilates_constants;
-        let kernel =
-            if constants { vec![vec![(a.rows() as f64).sqrt().recip(); a.rows()]] } else { Vec::new() };
-        Ok(Solver {
-            matrix: MatrixOperator::new(&space.0, host_matrix(&a, hierarchy.levels()[0].block()))?,
-            method: config.krylov.unwrap_or_else(|| choose(nature, &config.cycling)),
-            space,
-            multigrid,
-            hierarchy,
-            kernel,
-            config,
-        })
+        let (matrix, multigrid) = lower(&space.0, &hierarchy, &config)?;
+        let kernel = exact_kernel(nature, a.rows());
+        let pace = Pace::default();
+        Ok(Solver { space, matrix, multigrid, hierarchy, kernel, config, asked, near_kernel, pace })
     }
 
     /// Solves A x = b from a zero guess. A singular system is solved in the least-squares sense.
     pub fn solve(&self, b: &[f64]) -> Result<Solution, SolveError> {
         let system = System::new(&self.matrix).preconditioner(&self.multigrid).kernel(&self.kernel);
-        let mut work = Work::new(self.method, &self.space, &system)?;
+        let mut work = Work::new(self.config.krylov_method(), &self.space, &system)?;
         let (mut b, mut x) = (b.to_vec(), vec![0.0; self.hierarchy.levels()[0].matrix().rows()]);
         if b.len() == x.len() {
             system.project(&self.space, &mut b);
         }
         let report = krylov_solve(&self.space, &system, &b, &mut x, &self.config.stopping, None, &mut work)?;
+        self.pace.note(report.iterations);
         Ok(Solution { x, report })
     }
 
@@ -167,20 +162,58 @@ impl Solver {
         &self.hierarchy
     }
 
-    /// The Krylov method in use.
-    pub fn method(&self) -> Method {
-        self.method
+    /// One cycle as an operator: a preconditioner for systems of your own, such as one without a matrix.
+    ///
+    /// ```
+    /// use ziggurat::sparse::{device::Cpu, operator::LinearOperator};
+    /// let a = ziggurat_sparse::Csr::identity(3)?;
+    /// let solver = ziggurat::Solver::builder().build(&a)?;
+    /// assert_eq!(LinearOperator::<Cpu, f64>::shape(solver.preconditioner()), (3, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn preconditioner(&self) -> &Multigrid<Cpu> {
+        &self.multigrid
+    }
+
+    /// The configuration in use: what was left to the matrix is decided.
+    ///
+    /// ```
+    /// use ziggurat::{Solver, SolverConfig, config::Krylov};
+    /// let a = ziggurat_sparse::Csr::identity(3)?;
+    /// assert_eq!(Solver::new(&a, SolverConfig::default())?.config().krylov, Krylov::Cg);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn config(&self) -> &SolverConfig {
+        &self.config
+    }
+
+    /// The numbers of every level but the coarsest, which is solved in double precision.
+    pub fn level_precision(&self) -> LevelPrecision {
+        self.config.level_precision()
     }
 }
 
-/// Conjugate gradients where matrix and cycle can be symmetric and positive, GMRES otherwise.
-fn choose(nature: Nature, cycling: &Cycling) -> Method {
-    let positive = nature.symmetric && nature.positive_diagonal;
-    match (positive, cycling.cycle.is_symmetric() && cycling.pre_sweeps == cycling.post_sweeps) {
-        (true, true) => Method::Cg,
-        (true, false) => Method::FlexibleCg,
-        (false, _) => Method::Fgmres { restart: DEFAULT_RESTART },
-    }
+/// What decides about `auto`.
+fn facts(nature: Nature, block: usize) -> Facts {
+    Facts { symmetric: nature.symmetric, positive_diagonal: nature.positive_diagonal, block }
+}
+
+/// What the matrix is known to map to zero exactly.
+fn exact_kernel(nature: Nature, rows: usize) -> Vec<Vec<f64>> {
+    let constants = nature.symmetric && nature.annihilates_constants;
+    if constants { vec![vec![(rows as f64).sqrt().recip(); rows]] } else { Vec::new() }
+}
+
+/// Moves the finest matrix, as the operator of the outer iteration, and the hierarchy to the device.
+fn lower(
+    device: &Cpu,
+    hierarchy: &Hierarchy,
+    config: &SolverConfig,
+) -> Result<(MatrixOperator<Cpu, f64>, Multigrid<Cpu>), SolveError> {
+    let finest = &hierarchy.levels()[0];
+    let matrix = MatrixOperator::new(device, host_matrix(finest.matrix(), finest.block()))?;
+    let multigrid = hierarchy.lower(device, &config.cycling(), |_| config.level_precision())?;
+    Ok((matrix, multigrid))
 }
 
 /// Solves A x = b, everything chosen by the matrix.

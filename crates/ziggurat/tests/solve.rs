@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // functions that tests call
 
+use ziggurat::config::Method;
 use ziggurat::{Solver, SolverConfig};
 use ziggurat_sparse::gallery::Problem;
 
@@ -53,4 +54,44 @@ fn two_threads_on_one_solver_get_the_answer_of_one() {
         threads.map(|thread| thread.join().unwrap())
     });
     assert!(together.iter().all(|x| x == &alone));
+}
+
+#[test]
+fn every_method_and_preset_converges() {
+    let problem: Problem = "poisson3d:16".parse().unwrap();
+    let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
+    let methods = Method::ALL.iter().map(|&method| SolverConfig { method, ..SolverConfig::default() });
+    let presets = SolverConfig::PRESETS.map(|(name, _)| SolverConfig::preset(name).unwrap());
+    for config in methods.chain(presets) {
+        let solver = Solver::new(&a, config).unwrap();
+        let report = solver.solve(&b).unwrap().report;
+        assert!(report.reason.is_converged() && report.iterations <= 30, "{:?}: {report}", solver.config());
+    }
+}
+
+#[test]
+fn convection_and_a_singular_system_converge_with_the_defaults() {
+    for (name, ceiling) in [("convection3d:30", 25), ("neumann3d:30", 25)] {
+        let found = iterations(name);
+        assert!(found <= ceiling, "{name}: {found} iterations, at most {ceiling} expected");
+    }
+}
+
+#[test]
+fn the_same_bits_for_one_and_two_threads() {
+    for name in ["poisson3d:20", "convection3d:14", "elasticity3d:6", "neumann3d:14"] {
+        let problem: Problem = name.parse().unwrap();
+        let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
+        let [one, two] = [1, 2].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let solver = Solver::new(&a, SolverConfig::default()).unwrap();
+                let coarse: Vec<_> = solver.hierarchy().levels().iter().map(|l| l.matrix().clone()).collect();
+                (coarse, solver.solve(&b).unwrap().x)
+            })
+        });
+        let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert!(one.0 == two.0, "{name}: another hierarchy");
+        assert_eq!(bits(&one.1), bits(&two.1), "{name}");
+    }
 }

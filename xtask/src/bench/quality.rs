@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use ziggurat::amg::{Classical, Coarsening, SmoothedAggregation};
+use ziggurat::config::Method;
 use ziggurat::{Solver, SolverConfig};
 
 use super::systems::ModelSystem;
@@ -73,16 +73,15 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
 /// Both methods on one problem.
 fn measure(problem: &'static str, size: u32) -> Result<[Figure; 2], BenchError> {
     let system = ModelSystem::new(&format!("{problem}:{size}"))?;
-    let with = |method: &'static str, coarsening: Coarsening| -> Result<Figure, BenchError> {
-        let mut config = SolverConfig::default();
-        config.hierarchy.coarsening = coarsening;
+    let with = |method: Method| -> Result<Figure, BenchError> {
+        let config = SolverConfig { method, ..SolverConfig::default() };
         let solver = Solver::with_near_kernel(system.a.clone(), system.near_kernel.clone(), config)
             .map_err(|error| system.refused(&error))?;
         let solution = solver.solve(&system.b).map_err(|error| system.refused(&error))?;
         Ok(Figure {
             problem,
             size,
-            method,
+            method: method.name(),
             iterations: solution.report.iterations,
             converged: solution.report.reason.is_converged(),
             operator_complexity: solver.hierarchy().operator_complexity(),
@@ -90,8 +89,8 @@ fn measure(problem: &'static str, size: u32) -> Result<[Figure; 2], BenchError> 
         })
     };
     Ok([
-        with("sa", Coarsening::SmoothedAggregation(SmoothedAggregation::default()))?,
-        with("classical", Coarsening::Classical(Classical::default()))?,
+        with(Method::Sa)?,
+        with(Method::Classical)?,
     ])
 }
 

@@ -10,6 +10,7 @@
 //!
 //! Cost: for each coarse row of the first pass, its neighbours' connections; then PMIS on a quarter of the rows.
 
+use serde::{Deserialize, Serialize};
 use ziggurat_sparse::MatrixError;
 
 use super::pmis::split;
@@ -19,7 +20,8 @@ use crate::rank::ranks;
 use crate::strength::StrongGraph;
 
 /// How many strong paths of at most two connections it takes to join two coarse rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Paths {
     /// One path (Stüben's A1): coarsens fastest.
     #[default]

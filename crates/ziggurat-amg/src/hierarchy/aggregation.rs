@@ -3,6 +3,7 @@
 //! Smoothed aggregation (Vaněk, Mandel & Brezina, 1996) cuts the near-kernel up by aggregates and smooths the pieces;
 //! plain aggregation of pairs (Notay, 2010) leaves them as they are, which costs little per level and asks for a K-cycle.
 
+use serde::{Deserialize, Serialize};
 use ziggurat_sparse::{Csr, CsrRef};
 
 use super::{Clock, Coarser};
@@ -19,7 +20,8 @@ use crate::strength::{Filter, Strength, strong_connections};
 /// use ziggurat_amg::SmoothedAggregation;
 /// assert_eq!(SmoothedAggregation::default().damping, 4.0 / 3.0);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct SmoothedAggregation {
     /// Which connections aggregates grow along.
     pub strength: Strength,
@@ -75,7 +77,8 @@ impl SmoothedAggregation {
 /// use ziggurat_amg::Pairwise;
 /// assert_eq!(Pairwise::default().passes, 2);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Pairwise {
     /// Times that rows are paired before a level is made: 2^passes rows per coarse row, at most.
     pub passes: usize,

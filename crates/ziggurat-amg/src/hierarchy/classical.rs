@@ -1,6 +1,7 @@
 //! One step from a level to the next by classical coarsening (Ruge & Stüben, 1987; in parallel: De Sterck, Yang & Heys,
 //! 2006): strength, a splitting into coarse and fine rows, interpolation.
 
+use serde::{Deserialize, Serialize};
 use ziggurat_sparse::CsrRef;
 
 use super::{Clock, Coarser};
@@ -13,8 +14,9 @@ use crate::interpolate::{
 use crate::strength::{Strength, strong_connections};
 
 /// How fine values are interpolated from coarse ones on levels that are not coarsened aggressively.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[serde(rename_all = "kebab-case")]
 pub enum Interpolation {
     /// Classical, modified after Henson & Yang: strong coarse neighbours only.
     ClassicalModified,
@@ -41,7 +43,8 @@ const FAST: usize = 4;
 /// let usual = Classical::default();
 /// assert_eq!((usual.aggressive_levels, usual.truncation.max_entries), (1, Some(4)));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Classical {
     /// Which connections are strong.
     pub strength: Strength,

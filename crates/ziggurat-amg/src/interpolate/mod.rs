@@ -42,6 +42,7 @@ pub use smoothed::{Scaling, Smoothing, SmoothingError, smoothed};
 pub use tentative::{Tentative, tentative};
 pub use two_stage::two_stage;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use ziggurat_sparse::MatrixError;
 pub use ziggurat_sparse::algebra::Truncation;
@@ -57,8 +58,9 @@ pub enum Symmetry {
 }
 
 /// How fine values are interpolated after aggressive coarsening.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[serde(rename_all = "kebab-case")]
 pub enum LongRange {
     /// [`two_stage`]: fewer iterations.
     #[default]

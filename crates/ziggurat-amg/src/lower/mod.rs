@@ -8,7 +8,7 @@ mod level;
 mod multigrid;
 pub(crate) mod vectors;
 
-pub use format::host_matrix;
+pub use format::{host_matrix, matrix_format};
 pub use multigrid::{Cycling, LevelPrecision, LevelSource, Multigrid};
 
 #[cfg(test)]

@@ -21,13 +21,15 @@ mod symmetric;
 use std::ops::Range;
 
 pub use graph::StrongGraph;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use ziggurat_sparse::{CsrRef, MatrixError};
 
 use crate::halo::Halo;
 
 /// How strong a connection is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Measure {
     /// Relative to the row's largest entry opposed in sign to the diagonal (Ruge & Stüben, 1987).
     Classical,
@@ -38,7 +40,8 @@ pub enum Measure {
 }
 
 /// From where on a connection is strong.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Filter {
     /// At least this strength, between 0 and 1. A connection of strength 0 is never strong.
     Threshold(f64),
@@ -54,7 +57,8 @@ pub enum Filter {
 /// let sharper = Strength { filter: Filter::Threshold(0.5), ..Strength::classical() };
 /// assert_eq!(sharper.max_row_sum, Some(0.9));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Strength {
     /// What makes a connection strong.
     pub measure: Measure,

@@ -30,6 +30,9 @@ pub(super) struct Outcome {
     pub(super) krylov: String,
     pub(super) precision: String,
     pub(super) version: &'static str,
+    /// What was asked for.
+    #[serde(skip)]
+    pub(super) rtol: f64,
     #[serde(skip)]
     pub(super) solution: Vec<f64>,
 }
@@ -55,14 +58,14 @@ pub(super) fn peak_bytes() -> Option<u64> {
 }
 
 /// The report for people.
-pub(super) fn text(name: &str, outcome: &Outcome, rtol: f64) -> String {
+pub(super) fn text(name: &str, outcome: &Outcome) -> String {
     let verdict = if outcome.converged { "converged" } else { "NOT converged" };
     let mut text = format!(
         "{name}: {}\n\n{verdict} in {}: relative residual {:.2e} (wanted {})\n",
         size(outcome.rows, outcome.rows, outcome.nnz),
         counted(outcome.iterations, "iteration"),
         outcome.relative_residual,
-        value(rtol),
+        value(outcome.rtol),
     );
     let mut facts = vec![
         ("method", format!("{}, {}, {}", outcome.method, outcome.krylov, outcome.precision)),
@@ -147,6 +150,7 @@ pub(super) mod tests {
             krylov: "cg".into(),
             precision: "f64".into(),
             version: env!("CARGO_PKG_VERSION"),
+            rtol: 1e-8,
             solution: vec![1.0],
         }
     }
@@ -185,7 +189,7 @@ pub(super) mod tests {
 
     #[test]
     fn the_text_says_whether_it_converged_and_lines_up() {
-        let good = text("A.mtx", &outcome(true), 1e-8);
+        let good = text("A.mtx", &outcome(true));
         assert!(
             good.contains("\nconverged in 14 iterations: relative residual 6.25e-9 (wanted 1e-8)\n"),
             "{good}"
@@ -200,7 +204,7 @@ pub(super) mod tests {
                 "      1    800   12,000     15.0  141 KiB  f64     f64       csr",
             ]
         );
-        let bad = text("A.mtx", &outcome(false), 1e-8);
+        let bad = text("A.mtx", &outcome(false));
         assert!(
             bad.contains("\nNOT converged in 14") && bad.contains("  stopped  iteration limit\n"),
             "{bad}"

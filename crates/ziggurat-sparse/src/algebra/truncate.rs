@@ -11,6 +11,7 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::check_rows;
@@ -28,7 +29,8 @@ const FEW: usize = 8;
 /// let usual = Truncation { max_entries: Some(4), ..Truncation::default() };
 /// assert!(usual.keep_row_sums && usual.relative == 0.0);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Truncation {
     /// Entries smaller than this times the largest of their row are dropped (by absolute value). From 0, which drops
     /// none, to 1, which keeps only the largest.

@@ -1,0 +1,88 @@
+//! From options and files to the solver's configuration. Options win over the file or the preset.
+
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use ziggurat::SolverConfig;
+use ziggurat::config::ConfigError;
+
+use crate::arguments::{Device, SolveOptions};
+use crate::failure::Failure;
+
+/// The solver's configuration; a choice that it does not have yet is a failure that says so.
+pub(super) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure> {
+    let mut config = match (&options.config, &options.preset) {
+        (Some(path), _) => read(path)?,
+        (None, Some(name)) => SolverConfig::preset(name).map_err(|error| {
+            let presets = SolverConfig::PRESETS.map(|(name, about)| format!("{name}: {about}"));
+            Failure::new(error.to_string(), presets.join("; "))
+        })?,
+        (None, None) => SolverConfig::default(),
+    };
+    if options.device != Device::Cpu {
+        return Err(missing("--device gpu", "use --device cpu, or leave it out"));
+    }
+    choose(
+        &mut config.method,
+        "--method",
+        options.method.as_ref(),
+        "use sa, classical or pairwise, or leave it out",
+    )?;
+    choose(&mut config.krylov, "--krylov", options.krylov.as_ref(), "leave it out")?;
+    choose(
+        &mut config.precision,
+        "--precision",
+        options.precision.as_ref(),
+        "use f64 or f32, or leave it out",
+    )?;
+    if let Some(rtol) = options.rtol {
+        config.stopping.rtol = rtol;
+    }
+    Ok(config)
+}
+
+/// Takes over an option that was given; both sides use the same names.
+fn choose<C: FromStr, T: ValueEnum>(
+    choice: &mut C,
+    option: &str,
+    given: Option<&T>,
+    hint: &str,
+) -> Result<(), Failure> {
+    let Some(value) = given.and_then(ValueEnum::to_possible_value) else { return Ok(()) };
+    *choice =
+        value.get_name().parse().map_err(|_| missing(&format!("{option} {}", value.get_name()), hint))?;
+    Ok(())
+}
+
+fn missing(option: &str, hint: &str) -> Failure {
+    Failure::new(format!("{option} is not in the solver yet"), hint)
+}
+
+fn read(path: &Path) -> Result<SolverConfig, Failure> {
+    let parse = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("toml") => SolverConfig::from_toml,
+        Some("json") => SolverConfig::from_json,
+        _ => {
+            return Err(Failure::new(
+                format!("--config {}: its name says neither TOML nor JSON", path.display()),
+                "let the name end in .toml or .json",
+            ));
+        }
+    };
+    let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
+    parse(&text).map_err(|error| refused(&error, &format!("{}: ", path.display())))
+}
+
+/// What is wrong with a configuration; `place` says where it stands.
+pub(super) fn refused(error: &ConfigError, place: &str) -> Failure {
+    let hint = match error {
+        ConfigError::Syntax { .. } => {
+            "correct the file; `ziggurat solve --dump-config` prints one to begin with"
+        }
+        ConfigError::UnknownKey { .. } => "`ziggurat solve --dump-config` prints every key",
+        _ => "`ziggurat solve --dump-config` prints every key with its usual value",
+    };
+    Failure::new(format!("{place}{error}"), hint)
+}

@@ -1,0 +1,95 @@
+use super::*;
+
+#[test]
+fn every_preset_reads_back_from_toml_and_json() {
+    for (name, _) in SolverConfig::PRESETS {
+        let mut config = SolverConfig::preset(name).unwrap();
+        // Where the default is a number and TOML has no null.
+        config.classical.strength.max_row_sum = None;
+        config.stopping.max_seconds = Some(2.5);
+        let toml = config.to_toml().unwrap();
+        assert_eq!(SolverConfig::from_toml(&toml).unwrap(), config, "{name}:\n{toml}");
+        let json = serde_json::to_string(&config).unwrap();
+        assert_eq!(SolverConfig::from_json(&json).unwrap(), config, "{name}");
+    }
+}
+
+#[test]
+fn a_part_keeps_the_defaults_of_its_own_method() {
+    let config = SolverConfig::from_toml("sa.strength.filter = { average_connections = 6 }").unwrap();
+    let mut expected = SolverConfig::default();
+    expected.sa.strength.filter = ziggurat_amg::strength::Filter::AverageConnections(6.0);
+    assert_eq!(config, expected);
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_path() {
+    for (text, parts) in [
+        ("zzz = 1", &["unknown key `zzz` (known here: classical, cycle,"][..]),
+        ("metod = 'sa'", &["`metod`; did you mean `method`?"]),
+        (
+            "sa.strength.treshold = 0.1",
+            &["`sa.strength.treshold`", "known here: filter, max_row_sum, measure"],
+        ),
+        ("sa.strength.filter.treshold = 0.1", &["did you mean `sa.strength.filter.threshold`?"]),
+        ("threshold = 0.1", &["did you mean `classical.strength.filter.threshold`?"]),
+        ("method = 'clasical'", &["`method`: unknown method `clasical`; did you mean `classical`?"]),
+        ("classical.interpolation = 'x'", &["`classical.interpolation`: unknown variant `x`", "extended-i"]),
+        ("smoother.degree = -1", &["`smoother.degree`: invalid value", "-1"]),
+        ("stopping.rtol = 'small'", &["`stopping.rtol`: invalid type", "small"]),
+        ("smoother = 'jacobi'", &["`smoother`: this is a table of keys, such as `smoother.block`"]),
+        ("stopping.rtol = -1.0", &["stopping: `rtol` is -1"]),
+        ("restart = 0", &["`restart` is 0; it must be at least 1"]),
+        ("method = 'sa'\nx = = 1", &["not TOML: line 2: "]),
+    ] {
+        let error = SolverConfig::from_toml(text).unwrap_err().to_string();
+        for part in parts {
+            assert!(error.contains(part), "{text}: `{part}` is not in\n{error}");
+        }
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    let error = SolverConfig::from_json("{ \"method\": ").unwrap_err().to_string();
+    assert!(error.contains("not JSON") && error.contains("line 1"), "{error}");
+    assert!(SolverConfig::from_json("3").unwrap_err().to_string().contains("table of keys"));
+}
+
+#[test]
+fn every_parameter_that_makes_no_sense_is_refused() {
+    let broken: [fn(&mut SolverConfig); 6] = [
+        |config| config.hierarchy.max_levels = 0,
+        |config| config.smoother.block = 0,
+        |config| config.smoother.degree = 0,
+        |config| config.smoother.ratio = f64::NAN,
+        |config| config.update.factor = 0.5,
+        |config| (config.cycle.pre_sweeps, config.cycle.post_sweeps) = (0, 0),
+    ];
+    for breaking in broken {
+        let mut config = SolverConfig::default();
+        breaking(&mut config);
+        assert!(matches!(config.validate(), Err(ConfigError::Setting { .. })), "{config:?}");
+    }
+}
+
+#[test]
+fn auto_is_decided_by_the_matrix_and_what_is_given_stays() {
+    let facts = |symmetric, block| Facts { symmetric, positive_diagonal: true, block };
+    let names = |config: &SolverConfig, facts| {
+        let resolved = config.resolve(facts);
+        let SolverConfig { method, krylov, precision, cycle, smoother, .. } = &resolved;
+        [method.name(), smoother.kind.name(), cycle.kind.name(), krylov.name(), precision.name()].join(" ")
+    };
+    let default = SolverConfig::default();
+    assert_eq!(names(&default, facts(true, 1)), "sa jacobi v cg f64");
+    assert_eq!(names(&default, facts(true, 3)), "sa chebyshev v cg f64");
+    assert_eq!(names(&default, facts(false, 1)), "classical gauss-seidel v fgmres f64");
+    let indefinite = Facts { positive_diagonal: false, ..facts(true, 1) };
+    assert_eq!(names(&default, indefinite), "sa jacobi v fgmres f64");
+    let of = |method| SolverConfig { method, ..SolverConfig::default() };
+    assert_eq!(names(&of(Method::Classical), facts(true, 1)), "classical gauss-seidel v cg f64");
+    assert_eq!(names(&of(Method::Pairwise), facts(true, 1)), "pairwise jacobi k fcg f64");
+    let mut one_sided = SolverConfig::default();
+    one_sided.cycle.post_sweeps = 0;
+    assert_eq!(names(&one_sided, facts(true, 1)), "sa jacobi v fcg f64");
+    let given = SolverConfig { krylov: Krylov::Bicgstab, precision: Precision::F32, ..one_sided };
+    assert_eq!(names(&given, facts(true, 1)), "sa jacobi v bicgstab f32");
+}

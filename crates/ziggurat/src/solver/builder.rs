@@ -1,0 +1,144 @@
+//! A solver, asked for step by step.
+
+use std::sync::Arc;
+
+use ziggurat_amg::interpolate::NearKernel;
+use ziggurat_sparse::Csr;
+
+use super::{SolveError, Solver};
+use crate::config::{CycleKind, Krylov, Method, Precision, Rebuild, SmootherKind, SolverConfig};
+
+/// Collects what a [`Solver`] is to do. The last word counts.
+///
+/// ```
+/// use ziggurat::Solver;
+/// use ziggurat::config::{Krylov, Method};
+/// use ziggurat_sparse::gallery::Problem;
+/// let a = "convection3d:10".parse::<Problem>()?.matrix()?;
+/// let solver = Solver::builder().method(Method::Classical).krylov(Krylov::Bicgstab).rtol(1e-6).build(&a)?;
+/// assert!(solver.solve(&vec![1.0; a.rows()])?.report.reason.is_converged());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct SolverBuilder {
+    config: SolverConfig,
+    near_kernel: Option<NearKernel>,
+}
+
+impl Solver {
+    /// Begins with the default configuration.
+    pub fn builder() -> SolverBuilder {
+        SolverBuilder::default()
+    }
+}
+
+impl SolverBuilder {
+    /// Begins again with this configuration, from a file or a preset.
+    ///
+    /// ```
+    /// use ziggurat::{Solver, SolverConfig};
+    /// let builder = Solver::builder().config(SolverConfig::preset("robust")?).rtol(1e-10);
+    /// # Ok::<(), ziggurat::config::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn config(self, config: SolverConfig) -> Self {
+        SolverBuilder { config, ..self }
+    }
+
+    /// Changes anything in the configuration, such as what has no setter here.
+    ///
+    /// ```
+    /// let builder = ziggurat::Solver::builder().with(|config| config.smoother.degree = 3);
+    /// ```
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut SolverConfig)) -> Self {
+        change(&mut self.config);
+        self
+    }
+
+    /// How the hierarchy is built.
+    #[must_use]
+    pub fn method(self, method: Method) -> Self {
+        self.with(|config| config.method = method)
+    }
+
+    /// The outer iteration.
+    #[must_use]
+    pub fn krylov(self, krylov: Krylov) -> Self {
+        self.with(|config| config.krylov = krylov)
+    }
+
+    /// Steps before GMRES and FGMRES start anew.
+    #[must_use]
+    pub fn restart(self, restart: usize) -> Self {
+        self.with(|config| config.restart = restart)
+    }
+
+    /// What the hierarchy is stored and computed in.
+    #[must_use]
+    pub fn precision(self, precision: Precision) -> Self {
+        self.with(|config| config.precision = precision)
+    }
+
+    /// The tolerance relative to the right-hand side.
+    #[must_use]
+    pub fn rtol(self, rtol: f64) -> Self {
+        self.with(|config| config.stopping.rtol = rtol)
+    }
+
+    /// The absolute tolerance.
+    #[must_use]
+    pub fn atol(self, atol: f64) -> Self {
+        self.with(|config| config.stopping.atol = atol)
+    }
+
+    /// Iterations at most.
+    #[must_use]
+    pub fn max_iterations(self, iterations: usize) -> Self {
+        self.with(|config| config.stopping.max_iterations = iterations)
+    }
+
+    /// Seconds at most.
+    #[must_use]
+    pub fn max_seconds(self, seconds: f64) -> Self {
+        self.with(|config| config.stopping.max_seconds = Some(seconds))
+    }
+
+    /// The order in which levels are visited.
+    #[must_use]
+    pub fn cycle(self, cycle: CycleKind) -> Self {
+        self.with(|config| config.cycle.kind = cycle)
+    }
+
+    /// Smoothings before and after the coarse level.
+    #[must_use]
+    pub fn sweeps(self, before: usize, after: usize) -> Self {
+        self.with(|config| (config.cycle.pre_sweeps, config.cycle.post_sweeps) = (before, after))
+    }
+
+    /// The smoother.
+    #[must_use]
+    pub fn smoother(self, smoother: SmootherKind) -> Self {
+        self.with(|config| config.smoother.kind = smoother)
+    }
+
+    /// When [`Solver::update_values`] builds the hierarchy anew.
+    #[must_use]
+    pub fn rebuild(self, rebuild: Rebuild) -> Self {
+        self.with(|config| config.update.rebuild = rebuild)
+    }
+
+    /// What the matrix maps to almost zero, such as the rigid-body modes of an elastic body.
+    #[must_use]
+    pub fn near_kernel(self, kernel: NearKernel) -> Self {
+        SolverBuilder { near_kernel: Some(kernel), ..self }
+    }
+
+    /// Sets the solver up for a matrix: a borrowed one is copied, an owned one or an `Arc` is taken as it is.
+    ///
+    /// # Errors
+    /// As [`Solver::new`].
+    pub fn build(self, a: impl Into<Arc<Csr<f64>>>) -> Result<Solver, SolveError> {
+        Solver::set_up(&a.into(), self.near_kernel, self.config)
+    }
+}
