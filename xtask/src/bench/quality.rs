@@ -88,10 +88,7 @@ fn measure(problem: &'static str, size: u32) -> Result<[Figure; 2], BenchError> 
             grid_complexity: solver.hierarchy().grid_complexity(),
         })
     };
-    Ok([
-        with(Method::Sa)?,
-        with(Method::Classical)?,
-    ])
+    Ok([with(Method::Sa)?, with(Method::Classical)?])
 }
 
 #[cfg(test)]

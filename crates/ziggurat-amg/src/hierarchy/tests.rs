@@ -263,3 +263,17 @@ fn multipass_is_cheaper_and_takes_more_iterations() {
     let (more, fewer) = (iterations(&a, &multipass, &cycling), iterations(&a, &two_stage, &cycling));
     assert!(fewer < more && more <= 24, "{fewer} and {more}");
 }
+
+#[test]
+fn a_large_level_that_cannot_be_coarsened_is_smoothed() {
+    // Diagonally dominant: no row is strongly connected, and factors of so many rows would take minutes.
+    let mut a = matrix("poisson3d:40");
+    for row in a.all_rows() {
+        let (begin, place) = (a.row_ptr()[row], a.row(row).0.binary_search(&(row as u32)).unwrap());
+        a.values_mut()[begin + place] += 100.0;
+    }
+    let hierarchy = Hierarchy::build(a.clone(), &classical()).unwrap();
+    assert_eq!((hierarchy.stop(), hierarchy.levels().len()), (CoarseningStop::NothingToCoarsen, 1));
+    let found = iterations(&a, &hierarchy, &Cycling::default());
+    assert!(found <= 6, "{found}");
+}

@@ -111,7 +111,7 @@ impl<D: Device> fmt::Debug for Multigrid<D> {
 struct MultigridWork<D: Device> {
     /// Per level but the coarsest.
     levels: Vec<LevelWork<D>>,
-    coarse: CoarseScratch,
+    coarse: CoarseScratch<D>,
     /// Right-hand side and solution of the finest level, where its precision is not the caller's; of the coarsest level,
     /// where it is the only one.
     border: Option<(Work<D>, Work<D>)>,
@@ -197,7 +197,7 @@ impl<D: Device> Multigrid<D> {
             levels.push(LevelWork { scratch: level.scratch(device)?, coarse_b, coarse_x, krylov });
         }
         let border = if self.working(0) == caller { None } else { Some((zeros(0)?, zeros(0)?)) };
-        Ok(MultigridWork { levels, coarse: self.coarse.scratch(self.coarse_rows), border })
+        Ok(MultigridWork { levels, coarse: self.coarse.scratch(device, self.coarse_rows)?, border })
     }
 
     /// x ← cycle(b) on level `index`, from a zero guess.
@@ -209,7 +209,7 @@ impl<D: Device> Multigrid<D> {
         b: WorkRef<'_, D>,
         mut x: WorkMut<'_, D>,
         work: &mut [LevelWork<D>],
-        coarse: &mut CoarseScratch,
+        coarse: &mut CoarseScratch<D>,
     ) {
         let Some(level) = self.levels.get(index) else {
             // Only a device that lost its memory can fail here; its next `finish` says so.
@@ -261,7 +261,7 @@ impl<D: Device> Multigrid<D> {
         x: &mut Work<D>,
         krylov: &mut KrylovWork<D>,
         below: &mut [LevelWork<D>],
-        coarse: &mut CoarseScratch,
+        coarse: &mut CoarseScratch<D>,
     ) {
         let level = &self.levels[index];
         let KrylovWork { direction: c, image: v, second_image: w } = krylov;

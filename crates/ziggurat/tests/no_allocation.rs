@@ -1,0 +1,61 @@
+//! Nothing is allocated inside a cycle or a Krylov iteration: the only test of this program, since it counts the
+//! allocations of the whole process.
+
+use std::alloc::System as SystemAllocator;
+use std::ops::ControlFlow;
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use ziggurat::amg::{Coarsening, Cycle, Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Pairwise};
+use ziggurat::krylov::{DEFAULT_RESTART, Local, Method, Progress, Stopping, System, Work, solve};
+use ziggurat_sparse::device::Cpu;
+use ziggurat_sparse::gallery::Problem;
+use ziggurat_sparse::operator::MatrixOperator;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<SystemAllocator> = &INSTRUMENTED_SYSTEM;
+
+#[test]
+fn nothing_is_allocated_while_iterating() {
+    let a = "poisson3d:24".parse::<Problem>().unwrap().matrix().unwrap();
+    let (space, n) = (Local(Cpu::new()), a.rows());
+    let matrix = MatrixOperator::new(&space.0, a.clone()).unwrap();
+    let plain = HierarchyConfig {
+        coarsening: Coarsening::Pairwise(Pairwise::default()),
+        ..HierarchyConfig::default()
+    };
+    for (cycle, config) in [(Cycle::V, HierarchyConfig::default()), (Cycle::W, plain), (Cycle::K, plain)] {
+        let hierarchy = Hierarchy::build(&a, &config).unwrap();
+        let cycling = Cycling { cycle, ..Cycling::default() };
+        let multigrid = hierarchy.lower(&space.0, &cycling, |_| LevelPrecision::default()).unwrap();
+        let system = System::new(&matrix).preconditioner(&multigrid);
+        let restart = DEFAULT_RESTART;
+        let methods = [
+            Method::Cg,
+            Method::FlexibleCg,
+            Method::Gmres { restart },
+            Method::Fgmres { restart },
+            Method::BiCgStab,
+        ];
+        for method in methods {
+            let mut work = Work::new(method, &space, &system).unwrap();
+            let (b, mut x) = (vec![1.0; n], vec![0.0; n]);
+            let mut counts = [0; 2];
+            let mut watch = |progress: &Progress| {
+                // The first iterations wake the threads.
+                match progress.iteration {
+                    2 => counts[0] = ALLOCATOR.stats().allocations,
+                    5 => counts[1] = ALLOCATOR.stats().allocations,
+                    _ => {}
+                }
+                ControlFlow::Continue(())
+            };
+            let report =
+                solve(&space, &system, &b, &mut x, &Stopping::default(), Some(&mut watch), &mut work)
+                    .unwrap();
+            assert!(report.iterations >= 5, "{method}: {} iterations", report.iterations);
+            let [before, after] = counts;
+            assert!(before > 0);
+            assert_eq!(after - before, 0, "{method} with a {cycle:?}-cycle");
+        }
+    }
+}
