@@ -19,6 +19,8 @@ use std::iter::Sum;
 pub use half::{bf16, f16};
 use num_traits::{Float, NumAssign};
 
+use crate::algebra::block_product::BlockProducts;
+use crate::device::cpu::compiled::Compiled;
 use crate::device::cpu::widen::Widen;
 
 /// Names a storage number at run time. A device whose memory is opaque bytes picks its kernel by it.
@@ -172,7 +174,7 @@ pub trait Store: Copy + Default + PartialEq + Debug + Display + Send + Sync + 's
 /// }
 /// assert_eq!(hypotenuse(3.0_f32, 4.0), 5.0);
 /// ```
-pub trait Real: Store + Float + NumAssign + Sum {}
+pub trait Real: Store + Float + NumAssign + Sum + BlockProducts {}
 
 /// Arithmetic in `Self` may read memory of type `S`; the seven pairs of the [module](self).
 ///
@@ -186,7 +188,7 @@ pub trait Real: Store + Float + NumAssign + Sum {}
 /// let stored = [f16::narrow(1.5), f16::narrow(2.5)];
 /// assert_eq!(sum::<f32, _>(&stored), 4.0);
 /// ```
-pub trait Reads<S: Store>: Real + Widen<S> {
+pub trait Reads<S: Store>: Real + Widen<S> + Compiled<S> {
     /// The same value, widened.
     fn read(stored: S) -> Self;
 }

@@ -22,7 +22,7 @@ use crate::number::Real;
 
 /// Blocks of `rows` x `inner` times blocks of `inner` x `cols`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct BlockShape {
+pub struct BlockShape {
     pub(super) rows: usize,
     pub(super) inner: usize,
     pub(super) cols: usize,
@@ -49,7 +49,8 @@ impl BlockShape {
 }
 
 /// Some consecutive rows of C, to be computed.
-pub(super) struct BlockRows<'a, T> {
+#[allow(missing_debug_implementations)] // nobody outside sees it
+pub struct BlockRows<'a, T> {
     /// Nodes, as rows of A.
     pub(super) rows: Range<usize>,
     /// Where each ends, in blocks of C.
@@ -67,30 +68,30 @@ pub(super) struct BlockRows<'a, T> {
     pub(super) values: &'a mut [T],
 }
 
-impl<T: Real> BlockRows<'_, T> {
+/// The product of blocks in one number. Implemented for concrete numbers, so that its kernels are compiled here and not
+/// in every crate that multiplies matrices.
+pub trait BlockProducts: Sized {
     /// Computes the values. The matrices must be block-full for this shape.
-    pub(super) fn compute(self, shape: BlockShape) {
-        macro_rules! fixed {
-            ($m:literal, $s:literal, $n:literal) => {
-                Simd::best().run(Work { sums: FixedSums::<T, $m, $s, $n>::new(self.longest), rows: self })
-            };
-        }
-        match (shape.rows, shape.inner, shape.cols) {
-            // Elasticity in three dimensions: A·P, R·AP, and both on the levels beneath.
-            (3, 3, 6) => fixed!(3, 3, 6),
-            (6, 3, 6) => fixed!(6, 3, 6),
-            (6, 6, 6) => fixed!(6, 6, 6),
-            // In two dimensions.
-            (2, 2, 3) => fixed!(2, 2, 3),
-            (3, 2, 3) => fixed!(3, 2, 3),
-            (3, 3, 3) => fixed!(3, 3, 3),
-            // As many near-kernel vectors as unknowns.
-            (2, 2, 2) => fixed!(2, 2, 2),
-            (4, 4, 4) => fixed!(4, 4, 4),
-            _ => Simd::best().run(Work { sums: AnySums::new(shape, self.longest), rows: self }),
-        }
-    }
+    fn compute_blocks(rows: BlockRows<'_, Self>, shape: BlockShape);
 }
+
+macro_rules! block_products {
+    ($($t:ty),+) => {$(
+        impl BlockProducts for $t {
+            fn compute_blocks(rows: BlockRows<'_, $t>, shape: BlockShape) {
+                let longest = rows.longest;
+                match (shape.rows, shape.inner, shape.cols) {
+                    // Elasticity in three dimensions: A·P, R·AP, and both on the levels beneath.
+                    (3, 3, 6) => Simd::best().run(Work { sums: FixedSums::<$t, 3, 3, 6>::new(longest), rows }),
+                    (6, 3, 6) => Simd::best().run(Work { sums: FixedSums::<$t, 6, 3, 6>::new(longest), rows }),
+                    (6, 6, 6) => Simd::best().run(Work { sums: FixedSums::<$t, 6, 6, 6>::new(longest), rows }),
+                    _ => Simd::best().run(Work { sums: AnySums::new(shape, longest), rows }),
+                }
+            }
+        }
+    )+};
+}
+block_products!(f64, f32);
 
 /// Rows to compute, and how.
 struct Work<'a, T, S> {

@@ -6,7 +6,7 @@
 
 mod accumulator;
 mod add;
-mod block_product;
+pub(crate) mod block_product;
 mod block_sums;
 mod node_pattern;
 mod pattern;

@@ -203,7 +203,8 @@ impl Piece {
         if shape != BlockShape::SCALAR {
             let (rows, ends, places) = (self.rows.clone(), &self.ends[..], Places::new(window, longest));
             let (b_nodes, b_values) = ((&blocks.right).into(), b.values());
-            BlockRows { rows, ends, longest, places, a, b_nodes, b_values, columns, values }.compute(shape);
+            let rows = BlockRows { rows, ends, longest, places, a, b_nodes, b_values, columns, values };
+            T::compute_blocks(rows, shape);
         } else if let Some(span) = window {
             self.sum_values(a, b, columns, values, ValueWindow::new(span));
         } else {

@@ -5,6 +5,7 @@
 //! depend on how many there are.
 
 mod bsr;
+pub(crate) mod compiled;
 mod csr;
 mod gauss_seidel;
 pub(crate) mod reduce;
@@ -18,7 +19,6 @@ use std::borrow::Borrow;
 use super::{Device, DeviceError, Direction, HostMatrix};
 use crate::number::{Reads, Real, Store};
 use crate::parallel::over_pieces;
-use row_products::map_rows;
 pub use simd::Simd;
 use vector::{map1, map2};
 
@@ -63,20 +63,6 @@ impl Cpu {
     /// The instruction set in use.
     pub fn simd(&self) -> Simd {
         self.simd
-    }
-
-    /// y_i ← finish(i, (A x)_i, y_i), whatever the format of A.
-    fn map_product<C: Reads<S>, S: Store>(
-        &self,
-        a: &HostMatrix<S>,
-        x: &[C],
-        y: &mut [C],
-        finish: impl Fn(usize, C, C) -> C + Copy + Send + Sync,
-    ) {
-        match a {
-            HostMatrix::Csr(a) => map_rows(self.simd, a.view(), x, y, finish),
-            HostMatrix::Bsr(a) => map_rows(self.simd, a.view(), x, y, finish),
-        }
     }
 }
 
@@ -132,16 +118,11 @@ impl Device for Cpu {
     }
 
     fn spmv<C: Reads<S>, S: Store>(&self, alpha: C, a: &HostMatrix<S>, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
-        if beta.is_zero() {
-            self.map_product(a, x, y, move |_, ax, _| alpha * ax);
-        } else {
-            self.map_product(a, x, y, move |_, ax, y| alpha * ax + beta * y);
-        }
+        C::spmv(self.simd, alpha, a, x, beta, y);
     }
 
     fn residual<C: Reads<S>, S: Store>(&self, a: &HostMatrix<S>, x: &Vec<C>, b: &Vec<C>, r: &mut Vec<C>) {
-        assert_eq!(a.rows(), b.len(), "rows of A, length of b");
-        self.map_product(a, x, r, move |i, ax, _| b[i] - ax);
+        C::residual(self.simd, a, x, b, r);
     }
 
     fn sweep<C: Reads<S>, S: Store>(
@@ -154,12 +135,7 @@ impl Device for Cpu {
         beta: C,
         y: &mut Vec<C>,
     ) {
-        assert_eq!([d.len(), b.len(), x.len()], [a.rows(); 3], "rows of A, lengths of d, b and x");
-        if beta.is_zero() {
-            self.map_product(a, x, y, move |i, ax, _| x[i] + omega * d[i] * (b[i] - ax));
-        } else {
-            self.map_product(a, x, y, move |i, ax, y| x[i] + omega * d[i] * (b[i] - ax) + beta * (x[i] - y));
-        }
+        C::sweep(self.simd, a, (omega, beta), [d, b, x], y);
     }
 
     fn gauss_seidel<C: Reads<S>, S: Store>(
@@ -172,8 +148,7 @@ impl Device for Cpu {
         direction: Direction,
         y: &mut Vec<C>,
     ) {
-        let x = x.map(Vec::as_slice);
-        gauss_seidel::gauss_seidel(self.simd, gauss_seidel::Sweep { a, d, b, x, block, direction }, y);
+        C::gauss_seidel(self.simd, a, [d, b], x.map(Vec::as_slice), (block, direction), y);
     }
 
     fn fill<C: Real>(&self, value: C, x: &mut Vec<C>) {

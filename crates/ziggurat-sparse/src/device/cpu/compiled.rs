@@ -1,0 +1,100 @@
+//! The kernels that pass over a matrix, compiled once for each of the seven pairs of numbers.
+//!
+//! `Device` is generic over numbers, so its methods are compiled anew in every crate that calls them; for these kernels
+//! (two formats, three instruction sets) that took minutes. A method of a trait that is implemented for concrete numbers is
+//! compiled here, and called from everywhere.
+
+use half::{bf16, f16};
+
+use super::gauss_seidel::{Sweep, gauss_seidel};
+use super::row_products::map_rows;
+use super::simd::Simd;
+use crate::device::{Direction, HostMatrix};
+use crate::number::{Reads, Store};
+
+/// The kernels for arithmetic in `Self` on memory of `S`; [`Device`](crate::device::Device) says what they compute.
+pub trait Compiled<S: Store>: Sized {
+    /// y ← α A x + β y
+    fn spmv(simd: Simd, alpha: Self, a: &HostMatrix<S>, x: &[Self], beta: Self, y: &mut [Self]);
+
+    /// r ← b − A x
+    fn residual(simd: Simd, a: &HostMatrix<S>, x: &[Self], b: &[Self], r: &mut [Self]);
+
+    /// y ← x + ω d∘(b − A x) + β (x − y)
+    fn sweep(simd: Simd, a: &HostMatrix<S>, step: (Self, Self), vectors: [&[Self]; 3], y: &mut [Self]);
+
+    /// y ← x, relaxed row by row
+    fn gauss_seidel(
+        simd: Simd,
+        a: &HostMatrix<S>,
+        vectors: [&[Self]; 2],
+        x: Option<&[Self]>,
+        blocks: (usize, Direction),
+        y: &mut [Self],
+    );
+}
+
+/// y_i ← finish(i, (A x)_i, y_i), whatever the format of A.
+fn map_product<C: Reads<S>, S: Store>(
+    simd: Simd,
+    a: &HostMatrix<S>,
+    x: &[C],
+    y: &mut [C],
+    finish: impl Fn(usize, C, C) -> C + Copy + Send + Sync,
+) {
+    match a {
+        HostMatrix::Csr(a) => map_rows(simd, a.view(), x, y, finish),
+        HostMatrix::Bsr(a) => map_rows(simd, a.view(), x, y, finish),
+    }
+}
+
+macro_rules! compiled {
+    ($($c:ty: $($s:ty),+;)+) => {$($(
+        impl Compiled<$s> for $c {
+            fn spmv(simd: Simd, alpha: $c, a: &HostMatrix<$s>, x: &[$c], beta: $c, y: &mut [$c]) {
+                if beta == <$c>::default() {
+                    map_product(simd, a, x, y, move |_, ax, _| alpha * ax);
+                } else {
+                    map_product(simd, a, x, y, move |_, ax, y| alpha * ax + beta * y);
+                }
+            }
+
+            fn residual(simd: Simd, a: &HostMatrix<$s>, x: &[$c], b: &[$c], r: &mut [$c]) {
+                assert_eq!(a.rows(), b.len(), "rows of A, length of b");
+                map_product(simd, a, x, r, move |i, ax, _| b[i] - ax);
+            }
+
+            fn sweep(
+                simd: Simd,
+                a: &HostMatrix<$s>,
+                (omega, beta): ($c, $c),
+                [d, b, x]: [&[$c]; 3],
+                y: &mut [$c],
+            ) {
+                assert_eq!([d.len(), b.len(), x.len()], [a.rows(); 3], "rows of A, lengths of d, b and x");
+                if beta == <$c>::default() {
+                    map_product(simd, a, x, y, move |i, ax, _| x[i] + omega * d[i] * (b[i] - ax));
+                } else {
+                    map_product(simd, a, x, y, move |i, ax, y| {
+                        x[i] + omega * d[i] * (b[i] - ax) + beta * (x[i] - y)
+                    });
+                }
+            }
+
+            fn gauss_seidel(
+                simd: Simd,
+                a: &HostMatrix<$s>,
+                [d, b]: [&[$c]; 2],
+                x: Option<&[$c]>,
+                (block, direction): (usize, Direction),
+                y: &mut [$c],
+            ) {
+                gauss_seidel(simd, Sweep { a, d, b, x, block, direction }, y);
+            }
+        }
+    )+)+};
+}
+compiled! {
+    f64: f64, f32, f16, bf16;
+    f32: f32, f16, bf16;
+}
