@@ -2,9 +2,9 @@
 //!
 //! | method | good at | costs |
 //! |---|---|---|
-//! | `sa` | diffusion, elasticity; the default for symmetric matrices | the fewest entries on coarse levels |
+//! | `sa` | diffusion, elasticity; the default for symmetric matrices | little: few entries on coarse levels |
 //! | `classical` | anisotropy, jumps, convection; the default otherwise | more entries, stronger smoothing |
-//! | `pairwise` | memory: interpolation has one entry per row | more iterations, a K-cycle |
+//! | `pairwise` | memory: the fewest entries of all | more iterations, a K-cycle |
 
 #![allow(clippy::print_stdout)] // an example talks
 

@@ -32,7 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let one_by_one = one_by_one.collect::<Result<Vec<_>, SolveError>>()?;
     println!("one by one:   {:.3} s", start.elapsed().as_secs_f64());
 
-    // Every thread takes the next system until there are no more. (Solves use rayon's threads inside as well.)
+    // Every thread takes the next system until there are no more. A solve uses all cores by itself, so this saves little
+    // time; it is for programs whose threads have systems to solve anyway.
     let start = Instant::now();
     let next = AtomicUsize::new(0);
     let worker = || {

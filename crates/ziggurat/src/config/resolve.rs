@@ -2,7 +2,7 @@
 //!
 //! | choice | where | becomes | because |
 //! |---|---|---|---|
-//! | method | symmetric | `sa` | the fewest entries per level, and the near-kernel is kept |
+//! | method | symmetric | `sa` | few entries on coarse levels, and the near-kernel is kept |
 //! | | else | `classical` | its interpolation follows the row, whatever the column says |
 //! | smoother | classical, or not symmetric | `gauss-seidel` | goes along with convection; Jacobi needs a damping that only a symmetric spectrum gives safely |
 //! | | several unknowns per node | `chebyshev` | D⁻¹A of a coupled system has a wide spectrum, of which one damped Jacobi step removes little |

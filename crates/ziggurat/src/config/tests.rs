@@ -1,3 +1,5 @@
+//! Configurations: what is read is what was written, what is wrong is named, and `auto` is decided.
+
 use super::*;
 
 #[test]
