@@ -22,7 +22,7 @@ pub mod smoother;
 mod spectral_radius;
 pub mod strength;
 
-pub use coarse::MAX_DENSE_ROWS;
+pub use coarse::{MAX_DENSE_ROWS, MAX_SPARSE_ROWS};
 pub use cycle::Cycle;
 pub use error::SetupError;
 pub use hierarchy::{

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use ziggurat::amg::interpolate::NearKernel;
-use ziggurat::amg::{self, Hierarchy, LevelPrecision, MAX_DENSE_ROWS, matrix_format};
+use ziggurat::amg::{self, Hierarchy, LevelPrecision, MAX_DENSE_ROWS, MAX_SPARSE_ROWS, matrix_format};
 use ziggurat::{SolveError, Solver, SolverConfig};
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::io::write_vector;
@@ -142,8 +142,10 @@ fn levels(hierarchy: &Hierarchy, precision: LevelPrecision) -> Vec<report::Level
         } else if a.rows() <= MAX_DENSE_ROWS {
             // Solved by its inverse, which has every entry.
             (Kind::F64, Kind::F64, "inverse", a.rows() * (8 + a.rows() * 12) + 8)
-        } else {
+        } else if a.rows() <= MAX_SPARSE_ROWS {
             (Kind::F64, Kind::F64, "factors", a.bytes()) // of the matrix: factors do not tell theirs
+        } else {
+            (Kind::F64, Kind::F64, "csr", a.bytes()) // smoothed
         };
         report::Level {
             rows: a.rows(),

@@ -95,3 +95,11 @@ fn the_same_bits_for_one_and_two_threads() {
         assert_eq!(bits(&one.1), bits(&two.1), "{name}");
     }
 }
+
+#[test]
+fn a_right_hand_side_in_the_kernel_is_solved_by_zero() {
+    let a = "neumann3d:6".parse::<Problem>().unwrap().matrix().unwrap();
+    let solution = Solver::new(&a, SolverConfig::default()).unwrap().solve(&vec![1.0; a.rows()]).unwrap();
+    assert!(solution.report.reason.is_converged(), "{}", solution.report.reason);
+    assert!(solution.x.iter().all(|&x| x == 0.0));
+}

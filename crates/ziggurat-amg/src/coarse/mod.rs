@@ -19,7 +19,7 @@ use crate::smoother::{ChebyshevBase, Smoother, SmootherData, SmootherKind};
 pub const MAX_DENSE_ROWS: usize = 1000;
 
 /// Rows up to which a sparse matrix is factorised: some seconds, and some hundred megabytes.
-const MAX_SPARSE_ROWS: usize = 10_000;
+pub const MAX_SPARSE_ROWS: usize = 10_000;
 
 /// What takes the place of a direct solve beyond that: symmetric and positive wherever the matrix is.
 const INSTEAD: Smoother = Smoother::Chebyshev { degree: 6, base: ChebyshevBase::L1Jacobi, ratio: 20.0 };

@@ -11,6 +11,7 @@ use ziggurat_sparse::device::{Device, DeviceError, Direction, HostMatrix};
 use ziggurat_sparse::{Csr, Kind, Reads, Store};
 
 use super::format::host_matrix;
+use super::multigrid::Shared;
 use super::vectors::{Work, WorkMut, WorkRef, Working, convert};
 use crate::SetupError;
 use crate::smoother::{SmootherData, SmootherKind};
@@ -94,11 +95,11 @@ struct Level<D: Device, C: Working<D>, S: Store> {
 
 /// What lowering gives to a level.
 pub(crate) struct LevelParts<'a> {
-    pub a: &'a Arc<Csr<f64>>,
+    pub a: Shared<'a>,
     /// The size of the blocks that `a` consists of.
     pub block: usize,
     /// Restriction and prolongation, and the working precision of the next level.
-    pub transfer: Option<(&'a Arc<Csr<f64>>, &'a Arc<Csr<f64>>, Kind)>,
+    pub transfer: Option<(Shared<'a>, Shared<'a>, Kind)>,
     pub smoother: &'a SmootherData,
 }
 

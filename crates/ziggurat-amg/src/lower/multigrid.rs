@@ -60,17 +60,20 @@ impl Default for Cycling {
     }
 }
 
+/// A matrix of the hierarchy; lowering shares it where it is stored as it is.
+pub(super) type Shared<'a> = &'a Arc<Csr<f64>>;
+
 /// One level of a hierarchy, as lowering reads it.
 #[derive(Clone, Copy, Debug)]
 pub struct LevelSource<'a> {
     /// The level's matrix.
-    pub a: &'a Arc<Csr<f64>>,
+    pub a: Shared<'a>,
     /// The size of the blocks that it consists of.
     pub block: usize,
     /// ρ(D⁻¹A), where it is known already.
     pub radius: Option<f64>,
     /// Restriction and prolongation to the next level; `None` on the coarsest.
-    pub transfer: Option<(&'a Arc<Csr<f64>>, &'a Arc<Csr<f64>>)>,
+    pub transfer: Option<(Shared<'a>, Shared<'a>)>,
 }
 
 /// A lowered hierarchy: applies one multigrid cycle from a zero guess.
