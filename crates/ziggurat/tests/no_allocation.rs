@@ -1,6 +1,8 @@
 //! Nothing is allocated inside a cycle or a Krylov iteration: the only test of this program, since it counts the
 //! allocations of the whole process.
 
+#![allow(clippy::unwrap_used)] // functions that tests call
+
 use std::alloc::System as SystemAllocator;
 use std::ops::ControlFlow;
 
