@@ -7,10 +7,10 @@
 //! 3. Every other row has a neighbour that was taken; it joins the aggregate it is most strongly connected to: largest
 //!    Σ |a_ij| over that aggregate's rows, among equals that with the root of lowest id.
 //!
-//! **Priority.** Bell et al. draw it by lot, which lets every row wait for few others but leaves gaps: on a 7-point grid an
-//! aggregate has 11.1 rows, and smoothed aggregation with CG needs 20 iterations on `poisson3d:100`. A sweep along the rows
-//! packs roots closely where numbering is regular (8.3 rows, 15 iterations) but has every row wait for the one before. So
-//! rows are numbered in blocks of 2^b consecutive global ids, and the order is: first the even blocks, then the odd
+//! **Priority.** Bell et al. draw it by lot, which lets every row wait for few others but leaves gaps: aggregates become
+//! large and uneven, and smoothed aggregation needs more iterations. A sweep along the rows packs roots closely where
+//! numbering is regular (8.3 rows per aggregate on a 7-point grid) but has every row wait for the one before. So rows are
+//! numbered in blocks of 2^b consecutive global ids, and the order is: first the even blocks, then the odd
 //! ones, each along its rows. Blocks wait only for their neighbours, and the packing is that of the sweep but at every
 //! second border. A block is eight times as long as most connections reach (a dozen planes of a grid): many blocks in a
 //! large matrix, and few borders in each.

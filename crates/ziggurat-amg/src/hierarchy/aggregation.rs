@@ -27,8 +27,7 @@ pub struct SmoothedAggregation {
     pub strength: Strength,
     /// Interpolation is smoothed along connections of at least this part of each row's largest.
     pub filter: f64,
-    /// How far tentative interpolation is smoothed: ω ρ(D⁻¹A), between 0 and 2. 4/3 is the textbook's;
-    /// 3/2 was no better on the model problems.
+    /// How far tentative interpolation is smoothed: ω ρ(D⁻¹A), between 0 and 2; 4/3 is the textbook's.
     pub damping: f64,
 }
 

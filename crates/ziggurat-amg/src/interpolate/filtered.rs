@@ -12,7 +12,7 @@
 //!
 //! **Each row by its own scale.** A row at the border of a stiff region hangs on that region, though the region does not
 //! feel the row: the symmetric measure that aggregates grow along calls the connection weak. Coarse functions would then
-//! break off at every such border; on `jump3d:100` that costs twice the iterations.
+//! break off at every such border, and iterations would grow with the number of borders.
 //!
 //! The diagonal may become small, or negative, where weak connections were many; who divides by it has to look.
 //!
