@@ -9,11 +9,15 @@
 mod dense;
 mod sparse;
 
+use std::sync::Arc;
+
 use ziggurat_sparse::device::{Device, DeviceError, HostMatrix};
-use ziggurat_sparse::{Csr, CsrRef};
+use ziggurat_sparse::{Csr, Kind};
 
 use crate::SetupError;
-use crate::smoother::{ChebyshevBase, Smoother, SmootherData, SmootherKind};
+use crate::lower::level::{LevelOps, LevelParts, Scratch, Smoothing, level};
+use crate::lower::vectors::{WorkMut, WorkRef};
+use crate::smoother::{ChebyshevBase, Smoother};
 
 /// Rows up to which the inverse is formed: 8 MB of numbers at the most.
 pub const MAX_DENSE_ROWS: usize = 1000;
@@ -30,73 +34,40 @@ pub(crate) enum CoarseSolver<D: Device> {
     Inverse(D::Matrix<f64>),
     /// Factors on the host.
     Sparse(sparse::Factors),
-    /// Steps (ω, β) of a smoother, with its diagonal.
-    Smoothed {
-        /// The matrix.
-        a: D::Matrix<f64>,
-        /// What residuals are multiplied by.
-        diagonal: D::Vector<f64>,
-        /// The steps of the recurrence.
-        steps: Vec<(f64, f64)>,
-    },
+    /// A level like the others, without a next one.
+    Smoothed(Box<dyn LevelOps<D>>),
 }
 
-/// The result of the host's part of the work, before it is moved to a device.
-pub(crate) enum CoarseData {
-    /// The (pseudo-)inverse.
-    Inverse(Csr<f64>),
-    /// The matrix itself, to be factorised sparse.
-    Sparse(Csr<f64>),
-    /// The matrix itself, to be smoothed.
-    Smoothed(Csr<f64>, SmootherData),
-}
-
-impl CoarseData {
-    /// Inverts a small matrix, keeps a large one.
-    pub(crate) fn new(a: CsrRef<'_, f64>) -> Result<Self, SetupError> {
-        if a.rows() <= MAX_DENSE_ROWS {
-            Ok(CoarseData::Inverse(dense::inverse(a)?))
-        } else if a.rows() <= MAX_SPARSE_ROWS {
-            Ok(CoarseData::Sparse(a.to_owned()))
-        } else {
-            Ok(CoarseData::Smoothed(a.to_owned(), INSTEAD.data(a, None)?))
-        }
-    }
-
-    /// Moves the solver to a device.
-    pub(crate) fn lower<D: Device>(&self, device: &D) -> Result<CoarseSolver<D>, SetupError> {
-        Ok(match self {
-            CoarseData::Inverse(inverse) => {
-                CoarseSolver::Inverse(device.upload_matrix(HostMatrix::from(inverse.clone()))?)
-            }
-            CoarseData::Sparse(a) => CoarseSolver::Sparse(sparse::Factors::new(a.view())?),
-            CoarseData::Smoothed(a, data) => CoarseSolver::Smoothed {
-                a: device.upload_matrix(HostMatrix::from(a.clone()))?,
-                diagonal: device.upload(&data.diagonal)?,
-                steps: match &data.kind {
-                    SmootherKind::Recurrence(steps) => steps.clone(),
-                    SmootherKind::GaussSeidel { .. } => Vec::new(), // not what INSTEAD is
-                },
-            },
-        })
-    }
-}
-
-/// What a solve scribbles on: a copy on the host for sparse factors, a vector for a smoother, nothing for an inverse.
-pub(crate) struct CoarseScratch<D: Device> {
-    host: Vec<f64>,
-    other: Option<D::Vector<f64>>,
+/// What a solve scribbles on.
+pub(crate) enum CoarseScratch<D: Device> {
+    /// An inverse needs nothing.
+    None,
+    /// A copy on the host, for sparse factors.
+    Host(Vec<f64>),
+    /// A level's vectors.
+    Level(Scratch<D>),
 }
 
 impl<D: Device> CoarseSolver<D> {
+    /// Inverts a small matrix, factorises a larger one, smooths a large one; `block` is the size of its blocks.
+    pub(crate) fn new(device: &D, a: &Arc<Csr<f64>>, block: usize) -> Result<Self, SetupError> {
+        Ok(if a.rows() <= MAX_DENSE_ROWS {
+            CoarseSolver::Inverse(device.upload_matrix(HostMatrix::from(dense::inverse(a.view())?))?)
+        } else if a.rows() <= MAX_SPARSE_ROWS {
+            CoarseSolver::Sparse(sparse::Factors::new(a.view())?)
+        } else {
+            let smoother = &INSTEAD.data(a.view(), None)?;
+            let parts = LevelParts { a, block, transfer: None, smoother };
+            CoarseSolver::Smoothed(level(device, &parts, Kind::F64, Kind::F64)?)
+        })
+    }
+
     /// Makes the scratch memory.
     pub(crate) fn scratch(&self, device: &D, rows: usize) -> Result<CoarseScratch<D>, DeviceError> {
         Ok(match self {
-            CoarseSolver::Inverse(_) => CoarseScratch { host: Vec::new(), other: None },
-            CoarseSolver::Sparse(_) => CoarseScratch { host: vec![0.0; rows], other: None },
-            CoarseSolver::Smoothed { .. } => {
-                CoarseScratch { host: Vec::new(), other: Some(device.zeros(rows)?) }
-            }
+            CoarseSolver::Inverse(_) => CoarseScratch::None,
+            CoarseSolver::Sparse(_) => CoarseScratch::Host(vec![0.0; rows]),
+            CoarseSolver::Smoothed(level) => CoarseScratch::Level(level.scratch(device)?),
         })
     }
 
@@ -108,23 +79,18 @@ impl<D: Device> CoarseSolver<D> {
         x: &mut D::Vector<f64>,
         scratch: &mut CoarseScratch<D>,
     ) -> Result<(), DeviceError> {
-        match (self, &mut scratch.other) {
+        match (self, scratch) {
             (CoarseSolver::Inverse(inverse), _) => device.spmv(1.0, inverse, b, 0.0, x),
-            (CoarseSolver::Smoothed { a, diagonal, steps }, Some(other)) => {
-                device.fill(0.0, x);
-                device.fill(0.0, other);
-                for &(omega, beta) in steps {
-                    // `other` holds the iterate before x and receives the one after it.
-                    device.sweep(a, omega, diagonal, b, x, beta, other);
-                    std::mem::swap(x, other);
-                }
+            (CoarseSolver::Sparse(factors), CoarseScratch::Host(host)) => {
+                device.download(b, host)?;
+                factors.solve_in_place(host);
+                device.write(host, x)?;
             }
-            (CoarseSolver::Sparse(factors), _) => {
-                device.download(b, &mut scratch.host)?;
-                factors.solve_in_place(&mut scratch.host);
-                device.write(&scratch.host, x)?;
+            (CoarseSolver::Smoothed(level), CoarseScratch::Level(scratch)) => {
+                let once = Smoothing { sweeps: 1, from_zero: true, post: false };
+                level.smooth(device, WorkRef::F64(b), WorkMut::F64(x), scratch, once);
             }
-            (CoarseSolver::Smoothed { .. }, None) => {} // `scratch` makes one
+            _ => {} // `scratch` makes the one that belongs to the solver
         }
         Ok(())
     }

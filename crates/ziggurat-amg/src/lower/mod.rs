@@ -4,7 +4,7 @@
 //! device; nowhere else are these decided. The result is a [`Multigrid`]: a linear operator that applies one cycle.
 
 mod format;
-mod level;
+pub(crate) mod level;
 mod multigrid;
 pub(crate) mod vectors;
 

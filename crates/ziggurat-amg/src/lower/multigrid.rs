@@ -10,7 +10,7 @@ use ziggurat_sparse::{Csr, Kind};
 use super::level::{LevelOps, LevelParts, Scratch, Smoothing, level};
 use super::vectors::{Work, WorkMut, WorkRef, Working, convert};
 use crate::SetupError;
-use crate::coarse::{CoarseData, CoarseScratch, CoarseSolver};
+use crate::coarse::{CoarseScratch, CoarseSolver};
 use crate::cycle::Cycle;
 use crate::smoother::Smoother;
 
@@ -164,7 +164,7 @@ impl<D: Device> Multigrid<D> {
             let parts = LevelParts { a: source.a, block: source.block, transfer, smoother: &smoother };
             lowered.push(level(device, &parts, working, storage).map_err(at("lowering"))?);
         }
-        let coarse = CoarseData::new(coarsest.a.view()).and_then(|data| data.lower(device));
+        let coarse = CoarseSolver::new(device, coarsest.a, coarsest.block);
         Ok(Multigrid {
             levels: lowered,
             coarse: coarse.map_err(SetupError::at(finer.len(), "direct solve"))?,
