@@ -183,24 +183,15 @@ fn join(
 ) -> Result<Csr<f64>, MatrixError> {
     // Every row costs about the same.
     let work: Vec<usize> = (0..=rows.end).map(|row| 2 * row).collect();
-    let scratch = || (truncation.clone(), Vec::new(), Vec::new());
-    Csr::collect(&work, rows, coarse, scratch, |(truncation, columns, values), row, entries| {
+    let scratch = || truncation.clone();
+    Csr::collect(&work, rows, coarse, scratch, |truncation: &mut RowTruncation, row, entries| {
         let Place { pass, slot } = places[row];
         if pass == 0 {
             entries.push(slot, 1.0);
             return;
         }
         let Some(pass) = passes.get(pass as usize - 1) else { return };
-        let (old_columns, old_values) = pass.row(slot as usize);
-        if truncation.keeps_all_of(old_columns.len()) {
-            entries.extend(old_columns, old_values);
-            return;
-        }
-        columns.clear();
-        columns.extend_from_slice(old_columns);
-        values.clear();
-        values.extend_from_slice(old_values);
-        let kept = truncation.apply(columns, values);
-        entries.extend(&columns[..kept], &values[..kept]);
+        let (columns, values) = pass.row(slot as usize);
+        entries.extend_and_cut(columns, values, |columns, values| truncation.apply(columns, values));
     })
 }

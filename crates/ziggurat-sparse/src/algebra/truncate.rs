@@ -90,21 +90,17 @@ pub fn truncate<T: Real>(
 ) -> Result<Csr<T>, TruncationError> {
     let truncation = RowTruncation::new(how)?;
     check_rows(p, &rows)?;
-    let scratch = || (truncation.clone(), Vec::new(), Vec::new());
-    let t =
-        Csr::collect(p.row_ptr(), rows, p.cols(), scratch, |(truncation, columns, values), row, entries| {
-            let (old_columns, old_values) = p.row(row);
-            if truncation.keeps_all_of(old_columns.len()) {
-                entries.extend(old_columns, old_values);
-                return;
-            }
-            columns.clear();
-            columns.extend_from_slice(old_columns);
-            values.clear();
-            values.extend_from_slice(old_values);
-            let kept = truncation.apply(columns, values);
-            entries.extend(&columns[..kept], &values[..kept]);
-        })?;
+    let scratch = || truncation.clone();
+    let t = Csr::collect(
+        p.row_ptr(),
+        rows,
+        p.cols(),
+        scratch,
+        |truncation: &mut RowTruncation, row, entries| {
+            let (columns, values) = p.row(row);
+            entries.extend_and_cut(columns, values, |columns, values| truncation.apply(columns, values));
+        },
+    )?;
     Ok(t)
 }
 

@@ -69,6 +69,19 @@ impl<T: Copy + Default> Entries<T> {
         self.len = end;
     }
 
+    /// As [`extend`](Self::extend), and then lets `keep` move what is to stay to the front; it returns how many that are.
+    #[inline]
+    pub fn extend_and_cut(
+        &mut self,
+        columns: &[u32],
+        values: &[T],
+        keep: impl FnOnce(&mut [u32], &mut [T]) -> usize,
+    ) {
+        let begin = self.len;
+        self.extend(columns, values);
+        self.len = begin + keep(&mut self.columns[begin..self.len], &mut self.values[begin..self.len]);
+    }
+
     /// Adds to the present row those of `count` candidates that are to be kept: `candidate` says of each its column, its
     /// value, and whether it is. That may be hard to predict, so it decides an addition and not a jump.
     #[inline]
