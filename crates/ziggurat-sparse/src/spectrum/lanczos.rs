@@ -79,8 +79,19 @@ pub struct LanczosBounds {
 pub fn lanczos(
     start: Vec<f64>,
     steps: usize,
+    apply: impl FnMut(&[f64], &mut [f64]),
+    dot: impl FnMut(&[f64], &[f64]) -> f64,
+) -> Result<LanczosBounds, SpectrumError> {
+    run(start, steps, apply, dot, |_, _| false)
+}
+
+/// [`lanczos`] that ends early when `enough`, given the steps made and a way to ask for the largest Ritz value, says so.
+fn run(
+    start: Vec<f64>,
+    steps: usize,
     mut apply: impl FnMut(&[f64], &mut [f64]),
     mut dot: impl FnMut(&[f64], &[f64]) -> f64,
+    enough: impl Fn(usize, &dyn Fn() -> f64) -> bool,
 ) -> Result<LanczosBounds, SpectrumError> {
     let mut v = start;
     let norm = check_norm(0, dot(&v, &v))?;
@@ -104,7 +115,7 @@ pub fn lanczos(
         beta = check_norm(step, dot(&next, &next))?;
         t.diagonal.push(alpha);
         size = size.max(alpha.abs() + beta);
-        if beta <= EXHAUSTED * size {
+        if beta <= EXHAUSTED * size || enough(step, &|| t.eigenvalue(step - 1)) {
             break;
         }
     }
@@ -127,9 +138,38 @@ pub fn lanczos(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn lanczos_jacobi<T: Store>(a: CsrRef<'_, T>, steps: usize) -> Result<LanczosBounds, SpectrumError> {
+    of_jacobi(a, steps, |_, _| false)
+}
+
+/// As [`lanczos_jacobi`], but ends after `first` steps if these have found a value of at least `reached`: then a bound that
+/// is known already is sharp enough, and further steps would be for nothing.
+///
+/// ```
+/// use ziggurat_sparse::{gallery::Problem, spectrum::lanczos_jacobi_until};
+/// let a = "poisson3d:10".parse::<Problem>()?.matrix()?;
+/// // The rows of D⁻¹A sum to 2 at most, in size: that bounds the spectrum.
+/// let bounds = lanczos_jacobi_until(a.view(), 8, 4, 0.85 * 2.0)?;
+/// assert_eq!(bounds.steps, 4);
+/// assert_eq!(lanczos_jacobi_until(a.view(), 8, 4, 0.99 * 2.0)?.steps, 8);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn lanczos_jacobi_until<T: Store>(
+    a: CsrRef<'_, T>,
+    steps: usize,
+    first: usize,
+    reached: f64,
+) -> Result<LanczosBounds, SpectrumError> {
+    of_jacobi(a, steps, |step, largest| step == first && largest() >= reached)
+}
+
+fn of_jacobi<T: Store>(
+    a: CsrRef<'_, T>,
+    steps: usize,
+    enough: impl Fn(usize, &dyn Fn() -> f64) -> bool,
+) -> Result<LanczosBounds, SpectrumError> {
     let operator = JacobiScaled::whole(a)?;
     operator.check_positive()?;
     let start = operator.start_vector(0);
-    let bounds = lanczos(start, steps, |x, y| operator.apply(x, y), |x, y| operator.dot(x, y));
+    let bounds = run(start, steps, |x, y| operator.apply(x, y), |x, y| operator.dot(x, y), enough);
     operator.name_entry(bounds)
 }
