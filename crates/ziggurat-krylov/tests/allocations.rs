@@ -4,34 +4,22 @@
 
 #![allow(clippy::unwrap_used)] // a test, whose helpers clippy does not recognise as such
 
-use std::alloc::{GlobalAlloc, Layout, System as SystemAllocator};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::alloc::System as SystemAllocator;
 
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use ziggurat_krylov::{Local, Method, Stopping, System, Work, solve};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::Cpu;
 use ziggurat_sparse::operator::MatrixOperator;
 
-struct Counting;
-
-static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is passed on to the system's allocator, which keeps the contract.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise about `layout` is the one that is needed.
-        unsafe { SystemAllocator.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `pointer` came from `alloc` above with this layout.
-        unsafe { SystemAllocator.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: &StatsAlloc<SystemAllocator> = &INSTRUMENTED_SYSTEM;
+
+/// Allocations so far, by any thread; growing counts as well.
+fn allocations() -> usize {
+    let stats = ALLOCATOR.stats();
+    stats.allocations + stats.reallocations
+}
 
 /// Springs in a row, held nowhere: symmetric, singular, ill-conditioned enough to keep every method busy.
 fn free_chain(n: usize) -> Csr<f64> {
@@ -68,9 +56,9 @@ fn as_many_allocations_for_sixty_iterations_as_for_six() {
             let mut count = |iterations: usize| {
                 x.fill(0.0);
                 let stopping = Stopping::default().rtol(0.0).max_iterations(iterations);
-                let before = ALLOCATIONS.load(Ordering::Relaxed);
+                let before = allocations();
                 let report = solve(&space, &system, &b, &mut x, &stopping, None, &mut work).unwrap();
-                let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+                let allocations = allocations() - before;
                 assert_eq!(report.iterations, iterations, "{method}: {report}");
                 allocations
             };
