@@ -143,10 +143,12 @@ impl<'a, T: Store> CsrRef<'a, T> {
     }
 
     /// Entry (`row`, `column`), or `None` where nothing is stored.
+    #[inline]
     pub fn get(&self, row: usize, column: usize) -> Option<T> {
         let (columns, values) = self.row(row);
-        let at = columns.binary_search(&u32::try_from(column).ok()?).ok()?;
-        Some(values[at])
+        let column = u32::try_from(column).ok()?;
+        let at = count_below(columns, column);
+        (columns.get(at) == Some(&column)).then(|| values[at])
     }
 
     /// The diagonal entries of `rows`; an absent one is zero.
@@ -227,6 +229,17 @@ impl<T: Store> Csr<T> {
         let same: Arc<dyn Any + Send + Sync> = this.clone();
         same.downcast().unwrap_or_else(|_| Arc::new(this.view().stored_as()))
     }
+}
+
+/// How many of these increasing columns are smaller. Where they are few, all are looked at: that is vectorised, and there
+/// is no jump to be foreseen.
+#[inline]
+fn count_below(columns: &[u32], column: u32) -> usize {
+    const FEW: usize = 128;
+    if columns.len() > FEW {
+        return columns.partition_point(|&other| other < column);
+    }
+    columns.iter().map(|&other| u32::from(other < column)).sum::<u32>() as usize
 }
 
 impl<'a, T> CsrRef<'a, T> {

@@ -153,8 +153,7 @@ impl Tally {
         self.shortest = self.shortest.min(columns.len());
         let facts = RowFacts {
             scale: line.largest,
-            // A sum that overflows says nothing.
-            zero_sum: nonzero && line.size.is_finite() && line.sum.abs() <= ROUNDING * line.size,
+            zero_sum: sums_to_zero(line.sum, line.size),
             dirichlet: diagonal != 0.0 && off_negative + off_positive == 0,
         };
         self.zero_sum += usize::from(facts.zero_sum);
@@ -175,6 +174,11 @@ impl Tally {
         self.diagonal_smallest = self.diagonal_smallest.min(value.abs());
         self.diagonal_largest = self.diagonal_largest.max(value.abs());
     }
+}
+
+/// Whether Σ a_ij is zero but for rounding, given Σ |a_ij|. A sum that overflows says nothing, and neither does one of zeros.
+pub(super) fn sums_to_zero(sum: f64, size: f64) -> bool {
+    size > 0.0 && size.is_finite() && sum.abs() <= ROUNDING * size
 }
 
 /// The values of a row, wherever they stand. No branch depends on them: most rows are too short for one to be foreseen.

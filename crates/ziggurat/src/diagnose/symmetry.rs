@@ -1,6 +1,6 @@
 //! How far a matrix is from its transpose, without making the transpose.
 //!
-//! Every entry above the diagonal looks up its mirror image by bisection in the row it must be in. If all are found
+//! Every entry above the diagonal looks up its mirror image in the row it must be in. If all are found
 //! equal, and as many entries are below the diagonal as above, the matrix is symmetric and that is all. If not, a
 //! second pass measures: a difference |a_ij − a_ji| against √(r_i r_j), where r_i is the largest |a_ij| of row i, so that
 //! neither a common factor nor rows of other units hide or make an asymmetry; and the skew part as a whole,
@@ -9,7 +9,7 @@
 //! skew = ‖A − Aᵀ‖_F / (2 ‖A‖_F)        0: symmetric, 1: skew-symmetric, 0.7 (√½): triangular
 //! ```
 //!
-//! Costs nnz / 2 bisections if the matrix is symmetric, three times as many if not. Sums run over fixed pieces in a fixed
+//! Costs nnz / 2 searches if the matrix is symmetric, three times as many if not. Sums run over fixed pieces in a fixed
 //! order.
 
 use std::ops::Range;
@@ -57,10 +57,9 @@ pub(super) fn symmetry(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64) -> 
     }
     let pieces = a.rows().div_ceil(PIECE);
     let rows = |piece: usize| piece * PIECE..a.rows().min((piece + 1) * PIECE);
-    let quick = (0..pieces).into_par_iter().map(|piece| compare_quickly(a, rows(piece)));
-    let quick = quick.reduce(Quick::default, Quick::join);
-    let structure = quick.alone == 0 && quick.above == quick.below;
-    if structure && !quick.differs {
+    let quick = compare_quickly(a);
+    let structure = quick.structure();
+    if quick.exact() {
         return Some(Symmetry {
             structure,
             exact: true,
@@ -98,6 +97,14 @@ struct Quick {
 }
 
 impl Quick {
+    fn structure(&self) -> bool {
+        self.alone == 0 && self.above == self.below
+    }
+
+    fn exact(&self) -> bool {
+        self.structure() && !self.differs
+    }
+
     fn join(self, other: Quick) -> Quick {
         Quick {
             above: self.above + other.above,
@@ -108,22 +115,31 @@ impl Quick {
     }
 }
 
-fn compare_quickly(a: CsrRef<'_, f64>, rows: Range<usize>) -> Quick {
-    let mut found = Quick::default();
-    for row in rows {
-        let (columns, values) = a.row(row);
-        let above = columns.partition_point(|&column| column as usize <= row);
-        let diagonal = usize::from(above > 0 && columns[above - 1] as usize == row);
-        found.below += above - diagonal;
-        found.above += columns.len() - above;
-        for (&column, &value) in columns[above..].iter().zip(&values[above..]) {
-            match a.get(column as usize, row) {
-                Some(mirrored) => found.differs |= mirrored != value,
-                None => found.alone += 1,
+/// Whether a square matrix equals its transpose to the last bit, which is all that most matrices need to be asked.
+pub(super) fn is_exact(a: CsrRef<'_, f64>) -> bool {
+    compare_quickly(a).exact()
+}
+
+fn compare_quickly(a: CsrRef<'_, f64>) -> Quick {
+    let compare = |piece: usize| {
+        let mut found = Quick::default();
+        for row in piece * PIECE..a.rows().min((piece + 1) * PIECE) {
+            let (columns, values) = a.row(row);
+            let above = columns.partition_point(|&column| column as usize <= row);
+            let diagonal = usize::from(above > 0 && columns[above - 1] as usize == row);
+            found.below += above - diagonal;
+            found.above += columns.len() - above;
+            for (&column, &value) in columns[above..].iter().zip(&values[above..]) {
+                match a.get(column as usize, row) {
+                    Some(mirrored) => found.differs |= mirrored != value,
+                    None => found.alone += 1,
+                }
             }
         }
-    }
-    found
+        found
+    };
+    let pieces = (0..a.rows().div_ceil(PIECE)).into_par_iter();
+    pieces.map(compare).reduce(Quick::default, Quick::join)
 }
 
 /// How much entries and their mirror images differ.
