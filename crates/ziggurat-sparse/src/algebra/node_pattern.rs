@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::pattern::Pattern;
-use crate::matrix::count_rows;
+use crate::matrix::{count_rows, in_full_blocks};
 use crate::parallel::over_values;
 
 /// Larger blocks are not looked for: such matrices are dense.
@@ -58,15 +58,12 @@ impl NodePattern {
                 return 0;
             }
             let first = a.row(node * block_rows);
-            let blocks = first.chunks_exact(block_cols);
-            let whole = blocks.remainder().is_empty()
-                && (1..block_rows).all(|k| a.row(node * block_rows + k) == first)
-                // Columns increase: from the first to the last of a block there is no other way than all between.
-                && blocks.clone().all(|block| block[0] % width == 0 && block[block_cols - 1] - block[0] == width - 1);
+            let whole = in_full_blocks(first, block_cols)
+                && (1..block_rows).all(|k| a.row(node * block_rows + k) == first);
             if !whole {
                 full.store(false, Ordering::Relaxed);
             }
-            blocks.len()
+            first.len() / block_cols
         };
         let row_ptr = count_rows(0..nodes.end, || (), count);
         if !full.into_inner() {

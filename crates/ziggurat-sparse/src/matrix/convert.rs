@@ -23,7 +23,8 @@ const FILL_TOLERANCE: f64 = 0.05;
 
 /// Walks the blocks of a block row, in order of block columns. For each block and each of its rows it calls
 /// `visit(number of the block in this walk, block column, row within the block, columns, values)`, with what the row
-/// has in the block. Returns the number of blocks. Merges the rows: each block costs one look at each row.
+/// has in the block. Returns the number of blocks. Merges the rows: each block costs one look at each row, and no
+/// search where all blocks are full.
 fn for_each_block<T>(
     a: CsrRef<'_, T>,
     block: usize,
@@ -34,6 +35,16 @@ fn for_each_block<T>(
     let rest = &mut rest[..block];
     for (r, slot) in rest.iter_mut().enumerate() {
         *slot = a.row(block_row * block + r);
+    }
+    let (columns, _) = rest[0];
+    if block > 0 && rest[1..].iter().all(|(others, _)| *others == columns) && in_full_blocks(columns, block) {
+        for (number, columns) in columns.chunks_exact(block).enumerate() {
+            for (r, (_, values)) in rest.iter().enumerate() {
+                let values = &values[number * block..][..block];
+                visit(number, columns[0] as usize / block, r, columns, values);
+            }
+        }
+        return columns.len() / block;
     }
     let mut blocks = 0;
     while let Some(first) = rest.iter().filter_map(|(columns, _)| columns.first()).min() {
@@ -48,6 +59,15 @@ fn for_each_block<T>(
         blocks += 1;
     }
     blocks
+}
+
+/// Whether increasing columns are whole blocks.
+pub(crate) fn in_full_blocks(columns: &[u32], block: usize) -> bool {
+    let width = block as u32;
+    let blocks = columns.chunks_exact(block);
+    blocks.remainder().is_empty()
+        // From the first to the last of a block there is no other way than all between.
+        && blocks.into_iter().all(|block| block[0] % width == 0 && block[width as usize - 1] - block[0] == width - 1)
 }
 
 /// The values that [`CsrRef::to_bsr`] with this block size would store, divided by the entries there are: 1 when all
