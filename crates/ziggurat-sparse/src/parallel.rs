@@ -5,6 +5,7 @@
 //! alone. Since every row is computed by itself, the result does not depend on the cuts or on the number of threads.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
@@ -18,6 +19,28 @@ pub(crate) fn over_pieces<T: Send>(out: &mut [T], work: &(impl Fn(usize, &mut [T
         work(0, out);
     } else {
         out.par_chunks_mut(PIECE).enumerate().for_each(|(index, piece)| work(index * PIECE, piece));
+    }
+}
+
+/// Scratch values that are handed from task to task: no more are made than tasks run at a time.
+pub(crate) struct Scratch<S, F> {
+    make: F,
+    idle: Mutex<Vec<S>>,
+}
+
+impl<S: Send, F: Fn() -> S + Sync> Scratch<S, F> {
+    pub(crate) fn new(make: F) -> Self {
+        Scratch { make, idle: Mutex::new(Vec::new()) }
+    }
+
+    /// Calls `work` with a scratch value that other tasks may have used before.
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut S) -> R) -> R {
+        // A poisoned lock means that another task panicked: the panic is on its way, this task need not care.
+        let taken = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut scratch = taken.unwrap_or_else(&self.make);
+        let result = work(&mut scratch);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+        result
     }
 }
 

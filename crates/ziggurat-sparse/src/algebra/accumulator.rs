@@ -17,7 +17,7 @@ use std::ops::Range;
 use crate::number::Real;
 
 /// A slot of a hash table that holds no column. No matrix has a column of this number.
-const FREE: u32 = u32::MAX;
+pub(super) const FREE: u32 = u32::MAX;
 
 /// Finds the columns of one row at a time: the symbolic phase.
 pub(super) trait FindColumns {
@@ -108,17 +108,26 @@ impl<T: Real> SumValues<T> for ValueWindow<T> {
 }
 
 /// A hash table of columns, sized anew for every row.
-struct Table {
+pub(super) struct Table {
     /// Only the first `slots` belong to the present row.
-    keys: Vec<u32>,
+    pub(super) keys: Vec<u32>,
     slots: usize,
     shift: u32,
 }
 
 impl Table {
     /// A table for rows of at most `columns` columns.
-    fn new(columns: usize) -> Self {
+    pub(super) fn new(columns: usize) -> Self {
         Table { keys: vec![FREE; Self::slots(columns)], slots: 0, shift: 0 }
+    }
+
+    /// Begins a row of at most so many columns, however many the table was made for.
+    #[inline]
+    pub(super) fn make_room(&mut self, columns: usize) {
+        if self.keys.len() < Self::slots(columns) {
+            self.keys.resize(Self::slots(columns), FREE);
+        }
+        self.clear(columns);
     }
 
     /// At most half full.
@@ -136,7 +145,7 @@ impl Table {
     /// The slot that holds the column, or the free one where it belongs. The multiplier, 2^64 over the golden ratio
     /// (Knuth), sends neighbouring columns to distant slots.
     #[inline]
-    fn slot(&self, column: u32) -> usize {
+    pub(super) fn slot(&self, column: u32) -> usize {
         let keys = &self.keys[..self.slots];
         let mut slot = (u64::from(column).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize;
         while keys[slot] != column && keys[slot] != FREE {

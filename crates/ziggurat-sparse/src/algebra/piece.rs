@@ -27,7 +27,7 @@ const MAX_WINDOW: usize = 128 * 1024;
 pub(super) struct Piece {
     /// As rows of A.
     pub(super) rows: Range<usize>,
-    /// Of these rows of A, in unknowns; `None` if nobody asked for it.
+    /// Of these rows of A; `None` where the matrices are marked as a whole.
     pub(super) mark: Option<u64>,
     /// Between which columns the entries of C lie.
     span: Range<u32>,

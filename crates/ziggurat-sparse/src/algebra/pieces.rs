@@ -62,19 +62,11 @@ impl Foreign {
 }
 
 impl Pieces {
-    /// The symbolic phase, for matrices that fit together. When the numeric phase may see other matrices, the rows of
-    /// A are marked.
-    pub(super) fn find(
-        a: Pattern<'_>,
-        rows: Range<usize>,
-        b: Pattern<'_>,
-        cols: usize,
-        marked: bool,
-    ) -> Pieces {
+    /// The symbolic phase, for matrices that fit together. The rows of A are marked, because the numeric phase may see
+    /// other matrices.
+    pub(super) fn find(a: Pattern<'_>, rows: Range<usize>, b: Pattern<'_>, cols: usize) -> Pieces {
         let mut pieces = cut(a, rows.clone(), b, cols, PIECE_TERMS);
-        if marked {
-            pieces.par_iter_mut().for_each(|piece| piece.mark = Some(a.mark_of(piece.rows.clone())));
-        }
+        pieces.par_iter_mut().for_each(|piece| piece.mark = Some(a.mark_of(piece.rows.clone())));
         let right = NodePattern { row_ptr: vec![0], columns: vec![] };
         Pieces {
             blocks: Blocks { shape: BlockShape::SCALAR, right },
@@ -84,10 +76,9 @@ impl Pieces {
         }
     }
 
-    /// The symbolic phase for block-full matrices, given by their nodes; `cols` are nodes, too. `a` is the left one
-    /// by unknowns, whose rows are marked, and so are `rows`.
+    /// The symbolic phase for block-full matrices, given by their nodes; `cols` are nodes, too, but `rows` unknowns. Nothing
+    /// is marked: who calls knows the matrices.
     pub(super) fn find_blocks(
-        a: Pattern<'_>,
         rows: Range<usize>,
         a_nodes: Pattern<'_>,
         b_nodes: NodePattern,
@@ -96,9 +87,7 @@ impl Pieces {
     ) -> Pieces {
         let rows = rows.start / shape.rows..rows.end / shape.rows;
         let terms = PIECE_TERMS / (shape.terms() / TERMS_AT_ONCE).max(1);
-        let mut pieces = cut(a_nodes, rows.clone(), (&b_nodes).into(), cols, terms.max(1));
-        let mark = |piece: &mut Piece| piece.mark = Some(a.mark_of(shape.rows_of(&piece.rows)));
-        pieces.par_iter_mut().for_each(mark);
+        let pieces = cut(a_nodes, rows.clone(), (&b_nodes).into(), cols, terms.max(1));
         Pieces { blocks: Blocks { shape, right: b_nodes }, rows, cols, pieces: in_sequence(pieces) }
     }
 
@@ -115,11 +104,6 @@ impl Pieces {
     /// Entries of C, in unknowns.
     pub(super) fn nnz(&self) -> usize {
         self.pieces.last().map_or(0, Piece::end) * self.blocks.shape.entries()
-    }
-
-    /// Whether this is a product of blocks.
-    pub(super) fn in_blocks(&self) -> bool {
-        self.blocks.shape != BlockShape::SCALAR
     }
 
     /// The pattern of C by nodes, while the pieces still have it.
@@ -299,7 +283,7 @@ mod tests {
         assert_eq!(on_threads(2, square), by_window);
 
         let pattern = Pattern::from(a.view());
-        let mut pieces = Pieces::find(pattern, a.all_rows(), pattern, a.cols(), true);
+        let mut pieces = Pieces::find(pattern, a.all_rows(), pattern, a.cols());
         assert!(pieces.pieces.len() > 4 && pieces.pieces.iter().all(|piece| piece.in_window));
         for piece in &mut pieces.pieces {
             piece.in_window = false;
@@ -316,7 +300,7 @@ mod tests {
     fn columns_far_apart_go_by_hash() {
         let a = poisson3d(52); // more columns than a window may have
         let b = scattered(&a, 100_003);
-        let pieces = Pieces::find(b.view().into(), b.all_rows(), b.view().into(), b.cols(), false);
+        let pieces = Pieces::find(b.view().into(), b.all_rows(), b.view().into(), b.cols());
         assert!(pieces.pieces.iter().all(|piece| !piece.in_window));
         let c = pieces.compute(b.view(), b.view()).unwrap();
         // Renumbering commutes with multiplying; integers add up exactly.

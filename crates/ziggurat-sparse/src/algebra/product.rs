@@ -1,8 +1,9 @@
-//! Sparse product: C = A[rows, :] · B, row by row (Gustavson, 1978), in two phases.
+//! Sparse product: C = A[rows, :] · B, row by row (Gustavson, 1978), at once or in two phases.
 //!
 //! Row i of C is Σ_j A[i, j] · B[j, :]. The *symbolic* phase finds the columns of every row of C and is kept as a
 //! [`ProductPlan`]; the *numeric* phase computes the values, and can be repeated for new values of A and B. How the
-//! work is cut up is told in `pieces.rs`.
+//! work is cut up is told in `pieces.rs`. A product that is wanted once is found in one pass ([`product`], told in
+//! `row_product.rs`).
 //!
 //! Cost: one step per term A[i, j] · B[j, k] in each phase, and sorting the columns of each row of C in the symbolic
 //! one. Memory: the plan takes 4 bytes per entry and per row of C.
@@ -11,6 +12,7 @@ use std::ops::Range;
 
 use super::pattern::Pattern;
 use super::pieces::Pieces;
+use super::row_product::RowProduct;
 use super::{check_extent, check_rows};
 use crate::matrix::{Csr, CsrRef, MatrixError};
 use crate::number::{Real, Store};
@@ -57,7 +59,7 @@ impl ProductPlan {
     ) -> Result<ProductPlan, MatrixError> {
         check_rows(a, &rows)?;
         check_extent("rows of the right factor", a.cols(), b.rows())?;
-        let pieces = Pieces::find(a.into(), rows, b.into(), b.cols(), true);
+        let pieces = Pieces::find(a.into(), rows, b.into(), b.cols());
         Ok(ProductPlan { inner: b.rows(), mark_of_b: Pattern::from(b).mark(), pieces })
     }
 
@@ -132,8 +134,7 @@ pub fn product<T: Real>(
 ) -> Result<Csr<T>, MatrixError> {
     check_rows(a, &rows)?;
     check_extent("rows of the right factor", a.cols(), b.rows())?;
-    let pieces = Pieces::find(a.into(), rows, b.into(), b.cols(), false);
-    pieces.compute(a, b).map_err(|foreign| foreign.error(LEFT))
+    RowProduct { a, b: &b, cols: b.cols() }.matrix(rows)
 }
 
 #[cfg(test)]

@@ -3,30 +3,32 @@
 //! With R = Pᵀ it is the Galerkin product. The order matters little on a CPU, but on a GPU R(AP) is several times faster
 //! than (RA)P (Isotton, *Chronos*, thesis, Padova: 0.75 against 4.32 s), and one order everywhere gives one result.
 //!
-//! Both products have a symbolic and a numeric phase, as in [`ProductPlan`](super::ProductPlan). The intermediate A·P is
-//! kept between numeric phases, so a repeated one allocates nothing but the result. Cost: that of the two products.
-//! Memory: A·P, 12 bytes per entry in `f64`, beside the plan.
+//! Both products are made in one pass each (`row_product.rs`): A·P is left in the pieces it was found in, its rows
+//! unsorted, and thrown away after use. Repeated for new values, the pattern of C is kept. Cost: that of the two products.
+//! Memory, while it runs: A·P, 12 bytes per entry in `f64`.
 //!
-//! For systems with several unknowns per node both phases can work by blocks (`block_product.rs`).
+//! For systems with several unknowns per node there is a symbolic and a numeric phase by blocks (`block_product.rs`),
+//! and A·P is kept between numeric phases.
 
 use std::ops::Range;
 
 use super::block_product::BlockShape;
 use super::node_pattern::NodePattern;
 use super::pattern::Pattern;
-use super::pieces::Pieces;
-use super::product::product;
+use super::pieces::{Foreign, Pieces};
+use super::row_product::RowProduct;
 use super::{check_extent, check_rows};
 use crate::matrix::{Csr, CsrRef, MatrixError};
 use crate::number::Real;
 
-/// C = R[rows, :] · A · P as far as the patterns decide it: the symbolic phase, done once. [`compute`](Self::compute)
-/// and [`compute_into`](Self::compute_into) are the numeric phase, to be repeated for new values of R, A and P.
+/// What a product C = R[rows, :] · A · P knows of its matrices, so that it can be repeated for new values of R, A and P:
+/// [`compute_into`](Self::compute_into).
 ///
 /// A·P is computed for *all* rows of `a`, and the columns of `r` name those rows. In a distributed matrix the rows of
 /// A·P that R needs from other processes have to be among them: append the halo rows to `a` before.
 ///
-/// When A is symmetric and R = Pᵀ, the pattern of C is symmetric, and its values are up to rounding.
+/// C has an entry wherever the patterns give one, even where the values cancel. When A is symmetric and R = Pᵀ, the
+/// pattern of C is symmetric, and its values are up to rounding.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, algebra::{TripleProductPlan, transpose}};
@@ -37,8 +39,7 @@ use crate::number::Real;
 /// )?;
 /// let p = Csr::try_new(4, 2, (0..=4).collect(), vec![0, 0, 1, 1], vec![1.0; 4])?;
 /// let r = transpose(p.view(), p.all_rows());
-/// let mut plan = TripleProductPlan::new(r.view(), r.all_rows(), a.view(), p.view())?;
-/// let mut c = plan.compute(r.view(), a.view(), p.view())?;
+/// let (mut plan, mut c) = TripleProductPlan::with_product(r.view(), r.all_rows(), a.view(), p.view())?;
 /// assert_eq!(c.values(), [2.0, -1.0, -1.0, 2.0]);
 ///
 /// a.values_mut().iter_mut().for_each(|value| *value *= 10.0); // the next time step
@@ -48,7 +49,15 @@ use crate::number::Real;
 /// ```
 #[derive(Clone, Debug)]
 pub struct TripleProductPlan<T> {
-    mark_of_p: u64,
+    rows: Range<usize>,
+    /// Of R, A, P and C.
+    marks: [u64; 4],
+    blocks: Option<Blocks<T>>,
+}
+
+/// The symbolic phase by blocks.
+#[derive(Clone, Debug)]
+struct Blocks<T> {
     /// Of A·P.
     fine: Pieces,
     /// Its values belong to the last numeric phase.
@@ -58,59 +67,105 @@ pub struct TripleProductPlan<T> {
 }
 
 impl<T: Real> TripleProductPlan<T> {
-    /// The symbolic phase. Values are not read.
+    /// The product, and what is needed to repeat it.
     ///
     /// # Errors
     /// If the extents of the matrices do not fit together, or `r` has not the rows asked for.
-    pub fn new(
+    pub fn with_product(
         r: CsrRef<'_, T>,
         rows: Range<usize>,
         a: CsrRef<'_, T>,
         p: CsrRef<'_, T>,
-    ) -> Result<Self, MatrixError> {
-        check_fit(r, &rows, a, p)?;
-        let mut fine = Pieces::find(a.into(), a.all_rows(), p.into(), p.cols(), true);
-        let ap = fine.take_pattern().map_err(|foreign| foreign.error("A"))?;
-        let coarse = Pieces::find(r.into(), rows, ap.view().into(), ap.cols(), true);
-        Ok(TripleProductPlan { mark_of_p: Pattern::from(p).mark(), fine, ap, coarse })
+    ) -> Result<(Self, Csr<T>), MatrixError> {
+        let c = triple_product(r, rows.clone(), a, p)?;
+        let marks = [r, a, p, c.view()].map(|matrix| Pattern::from(matrix).mark());
+        Ok((TripleProductPlan { rows, marks, blocks: None }, c))
     }
 
-    /// The symbolic phase for a system with `fine_block` unknowns per node, and `coarse_block` of them per coarse node:
-    /// both phases work by blocks, which is several times faster, and give the same bits as those of
-    /// [`new`](Self::new).
+    /// As [`with_product`](Self::with_product) for a system with `fine_block` unknowns per node, and `coarse_block` of
+    /// them per coarse node: works by blocks, which is several times faster, and gives the same bits.
     ///
     /// Every block has to be full: R in blocks of `coarse_block` x `fine_block`, A of `fine_block` x `fine_block`, P of
     /// `fine_block` x `coarse_block`. The rows of one node have the same columns, and with the first unknown of a node
-    /// come all the others. `rows` has to begin and end with a node. Where any of that does not hold, the plan is
-    /// that of [`new`](Self::new); [`is_blocked`](Self::is_blocked) tells which it became.
+    /// come all the others. `rows` has to begin and end with a node. Where any of that does not hold, the product is
+    /// that of [`with_product`](Self::with_product); [`is_blocked`](Self::is_blocked) tells which it became.
     ///
     /// ```
-    /// use ziggurat_sparse::{Csr, algebra::{TripleProductPlan, transpose}};
+    /// use ziggurat_sparse::{Csr, algebra::{TripleProductPlan, transpose, triple_product}};
     /// // Two nodes with two unknowns each, which make one coarse node with three.
     /// let a = Csr::try_new(4, 4, vec![0, 4, 8, 12, 16], [0, 1, 2, 3].repeat(4), (0..16).map(f64::from).collect())?;
     /// let p = Csr::try_new(4, 3, vec![0, 3, 6, 9, 12], [0, 1, 2].repeat(4), (0..12).map(f64::from).collect())?;
     /// let r = transpose(p.view(), p.all_rows());
-    /// let mut plan = TripleProductPlan::new_blocked(r.view(), r.all_rows(), a.view(), p.view(), 2, 3)?;
+    /// let (plan, c) = TripleProductPlan::with_blocked_product(r.view(), r.all_rows(), a.view(), p.view(), 2, 3)?;
     /// assert!(plan.is_blocked());
-    /// let c = plan.compute(r.view(), a.view(), p.view())?;
-    ///
-    /// let mut by_scalars = TripleProductPlan::new(r.view(), r.all_rows(), a.view(), p.view())?;
-    /// assert!(!by_scalars.is_blocked());
-    /// assert_eq!(by_scalars.compute(r.view(), a.view(), p.view())?, c);
+    /// assert_eq!(triple_product(r.view(), r.all_rows(), a.view(), p.view())?, c);
     /// # Ok::<(), ziggurat_sparse::MatrixError>(())
     /// ```
     ///
     /// # Errors
-    /// As [`new`](Self::new).
-    pub fn new_blocked(
+    /// As [`with_product`](Self::with_product).
+    pub fn with_blocked_product(
         r: CsrRef<'_, T>,
         rows: Range<usize>,
         a: CsrRef<'_, T>,
         p: CsrRef<'_, T>,
         fine_block: usize,
         coarse_block: usize,
-    ) -> Result<Self, MatrixError> {
+    ) -> Result<(Self, Csr<T>), MatrixError> {
         check_fit(r, &rows, a, p)?;
+        let Some(mut blocks) = Blocks::find(r, rows.clone(), a, p, fine_block, coarse_block)? else {
+            return Self::with_product(r, rows, a, p);
+        };
+        blocks.fine.compute_own(a, p, &mut blocks.ap).map_err(|foreign| foreign.error("A"))?;
+        let c = blocks.coarse.compute(r, blocks.ap.view()).map_err(|foreign| foreign.error("R"))?;
+        let marks = [r, a, p, c.view()].map(|matrix| Pattern::from(matrix).mark());
+        Ok((TripleProductPlan { rows, marks, blocks: Some(blocks) }, c))
+    }
+
+    /// Whether the product works by blocks.
+    pub fn is_blocked(&self) -> bool {
+        self.blocks.is_some()
+    }
+
+    /// The product for new values, into the matrix that it gave before.
+    ///
+    /// # Errors
+    /// If the pattern of a matrix is another. The values of `c` are then as they were.
+    pub fn compute_into(
+        &mut self,
+        r: CsrRef<'_, T>,
+        a: CsrRef<'_, T>,
+        p: CsrRef<'_, T>,
+        c: &mut Csr<T>,
+    ) -> Result<(), MatrixError> {
+        let names = ["R", "A", "P", "the matrix to hold the product"];
+        for ((matrix, what), mark) in [r, a, p, c.view()].into_iter().zip(names).zip(self.marks) {
+            if Pattern::from(matrix).mark() != mark {
+                return Err(MatrixError::OtherPattern { what });
+            }
+        }
+        check_fit(r, &self.rows, a, p)?;
+        let Some(blocks) = &mut self.blocks else {
+            let ap = RowProduct { a, b: &p, cols: p.cols() }.in_pieces();
+            RowProduct { a: r, b: &ap, cols: p.cols() }.values(self.rows.clone(), c);
+            return Ok(());
+        };
+        let foreign = |left| move |foreign: Foreign| foreign.error(left);
+        blocks.fine.compute_own(a, p, &mut blocks.ap).map_err(foreign("A"))?;
+        blocks.coarse.compute_into(r, blocks.ap.view(), c).map_err(foreign("R"))
+    }
+}
+
+impl<T: Real> Blocks<T> {
+    /// The symbolic phase; `None` where matrices are not block-full.
+    fn find(
+        r: CsrRef<'_, T>,
+        rows: Range<usize>,
+        a: CsrRef<'_, T>,
+        p: CsrRef<'_, T>,
+        fine_block: usize,
+        coarse_block: usize,
+    ) -> Result<Option<Self>, MatrixError> {
         let (m, n) = (fine_block, coarse_block);
         // P is the smallest, and the one that fails first.
         let nodes = || {
@@ -120,90 +175,16 @@ impl<T: Real> TripleProductPlan<T> {
             Some((r_nodes, a_nodes, p_nodes))
         };
         let Some((r_nodes, a_nodes, p_nodes)) = (m > 1 || n > 1).then(nodes).flatten() else {
-            return Self::new(r, rows, a, p);
+            return Ok(None);
         };
         let cols = p.cols() / n;
         let shape = BlockShape { rows: m, inner: m, cols: n };
-        let mut fine = Pieces::find_blocks(a.into(), a.all_rows(), (&a_nodes).into(), p_nodes, cols, shape);
+        let mut fine = Pieces::find_blocks(a.all_rows(), (&a_nodes).into(), p_nodes, cols, shape);
         let ap_nodes = fine.nodes();
         let ap = fine.take_pattern().map_err(|foreign| foreign.error("A"))?;
         let shape = BlockShape { rows: n, inner: m, cols: n };
-        let coarse = Pieces::find_blocks(r.into(), rows, (&r_nodes).into(), ap_nodes, cols, shape);
-        Ok(TripleProductPlan { mark_of_p: Pattern::from(p).mark(), fine, ap, coarse })
-    }
-
-    /// Whether the plan works by blocks.
-    pub fn is_blocked(&self) -> bool {
-        self.coarse.in_blocks()
-    }
-
-    /// Rows of C.
-    pub fn rows(&self) -> usize {
-        self.coarse.rows().len()
-    }
-
-    /// Columns of C.
-    pub fn cols(&self) -> usize {
-        self.coarse.cols()
-    }
-
-    /// Entries of C.
-    pub fn nnz(&self) -> usize {
-        self.coarse.nnz()
-    }
-
-    /// A·P, as the last numeric phase left it.
-    pub fn ap(&self) -> CsrRef<'_, T> {
-        self.ap.view()
-    }
-
-    /// The numeric phase, into a new matrix.
-    ///
-    /// # Errors
-    /// If the pattern of `r`, `a` or `p` is not the one the plan was made for.
-    pub fn compute(
-        &mut self,
-        r: CsrRef<'_, T>,
-        a: CsrRef<'_, T>,
-        p: CsrRef<'_, T>,
-    ) -> Result<Csr<T>, MatrixError> {
-        self.compute_ap(r, a, p)?;
-        self.coarse.compute(r, self.ap.view()).map_err(|foreign| foreign.error("R"))
-    }
-
-    /// The numeric phase, into a matrix that [`compute`](Self::compute) has given before.
-    ///
-    /// # Errors
-    /// As [`compute`](Self::compute), and if the pattern of `c` is not the product's. The values of `c` are then
-    /// undefined.
-    pub fn compute_into(
-        &mut self,
-        r: CsrRef<'_, T>,
-        a: CsrRef<'_, T>,
-        p: CsrRef<'_, T>,
-        c: &mut Csr<T>,
-    ) -> Result<(), MatrixError> {
-        self.compute_ap(r, a, p)?;
-        self.coarse.compute_into(r, self.ap.view(), c).map_err(|foreign| foreign.error("R"))
-    }
-
-    /// Checks what the pieces do not check for themselves, then computes A·P.
-    fn compute_ap(
-        &mut self,
-        r: CsrRef<'_, T>,
-        a: CsrRef<'_, T>,
-        p: CsrRef<'_, T>,
-    ) -> Result<(), MatrixError> {
-        // The rows of P need no check of their own: its mark knows them.
-        let fits = [
-            ("R", r.rows() >= self.coarse.rows().end && r.cols() == self.ap.rows()),
-            ("A", a.rows() == self.ap.rows() && a.cols() == p.rows()),
-            ("P", p.cols() == self.ap.cols() && Pattern::from(p).mark() == self.mark_of_p),
-        ];
-        if let Some(&(what, _)) = fits.iter().find(|(_, fits)| !fits) {
-            return Err(MatrixError::OtherPattern { what });
-        }
-        self.fine.compute_own(a, p, &mut self.ap).map_err(|foreign| foreign.error("A"))
+        let coarse = Pieces::find_blocks(rows, (&r_nodes).into(), ap_nodes, cols, shape);
+        Ok(Some(Blocks { fine, ap, coarse }))
     }
 }
 
@@ -228,8 +209,8 @@ pub fn triple_product<T: Real>(
     p: CsrRef<'_, T>,
 ) -> Result<Csr<T>, MatrixError> {
     check_fit(r, &rows, a, p)?;
-    let ap = product(a, a.all_rows(), p)?;
-    product(r, rows, ap.view())
+    let ap = RowProduct { a, b: &p, cols: p.cols() }.in_pieces();
+    RowProduct { a: r, b: &ap, cols: p.cols() }.matrix(rows)
 }
 
 fn check_fit<T>(
@@ -247,7 +228,7 @@ fn check_fit<T>(
 mod tests {
     use super::*;
     use crate::algebra::testing::{aggregation3d, of_extents, on_threads, poisson3d, range_within};
-    use crate::algebra::transpose;
+    use crate::algebra::{product, transpose};
     use proptest::prelude::*;
 
     /// (I - 2/3 D⁻¹ A) P: smoothed aggregation, whose values do not add up exactly.
@@ -283,25 +264,25 @@ mod tests {
     fn a_plan_serves_new_values_and_refuses_new_patterns() {
         let (mut a, p) = (poisson3d(12), aggregation3d(12));
         let r = transpose(p.view(), p.all_rows());
-        let mut plan = TripleProductPlan::new(r.view(), r.all_rows(), a.view(), p.view()).unwrap();
-        let mut c = plan.compute(r.view(), a.view(), p.view()).unwrap();
-        assert_eq!((plan.rows(), plan.cols(), plan.nnz()), (c.rows(), c.cols(), c.nnz()));
+        let (mut plan, mut c) =
+            TripleProductPlan::with_product(r.view(), r.all_rows(), a.view(), p.view()).unwrap();
         assert_eq!(c, triple_product(r.view(), r.all_rows(), a.view(), p.view()).unwrap());
         for (k, value) in a.values_mut().iter_mut().enumerate() {
             *value += (k as f64).cos();
         }
         plan.compute_into(r.view(), a.view(), p.view(), &mut c).unwrap();
         assert_eq!(c, triple_product(r.view(), r.all_rows(), a.view(), p.view()).unwrap());
-        assert_eq!(plan.ap(), product(a.view(), a.all_rows(), p.view()).unwrap().view());
 
         let turned = |m: &Csr<f64>| {
             let (row_ptr, columns, values) = m.clone().into_parts();
             let columns = columns.iter().map(|&column| m.cols() as u32 - 1 - column).collect();
             Csr::from_unsorted(m.rows(), m.cols(), row_ptr, columns, values).unwrap()
         };
-        let (r2, a2, p2) = (turned(&r), turned(&a), turned(&p));
+        let (r2, a2, p2, mut c2) = (turned(&r), turned(&a), turned(&p), turned(&c));
+        let error = plan.compute_into(r.view(), a.view(), p.view(), &mut c2).unwrap_err();
+        assert_eq!(error, MatrixError::OtherPattern { what: "the matrix to hold the product" });
         let mut refused = |r: &Csr<f64>, a: &Csr<f64>, p: &Csr<f64>| {
-            plan.compute(r.view(), a.view(), p.view()).unwrap_err()
+            plan.compute_into(r.view(), a.view(), p.view(), &mut c).unwrap_err()
         };
         for (error, what) in [
             (refused(&r2, &a, &p), "R"),
@@ -313,7 +294,7 @@ mod tests {
         ] {
             assert_eq!(error, MatrixError::OtherPattern { what });
         }
-        let error = TripleProductPlan::new(p.view(), p.all_rows(), a.view(), p.view()).unwrap_err();
+        let error = TripleProductPlan::with_product(p.view(), p.all_rows(), a.view(), p.view()).unwrap_err();
         assert_eq!(error, MatrixError::Mismatch { what: "columns of R", expected: 1728, found: 64 });
         let error = triple_product(r.view(), r.all_rows(), a.view(), r.view()).unwrap_err();
         assert_eq!(error, MatrixError::Mismatch { what: "rows of P", expected: 1728, found: 64 });
@@ -332,8 +313,12 @@ mod tests {
             let expected = product(ra.view(), ra.all_rows(), p.view()).unwrap();
             let once = triple_product(r.view(), rows.clone(), a.view(), p.view()).unwrap();
             prop_assert_eq!(&once, &expected);
-            let mut plan = TripleProductPlan::new(r.view(), rows, a.view(), p.view()).unwrap();
-            prop_assert_eq!(plan.compute(r.view(), a.view(), p.view()).unwrap(), expected);
+            let (mut plan, mut c) =
+                TripleProductPlan::with_product(r.view(), rows, a.view(), p.view()).unwrap();
+            prop_assert_eq!(&c, &expected);
+            c.values_mut().fill(f64::NAN);
+            plan.compute_into(r.view(), a.view(), p.view(), &mut c).unwrap();
+            prop_assert_eq!(c, expected);
         }
     }
 }

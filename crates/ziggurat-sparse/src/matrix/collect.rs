@@ -9,14 +9,13 @@
 //! are made, and handed from piece to piece.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
 use super::csr::{check_extents, check_layout, check_order};
 use super::{Csr, MatrixError};
 use crate::number::Store;
-use crate::parallel::split_row;
+use crate::parallel::{Scratch as Shared, split_row};
 
 /// Where the rows of a matrix are collected, one after the other. `T` is `()` for a pattern without values.
 #[derive(Debug)]
@@ -27,9 +26,17 @@ pub struct Entries<T> {
     len: usize,
 }
 
-impl<T: Copy + Default> Entries<T> {
-    fn new() -> Self {
+impl<T> Default for Entries<T> {
+    fn default() -> Self {
         Entries { columns: Vec::new(), values: Vec::new(), len: 0 }
+    }
+}
+
+impl<T: Copy + Default> Entries<T> {
+    /// Column and value of all entries.
+    #[cfg(test)]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, T)> {
+        self.columns[..self.len].iter().copied().zip(self.values[..self.len].iter().copied())
     }
 
     /// Makes room for so many entries behind the last.
@@ -69,6 +76,18 @@ impl<T: Copy + Default> Entries<T> {
         self.len = end;
     }
 
+    /// Adds entries with these columns, whose values `value` tells. Columns must increase within a row.
+    #[inline]
+    pub fn extend_by(&mut self, columns: &[u32], mut value: impl FnMut(u32) -> T) {
+        self.make_room(columns.len());
+        let end = self.len + columns.len();
+        let places = self.columns[self.len..end].iter_mut().zip(&mut self.values[self.len..end]);
+        for ((to, to_value), &column) in places.zip(columns) {
+            (*to, *to_value) = (column, value(column));
+        }
+        self.len = end;
+    }
+
     /// As [`extend`](Self::extend), and then lets `keep` move what is to stay to the front; it returns how many that are.
     #[inline]
     pub fn extend_and_cut(
@@ -101,11 +120,56 @@ impl<T: Copy + Default> Entries<T> {
 
 /// Consecutive rows, collected.
 struct Piece<T> {
-    /// Where each row ends, counted from the piece's first entry.
-    ends: Vec<usize>,
+    /// Where each row begins, counted from the piece's first entry, and where the last one ends.
+    row_ptr: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<T>,
-    valid: bool,
+}
+
+impl<T> Piece<T> {
+    fn rows(&self) -> usize {
+        self.row_ptr.len() - 1
+    }
+}
+
+/// Rows of a matrix, left in the pieces that they were collected in. It serves what is read once and thrown away: joining
+/// the pieces would cost as much again. Columns are in the order in which they were pushed.
+pub(crate) struct CollectedRows<T> {
+    pieces: Vec<Piece<T>>,
+    /// Of every row: its piece.
+    piece: Vec<u32>,
+    /// Of every piece: its first row.
+    first_row: Vec<usize>,
+}
+
+impl<T> CollectedRows<T> {
+    /// As [`Csr::collect`], for rows beginning with 0.
+    pub(crate) fn collect<Scratch: Send>(
+        work: &[usize],
+        rows: usize,
+        scratch: impl Fn() -> Scratch + Sync,
+        collect: impl Fn(&mut Scratch, usize, &mut Entries<T>) + Sync,
+    ) -> Self
+    where
+        T: Copy + Default + Send + Sync,
+    {
+        let pieces = collect_pieces(work, 0..rows, scratch, collect, |_| ());
+        let (mut piece, mut first_row) = (Vec::with_capacity(rows), Vec::with_capacity(pieces.len()));
+        for (index, (collected, ())) in pieces.iter().enumerate() {
+            first_row.push(piece.len());
+            piece.resize(piece.len() + collected.rows(), index as u32);
+        }
+        CollectedRows { pieces: pieces.into_iter().map(|(piece, ())| piece).collect(), piece, first_row }
+    }
+
+    /// Columns and values of a row.
+    #[inline]
+    pub(crate) fn row(&self, row: usize) -> (&[u32], &[T]) {
+        let index = self.piece[row] as usize;
+        let (piece, k) = (&self.pieces[index], row - self.first_row[index]);
+        let entries = piece.row_ptr[k]..piece.row_ptr[k + 1];
+        (&piece.columns[entries.clone()], &piece.values[entries])
+    }
 }
 
 impl<T: Store> Csr<T> {
@@ -204,32 +268,51 @@ fn collect_rows<T: Copy + Default + Send + Sync, Scratch: Send>(
     collect: impl Fn(&mut Scratch, usize, &mut Entries<T>) + Sync,
 ) -> Result<Parts<T>, MatrixError> {
     check_extents(rows.len(), cols)?;
-    let idle = Mutex::new(Vec::new());
-    let collect_piece = |rows: Range<usize>| {
-        // A poisoned lock means that another piece panicked: the panic is on its way, this piece need not care.
-        let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let (mut scratch, mut entries) = taken.unwrap_or_else(|| (scratch(), Entries::new()));
-        let piece = Piece::of(rows, cols, &mut entries, |row, entries| collect(&mut scratch, row, entries));
-        idle.lock().unwrap_or_else(PoisonError::into_inner).push((scratch, entries));
-        piece
-    };
     let extent = rows.len();
-    let mut pieces = Vec::new();
-    cut(work, rows, &collect_piece, &mut pieces);
-    let valid = pieces.iter().all(|piece| piece.valid);
-    let (row_ptr, columns, values) = join(extent, pieces);
+    // Checked here, where the piece is still in the cache.
+    let is_valid = |piece: &Piece<T>| {
+        piece.row_ptr.windows(2).fold(true, |valid, range| {
+            let columns = &piece.columns[range[0]..range[1]];
+            let increasing = columns.windows(2).fold(true, |valid, pair| valid & (pair[0] < pair[1]));
+            valid & increasing & columns.last().is_none_or(|&last| (last as usize) < cols)
+        })
+    };
+    let pieces = collect_pieces(work, rows, scratch, collect, is_valid);
+    let valid = pieces.iter().all(|&(_, valid)| valid);
+    let (row_ptr, columns, values) = join(extent, pieces.into_iter().map(|(piece, _)| piece).collect());
     if !valid {
         check_pattern(cols, &row_ptr, &columns)?;
     }
     Ok((row_ptr, columns, values))
 }
 
+/// The pieces, in the order of the rows, each with what `judge` says of it.
+fn collect_pieces<T: Copy + Default + Send, Scratch: Send, J: Send>(
+    work: &[usize],
+    rows: Range<usize>,
+    scratch: impl Fn() -> Scratch + Sync,
+    collect: impl Fn(&mut Scratch, usize, &mut Entries<T>) + Sync,
+    judge: impl Fn(&Piece<T>) -> J + Sync,
+) -> Vec<(Piece<T>, J)> {
+    let shared = Shared::new(|| (scratch(), Entries::default()));
+    let collect_piece = |rows: Range<usize>| {
+        shared.with(|(scratch, entries)| {
+            let piece = Piece::of(rows, entries, |row, entries| collect(scratch, row, entries));
+            let judgement = judge(&piece);
+            (piece, judgement)
+        })
+    };
+    let mut pieces = Vec::new();
+    cut(work, rows, &collect_piece, &mut pieces);
+    pieces
+}
+
 /// Cuts `rows` into pieces and collects them, in the order of the rows.
 fn cut<T: Send>(
     work: &[usize],
     rows: Range<usize>,
-    collect_piece: &(impl Fn(Range<usize>) -> Piece<T> + Sync),
-    pieces: &mut Vec<Piece<T>>,
+    collect_piece: &(impl Fn(Range<usize>) -> T + Sync),
+    pieces: &mut Vec<T>,
 ) {
     match split_row(work, &rows) {
         None => pieces.push(collect_piece(rows)),
@@ -248,36 +331,29 @@ impl<T: Copy + Default> Piece<T> {
     /// Collects rows in `entries`, which other pieces have used before, and takes a copy of them.
     fn of(
         rows: Range<usize>,
-        cols: usize,
         entries: &mut Entries<T>,
         mut collect: impl FnMut(usize, &mut Entries<T>),
     ) -> Self {
         entries.len = 0;
-        let mut ends = Vec::with_capacity(rows.len());
-        let mut valid = true;
+        let mut row_ptr = Vec::with_capacity(rows.len() + 1);
+        row_ptr.push(0);
         for row in rows {
-            let begin = entries.len;
             collect(row, entries);
-            // Checked here, where the row is still in the cache.
-            let columns = &entries.columns[begin..entries.len];
-            valid &= columns.windows(2).fold(true, |valid, pair| valid & (pair[0] < pair[1]));
-            valid &= columns.last().is_none_or(|&last| (last as usize) < cols);
-            ends.push(entries.len);
+            row_ptr.push(entries.len);
         }
         let (columns, values) =
             (entries.columns[..entries.len].to_vec(), entries.values[..entries.len].to_vec());
-        Piece { ends, columns, values, valid }
+        Piece { row_ptr, columns, values }
     }
 }
 
 /// Joins pieces into one.
 fn join<T: Copy + Default + Send + Sync>(extent: usize, mut pieces: Vec<Piece<T>>) -> Parts<T> {
-    let mut row_ptr = vec![0; extent + 1];
     if pieces.len() == 1 {
         let piece = pieces.remove(0);
-        row_ptr[1..].copy_from_slice(&piece.ends);
-        return (row_ptr, piece.columns, piece.values);
+        return (piece.row_ptr, piece.columns, piece.values);
     }
+    let mut row_ptr = vec![0; extent + 1];
     let nnz = pieces.iter().map(|piece| piece.columns.len()).sum();
     let (mut columns, mut values) = (vec![0; nnz], vec![T::default(); nnz]);
     let (mut ends_left, mut columns_left, mut values_left) =
@@ -286,7 +362,7 @@ fn join<T: Copy + Default + Send + Sync>(extent: usize, mut pieces: Vec<Piece<T>
     let mut begin = 0;
     for piece in pieces {
         let (ends, columns, values);
-        (ends, ends_left) = ends_left.split_at_mut(piece.ends.len());
+        (ends, ends_left) = ends_left.split_at_mut(piece.rows());
         (columns, columns_left) = columns_left.split_at_mut(piece.columns.len());
         (values, values_left) = values_left.split_at_mut(piece.values.len());
         let length = columns.len();
@@ -294,7 +370,7 @@ fn join<T: Copy + Default + Send + Sync>(extent: usize, mut pieces: Vec<Piece<T>
         begin += length;
     }
     parts.into_par_iter().for_each(|(begin, piece, ends, columns, values)| {
-        for (end, piece_end) in ends.iter_mut().zip(&piece.ends) {
+        for (end, piece_end) in ends.iter_mut().zip(&piece.row_ptr[1..]) {
             *end = begin + piece_end;
         }
         columns.copy_from_slice(&piece.columns);

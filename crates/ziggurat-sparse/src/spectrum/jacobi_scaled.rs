@@ -124,6 +124,36 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
         });
     }
 
+    /// y = D⁻¹A x as [`apply`](Self::apply), and (x, y) as [`dot`](Self::dot), in one pass. The owned rows are all there are.
+    pub(super) fn apply_dot(&self, x: &[f64], y: &mut [f64]) -> f64 {
+        let block = |(index, y): (usize, &mut [f64])| -> f64 {
+            let first = index * BLOCK;
+            let mut sum = 0.0;
+            for (k, y) in y.iter_mut().enumerate() {
+                let (columns, values) = self.a.row(self.rows.start + first + k);
+                let entries = columns.iter().zip(values);
+                let image: f64 = entries.map(|(&column, value)| value.wide() * x[column as usize]).sum();
+                let diagonal = self.diagonal[first + k];
+                *y = image / diagonal;
+                sum += diagonal.abs() * x[first + k] * *y;
+            }
+            sum
+        };
+        let blocks: Vec<f64> = y.par_chunks_mut(BLOCK).enumerate().map(block).collect();
+        blocks.iter().sum()
+    }
+
+    /// y ← a y + b v + c u, and (y, y) as [`dot`](Self::dot), in one pass.
+    pub(super) fn combine_dot(&self, a: f64, y: &mut [f64], b: f64, v: &[f64], c: f64, u: &[f64]) -> f64 {
+        let block = |(index, y): (usize, &mut [f64])| -> f64 {
+            let range = index * BLOCK..index * BLOCK + y.len();
+            combine_block(a, y, b, &v[range.clone()], c, &u[range.clone()]);
+            y.iter().zip(&self.diagonal[range]).map(|(y, d)| d.abs() * y * y).sum()
+        };
+        let blocks: Vec<f64> = y.par_chunks_mut(BLOCK).enumerate().map(block).collect();
+        blocks.iter().sum()
+    }
+
     /// This process's part of (x, y) = Σ |dᵢ| xᵢ yᵢ. Under MPI the parts are to be summed.
     ///
     /// # Panics
@@ -141,14 +171,16 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
     }
 }
 
-/// next ← next - α v - β previous, in one pass.
-pub(super) fn subtract(next: &mut [f64], alpha: f64, v: &[f64], beta: f64, previous: &[f64]) {
-    let blocks = next.par_chunks_mut(BLOCK).zip(v.par_chunks(BLOCK)).zip(previous.par_chunks(BLOCK));
-    blocks.for_each(|((next, v), previous)| {
-        for ((next, v), previous) in next.iter_mut().zip(v).zip(previous) {
-            *next -= alpha * v + beta * previous;
-        }
-    });
+/// y ← a y + b v + c u, in one pass.
+pub(super) fn combine(a: f64, y: &mut [f64], b: f64, v: &[f64], c: f64, u: &[f64]) {
+    let blocks = y.par_chunks_mut(BLOCK).zip(v.par_chunks(BLOCK)).zip(u.par_chunks(BLOCK));
+    blocks.for_each(|((y, v), u)| combine_block(a, y, b, v, c, u));
+}
+
+fn combine_block(a: f64, y: &mut [f64], b: f64, v: &[f64], c: f64, u: &[f64]) {
+    for ((y, v), u) in y.iter_mut().zip(v).zip(u) {
+        *y = a * *y + b * v + c * u;
+    }
 }
 
 /// Divides every element by `norm`.

@@ -19,10 +19,10 @@
 //! diverges beyond the bound, as Chebyshev does, should multiply `upper` by 1.1, as is usual; and
 //! [`gershgorin`](super::gershgorin()) is a proof, so where it is smaller it is what to use.
 //!
-//! Costs k applications of B, 2k + 1 inner products and three vectors. Nothing is reorthogonalised: what a dozen steps
+//! Costs k applications of B, each with a pass over three vectors, and these vectors. Nothing is reorthogonalised: what a dozen steps
 //! lose in orthogonality repeats Ritz values, but does not move the outermost (Paige, 1980).
 
-use super::jacobi_scaled::{JacobiScaled, normalise, subtract};
+use super::jacobi_scaled::{JacobiScaled, combine};
 use super::tridiagonal::Tridiagonal;
 use super::{SpectrumError, check_norm};
 use crate::CsrRef;
@@ -82,40 +82,83 @@ pub fn lanczos(
     apply: impl FnMut(&[f64], &mut [f64]),
     dot: impl FnMut(&[f64], &[f64]) -> f64,
 ) -> Result<LanczosBounds, SpectrumError> {
-    run(start, steps, apply, dot, |_, _| false)
+    run(start, steps, Given { apply, dot })
 }
 
-/// [`lanczos`] that ends early when `enough`, given the steps made and a way to ask for the largest Ritz value, says so.
-fn run(
-    start: Vec<f64>,
-    steps: usize,
-    mut apply: impl FnMut(&[f64], &mut [f64]),
-    mut dot: impl FnMut(&[f64], &[f64]) -> f64,
-    enough: impl Fn(usize, &dyn Fn() -> f64) -> bool,
-) -> Result<LanczosBounds, SpectrumError> {
+/// The passes of a step.
+trait Passes {
+    /// (x, x)
+    fn square(&mut self, x: &[f64]) -> f64;
+
+    /// y = B x, and (y, x).
+    fn apply(&mut self, x: &[f64], y: &mut [f64]) -> f64;
+
+    /// y ← a y + b v + c u, and (y, y).
+    fn combine(&mut self, a: f64, y: &mut [f64], b: f64, v: &[f64], c: f64, u: &[f64]) -> f64;
+}
+
+/// An operator and an inner product that a caller gives.
+struct Given<A, D> {
+    apply: A,
+    dot: D,
+}
+
+impl<A: FnMut(&[f64], &mut [f64]), D: FnMut(&[f64], &[f64]) -> f64> Passes for Given<A, D> {
+    fn square(&mut self, x: &[f64]) -> f64 {
+        (self.dot)(x, x)
+    }
+
+    fn apply(&mut self, x: &[f64], y: &mut [f64]) -> f64 {
+        (self.apply)(x, y);
+        (self.dot)(y, x)
+    }
+
+    fn combine(&mut self, a: f64, y: &mut [f64], b: f64, v: &[f64], c: f64, u: &[f64]) -> f64 {
+        combine(a, y, b, v, c, u);
+        (self.dot)(y, y)
+    }
+}
+
+impl<T: Store> Passes for &JacobiScaled<'_, T> {
+    fn square(&mut self, x: &[f64]) -> f64 {
+        self.dot(x, x)
+    }
+
+    fn apply(&mut self, x: &[f64], y: &mut [f64]) -> f64 {
+        self.apply_dot(x, y)
+    }
+
+    fn combine(&mut self, a: f64, y: &mut [f64], b: f64, v: &[f64], c: f64, u: &[f64]) -> f64 {
+        self.combine_dot(a, y, b, v, c, u)
+    }
+}
+
+/// [`lanczos`] by these passes.
+///
+/// Vectors are not normalised, which would be a pass of its own: their norms are divided by where they are used.
+fn run(start: Vec<f64>, steps: usize, mut passes: impl Passes) -> Result<LanczosBounds, SpectrumError> {
     let mut v = start;
-    let norm = check_norm(0, dot(&v, &v))?;
+    let mut norm = check_norm(0, passes.square(&v))?;
     if norm == 0.0 {
         return Ok(LanczosBounds { smallest: 0.0, largest: 0.0, upper: 0.0, steps: 0 });
     }
-    normalise(&mut v, norm);
     let (mut previous, mut next) = (vec![0.0; v.len()], vec![0.0; v.len()]);
     let mut t = Tridiagonal { diagonal: Vec::new(), off_diagonal: Vec::new() };
-    let (mut beta, mut size) = (0.0, 0.0f64);
+    let (mut beta, mut previous_norm, mut size) = (0.0, 1.0, 0.0f64);
     for step in 1..=steps.max(1) {
         if step > 1 {
-            normalise(&mut next, beta);
             std::mem::swap(&mut previous, &mut v);
             std::mem::swap(&mut v, &mut next);
+            (previous_norm, norm) = (norm, beta);
             t.off_diagonal.push(beta);
         }
-        apply(&v, &mut next);
-        let alpha = dot(&next, &v);
-        subtract(&mut next, alpha, &v, beta, &previous);
-        beta = check_norm(step, dot(&next, &next))?;
+        let alpha = passes.apply(&v, &mut next) / norm / norm;
+        let square =
+            passes.combine(norm.recip(), &mut next, -alpha / norm, &v, -beta / previous_norm, &previous);
+        beta = check_norm(step, square)?;
         t.diagonal.push(alpha);
         size = size.max(alpha.abs() + beta);
-        if beta <= EXHAUSTED * size || enough(step, &|| t.eigenvalue(step - 1)) {
+        if beta <= EXHAUSTED * size {
             break;
         }
     }
@@ -138,38 +181,9 @@ fn run(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn lanczos_jacobi<T: Store>(a: CsrRef<'_, T>, steps: usize) -> Result<LanczosBounds, SpectrumError> {
-    of_jacobi(a, steps, |_, _| false)
-}
-
-/// As [`lanczos_jacobi`], but ends after `first` steps if these have found a value of at least `reached`: then a bound that
-/// is known already is sharp enough, and further steps would be for nothing.
-///
-/// ```
-/// use ziggurat_sparse::{gallery::Problem, spectrum::lanczos_jacobi_until};
-/// let a = "poisson3d:10".parse::<Problem>()?.matrix()?;
-/// // The rows of D⁻¹A sum to 2 at most, in size: that bounds the spectrum.
-/// let bounds = lanczos_jacobi_until(a.view(), 8, 4, 0.85 * 2.0)?;
-/// assert_eq!(bounds.steps, 4);
-/// assert_eq!(lanczos_jacobi_until(a.view(), 8, 4, 0.99 * 2.0)?.steps, 8);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn lanczos_jacobi_until<T: Store>(
-    a: CsrRef<'_, T>,
-    steps: usize,
-    first: usize,
-    reached: f64,
-) -> Result<LanczosBounds, SpectrumError> {
-    of_jacobi(a, steps, |step, largest| step == first && largest() >= reached)
-}
-
-fn of_jacobi<T: Store>(
-    a: CsrRef<'_, T>,
-    steps: usize,
-    enough: impl Fn(usize, &dyn Fn() -> f64) -> bool,
-) -> Result<LanczosBounds, SpectrumError> {
     let operator = JacobiScaled::whole(a)?;
     operator.check_positive()?;
     let start = operator.start_vector(0);
-    let bounds = run(start, steps, |x, y| operator.apply(x, y), |x, y| operator.dot(x, y), enough);
+    let bounds = run(start, steps, &operator);
     operator.name_entry(bounds)
 }

@@ -24,7 +24,7 @@ mod tridiagonal;
 pub use error::SpectrumError;
 pub use gershgorin::gershgorin;
 pub use jacobi_scaled::JacobiScaled;
-pub use lanczos::{LANCZOS_STEPS, LanczosBounds, lanczos, lanczos_jacobi, lanczos_jacobi_until};
+pub use lanczos::{LANCZOS_STEPS, LanczosBounds, lanczos, lanczos_jacobi};
 pub use power::{POWER_STEPS, PowerEstimate, power, power_jacobi};
 
 /// The norm from its square, refusing what is not a finite number; 0 is the start vector's step.

@@ -1,0 +1,184 @@
+//! C = A · B in one pass, row by row (Gustavson, 1978): columns and values of a row are found together.
+//!
+//! Row i of C is Σ_j A[i, j] · B[j, :], summed up in a sparse accumulator. Where only one product is wanted this takes half
+//! as long as a symbolic and a numeric phase. What B is does not matter, as long as it has rows: it may be a product that
+//! was left in pieces.
+//!
+//! Cost: one step per term A[i, j] · B[j, k], and sorting the columns of each row where they have to be sorted.
+
+use std::ops::Range;
+
+use super::sparse_accumulator::{HashAccumulator, SparseAccumulator, SumRow};
+use crate::matrix::{CollectedRows, Csr, CsrRef, MatrixError};
+use crate::number::Real;
+use crate::parallel::{Scratch, over_values};
+
+/// Columns that lie within so many stay in a core's second-level cache when every column has a sum of its own.
+const NEAR: usize = 64 * 1024;
+
+/// Rows that tell how far the columns of a row lie apart.
+const SAMPLES: usize = 64;
+
+/// What can be a right factor.
+pub(super) trait Rows<T>: Sync {
+    /// Columns and values of a row.
+    fn row(&self, row: usize) -> (&[u32], &[T]);
+}
+
+impl<T: Sync> Rows<T> for CsrRef<'_, T> {
+    #[inline]
+    fn row(&self, row: usize) -> (&[u32], &[T]) {
+        CsrRef::row(self, row)
+    }
+}
+
+impl<T: Sync> Rows<T> for CollectedRows<T> {
+    #[inline]
+    fn row(&self, row: usize) -> (&[u32], &[T]) {
+        CollectedRows::row(self, row)
+    }
+}
+
+/// A product of matrices that fit together.
+pub(super) struct RowProduct<'a, T, B> {
+    pub(super) a: CsrRef<'a, T>,
+    pub(super) b: &'a B,
+    /// Of B.
+    pub(super) cols: usize,
+}
+
+impl<T: Real, B: Rows<T>> RowProduct<'_, T, B> {
+    /// These rows of C.
+    pub(super) fn matrix(&self, rows: Range<usize>) -> Result<Csr<T>, MatrixError> {
+        if self.is_local(&rows) {
+            self.matrix_by(rows, || SparseAccumulator::new(self.cols))
+        } else {
+            self.matrix_by(rows, || HashAccumulator::new(self.cols))
+        }
+    }
+
+    fn matrix_by<S: SumRow<T>>(
+        &self,
+        rows: Range<usize>,
+        sums: impl Fn() -> S + Sync,
+    ) -> Result<Csr<T>, MatrixError> {
+        Csr::collect(self.a.row_ptr(), rows, self.cols, sums, |sums, row, entries| {
+            self.sum(sums, row);
+            sums.sort_row();
+            sums.drain_row(entries);
+        })
+    }
+
+    /// All rows of C, for another product: the columns of a row are not sorted.
+    pub(super) fn in_pieces(&self) -> CollectedRows<T> {
+        if self.is_local(&self.a.all_rows()) {
+            self.in_pieces_by(|| SparseAccumulator::new(self.cols))
+        } else {
+            self.in_pieces_by(|| HashAccumulator::new(self.cols))
+        }
+    }
+
+    fn in_pieces_by<S: SumRow<T>>(&self, sums: impl Fn() -> S + Sync) -> CollectedRows<T> {
+        CollectedRows::collect(self.a.row_ptr(), self.a.rows(), sums, |sums, row, entries| {
+            self.sum(sums, row);
+            sums.drain_row(entries);
+        })
+    }
+
+    /// The values of these rows of C, into a matrix that has its pattern.
+    pub(super) fn values(&self, rows: Range<usize>, c: &mut Csr<T>) {
+        if self.is_local(&rows) {
+            self.values_by(rows, c, || SparseAccumulator::new(self.cols));
+        } else {
+            self.values_by(rows, c, || HashAccumulator::new(self.cols));
+        }
+    }
+
+    fn values_by<S: SumRow<T>>(&self, rows: Range<usize>, c: &mut Csr<T>, sums: impl Fn() -> S + Sync) {
+        let all = c.all_rows();
+        let (row_ptr, columns, values) = c.parts_mut();
+        let (row_ptr, columns, scratch) = (&*row_ptr, &*columns, Scratch::new(sums));
+        over_values(row_ptr, all, values, &|piece, values| {
+            let first = row_ptr[piece.start];
+            scratch.with(|sums| {
+                for row in piece {
+                    self.sum(sums, rows.start + row);
+                    let entries = row_ptr[row]..row_ptr[row + 1];
+                    let values = &mut values[entries.start - first..entries.end - first];
+                    for (value, &column) in values.iter_mut().zip(&columns[entries]) {
+                        *value = sums.take(column);
+                    }
+                }
+            });
+        });
+    }
+
+    #[inline(always)]
+    fn sum(&self, sums: &mut impl SumRow<T>, row: usize) {
+        let (columns, values) = self.a.row(row);
+        sums.begin_row(|| columns.iter().map(|&j| self.b.row(j as usize).0.len()).sum());
+        for (&j, &scale) in columns.iter().zip(values) {
+            let (columns, values) = self.b.row(j as usize);
+            sums.add_row(scale, columns, values);
+        }
+    }
+
+    /// Whether the columns of most rows lie near each other.
+    fn is_local(&self, rows: &Range<usize>) -> bool {
+        if self.cols <= NEAR {
+            return true;
+        }
+        let samples = rows.clone().step_by((rows.len() / SAMPLES).max(1));
+        let near = |row: usize| {
+            let (mut first, mut last) = (u32::MAX, 0);
+            for &j in self.a.row(row).0 {
+                for &column in self.b.row(j as usize).0 {
+                    (first, last) = (first.min(column), last.max(column));
+                }
+            }
+            last.saturating_sub(first) as usize <= NEAR
+        };
+        2 * samples.clone().filter(|&row| near(row)).count() >= samples.count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algebra::ProductPlan;
+    use crate::algebra::testing::{on_threads, poisson3d, scattered};
+
+    /// C by a symbolic and a numeric phase.
+    fn in_two_phases(a: &Csr<f64>) -> Csr<f64> {
+        ProductPlan::new(a.view(), a.all_rows(), a.view()).unwrap().compute(a.view(), a.view()).unwrap()
+    }
+
+    #[test]
+    fn the_same_bits_as_in_two_phases_on_any_number_of_threads() {
+        // More columns than are near each other, and values that do not add up exactly.
+        let mut a = poisson3d(52);
+        for (k, value) in a.values_mut().iter_mut().enumerate() {
+            *value *= 1.0 + (k as f64).sin();
+        }
+        for (a, local) in [(scattered(&a, 100_003), false), (a, true)] {
+            let (view, rows) = (a.view(), a.all_rows());
+            let product = RowProduct { a: view, b: &view, cols: a.cols() };
+            assert_eq!(product.is_local(&rows), local);
+            let expected = in_two_phases(&a);
+            assert_eq!(on_threads(1, || product.matrix(rows.clone())).unwrap(), expected);
+            assert_eq!(on_threads(2, || product.matrix(rows.clone())).unwrap(), expected);
+            let mut c = expected.clone();
+            c.values_mut().fill(f64::NAN);
+            on_threads(2, || product.values(rows.clone(), &mut c));
+            assert_eq!(c, expected);
+            let pieces = product.in_pieces();
+            for row in rows {
+                let (columns, values) = pieces.row(row);
+                let mut entries: Vec<_> = columns.iter().copied().zip(values.iter().copied()).collect();
+                entries.sort_unstable_by_key(|entry| entry.0);
+                let (columns, values) = expected.row(row);
+                assert!(entries.into_iter().eq(columns.iter().copied().zip(values.iter().copied())));
+            }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Sparse accumulator: one row of a sparse result, summed up term by term (Gilbert, Moler & Schreiber, *Sparse matrices in
+//! Matlab*, 1992).
+//!
+//! Terms arrive in any order and columns repeat. Two ways to bring equal columns together:
+//!
+//! - [`SparseAccumulator`]: a sum for every column there is, a note of the last row that had the column, and the list of the
+//!   present row's columns. Nothing to search, and nothing to predict: neighbouring rows touch neighbouring columns, so
+//!   what is used of it at a time stays in the first-level cache.
+//! - [`HashAccumulator`]: a table of a power of two at least twice the row's columns, with linear probing (Nagasaka,
+//!   Matsuoka, Azad & Buluç, 2018). It fits the cache however far the columns are spread.
+//!
+//! Sums run in the order of arrival in both, so both give the same bits. Cost: one step per term.
+
+use super::accumulator::{FREE, Table};
+use crate::matrix::Entries;
+use crate::number::Real;
+
+/// What sums up the rows of a product.
+pub(super) trait SumRow<T>: Send {
+    /// Begins a row to which `terms()` terms will be added.
+    fn begin_row(&mut self, terms: impl FnOnce() -> usize);
+
+    /// Adds `scale` times a sparse row.
+    fn add_row(&mut self, scale: T, columns: &[u32], values: &[T]);
+
+    /// Sorts the columns of the present row.
+    fn sort_row(&mut self);
+
+    /// Hands out the columns and sums of the present row: as they arrived, unless they were sorted.
+    fn drain_row(&mut self, entries: &mut Entries<T>);
+
+    /// The sum of one column; zero if the present row does not have it. Every column of the row is taken before the next
+    /// row begins.
+    fn take(&mut self, column: u32) -> T;
+}
+
+/// A sum for every column there is.
+///
+/// ```
+/// use ziggurat_sparse::{Csr, algebra::SparseAccumulator};
+/// // One row of ten columns.
+/// let a = Csr::collect(&[0, 3], 0..1, 10, || SparseAccumulator::new(10), |row, _, entries| {
+///     row.begin();
+///     for (column, value) in [(7, 1.0), (2, 2.0), (7, 0.5)] {
+///         row.add(column, value);
+///     }
+///     row.sort();
+///     row.drain_into(entries);
+/// })?;
+/// assert_eq!(a.row(0), (&[2, 7][..], &[2.0, 1.5][..]));
+/// # Ok::<(), ziggurat_sparse::MatrixError>(())
+/// ```
+#[derive(Debug)]
+pub struct SparseAccumulator<T> {
+    slots: Vec<Slot<T>>,
+    row: u32,
+    /// Only the first `len` belong to the row.
+    columns: Vec<u32>,
+    len: usize,
+}
+
+/// What is known of a column.
+#[derive(Clone, Copy, Debug)]
+struct Slot<T> {
+    /// Zero but for the present row.
+    sum: T,
+    /// The row that last had this column.
+    last_row: u32,
+}
+
+impl<T: Real> SparseAccumulator<T> {
+    /// For rows of a matrix with so many columns.
+    pub fn new(cols: usize) -> Self {
+        let slots = vec![Slot { sum: T::zero(), last_row: 0 }; cols];
+        SparseAccumulator { slots, row: 0, columns: vec![0; 64], len: 0 }
+    }
+
+    /// Begins a row. The one before must have been drained.
+    #[inline]
+    pub fn begin(&mut self) {
+        self.row += 1;
+        self.len = 0;
+    }
+
+    /// Adds a term.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    #[inline]
+    pub fn add(&mut self, column: u32, value: T) {
+        self.add_row(value, &[column], &[T::one()]);
+    }
+
+    /// Sorts the columns of the present row.
+    #[inline]
+    pub fn sort(&mut self) {
+        self.columns[..self.len].sort_unstable();
+    }
+
+    /// Hands out the columns and sums of the present row: in the order of arrival, unless they were sorted.
+    #[inline]
+    pub fn drain_into(&mut self, entries: &mut Entries<T>) {
+        let slots = &mut self.slots[..];
+        let take = |column: u32| std::mem::replace(&mut slots[column as usize].sum, T::zero());
+        entries.extend_by(&self.columns[..self.len], take);
+        self.len = 0;
+    }
+}
+
+impl<T: Real> SumRow<T> for SparseAccumulator<T> {
+    #[inline]
+    fn begin_row(&mut self, _terms: impl FnOnce() -> usize) {
+        self.begin();
+    }
+
+    #[inline]
+    fn add_row(&mut self, scale: T, columns: &[u32], values: &[T]) {
+        if self.columns.len() <= self.len + columns.len() {
+            self.columns.resize(2 * (self.len + columns.len()), 0);
+        }
+        // Locals, so that they stay in registers.
+        let (slots, found) = (&mut self.slots[..], &mut self.columns[..]);
+        let (row, mut len) = (self.row, self.len);
+        for (&column, &value) in columns.iter().zip(values) {
+            // Whether a column is new cannot be predicted, so it decides an addition and not a jump: a known one is
+            // listed, too, and overwritten by the next.
+            let slot = &mut slots[column as usize];
+            found[len] = column;
+            len += usize::from(slot.last_row != row);
+            slot.last_row = row;
+            slot.sum += scale * value;
+        }
+        self.len = len;
+    }
+
+    #[inline]
+    fn sort_row(&mut self) {
+        self.sort();
+    }
+
+    #[inline]
+    fn drain_row(&mut self, entries: &mut Entries<T>) {
+        self.drain_into(entries);
+    }
+
+    #[inline]
+    fn take(&mut self, column: u32) -> T {
+        std::mem::replace(&mut self.slots[column as usize].sum, T::zero())
+    }
+}
+
+/// A hash table, sized anew for every row.
+pub(super) struct HashAccumulator<T> {
+    table: Table,
+    sums: Vec<T>,
+    columns: Vec<u32>,
+    cols: usize,
+}
+
+impl<T: Real> HashAccumulator<T> {
+    /// For rows of a matrix with so many columns.
+    pub(super) fn new(cols: usize) -> Self {
+        HashAccumulator { table: Table::new(0), sums: Vec::new(), columns: Vec::new(), cols }
+    }
+}
+
+impl<T: Real> SumRow<T> for HashAccumulator<T> {
+    #[inline]
+    fn begin_row(&mut self, terms: impl FnOnce() -> usize) {
+        self.table.make_room(terms().min(self.cols));
+        self.sums.resize(self.table.keys.len(), T::zero());
+        self.columns.clear();
+    }
+
+    #[inline]
+    fn add_row(&mut self, scale: T, columns: &[u32], values: &[T]) {
+        for (&column, &value) in columns.iter().zip(values) {
+            let slot = self.table.slot(column);
+            if self.table.keys[slot] == FREE {
+                self.table.keys[slot] = column;
+                self.sums[slot] = T::zero();
+                self.columns.push(column);
+            }
+            self.sums[slot] += scale * value;
+        }
+    }
+
+    #[inline]
+    fn sort_row(&mut self) {
+        self.columns.sort_unstable();
+    }
+
+    #[inline]
+    fn drain_row(&mut self, entries: &mut Entries<T>) {
+        entries.extend_by(&self.columns, |column| self.sums[self.table.slot(column)]);
+    }
+
+    #[inline]
+    fn take(&mut self, column: u32) -> T {
+        let slot = self.table.slot(column);
+        if self.table.keys[slot] == column { self.sums[slot] } else { T::zero() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The rows that `sums` makes of some terms, twice each: drained, and taken in the order of columns.
+    fn rows(mut sums: impl SumRow<f64>, rows: &[Vec<(u32, f64)>], sorted: bool) -> Vec<Vec<(u32, f64)>> {
+        fn add(sums: &mut impl SumRow<f64>, terms: &[(u32, f64)]) {
+            sums.begin_row(|| terms.len());
+            terms.iter().for_each(|&(column, value)| sums.add_row(value, &[column], &[1.0]));
+        }
+        let mut found = Vec::new();
+        for terms in rows {
+            add(&mut sums, terms);
+            if sorted {
+                sums.sort_row();
+            }
+            let mut row = Entries::default();
+            sums.drain_row(&mut row);
+            let row: Vec<(u32, f64)> = row.iter().collect();
+            add(&mut sums, terms);
+            assert!(row.iter().all(|&(column, sum)| sums.take(column) == sum));
+            let absent = |column: &u32| row.iter().all(|(other, _)| other != column);
+            assert!((0..50).filter(absent).all(|column| sums.take(column) == 0.0));
+            found.push(row);
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn both_give_the_same_bits(
+            terms in prop::collection::vec(prop::collection::vec((0..50u32, -9.0..9.0f64), 0..80), 0..6)
+        ) {
+            for sorted in [false, true] {
+                let found = rows(SparseAccumulator::new(50), &terms, sorted);
+                prop_assert_eq!(&found, &rows(HashAccumulator::new(50), &terms, sorted));
+                for (row, terms) in found.iter().zip(&terms) {
+                    prop_assert!(!sorted || row.windows(2).all(|pair| pair[0].0 < pair[1].0));
+                    for &(column, sum) in row {
+                        let expected = terms.iter().filter(|(c, _)| *c == column).fold(0.0, |sum, (_, x)| sum + x);
+                        prop_assert_eq!(sum, expected);
+                    }
+                }
+            }
+        }
+    }
+}
