@@ -26,8 +26,8 @@ pub use coarse::{MAX_DENSE_ROWS, MAX_SPARSE_ROWS};
 pub use cycle::Cycle;
 pub use error::SetupError;
 pub use hierarchy::{
-    Classical, Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, Interpolation, Known, Level, Pairwise,
-    SmoothedAggregation,
+    Classical, Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, HierarchyFileError, Interpolation,
+    Known, Level, Pairwise, SmoothedAggregation,
 };
 pub use lower::{Cycling, LevelPrecision, LevelSource, Multigrid, host_matrix, matrix_format};
 

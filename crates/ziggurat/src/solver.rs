@@ -8,10 +8,11 @@ mod builder;
 mod update;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use thiserror::Error;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{Hierarchy, Known, LevelPrecision, Multigrid, SetupError, host_matrix};
+use ziggurat_amg::{Hierarchy, Known, LevelPrecision, Multigrid, SetupError};
 use ziggurat_krylov::{KrylovError, KrylovReport, Local, System, Work, solve as krylov_solve};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError};
 use ziggurat_sparse::operator::MatrixOperator;
@@ -84,6 +85,7 @@ pub struct Solver {
     asked: SolverConfig,
     near_kernel: Option<NearKernel>,
     pace: Pace,
+    stages: Vec<(&'static str, f64)>,
 }
 
 /// A solution and how it was found.
@@ -130,8 +132,8 @@ impl Solver {
         asked: SolverConfig,
     ) -> Result<Self, SolveError> {
         asked.validate()?;
-        a.view().check_finite()?;
-        let nature = nature(a.view());
+        let start = Instant::now();
+        let nature = nature(a.view(), near_kernel.as_ref().map(NearKernel::block));
         let kernel = match &near_kernel {
             Some(kernel) => kernel.clone(),
             None => NearKernel::constants(a.rows(), nature.block).map_err(SetupError::from)?,
@@ -139,12 +141,53 @@ impl Solver {
         let config = asked.resolve(facts(nature, kernel.block()));
         let symmetry = if nature.symmetric { Symmetry::Symmetric } else { Symmetry::General };
         let known = Known { near_kernel: kernel, symmetry };
+        let diagnosed = start.elapsed().as_secs_f64();
         let hierarchy = Hierarchy::with_known(a.clone(), known, &config.hierarchy_config())?;
+        Self::with_parts(hierarchy, nature, config, asked, near_kernel, diagnosed)
+    }
+
+    /// A solver for a hierarchy that is there already, such as one loaded from a file: nothing is set up but the smoothers.
+    /// If its values are updated so that it has to be built anew, it is built as the configuration says.
+    ///
+    /// ```
+    /// use ziggurat::amg::Hierarchy;
+    /// use ziggurat::{Solver, SolverConfig};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
+    /// let mut file = Vec::new(); // or File::create(path)?
+    /// Solver::new(&a, SolverConfig::default())?.hierarchy().save(&mut file)?;
+    ///
+    /// let solver = Solver::from_hierarchy(Hierarchy::load(&file[..])?, SolverConfig::default())?;
+    /// assert!(solver.solve(&vec![1.0; a.rows()])?.report.reason.is_converged());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_hierarchy(hierarchy: Hierarchy, asked: SolverConfig) -> Result<Self, SolveError> {
+        asked.validate()?;
+        let start = Instant::now();
+        let finest = &hierarchy.levels()[0];
+        let nature = nature(finest.matrix().view(), Some(finest.block()));
+        let config = asked.resolve(facts(nature, finest.block()));
+        Self::with_parts(hierarchy, nature, config, asked, None, start.elapsed().as_secs_f64())
+    }
+
+    /// Lowers a hierarchy. `diagnosed` is how long diagnosis took.
+    fn with_parts(
+        hierarchy: Hierarchy,
+        nature: Nature,
+        config: SolverConfig,
+        asked: SolverConfig,
+        near_kernel: Option<NearKernel>,
+        diagnosed: f64,
+    ) -> Result<Self, SolveError> {
+        let start = Instant::now();
         let space = Local(Cpu::new());
         let (matrix, multigrid) = lower(&space.0, &hierarchy, &config)?;
-        let kernel = exact_kernel(nature, a.rows());
+        let kernel = exact_kernel(nature, hierarchy.levels()[0].matrix().rows());
         let pace = Pace::default();
-        Ok(Solver { space, matrix, multigrid, hierarchy, kernel, config, asked, near_kernel, pace })
+        let mut stages = hierarchy.stages();
+        stages.insert(0, ("diagnosis", diagnosed));
+        stages.push(("lowering", start.elapsed().as_secs_f64()));
+        Ok(Solver { space, matrix, multigrid, hierarchy, kernel, config, asked, near_kernel, pace, stages })
     }
 
     /// Solves A x = b from a zero guess. A singular system is solved in the least-squares sense.
@@ -168,6 +211,18 @@ impl Solver {
     /// The levels; prints as a table.
     pub fn hierarchy(&self) -> &Hierarchy {
         &self.hierarchy
+    }
+
+    /// What the last full setup spent its time on, in seconds, in order.
+    ///
+    /// ```
+    /// let a = ziggurat_sparse::Csr::identity(3)?;
+    /// let solver = ziggurat::Solver::builder().build(&a)?;
+    /// assert_eq!(solver.stages().first().map(|stage| stage.0), Some("diagnosis"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stages(&self) -> &[(&'static str, f64)] {
+        &self.stages
     }
 
     /// One cycle as an operator: a preconditioner for systems of your own, such as one without a matrix.
@@ -218,8 +273,7 @@ fn lower(
     hierarchy: &Hierarchy,
     config: &SolverConfig,
 ) -> Result<(MatrixOperator<Cpu, f64>, Multigrid<Cpu>), SolveError> {
-    let finest = &hierarchy.levels()[0];
-    let matrix = MatrixOperator::new(device, host_matrix(finest.matrix(), finest.block()))?;
+    let matrix = MatrixOperator::new(device, hierarchy.finest().clone())?;
     let multigrid = hierarchy.lower(device, &config.cycling(), |_| config.level_precision())?;
     Ok((matrix, multigrid))
 }

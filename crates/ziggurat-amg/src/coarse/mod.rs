@@ -57,7 +57,7 @@ impl<D: Device> CoarseSolver<D> {
             CoarseSolver::Sparse(sparse::Factors::new(a.view())?)
         } else {
             let smoother = &INSTEAD.data(a.view(), None)?;
-            let parts = LevelParts { a, block, transfer: None, smoother };
+            let parts = LevelParts { a, block, host: None, transfer: None, smoother };
             CoarseSolver::Smoothed(level(device, &parts, Kind::F64, Kind::F64)?)
         })
     }

@@ -6,21 +6,23 @@
 
 mod aggregation;
 mod classical;
+mod file;
 mod table;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use ziggurat_sparse::algebra::{TripleProductPlan, transpose};
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, HostMatrix};
 use ziggurat_sparse::{Csr, MatrixError};
 
 use crate::SetupError;
 use crate::interpolate::{NearKernel, Symmetry};
-use crate::lower::{Cycling, LevelPrecision, LevelSource, Multigrid};
+use crate::lower::{Cycling, LevelPrecision, LevelSource, Multigrid, host_matrix};
 
 pub use aggregation::{Pairwise, SmoothedAggregation};
 pub use classical::{Classical, Interpolation};
+pub use file::HierarchyFileError;
 
 /// How a level becomes the next one.
 ///
@@ -111,7 +113,8 @@ pub struct Level {
 struct Transfer {
     p: Arc<Csr<f64>>,
     r: Arc<Csr<f64>>,
-    galerkin: TripleProductPlan<f64>,
+    /// None where the hierarchy was loaded from a file, until its values change.
+    galerkin: Option<TripleProductPlan<f64>>,
     /// Coarse unknowns that stand for nothing: their columns of P are zero.
     dead: Vec<u32>,
 }
@@ -160,6 +163,8 @@ impl Clock {
 #[derive(Clone, Debug)]
 pub struct Hierarchy {
     levels: Vec<Level>,
+    /// See [`Hierarchy::finest`].
+    finest: OnceLock<HostMatrix<f64>>,
     stop: CoarseningStop,
     seconds: f64,
 }
@@ -261,7 +266,7 @@ impl Hierarchy {
                 }
             }
         };
-        Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64() })
+        Ok(Hierarchy { levels, finest: OnceLock::new(), stop, seconds: start.elapsed().as_secs_f64() })
     }
 
     /// Puts new values on the same pattern: P and R stay, every level's matrix is computed anew by the stored plans.
@@ -290,16 +295,26 @@ impl Hierarchy {
         }
         a.view().check_finite()?;
         self.levels[0].a = a;
+        self.finest = OnceLock::new();
         self.levels.iter_mut().for_each(|level| level.radius = None);
         for index in 1..self.levels.len() {
             let (finer, coarser) = self.levels.split_at_mut(index);
-            // Copied only where a lowered hierarchy still shares the old values.
-            let (fine, coarse) = (&mut finer[index - 1], Arc::make_mut(&mut coarser[0].a));
+            let (fine, coarse) = (&mut finer[index - 1], &mut coarser[0]);
             if let Some(Transfer { p, r, galerkin, dead }) = &mut fine.transfer {
-                galerkin
-                    .compute_into(r.view(), fine.a.view(), p.view(), coarse)
-                    .map_err(|error| SetupError::at(index, "Galerkin product")(error.into()))?;
-                revive(coarse, dead);
+                let (r, a, p) = (r.view(), fine.a.view(), p.view());
+                let at = |error: MatrixError| SetupError::at(index, "Galerkin product")(error.into());
+                match galerkin {
+                    // Copied only where a lowered hierarchy still shares the old values.
+                    Some(plan) => plan.compute_into(r, a, p, Arc::make_mut(&mut coarse.a)).map_err(at)?,
+                    None => {
+                        let (rows, blocks) = (r.all_rows(), (fine.block, coarse.block));
+                        let (plan, product) =
+                            TripleProductPlan::with_blocked_product(r, rows, a, p, blocks.0, blocks.1)
+                                .map_err(at)?;
+                        (*galerkin, coarse.a) = (Some(plan), Arc::new(product));
+                    }
+                }
+                revive(Arc::make_mut(&mut coarse.a), dead);
             }
         }
         Ok(())
@@ -310,6 +325,20 @@ impl Hierarchy {
         &self.levels
     }
 
+    /// The finest matrix in the format of fewest bytes, as an outer iteration wants it. Made at the first call, and shared
+    /// with the lowered finest level where that is stored in the same number.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
+    /// assert_eq!(Hierarchy::build(a, &HierarchyConfig::default())?.finest().format(), "csr");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finest(&self) -> &HostMatrix<f64> {
+        self.finest.get_or_init(|| host_matrix(&self.levels[0].a, self.levels[0].block))
+    }
+
     /// Why there is no further level.
     pub fn stop(&self) -> CoarseningStop {
         self.stop
@@ -318,6 +347,27 @@ impl Hierarchy {
     /// Seconds that [`Hierarchy::build`] took.
     pub fn seconds(&self) -> f64 {
         self.seconds
+    }
+
+    /// Seconds by stage, over all levels, in the order in which setup goes through them.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
+    /// let stages = Hierarchy::build(a, &HierarchyConfig::default())?.stages();
+    /// assert_eq!(stages[0].0, "strength");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stages(&self) -> Vec<(&'static str, f64)> {
+        let mut sums: Vec<(&'static str, f64)> = Vec::new();
+        for &(stage, seconds) in self.levels.iter().flat_map(Level::stages) {
+            match sums.iter_mut().find(|(other, _)| *other == stage) {
+                Some((_, sum)) => *sum += seconds,
+                None => sums.push((stage, seconds)),
+            }
+        }
+        sums
     }
 
     /// Entries of all levels' matrices over those of the finest: what a cycle costs.
@@ -339,13 +389,14 @@ impl Hierarchy {
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
     ) -> Result<Multigrid<D>, SetupError> {
-        let source = |level| LevelSource {
+        let source = |(index, level)| LevelSource {
             a: Level::matrix(level),
             block: level.block,
+            host: (index == 0).then(|| self.finest()),
             radius: level.radius,
             transfer: level.restriction().zip(level.prolongation()),
         };
-        let sources: Vec<_> = self.levels.iter().map(source).collect();
+        let sources: Vec<_> = self.levels.iter().enumerate().map(source).collect();
         Multigrid::new(device, &sources, cycling, precision)
     }
 }
@@ -396,24 +447,17 @@ fn coarsen(
     let at = |error: MatrixError| SetupError::at(index + 1, "Galerkin product")(error.into());
     // Classical coarsening does not keep nodes together: its next level consists of scalars.
     let coarse_block = next_kernel.as_ref().map_or(1, NearKernel::block);
-    let mut galerkin = TripleProductPlan::new_blocked(
-        r.view(),
-        r.all_rows(),
-        a.view(),
-        p.view(),
-        kernel.block(),
-        coarse_block,
-    )
-    .map_err(at)?;
-    clock.lap("symbolic product");
-    let mut coarse = galerkin.compute(r.view(), a.view(), p.view()).map_err(at)?;
+    let (rows, fine_block) = (r.all_rows(), kernel.block());
+    let (galerkin, mut coarse) =
+        TripleProductPlan::with_blocked_product(r.view(), rows, a.view(), p.view(), fine_block, coarse_block)
+            .map_err(at)?;
     revive(&mut coarse, &dead);
-    clock.lap("numeric product");
+    clock.lap("Galerkin product");
     let kernel = match next_kernel {
         Some(kernel) => kernel,
         None => NearKernel::constants(coarse.rows(), 1)?,
     };
-    let transfer = Transfer { p: Arc::new(p), r: Arc::new(r), galerkin, dead };
+    let transfer = Transfer { p: Arc::new(p), r: Arc::new(r), galerkin: Some(galerkin), dead };
     Ok(Step::Coarser(Box::new(Next { transfer, coarse, kernel, radius })))
 }
 

@@ -47,6 +47,9 @@ impl fmt::Display for Hierarchy {
             }
             writeln!(f, " {:>6.0}", level.seconds() * 1e3)?;
         }
+        let stages = self.stages();
+        let stages = stages.iter().map(|(stage, seconds)| format!("{stage} {:.0}", seconds * 1e3));
+        writeln!(f, "ms by stage: {}", stages.collect::<Vec<_>>().join(", "))?;
         writeln!(
             f,
             "operator complexity {:.2}, grid complexity {:.2}; coarsening stopped: {}; {:.3} s",

@@ -150,7 +150,8 @@ fn cycles_converge_fast() {
 fn the_table_has_a_line_per_level() {
     let hierarchy = Hierarchy::build(matrix("poisson2d:40"), &HierarchyConfig::default()).unwrap();
     let table = hierarchy.to_string();
-    assert_eq!(table.lines().count(), hierarchy.levels().len() + 2);
+    assert_eq!(table.lines().count(), hierarchy.levels().len() + 3);
+    assert!(table.contains("ms by stage: strength "), "{table}");
     assert!(table.contains("operator complexity") && table.contains("small enough"), "{table}");
 }
 

@@ -54,7 +54,7 @@ pub fn filtered_matrix(
         a.cols(),
         || FilteredRow::new(block),
         |filtered: &mut FilteredRow, row, entries| {
-            filtered.read(a, nodes, threshold, row, |column| column as usize / block);
+            filtered.read(a, nodes, threshold, row);
             let first = row / block * block;
             let own = (first as u32..).zip(filtered.own.iter().copied());
             let (before, after) = filtered
@@ -108,47 +108,80 @@ impl FilteredRow {
         FilteredRow { own: vec![0.0; block], strong: Vec::new(), diagonal: 0.0 }
     }
 
-    /// Reads a row. `node_of` gives the node of a column.
+    /// Reads a row.
     #[inline(always)]
-    pub(super) fn read(
-        &mut self,
-        a: CsrRef<'_, f64>,
-        nodes: CsrRef<'_, f64>,
-        threshold: f64,
-        row: usize,
-        node_of: impl Fn(u32) -> usize,
-    ) {
-        let block = self.own.len();
-        let node = node_of(row as u32);
-        let (neighbours, norms) = nodes.row(node);
-        let mut largest = 0.0;
-        for (&other, norm) in neighbours.iter().zip(norms) {
-            let norm = if other as usize == node { 0.0 } else { norm.abs() };
-            largest = if norm > largest { norm } else { largest };
-        }
-        let least = threshold * largest;
-        self.own.fill(0.0);
-        self.strong.clear();
-        self.diagonal = 0.0;
+    pub(super) fn read(&mut self, a: CsrRef<'_, f64>, nodes: CsrRef<'_, f64>, threshold: f64, row: usize) {
+        let block = self.own.len() as u32;
+        let node = row as u32 / block;
+        let (neighbours, norms) = nodes.row(node as usize);
+        let least = self.begin(neighbours, norms, node, threshold);
         let mut place = 0;
+        // Of the present node: its first column, the one after its last, and whether it is strong.
+        let (mut first, mut end, mut strong) = (0, 0, false);
         let (columns, values) = a.row(row);
         for (&column, &value) in columns.iter().zip(values) {
-            let other = node_of(column);
-            // Both are sorted, and the nodes of the row are among its node's.
-            while neighbours.get(place).is_some_and(|&neighbour| (neighbour as usize) < other) {
-                place += 1;
+            if column >= end {
+                let other = column / block;
+                (first, end) = (other * block, (other + 1) * block);
+                // Both are sorted, and the nodes of the row are among its node's.
+                while neighbours.get(place).is_some_and(|&neighbour| neighbour < other) {
+                    place += 1;
+                }
+                let norm = if neighbours.get(place) == Some(&other) { norms[place].abs() } else { 0.0 };
+                strong = other != node && norm >= least && norm > 0.0;
             }
-            let norm = if neighbours.get(place) == Some(&(other as u32)) { norms[place].abs() } else { 0.0 };
-            if other != node && norm >= least && norm > 0.0 {
+            if strong {
                 self.strong.push((column, value));
             } else {
                 // The row's own node, or a weak one.
                 if column as usize == row {
                     self.diagonal = value;
                 }
-                self.own[column as usize - other * block] += value;
+                self.own[(column - first) as usize] += value;
             }
         }
+    }
+
+    /// As [`read`](Self::read), where nodes have one unknown.
+    #[inline(always)]
+    pub(super) fn read_scalars(
+        &mut self,
+        a: CsrRef<'_, f64>,
+        nodes: CsrRef<'_, f64>,
+        threshold: f64,
+        row: usize,
+    ) {
+        let (columns, values) = a.row(row);
+        let (neighbours, norms) = nodes.row(row);
+        if neighbours != columns {
+            return self.read(a, nodes, threshold, row);
+        }
+        let least = self.begin(neighbours, norms, row as u32, threshold);
+        for ((&column, &value), norm) in columns.iter().zip(values).zip(norms) {
+            let norm = norm.abs();
+            if column as usize == row {
+                self.diagonal = value;
+                self.own[0] += value;
+            } else if norm >= least && norm > 0.0 {
+                self.strong.push((column, value));
+            } else {
+                self.own[0] += value;
+            }
+        }
+    }
+
+    /// Begins a row; returns the least norm of a strong neighbour.
+    #[inline(always)]
+    fn begin(&mut self, neighbours: &[u32], norms: &[f64], node: u32, threshold: f64) -> f64 {
+        let mut largest = 0.0;
+        for (&other, norm) in neighbours.iter().zip(norms) {
+            let norm = if other == node { 0.0 } else { norm.abs() };
+            largest = if norm > largest { norm } else { largest };
+        }
+        self.own.fill(0.0);
+        self.strong.clear();
+        self.diagonal = 0.0;
+        threshold * largest
     }
 }
 

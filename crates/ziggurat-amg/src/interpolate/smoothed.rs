@@ -21,6 +21,7 @@
 use std::ops::Range;
 
 use thiserror::Error;
+use ziggurat_sparse::algebra::SparseAccumulator;
 use ziggurat_sparse::matrix::Entries;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
@@ -144,14 +145,14 @@ pub fn smoothed(
     let columns = tentative.coarse_kernel().rows();
     let row_ptr = a.row_ptr();
     let p = if block == 1 && k == 1 {
-        let scratch = || Scratch::new(1);
-        Csr::collect(row_ptr, rows, columns, scratch, |scratch: &mut Scratch, row, entries| {
-            step.row(scratch, row, 1, 1, |column| column as usize, entries);
+        let scratch = || (FilteredRow::new(1), SparseAccumulator::new(columns));
+        Csr::collect(row_ptr, rows, columns, scratch, |(filtered, sums), row, entries| {
+            step.scalar_row(filtered, sums, row, entries);
         })
     } else {
         let scratch = || Scratch::new(block);
         Csr::collect(row_ptr, rows, columns, scratch, |scratch: &mut Scratch, row, entries| {
-            step.row(scratch, row, block, k, |column| column as usize / block, entries);
+            step.row(scratch, row, block, k, entries);
         })
     };
     Ok(p?)
@@ -184,37 +185,50 @@ impl Scratch {
 }
 
 impl Step<'_> {
-    /// A row of P. Inlined where `block` and `k` are known.
+    /// A row of P where nodes have one unknown, and aggregates one function.
     #[inline(always)]
-    fn row(
+    fn scalar_row(
         &self,
-        scratch: &mut Scratch,
+        filtered: &mut FilteredRow,
+        sums: &mut SparseAccumulator<f64>,
         row: usize,
-        block: usize,
-        k: usize,
-        node_of: impl Fn(u32) -> usize + Copy,
         entries: &mut Entries<f64>,
     ) {
+        filtered.read_scalars(self.a, self.nodes, self.filter, row);
+        let factor = self.factor(filtered, 0);
+        let (aggregates, tentative) = (self.aggregates.of(), self.tentative.values());
+        sums.begin();
+        let mut add = |column: usize, coefficient: f64| {
+            let aggregate = aggregates[column];
+            if aggregate != Aggregates::NONE {
+                sums.add(aggregate, coefficient * tentative[column]);
+            }
+        };
+        add(row, 1.0 - factor * filtered.own[0]);
+        for &(column, value) in &filtered.strong {
+            add(column as usize, -factor * value);
+        }
+        sums.sort();
+        sums.drain_into(entries);
+    }
+
+    /// A row of P.
+    #[inline(always)]
+    fn row(&self, scratch: &mut Scratch, row: usize, block: usize, k: usize, entries: &mut Entries<f64>) {
+        let node_of = |column: u32| column as usize / block;
         let Scratch { filtered, met, sums } = scratch;
-        filtered.read(self.a, self.nodes, self.filter, row, node_of);
+        filtered.read(self.a, self.nodes, self.filter, row);
         met.clear();
         sums.clear();
+        // The columns of a node come one after the other: its aggregate is looked for once.
+        let mut present = (usize::MAX, None);
         let mut add = |column: usize, node: usize, coefficient: f64| {
-            let aggregate = self.aggregates.of()[node];
-            if aggregate == Aggregates::NONE {
-                return;
+            if node != present.0 {
+                present = (node, place_of(self.aggregates.of()[node], met, sums, k));
             }
-            let place = match met.iter().find(|(other, _)| *other == aggregate) {
-                Some(&(_, place)) => place as usize,
-                None => {
-                    met.push((aggregate, met.len() as u32));
-                    sums.resize(met.len() * k, 0.0);
-                    met.len() - 1
-                }
-            };
-            let values = &self.tentative.values()[column * k..(column + 1) * k];
-            for (sum, value) in sums[place * k..(place + 1) * k].iter_mut().zip(values) {
-                *sum += coefficient * value;
+            if let Some(place) = present.1 {
+                let values = &self.tentative.values()[column * k..(column + 1) * k];
+                add_scaled(&mut sums[place * k..(place + 1) * k], coefficient, values);
             }
         };
         let node = node_of(row as u32);
@@ -252,6 +266,35 @@ impl Step<'_> {
                 if scale != 0.0 { self.damping / (2.0 * scale) } else { 0.0 }
             }
         }
+    }
+}
+
+/// Where the sums of an aggregate begin, in functions; it is given a place if it has none. Rows without an aggregate have
+/// no sums.
+fn place_of(aggregate: u32, met: &mut Vec<(u32, u32)>, sums: &mut Vec<f64>, k: usize) -> Option<usize> {
+    if aggregate == Aggregates::NONE {
+        return None;
+    }
+    if let Some(&(_, place)) = met.iter().find(|(other, _)| *other == aggregate) {
+        return Some(place as usize);
+    }
+    met.push((aggregate, met.len() as u32));
+    sums.resize(met.len() * k, 0.0);
+    Some(met.len() - 1)
+}
+
+/// sums += coefficient · values
+#[inline(always)]
+fn add_scaled(sums: &mut [f64], coefficient: f64, values: &[f64]) {
+    // Rigid bodies in three dimensions: a loop of known length is unrolled.
+    if let (Ok(sums), Ok(values)) = (<&mut [f64; 6]>::try_from(&mut *sums), <&[f64; 6]>::try_from(values)) {
+        for (sum, value) in sums.iter_mut().zip(values) {
+            *sum += coefficient * value;
+        }
+        return;
+    }
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += coefficient * value;
     }
 }
 

@@ -5,6 +5,7 @@
 //! here: smoothing from a zero guess starts without the matrix, nothing is computed that is not needed, and all
 //! vectors exist before the first cycle.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use ziggurat_sparse::device::{Device, DeviceError, Direction, HostMatrix};
@@ -98,6 +99,8 @@ pub(crate) struct LevelParts<'a> {
     pub a: Shared<'a>,
     /// The size of the blocks that `a` consists of.
     pub block: usize,
+    /// `a` in the format of fewest bytes, where that has been made already.
+    pub host: Option<&'a HostMatrix<f64>>,
     /// Restriction and prolongation, and the working precision of the next level.
     pub transfer: Option<(Shared<'a>, Shared<'a>, Kind)>,
     pub smoother: &'a SmootherData,
@@ -134,9 +137,12 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
         }
     };
     let diagonal: Vec<C> = parts.smoother.diagonal.iter().map(|&d| C::narrow(d)).collect();
+    // The same number, the same matrix.
+    let shared = parts.host.and_then(|host| (host as &dyn Any).downcast_ref::<HostMatrix<S>>());
+    let a = shared.cloned().unwrap_or_else(|| host_matrix(parts.a, parts.block));
     Ok(Box::new(Level::<D, C, S> {
         rows: parts.a.rows(),
-        a: device.upload_matrix(host_matrix(parts.a, parts.block))?,
+        a: device.upload_matrix(a)?,
         transfer,
         diagonal: device.upload(&diagonal)?,
         kind: parts.smoother.kind.clone(),

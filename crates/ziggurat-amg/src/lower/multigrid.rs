@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ziggurat_sparse::device::{Device, DeviceError};
+use ziggurat_sparse::device::{Device, DeviceError, HostMatrix};
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
 use ziggurat_sparse::{Csr, Kind};
 
@@ -70,6 +70,8 @@ pub struct LevelSource<'a> {
     pub a: Shared<'a>,
     /// The size of the blocks that it consists of.
     pub block: usize,
+    /// The same matrix in the format of fewest bytes, where that has been made already.
+    pub host: Option<&'a HostMatrix<f64>>,
     /// ρ(D⁻¹A), where it is known already.
     pub radius: Option<f64>,
     /// Restriction and prolongation to the next level; `None` on the coarsest.
@@ -85,7 +87,7 @@ pub struct LevelSource<'a> {
 /// use ziggurat_sparse::operator::LinearOperator;
 /// // One level: the cycle is a direct solve.
 /// let a = "poisson2d:4".parse::<Problem>()?.matrix()?.into();
-/// let levels = [LevelSource { a: &a, block: 1, radius: None, transfer: None }];
+/// let levels = [LevelSource { a: &a, block: 1, host: None, radius: None, transfer: None }];
 /// let multigrid = Multigrid::new(&Cpu::new(), &levels, &Cycling::default(), |_| LevelPrecision::default())?;
 /// let (b, mut x) = (vec![1.0_f64; 16], vec![0.0_f64; 16]);
 /// let mut work = LinearOperator::<Cpu, f64>::workspace(&multigrid, &Cpu::new())?;
@@ -161,7 +163,13 @@ impl<D: Device> Multigrid<D> {
             let LevelPrecision { working, storage } = precision(index);
             let next = if index + 1 == finer.len() { Kind::F64 } else { precision(index + 1).working };
             let transfer = source.transfer.map(|(r, p)| (r, p, next));
-            let parts = LevelParts { a: source.a, block: source.block, transfer, smoother: &smoother };
+            let parts = LevelParts {
+                a: source.a,
+                block: source.block,
+                host: source.host,
+                transfer,
+                smoother: &smoother,
+            };
             lowered.push(level(device, &parts, working, storage).map_err(at("lowering"))?);
         }
         let coarse = CoarseSolver::new(device, coarsest.a, coarsest.block);

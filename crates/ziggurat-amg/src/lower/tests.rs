@@ -50,7 +50,7 @@ impl Levels {
         self.a
             .iter()
             .enumerate()
-            .map(|(k, a)| LevelSource { a, block: 1, radius: None, transfer: transfer(k) })
+            .map(|(k, a)| LevelSource { a, block: 1, host: None, radius: None, transfer: transfer(k) })
             .collect()
     }
 

@@ -25,7 +25,8 @@ fn diagonals_are_what_their_formulas_say() {
     let of = |smoother: Smoother| smoother.data(a.view(), None).unwrap().diagonal[centre];
     assert_eq!(of(Smoother::Jacobi { omega: Some(0.5) }), 0.125);
     // Gershgorin bounds the radius by 2; it is 1.951.
-    assert_eq!(of(Smoother::Jacobi { omega: None }), 1.6 / 4.0 / 2.0);
+    let jacobi = of(Smoother::Jacobi { omega: None });
+    assert!((1.6 / 4.0 / 2.0..=1.6 / 4.0 / 1.951).contains(&jacobi), "{jacobi}");
     assert_eq!(of(Smoother::L1Jacobi), 1.0 / 8.0);
     assert_eq!(of(Smoother::Spai0), 4.0 / 20.0);
     assert_eq!(of(Smoother::GaussSeidel { block: 8 }), 0.25);

@@ -15,9 +15,9 @@ use ziggurat_sparse::{CsrRef, MatrixError};
 use super::{RowFacts, Strengths};
 use crate::halo::Halo;
 
-/// The measure, with √|a_jj| of every column.
+/// The measure, with 1/√|a_jj| of every column: a product takes less time than a quotient.
 pub(super) struct Symmetric {
-    roots: Vec<f64>,
+    scales: Vec<f64>,
 }
 
 impl Symmetric {
@@ -26,22 +26,22 @@ impl Symmetric {
             let what = "rows known to this process, against the matrix's columns";
             return Err(MatrixError::Mismatch { what, expected: a.cols(), found: halo.local() });
         }
-        let mut roots = a.diagonal(0..halo.owned());
-        roots.par_iter_mut().for_each(|root| *root = root.abs().sqrt());
-        roots.resize(halo.local(), 0.0);
-        halo.exchange(&mut roots);
-        Ok(Symmetric { roots })
+        let mut scales = a.diagonal(0..halo.owned());
+        scales.par_iter_mut().for_each(|scale| *scale = scale.abs().sqrt().recip());
+        scales.resize(halo.local(), 0.0);
+        halo.exchange(&mut scales);
+        Ok(Symmetric { scales })
     }
 }
 
 impl Strengths for Symmetric {
     #[inline]
     fn scale(&self, row: usize, _facts: &RowFacts) -> Option<f64> {
-        Some(self.roots[row])
+        Some(self.scales[row])
     }
 
     #[inline]
     fn strength(&self, _row: usize, scale: f64, column: u32, value: f64) -> f64 {
-        value.abs() / (scale * self.roots[column as usize])
+        value.abs() * (scale * self.scales[column as usize])
     }
 }

@@ -82,10 +82,10 @@ impl Solver {
     /// If the pattern is another or a value is not finite. The solver then keeps its old matrix.
     pub fn update_values(&mut self, a: impl Into<Arc<Csr<f64>>>) -> Result<Updated, SolveError> {
         let a = a.into();
-        a.view().check_finite()?;
         let Update { rebuild, factor } = self.config.update;
-        let nature = nature(a.view());
-        let same_kind = self.asked.resolve(facts(nature, self.hierarchy.levels()[0].block())) == self.config;
+        let block = self.hierarchy.levels()[0].block();
+        let nature = nature(a.view(), Some(block));
+        let same_kind = self.asked.resolve(facts(nature, block)) == self.config;
         let wanted = match rebuild {
             Rebuild::Always => true,
             Rebuild::Never => false,

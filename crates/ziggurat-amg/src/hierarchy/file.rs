@@ -1,0 +1,275 @@
+//! A hierarchy as a file: set up once, solve another day, or on another machine.
+//!
+//! ```text
+//! "ziggurat hierarchy\n", version, stop, number of levels; per level: block, dead unknowns, A, and but for the last P, R
+//! matrix: rows, columns, entries, row pointers, column of each entry, value of each entry
+//! ```
+//!
+//! All numbers are little-endian: 64-bit integers, 32-bit columns, 64-bit values. What a product keeps to be repeated is not
+//! in the file; [`Hierarchy::update_values`] makes it anew. A file is checked as a caller's arrays are, and never makes us allocate
+//! more than it holds.
+
+use std::io::{self, Read, Write};
+use std::sync::{Arc, OnceLock};
+
+use thiserror::Error;
+use ziggurat_sparse::{Csr, MatrixError};
+
+use super::{CoarseningStop, Hierarchy, Level, Transfer};
+
+const MAGIC: &[u8; 19] = b"ziggurat hierarchy\n";
+
+/// Raised whenever the format changes.
+const VERSION: u64 = 1;
+
+/// Bytes read at a time, so that a wrong length ends at the end of the file and not in an allocation.
+const CHUNK: usize = 1 << 20;
+
+const STOPS: [CoarseningStop; 4] = [
+    CoarseningStop::SmallEnough,
+    CoarseningStop::MaxLevels,
+    CoarseningStop::Stalled,
+    CoarseningStop::NothingToCoarsen,
+];
+
+/// Why a hierarchy could not be saved or loaded.
+///
+/// ```
+/// use ziggurat_amg::Hierarchy;
+/// let error = Hierarchy::load(&b"something else"[..]).unwrap_err();
+/// assert_eq!(error.to_string(), "this is no saved hierarchy");
+/// ```
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum HierarchyFileError {
+    /// The file cannot be read or written.
+    #[error("the hierarchy cannot be read or written: {0}")]
+    Io(#[from] io::Error),
+    /// It begins otherwise.
+    #[error("this is no saved hierarchy")]
+    Other,
+    /// It was saved by another version.
+    #[error(
+        "the hierarchy was saved in format {found}, and this version reads format {VERSION}; save it anew"
+    )]
+    Version {
+        /// The version found.
+        found: u64,
+    },
+    /// A matrix in it is broken.
+    #[error("level {level} of the saved hierarchy is broken: {source}")]
+    Matrix {
+        /// The level.
+        level: usize,
+        /// What is wrong with it.
+        source: MatrixError,
+    },
+    /// Its parts do not fit together.
+    #[error("level {level} of the saved hierarchy is broken: {what}")]
+    Broken {
+        /// The level.
+        level: usize,
+        /// What does not fit.
+        what: &'static str,
+    },
+}
+
+impl Hierarchy {
+    /// Writes the hierarchy, so that [`load`](Self::load) gives it back to the last bit.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
+    /// let hierarchy = Hierarchy::build(a, &HierarchyConfig::default())?;
+    /// let mut file = Vec::new(); // or File::create(path)?
+    /// hierarchy.save(&mut file)?;
+    /// let loaded = Hierarchy::load(&file[..])?;
+    /// assert_eq!(loaded.levels()[1].matrix(), hierarchy.levels()[1].matrix());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If writing fails.
+    pub fn save(&self, out: impl Write) -> Result<(), HierarchyFileError> {
+        let mut out = io::BufWriter::with_capacity(CHUNK, out);
+        out.write_all(MAGIC)?;
+        let stop = STOPS.iter().position(|stop| *stop == self.stop).unwrap_or(0);
+        integers(&mut out, &[VERSION, stop as u64, self.levels.len() as u64])?;
+        for level in &self.levels {
+            let dead = level.transfer.as_ref().map_or(&[][..], |transfer| &transfer.dead);
+            integers(&mut out, &[level.block as u64, dead.len() as u64])?;
+            for &unknown in dead {
+                integers(&mut out, &[u64::from(unknown)])?;
+            }
+            matrix(&mut out, &level.a)?;
+            if let Some(transfer) = &level.transfer {
+                matrix(&mut out, &transfer.p)?;
+                matrix(&mut out, &transfer.r)?;
+            }
+        }
+        Ok(out.flush()?)
+    }
+
+    /// Reads a hierarchy that [`save`](Self::save) has written.
+    ///
+    /// # Errors
+    /// If reading fails, or what is read is no hierarchy.
+    pub fn load(input: impl Read) -> Result<Self, HierarchyFileError> {
+        let mut input = io::BufReader::with_capacity(CHUNK, input);
+        let mut magic = [0; MAGIC.len()];
+        match input.read_exact(&mut magic) {
+            Ok(()) if magic == *MAGIC => {}
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error.into()),
+            _ => return Err(HierarchyFileError::Other),
+        }
+        let found = integer(&mut input)?;
+        if found != VERSION {
+            return Err(HierarchyFileError::Version { found });
+        }
+        let (stop, count) = (integer(&mut input)?, integer(&mut input)?);
+        let broken = |level: usize, what| HierarchyFileError::Broken { level, what };
+        let stop = STOPS.get(stop as usize).copied().ok_or(broken(0, "it does not say why it ends"))?;
+        let mut levels: Vec<Level> = Vec::new();
+        for index in 0..count as usize {
+            let block = integer(&mut input)? as usize;
+            let dead = numbers(&mut input, &mut Vec::new(), |bytes| u64::from_le_bytes(bytes) as u32)?;
+            let mut read = || read_matrix(&mut input, index).map(Arc::new);
+            let a = read()?;
+            if a.rows() != a.cols() || block == 0 || !a.rows().is_multiple_of(block) {
+                return Err(broken(index, "its matrix is not square, or blocks do not tile it"));
+            }
+            if let Some(Transfer { p, .. }) = levels.last().and_then(|level| level.transfer.as_ref())
+                && p.cols() != a.rows()
+            {
+                return Err(broken(index, "it does not have the rows that the level above expects"));
+            }
+            let transfer = if index + 1 < count as usize {
+                let (p, r) = (read()?, read()?);
+                if [p.rows(), r.cols()] != [a.rows(); 2] || r.rows() != p.cols() {
+                    return Err(broken(index, "interpolation or restriction does not fit its matrix"));
+                }
+                if dead.iter().any(|&unknown| unknown as usize >= p.cols()) {
+                    return Err(broken(index, "an unknown is said to be dead that does not exist"));
+                }
+                Some(Transfer { p, r, galerkin: None, dead })
+            } else {
+                None
+            };
+            levels.push(Level { a, block, radius: None, transfer, stages: Vec::new() });
+        }
+        if levels.is_empty() {
+            return Err(broken(0, "there is no level"));
+        }
+        Ok(Hierarchy { levels, finest: OnceLock::new(), stop, seconds: 0.0 })
+    }
+}
+
+fn integers(out: &mut impl Write, numbers: &[u64]) -> io::Result<()> {
+    numbers.iter().try_for_each(|number| out.write_all(&number.to_le_bytes()))
+}
+
+fn matrix(out: &mut impl Write, a: &Csr<f64>) -> io::Result<()> {
+    integers(out, &[a.rows() as u64, a.cols() as u64])?;
+    integers(out, &[a.row_ptr().len() as u64])?;
+    a.row_ptr().iter().try_for_each(|start| out.write_all(&(*start as u64).to_le_bytes()))?;
+    integers(out, &[a.nnz() as u64])?;
+    a.columns().iter().try_for_each(|column| out.write_all(&column.to_le_bytes()))?;
+    integers(out, &[a.nnz() as u64])?;
+    a.values().iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))
+}
+
+fn integer(input: &mut impl Read) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    input.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// A list of numbers of `N` bytes each, after its length. `buffer` is scratch.
+fn numbers<T, const N: usize>(
+    input: &mut impl Read,
+    buffer: &mut Vec<u8>,
+    read: impl Fn([u8; N]) -> T,
+) -> io::Result<Vec<T>> {
+    let mut left = integer(input)?;
+    let mut numbers = Vec::new();
+    while left > 0 {
+        let now = left.min((CHUNK / N) as u64);
+        buffer.resize(now as usize * N, 0);
+        input.read_exact(buffer)?;
+        let (chunks, _) = buffer.as_chunks::<N>();
+        numbers.extend(chunks.iter().map(|&bytes| read(bytes)));
+        left -= now;
+    }
+    Ok(numbers)
+}
+
+fn read_matrix(input: &mut impl Read, level: usize) -> Result<Csr<f64>, HierarchyFileError> {
+    let (rows, cols) = (integer(input)? as usize, integer(input)? as usize);
+    let buffer = &mut Vec::new();
+    let row_ptr = numbers(input, buffer, |bytes| u64::from_le_bytes(bytes) as usize)?;
+    let columns = numbers(input, buffer, u32::from_le_bytes)?;
+    let values = numbers(input, buffer, f64::from_le_bytes)?;
+    Csr::try_new(rows, cols, row_ptr, columns, values)
+        .and_then(|a| a.view().check_finite().map(|()| a))
+        .map_err(|source| HierarchyFileError::Matrix { level, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{HierarchyConfig, Known, interpolate::Symmetry, testing::rigid_bodies};
+    use ziggurat_sparse::gallery::Problem;
+
+    fn saved(hierarchy: &Hierarchy) -> Vec<u8> {
+        let mut file = Vec::new();
+        hierarchy.save(&mut file).unwrap();
+        file
+    }
+
+    #[test]
+    fn what_is_loaded_is_what_was_saved() {
+        let (a, near_kernel) = rigid_bodies(6);
+        let known = Known { near_kernel, symmetry: Symmetry::Symmetric };
+        let mut hierarchy = Hierarchy::with_known(&a, known, &HierarchyConfig::default()).unwrap();
+        let mut loaded = Hierarchy::load(&saved(&hierarchy)[..]).unwrap();
+        let same = |one: &Hierarchy, other: &Hierarchy| {
+            assert_eq!((one.stop(), one.levels().len()), (other.stop(), other.levels().len()));
+            for (one, other) in one.levels().iter().zip(other.levels()) {
+                assert_eq!((one.matrix(), one.block()), (other.matrix(), other.block()));
+                assert_eq!(one.prolongation(), other.prolongation());
+                assert_eq!(one.restriction(), other.restriction());
+            }
+        };
+        same(&loaded, &hierarchy);
+        // New values, with products that the file does not hold.
+        let mut b = a;
+        b.values_mut().iter_mut().for_each(|value| *value *= 3.0);
+        hierarchy.update_values(&b).unwrap();
+        loaded.update_values(&b).unwrap();
+        same(&loaded, &hierarchy);
+    }
+
+    #[test]
+    fn hostile_files_are_refused() {
+        let a = "poisson2d:25".parse::<Problem>().unwrap().matrix().unwrap();
+        let good = saved(&Hierarchy::build(a, &HierarchyConfig::default()).unwrap());
+        for length in [0, 5, 19, 30, 60, good.len() / 2, good.len() - 1] {
+            assert!(Hierarchy::load(&good[..length]).is_err(), "cut off at {length}");
+        }
+        let with = |place: usize, number: u64| {
+            let mut file = good.clone();
+            file[place..place + 8].copy_from_slice(&number.to_le_bytes());
+            Hierarchy::load(&file[..]).unwrap_err().to_string()
+        };
+        assert!(with(19, 2).contains("format 2"), "{}", with(19, 2));
+        // Lengths that the file does not have end at its end, without an allocation of that size.
+        for place in [35, 51, 59, 67, 75] {
+            with(place, u64::MAX);
+            with(place, 1 << 60);
+        }
+        // A column beyond the matrix.
+        let columns = 19 + 8 * (3 + 2 + 3 + 626 + 1);
+        assert!(with(columns, u64::MAX).contains("level 0"), "{}", with(columns, u64::MAX));
+    }
+}
