@@ -57,6 +57,34 @@ pub(crate) struct Cache {
     pub(crate) shared_by: String,
 }
 
+/// Processor time since the system started, in its own units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ProcessorTime {
+    /// Idle time included.
+    all: f64,
+    /// What the host of a virtual machine gave to others although we wanted it.
+    stolen: f64,
+}
+
+impl ProcessorTime {
+    /// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal; guest time is in user time.
+    fn from_stat(text: &str) -> Option<Self> {
+        let fields = text.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
+        let ticks: Vec<f64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
+        Some(ProcessorTime { all: ticks.iter().sum(), stolen: *ticks.get(7)? })
+    }
+
+    /// The part that was stolen between two moments.
+    pub(crate) fn stolen_until(self, later: ProcessorTime) -> f64 {
+        (later.stolen - self.stolen) / (later.all - self.all).max(1.0)
+    }
+}
+
+/// The processor time until now; nothing where the system does not say.
+pub(crate) fn processor_time() -> Option<ProcessorTime> {
+    ProcessorTime::from_stat(&fs::read_to_string("/proc/stat").ok()?)
+}
+
 impl Machine {
     /// Describes the machine this program runs on.
     pub(crate) fn here() -> Self {
@@ -175,6 +203,17 @@ mod tests {
         assert!(caches(Path::new("/no/such/folder")).is_empty());
         let here = Machine::here();
         assert!(here.cores > 0 && here.threads > 0);
+    }
+
+    #[test]
+    fn stolen_time_is_told_apart() {
+        let at = |text| ProcessorTime::from_stat(text).unwrap();
+        let before = at("cpu  100 0 10 80 5 0 5 0 0 0\ncpu0 1 2");
+        let after = at("cpu  150 0 10 110 5 0 5 20 7 0\n");
+        assert_eq!(before.stolen_until(after), 0.2);
+        assert_eq!(before.stolen_until(before), 0.0);
+        assert_eq!(ProcessorTime::from_stat(""), None);
+        assert_eq!(ProcessorTime::from_stat("cpu  1 2 3"), None);
     }
 
     #[test]

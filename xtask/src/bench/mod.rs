@@ -15,6 +15,7 @@ mod spmv;
 mod systems;
 pub(crate) mod table;
 mod timing;
+mod update;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,10 +31,14 @@ use pool::Pool;
 use report::Report;
 
 /// Every benchmark there is.
-const BENCHES: &[Bench] = &[bandwidth::BENCH, spmv::BENCH, spgemm::BENCH, quality::BENCH, race::BENCH];
+const BENCHES: &[Bench] =
+    &[bandwidth::BENCH, spmv::BENCH, spgemm::BENCH, quality::BENCH, race::BENCH, update::BENCH];
 
 /// Load up to which a machine counts as quiet.
 const QUIET: f64 = 0.5;
+
+/// Part of the processor time that a virtual machine's host may take before it counts as busy.
+const QUIET_HOST: f64 = 0.02;
 
 /// One benchmark.
 struct Bench {
@@ -130,7 +135,15 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BenchError> {
     let usual = if options.quick { 1 } else { bench.rounds };
     let rounds = options.rounds.map_or(usual, |rounds| rounds as usize);
     let setting = Setting { quick: options.quick, rounds, pools: pool::pools(&options.threads)? };
+    let before = machine::processor_time();
     let results = (bench.run)(&setting)?;
+    let stolen = before.zip(machine::processor_time()).map(|(before, after)| before.stolen_until(after));
+    if let Some(stolen) = stolen.filter(|&stolen| stolen > QUIET_HOST) {
+        let percent = 100.0 * stolen;
+        println!(
+            "\nnote: the host took {percent:.0} % of the processor time away (steal): compare within this run only"
+        );
+    }
     let path = options.json.clone().unwrap_or_else(|| root.join(format!("bench-results/{name}.json")));
     Report {
         bench: bench.name,
@@ -140,6 +153,7 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BenchError> {
         revision: report::revision(root),
         machine: &machine,
         load,
+        stolen,
         results: &results,
     }
     .write(&path)?;

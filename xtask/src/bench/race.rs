@@ -47,12 +47,17 @@ impl Round {
     }
 }
 
+/// What a setup spent its time on, in seconds.
+type Stages = Vec<(&'static str, f64)>;
+
 /// Both on one system.
 #[derive(Debug, Serialize)]
 struct Measured {
     problem: String,
     hypre: Round,
     ours: Round,
+    /// Of our best round.
+    stages: Stages,
     /// Of A times a vector, on our threads.
     spmv_seconds: f64,
 }
@@ -90,7 +95,7 @@ fn measure(
     let (cpu, a) = (Cpu::new(), HostMatrix::from(system.a.clone()));
     let (x, mut y) = (vec![1.0; system.a.cols()], vec![0.0; system.a.rows()]);
     let mut spmv_seconds = f64::INFINITY;
-    let (mut theirs, mut ours): (Vec<Round>, Vec<Round>) = Default::default();
+    let (mut theirs, mut ours) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         theirs.push(hypre()?);
         ours.push(pool.run(|| ziggurat(system))?);
@@ -100,15 +105,15 @@ fn measure(
             spmv_seconds = spmv_seconds.min(start.elapsed().as_secs_f64());
         }
     }
-    let best = |rounds: Vec<Round>| {
-        let least = rounds.into_iter().min_by(|one, other| one.total().total_cmp(&other.total()));
-        least.ok_or_else(|| BenchError::Solve(system.name.clone(), "no round was run".to_owned()))
-    };
-    Ok(Measured { problem: system.name.clone(), hypre: best(theirs)?, ours: best(ours)?, spmv_seconds })
+    let none = || BenchError::Solve(system.name.clone(), "no round was run".to_owned());
+    let by_total = |one: &Round, other: &Round| one.total().total_cmp(&other.total());
+    let hypre = theirs.into_iter().min_by(by_total).ok_or_else(none)?;
+    let (ours, stages) = ours.into_iter().min_by(|one, other| by_total(&one.0, &other.0)).ok_or_else(none)?;
+    Ok(Measured { problem: system.name.clone(), hypre, ours, stages, spmv_seconds })
 }
 
-/// One setup and one solve by us.
-fn ziggurat(system: &ModelSystem) -> Result<Round, BenchError> {
+/// One setup and one solve by us, and the stages of setup.
+fn ziggurat(system: &ModelSystem) -> Result<(Round, Stages), BenchError> {
     let (a, near_kernel) = (system.a.clone(), system.near_kernel.clone());
     let start = Instant::now();
     let solver = Solver::with_near_kernel(a, near_kernel, SolverConfig::default())
@@ -116,12 +121,13 @@ fn ziggurat(system: &ModelSystem) -> Result<Round, BenchError> {
     let middle = Instant::now();
     let solution = solver.solve(&system.b).map_err(|error| system.refused(&error))?;
     let end = Instant::now();
-    Ok(Round {
+    let round = Round {
         setup_seconds: (middle - start).as_secs_f64(),
         solve_seconds: (end - middle).as_secs_f64(),
         iterations: solution.report.iterations,
         relative_residual: solution.report.relative_residual,
-    })
+    };
+    Ok((round, solver.stages().to_vec()))
 }
 
 /// Compiles the driver; without MPI or hypre the error says what to install.
@@ -187,7 +193,7 @@ fn print(measured: &[Measured]) {
         "iteration SpMVs",
         "faster",
     ]);
-    for Measured { problem, hypre, ours, spmv_seconds } in measured {
+    for Measured { problem, hypre, ours, spmv_seconds, .. } in measured {
         for (name, round) in [("hypre, 2 processes", hypre), ("ziggurat, 2 threads", ours)] {
             let ratio = hypre.total() / round.total();
             table.row([
@@ -205,5 +211,9 @@ fn print(measured: &[Measured]) {
     }
     let logarithms = measured.iter().map(|one| (one.hypre.total() / one.ours.total()).ln());
     let mean = (logarithms.sum::<f64>() / measured.len().max(1) as f64).exp();
-    println!("{table}\ngeometric mean: {mean:.2} times as fast as hypre");
+    println!("{table}\ngeometric mean: {mean:.2} times as fast as hypre\n\nour setup by stages, in SpMVs:");
+    for Measured { problem, stages, spmv_seconds, .. } in measured {
+        let stages = stages.iter().map(|(stage, seconds)| format!("{stage} {:.1}", seconds / spmv_seconds));
+        println!("  {problem}: {}", stages.collect::<Vec<_>>().join(", "));
+    }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Report<'a> {
     pub(crate) machine: &'a Machine,
     /// Programs that wanted to run when the benchmark began, over the last minute. Above zero, they took their share.
     pub(crate) load: Option<f64>,
+    /// Part of the processor time that the host of a virtual machine took away while the benchmark ran.
+    pub(crate) stolen: Option<f64>,
     pub(crate) results: &'a Value,
 }
 
@@ -82,6 +84,7 @@ mod tests {
             revision: None,
             machine: &machine,
             load: None,
+            stolen: Some(0.25),
             results: &Value::Null,
         };
         let error = report.write(Path::new("/proc/no/such.json")).unwrap_err();
