@@ -42,6 +42,13 @@ pub(super) struct Blocks {
     pub(super) right: NodePattern,
 }
 
+/// Whether the rows of A are marked, because a numeric phase may see another matrix; who calls may know better.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Marked {
+    Yes,
+    No,
+}
+
 /// Which matrix of a numeric phase has another pattern than the symbolic phase saw.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Foreign {
@@ -62,11 +69,18 @@ impl Foreign {
 }
 
 impl Pieces {
-    /// The symbolic phase, for matrices that fit together. The rows of A are marked, because the numeric phase may see
-    /// other matrices.
-    pub(super) fn find(a: Pattern<'_>, rows: Range<usize>, b: Pattern<'_>, cols: usize) -> Pieces {
+    /// The symbolic phase, for matrices that fit together.
+    pub(super) fn find(
+        a: Pattern<'_>,
+        rows: Range<usize>,
+        b: Pattern<'_>,
+        cols: usize,
+        marked: Marked,
+    ) -> Pieces {
         let mut pieces = cut(a, rows.clone(), b, cols, PIECE_TERMS);
-        pieces.par_iter_mut().for_each(|piece| piece.mark = Some(a.mark_of(piece.rows.clone())));
+        if marked == Marked::Yes {
+            pieces.par_iter_mut().for_each(|piece| piece.mark = Some(a.mark_of(piece.rows.clone())));
+        }
         let right = NodePattern { row_ptr: vec![0], columns: vec![] };
         Pieces {
             blocks: Blocks { shape: BlockShape::SCALAR, right },
@@ -283,7 +297,7 @@ mod tests {
         assert_eq!(on_threads(2, square), by_window);
 
         let pattern = Pattern::from(a.view());
-        let mut pieces = Pieces::find(pattern, a.all_rows(), pattern, a.cols());
+        let mut pieces = Pieces::find(pattern, a.all_rows(), pattern, a.cols(), Marked::Yes);
         assert!(pieces.pieces.len() > 4 && pieces.pieces.iter().all(|piece| piece.in_window));
         for piece in &mut pieces.pieces {
             piece.in_window = false;
@@ -300,7 +314,7 @@ mod tests {
     fn columns_far_apart_go_by_hash() {
         let a = poisson3d(52); // more columns than a window may have
         let b = scattered(&a, 100_003);
-        let pieces = Pieces::find(b.view().into(), b.all_rows(), b.view().into(), b.cols());
+        let pieces = Pieces::find(b.view().into(), b.all_rows(), b.view().into(), b.cols(), Marked::No);
         assert!(pieces.pieces.iter().all(|piece| !piece.in_window));
         let c = pieces.compute(b.view(), b.view()).unwrap();
         // Renumbering commutes with multiplying; integers add up exactly.

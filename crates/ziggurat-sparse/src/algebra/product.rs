@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::pattern::Pattern;
-use super::pieces::Pieces;
+use super::pieces::{Marked, Pieces};
 use super::row_product::RowProduct;
 use super::{check_extent, check_rows};
 use crate::matrix::{Csr, CsrRef, MatrixError};
@@ -59,7 +59,7 @@ impl ProductPlan {
     ) -> Result<ProductPlan, MatrixError> {
         check_rows(a, &rows)?;
         check_extent("rows of the right factor", a.cols(), b.rows())?;
-        let pieces = Pieces::find(a.into(), rows, b.into(), b.cols());
+        let pieces = Pieces::find(a.into(), rows, b.into(), b.cols(), Marked::Yes);
         Ok(ProductPlan { inner: b.rows(), mark_of_b: Pattern::from(b).mark(), pieces })
     }
 

@@ -11,7 +11,6 @@ use std::ops::Range;
 use super::sparse_accumulator::{HashAccumulator, SparseAccumulator, SumRow};
 use crate::matrix::{CollectedRows, Csr, CsrRef, MatrixError};
 use crate::number::Real;
-use crate::parallel::{Scratch, over_values};
 
 /// Columns that lie within so many stay in a core's second-level cache when every column has a sum of its own.
 const NEAR: usize = 64 * 1024;
@@ -85,34 +84,6 @@ impl<T: Real, B: Rows<T>> RowProduct<'_, T, B> {
         })
     }
 
-    /// The values of these rows of C, into a matrix that has its pattern.
-    pub(super) fn values(&self, rows: Range<usize>, c: &mut Csr<T>) {
-        if self.is_local(&rows) {
-            self.values_by(rows, c, || SparseAccumulator::new(self.cols));
-        } else {
-            self.values_by(rows, c, || HashAccumulator::new(self.cols));
-        }
-    }
-
-    fn values_by<S: SumRow<T>>(&self, rows: Range<usize>, c: &mut Csr<T>, sums: impl Fn() -> S + Sync) {
-        let all = c.all_rows();
-        let (row_ptr, columns, values) = c.parts_mut();
-        let (row_ptr, columns, scratch) = (&*row_ptr, &*columns, Scratch::new(sums));
-        over_values(row_ptr, all, values, &|piece, values| {
-            let first = row_ptr[piece.start];
-            scratch.with(|sums| {
-                for row in piece {
-                    self.sum(sums, rows.start + row);
-                    let entries = row_ptr[row]..row_ptr[row + 1];
-                    let values = &mut values[entries.start - first..entries.end - first];
-                    for (value, &column) in values.iter_mut().zip(&columns[entries]) {
-                        *value = sums.take(column);
-                    }
-                }
-            });
-        });
-    }
-
     #[inline(always)]
     fn sum(&self, sums: &mut impl SumRow<T>, row: usize) {
         let (columns, values) = self.a.row(row);
@@ -167,10 +138,6 @@ mod tests {
             let expected = in_two_phases(&a);
             assert_eq!(on_threads(1, || product.matrix(rows.clone())).unwrap(), expected);
             assert_eq!(on_threads(2, || product.matrix(rows.clone())).unwrap(), expected);
-            let mut c = expected.clone();
-            c.values_mut().fill(f64::NAN);
-            on_threads(2, || product.values(rows.clone(), &mut c));
-            assert_eq!(c, expected);
             let pieces = product.in_pieces();
             for row in rows {
                 let (columns, values) = pieces.row(row);

@@ -3,19 +3,23 @@
 //! With R = Pᵀ it is the Galerkin product. The order matters little on a CPU, but on a GPU R(AP) is several times faster
 //! than (RA)P (Isotton, *Chronos*, thesis, Padova: 0.75 against 4.32 s), and one order everywhere gives one result.
 //!
-//! Both products are made in one pass each (`row_product.rs`): A·P is left in the pieces it was found in, its rows
-//! unsorted, and thrown away after use. Repeated for new values, the pattern of C is kept. Cost: that of the two products.
-//! Memory, while it runs: A·P, 12 bytes per entry in `f64`.
+//! Once, both products are made in one pass each (`row_product.rs`): A·P is left in the pieces it was found in, its rows
+//! unsorted, and thrown away after use. Who repeats the product for new values gets a symbolic phase at the first
+//! repetition, and a numeric one, which takes half of the time of a product in one pass, from then on (`pieces.rs`); A·P
+//! is kept between numeric phases. All ways give the same bits.
 //!
-//! For systems with several unknowns per node there is a symbolic and a numeric phase by blocks (`block_product.rs`),
-//! and A·P is kept between numeric phases.
+//! For systems with several unknowns per node both phases work by blocks (`block_product.rs`), and there is nothing
+//! faster for the first time.
+//!
+//! Cost: that of the two products. Memory: A·P, 12 bytes per entry in `f64`, while the product runs or between numeric
+//! phases, and 4 bytes per entry of C for these.
 
 use std::ops::Range;
 
 use super::block_product::BlockShape;
 use super::node_pattern::NodePattern;
 use super::pattern::Pattern;
-use super::pieces::{Foreign, Pieces};
+use super::pieces::{Marked, Pieces};
 use super::row_product::RowProduct;
 use super::{check_extent, check_rows};
 use crate::matrix::{Csr, CsrRef, MatrixError};
@@ -52,12 +56,14 @@ pub struct TripleProductPlan<T> {
     rows: Range<usize>,
     /// Of R, A, P and C.
     marks: [u64; 4],
-    blocks: Option<Blocks<T>>,
+    /// None before the first repetition, unless it works by blocks.
+    symbolic: Option<Symbolic<T>>,
+    in_blocks: bool,
 }
 
-/// The symbolic phase by blocks.
+/// The symbolic phase.
 #[derive(Clone, Debug)]
-struct Blocks<T> {
+struct Symbolic<T> {
     /// Of A·P.
     fine: Pieces,
     /// Its values belong to the last numeric phase.
@@ -79,7 +85,7 @@ impl<T: Real> TripleProductPlan<T> {
     ) -> Result<(Self, Csr<T>), MatrixError> {
         let c = triple_product(r, rows.clone(), a, p)?;
         let marks = [r, a, p, c.view()].map(|matrix| Pattern::from(matrix).mark());
-        Ok((TripleProductPlan { rows, marks, blocks: None }, c))
+        Ok((TripleProductPlan { rows, marks, symbolic: None, in_blocks: false }, c))
     }
 
     /// As [`with_product`](Self::with_product) for a system with `fine_block` unknowns per node, and `coarse_block` of
@@ -113,18 +119,19 @@ impl<T: Real> TripleProductPlan<T> {
         coarse_block: usize,
     ) -> Result<(Self, Csr<T>), MatrixError> {
         check_fit(r, &rows, a, p)?;
-        let Some(mut blocks) = Blocks::find(r, rows.clone(), a, p, fine_block, coarse_block)? else {
+        let found = Symbolic::find_blocks(r, rows.clone(), a, p, fine_block, coarse_block)?;
+        let Some(mut symbolic) = found else {
             return Self::with_product(r, rows, a, p);
         };
-        blocks.fine.compute_own(a, p, &mut blocks.ap).map_err(|foreign| foreign.error("A"))?;
-        let c = blocks.coarse.compute(r, blocks.ap.view()).map_err(|foreign| foreign.error("R"))?;
+        symbolic.compute_ap(a, p)?;
+        let c = symbolic.coarse.compute(r, symbolic.ap.view()).map_err(|foreign| foreign.error("R"))?;
         let marks = [r, a, p, c.view()].map(|matrix| Pattern::from(matrix).mark());
-        Ok((TripleProductPlan { rows, marks, blocks: Some(blocks) }, c))
+        Ok((TripleProductPlan { rows, marks, symbolic: Some(symbolic), in_blocks: true }, c))
     }
 
     /// Whether the product works by blocks.
     pub fn is_blocked(&self) -> bool {
-        self.blocks.is_some()
+        self.in_blocks
     }
 
     /// The product for new values, into the matrix that it gave before.
@@ -145,20 +152,36 @@ impl<T: Real> TripleProductPlan<T> {
             }
         }
         check_fit(r, &self.rows, a, p)?;
-        let Some(blocks) = &mut self.blocks else {
-            let ap = RowProduct { a, b: &p, cols: p.cols() }.in_pieces();
-            RowProduct { a: r, b: &ap, cols: p.cols() }.values(self.rows.clone(), c);
-            return Ok(());
+        let symbolic = match &mut self.symbolic {
+            Some(symbolic) => symbolic,
+            None => self.symbolic.insert(Symbolic::find(r, self.rows.clone(), a, p)?),
         };
-        let foreign = |left| move |foreign: Foreign| foreign.error(left);
-        blocks.fine.compute_own(a, p, &mut blocks.ap).map_err(foreign("A"))?;
-        blocks.coarse.compute_into(r, blocks.ap.view(), c).map_err(foreign("R"))
+        symbolic.compute_ap(a, p)?;
+        symbolic.coarse.compute_into(r, symbolic.ap.view(), c).map_err(|foreign| foreign.error("R"))
     }
 }
 
-impl<T: Real> Blocks<T> {
-    /// The symbolic phase; `None` where matrices are not block-full.
+impl<T: Real> Symbolic<T> {
+    /// By scalars.
     fn find(
+        r: CsrRef<'_, T>,
+        rows: Range<usize>,
+        a: CsrRef<'_, T>,
+        p: CsrRef<'_, T>,
+    ) -> Result<Self, MatrixError> {
+        let mut fine = Pieces::find(a.into(), a.all_rows(), p.into(), p.cols(), Marked::No);
+        let ap = fine.take_pattern().map_err(|foreign| foreign.error("A"))?;
+        let coarse = Pieces::find(r.into(), rows, ap.view().into(), ap.cols(), Marked::No);
+        Ok(Symbolic { fine, ap, coarse })
+    }
+
+    /// The numeric phase of A·P.
+    fn compute_ap(&mut self, a: CsrRef<'_, T>, p: CsrRef<'_, T>) -> Result<(), MatrixError> {
+        self.fine.compute_own(a, p, &mut self.ap).map_err(|foreign| foreign.error("A"))
+    }
+
+    /// By blocks; `None` where matrices are not block-full.
+    fn find_blocks(
         r: CsrRef<'_, T>,
         rows: Range<usize>,
         a: CsrRef<'_, T>,
@@ -184,7 +207,7 @@ impl<T: Real> Blocks<T> {
         let ap = fine.take_pattern().map_err(|foreign| foreign.error("A"))?;
         let shape = BlockShape { rows: n, inner: m, cols: n };
         let coarse = Pieces::find_blocks(rows, (&r_nodes).into(), ap_nodes, cols, shape);
-        Ok(Some(Blocks { fine, ap, coarse }))
+        Ok(Some(Symbolic { fine, ap, coarse }))
     }
 }
 
