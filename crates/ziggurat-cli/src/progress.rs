@@ -65,6 +65,11 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
+    /// How far it is.
+    pub(crate) fn tell(&self, how_far: String) {
+        self.bar.set_message(how_far);
+    }
+
     /// The reader, with its bytes counted.
     pub(crate) fn counting<R: io::Read>(&self, reader: R) -> impl io::Read + use<R> {
         self.bar.wrap_read(reader)

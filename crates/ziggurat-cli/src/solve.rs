@@ -6,12 +6,13 @@ mod configuration;
 mod report;
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::amg::{self, Hierarchy, LevelPrecision, MAX_DENSE_ROWS, MAX_SPARSE_ROWS, matrix_format};
-use ziggurat::{SolveError, Solver, SolverConfig};
+use ziggurat::{SolveError, Solver, SolverConfig, krylov};
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::io::write_vector;
 
@@ -79,6 +80,17 @@ fn finish(system: &System, outcome: Outcome, options: &SolveOptions) -> Result<u
     Ok(if converged { 0 } else { NOT_CONVERGED })
 }
 
+/// An iteration in words.
+fn told(iteration: &krylov::Progress) -> String {
+    let wanted = iteration.target / iteration.residual * iteration.relative_residual;
+    let (number, residual) = (iteration.iteration, iteration.relative_residual);
+    if wanted.is_finite() {
+        format!("solving: iteration {number}, relative residual {residual:.1e} (wanted {wanted:.0e})")
+    } else {
+        format!("solving: iteration {number}")
+    }
+}
+
 /// Solves. The only place that knows the solver: from its configuration to an [`Outcome`].
 fn compute(
     system: &System,
@@ -90,15 +102,19 @@ fn compute(
     let start = Instant::now();
     let stage = progress.stage("setting up");
     let solver = match kernel {
-        Some(kernel) => Solver::with_near_kernel(&system.a, kernel, config),
-        None => Solver::new(&system.a, config),
+        Some(kernel) => Solver::with_near_kernel(system.a.clone(), kernel, config),
+        None => Solver::new(system.a.clone(), config),
     };
     let solver = solver.map_err(refused)?;
     drop(stage);
     let setup_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let stage = progress.stage("solving");
-    let solution = solver.solve(b).map_err(refused)?;
+    let solution = solver.solve_observed(b, &mut |iteration| {
+        stage.tell(told(iteration));
+        ControlFlow::Continue(())
+    });
+    let solution = solution.map_err(refused)?;
     drop(stage);
     let solve_seconds = start.elapsed().as_secs_f64();
     let (hierarchy, config) = (solver.hierarchy(), solver.config());

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat_sparse::gallery::{self, Model, Problem};
@@ -22,7 +23,8 @@ use crate::progress::{Progress, Stage};
 pub(crate) struct System {
     /// The file or the problem, for reports.
     pub(crate) name: String,
-    pub(crate) a: Csr<f64>,
+    /// Shared with the solver: there is one copy.
+    pub(crate) a: Arc<Csr<f64>>,
     problem: Option<Problem>,
     /// How the unknowns were renumbered, if they were.
     shuffled: Option<Shuffled>,
@@ -86,13 +88,14 @@ impl System {
             }
         })?;
         let a = read_matrix_from(stage.counting(file), path)?;
-        Ok(System { name: path.display().to_string(), a, problem: None, shuffled: None })
+        Ok(System { name: path.display().to_string(), a: Arc::new(a), problem: None, shuffled: None })
     }
 
     /// Makes a model problem.
     pub(crate) fn generate(problem: Problem, progress: &Progress) -> Result<System, Failure> {
         let _stage = progress.stage(&format!("making {problem}"));
-        Ok(System { name: problem.to_string(), a: problem.matrix()?, problem: Some(problem), shuffled: None })
+        let a = Arc::new(problem.matrix()?);
+        Ok(System { name: problem.to_string(), a, problem: Some(problem), shuffled: None })
     }
 
     /// Renumbers the nodes at random within windows.
@@ -107,7 +110,7 @@ impl System {
         let unknowns = nodes.expand(block).map_err(|error| {
             Failure::new(format!("cannot renumber {}: {error}", self.name), "leave --shuffle out")
         })?;
-        Ok(System { a, shuffled: Some(Shuffled { nodes, unknowns }), ..self })
+        Ok(System { a: Arc::new(a), shuffled: Some(Shuffled { nodes, unknowns }), ..self })
     }
 
     /// Refuses a matrix that is not square, for what needs one.

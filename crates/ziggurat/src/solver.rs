@@ -13,7 +13,7 @@ use std::time::Instant;
 use thiserror::Error;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::{Hierarchy, Known, LevelPrecision, Multigrid, SetupError};
-use ziggurat_krylov::{KrylovError, KrylovReport, Local, System, Work, solve as krylov_solve};
+use ziggurat_krylov::{KrylovError, KrylovReport, Local, Observer, System, Work, solve as krylov_solve};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError};
 use ziggurat_sparse::operator::MatrixOperator;
 use ziggurat_sparse::{Csr, MatrixError};
@@ -192,6 +192,31 @@ impl Solver {
 
     /// Solves A x = b from a zero guess. A singular system is solved in the least-squares sense.
     pub fn solve(&self, b: &[f64]) -> Result<Solution, SolveError> {
+        self.iterate(b, None)
+    }
+
+    /// As [`Solver::solve`], with somebody who is told of every iteration, and may ask to stop.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use ziggurat::{Solver, SolverConfig, krylov::{Progress, StopReason}};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
+    /// let solver = Solver::new(&a, SolverConfig::default())?;
+    /// let mut history = Vec::new();
+    /// let mut observer = |progress: &Progress| {
+    ///     history.push(progress.relative_residual);
+    ///     if progress.iteration < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    /// };
+    /// let solution = solver.solve_observed(&vec![1.0; a.rows()], &mut observer)?;
+    /// assert_eq!((solution.report.reason, history.len()), (StopReason::Interrupted, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn solve_observed(&self, b: &[f64], observer: &mut Observer<'_>) -> Result<Solution, SolveError> {
+        self.iterate(b, Some(observer))
+    }
+
+    fn iterate(&self, b: &[f64], observer: Option<&mut Observer<'_>>) -> Result<Solution, SolveError> {
         let system = System::new(&self.matrix).preconditioner(&self.multigrid).kernel(&self.kernel);
         let mut work = Work::new(self.config.krylov_method(), &self.space, &system)?;
         let (mut b, mut x) = (b.to_vec(), vec![0.0; self.hierarchy.levels()[0].matrix().rows()]);
@@ -203,7 +228,8 @@ impl Solver {
                 b.fill(0.0);
             }
         }
-        let report = krylov_solve(&self.space, &system, &b, &mut x, &self.config.stopping, None, &mut work)?;
+        let stopping = &self.config.stopping;
+        let report = krylov_solve(&self.space, &system, &b, &mut x, stopping, observer, &mut work)?;
         self.pace.note(report.iterations);
         Ok(Solution { x, report })
     }

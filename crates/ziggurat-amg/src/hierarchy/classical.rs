@@ -41,7 +41,7 @@ const FAST: usize = 4;
 /// ```
 /// use ziggurat_amg::Classical;
 /// let usual = Classical::default();
-/// assert_eq!((usual.aggressive_levels, usual.truncation.max_entries), (1, Some(4)));
+/// assert_eq!((usual.aggressive_levels, usual.truncation.max_entries), (1, Some(5)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -68,7 +68,7 @@ impl Default for Classical {
             paths: Paths::Two,
             long_range: LongRange::default(),
             interpolation: Interpolation::default(),
-            truncation: Truncation { relative: 0.2, max_entries: Some(4), keep_row_sums: true },
+            truncation: Truncation { relative: 0.2, max_entries: Some(5), keep_row_sums: true },
         }
     }
 }

@@ -103,7 +103,7 @@ impl Smoother {
             Smoother::Chebyshev { degree, base, ratio } => chebyshev::data(a, degree, base, ratio, radius),
             Smoother::GaussSeidel { block } => {
                 let kind = SmootherKind::GaussSeidel { block };
-                Ok(SmootherData { diagonal: gauss_seidel::diagonal(a)?, kind })
+                Ok(SmootherData { diagonal: gauss_seidel::diagonal(a, block)?, kind })
             }
         }
     }
