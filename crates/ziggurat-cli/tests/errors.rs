@@ -71,8 +71,6 @@ errors! {
 errors! {
     structured_method: ["solve", "ok.mtx", "--method", "structured"],
         ["--method structured is not in the solver yet"], ["sa, classical or pairwise"];
-    narrow_precision: ["solve", "ok.mtx", "--precision", "bf16"],
-        ["--precision bf16 is not in the solver yet"], ["f64 or f32"];
     graphics_processor: ["solve", "ok.mtx", "--device", "gpu"], ["--device gpu is not in"], ["--device cpu"];
 }
 

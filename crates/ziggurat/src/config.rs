@@ -323,6 +323,8 @@ impl SolverConfig {
         match self.precision {
             Precision::Auto | Precision::F64 => LevelPrecision::default(),
             Precision::F32 => LevelPrecision { working: Kind::F32, storage: Kind::F32 },
+            Precision::F16 => LevelPrecision { working: Kind::F32, storage: Kind::F16 },
+            Precision::Bf16 => LevelPrecision { working: Kind::F32, storage: Kind::Bf16 },
         }
     }
 

@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use ziggurat::amg::{Coarsening, Cycle, Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Pairwise};
 use ziggurat::krylov::{DEFAULT_RESTART, Local, Method, Progress, Stopping, System, Work, solve};
+use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::Cpu;
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::operator::MatrixOperator;
@@ -36,10 +37,17 @@ fn check_every_method() {
         coarsening: Coarsening::Pairwise(Pairwise::default()),
         ..HierarchyConfig::default()
     };
-    for (cycle, config) in [(Cycle::V, HierarchyConfig::default()), (Cycle::W, plain), (Cycle::K, plain)] {
+    let usual = HierarchyConfig::default();
+    let narrow = LevelPrecision { working: Kind::F32, storage: Kind::F16 };
+    for (cycle, config, precision) in [
+        (Cycle::V, usual, LevelPrecision::default()),
+        (Cycle::W, plain, LevelPrecision::default()),
+        (Cycle::K, plain, LevelPrecision::default()),
+        (Cycle::V, usual, narrow),
+    ] {
         let hierarchy = Hierarchy::build(&a, &config).unwrap();
         let cycling = Cycling { cycle, ..Cycling::default() };
-        let multigrid = hierarchy.lower(&space.0, &cycling, |_| LevelPrecision::default()).unwrap();
+        let multigrid = hierarchy.lower(&space.0, &cycling, |_| precision).unwrap();
         let system = System::new(&matrix).preconditioner(&multigrid);
         let restart = DEFAULT_RESTART;
         let methods = [

@@ -7,6 +7,7 @@
 mod bandwidth;
 mod machine;
 mod pool;
+mod precision;
 mod quality;
 mod race;
 mod report;
@@ -31,8 +32,15 @@ use pool::Pool;
 use report::Report;
 
 /// Every benchmark there is.
-const BENCHES: &[Bench] =
-    &[bandwidth::BENCH, spmv::BENCH, spgemm::BENCH, quality::BENCH, race::BENCH, update::BENCH];
+const BENCHES: &[Bench] = &[
+    bandwidth::BENCH,
+    spmv::BENCH,
+    spgemm::BENCH,
+    quality::BENCH,
+    race::BENCH,
+    update::BENCH,
+    precision::BENCH,
+];
 
 /// Load up to which a machine counts as quiet.
 const QUIET: f64 = 0.5;

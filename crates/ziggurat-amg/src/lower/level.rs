@@ -77,10 +77,10 @@ pub(crate) struct Scratch<D: Device> {
     border: Option<Work<D>>,
 }
 
-/// Restriction and prolongation to the next level.
+/// Restriction and prolongation to the next level, each with the factor that it is to be multiplied by.
 struct Transfer<D: Device, S: Store> {
-    r: D::Matrix<S>,
-    p: D::Matrix<S>,
+    r: (f64, D::Matrix<S>),
+    p: (f64, D::Matrix<S>),
     coarse_rows: usize,
     coarse_working: Kind,
 }
@@ -101,9 +101,17 @@ pub(crate) struct LevelParts<'a> {
     pub block: usize,
     /// `a` in the format of fewest bytes, where that has been made already.
     pub host: Option<&'a HostMatrix<f64>>,
-    /// Restriction and prolongation, and the working precision of the next level.
-    pub transfer: Option<(Shared<'a>, Shared<'a>, Kind)>,
+    pub transfer: Option<TransferParts<'a>>,
     pub smoother: &'a SmootherData,
+}
+
+/// Restriction and prolongation, each with the factor that it is to be multiplied by.
+#[derive(Clone, Copy)]
+pub(crate) struct TransferParts<'a> {
+    pub r: (f64, Shared<'a>),
+    pub p: (f64, Shared<'a>),
+    /// The working precision of the next level.
+    pub coarse_working: Kind,
 }
 
 /// Moves a level to the device in the given numbers.
@@ -129,11 +137,13 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
     device: &D,
     parts: &LevelParts<'_>,
 ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
-    let upload = |a: &Arc<Csr<f64>>| device.upload_matrix(HostMatrix::from(Csr::shared_as::<S>(a)));
+    let upload = |(factor, a): (f64, &Arc<Csr<f64>>)| {
+        Ok::<_, DeviceError>((factor, device.upload_matrix(HostMatrix::from(Csr::shared_as::<S>(a)))?))
+    };
     let transfer = match parts.transfer {
         None => None,
-        Some((r, p, coarse_working)) => {
-            Some(Transfer { r: upload(r)?, p: upload(p)?, coarse_rows: r.rows(), coarse_working })
+        Some(TransferParts { r, p, coarse_working }) => {
+            Some(Transfer { r: upload(r)?, p: upload(p)?, coarse_rows: r.1.rows(), coarse_working })
         }
     };
     let diagonal: Vec<C> = parts.smoother.diagonal.iter().map(|&d| C::narrow(d)).collect();
@@ -236,10 +246,11 @@ impl<D: Device, C: Working<D> + Reads<S>, S: Store> LevelOps<D> for Level<D, C, 
         let Some(transfer) = &self.transfer else { return };
         let residual = C::get_mut(scratch.residual.view_mut());
         device.residual(&self.a, C::get(x), C::get(b), residual);
+        let (factor, r) = (C::narrow(transfer.r.0), &transfer.r.1);
         match &mut scratch.border {
-            None => device.spmv(C::one(), &transfer.r, residual, C::zero(), C::get_mut(coarse)),
+            None => device.spmv(factor, r, residual, C::zero(), C::get_mut(coarse)),
             Some(border) => {
-                device.spmv(C::one(), &transfer.r, residual, C::zero(), C::get_mut(border.view_mut()));
+                device.spmv(factor, r, residual, C::zero(), C::get_mut(border.view_mut()));
                 convert(device, border.view(), coarse);
             }
         }
@@ -254,7 +265,8 @@ impl<D: Device, C: Working<D> + Reads<S>, S: Store> LevelOps<D> for Level<D, C, 
                 border.view()
             }
         };
-        device.spmv(C::one(), &transfer.p, C::get(correction), C::one(), C::get_mut(x));
+        let (factor, p) = (C::narrow(transfer.p.0), &transfer.p.1);
+        device.spmv(factor, p, C::get(correction), C::one(), C::get_mut(x));
     }
 
     fn apply(&self, device: &D, x: WorkRef<'_, D>, y: WorkMut<'_, D>) {

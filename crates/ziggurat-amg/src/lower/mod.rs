@@ -3,9 +3,11 @@
 //! Per level it decides the storage number, the working number and the smoother's data, and moves everything to the
 //! device; nowhere else are these decided. The result is a [`Multigrid`]: a linear operator that applies one cycle.
 
+mod entry;
 mod format;
 pub(crate) mod level;
 mod multigrid;
+mod scaling;
 pub(crate) mod vectors;
 
 pub use format::{host_matrix, matrix_format};

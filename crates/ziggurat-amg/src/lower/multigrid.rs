@@ -7,7 +7,9 @@ use ziggurat_sparse::device::{Device, DeviceError, HostMatrix};
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
 use ziggurat_sparse::{Csr, Kind};
 
-use super::level::{LevelOps, LevelParts, Scratch, Smoothing, level};
+use super::entry::{Entry, Wide};
+use super::level::{LevelOps, LevelParts, Scratch, Smoothing, TransferParts, level};
+use super::scaling::{Scaling, scaled_level, scaled_matrix};
 use super::vectors::{Work, WorkMut, WorkRef, Working, convert};
 use crate::SetupError;
 use crate::coarse::{CoarseScratch, CoarseSolver};
@@ -26,8 +28,19 @@ use crate::smoother::Smoother;
 pub struct LevelPrecision {
     /// Vectors and arithmetic: `f64` or `f32`.
     pub working: Kind,
-    /// Matrices in memory.
+    /// Matrices in memory. They are scaled into the range of a narrow number after setup, by powers of two.
     pub storage: Kind,
+}
+
+impl LevelPrecision {
+    /// What matrices are stored in: nothing is wider in memory than in arithmetic.
+    fn stored(self) -> Kind {
+        match self {
+            LevelPrecision { working: Kind::F64, storage } => storage,
+            LevelPrecision { storage: Kind::F64, .. } => Kind::F32,
+            LevelPrecision { storage, .. } => storage,
+        }
+    }
 }
 
 impl Default for LevelPrecision {
@@ -101,6 +114,7 @@ pub struct Multigrid<D: Device> {
     rows: usize,
     coarse_rows: usize,
     cycling: Cycling,
+    entry: Option<Entry<D>>,
 }
 
 impl<D: Device> fmt::Debug for Multigrid<D> {
@@ -120,6 +134,8 @@ struct MultigridWork<D: Device> {
     /// Right-hand side and solution of the finest level, where its precision is not the caller's; of the coarsest level,
     /// where it is the only one.
     border: Option<(Work<D>, Work<D>)>,
+    /// Where the finest level is scaled.
+    wide: Option<Wide<D>>,
 }
 
 /// The vectors of one level and of the border to the next.
@@ -156,29 +172,43 @@ impl<D: Device> Multigrid<D> {
             }
             .into());
         };
+        let scalings = Scaling::of_levels(levels, |index| precision(index).stored());
         let mut lowered = Vec::with_capacity(finer.len());
         for (index, source) in finer.iter().enumerate() {
             let at = |stage| SetupError::at(index, stage);
             let smoother = cycling.smoother.data(source.a.view(), source.radius).map_err(at("smoother"))?;
-            let LevelPrecision { working, storage } = precision(index);
-            let next = if index + 1 == finer.len() { Kind::F64 } else { precision(index + 1).working };
-            let transfer = source.transfer.map(|(r, p)| (r, p, next));
-            let parts = LevelParts {
-                a: source.a,
-                block: source.block,
-                host: source.host,
-                transfer,
-                smoother: &smoother,
+            let coarse_working =
+                if index + 1 == finer.len() { Kind::F64 } else { precision(index + 1).working };
+            let scalings = [scalings[index].as_ref(), scalings.get(index + 1).and_then(Option::as_ref)];
+            let (working, storage) = (precision(index).working, precision(index).stored());
+            let made = match scalings {
+                [None, None] => {
+                    let transfer = source.transfer.map(|(r, p)| TransferParts {
+                        r: (1.0, r),
+                        p: (1.0, p),
+                        coarse_working,
+                    });
+                    let (a, block, host) = (source.a, source.block, source.host);
+                    let parts = LevelParts { a, block, host, transfer, smoother: &smoother };
+                    level(device, &parts, working, storage)
+                }
+                _ => scaled_level(device, source, smoother, scalings, coarse_working, (working, storage)),
             };
-            lowered.push(level(device, &parts, working, storage).map_err(at("lowering"))?);
+            lowered.push(made.map_err(at("lowering"))?);
         }
-        let coarse = CoarseSolver::new(device, coarsest.a, coarsest.block);
+        let entry = scalings.first().and_then(Option::as_ref).map(|scaling| Entry::new(device, scaling));
+        let last = match scalings.last() {
+            Some(Some(scaling)) => &Arc::new(scaled_matrix(coarsest.a, scaling)?),
+            _ => coarsest.a,
+        };
+        let coarse = CoarseSolver::new(device, last, coarsest.block);
         Ok(Multigrid {
             levels: lowered,
             coarse: coarse.map_err(SetupError::at(finer.len(), "direct solve"))?,
             rows: levels[0].a.rows(),
             coarse_rows: coarsest.a.rows(),
             cycling: *cycling,
+            entry: entry.transpose()?,
         })
     }
 
@@ -207,8 +237,14 @@ impl<D: Device> Multigrid<D> {
             let (coarse_b, coarse_x) = (zeros(index + 1)?, zeros(index + 1)?);
             levels.push(LevelWork { scratch: level.scratch(device)?, coarse_b, coarse_x, krylov });
         }
-        let border = if self.working(0) == caller { None } else { Some((zeros(0)?, zeros(0)?)) };
-        Ok(MultigridWork { levels, coarse: self.coarse.scratch(device, self.coarse_rows)?, border })
+        let direct = self.working(0) == caller && self.entry.is_none();
+        let border = if direct { None } else { Some((zeros(0)?, zeros(0)?)) };
+        let wide = match &self.entry {
+            None => None,
+            Some(_) => Some(Wide::new(device, caller, self.rows)?),
+        };
+        let coarse = self.coarse.scratch(device, self.coarse_rows)?;
+        Ok(MultigridWork { levels, coarse, border, wide })
     }
 
     /// x ← cycle(b) on level `index`, from a zero guess.
@@ -328,17 +364,19 @@ macro_rules! operator {
             }
 
             fn apply(&self, device: &D, x: &D::Vector<$t>, y: &mut D::Vector<$t>, work: &mut Workspace) {
-                let MultigridWork { levels, coarse, border } = work.get::<MultigridWork<D>>();
-                let cycle = self.cycling.cycle;
-                match border {
-                    None => {
-                        let (b, x) = (WorkRef::$variant(x), WorkMut::$variant(y));
-                        self.visit(device, 0, cycle, b, x, levels, coarse);
+                let MultigridWork { levels, coarse, border, wide } = work.get::<MultigridWork<D>>();
+                let (b, x, cycle) = (WorkRef::$variant(x), WorkMut::$variant(y), self.cycling.cycle);
+                match (border, self.entry.as_ref().zip(wide.as_mut())) {
+                    (None, _) => self.visit(device, 0, cycle, b, x, levels, coarse),
+                    (Some((inner, correction)), None) => {
+                        convert(device, b, inner.view_mut());
+                        self.visit(device, 0, cycle, inner.view(), correction.view_mut(), levels, coarse);
+                        convert(device, correction.view(), x);
                     }
-                    Some((b, correction)) => {
-                        convert(device, WorkRef::$variant(x), b.view_mut());
-                        self.visit(device, 0, cycle, b.view(), correction.view_mut(), levels, coarse);
-                        convert(device, correction.view(), WorkMut::$variant(y));
+                    (Some((inner, correction)), Some((entry, wide))) => {
+                        let sigma = entry.enter(device, b, wide, inner.view_mut());
+                        self.visit(device, 0, cycle, inner.view(), correction.view_mut(), levels, coarse);
+                        entry.leave(device, sigma, correction.view(), wide, x);
                     }
                 }
             }

@@ -183,6 +183,30 @@ fn levels_of_unlike_precision_stand_in_one_list() {
 }
 
 #[test]
+fn narrow_levels_do_not_depend_on_units() {
+    // Neither 1e-300 nor 1e-100 is a number in single precision.
+    let narrow = |storage| move |_: usize| LevelPrecision { working: Kind::F32, storage };
+    for (factor, unit) in [(1.0, 1.0), (1e8, 1.0), (1e-8, 1e60), (1e300, 1e-100), (1e-300, 1e-100)] {
+        let mut levels = levels(32);
+        for a in &mut levels.a {
+            Arc::make_mut(a).values_mut().iter_mut().for_each(|value| *value *= factor);
+        }
+        let b: Vec<f64> = vector(1024, 6).iter().map(|x| x * unit).collect();
+        for cycle in [Cycle::V, Cycle::K] {
+            let cycling = Cycling { cycle, ..Cycling::default() };
+            let exact = apply(&Cpu::new(), &levels.multigrid(&Cpu::new(), &cycling, full).unwrap(), &b);
+            let size = exact.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
+            for (storage, most) in [(Kind::F32, 1e-6), (Kind::F16, 3e-3), (Kind::Bf16, 3e-2)] {
+                let m = levels.multigrid(&Cpu::new(), &cycling, narrow(storage)).unwrap();
+                let found = apply(&Cpu::new(), &m, &b);
+                let worst = exact.iter().zip(&found).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+                assert!(worst <= most * size, "{factor} {unit} {cycle:?} {storage:?}: {}", worst / size);
+            }
+        }
+    }
+}
+
+#[test]
 fn faults_name_the_level() {
     let mut levels = levels(16);
     levels.a[1] = Arc::new(Csr::try_new(64, 64, vec![0; 65], vec![], vec![]).unwrap());

@@ -121,6 +121,10 @@ choice! {
     F64 = "f64",
     /// 32 bits.
     F32 = "f32",
+    /// Matrices in 16 bits, scaled into their range; vectors in 32.
+    F16 = "f16",
+    /// Matrices in the other 16 bits, which have fewer digits and need no range; vectors in 32.
+    Bf16 = "bf16",
 }
 
 choice! {

@@ -1,0 +1,214 @@
+//! Scaling of a level into the range of a narrow number, after setup.
+//!
+//! ```text
+//! s_i = 2^k ≈ √(|a_ii| / G)        A' = S⁻¹ A S⁻¹        P' = S P S_c⁻¹        R' = S_c⁻¹ R S        d' = S² d
+//! ```
+//!
+//! This is the setup-then-scale of Zong, Yu, Huang & Xue (*FP16 acceleration in structured multigrid preconditioner*, ICPP
+//! 2024), whose Q^1/2 is our S. They apply it to vectors on the fly; here a level works in the variables S x and S⁻¹ b
+//! throughout, and the change of variables between two levels is in P' and R'. So it costs nothing in a cycle but at
+//! the finest level, where the caller's vectors come in and go out. Factors are powers of two: scaling changes no bit of a
+//! mantissa, and a scaled level stored in `f64` is the same operator.
+//!
+//! G is the largest power of four that keeps every entry within the range: entries as small as possible are then kept. A
+//! matrix whose entries are not bounded by its diagonal, as those of a symmetric positive definite one are, gets a
+//! smaller one. P' and R' have a common power of two of their own, which the product divides out.
+//!
+//! Scaling *before* setup is another thing, and fails: it changes what is strong and what is smooth.
+//!
+//! Cost: two passes over each matrix.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use ziggurat_sparse::algebra::scaled;
+use ziggurat_sparse::device::Device;
+use ziggurat_sparse::{Csr, CsrRef, Kind, MatrixError};
+
+use super::level::{LevelOps, LevelParts, TransferParts, level};
+use super::multigrid::LevelSource;
+use crate::SetupError;
+use crate::smoother::SmootherData;
+
+/// S of a level.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Scaling {
+    /// s_i
+    pub(crate) factors: Vec<f64>,
+    /// 1 / s_i
+    pub(crate) inverses: Vec<f64>,
+}
+
+impl Scaling {
+    /// For every level, the coarsest included, by what it is stored in. Beneath a narrow level all are scaled: their right-hand
+    /// sides come from a narrow vector.
+    pub(crate) fn of_levels(
+        levels: &[LevelSource<'_>],
+        storage: impl Fn(usize) -> Kind,
+    ) -> Vec<Option<Scaling>> {
+        let mut narrow = Kind::F64;
+        let of_level = |(index, source): (usize, &LevelSource<'_>)| {
+            // The coarsest is solved in double precision.
+            if index + 1 < levels.len() && storage(index) != Kind::F64 {
+                narrow = storage(index);
+            }
+            Scaling::of(source.a.view(), narrow)
+        };
+        levels.iter().enumerate().map(of_level).collect()
+    }
+
+    /// For a square matrix that is to be stored as `storage`; `None` where that holds every double.
+    fn of(a: CsrRef<'_, f64>, storage: Kind) -> Option<Scaling> {
+        if storage == Kind::F64 {
+            return None;
+        }
+        // A row without a diagonal entry is measured by its largest.
+        let factor = |row: usize| {
+            let largest = || a.row(row).1.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+            let diagonal = a.get(row, row).unwrap_or(0.0).abs();
+            power_of_two(if diagonal > 0.0 { diagonal } else { largest() }.sqrt())
+        };
+        let mut factors: Vec<f64> = a.all_rows().into_par_iter().map(factor).collect();
+        let size = |row: usize| {
+            let (columns, values) = a.row(row);
+            let sizes =
+                columns.iter().zip(values).map(|(&j, x)| x.abs() / factors[j as usize] / factors[row]);
+            sizes.fold(0.0, f64::max)
+        };
+        let largest = a.all_rows().into_par_iter().map(size).reduce(|| 0.0, f64::max);
+        // √G
+        let root = power_of_two_below((most(storage) / largest).sqrt());
+        factors.par_iter_mut().for_each(|factor| *factor /= root);
+        let inverses = factors.par_iter().map(|factor| factor.recip()).collect();
+        Some(Scaling { factors, inverses })
+    }
+}
+
+/// Moves a level to the device in scaled variables; `scalings` are its own and the next level's.
+pub(crate) fn scaled_level<D: Device>(
+    device: &D,
+    source: &LevelSource<'_>,
+    mut smoother: SmootherData,
+    scalings: [Option<&Scaling>; 2],
+    coarse_working: Kind,
+    (working, storage): (Kind, Kind),
+) -> Result<Box<dyn LevelOps<D>>, SetupError> {
+    let [own, next] = scalings;
+    let a = match own {
+        Some(scaling) => &Arc::new(scaled_matrix(source.a, scaling)?),
+        None => source.a,
+    };
+    if let Some(scaling) = own {
+        // Powers of two: this is exact.
+        smoother.diagonal.iter_mut().zip(&scaling.factors).for_each(|(d, s)| *d *= s * s);
+    }
+    let (factors, inverses) = (own.map(|own| &own.factors[..]), next.map(|next| &next.inverses[..]));
+    let transfer = match source.transfer {
+        None => None,
+        Some((r, p)) => {
+            let (r, r_factor) = scaled_transfer(r, inverses, factors, storage)?;
+            let (p, p_factor) = scaled_transfer(p, factors, inverses, storage)?;
+            Some(((r_factor, Arc::new(r)), (p_factor, Arc::new(p))))
+        }
+    };
+    let transfer =
+        transfer.as_ref().map(|(r, p)| TransferParts { r: (r.0, &r.1), p: (p.0, &p.1), coarse_working });
+    let parts = LevelParts { a, block: source.block, host: None, transfer, smoother: &smoother };
+    level(device, &parts, working, storage)
+}
+
+/// S⁻¹ A S⁻¹
+pub(crate) fn scaled_matrix(a: &Csr<f64>, scaling: &Scaling) -> Result<Csr<f64>, MatrixError> {
+    scaled(a.view(), a.all_rows(), &scaling.inverses, &scaling.inverses)
+}
+
+/// A transfer in scaled variables, L T M, times a power of two that puts its largest entry near the end of the range;
+/// and what undoes that power.
+fn scaled_transfer(
+    t: &Csr<f64>,
+    left: Option<&[f64]>,
+    right: Option<&[f64]>,
+    storage: Kind,
+) -> Result<(Csr<f64>, f64), MatrixError> {
+    let or_ones = |factors: Option<_>, len| factors.map_or_else(|| vec![1.0; len].into(), Cow::Borrowed);
+    let (left, right): (Cow<'_, [f64]>, Cow<'_, [f64]>) = (or_ones(left, t.rows()), or_ones(right, t.cols()));
+    let mut t = scaled(t.view(), t.all_rows(), &left, &right)?;
+    let largest = t.values().par_iter().map(|value| value.abs()).reduce(|| 0.0, f64::max);
+    let lift = if largest > 0.0 { power_of_two_below(most(storage) / largest) } else { 1.0 };
+    t.values_mut().par_iter_mut().for_each(|value| *value *= lift);
+    Ok((t, lift.recip()))
+}
+
+/// How large entries may become. Numbers that reach as far as `f32` need no more than the range around one.
+fn most(storage: Kind) -> f64 {
+    match storage {
+        Kind::F16 => storage.facts().max,
+        _ => 1.0,
+    }
+}
+
+/// The power of two next to a positive number, on a scale of logarithms; 1 for what has none.
+pub(crate) fn power_of_two(x: f64) -> f64 {
+    if x > 0.0 && x.is_finite() { x.log2().round().clamp(-500.0, 500.0).exp2() } else { 1.0 }
+}
+
+/// The largest power of two that is not above a positive number; 1 for what has none.
+fn power_of_two_below(x: f64) -> f64 {
+    if x > 0.0 && x.is_finite() { x.log2().floor().clamp(-500.0, 500.0).exp2() } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ziggurat_sparse::f16;
+    use ziggurat_sparse::gallery::Problem;
+
+    fn matrix(name: &str, factor: f64) -> Csr<f64> {
+        let mut a = name.parse::<Problem>().unwrap().matrix().unwrap();
+        a.values_mut().iter_mut().for_each(|value| *value *= factor);
+        a
+    }
+
+    #[test]
+    fn every_entry_fits_and_scaling_is_exact() {
+        for name in ["poisson3d:8", "jump3d:20", "elasticity3d:5", "convection3d:8"] {
+            for factor in [1.0, 1e8, 1e-8, 1e200, 1e-200] {
+                let a = matrix(name, factor);
+                let scaling = Scaling::of(a.view(), Kind::F16).unwrap();
+                let narrow = scaled_matrix(&a, &scaling).unwrap();
+                let largest = narrow.values().iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+                assert!((16376.0..=65504.0).contains(&largest), "{name} times {factor}: {largest}");
+                let back = scaled(narrow.view(), a.all_rows(), &scaling.factors, &scaling.factors).unwrap();
+                assert_eq!(back, a);
+                // To 16 bits and back: nothing is lost but rounding errors of the assembly, 10⁻¹² of the largest.
+                let stored = narrow.view().stored_as::<f16>();
+                for (exact, stored) in narrow.values().iter().zip(stored.values()) {
+                    let error = (stored.to_f64() - exact).abs();
+                    assert!(error <= 5e-4 * exact.abs() + 1e-12 * largest, "{exact} became {stored}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_without_a_diagonal_are_scaled_by_their_largest_entry() {
+        let a = Csr::try_new(2, 2, vec![0, 1, 3], vec![1, 0, 1], vec![1e12, 1e12, 1e-3]).unwrap();
+        let scaling = Scaling::of(a.view(), Kind::F16).unwrap();
+        let narrow = scaled_matrix(&a, &scaling).unwrap();
+        assert!(narrow.values().iter().all(|value| value.abs() <= 65504.0));
+        assert_eq!(Scaling::of(a.view(), Kind::F64), None);
+        let zero = Csr::try_new(1, 1, vec![0, 1], vec![0], vec![0.0]).unwrap();
+        assert!(Scaling::of(zero.view(), Kind::F16).unwrap().factors[0].is_finite());
+    }
+
+    #[test]
+    fn transfers_use_the_whole_range() {
+        let p = Csr::try_new(2, 1, vec![0, 1, 2], vec![0, 0], vec![1.0, 1e-6]).unwrap();
+        let (lifted, back) = scaled_transfer(&p, Some(&[4.0, 4.0]), Some(&[0.25]), Kind::F16).unwrap();
+        assert_eq!(lifted.values()[0] * back, 1.0);
+        assert!((32752.0..=65504.0).contains(&lifted.values()[0]));
+        let none = Csr::try_new(1, 1, vec![0, 0], vec![], vec![]).unwrap();
+        assert_eq!(scaled_transfer(&none, None, None, Kind::F16).unwrap().1, 1.0);
+    }
+}
