@@ -11,11 +11,13 @@ mod sparse;
 
 use std::sync::Arc;
 
+use ziggurat_sparse::algebra::scale_symmetric;
 use ziggurat_sparse::device::{Device, DeviceError, HostMatrix};
 use ziggurat_sparse::{Csr, Kind};
 
 use crate::SetupError;
 use crate::lower::level::{LevelOps, LevelParts, Scratch, Smoothing, level};
+use crate::lower::scaling::{Scaling, scaled_matrix};
 use crate::lower::vectors::{WorkMut, WorkRef};
 use crate::smoother::{ChebyshevBase, Smoother};
 
@@ -50,10 +52,27 @@ pub(crate) enum CoarseScratch<D: Device> {
 
 impl<D: Device> CoarseSolver<D> {
     /// Inverts a small matrix, factorises a larger one, smooths a large one; `block` is the size of its blocks.
-    pub(crate) fn new(device: &D, a: &Arc<Csr<f64>>, block: usize) -> Result<Self, SetupError> {
-        Ok(if a.rows() <= MAX_DENSE_ROWS {
-            CoarseSolver::Inverse(device.upload_matrix(HostMatrix::from(dense::inverse(a.view())?))?)
-        } else if a.rows() <= MAX_SPARSE_ROWS {
+    ///
+    /// Where the level is scaled, so are its vectors. What is dropped as singular does not depend on that: the inverse of the
+    /// matrix as it is, is scaled.
+    pub(crate) fn new(
+        device: &D,
+        a: &Arc<Csr<f64>>,
+        block: usize,
+        scaling: Option<&Scaling>,
+    ) -> Result<Self, SetupError> {
+        if a.rows() <= MAX_DENSE_ROWS {
+            let mut inverse = dense::inverse(a.view())?;
+            if let Some(scaling) = scaling {
+                scale_symmetric(&mut inverse, &scaling.factors)?;
+            }
+            return Ok(CoarseSolver::Inverse(device.upload_matrix(HostMatrix::from(inverse))?));
+        }
+        let a = match scaling {
+            Some(scaling) => &Arc::new(scaled_matrix(a, scaling)?),
+            None => a,
+        };
+        Ok(if a.rows() <= MAX_SPARSE_ROWS {
             CoarseSolver::Sparse(sparse::Factors::new(a.view())?)
         } else {
             let smoother = &INSTEAD.data(a.view(), None)?;

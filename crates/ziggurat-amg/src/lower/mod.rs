@@ -7,7 +7,7 @@ mod entry;
 mod format;
 pub(crate) mod level;
 mod multigrid;
-mod scaling;
+pub(crate) mod scaling;
 pub(crate) mod vectors;
 
 pub use format::{host_matrix, matrix_format};

@@ -9,7 +9,7 @@ use ziggurat_sparse::{Csr, Kind};
 
 use super::entry::{Entry, Wide};
 use super::level::{LevelOps, LevelParts, Scratch, Smoothing, TransferParts, level};
-use super::scaling::{Scaling, scaled_level, scaled_matrix};
+use super::scaling::{Scaling, scaled_level};
 use super::vectors::{Work, WorkMut, WorkRef, Working, convert};
 use crate::SetupError;
 use crate::coarse::{CoarseScratch, CoarseSolver};
@@ -197,11 +197,8 @@ impl<D: Device> Multigrid<D> {
             lowered.push(made.map_err(at("lowering"))?);
         }
         let entry = scalings.first().and_then(Option::as_ref).map(|scaling| Entry::new(device, scaling));
-        let last = match scalings.last() {
-            Some(Some(scaling)) => &Arc::new(scaled_matrix(coarsest.a, scaling)?),
-            _ => coarsest.a,
-        };
-        let coarse = CoarseSolver::new(device, last, coarsest.block);
+        let scaling = scalings.last().and_then(Option::as_ref);
+        let coarse = CoarseSolver::new(device, coarsest.a, coarsest.block, scaling);
         Ok(Multigrid {
             levels: lowered,
             coarse: coarse.map_err(SetupError::at(finer.len(), "direct solve"))?,
