@@ -4,8 +4,8 @@ use rayon::prelude::*;
 use ziggurat_sparse::CsrRef;
 use ziggurat_sparse::matrix::detect_block_size;
 
-use super::rows::{sums_to_zero, tally};
-use super::symmetry::{is_exact, symmetry};
+use super::rows::sums_to_zero;
+use super::symmetry::is_symmetric;
 
 /// Rows that one task handles.
 const PIECE: usize = 4096;
@@ -27,16 +27,11 @@ pub(crate) struct Nature {
 pub(crate) fn nature(a: CsrRef<'_, f64>, block: Option<usize>) -> Nature {
     let (positive_diagonal, annihilates_constants) = diagonal_and_sums(a);
     Nature {
-        symmetric: a.rows() == a.cols() && (is_exact(a) || is_symmetric_to_rounding(a)),
+        symmetric: is_symmetric(a),
         positive_diagonal,
         annihilates_constants: a.rows() > 0 && annihilates_constants,
         block: block.or_else(|| detect_block_size(a)).unwrap_or(1),
     }
-}
-
-fn is_symmetric_to_rounding(a: CsrRef<'_, f64>) -> bool {
-    let (tally, facts) = tally(a);
-    symmetry(a, &facts, tally.largest).is_some_and(|symmetry| symmetry.to_rounding)
 }
 
 /// Whether every diagonal entry is positive, and whether every row sums to zero.

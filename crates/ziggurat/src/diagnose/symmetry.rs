@@ -19,7 +19,7 @@ use serde::Serialize;
 use ziggurat_sparse::CsrRef;
 
 use super::ROUNDING;
-use super::rows::RowFacts;
+use super::rows::{RowFacts, tally};
 
 /// Rows that one task handles. The sums depend on it, and on nothing else.
 const PIECE: usize = 1024;
@@ -55,33 +55,49 @@ pub(super) fn symmetry(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64) -> 
     if a.rows() != a.cols() {
         return None;
     }
+    let quick = compare_quickly(a);
+    if !quick.exact() {
+        return Some(measure(a, facts, largest, quick.structure()));
+    }
+    Some(Symmetry {
+        structure: true,
+        exact: true,
+        to_rounding: true,
+        but_for_dirichlet: false,
+        largest_difference: 0.0,
+        skew: 0.0,
+    })
+}
+
+/// Whether a matrix is square and symmetric to rounding: all that a solver asks, and for most matrices one quick look.
+pub(super) fn is_symmetric(a: CsrRef<'_, f64>) -> bool {
+    if a.rows() != a.cols() {
+        return false;
+    }
+    let quick = compare_quickly(a);
+    quick.exact() || {
+        let (tally, facts) = tally(a);
+        measure(a, &facts, tally.largest, quick.structure()).to_rounding
+    }
+}
+
+/// The second pass.
+fn measure(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64, structure: bool) -> Symmetry {
     let pieces = a.rows().div_ceil(PIECE);
     let rows = |piece: usize| piece * PIECE..a.rows().min((piece + 1) * PIECE);
-    let quick = compare_quickly(a);
-    let structure = quick.structure();
-    if quick.exact() {
-        return Some(Symmetry {
-            structure,
-            exact: true,
-            to_rounding: true,
-            but_for_dirichlet: false,
-            largest_difference: 0.0,
-            skew: 0.0,
-        });
-    }
     let unit = if largest > 0.0 { largest } else { 1.0 };
     let found: Vec<Differences> =
         (0..pieces).into_par_iter().map(|piece| compare(a, facts, unit, rows(piece))).collect();
     let found = found.into_iter().fold(Differences::default(), Differences::join); // in the order of the rows
     let to_rounding = found.largest <= ROUNDING;
-    Some(Symmetry {
+    Symmetry {
         structure,
         exact: !found.any,
         to_rounding,
         but_for_dirichlet: !to_rounding && found.largest_inside <= ROUNDING,
         largest_difference: found.largest,
         skew: if found.norm > 0.0 { (found.squares / 2.0 / found.norm).sqrt() } else { 0.0 },
-    })
+    }
 }
 
 /// Whether the entries above the diagonal are mirrored; all that most matrices need.
@@ -113,11 +129,6 @@ impl Quick {
             differs: self.differs || other.differs,
         }
     }
-}
-
-/// Whether a square matrix equals its transpose to the last bit, which is all that most matrices need to be asked.
-pub(super) fn is_exact(a: CsrRef<'_, f64>) -> bool {
-    compare_quickly(a).exact()
 }
 
 fn compare_quickly(a: CsrRef<'_, f64>) -> Quick {
