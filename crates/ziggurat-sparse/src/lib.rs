@@ -27,6 +27,6 @@ pub mod operator;
 mod parallel;
 pub mod spectrum;
 
-pub use matrix::{Bsr, BsrRef, Coo, Csr, CsrRef, Dense, MatrixError};
+pub use matrix::{Bsr, BsrRef, Coo, Csr, CsrRef, DeltaSell, Dense, MatrixError};
 pub use name::UnknownName;
 pub use number::{Facts, Kind, Reads, Real, Store, bf16, f16};

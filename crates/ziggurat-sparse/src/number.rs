@@ -16,6 +16,7 @@
 use std::fmt::{self, Debug, Display};
 use std::iter::Sum;
 
+use half::slice::HalfFloatSliceExt;
 pub use half::{bf16, f16};
 use num_traits::{Float, NumAssign};
 
@@ -156,6 +157,15 @@ pub trait Store: Copy + Default + PartialEq + Debug + Display + Send + Sync + 's
     /// silently.
     fn narrow(x: f64) -> Self;
 
+    /// [`narrow`](Store::narrow), for each element.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn narrow_all(wide: &[f64], narrow: &mut [Self]) {
+        assert_eq!(wide.len(), narrow.len(), "lengths");
+        wide.iter().zip(narrow).for_each(|(&wide, narrow)| *narrow = Self::narrow(wide));
+    }
+
     /// The same value in double precision: always exact.
     fn wide(self) -> f64;
 
@@ -196,24 +206,43 @@ pub trait Reads<S: Store>: Real + Widen<S> + Compiled<S> {
 /// `f64` to `f32` by rounding to odd: the truncated value, with its last bit set when anything was cut off. Rounding
 /// the result once more to 16 bits then equals rounding the original once (Boldo & Melquiond, 2008), while going
 /// through an ordinary `as f32` rounds twice and is off by one unit about once in 2^13 values.
+#[inline(always)]
 fn round_to_odd(x: f64) -> f32 {
     let nearest = x as f32;
-    if f64::from(nearest) == x || !nearest.is_finite() {
-        return nearest; // exact, NaN, or so large that 16 bits overflow either way
+    let wide = f64::from(nearest);
+    // Without branches, so that loops become vectors. What is infinite, or so large that it becomes so in 16 bits, or NaN,
+    // remains that.
+    let truncated = nearest.to_bits().wrapping_sub(u32::from(wide.abs() > x.abs()));
+    f32::from_bits(truncated | u32::from(wide != x))
+}
+
+/// Sixteen at a time, because `half` asks what the CPU can do whenever it is called. Inlined, so that a kernel compiles it for
+/// its instruction set.
+#[inline(always)]
+fn narrow_to_f16(wide: &[f64], narrow: &mut [f16]) {
+    assert_eq!(wide.len(), narrow.len(), "lengths");
+    let mut odd = [0.0; 16];
+    for (wide, narrow) in wide.chunks(16).zip(narrow.chunks_mut(16)) {
+        let odd = &mut odd[..wide.len()];
+        odd.iter_mut().zip(wide).for_each(|(odd, &wide)| *odd = round_to_odd(wide));
+        narrow.convert_from_f32_slice(odd);
     }
-    let truncated =
-        if f64::from(nearest).abs() > x.abs() { nearest.to_bits() - 1 } else { nearest.to_bits() };
-    f32::from_bits(truncated | 1)
 }
 
 macro_rules! stores {
-    ($($t:ty, $kind:ident, $narrow:expr, $wide:expr;)*) => {$(
+    ($($t:ty, $kind:ident, $narrow:expr, $wide:expr $(, $narrow_all:ident)?;)*) => {$(
         impl Store for $t {
             const KIND: Kind = Kind::$kind;
             #[inline]
             fn narrow(x: f64) -> $t {
                 $narrow(x)
             }
+            $(
+            #[inline(always)]
+            fn narrow_all(wide: &[f64], narrow: &mut [$t]) {
+                $narrow_all(wide, narrow);
+            }
+            )?
             #[inline]
             fn wide(self) -> f64 {
                 $wide(self)
@@ -224,7 +253,7 @@ macro_rules! stores {
 stores! {
     f64, F64, |x| x, |x| x;
     f32, F32, |x| x as f32, f64::from;
-    f16, F16, |x| f16::from_f32(round_to_odd(x)), f16::to_f64;
+    f16, F16, |x| f16::from_f32(round_to_odd(x)), f16::to_f64, narrow_to_f16;
     bf16, Bf16, |x| bf16::from_f32(round_to_odd(x)), bf16::to_f64;
 }
 
@@ -321,6 +350,9 @@ mod tests {
         fn narrowing_finds_the_nearest(fraction in -1.0..1.0f64, exponent in -30..17i32) {
             let x = fraction * 2f64.powi(exponent);
             let (half, brain) = (f16::narrow(x), bf16::narrow(x));
+            let mut slice = [f16::ZERO; 19];
+            f16::narrow_all(&[x; 19], &mut slice);
+            prop_assert!(slice.iter().all(|narrow| narrow.to_bits() == half.to_bits()));
             prop_assert!(is_nearest(x, half.wide(), half.to_bits(), |b| f16::from_bits(b).to_f64()), "{x}: {half}");
             prop_assert!(is_nearest(x, brain.wide(), brain.to_bits(), |b| bf16::from_bits(b).to_f64()), "{x}: {brain}");
         }

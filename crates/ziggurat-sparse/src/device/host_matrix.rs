@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::matrix::{Bsr, Csr};
+use crate::matrix::{Bsr, Csr, DeltaSell};
 use crate::number::Store;
 
 /// A matrix in one of the formats that every device understands. It may be shared with whoever else needs it: a device
@@ -21,6 +21,8 @@ pub enum HostMatrix<S> {
     Csr(Arc<Csr<S>>),
     /// Small dense blocks in compressed rows.
     Bsr(Arc<Bsr<S>>),
+    /// Sliced rows with short columns.
+    DeltaSell(Arc<DeltaSell<S>>),
 }
 
 impl<S> From<Csr<S>> for HostMatrix<S> {
@@ -41,12 +43,19 @@ impl<S> From<Bsr<S>> for HostMatrix<S> {
     }
 }
 
+impl<S> From<DeltaSell<S>> for HostMatrix<S> {
+    fn from(a: DeltaSell<S>) -> Self {
+        HostMatrix::DeltaSell(Arc::new(a))
+    }
+}
+
 impl<S: Store> HostMatrix<S> {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         match self {
             HostMatrix::Csr(a) => a.rows(),
             HostMatrix::Bsr(a) => a.rows(),
+            HostMatrix::DeltaSell(a) => a.rows(),
         }
     }
 
@@ -55,6 +64,7 @@ impl<S: Store> HostMatrix<S> {
         match self {
             HostMatrix::Csr(a) => a.cols(),
             HostMatrix::Bsr(a) => a.cols(),
+            HostMatrix::DeltaSell(a) => a.cols(),
         }
     }
 
@@ -63,6 +73,7 @@ impl<S: Store> HostMatrix<S> {
         match self {
             HostMatrix::Csr(a) => a.nnz(),
             HostMatrix::Bsr(a) => a.nnz(),
+            HostMatrix::DeltaSell(a) => a.nnz(),
         }
     }
 
@@ -71,6 +82,7 @@ impl<S: Store> HostMatrix<S> {
         match self {
             HostMatrix::Csr(a) => a.bytes(),
             HostMatrix::Bsr(a) => a.bytes(),
+            HostMatrix::DeltaSell(a) => a.bytes(),
         }
     }
 
@@ -79,6 +91,7 @@ impl<S: Store> HostMatrix<S> {
         match self {
             HostMatrix::Csr(_) => "csr",
             HostMatrix::Bsr(_) => "bsr",
+            HostMatrix::DeltaSell(_) => "delta-sell",
         }
     }
 }

@@ -38,6 +38,11 @@ fn row_product<C: Reads<S>, S: Store>(a: &HostMatrix<S>, i: usize, x: &[C]) -> C
                 }
             }
         }
+        HostMatrix::DeltaSell(a) => {
+            for (column, value) in a.row(i) {
+                sum += C::read(value) * x[column];
+            }
+        }
     }
     sum
 }

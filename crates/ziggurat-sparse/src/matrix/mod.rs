@@ -7,6 +7,7 @@ mod convert;
 mod coo;
 mod counting_sort;
 mod csr;
+pub(crate) mod delta_sell;
 mod dense;
 mod error;
 mod sort_rows;
@@ -21,5 +22,6 @@ pub use coo::Coo;
 #[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
 pub(crate) use csr::check_extents;
 pub use csr::{Csr, CsrRef};
+pub use delta_sell::{DeltaSell, DeltaSellPlan};
 pub use dense::Dense;
 pub use error::MatrixError;

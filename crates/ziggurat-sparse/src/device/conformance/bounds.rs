@@ -30,6 +30,11 @@ pub(super) fn row_terms<S: Store>(a: &HostMatrix<S>) -> impl Fn(usize) -> usize 
     let (row_ptr, block) = match a {
         HostMatrix::Csr(a) => (a.row_ptr().to_vec(), 1),
         HostMatrix::Bsr(a) => (a.row_ptr().to_vec(), a.block_size()),
+        HostMatrix::DeltaSell(a) => {
+            let mut row_ptr = vec![0; a.rows() + 1];
+            (0..a.rows()).for_each(|row| row_ptr[row + 1] = row_ptr[row] + a.row(row).count());
+            (row_ptr, 1)
+        }
     };
     move |row| 2 * block * (row_ptr[row / block + 1] - row_ptr[row / block]) + 16
 }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::device::HostMatrix;
 use crate::hash::hash_id;
-use crate::matrix::{Bsr, Csr};
+use crate::matrix::{Bsr, Csr, DeltaSell};
 use crate::number::{Real, Store};
 
 /// A matrix to be made.
@@ -24,30 +24,60 @@ pub struct Input {
     pub empty_every: usize,
     /// Every `dense_every`-th row is full (0: none is).
     pub dense_every: usize,
-    /// 0 for CSR, otherwise the block size of BSR.
-    pub block: usize,
+    /// How far from the diagonal columns lie, at most; the number of columns for anywhere. 0: every row has the diagonals
+    /// from 0 to `per_row`, as far as they are in the matrix.
+    pub reach: usize,
+    /// The format.
+    pub format: Format,
     /// Chooses the columns and the values.
     pub seed: u64,
 }
 
+/// The format of a matrix to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Compressed sparse rows.
+    Csr,
+    /// Blocks of this size.
+    Bsr(usize),
+    /// Sliced rows with short columns.
+    DeltaSell,
+}
+
+impl Format {
+    /// Rows of a block.
+    fn block(self) -> usize {
+        if let Format::Bsr(block) = self { block } else { 1 }
+    }
+}
+
 /// Matrices of up to some hundred rows: no rows, no columns, one row, empty and dense rows, rectangular, every block size.
 pub fn small(square: bool) -> impl Strategy<Value = Input> {
-    let extent = prop_oneof![Just(0usize), Just(1), 2..20usize, 20..300usize];
-    let block = prop_oneof![3 => Just(0usize), 1 => Just(1usize), 5 => 2..=6usize, 1 => Just(9usize)];
-    (extent.clone(), extent, 0..40usize, 0..5usize, 0..9usize, block, any::<u64>()).prop_map(
-        move |(rows, cols, per_row, empty_every, dense_every, block, seed)| {
+    let extent = prop_oneof![Just(0usize), Just(1), 2..20usize, 20..300usize, 300..700usize];
+    let format = prop_oneof![
+        3 => Just(Format::Csr),
+        6 => Just(Format::DeltaSell),
+        6 => (1..=6usize).prop_map(Format::Bsr),
+        1 => Just(Format::Bsr(9)),
+    ];
+    let reach = prop_oneof![3 => Just(usize::MAX), 1 => Just(0usize), 2 => 1..100usize];
+    (extent.clone(), extent, 0..40usize, 0..5usize, 0..9usize, reach, format, any::<u64>()).prop_map(
+        move |(rows, cols, per_row, empty_every, dense_every, reach, format, seed)| {
             let cols = if square { rows } else { cols };
             // Blocks multiply the size: keep the scalar matrix at some hundred rows.
-            let shrink = |extent: usize| if block > 1 { extent.div_ceil(block) } else { extent };
-            Input { rows: shrink(rows), cols: shrink(cols), per_row, empty_every, dense_every, block, seed }
+            let shrink = |extent: usize| extent.div_ceil(format.block());
+            let (rows, cols) = (shrink(rows), shrink(cols));
+            Input { rows, cols, per_row, empty_every, dense_every, reach, format, seed }
         },
     )
 }
 
-/// A matrix of 10⁵ rows, among them empty ones and a few of 10⁵ entries: enough to be split among threads.
-pub fn large(block: usize) -> Input {
-    let rows = 100_000 / block.max(1);
-    Input { rows, cols: rows, per_row: 9, empty_every: 7, dense_every: rows / 3, block, seed: 5 }
+/// A matrix of 10⁵ rows, among them empty ones and a few of 10⁵ entries (where the format has room for such): enough to be split
+/// among threads.
+pub fn large(format: Format) -> Input {
+    let rows = 100_000 / format.block();
+    let (dense_every, reach) = if format == Format::DeltaSell { (0, 300) } else { (rows / 3, rows) };
+    Input { rows, cols: rows, per_row: 9, empty_every: 7, dense_every, reach, format, seed: 5 }
 }
 
 /// A value that every storage number holds exactly: a sign, three significant bits, exponents from -3 to 4.
@@ -75,27 +105,33 @@ impl Input {
             let every = |n: usize| n > 0 && row % n == n - 1;
             if every(self.dense_every) {
                 columns.extend(0..self.cols as u32);
+            } else if self.reach == 0 {
+                columns.extend((row..=row + self.per_row).filter(|&k| k < self.cols).map(|k| k as u32));
             } else if !every(self.empty_every) && self.cols > 0 {
+                let first = row.saturating_sub(self.reach).min(self.cols - 1);
+                let last = row.saturating_add(self.reach).min(self.cols - 1);
                 let hash = |k: usize| hash_id((row * 64 + k) as u64 ^ hash_id(self.seed));
                 let count = hash(63) as usize % (self.per_row + 1);
-                let first = columns.len();
-                columns.extend((0..count).map(|k| (hash(k) % self.cols as u64) as u32));
-                columns[first..].sort_unstable();
-                let mut row_columns = columns.split_off(first);
+                let column = |k| first as u32 + (hash(k) % (last - first + 1) as u64) as u32;
+                let mut row_columns: Vec<u32> = (0..count).map(column).collect();
+                row_columns.sort_unstable();
                 row_columns.dedup();
                 columns.append(&mut row_columns);
             }
             row_ptr.push(columns.len());
         }
-        let per_entry = self.block.max(1).pow(2);
-        let values = (0..columns.len() * per_entry)
-            .map(|index| S::narrow(f(value(self.seed, index as u64))))
-            .collect();
-        if self.block == 0 {
-            Csr::try_new(self.rows, self.cols, row_ptr, columns, values).expect("a valid matrix").into()
-        } else {
-            let (rows, cols) = (self.rows * self.block, self.cols * self.block);
-            Bsr::try_new(rows, cols, self.block, row_ptr, columns, values).expect("a valid matrix").into()
+        let block = self.format.block();
+        let values: Vec<f64> =
+            (0..columns.len() * block * block).map(|index| f(value(self.seed, index as u64))).collect();
+        let (rows, cols) = (self.rows * block, self.cols * block);
+        if let Format::Bsr(_) = self.format {
+            let values = values.into_iter().map(S::narrow).collect();
+            return Bsr::try_new(rows, cols, block, row_ptr, columns, values).expect("a valid matrix").into();
+        }
+        let a = Csr::try_new(rows, cols, row_ptr, columns, values).expect("a valid matrix");
+        match self.format {
+            Format::DeltaSell => DeltaSell::<S>::from_csr(a.view()).expect("short rows").into(),
+            _ => a.view().stored_as::<S>().into(),
         }
     }
 }

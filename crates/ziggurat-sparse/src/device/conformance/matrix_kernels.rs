@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::bounds::{assert_close, content, row_terms, wide};
-use super::inputs::{Input, large, small, vector};
+use super::inputs::{Format, Input, large, small, vector};
 use crate::device::{Device, Direction, Reference};
 use crate::number::{Reads, Store};
 
@@ -188,7 +188,7 @@ fn check_gauss_seidel<D: Device, C: Reads<S>, S: Store>(
     assert_close("gauss_seidel", &content(device, &found), &expected, &vec![largest; n], |_| terms);
 }
 
-/// All three kernels on 10⁵ rows with empty and dense rows, where the work is split among threads; CSR and BSR.
+/// All three kernels on 10⁵ rows with empty and dense rows, where the work is split among threads; every format.
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
@@ -196,7 +196,7 @@ pub fn large_matrix<D: Device, C: Reads<S>, S: Store>(device: &D)
 where
     f64: Reads<S>,
 {
-    for input in [large(0), large(3)] {
+    for input in [Format::Csr, Format::Bsr(3), Format::DeltaSell].map(large) {
         check_spmv::<D, C, S>(device, &input, -2.5, 0.75);
         check_residual::<D, C, S>(device, &input);
         check_sweep::<D, C, S>(device, &input, 0.75, -1.0);

@@ -34,7 +34,7 @@ pub fn memory<D: Device, C: Real>(device: &D) {
         device.copy(&source, &mut x);
         assert_eq!(content(device, &x), vector::<C>(len, 2));
     }
-    let a = super::inputs::large(3).matrix::<f32>(|v| v);
+    let a = super::inputs::large(super::inputs::Format::Bsr(3)).matrix::<f32>(|v| v);
     let shape = (a.rows(), a.cols());
     let a = device.upload_matrix(a).expect("an upload");
     assert_eq!(device.shape(&a), shape);

@@ -16,16 +16,16 @@ use crate::number::{Reads, Store};
 const AHEAD_BYTES: usize = 4096;
 
 impl<C: Reads<S>, S: Store> RowProducts<C> for BsrRef<'_, S> {
-    fn row_ptr(&self) -> &[usize] {
-        BsrRef::row_ptr(self)
+    fn step_ptr(&self) -> &[usize] {
+        self.row_ptr()
     }
 
     fn rows_per_step(&self) -> usize {
         self.block_size()
     }
 
-    fn cols(&self) -> usize {
-        BsrRef::cols(self)
+    fn shape(&self) -> (usize, usize) {
+        (self.rows(), self.cols())
     }
 
     #[inline(always)]
@@ -50,7 +50,7 @@ fn block_rows<I: Isa, C: Reads<S>, S: Store, const N: usize>(
     out: &mut [C],
 ) {
     let size = if N == MAX_BLOCK { size } else { N };
-    assert!(steps.end <= a.block_rows() && x.len() == BsrRef::cols(&a));
+    assert!(steps.end <= a.block_rows() && x.len() == a.cols());
     let (row_ptr, columns, values) = (a.row_ptr(), a.columns(), a.values());
     let ahead = AHEAD_BYTES / size_of::<S>();
     for (block_row, out) in steps.zip(out.chunks_exact_mut(size)) {

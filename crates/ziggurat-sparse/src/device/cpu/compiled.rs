@@ -1,8 +1,10 @@
 //! The kernels that pass over a matrix, compiled once for each of the seven pairs of numbers.
 //!
 //! `Device` is generic over numbers, so its methods are compiled anew in every crate that calls them; for these kernels
-//! (two formats, three instruction sets) that took minutes. A method of a trait that is implemented for concrete numbers is
+//! (three formats, three instruction sets) that took minutes. A method of a trait that is implemented for concrete numbers is
 //! compiled here, and called from everywhere.
+
+use std::ops::Range;
 
 use half::{bf16, f16};
 
@@ -34,17 +36,18 @@ pub trait Compiled<S: Store>: Sized {
     );
 }
 
-/// y_i ← finish(i, (A x)_i, y_i), whatever the format of A.
+/// y ← finish(rows, (A x) there, y there) for all rows, whatever the format of A.
 fn map_product<C: Reads<S>, S: Store>(
     simd: Simd,
     a: &HostMatrix<S>,
     x: &[C],
     y: &mut [C],
-    finish: impl Fn(usize, C, C) -> C + Copy + Send + Sync,
+    finish: impl Fn(Range<usize>, &[C], &mut [C]) + Copy + Send + Sync,
 ) {
     match a {
         HostMatrix::Csr(a) => map_rows(simd, a.view(), x, y, finish),
         HostMatrix::Bsr(a) => map_rows(simd, a.view(), x, y, finish),
+        HostMatrix::DeltaSell(a) => map_rows(simd, &**a, x, y, finish),
     }
 }
 
@@ -53,15 +56,21 @@ macro_rules! compiled {
         impl Compiled<$s> for $c {
             fn spmv(simd: Simd, alpha: $c, a: &HostMatrix<$s>, x: &[$c], beta: $c, y: &mut [$c]) {
                 if beta == <$c>::default() {
-                    map_product(simd, a, x, y, move |_, ax, _| alpha * ax);
+                    map_product(simd, a, x, y, move |_, ax, y| {
+                        y.iter_mut().zip(ax).for_each(|(y, ax)| *y = alpha * ax);
+                    });
                 } else {
-                    map_product(simd, a, x, y, move |_, ax, y| alpha * ax + beta * y);
+                    map_product(simd, a, x, y, move |_, ax, y| {
+                        y.iter_mut().zip(ax).for_each(|(y, ax)| *y = alpha * ax + beta * *y);
+                    });
                 }
             }
 
             fn residual(simd: Simd, a: &HostMatrix<$s>, x: &[$c], b: &[$c], r: &mut [$c]) {
                 assert_eq!(a.rows(), b.len(), "rows of A, length of b");
-                map_product(simd, a, x, r, move |i, ax, _| b[i] - ax);
+                map_product(simd, a, x, r, move |rows, ax, r| {
+                    r.iter_mut().zip(ax).zip(&b[rows]).for_each(|((r, ax), b)| *r = b - ax);
+                });
             }
 
             fn sweep(
@@ -72,11 +81,20 @@ macro_rules! compiled {
                 y: &mut [$c],
             ) {
                 assert_eq!([d.len(), b.len(), x.len()], [a.rows(); 3], "rows of A, lengths of d, b and x");
+                let here = move |rows: Range<usize>| {
+                    d[rows.clone()].iter().zip(&b[rows.clone()]).zip(&x[rows])
+                };
                 if beta == <$c>::default() {
-                    map_product(simd, a, x, y, move |i, ax, _| x[i] + omega * d[i] * (b[i] - ax));
+                    map_product(simd, a, x, y, move |rows, ax, y| {
+                        for ((y, ax), ((d, b), x)) in y.iter_mut().zip(ax).zip(here(rows)) {
+                            *y = x + omega * d * (b - ax);
+                        }
+                    });
                 } else {
-                    map_product(simd, a, x, y, move |i, ax, y| {
-                        x[i] + omega * d[i] * (b[i] - ax) + beta * (x[i] - y)
+                    map_product(simd, a, x, y, move |rows, ax, y| {
+                        for ((y, ax), ((d, b), x)) in y.iter_mut().zip(ax).zip(here(rows)) {
+                            *y = x + omega * d * (b - ax) + beta * (x - *y);
+                        }
                     });
                 }
             }

@@ -20,22 +20,22 @@ const AHEAD: usize = 512;
 const LONG_ROW: usize = 12;
 
 impl<C: Reads<S>, S: Store> RowProducts<C> for CsrRef<'_, S> {
-    fn row_ptr(&self) -> &[usize] {
-        CsrRef::row_ptr(self)
+    fn step_ptr(&self) -> &[usize] {
+        self.row_ptr()
     }
 
     fn rows_per_step(&self) -> usize {
         1
     }
 
-    fn cols(&self) -> usize {
-        CsrRef::cols(self)
+    fn shape(&self) -> (usize, usize) {
+        (self.rows(), self.cols())
     }
 
     #[inline(always)]
     fn products<I: Isa>(self, steps: Range<usize>, x: &[C], out: &mut [C]) {
-        assert!(steps.end <= self.rows() && x.len() == CsrRef::cols(&self));
-        let (row_ptr, columns, values) = (CsrRef::row_ptr(&self), self.columns(), self.values());
+        assert!(steps.end <= self.rows() && x.len() == self.cols());
+        let (row_ptr, columns, values) = (self.row_ptr(), self.columns(), self.values());
         let term = |entry: usize| {
             // SAFETY: `entry` lies between two row pointers, so it is below the number of entries; its column is below
             // the number of columns, which is the length of x. Both are invariants of CsrRef.
@@ -43,7 +43,7 @@ impl<C: Reads<S>, S: Store> RowProducts<C> for CsrRef<'_, S> {
                 let column = *columns.get_unchecked(entry) as usize;
                 (column, *values.get_unchecked(entry), *x.get_unchecked(column))
             };
-            debug_assert!(column < CsrRef::cols(&self));
+            debug_assert!(column < self.cols());
             I::read::<C, S>(value) * x
         };
         let mut begin = row_ptr[steps.start];

@@ -83,6 +83,11 @@ impl<C: Reads<S>, S: Store> Kernel for Block<'_, C, S> {
             HostMatrix::Bsr(a) => {
                 rows::<I, C, S>(&sweep, first, y, |i, y| bsr_row::<I, C, S>(a.view(), i, first, sweep.x, y));
             }
+            // Correct but slow, because rows are looked for one by one; lowering does not choose it for this smoother.
+            HostMatrix::DeltaSell(a) => rows::<I, C, S>(&sweep, first, y, |i, y| {
+                let term = |(j, value)| I::read::<C, S>(value) * newest::<C, S>(j, first, sweep.x, y);
+                a.row(i).map(term).sum()
+            }),
         }
     }
 }

@@ -7,7 +7,9 @@
 mod bsr;
 pub(crate) mod compiled;
 mod csr;
+mod delta_sell;
 mod gauss_seidel;
+pub(crate) mod lanes;
 pub(crate) mod reduce;
 mod row_products;
 pub(crate) mod simd;

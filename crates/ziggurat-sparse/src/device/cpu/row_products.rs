@@ -1,8 +1,8 @@
 //! (A x)_i for a range of rows, one implementation per matrix format; and the one loop that turns them into results.
 //!
 //! SpMV, residual and smoothing sweep differ only in what they do with (A x)_i. So a format implements
-//! [`RowProducts`], an operation is a closure over (i, (A x)_i, old y_i), and [`map_rows`] joins the two: one pass over
-//! the matrix for each, for every format and every pair of numbers. The products of a few hundred rows go through a
+//! [`RowProducts`], an operation is a closure over the rows i, their (A x)_i and old y_i, and [`map_rows`] joins the two: one
+//! pass over the matrix for each, for every format and every pair of numbers. The products of a few hundred rows go through a
 //! buffer in the first-level cache, so that the kernel of a format is compiled once and not once per operation.
 
 use std::ops::Range;
@@ -12,43 +12,41 @@ use crate::number::Real;
 use crate::parallel::over_rows;
 
 /// Rows whose products are buffered at a time: 2 KiB of doubles.
-const BATCH: usize = 256;
+pub(super) const BATCH: usize = 256;
 
 /// A matrix format, as the CPU's kernels see it.
 pub(super) trait RowProducts<C: Real>: Copy + Sync {
-    /// Where the entries of each row (or row of blocks) begin.
-    fn row_ptr(&self) -> &[usize];
+    /// Where the entries of each step begin: of a row, a row of blocks, a window of rows.
+    fn step_ptr(&self) -> &[usize];
 
-    /// Rows per element of `row_ptr`: 1, or the size of a block; at most [`BATCH`].
+    /// Rows per step, at most [`BATCH`]; the last step may have fewer.
     fn rows_per_step(&self) -> usize;
 
-    /// Columns: the length of x.
-    fn cols(&self) -> usize;
+    /// Rows and columns: the lengths of the result and of x.
+    fn shape(&self) -> (usize, usize);
 
-    /// Writes (A x)_i for the rows i of the steps `steps` to `out`. `x` has `cols` elements.
+    /// Writes (A x)_i for the rows i of the steps `steps` to `out`, which has room for whole steps. `x` has as many
+    /// elements as A has columns.
     fn products<I: Isa>(self, steps: Range<usize>, x: &[C], out: &mut [C]);
 }
 
-/// y_i ← finish(i, (A x)_i, y_i) for every row i, in parallel.
+/// y ← finish(rows, (A x) there, y there) for all rows, a few at a time, in parallel.
 pub(super) fn map_rows<C: Real, A: RowProducts<C>>(
     simd: Simd,
     a: A,
     x: &[C],
     y: &mut [C],
-    finish: impl Fn(usize, C, C) -> C + Copy + Send + Sync,
+    finish: impl Fn(Range<usize>, &[C], &mut [C]) + Copy + Send + Sync,
 ) {
-    let (steps, height) = (a.row_ptr().len() - 1, a.rows_per_step());
-    assert_eq!(a.cols(), x.len(), "columns of A, length of x");
-    assert_eq!(steps * height, y.len(), "rows of A, length of the result");
-    over_rows(a.row_ptr(), 0..steps, height, y, &|steps, y| {
-        let (mut buffer, finish) = ([C::zero(); BATCH], finish);
+    let (steps, height) = (a.step_ptr().len() - 1, a.rows_per_step());
+    assert_eq!(a.shape(), (y.len(), x.len()), "rows of A, length of the result; columns of A, length of x");
+    over_rows(a.step_ptr(), 0..steps, height, y, &|steps, y| {
+        let mut buffer = [C::zero(); BATCH];
         let mut first = steps.start;
         for y in y.chunks_mut(BATCH / height * height) {
-            let (last, products) = (first + y.len() / height, &mut buffer[..y.len()]);
-            simd.run(Products { a, steps: first..last, x, out: products });
-            for (i, (slot, &product)) in y.iter_mut().zip(&*products).enumerate() {
-                *slot = finish(first * height + i, product, *slot);
-            }
+            let (last, row) = (first + y.len().div_ceil(height), first * height);
+            simd.run(Products { a, steps: first..last, x, out: &mut buffer[..(last - first) * height] });
+            simd.run(Finish { finish, rows: row..row + y.len(), products: &buffer[..y.len()], y });
             first = last;
         }
     });
@@ -67,5 +65,22 @@ impl<C: Real, A: RowProducts<C>> Kernel for Products<'_, C, A> {
     #[inline(always)]
     fn run<I: Isa>(self) {
         self.a.products::<I>(self.steps, self.x, self.out);
+    }
+}
+
+/// By itself, so that it is compiled for the instruction set but not for the format.
+struct Finish<'a, C, F> {
+    finish: F,
+    rows: Range<usize>,
+    products: &'a [C],
+    y: &'a mut [C],
+}
+
+impl<C: Real, F: Fn(Range<usize>, &[C], &mut [C])> Kernel for Finish<'_, C, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        (self.finish)(self.rows, self.products, self.y);
     }
 }

@@ -10,6 +10,11 @@
 
 #![allow(unsafe_code)]
 
+use half::{bf16, f16};
+
+use super::lanes::{Lanes, Portable, Widened};
+#[cfg(target_arch = "x86_64")]
+use super::lanes::{avx2, avx512};
 use crate::number::{Reads, Store};
 
 /// An instruction set of the CPU.
@@ -90,13 +95,13 @@ impl Simd {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
 fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run::<F16c>()
+    kernel.run::<F16c<avx512::Single, avx512::Double>>()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run::<F16c>()
+    kernel.run::<F16c<avx2::Single, avx2::Double>>()
 }
 
 /// A piece of work over slices. `run` must be `#[inline(always)]`, or it is compiled for the portable set only.
@@ -108,7 +113,12 @@ pub(crate) trait Kernel {
 }
 
 /// What a kernel may ask of its instruction set beyond plain arithmetic.
-pub(crate) trait Isa {
+pub trait Isa {
+    /// Sixteen numbers in single precision.
+    type Single: Lanes<f32> + Widened<f32> + Widened<f16> + Widened<bf16>;
+    /// Sixteen numbers in double precision.
+    type Double: Lanes<f64> + Widened<f64> + Widened<f32> + Widened<f16> + Widened<bf16>;
+
     /// Widens a stored number.
     fn read<C: Reads<S>, S: Store>(stored: S) -> C;
 }
@@ -117,6 +127,9 @@ pub(crate) trait Isa {
 struct Plain;
 
 impl Isa for Plain {
+    type Single = Portable<f32>;
+    type Double = Portable<f64>;
+
     #[inline(always)]
     fn read<C: Reads<S>, S: Store>(stored: S) -> C {
         C::read(stored)
@@ -125,10 +138,17 @@ impl Isa for Plain {
 
 /// Converts half precision in one instruction. Private: only the functions above, compiled for it, name it.
 #[cfg(target_arch = "x86_64")]
-struct F16c;
+struct F16c<Single, Double>(std::marker::PhantomData<(Single, Double)>);
 
 #[cfg(target_arch = "x86_64")]
-impl Isa for F16c {
+impl<Single, Double> Isa for F16c<Single, Double>
+where
+    Single: Lanes<f32> + Widened<f32> + Widened<f16> + Widened<bf16>,
+    Double: Lanes<f64> + Widened<f64> + Widened<f32> + Widened<f16> + Widened<bf16>,
+{
+    type Single = Single;
+    type Double = Double;
+
     #[inline(always)]
     fn read<C: Reads<S>, S: Store>(stored: S) -> C {
         // SAFETY: this type is used by run_avx512 and run_avx2 alone, whose callers have checked for F16C.

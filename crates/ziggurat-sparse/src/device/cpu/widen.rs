@@ -8,8 +8,14 @@
 
 use half::{bf16, f16};
 
+use super::lanes::{Lanes, Widened};
+use super::simd::Isa;
+
 /// One of the seven pairs of numbers. Private, which seals [`Reads`](crate::Reads).
 pub trait Widen<S>: Sized {
+    /// Sixteen of these in the registers of an instruction set.
+    type In<I: Isa>: Lanes<Self> + Widened<S>;
+
     /// The same value as [`Reads::read`](crate::Reads::read).
     ///
     /// # Safety
@@ -33,8 +39,10 @@ unsafe fn f16_to_f32(stored: f16) -> f32 {
 }
 
 macro_rules! widen {
-    ($($c:ty, $s:ty, $widen:expr;)*) => {$(
+    ($($c:ty: $lanes:ident, $s:ty, $widen:expr;)*) => {$(
         impl Widen<$s> for $c {
+            type In<I: Isa> = I::$lanes;
+
             #[inline(always)]
             unsafe fn widen_f16c(stored: $s) -> $c {
                 $widen(stored)
@@ -43,13 +51,13 @@ macro_rules! widen {
     )*};
 }
 widen! {
-    f64, f64, |s| s;
-    f64, f32, f64::from;
+    f64: Double, f64, |s| s;
+    f64: Double, f32, f64::from;
     // SAFETY: here and below, the caller of `widen_f16c` vouches for F16C.
-    f64, f16, |s| f64::from(unsafe { f16_to_f32(s) });
-    f64, bf16, bf16::to_f64;
-    f32, f32, |s| s;
+    f64: Double, f16, |s| f64::from(unsafe { f16_to_f32(s) });
+    f64: Double, bf16, bf16::to_f64;
+    f32: Single, f32, |s| s;
     // SAFETY: as above.
-    f32, f16, |s| unsafe { f16_to_f32(s) };
-    f32, bf16, bf16::to_f32;
+    f32: Single, f16, |s| unsafe { f16_to_f32(s) };
+    f32: Single, bf16, bf16::to_f32;
 }

@@ -1,0 +1,298 @@
+//! The slots of one chunk: which entries share a slot, and how wide their columns are.
+//!
+//! Two arrangements are tried. *By diagonals*: entries with the same column − row share a slot, so that its columns are
+//! consecutive; a row that lacks a diagonal gets a zero. *By position*: the j-th entries of all rows share the j-th slot. The
+//! first is taken at once if it pads no more than the second, otherwise the cheaper one. Cost: a pass over the columns, or two.
+
+use super::{LANES, Width};
+use crate::matrix::CsrRef;
+
+/// What loading x one by one costs a slot, in bytes of memory traffic that would take as long (measured: half a nanosecond
+/// for each element, while a core reads eight bytes).
+const GATHER_COST: usize = 3 * LANES;
+
+/// The rows of a chunk.
+pub(super) struct Rows<'a> {
+    /// The columns of each row; none beyond the last row.
+    columns: [&'a [u32]; LANES],
+    values: [&'a [f64]; LANES],
+    /// The first row, if the others follow it.
+    start: Option<u32>,
+    longest: usize,
+    cols: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// At most [`LANES`] rows.
+    #[inline(always)]
+    pub(super) fn new(a: CsrRef<'a, f64>, rows: impl Iterator<Item = usize>) -> Self {
+        let (mut columns, mut values) = ([&[][..]; LANES], [&[][..]; LANES]);
+        let (mut start, mut longest, mut in_order) = (None, 0, true);
+        for (lane, row) in rows.enumerate().take(LANES) {
+            (columns[lane], values[lane]) = a.row(row);
+            longest = longest.max(columns[lane].len());
+            in_order &= *start.get_or_insert(row) + lane == row;
+        }
+        let start = start.filter(|_| in_order).map(|row| row as u32);
+        Rows { columns, values, start, longest, cols: a.cols() }
+    }
+}
+
+/// Sixteen rows that follow each other and have the same diagonals: the entries of one after those of the other.
+pub(super) struct Stencil<'a> {
+    columns: &'a [u32],
+    values: &'a [f64],
+    cols: usize,
+}
+
+impl<'a> Stencil<'a> {
+    /// The rows from `first` on, if they are that.
+    #[inline(always)]
+    pub(super) fn new(a: CsrRef<'a, f64>, first: usize) -> Option<Self> {
+        let row_ptr = a.row_ptr().get(first..=first + LANES)?;
+        let (begin, end) = (row_ptr[0], row_ptr[LANES]);
+        let length = row_ptr[1] - begin;
+        let same = row_ptr.iter().enumerate().fold(true, |same, (k, &at)| same & (at == begin + k * length));
+        if !same || length == 0 {
+            return None;
+        }
+        let (columns, values) = (&a.columns()[begin..end], &a.values()[begin..end]);
+        // Without a branch for each entry: in such matrices the answer is mostly yes.
+        let pairs = columns.iter().zip(&columns[length..]);
+        pairs.fold(true, |same, (&above, &column)| same & (above + 1 == column)).then_some(Stencil {
+            columns,
+            values,
+            cols: a.cols(),
+        })
+    }
+
+    /// Its slots, all of them consecutive or, at the end of the matrix, nearly so.
+    #[inline(always)]
+    pub(super) fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
+        let first_row = &self.columns[..self.columns.len() / LANES];
+        first_row.iter().map(|&start| Slot::new(start, start + LANES as u32 - 1, Some(start), self.cols))
+    }
+
+    /// What the slot of the given number holds.
+    #[inline(always)]
+    pub(super) fn content(&self, slot: usize, base: u32) -> Content {
+        let length = self.columns.len() / LANES;
+        let mut content = Content::default();
+        for lane in 0..LANES {
+            content.values[lane] = self.values[lane * length + slot];
+            content.deltas[lane] = self.columns[lane * length + slot] - base;
+        }
+        content
+    }
+}
+
+/// A slot: how its columns are stored, and the base they are counted from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub width: Width,
+    pub base: u32,
+}
+
+impl Slot {
+    /// For columns from `least` to `most`, that are consecutive from `start` or not.
+    #[inline(always)]
+    fn new(least: u32, most: u32, start: Option<u32>, cols: usize) -> Self {
+        // Columns before the first wrap to huge numbers, which do not fit either.
+        if let Some(start) = start
+            && start as usize + LANES <= cols
+        {
+            return Slot { width: Width::Consecutive, base: start };
+        }
+        let width = match most - least {
+            0..64 if cols >= 64 => Width::Within64,
+            0..128 if cols >= 128 => Width::Within128,
+            0..=0xff => Width::U8,
+            0x100..=0xffff => Width::U16,
+            _ => Width::U32,
+        };
+        // All that lies within the span may be read: it must not reach beyond the last column.
+        let base = least.min((cols - width.span().min(cols)) as u32);
+        Slot { width, base }
+    }
+
+    fn cost(self, value_bytes: usize) -> usize {
+        let gather = if self.width.span() == 1 { GATHER_COST } else { 0 };
+        LANES * value_bytes + size_of::<u32>() + self.width.bytes() + gather
+    }
+}
+
+/// The slots of a chunk; room that is used again for the next.
+#[derive(Debug, Default)]
+pub(super) struct Drafts {
+    slots: Vec<Slot>,
+    /// The diagonals of the slots, where not every row has all of them; otherwise the j-th entry of a row is in the j-th.
+    diagonals: Vec<u32>,
+    others: Vec<Slot>,
+    ranges: Ranges,
+    contents: Vec<Content>,
+}
+
+/// What the lanes of a slot hold; zeros where they have no entry.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Content {
+    pub values: [f64; LANES],
+    /// Columns as differences to the base.
+    pub deltas: [u32; LANES],
+}
+
+/// Of the columns of each slot, and of column − lane, the least and the greatest.
+#[derive(Debug, Default)]
+struct Ranges {
+    least: Vec<u32>,
+    most: Vec<u32>,
+    first_start: Vec<u32>,
+    last_start: Vec<u32>,
+}
+
+impl Ranges {
+    /// Of as many slots, all empty.
+    #[inline(always)]
+    fn reset(&mut self, slots: usize) {
+        for (list, none) in [
+            (&mut self.least, u32::MAX),
+            (&mut self.most, 0),
+            (&mut self.first_start, u32::MAX),
+            (&mut self.last_start, 0),
+        ] {
+            list.clear();
+            list.resize(slots, none);
+        }
+    }
+
+    /// Adds one lane's columns, one to each slot.
+    #[inline(always)]
+    fn add(&mut self, lane: u32, columns: &[u32]) {
+        let each = |list: &mut [u32], new: fn(u32, u32, u32) -> u32| {
+            list.iter_mut().zip(columns).for_each(|(known, &column)| *known = new(*known, column, lane));
+        };
+        each(&mut self.least, |known, column, _| known.min(column));
+        each(&mut self.most, |known, column, _| known.max(column));
+        each(&mut self.first_start, |known, column, lane| known.min(column.wrapping_sub(lane)));
+        each(&mut self.last_start, |known, column, lane| known.max(column.wrapping_sub(lane)));
+    }
+}
+
+impl Drafts {
+    /// The slots of a chunk whose values take `value_bytes` each.
+    #[inline(always)]
+    pub(super) fn chunk(&mut self, rows: &Rows<'_>, value_bytes: usize) -> &[Slot] {
+        self.diagonals.clear();
+        self.slots.clear();
+        let most = rows.longest + rows.longest / 2 + 1;
+        let by_diagonals = rows.start.filter(|&start| self.find_diagonals(rows, start, most));
+        if let Some(start) = by_diagonals {
+            for &diagonal in &self.diagonals {
+                let start = diagonal.wrapping_sub(BIAS).wrapping_add(start);
+                let (least, most) = lanes_range(rows, start);
+                self.slots.push(Slot::new(least, most, Some(start), rows.cols));
+            }
+            if self.slots.len() == rows.longest {
+                return &self.slots;
+            }
+        }
+        self.by_position(rows);
+        let cost = |slots: &[Slot]| slots.iter().map(|slot| slot.cost(value_bytes)).sum::<usize>();
+        if by_diagonals.is_none() || cost(&self.others) < cost(&self.slots) {
+            self.diagonals.clear();
+            std::mem::swap(&mut self.slots, &mut self.others);
+        }
+        &self.slots
+    }
+
+    /// The slots found last, with what they hold.
+    #[inline(always)]
+    pub(super) fn filled(&mut self, rows: &Rows<'_>) -> impl Iterator<Item = (Slot, &Content)> {
+        let Drafts { slots, diagonals, contents, .. } = self;
+        contents.clear();
+        contents.resize(slots.len(), Content::default());
+        for (lane, (columns, values)) in rows.columns.iter().zip(&rows.values).enumerate() {
+            let entries = columns.iter().zip(*values);
+            if diagonals.is_empty() {
+                for ((content, slot), (&column, &value)) in contents.iter_mut().zip(&*slots).zip(entries) {
+                    content.values[lane] = value;
+                    content.deltas[lane] = column - slot.base;
+                }
+                continue;
+            }
+            let row = rows.start.unwrap_or(0).wrapping_add(lane as u32);
+            let mut at = 0;
+            for (&column, &value) in entries {
+                while diagonals[at] < key(column, row) {
+                    at += 1;
+                }
+                contents[at].values[lane] = value;
+                contents[at].deltas[lane] = column - slots[at].base;
+            }
+        }
+        slots.iter().copied().zip(&*contents)
+    }
+
+    /// The union of the rows' diagonals, in increasing order; gives up when they become more than `most`.
+    #[inline(always)]
+    fn find_diagonals(&mut self, rows: &Rows<'_>, start: u32, most: usize) -> bool {
+        self.diagonals.clear();
+        self.diagonals.extend(rows.columns[0].iter().map(|&column| key(column, start)));
+        for (lane, columns) in rows.columns.iter().enumerate().skip(1) {
+            let row = start.wrapping_add(lane as u32);
+            let same = |(&column, &diagonal): (&u32, &u32)| key(column, row) == diagonal;
+            // Without a branch for each: most rows have the same diagonals.
+            let differ = columns.iter().zip(&self.diagonals).fold(false, |differ, pair| differ | !same(pair));
+            if !differ && columns.len() <= self.diagonals.len() {
+                continue;
+            }
+            let mut at = 0;
+            for &column in *columns {
+                let key = key(column, row);
+                while self.diagonals.get(at).is_some_and(|&diagonal| diagonal < key) {
+                    at += 1;
+                }
+                if self.diagonals.get(at) != Some(&key) {
+                    if self.diagonals.len() == most {
+                        return false;
+                    }
+                    self.diagonals.insert(at, key);
+                }
+                at += 1;
+            }
+        }
+        true
+    }
+
+    /// The j-th entries of all rows in the j-th slot.
+    #[inline(always)]
+    fn by_position(&mut self, rows: &Rows<'_>) {
+        let ranges = &mut self.ranges;
+        ranges.reset(rows.longest);
+        for (lane, columns) in rows.columns.iter().enumerate() {
+            ranges.add(lane as u32, columns);
+        }
+        self.others.clear();
+        self.others.extend((0..rows.longest).map(|slot| {
+            let (first, last) = (ranges.first_start[slot], ranges.last_start[slot]);
+            let start = (first == last).then_some(first);
+            Slot::new(ranges.least[slot], ranges.most[slot], start, rows.cols)
+        }));
+    }
+}
+
+/// Puts zero in the middle, so that diagonals left of the main one come first.
+const BIAS: u32 = 1 << 31;
+
+/// The diagonal of an entry, as a number that grows with it. Extents are below 2³¹.
+#[inline(always)]
+fn key(column: u32, row: u32) -> u32 {
+    column.wrapping_sub(row).wrapping_add(BIAS)
+}
+
+/// The columns that a diagonal's entries can have, where it begins at `start` in the first row: those within the matrix.
+#[inline(always)]
+fn lanes_range(rows: &Rows<'_>, start: u32) -> (u32, u32) {
+    let first = start as i32;
+    let last = (rows.cols as i64 - 1).min(i64::from(first) + LANES as i64 - 1);
+    (first.max(0) as u32, last as u32)
+}

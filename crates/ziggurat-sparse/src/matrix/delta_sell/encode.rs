@@ -1,0 +1,287 @@
+//! From CSR to delta-SELL, in parallel over windows: a pass that counts, and a pass that writes.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::draft::{Content, Drafts, Rows, Slot, Stencil};
+use super::{CHUNKS, DeltaSell, LANES, WIDTHS, WINDOW, Width};
+use crate::device::cpu::simd::{Isa, Kernel, Simd};
+use crate::matrix::CsrRef;
+use crate::number::Store;
+use crate::parallel::counts_to_starts;
+
+/// Rows are sorted by length where that leaves at most this part of the stored values.
+const SORT_PAYS: f64 = 0.85;
+
+/// The longest row: a chunk's slots, of which there may be half as many again, are counted in 16 bits.
+const MAX_ROW: usize = 32_767;
+
+/// Rows and columns: their differences are compared in 32 bits.
+const MAX_EXTENT: usize = 1 << 31;
+
+/// Where everything will be: the bytes of the matrix are known before it is made.
+///
+/// ```
+/// use ziggurat_sparse::matrix::{DeltaSell, DeltaSellPlan};
+/// use ziggurat_sparse::gallery::Problem;
+/// let a = "poisson3d27:12".parse::<Problem>()?.matrix()?;
+/// let plan = DeltaSellPlan::new(a.view(), size_of::<f32>()).ok_or("too long a row")?;
+/// let bytes = plan.bytes();
+/// let made: DeltaSell<f32> = plan.fill(a.view());
+/// assert_eq!(made.bytes(), bytes);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct DeltaSellPlan {
+    value_bytes: usize,
+    value_ptr: Vec<usize>,
+    delta_ptr: Vec<usize>,
+    counts: Vec<[u16; WIDTHS]>,
+    order: Vec<u8>,
+}
+
+impl DeltaSellPlan {
+    /// For a matrix whose values will take `value_bytes` each; `None` if a row is too long for the format.
+    pub fn new(a: CsrRef<'_, f64>, value_bytes: usize) -> Option<Self> {
+        let windows = a.rows().div_ceil(WINDOW);
+        let too_long = |row: &[usize]| row[1] - row[0] > MAX_ROW;
+        if a.rows().max(a.cols()) > MAX_EXTENT || a.row_ptr().par_windows(2).any(too_long) {
+            return None;
+        }
+        let (order, simd) = (order(a, windows), Simd::best());
+        let mut counts = vec![[0; WIDTHS]; windows * CHUNKS];
+        let (mut value_ptr, mut delta_ptr) = (vec![0; windows + 1], vec![0; windows + 1]);
+        let sizes = value_ptr.par_iter_mut().zip(&mut delta_ptr);
+        sizes.zip(counts.par_chunks_mut(CHUNKS)).enumerate().for_each_init(
+            Drafts::default,
+            |drafts, (window, ((values, deltas), counts))| {
+                simd.run(Count { a, order: &order, window, value_bytes, drafts, counts });
+                for counts in counts {
+                    for (width, &count) in Width::ALL.into_iter().zip(&*counts) {
+                        *values += usize::from(count) * LANES;
+                        *deltas += usize::from(count) * width.bytes();
+                    }
+                }
+            },
+        );
+        counts_to_starts(&mut value_ptr);
+        counts_to_starts(&mut delta_ptr);
+        Some(DeltaSellPlan { value_bytes, value_ptr, delta_ptr, counts, order })
+    }
+
+    fn stored(&self) -> usize {
+        self.value_ptr.last().copied().unwrap_or(0)
+    }
+
+    fn delta_bytes(&self) -> usize {
+        self.delta_ptr.last().copied().unwrap_or(0)
+    }
+
+    /// What [`DeltaSell::bytes`] will be.
+    pub fn bytes(&self) -> usize {
+        self.stored() * self.value_bytes
+            + self.stored() / LANES * size_of::<u32>()
+            + self.delta_bytes()
+            + self.order.len()
+            + self.counts.len() * size_of::<[u16; WIDTHS]>()
+            + (self.value_ptr.len() + self.delta_ptr.len()) * size_of::<usize>()
+    }
+
+    /// The matrix. `a` is the one the plan was made for.
+    pub fn fill<S: Store>(self, a: CsrRef<'_, f64>) -> DeltaSell<S> {
+        let mut bases = vec![0; self.stored() / LANES];
+        let mut values = vec![S::default(); self.stored()];
+        let mut deltas = vec![0; self.delta_bytes()];
+        let windows = 0..self.value_ptr.len() - 1;
+        let parts = Parts { bases: &mut bases, values: &mut values, deltas: &mut deltas };
+        self.write(a, windows, parts);
+        let DeltaSellPlan { value_ptr, delta_ptr, counts, order, .. } = self;
+        let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
+        DeltaSell { rows, cols, nnz, value_ptr, delta_ptr, counts, order, bases, values, deltas }
+    }
+
+    /// Writes a range of windows, the halves in parallel.
+    fn write<S: Store>(&self, a: CsrRef<'_, f64>, windows: Range<usize>, parts: Parts<'_, S>) {
+        /// Windows that one task writes.
+        const GRAIN: usize = 4;
+        if windows.len() <= GRAIN {
+            let mut drafts = Drafts::default();
+            let mut rest = parts;
+            for window in windows {
+                let part;
+                (part, rest) = self.split(rest, window, window + 1);
+                Simd::best().run(Write { plan: self, a, window, parts: part, drafts: &mut drafts });
+            }
+            return;
+        }
+        let middle = windows.start + windows.len() / 2;
+        let (left, right) = self.split(parts, windows.start, middle);
+        rayon::join(
+            || self.write(a, windows.start..middle, left),
+            || self.write(a, middle..windows.end, right),
+        );
+    }
+
+    /// Cuts what belongs to the windows from `first` to before `middle` off the front.
+    fn split<'a, S>(&self, parts: Parts<'a, S>, first: usize, middle: usize) -> (Parts<'a, S>, Parts<'a, S>) {
+        let Parts { bases, values, deltas } = parts;
+        let cut = self.value_ptr[middle] - self.value_ptr[first];
+        let (values, later_values) = values.split_at_mut(cut);
+        let (bases, later_bases) = bases.split_at_mut(cut / LANES);
+        let (deltas, later_deltas) = deltas.split_at_mut(self.delta_ptr[middle] - self.delta_ptr[first]);
+        let later = Parts { bases: later_bases, values: later_values, deltas: later_deltas };
+        (Parts { bases, values, deltas }, later)
+    }
+}
+
+/// Counts the slots of a window's chunks.
+struct Count<'a> {
+    a: CsrRef<'a, f64>,
+    order: &'a [u8],
+    window: usize,
+    value_bytes: usize,
+    drafts: &'a mut Drafts,
+    counts: &'a mut [[u16; WIDTHS]],
+}
+
+impl Kernel for Count<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        for (chunk, counts) in self.counts.iter_mut().enumerate() {
+            let mut count = |slot: Slot| counts[slot.width as usize] += 1;
+            match stencil(self.a, self.order, self.window, chunk) {
+                Some(stencil) => stencil.slots().for_each(&mut count),
+                None => {
+                    let rows = Rows::new(self.a, chunk_rows(self.a.rows(), self.order, self.window, chunk));
+                    self.drafts.chunk(&rows, self.value_bytes).iter().copied().for_each(&mut count);
+                }
+            }
+        }
+    }
+}
+
+/// Writes a window.
+struct Write<'a, S> {
+    plan: &'a DeltaSellPlan,
+    a: CsrRef<'a, f64>,
+    window: usize,
+    parts: Parts<'a, S>,
+    drafts: &'a mut Drafts,
+}
+
+impl<S: Store> Kernel for Write<'_, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Write { plan, a, window, parts, drafts } = self;
+        let (mut slot, mut delta) = (0, 0);
+        for (chunk, counts) in plan.counts[window * CHUNKS..(window + 1) * CHUNKS].iter().enumerate() {
+            // Where the next slot of each width goes.
+            let mut next = [(0, 0); WIDTHS];
+            for (width, next) in Width::ALL.into_iter().zip(&mut next) {
+                *next = (slot, delta);
+                slot += usize::from(counts[width as usize]);
+                delta += usize::from(counts[width as usize]) * width.bytes();
+            }
+            let mut put = |draft: Slot, content: &Content| {
+                let (slot, delta) = &mut next[draft.width as usize];
+                parts.bases[*slot] = draft.base;
+                S::narrow_all(&content.values, &mut parts.values[*slot * LANES..][..LANES]);
+                let deltas = &mut parts.deltas[*delta..*delta + draft.width.bytes()];
+                match draft.width {
+                    Width::Consecutive => {}
+                    Width::U32 => write::<4>(deltas, &content.deltas),
+                    Width::U16 => write::<2>(deltas, &content.deltas),
+                    Width::Within64 | Width::Within128 | Width::U8 => write::<1>(deltas, &content.deltas),
+                }
+                *slot += 1;
+                *delta += draft.width.bytes();
+            };
+            match stencil(a, &plan.order, window, chunk) {
+                Some(stencil) => {
+                    for (k, slot) in stencil.slots().enumerate() {
+                        put(slot, &stencil.content(k, slot.base));
+                    }
+                }
+                None => {
+                    let rows = Rows::new(a, chunk_rows(a.rows(), &plan.order, window, chunk));
+                    drafts.chunk(&rows, plan.value_bytes);
+                    drafts.filled(&rows).for_each(|(slot, content)| put(slot, content));
+                }
+            }
+        }
+    }
+}
+
+/// The rows of a chunk, if they are sixteen alike in their own order.
+#[inline(always)]
+fn stencil<'a>(a: CsrRef<'a, f64>, order: &[u8], window: usize, chunk: usize) -> Option<Stencil<'a>> {
+    let first = window * WINDOW + chunk * LANES;
+    let in_order = order.get(first..first + LANES).is_none_or(|order| {
+        order.iter().enumerate().all(|(lane, &place)| usize::from(place) == chunk * LANES + lane)
+    });
+    if in_order { Stencil::new(a, first) } else { None }
+}
+
+/// Writes the lowest `N` bytes of each difference.
+#[inline(always)]
+fn write<const N: usize>(bytes: &mut [u8], differences: &[u32; LANES]) {
+    for (bytes, difference) in bytes.chunks_exact_mut(N).zip(differences) {
+        bytes.copy_from_slice(&difference.to_le_bytes()[..N]);
+    }
+}
+
+/// The parts of a matrix's arrays that belong to some windows.
+struct Parts<'a, S> {
+    bases: &'a mut [u32],
+    values: &'a mut [S],
+    deltas: &'a mut [u8],
+}
+
+/// The rows of a chunk, in the order of its lanes.
+fn chunk_rows(rows: usize, order: &[u8], window: usize, chunk: usize) -> impl Iterator<Item = usize> + '_ {
+    let first = window * WINDOW;
+    let places = chunk * LANES..(chunk + 1) * LANES;
+    places
+        .map(move |place| first + order.get(first + place).map_or(place, |&row| usize::from(row)))
+        .take_while(move |&row| row < rows)
+}
+
+/// Which row of its window each lane computes: the rows by decreasing length where that pays; empty where it pays in no
+/// window. Lanes beyond the last row keep their place.
+fn order(a: CsrRef<'_, f64>, windows: usize) -> Vec<u8> {
+    let mut order = vec![0; windows * WINDOW];
+    let sorted = order.par_chunks_mut(WINDOW).enumerate().map(|(window, order)| {
+        let first = window * WINDOW;
+        let rows = first..a.rows().min(first + WINDOW);
+        let row_ptr = &a.row_ptr()[first..=rows.end];
+        let length = |place: u8| row_ptr[usize::from(place) + 1] - row_ptr[usize::from(place)];
+        let padded = |places: &[u8]| -> usize {
+            places
+                .chunks(LANES)
+                .map(|chunk| chunk.iter().map(|&place| length(place)).max().unwrap_or(0))
+                .sum()
+        };
+        for (slot, place) in order.iter_mut().zip(0..=u8::MAX) {
+            *slot = place;
+        }
+        let entries = a.row_ptr()[rows.end] - a.row_ptr()[first];
+        let places = &mut order[..rows.len()];
+        let before = padded(places);
+        if entries as f64 > SORT_PAYS * (LANES * before) as f64 {
+            return false; // not even without a single zero
+        }
+        places.sort_by_key(|&place| std::cmp::Reverse(length(place)));
+        let pays = (padded(places) as f64) <= SORT_PAYS * before as f64;
+        if !pays {
+            places.sort_unstable();
+        }
+        pays
+    });
+    // All windows are looked at: `any` would stop early and leave some unwritten.
+    if sorted.reduce(|| false, |one, other| one | other) { order } else { Vec::new() }
+}
