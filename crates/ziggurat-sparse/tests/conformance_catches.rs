@@ -33,6 +33,7 @@ enum Fault {
     CopyStopsEarly,
     UploadStopsEarly,
     CastInHalfPrecision,
+    CastScaledIgnoresDiagonal,
     AxpbyIgnoresBeta,
     AxpbypczIgnoresGamma,
     DiagonalIgnoresDiagonal,
@@ -188,6 +189,17 @@ impl Device for Broken {
         }
     }
 
+    fn cast_scaled<X: Real, Y: Real>(
+        &self,
+        alpha: f64,
+        d: Option<&Vec<f32>>,
+        x: &Vec<X>,
+        y: &mut Vec<Y>,
+    ) -> f64 {
+        let d = d.filter(|_| self.0 != Fault::CastScaledIgnoresDiagonal);
+        Cpu::new().cast_scaled(alpha, d, x, y)
+    }
+
     fn axpby<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
         let beta = if self.0 == Fault::AxpbyIgnoresBeta { C::zero() } else { beta };
         Cpu::new().axpby(alpha, x, beta, y);
@@ -290,6 +302,7 @@ faults! {
     copy_stops_early: CopyStopsEarly;
     upload_stops_early: UploadStopsEarly;
     cast_in_half_precision: CastInHalfPrecision;
+    cast_scaled_ignores_diagonal: CastScaledIgnoresDiagonal;
     axpby_ignores_beta: AxpbyIgnoresBeta;
     axpbypcz_ignores_gamma: AxpbypczIgnoresGamma;
     diagonal_ignores_diagonal: DiagonalIgnoresDiagonal;

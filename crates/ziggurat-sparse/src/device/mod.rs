@@ -191,6 +191,19 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// y ← x, converted to the other number (rounded to nearest when it is the narrower).
     fn cast<X: Real, Y: Real>(&self, x: &Self::Vector<X>, y: &mut Self::Vector<Y>);
 
+    /// y ← α d∘x (without `d`, α x), computed in double precision and rounded once to the other number. Returns max |y_i|;
+    /// NaN if any entry is NaN.
+    ///
+    /// It is how vectors change their number and their scale at once, as a multigrid in a narrow number needs; what it
+    /// returns tells whether they fit.
+    fn cast_scaled<X: Real, Y: Real>(
+        &self,
+        alpha: f64,
+        d: Option<&Self::Vector<f32>>,
+        x: &Self::Vector<X>,
+        y: &mut Self::Vector<Y>,
+    ) -> f64;
+
     /// y ← α x + β y
     fn axpby<C: Real>(&self, alpha: C, x: &Self::Vector<C>, beta: C, y: &mut Self::Vector<C>);
 

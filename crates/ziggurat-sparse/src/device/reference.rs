@@ -184,6 +184,20 @@ impl Device for Reference {
         }
     }
 
+    fn cast_scaled<X: Real, Y: Real>(
+        &self,
+        alpha: f64,
+        d: Option<&Vec<f32>>,
+        x: &Vec<X>,
+        y: &mut Vec<Y>,
+    ) -> f64 {
+        assert_eq!([x.len(), d.map_or(x.len(), Vec::len)], [y.len(); 2], "lengths of x, d and y");
+        for (i, y) in y.iter_mut().enumerate() {
+            *y = Y::narrow(alpha * d.map_or(1.0, |d| f64::from(d[i])) * x[i].wide());
+        }
+        self.norm_max(y)
+    }
+
     fn axpby<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
         assert_eq!(x.len(), y.len(), "lengths of x and y");
         for (&x, y) in x.iter().zip(y) {

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use super::MatrixError;
 use super::csr::{check_extents, check_layout, check_order};
 use crate::number::Store;
-use crate::parallel::first_position;
+use crate::parallel::{first_position, over_blocks};
 
 /// The largest block that is accepted. Kernels keep a block row's sums in registers or on the stack.
 pub const MAX_BLOCK: usize = 16;
@@ -155,6 +155,34 @@ impl<'a, T: Store> BsrRef<'a, T> {
     /// ```
     pub fn stored_as<S: Store>(&self) -> Bsr<S> {
         self.with_values(self.values.par_iter().map(|value| S::narrow(value.wide())).collect())
+    }
+
+    /// The same pattern with every value multiplied by `scale(row, column)`, counted in scalars, and rounded to `S`.
+    ///
+    /// ```
+    /// use ziggurat_sparse::{Bsr, f16};
+    /// let a = Bsr::try_new(2, 2, 2, vec![0, 1], vec![0], vec![1.0, 2.0, 3.0, 4.0])?;
+    /// let scaled = a.view().rescaled::<f16>(|row, column| (1 + row + 2 * column) as f64);
+    /// assert_eq!(scaled.values(), [1.0, 6.0, 6.0, 16.0].map(f16::from_f32));
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn rescaled<S: Store>(&self, scale: impl Fn(usize, usize) -> f64 + Sync) -> Bsr<S> {
+        let (size, all) = (self.block, 0..self.block_rows);
+        let (mut columns, mut values) = (self.columns.to_vec(), vec![S::default(); self.values.len()]);
+        over_blocks(self.row_ptr, all, size * size, &mut columns, &mut values, &|rows, columns, values| {
+            let offset = self.row_ptr[rows.start];
+            for row in rows {
+                for k in self.row_ptr[row]..self.row_ptr[row + 1] {
+                    let column = columns[k - offset] as usize;
+                    let (from, into) = (k * size * size, (k - offset) * size * size);
+                    for place in 0..size * size {
+                        let factor = scale(row * size + place / size, column * size + place % size);
+                        values[into + place] = S::narrow(self.values[from + place].wide() * factor);
+                    }
+                }
+            }
+        });
+        self.with_values(values)
     }
 
     fn with_values<S>(&self, values: Vec<S>) -> Bsr<S> {

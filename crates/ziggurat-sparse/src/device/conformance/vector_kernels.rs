@@ -156,6 +156,19 @@ pub fn casts<D: Device, C: Real>(device: &D) {
         let mut same = device.zeros::<f64>(len).expect("zeros");
         device.cast(&x, &mut same);
         assert!(content(device, &same).iter().zip(&host).all(|(&y, x)| y == x.wide()));
+
+        let d = device.upload(&vector::<f32>(len, 2)).expect("an upload");
+        for d in [None, Some(&d)] {
+            let host_d = d.map(|d| content(device, d));
+            let mut expected = vec![f32::NAN; len];
+            let most = Reference.cast_scaled(-0.75, host_d.as_ref(), &host, &mut expected);
+            let mut found = device.upload(&vec![f32::NAN; len]).expect("an upload");
+            assert_eq!(device.cast_scaled(-0.75, d, &x, &mut found), most);
+            assert_eq!(content(device, &found), expected);
+            let mut back = device.upload(&vec![C::nan(); len]).expect("an upload");
+            device.cast_scaled(-1.0, None, &found, &mut back);
+            assert!(content(device, &back).iter().zip(&expected).all(|(y, &x)| y.wide() == -f64::from(x)));
+        }
     }
 }
 

@@ -22,6 +22,17 @@ pub(crate) const LANES: usize = 16;
 /// All methods: the CPU has the instruction set of the type, and pointers point to [`LANES`] elements (`gather*`: to
 /// as many differences, each of which is the place of an element behind `x`).
 pub trait Lanes<C>: Copy {
+    /// Whether parts of sixteen can be loaded and picked from in registers: whether the two methods that need it are to be
+    /// called.
+    const PARTS: bool = false;
+
+    /// x[lane mod len] in every lane; only `len` elements are read, of which there are at most eight.
+    #[inline(always)]
+    unsafe fn cycled(x: *const C, len: usize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::gather(x, |lane| lane % len) }
+    }
+
     /// Zeros.
     unsafe fn zero() -> Self;
     /// From memory.
@@ -55,6 +66,17 @@ pub trait Widened<S>: Copy {
     /// # Safety
     /// As for [`Lanes`].
     unsafe fn widen(stored: *const S) -> Self;
+
+    /// Widens the first `len` of sixteen; the others are zero, and not read. Where [`Lanes::PARTS`] says so.
+    ///
+    /// # Safety
+    /// As for [`Lanes`], for `len` elements.
+    #[inline(always)]
+    unsafe fn widen_part(stored: *const S, len: usize) -> Self {
+        debug_assert!(len == LANES);
+        // SAFETY: the caller's promise.
+        unsafe { Self::widen(stored) }
+    }
 }
 
 /// For any CPU: an array, left to the compiler.

@@ -116,6 +116,34 @@ pub(crate) fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
     results[..blocks].iter().sum()
 }
 
+/// y_i ← α d_i x_i; then max |y_i|, NaN if any is NaN
+pub(crate) fn cast_scaled<X: Real, Y: Real>(
+    simd: Simd,
+    alpha: f64,
+    d: Option<&[f32]>,
+    x: &[X],
+    y: &mut [Y],
+) -> f64 {
+    assert_eq!([x.len(), d.map_or(x.len(), <[f32]>::len)], [y.len(); 2], "lengths of x, d and y");
+    let block = block_length(y.len());
+    let blocks = y.len().div_ceil(block);
+    let mut largest = [0.0; MAX_BLOCKS];
+    let one = |(index, (y, largest)): (usize, (&mut [Y], &mut f64))| {
+        for (strip, y) in y.chunks_mut(STRIP).enumerate() {
+            let first = index * block + strip * STRIP;
+            let here = first..first + y.len();
+            let (d, x) = (d.map(|d| &d[here.clone()]), &x[here]);
+            *largest = larger_or_nan(*largest, simd.run(CastScaled { alpha, d, x, y }));
+        }
+    };
+    if blocks <= 1 {
+        y.chunks_mut(block).zip(&mut largest).enumerate().for_each(one);
+    } else {
+        y.par_chunks_mut(block).zip(largest.par_iter_mut()).enumerate().for_each(one);
+    }
+    largest[..blocks].iter().copied().fold(0.0, larger_or_nan)
+}
+
 /// max |x_i|, NaN if any is NaN
 pub(crate) fn norm_max<C: Real>(simd: Simd, x: &[C]) -> f64 {
     let (largest, blocks) =
@@ -198,6 +226,32 @@ impl<C: Real, B: Borrow<Vec<C>>> Kernel for Combine<'_, C, B> {
             }
         }
         AddProducts { x: y, y, sums: self.sums }.run::<I>();
+    }
+}
+
+/// One strip of [`cast_scaled`].
+struct CastScaled<'a, X, Y> {
+    alpha: f64,
+    d: Option<&'a [f32]>,
+    x: &'a [X],
+    y: &'a mut [Y],
+}
+
+impl<X: Real, Y: Real> Kernel for CastScaled<'_, X, Y> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> f64 {
+        let CastScaled { alpha, d, x, y } = self;
+        match d {
+            None => y.iter_mut().zip(x).for_each(|(y, x)| *y = Y::narrow(alpha * x.wide())),
+            Some(d) => {
+                for ((y, x), &d) in y.iter_mut().zip(x).zip(d) {
+                    *y = Y::narrow(alpha * f64::from(d) * x.wide());
+                }
+            }
+        }
+        NormMax { x: y }.run::<I>()
     }
 }
 

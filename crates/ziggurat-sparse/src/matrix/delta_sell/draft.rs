@@ -11,11 +11,17 @@ use crate::matrix::CsrRef;
 /// for each element, while a core reads eight bytes).
 const GATHER_COST: usize = 3 * LANES;
 
+/// What an entry is multiplied by: a function of its row and its column.
+pub(crate) trait Scale: Fn(usize, usize) -> f64 + Sync {}
+impl<F: Fn(usize, usize) -> f64 + Sync> Scale for F {}
+
 /// The rows of a chunk.
 pub(super) struct Rows<'a> {
     /// The columns of each row; none beyond the last row.
     columns: [&'a [u32]; LANES],
     values: [&'a [f64]; LANES],
+    /// Their numbers.
+    rows: [usize; LANES],
     /// The first row, if the others follow it.
     start: Option<u32>,
     longest: usize,
@@ -28,18 +34,21 @@ impl<'a> Rows<'a> {
     pub(super) fn new(a: CsrRef<'a, f64>, rows: impl Iterator<Item = usize>) -> Self {
         let (mut columns, mut values) = ([&[][..]; LANES], [&[][..]; LANES]);
         let (mut start, mut longest, mut in_order) = (None, 0, true);
+        let mut numbers = [0; LANES];
         for (lane, row) in rows.enumerate().take(LANES) {
+            numbers[lane] = row;
             (columns[lane], values[lane]) = a.row(row);
             longest = longest.max(columns[lane].len());
             in_order &= *start.get_or_insert(row) + lane == row;
         }
         let start = start.filter(|_| in_order).map(|row| row as u32);
-        Rows { columns, values, start, longest, cols: a.cols() }
+        Rows { columns, values, rows: numbers, start, longest, cols: a.cols() }
     }
 }
 
 /// Sixteen rows that follow each other and have the same diagonals: the entries of one after those of the other.
 pub(super) struct Stencil<'a> {
+    first: usize,
     columns: &'a [u32],
     values: &'a [f64],
     cols: usize,
@@ -60,6 +69,7 @@ impl<'a> Stencil<'a> {
         // Without a branch for each entry: in such matrices the answer is mostly yes.
         let pairs = columns.iter().zip(&columns[length..]);
         pairs.fold(true, |same, (&above, &column)| same & (above + 1 == column)).then_some(Stencil {
+            first,
             columns,
             values,
             cols: a.cols(),
@@ -73,14 +83,16 @@ impl<'a> Stencil<'a> {
         first_row.iter().map(|&start| Slot::new(start, start + LANES as u32 - 1, Some(start), self.cols))
     }
 
-    /// What the slot of the given number holds.
+    /// What the slot of the given number holds, times `scale(row, column)`.
     #[inline(always)]
-    pub(super) fn content(&self, slot: usize, base: u32) -> Content {
+    pub(super) fn content(&self, slot: usize, base: u32, scale: &impl Scale) -> Content {
         let length = self.columns.len() / LANES;
         let mut content = Content::default();
         for lane in 0..LANES {
-            content.values[lane] = self.values[lane * length + slot];
-            content.deltas[lane] = self.columns[lane * length + slot] - base;
+            let column = self.columns[lane * length + slot];
+            content.values[lane] =
+                self.values[lane * length + slot] * scale(self.first + lane, column as usize);
+            content.deltas[lane] = column - base;
         }
         content
     }
@@ -204,9 +216,13 @@ impl Drafts {
         &self.slots
     }
 
-    /// The slots found last, with what they hold.
+    /// The slots found last, with what they hold, times `scale(row, column)`.
     #[inline(always)]
-    pub(super) fn filled(&mut self, rows: &Rows<'_>) -> impl Iterator<Item = (Slot, &Content)> {
+    pub(super) fn filled(
+        &mut self,
+        rows: &Rows<'_>,
+        scale: &impl Scale,
+    ) -> impl Iterator<Item = (Slot, &Content)> {
         let Drafts { slots, diagonals, contents, .. } = self;
         contents.clear();
         contents.resize(slots.len(), Content::default());
@@ -214,7 +230,7 @@ impl Drafts {
             let entries = columns.iter().zip(*values);
             if diagonals.is_empty() {
                 for ((content, slot), (&column, &value)) in contents.iter_mut().zip(&*slots).zip(entries) {
-                    content.values[lane] = value;
+                    content.values[lane] = value * scale(rows.rows[lane], column as usize);
                     content.deltas[lane] = column - slot.base;
                 }
                 continue;
@@ -225,7 +241,7 @@ impl Drafts {
                 while diagonals[at] < key(column, row) {
                     at += 1;
                 }
-                contents[at].values[lane] = value;
+                contents[at].values[lane] = value * scale(rows.rows[lane], column as usize);
                 contents[at].deltas[lane] = column - slots[at].base;
             }
         }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::draft::{Content, Drafts, Rows, Slot, Stencil};
+use super::draft::{Content, Drafts, Rows, Scale, Slot, Stencil};
 use super::{CHUNKS, DeltaSell, LANES, WIDTHS, WINDOW, Width};
 use crate::device::cpu::simd::{Isa, Kernel, Simd};
 use crate::matrix::CsrRef;
@@ -90,19 +90,43 @@ impl DeltaSellPlan {
 
     /// The matrix. `a` is the one the plan was made for.
     pub fn fill<S: Store>(self, a: CsrRef<'_, f64>) -> DeltaSell<S> {
+        self.fill_scaled(a, |_, _| 1.0)
+    }
+
+    /// The matrix with every entry multiplied by `scale(row, column)`, before it is rounded to `S`.
+    ///
+    /// ```
+    /// use ziggurat_sparse::{Csr, DeltaSell, f16, matrix::DeltaSellPlan};
+    /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1e-9, 1e9])?;
+    /// let plan = DeltaSellPlan::new(a.view(), size_of::<f16>()).ok_or("too long a row")?;
+    /// let narrow: DeltaSell<f16> = plan.fill_scaled(a.view(), |row, _| if row == 0 { 1e9 } else { 1e-9 });
+    /// assert_eq!(narrow, DeltaSell::from_csr(Csr::identity(2)?.view()).ok_or("too long a row")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fill_scaled<S: Store>(
+        self,
+        a: CsrRef<'_, f64>,
+        scale: impl Fn(usize, usize) -> f64 + Sync,
+    ) -> DeltaSell<S> {
         let mut bases = vec![0; self.stored() / LANES];
         let mut values = vec![S::default(); self.stored()];
         let mut deltas = vec![0; self.delta_bytes()];
         let windows = 0..self.value_ptr.len() - 1;
         let parts = Parts { bases: &mut bases, values: &mut values, deltas: &mut deltas };
-        self.write(a, windows, parts);
+        self.write(a, &scale, windows, parts);
         let DeltaSellPlan { value_ptr, delta_ptr, counts, order, .. } = self;
         let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
         DeltaSell { rows, cols, nnz, value_ptr, delta_ptr, counts, order, bases, values, deltas }
     }
 
     /// Writes a range of windows, the halves in parallel.
-    fn write<S: Store>(&self, a: CsrRef<'_, f64>, windows: Range<usize>, parts: Parts<'_, S>) {
+    fn write<S: Store>(
+        &self,
+        a: CsrRef<'_, f64>,
+        scale: &impl Scale,
+        windows: Range<usize>,
+        parts: Parts<'_, S>,
+    ) {
         /// Windows that one task writes.
         const GRAIN: usize = 4;
         if windows.len() <= GRAIN {
@@ -111,15 +135,15 @@ impl DeltaSellPlan {
             for window in windows {
                 let part;
                 (part, rest) = self.split(rest, window, window + 1);
-                Simd::best().run(Write { plan: self, a, window, parts: part, drafts: &mut drafts });
+                Simd::best().run(Write { plan: self, a, scale, window, parts: part, drafts: &mut drafts });
             }
             return;
         }
         let middle = windows.start + windows.len() / 2;
         let (left, right) = self.split(parts, windows.start, middle);
         rayon::join(
-            || self.write(a, windows.start..middle, left),
-            || self.write(a, middle..windows.end, right),
+            || self.write(a, scale, windows.start..middle, left),
+            || self.write(a, scale, middle..windows.end, right),
         );
     }
 
@@ -164,20 +188,21 @@ impl Kernel for Count<'_> {
 }
 
 /// Writes a window.
-struct Write<'a, S> {
+struct Write<'a, S, F> {
     plan: &'a DeltaSellPlan,
     a: CsrRef<'a, f64>,
+    scale: &'a F,
     window: usize,
     parts: Parts<'a, S>,
     drafts: &'a mut Drafts,
 }
 
-impl<S: Store> Kernel for Write<'_, S> {
+impl<S: Store, F: Scale> Kernel for Write<'_, S, F> {
     type Output = ();
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Write { plan, a, window, parts, drafts } = self;
+        let Write { plan, a, scale, window, parts, drafts } = self;
         let (mut slot, mut delta) = (0, 0);
         for (chunk, counts) in plan.counts[window * CHUNKS..(window + 1) * CHUNKS].iter().enumerate() {
             // Where the next slot of each width goes.
@@ -204,13 +229,13 @@ impl<S: Store> Kernel for Write<'_, S> {
             match stencil(a, &plan.order, window, chunk) {
                 Some(stencil) => {
                     for (k, slot) in stencil.slots().enumerate() {
-                        put(slot, &stencil.content(k, slot.base));
+                        put(slot, &stencil.content(k, slot.base, scale));
                     }
                 }
                 None => {
                     let rows = Rows::new(a, chunk_rows(a.rows(), &plan.order, window, chunk));
                     drafts.chunk(&rows, plan.value_bytes);
-                    drafts.filled(&rows).for_each(|(slot, content)| put(slot, content));
+                    drafts.filled(&rows, scale).for_each(|(slot, content)| put(slot, content));
                 }
             }
         }

@@ -19,7 +19,32 @@ pub(crate) struct Double(__m512d, __m512d);
 // SAFETY of everything below: the trait's promises are that the CPU has AVX-512 and that pointers have room for sixteen
 // elements, which is what each group of intrinsics reads or writes; none asks for alignment.
 
+/// As many lanes as there are elements, of sixteen.
+#[inline(always)]
+fn mask(len: usize) -> u16 {
+    ((1u32 << len) - 1) as u16
+}
+
+/// Lane numbers modulo a small number, from the given lane on.
+#[inline(always)]
+fn cycle(first: usize, len: usize) -> [i64; 8] {
+    std::array::from_fn(|lane| ((first + lane) % len) as i64)
+}
+
 impl Lanes<f32> for Single {
+    const PARTS: bool = true;
+
+    #[inline(always)]
+    unsafe fn cycled(x: *const f32, len: usize) -> Self {
+        let [low, high] = [0, 8].map(|first| cycle(first, len));
+        // SAFETY: see above; what is masked is not read.
+        unsafe {
+            let index = |lanes: &[i64; 8]| _mm512_cvtepi64_epi32(_mm512_loadu_si512(lanes.as_ptr().cast()));
+            let index = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(index(&low)), index(&high));
+            Single(_mm512_permutexvar_ps(index, _mm512_maskz_loadu_ps(mask(len), x)))
+        }
+    }
+
     #[inline(always)]
     unsafe fn zero() -> Self {
         // SAFETY: see above.
@@ -111,6 +136,18 @@ impl Single {
 }
 
 impl Lanes<f64> for Double {
+    const PARTS: bool = true;
+
+    #[inline(always)]
+    unsafe fn cycled(x: *const f64, len: usize) -> Self {
+        // SAFETY: see above; what is masked is not read.
+        unsafe {
+            let x = _mm512_maskz_loadu_pd(mask(len) as u8, x);
+            let pick = |lanes: [i64; 8]| _mm512_permutexvar_pd(_mm512_loadu_si512(lanes.as_ptr().cast()), x);
+            Double(pick(cycle(0, len)), pick(cycle(8, len)))
+        }
+    }
+
     #[inline(always)]
     unsafe fn zero() -> Self {
         // SAFETY: see above.
@@ -162,6 +199,12 @@ impl Widened<f32> for Single {
         // SAFETY: see above.
         unsafe { Single(_mm512_loadu_ps(stored)) }
     }
+
+    #[inline(always)]
+    unsafe fn widen_part(stored: *const f32, len: usize) -> Self {
+        // SAFETY: see above; what is masked is not read.
+        unsafe { Single(_mm512_maskz_loadu_ps(mask(len), stored)) }
+    }
 }
 
 impl Widened<f16> for Single {
@@ -169,6 +212,12 @@ impl Widened<f16> for Single {
     unsafe fn widen(stored: *const f16) -> Self {
         // SAFETY: see above.
         unsafe { Single(_mm512_cvtph_ps(_mm256_loadu_si256(stored.cast()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn widen_part(stored: *const f16, len: usize) -> Self {
+        // SAFETY: see above; what is masked is not read.
+        unsafe { Single(_mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask(len), stored.cast()))) }
     }
 }
 
@@ -181,6 +230,15 @@ impl Widened<bf16> for Single {
             Single(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(bits)))
         }
     }
+
+    #[inline(always)]
+    unsafe fn widen_part(stored: *const bf16, len: usize) -> Self {
+        // SAFETY: see above; what is masked is not read.
+        unsafe {
+            let bits = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask(len), stored.cast()));
+            Single(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(bits)))
+        }
+    }
 }
 
 impl Widened<f64> for Double {
@@ -188,6 +246,18 @@ impl Widened<f64> for Double {
     unsafe fn widen(stored: *const f64) -> Self {
         // SAFETY: see above.
         unsafe { Double::load(stored) }
+    }
+
+    #[inline(always)]
+    unsafe fn widen_part(stored: *const f64, len: usize) -> Self {
+        let mask = mask(len);
+        // SAFETY: see above; what is masked is not read.
+        unsafe {
+            Double(
+                _mm512_maskz_loadu_pd(mask as u8, stored),
+                _mm512_maskz_loadu_pd((mask >> 8) as u8, stored.wrapping_add(8)),
+            )
+        }
     }
 }
 
@@ -198,6 +268,12 @@ impl Widened<f32> for Double {
         unsafe {
             Double(_mm512_cvtps_pd(_mm256_loadu_ps(stored)), _mm512_cvtps_pd(_mm256_loadu_ps(stored.add(8))))
         }
+    }
+
+    #[inline(always)]
+    unsafe fn widen_part(stored: *const f32, len: usize) -> Self {
+        // SAFETY: see above.
+        halves(unsafe { Single::widen_part(stored, len) })
     }
 }
 
@@ -217,6 +293,12 @@ impl Widened<f16> for Double {
         // SAFETY: see above.
         halves(unsafe { Single::widen(stored) })
     }
+
+    #[inline(always)]
+    unsafe fn widen_part(stored: *const f16, len: usize) -> Self {
+        // SAFETY: see above.
+        halves(unsafe { Single::widen_part(stored, len) })
+    }
 }
 
 impl Widened<bf16> for Double {
@@ -224,5 +306,11 @@ impl Widened<bf16> for Double {
     unsafe fn widen(stored: *const bf16) -> Self {
         // SAFETY: see above.
         halves(unsafe { Single::widen(stored) })
+    }
+
+    #[inline(always)]
+    unsafe fn widen_part(stored: *const bf16, len: usize) -> Self {
+        // SAFETY: see above.
+        halves(unsafe { Single::widen_part(stored, len) })
     }
 }
