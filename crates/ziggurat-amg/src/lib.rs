@@ -29,7 +29,9 @@ pub use hierarchy::{
     Classical, Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, HierarchyFileError, Interpolation,
     Known, Level, Pairwise, SmoothedAggregation,
 };
-pub use lower::{Cycling, LevelPrecision, LevelSource, Multigrid, host_matrix, matrix_format};
+pub use lower::{
+    Considered, Cycling, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, Multigrid, StoredLevel,
+};
 
 #[cfg(test)]
 mod testing;

@@ -11,9 +11,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use ziggurat::amg::interpolate::NearKernel;
-use ziggurat::amg::{self, Hierarchy, LevelPrecision, MAX_DENSE_ROWS, MAX_SPARSE_ROWS, matrix_format};
+use ziggurat::amg::{Hierarchy, StoredLevel};
 use ziggurat::{SolveError, Solver, SolverConfig, krylov};
-use ziggurat_sparse::Kind;
 use ziggurat_sparse::io::write_vector;
 
 use crate::arguments::SolveOptions;
@@ -129,7 +128,7 @@ fn compute(
         nnz: system.a.nnz(),
         operator_complexity: hierarchy.operator_complexity(),
         grid_complexity: hierarchy.grid_complexity(),
-        levels: levels(hierarchy, solver.level_precision()),
+        levels: levels(hierarchy, solver.preconditioner().stored()),
         peak_bytes: report::peak_bytes(),
         config: serde_json::to_value(config).map_err(|error| {
             Failure::new(
@@ -139,7 +138,8 @@ fn compute(
         })?,
         method: config.method.name().to_owned(),
         krylov: config.krylov.name().to_owned(),
-        precision: config.precision.name().to_owned(),
+        precision: if solution.promotion.is_some() { "f64".to_owned() } else { config.precision.to_string() },
+        promotion: solution.promotion.map(|promotion| promotion.to_string()),
         version: env!("CARGO_PKG_VERSION"),
         rtol: config.stopping.rtol,
         solution: solution.x,
@@ -147,32 +147,19 @@ fn compute(
 }
 
 /// The levels, as lowering has stored them.
-fn levels(hierarchy: &Hierarchy, precision: LevelPrecision) -> Vec<report::Level> {
-    let coarsest = hierarchy.levels().len() - 1;
-    let level = |(index, level): (usize, &amg::Level)| {
-        let a = level.matrix();
-        let (storage, working, format, bytes) = if index < coarsest {
-            let LevelPrecision { storage, working } = precision;
-            let (format, bytes) = matrix_format(a.view(), level.block(), storage);
-            (storage, working, format, bytes)
-        } else if a.rows() <= MAX_DENSE_ROWS {
-            // Solved by its inverse, which has every entry.
-            (Kind::F64, Kind::F64, "inverse", a.rows() * (8 + a.rows() * 12) + 8)
-        } else if a.rows() <= MAX_SPARSE_ROWS {
-            (Kind::F64, Kind::F64, "factors", a.bytes()) // of the matrix: factors do not tell theirs
-        } else {
-            (Kind::F64, Kind::F64, "csr", a.bytes()) // smoothed
-        };
-        report::Level {
-            rows: a.rows(),
-            nnz: a.nnz(),
-            storage: storage.to_string(),
-            working: working.to_string(),
-            format: format.to_owned(),
-            bytes: bytes as u64,
-        }
-    };
-    hierarchy.levels().iter().enumerate().map(level).collect()
+fn levels(hierarchy: &Hierarchy, stored: Vec<StoredLevel>) -> Vec<report::Level> {
+    let levels = hierarchy.levels().iter().zip(stored);
+    let level = levels.map(|(level, stored)| report::Level {
+        rows: level.matrix().rows(),
+        nnz: level.matrix().nnz(),
+        storage: stored.storage.to_string(),
+        working: stored.working.to_string(),
+        format: stored.format.format().to_owned(),
+        bytes: stored.format.bytes() as u64,
+        transfer_bytes: stored.transfer_bytes as u64,
+        reason: stored.format.to_string(),
+    });
+    level.collect()
 }
 
 /// The solver's error, with what `inspect` can tell about it.

@@ -34,7 +34,9 @@ fn every_method_converges_and_is_reported() {
         assert_eq!((&config["method"], &config["smoother"]["kind"]), (&method.into(), &smoother.into()));
         assert_eq!((&config["precision"], &report["precision"]), (&"f64".into(), &"f64".into()));
         assert!(report["levels"].as_array().unwrap().len() >= 2);
-        assert_eq!(report["levels"][0]["format"], "csr");
+        let format = if smoother == "gauss-seidel" { "csr" } else { "delta-sell" };
+        assert_eq!(report["levels"][0]["format"], format);
+        assert!(report["levels"][0]["reason"].as_str().unwrap().starts_with(format));
     }
 }
 

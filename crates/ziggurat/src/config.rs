@@ -14,6 +14,7 @@
 //! ```
 
 mod choices;
+mod precision;
 mod preset;
 mod resolve;
 mod text;
@@ -22,12 +23,13 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use ziggurat_amg::smoother::{DEFAULT_BLOCK, Smoother};
 use ziggurat_amg::{
-    Classical, Coarsening, Cycle, Cycling, HierarchyConfig, LevelPrecision, Pairwise, SmoothedAggregation,
+    Classical, Coarsening, Cycle, Cycling, Formats, HierarchyConfig, Lowering, Pairwise, SmoothedAggregation,
 };
 use ziggurat_krylov::{DEFAULT_RESTART, KrylovError, Stopping};
-use ziggurat_sparse::{Kind, UnknownName};
+use ziggurat_sparse::UnknownName;
 
-pub use choices::{CycleKind, Krylov, Method, Precision, Rebuild, SmootherKind};
+pub use choices::{CycleKind, Format, Krylov, Method, Rebuild, Scaling, SmootherKind};
+pub use precision::Precision;
 pub use resolve::Facts;
 
 /// What a [`Solver`](crate::Solver) is to do. Every default is a choice by the matrix or the usual one.
@@ -49,6 +51,10 @@ pub struct SolverConfig {
     pub restart: usize,
     /// What the hierarchy is stored and computed in.
     pub precision: Precision,
+    /// The formats that matrices are stored in.
+    pub format: Format,
+    /// Whether levels are scaled into the range of a narrow number.
+    pub scaling: Scaling,
     /// When to stop.
     pub stopping: Stopping,
     /// How far the matrix is coarsened.
@@ -74,6 +80,8 @@ impl Default for SolverConfig {
             krylov: Krylov::default(),
             restart: DEFAULT_RESTART,
             precision: Precision::default(),
+            format: Format::default(),
+            scaling: Scaling::default(),
             stopping: Stopping::default(),
             hierarchy: Extent::default(),
             sa: SmoothedAggregation::default(),
@@ -318,14 +326,13 @@ impl SolverConfig {
         Cycling { cycle, pre_sweeps, post_sweeps, smoother }
     }
 
-    /// The numbers of every level.
-    pub(crate) fn level_precision(&self) -> LevelPrecision {
-        match self.precision {
-            Precision::Auto | Precision::F64 => LevelPrecision::default(),
-            Precision::F32 => LevelPrecision { working: Kind::F32, storage: Kind::F32 },
-            Precision::F16 => LevelPrecision { working: Kind::F32, storage: Kind::F16 },
-            Precision::Bf16 => LevelPrecision { working: Kind::F32, storage: Kind::Bf16 },
-        }
+    /// How levels are stored.
+    pub(crate) fn lowering(&self) -> Lowering {
+        let formats = match self.format {
+            Format::Auto => Formats::FewestBytes,
+            Format::Csr => Formats::Csr,
+        };
+        Lowering { formats, scaled: self.scaling == Scaling::Auto }
     }
 
     /// The outer iteration.

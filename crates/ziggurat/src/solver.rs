@@ -6,16 +6,20 @@
 
 mod builder;
 mod update;
+mod watch;
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use thiserror::Error;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{Hierarchy, Known, LevelPrecision, Multigrid, SetupError};
-use ziggurat_krylov::{KrylovError, KrylovReport, Local, Observer, System, Work, solve as krylov_solve};
+use ziggurat_amg::{Hierarchy, Known, Multigrid, SetupError};
+use ziggurat_krylov::{
+    KrylovError, KrylovReport, Local, Observer, Stopping, System, Work, solve as krylov_solve,
+};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError};
-use ziggurat_sparse::operator::MatrixOperator;
+use ziggurat_sparse::operator::LinearOperator;
 use ziggurat_sparse::{Csr, MatrixError};
 
 use crate::config::{ConfigError, Facts, SolverConfig};
@@ -24,6 +28,7 @@ use crate::diagnose::{Nature, nature};
 pub use builder::SolverBuilder;
 use update::Pace;
 pub use update::Updated;
+pub use watch::{Fault, Promotion};
 
 /// Why a system could not be solved. Not converging is no error: see [`KrylovReport::reason`].
 ///
@@ -59,6 +64,9 @@ pub enum SolveError {
 /// A projected vector of this part of its size is rounding.
 const ROUNDING: f64 = 1e-13;
 
+/// The matrix as the outer iteration applies it.
+type Matrix = Box<dyn LinearOperator<Cpu, f64>>;
+
 /// A system that is set up: solve with it as often as needed, from as many threads as wanted.
 ///
 /// ```
@@ -71,11 +79,12 @@ const ROUNDING: f64 = 1e-13;
 /// println!("{}", solver.hierarchy());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Solver {
     space: Local<Cpu>,
-    matrix: MatrixOperator<Cpu, f64>,
+    matrix: Matrix,
     multigrid: Multigrid<Cpu>,
+    /// The cycle in double precision, once a solve has needed it.
+    wide: OnceLock<Multigrid<Cpu>>,
     hierarchy: Hierarchy,
     /// Orthonormal vectors that the matrix maps to zero.
     kernel: Vec<Vec<f64>>,
@@ -88,6 +97,15 @@ pub struct Solver {
     stages: Vec<(&'static str, f64)>,
 }
 
+impl fmt::Debug for Solver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Solver")
+            .field("hierarchy", &self.hierarchy)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A solution and how it was found.
 #[derive(Clone, Debug)]
 pub struct Solution {
@@ -95,6 +113,8 @@ pub struct Solution {
     pub x: Vec<f64>,
     /// Why the iteration stopped, and its true residual.
     pub report: KrylovReport,
+    /// Whether levels had to become wider on the way.
+    pub promotion: Option<Promotion>,
 }
 
 impl Solver {
@@ -138,7 +158,7 @@ impl Solver {
             Some(kernel) => kernel.clone(),
             None => NearKernel::constants(a.rows(), nature.block).map_err(SetupError::from)?,
         };
-        let config = asked.resolve(facts(nature, kernel.block()));
+        let config = asked.resolve(facts(nature, kernel.block(), a.nnz()));
         let symmetry = if nature.symmetric { Symmetry::Symmetric } else { Symmetry::General };
         let known = Known { near_kernel: kernel, symmetry };
         let diagnosed = start.elapsed().as_secs_f64();
@@ -166,7 +186,7 @@ impl Solver {
         let start = Instant::now();
         let finest = &hierarchy.levels()[0];
         let nature = nature(finest.matrix().view(), Some(finest.block()));
-        let config = asked.resolve(facts(nature, finest.block()));
+        let config = asked.resolve(facts(nature, finest.block(), finest.matrix().nnz()));
         Self::with_parts(hierarchy, nature, config, asked, None, start.elapsed().as_secs_f64())
     }
 
@@ -187,7 +207,20 @@ impl Solver {
         let mut stages = hierarchy.stages();
         stages.insert(0, ("diagnosis", diagnosed));
         stages.push(("lowering", start.elapsed().as_secs_f64()));
-        Ok(Solver { space, matrix, multigrid, hierarchy, kernel, config, asked, near_kernel, pace, stages })
+        let wide = OnceLock::new();
+        Ok(Solver {
+            space,
+            matrix,
+            multigrid,
+            wide,
+            hierarchy,
+            kernel,
+            config,
+            asked,
+            near_kernel,
+            pace,
+            stages,
+        })
     }
 
     /// Solves A x = b from a zero guess. A singular system is solved in the least-squares sense.
@@ -217,21 +250,32 @@ impl Solver {
     }
 
     fn iterate(&self, b: &[f64], observer: Option<&mut Observer<'_>>) -> Result<Solution, SolveError> {
-        let system = System::new(&self.matrix).preconditioner(&self.multigrid).kernel(&self.kernel);
-        let mut work = Work::new(self.config.krylov_method(), &self.space, &system)?;
         let (mut b, mut x) = (b.to_vec(), vec![0.0; self.hierarchy.levels()[0].matrix().rows()]);
         if b.len() == x.len() && !self.kernel.is_empty() {
             let before = self.space.0.norm(&b);
-            system.project(&self.space, &mut b);
+            System::new(&*self.matrix).kernel(&self.kernel).project(&self.space, &mut b);
             // What rounding leaves of a right-hand side in the kernel is no right-hand side: zero solves it.
             if self.space.0.norm(&b) <= ROUNDING * before {
                 b.fill(0.0);
             }
         }
-        let stopping = &self.config.stopping;
-        let report = krylov_solve(&self.space, &system, &b, &mut x, stopping, observer, &mut work)?;
+        let (report, promotion) = self.iterate_watched(&b, &mut x, observer)?;
         self.pace.note(report.iterations);
-        Ok(Solution { x, report })
+        Ok(Solution { x, report, promotion })
+    }
+
+    /// Iterates from x with the given cycle.
+    fn run(
+        &self,
+        cycle: &Multigrid<Cpu>,
+        b: &Vec<f64>,
+        x: &mut Vec<f64>,
+        stopping: &Stopping,
+        observer: Option<&mut Observer<'_>>,
+    ) -> Result<KrylovReport, SolveError> {
+        let system = System::new(&*self.matrix).preconditioner(cycle).kernel(&self.kernel);
+        let mut work = Work::new(self.config.krylov_method(), &self.space, &system)?;
+        Ok(krylov_solve(&self.space, &system, b, x, stopping, observer, &mut work)?)
     }
 
     /// The levels; prints as a table.
@@ -261,7 +305,7 @@ impl Solver {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn preconditioner(&self) -> &Multigrid<Cpu> {
-        &self.multigrid
+        self.wide.get().unwrap_or(&self.multigrid)
     }
 
     /// The configuration in use: what was left to the matrix is decided.
@@ -275,16 +319,11 @@ impl Solver {
     pub fn config(&self) -> &SolverConfig {
         &self.config
     }
-
-    /// The numbers of every level but the coarsest, which is solved in double precision.
-    pub fn level_precision(&self) -> LevelPrecision {
-        self.config.level_precision()
-    }
 }
 
 /// What decides about `auto`.
-fn facts(nature: Nature, block: usize) -> Facts {
-    Facts { symmetric: nature.symmetric, positive_diagonal: nature.positive_diagonal, block }
+fn facts(nature: Nature, block: usize, nnz: usize) -> Facts {
+    Facts { symmetric: nature.symmetric, positive_diagonal: nature.positive_diagonal, block, nnz }
 }
 
 /// What the matrix is known to map to zero exactly.
@@ -298,9 +337,11 @@ fn lower(
     device: &Cpu,
     hierarchy: &Hierarchy,
     config: &SolverConfig,
-) -> Result<(MatrixOperator<Cpu, f64>, Multigrid<Cpu>), SolveError> {
-    let matrix = MatrixOperator::new(device, hierarchy.finest().clone())?;
-    let multigrid = hierarchy.lower(device, &config.cycling(), |_| config.level_precision())?;
+) -> Result<(Matrix, Multigrid<Cpu>), SolveError> {
+    let lowering = config.lowering();
+    let matrix = hierarchy.finest(lowering.formats).operator(device)?;
+    let multigrid =
+        hierarchy.lower(device, &config.cycling(), |index| config.precision.level(index), lowering)?;
     Ok((matrix, multigrid))
 }
 

@@ -7,7 +7,9 @@ use std::alloc::System as SystemAllocator;
 use std::ops::ControlFlow;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use ziggurat::amg::{Coarsening, Cycle, Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Pairwise};
+use ziggurat::amg::{
+    Coarsening, Cycle, Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering, Pairwise,
+};
 use ziggurat::krylov::{DEFAULT_RESTART, Local, Method, Progress, Stopping, System, Work, solve};
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::Cpu;
@@ -47,7 +49,7 @@ fn check_every_method() {
     ] {
         let hierarchy = Hierarchy::build(&a, &config).unwrap();
         let cycling = Cycling { cycle, ..Cycling::default() };
-        let multigrid = hierarchy.lower(&space.0, &cycling, |_| precision).unwrap();
+        let multigrid = hierarchy.lower(&space.0, &cycling, |_| precision, Lowering::default()).unwrap();
         let system = System::new(&matrix).preconditioner(&multigrid);
         let restart = DEFAULT_RESTART;
         let methods = [

@@ -1,34 +1,41 @@
-//! What narrow levels cost and gain: iterations and time of a solve, by the numbers that the hierarchy is stored in.
+//! What narrow levels cost and gain: iterations, time and memory, by the numbers and formats that the hierarchy is stored in.
 //!
-//! The outer iteration is conjugate gradients (or what the matrix asks for) in double precision, to a true relative
-//! residual of 10⁻⁸, everywhere. Every system is solved as it is, and with its matrix multiplied by 10⁸ and by 10⁻⁸: a narrow
-//! number that is only in range by luck shows there. Times are those of the matrix as it is; setup is not in them.
+//! The outer iteration is conjugate gradients (or what the matrix asks for) in double precision, to a true relative residual of
+//! 10⁻⁸, everywhere. A first table has the iterations: every system is solved as it is, and with its matrix multiplied by 10⁸
+//! and by 10⁻⁸, because a narrow number that is only in range by luck shows there. Two controls do what the papers warn of: 16
+//! bits without scaling, and a matrix that is scaled before setup instead of after it.
 //!
-//! A second table has the iterations on the symmetric positive definite matrices of the shared collection that levels in
-//! 64 bits solve, with a right-hand side of ones; where the collection is absent, it says so.
+//! A second table has what a cycle, an iteration and a whole solve take, against levels in 64 bits and compressed sparse rows;
+//! all alternate in one run, setup is not in it. It is the ablation, too: indices alone, values alone, both.
+//!
+//! A third table has the iterations on the symmetric positive definite matrices of the shared collection that levels in 64
+//! bits solve; where the collection is absent, it says so.
 
-use std::path::{Path, PathBuf};
+mod collection;
+
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
-use ziggurat::config::Precision;
-use ziggurat::{Solver, SolverConfig};
-use ziggurat_sparse::io::read_matrix;
+use ziggurat::config::{Format, Precision, Scaling};
+use ziggurat::{SolveError, Solver, SolverConfig};
+use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
+use ziggurat_sparse::operator::LinearOperator;
 
 use super::pool::Pool;
 use super::systems::ModelSystem;
 use super::table::Table;
-use super::timing::{Contestant, alternate};
+use super::timing::{Contestant, Timing, alternate};
 use super::{Bench, BenchError, Setting};
 
 pub(super) const BENCH: Bench = Bench {
     name: "precision",
-    what: "iterations and time of a solve, by the numbers that levels are stored in",
-    rounds: 5,
+    what: "iterations, time and memory by the numbers and formats that levels are stored in",
+    rounds: 7,
     run,
 };
 
+/// Of these, iterations.
 const PROBLEMS: [&str; 7] = [
     "poisson2d:1000",
     "poisson3d:100",
@@ -40,146 +47,246 @@ const PROBLEMS: [&str; 7] = [
 ];
 const QUICK_PROBLEMS: [&str; 2] = ["poisson3d:10", "elasticity3d:4"];
 
+/// Of these, times; after the slash, the window that rows are shuffled in.
+const TIMED: [&str; 6] = [
+    "poisson3d:160",
+    "poisson3d:160/64",
+    "poisson3d27:100",
+    "poisson3d27:100/64",
+    "jump3d:100",
+    "elasticity3d:40",
+];
+const QUICK_TIMED: [&str; 2] = ["poisson3d:10", "poisson3d:10/64"];
+
 /// What matrices are multiplied by.
 const FACTORS: [f64; 3] = [1.0, 1e8, 1e-8];
 
-const PRECISIONS: [(&str, Precision); 4] =
-    [("f64", Precision::F64), ("f32", Precision::F32), ("f16", Precision::F16), ("bf16", Precision::Bf16)];
-
-/// One system in one precision.
-#[derive(Debug, Serialize)]
-struct Figure {
-    precision: &'static str,
-    /// One per factor; `None` where it did not converge.
-    iterations: Vec<Option<usize>>,
-    /// Of the matrix as it is.
-    solve_seconds: f64,
+/// How the levels are stored.
+struct Storing {
+    name: &'static str,
+    precision: Precision,
+    format: Format,
+    scaling: Scaling,
+    /// The matrix gets a unit diagonal before setup.
+    scaled_before: bool,
 }
 
-/// One system.
+const fn storing(name: &'static str, precision: Precision) -> Storing {
+    Storing { name, precision, format: Format::Auto, scaling: Scaling::Auto, scaled_before: false }
+}
+
+/// What iterations are counted for; the first is what the others are compared with.
+fn counted() -> Vec<Storing> {
+    vec![
+        storing("f64", Precision::F64),
+        storing("K64P32D32", Precision::F32),
+        storing("K64P32D16", Precision::F16),
+        storing("K64P32DB16", Precision::BF16),
+        storing("auto", Precision::Auto),
+        Storing { scaling: Scaling::Off, ..storing("D16 not scaled", Precision::F16) },
+        Storing { scaled_before: true, ..storing("D16 scaled before", Precision::F16) },
+    ]
+}
+
+/// What is timed; the first is what the others are compared with.
+fn timed() -> Vec<Storing> {
+    let rows = |name, precision| Storing { format: Format::Csr, ..storing(name, precision) };
+    vec![
+        rows("f64, csr", Precision::F64),
+        storing("f64", Precision::F64),
+        storing("K64P32D32", Precision::F32),
+        rows("K64P32D16, csr", Precision::F16),
+        storing("K64P32D16", Precision::F16),
+        storing("auto", Precision::Auto),
+    ]
+}
+
+impl Storing {
+    fn solver(&self, system: &ModelSystem, factor: f64) -> Result<(Solver, Vec<f64>), SolveError> {
+        let (mut a, mut b) = (system.a.clone(), system.b.clone());
+        if factor != 1.0 {
+            Arc::make_mut(&mut a).values_mut().iter_mut().for_each(|value| *value *= factor);
+        }
+        if self.scaled_before {
+            let diagonal = a.view().diagonal(a.all_rows());
+            let scale: Vec<f64> = diagonal.iter().map(|d| d.abs().sqrt().recip()).collect();
+            ziggurat_sparse::algebra::scale_symmetric(Arc::make_mut(&mut a), &scale)?;
+            b.iter_mut().zip(&scale).for_each(|(b, scale)| *b *= scale);
+        }
+        let config = SolverConfig {
+            precision: self.precision.clone(),
+            format: self.format,
+            scaling: self.scaling,
+            ..SolverConfig::default()
+        };
+        Ok((Solver::with_near_kernel(a, system.near_kernel.clone(), config)?, b))
+    }
+}
+
+/// Iterations on one system, one way to store it.
 #[derive(Debug, Serialize)]
-struct Measured {
+struct Count {
     problem: String,
-    figures: Vec<Figure>,
+    stored: &'static str,
+    /// One per factor; `None` where it did not converge.
+    iterations: Vec<Option<usize>>,
+}
+
+/// Times on one system, one way to store it.
+#[derive(Debug, Serialize)]
+struct Speed {
+    problem: String,
+    stored: &'static str,
+    formats: String,
+    spmv_seconds: f64,
+    cycle_seconds: f64,
+    solve_seconds: f64,
+    iterations: usize,
+    /// Matrices of all levels and their transfers.
+    bytes: usize,
 }
 
 fn run(setting: &Setting) -> Result<Value, BenchError> {
     let Some(pool) = setting.pools.last() else { return Ok(Value::Null) };
-    let mut table =
-        Table::new(["problem", "stored in", "iterations", "times 1e8", "times 1e-8", "solve s", "faster"]);
-    let mut results = Vec::new();
+    println!("{}, best of {} rounds\n", pool.label(), setting.rounds);
+    let mut counts = Vec::new();
     for name in if setting.quick { &QUICK_PROBLEMS[..] } else { &PROBLEMS } {
-        let measured = measure(name, setting.rounds, pool)?;
-        let reference = measured.figures[0].solve_seconds;
-        for figure in &measured.figures {
-            let iterations =
-                |k: usize| figure.iterations[k].map_or("none".to_owned(), |count| count.to_string());
-            table.row([
-                measured.problem.clone(),
-                figure.precision.to_owned(),
-                iterations(0),
-                iterations(1),
-                iterations(2),
-                format!("{:.3}", figure.solve_seconds),
-                format!("{:.2}", reference / figure.solve_seconds),
-            ]);
-        }
-        results.push(measured);
+        counts.extend(count(&ModelSystem::new(name)?, pool)?);
     }
-    println!("{}, best of {} rounds\n\n{table}", pool.label(), setting.rounds);
-    let real = match collection() {
-        Some(matrices) if !setting.quick => real_matrices(&matrices, pool)?,
+    println!("{}", count_table(&counts));
+    let mut speeds = Vec::new();
+    for name in if setting.quick { QUICK_TIMED.as_slice() } else { &TIMED } {
+        speeds.extend(time(&ModelSystem::new(name)?, setting.rounds, pool)?);
+    }
+    println!("{}", speed_table(&speeds));
+    let real = match collection::paths() {
+        Some(paths) if !setting.quick => collection::count(&paths, pool)?,
         _ => {
             println!("no real matrices: there are none beside the repository, or this is a quick run");
             Vec::new()
         }
     };
-    Ok(serde_json::json!({ "threads": pool.threads, "problems": results, "real matrices": real }))
+    Ok(serde_json::json!({
+        "threads": pool.threads, "iterations": counts, "speed": speeds, "real matrices": real
+    }))
 }
 
-/// The symmetric positive definite matrices of the shared collection, by its index.
-fn collection() -> Option<Vec<PathBuf>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/matrices");
-    let index = std::fs::read_to_string(folder.join("INDEX.md")).ok()?;
-    // `| name | rows | nnz | verified | … |`
-    let name = |line: &str| {
-        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let &[_, name, _, _, verified, ..] = &cells[..] else { return None };
-        verified.starts_with("sym, SPD").then(|| folder.join(format!("{name}.mtx.gz")))
-    };
-    Some(index.lines().filter_map(name).collect())
-}
-
-/// One matrix: iterations in each precision, where it converged.
-#[derive(Debug, Serialize)]
-struct RealMatrix {
-    matrix: String,
-    iterations: Vec<Option<usize>>,
-}
-
-fn real_matrices(paths: &[PathBuf], pool: &Pool) -> Result<Vec<RealMatrix>, BenchError> {
-    let mut table = Table::new(["matrix", "f64", "f32", "f16", "bf16"]);
-    let (mut results, mut unsolved) = (Vec::new(), Vec::new());
-    for path in paths {
-        let matrix = path.file_name().unwrap_or_default().to_string_lossy().replace(".mtx.gz", "");
-        let refused = |error: String| BenchError::Solve(matrix.clone(), error);
-        let a = Arc::new(read_matrix(path).map_err(|error| refused(error.to_string()))?);
-        let b = vec![1.0; a.rows()];
+fn count(system: &ModelSystem, pool: &Pool) -> Result<Vec<Count>, BenchError> {
+    let refused = |error| system.refused(&error);
+    let mut counts = Vec::new();
+    for storing in counted() {
         let mut iterations = Vec::new();
-        for (_, precision) in PRECISIONS {
-            let config = SolverConfig { precision, ..SolverConfig::default() };
-            let solution = pool.run(|| Solver::new(a.clone(), config)?.solve(&b));
-            let report = solution.map_err(|error| refused(error.to_string()))?.report;
-            iterations.push(report.reason.is_converged().then_some(report.iterations));
-            if iterations == [None] {
-                break;
-            }
+        for factor in FACTORS {
+            // A control may be refused, as a matrix that overflows is; that is a failure like any other.
+            let solution = pool.run(|| {
+                let (solver, b) = storing.solver(system, factor)?;
+                solver.solve(&b)
+            });
+            iterations.push(match solution {
+                Ok(solution) => {
+                    let report = solution.report;
+                    report.reason.is_converged().then_some(report.iterations)
+                }
+                Err(_) if storing.scaling == Scaling::Off => None,
+                Err(error) => return Err(refused(error)),
+            });
         }
-        if iterations == [None] {
-            unsolved.push(matrix);
-            continue;
-        }
-        let counts =
-            iterations.iter().map(|count| count.map_or("none".to_owned(), |count| count.to_string()));
-        table.row(std::iter::once(matrix.clone()).chain(counts));
-        results.push(RealMatrix { matrix, iterations });
+        counts.push(Count { problem: system.name.clone(), stored: storing.name, iterations });
     }
-    println!("{table}\nnot solved in 64 bits either: {}", unsolved.join(", "));
-    Ok(results)
+    Ok(counts)
 }
 
-fn measure(name: &str, rounds: usize, pool: &Pool) -> Result<Measured, BenchError> {
-    let system = ModelSystem::new(name)?;
-    let mut figures: Vec<Figure> = PRECISIONS
-        .map(|(precision, _)| Figure { precision, iterations: Vec::new(), solve_seconds: 0.0 })
-        .into();
+fn time(system: &ModelSystem, rounds: usize, pool: &Pool) -> Result<Vec<Speed>, BenchError> {
+    let refused = |error| system.refused(&error);
+    let (cpu, rows) = (Cpu::new(), system.a.rows());
+    let rows_of_a = HostMatrix::from(system.a.clone());
     let mut solvers = Vec::new();
-    for factor in FACTORS {
-        let mut a = system.a.clone();
-        if factor != 1.0 {
-            Arc::make_mut(&mut a).values_mut().iter_mut().for_each(|value| *value *= factor);
-        }
-        for (figure, (_, precision)) in figures.iter_mut().zip(PRECISIONS) {
-            let config = SolverConfig { precision, ..SolverConfig::default() };
-            let kernel = system.near_kernel.clone();
-            let refused = |error| system.refused(&error);
-            let solver = pool.run(|| Solver::with_near_kernel(a.clone(), kernel, config)).map_err(refused)?;
-            let report = pool.run(|| solver.solve(&system.b)).map_err(refused)?.report;
-            figure.iterations.push(report.reason.is_converged().then_some(report.iterations));
-            if factor == 1.0 {
-                solvers.push(solver);
-            }
-        }
+    for storing in timed() {
+        let (solver, _) = pool.run(|| storing.solver(system, 1.0)).map_err(refused)?;
+        let iterations = pool.run(|| solver.solve(&system.b)).map_err(refused)?.report.iterations;
+        solvers.push((storing.name, solver, iterations));
     }
-    let mut contestants = Vec::new();
-    for (solver, (name, _)) in solvers.iter().zip(PRECISIONS) {
+    let (x, mut y) = (vec![1.0; rows], vec![0.0; rows]);
+    let spmv = Contestant::new("spmv", || pool.run(|| cpu.spmv(1.0, &rows_of_a, &x, 0.0, &mut y)));
+    let mut contestants = vec![spmv];
+    for (name, solver, _) in &solvers {
+        let cycle = solver.preconditioner();
+        let mut work = LinearOperator::<Cpu, f64>::workspace(cycle, &cpu)?;
+        let (x, mut y, cpu) = (&x, vec![0.0; rows], &cpu);
+        contestants.push(Contestant::new(format!("{name}, a cycle"), move || {
+            pool.run(|| cycle.apply(cpu, x, &mut y, &mut work));
+        }));
         let b = &system.b;
-        contestants.push(Contestant::new(name, move || pool.run(|| solver.solve(b))));
+        contestants.push(Contestant::new(format!("{name}, a solve"), move || pool.run(|| solver.solve(b))));
     }
-    for (figure, timing) in figures.iter_mut().zip(alternate(contestants, rounds)) {
-        figure.solve_seconds = timing.best;
+    let timings = alternate(contestants, rounds);
+    let Some((spmv, timings)) = timings.split_first() else { return Ok(Vec::new()) };
+    let speed = |(solver, timings): (&(&'static str, Solver, usize), &[Timing])| {
+        let stored = solver.1.preconditioner().stored();
+        let formats = stored.iter().map(|level| format!("{} {}", level.storage, level.format.format()));
+        Speed {
+            problem: system.name.clone(),
+            stored: solver.0,
+            formats: formats.collect::<Vec<_>>().join(", "),
+            spmv_seconds: spmv.best,
+            cycle_seconds: timings[0].best,
+            solve_seconds: timings[1].best,
+            iterations: solver.2,
+            bytes: stored.iter().map(|level| level.format.bytes() + level.transfer_bytes).sum(),
+        }
+    };
+    Ok(solvers.iter().zip(timings.chunks_exact(2)).map(speed).collect())
+}
+
+fn count_table(counts: &[Count]) -> Table {
+    let mut table = Table::new(["problem", "stored in", "iterations", "times 1e8", "times 1e-8"]);
+    for count in counts {
+        let iterations =
+            |k: usize| count.iterations[k].map_or("none".to_owned(), |iterations| iterations.to_string());
+        table.row([
+            count.problem.clone(),
+            count.stored.to_owned(),
+            iterations(0),
+            iterations(1),
+            iterations(2),
+        ]);
     }
-    Ok(Measured { problem: system.name.clone(), figures })
+    table
+}
+
+/// An iteration is measured in products A x with the finest matrix in 64 bits and compressed sparse rows.
+fn speed_table(speeds: &[Speed]) -> Table {
+    let headings = [
+        "problem",
+        "stored in",
+        "cycle ms",
+        "faster",
+        "solve s",
+        "faster",
+        "iterations",
+        "iteration, A x",
+        "MB",
+        "of f64, csr",
+    ];
+    let mut table = Table::new(headings);
+    for speed in speeds {
+        // The first of each problem.
+        let Some(base) = speeds.iter().find(|other| other.problem == speed.problem) else { continue };
+        let iteration = speed.solve_seconds / speed.iterations.max(1) as f64;
+        table.row([
+            speed.problem.clone(),
+            speed.stored.to_owned(),
+            format!("{:.1}", 1e3 * speed.cycle_seconds),
+            format!("{:.2}", base.cycle_seconds / speed.cycle_seconds),
+            format!("{:.3}", speed.solve_seconds),
+            format!("{:.2}", base.solve_seconds / speed.solve_seconds),
+            speed.iterations.to_string(),
+            format!("{:.2}", iteration / speed.spmv_seconds),
+            format!("{:.1}", speed.bytes as f64 * 1e-6),
+            format!("{:.2}", speed.bytes as f64 / base.bytes as f64),
+        ]);
+    }
+    table
 }
 
 #[cfg(test)]
@@ -190,14 +297,29 @@ mod tests {
     #[test]
     fn narrow_levels_cost_no_more_than_a_tenth_of_the_iterations() {
         for problem in ["poisson3d:16", "jump3d:20", "elasticity3d:6"] {
-            let measured = measure(problem, 1, &pools(&[2]).unwrap()[0]).unwrap();
-            let wide = measured.figures[0].iterations[0].unwrap();
-            for figure in &measured.figures[..3] {
-                for iterations in &figure.iterations {
-                    let most = (1.1 * wide as f64).ceil() as usize;
-                    assert!(iterations.is_some_and(|count| count <= most), "{problem}: {figure:?}");
-                }
+            let counts = count(&ModelSystem::new(problem).unwrap(), &pools(&[2]).unwrap()[0]).unwrap();
+            let wide = counts[0].iterations[0].unwrap();
+            let most = (1.1 * wide as f64).ceil() as usize;
+            for count in &counts[..3] {
+                assert!(count.iterations.iter().all(|n| n.is_some_and(|n| n <= most)), "{count:?}");
             }
         }
+    }
+
+    #[test]
+    fn without_scaling_sixteen_bits_overflow() {
+        let counts = count(&ModelSystem::new("jump3d:20").unwrap(), &pools(&[2]).unwrap()[0]).unwrap();
+        let of = |stored: &str| &counts.iter().find(|count| count.stored == stored).unwrap().iterations;
+        assert_eq!(of("D16 not scaled")[1], None); // 10¹² is no number in 16 bits
+        assert!(of("K64P32D16")[1].is_some());
+    }
+
+    #[test]
+    fn every_way_to_store_has_a_time() {
+        let system = ModelSystem::new("poisson3d:8/64").unwrap();
+        let speeds = time(&system, 1, &pools(&[2]).unwrap()[0]).unwrap();
+        assert_eq!(speeds.len(), timed().len());
+        assert!(speeds.iter().all(|speed| speed.cycle_seconds > 0.0 && speed.bytes > 0));
+        assert!(speeds[4].bytes < speeds[0].bytes);
     }
 }

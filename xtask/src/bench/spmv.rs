@@ -1,20 +1,26 @@
 //! Sparse matrix times vector, y ← A x, against the bandwidth of the memory it is read from.
 //!
-//! Bytes are counted from first principles: values, columns, row pointers, x and y, each moved once. So the fraction of
+//! Bytes are counted from first principles: the matrix as it is stored, x and y, each moved once. So the fraction of
 //! the read bandwidth is at most one as long as nothing stays in a cache from one product to the next; x read more than
 //! once, and y read before it is written, count as losses of the kernel. Reading and kernels take turns in one run, and
 //! each fraction is of the bandwidth beside it.
 //!
-//! BSR is counted as it is stored: where blocks of 3 are not full, GB/s are high and the product is slow all the same.
+//! Delta-SELL and BSR are counted as they are stored, zeros that fill slots or blocks included; bytes per entry are per entry of
+//! the CSR matrix. Rows are also shuffled within windows, and the levels of a real hierarchy are measured, where the shared
+//! collection is at hand: a stencil in natural order is the best case of delta-SELL.
+
+use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
+use ziggurat::amg::{Hierarchy, HierarchyConfig};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, HostMatrix};
-use ziggurat_sparse::gallery::Problem;
-use ziggurat_sparse::{MatrixError, Reads, Real, Store};
+use ziggurat_sparse::io::read_matrix;
+use ziggurat_sparse::{Csr, DeltaSell, Reads, Real, Store, f16};
 
 use super::bandwidth::{self, Bandwidth, ReadSet};
 use super::pool::Pool;
+use super::systems::ModelSystem;
 use super::table::Table;
 use super::timing::{Contestant, Timing, alternate};
 use super::{Bench, BenchError, Setting};
@@ -22,13 +28,27 @@ use super::{Bench, BenchError, Setting};
 pub(super) const BENCH: Bench =
     Bench { name: "spmv", what: "matrix times vector, as a fraction of the read bandwidth", rounds: 31, run };
 
-const PROBLEMS: [&str; 3] = ["poisson3d:160", "poisson3d27:120", "elasticity3d:60"];
-const QUICK_PROBLEMS: [&str; 3] = ["poisson3d:12", "poisson3d27:12", "elasticity3d:5"];
+/// After the slash, the window that rows are shuffled in.
+const PROBLEMS: [&str; 7] = [
+    "poisson3d:160",
+    "poisson3d27:120",
+    "poisson3d:160/64",
+    "poisson3d27:120/64",
+    "poisson3d:160/1024",
+    "poisson3d27:120/1024",
+    "elasticity3d:60",
+];
+const QUICK_PROBLEMS: [&str; 3] = ["poisson3d:12", "poisson3d27:12/64", "elasticity3d:5"];
+
+/// A real matrix whose levels are measured.
+const REAL: &str = "../../shared/matrices/crank_heat3d.mtx.gz";
+
+/// Levels of fewer rows stay in the caches.
+const SMALLEST_LEVEL: usize = 1000;
 
 /// A matrix in one format and what its product moves.
 struct Kernel {
     name: String,
-    nnz: usize,
     bytes: usize,
 }
 
@@ -37,13 +57,15 @@ struct Kernel {
 struct Figure {
     kernel: String,
     threads: usize,
-    /// Stored values, the zeros that fill blocks included.
+    /// Entries of the matrix.
     nnz: usize,
     bytes: usize,
     ms: f64,
     median_ms: f64,
     gb_per_s: f64,
     fraction_of_bandwidth: f64,
+    /// Than CSR in 64 bits, on as many threads.
+    faster: f64,
 }
 
 /// One problem: the bandwidth beside its kernels, and them.
@@ -64,34 +86,60 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
         setting.rounds
     );
     let mut results = Vec::new();
-    for name in if setting.quick { QUICK_PROBLEMS } else { PROBLEMS } {
-        results.push(measure(&name.parse()?, &cpu, &set, setting)?);
+    for name in if setting.quick { &QUICK_PROBLEMS[..] } else { &PROBLEMS } {
+        let system = ModelSystem::new(name)?;
+        results.push(measure(name, &system.a, &cpu, &set, setting)?);
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(REAL);
+    if path.exists() && !setting.quick {
+        let refused = |error: String| BenchError::Solve("crank_heat3d".to_owned(), error);
+        let a = read_matrix(&path).map_err(|error| refused(error.to_string()))?;
+        let hierarchy = Hierarchy::build(a, &HierarchyConfig::default());
+        let hierarchy = hierarchy.map_err(|error| refused(error.to_string()))?;
+        for (index, level) in hierarchy.levels().iter().enumerate() {
+            if level.matrix().rows() >= SMALLEST_LEVEL {
+                let name = format!("crank_heat3d, level {index}");
+                results.push(measure(&name, level.matrix(), &cpu, &set, setting)?);
+            }
+        }
+    } else {
+        println!("no real matrix: there is none beside the repository, or this is a quick run");
     }
     Ok(serde_json::json!({ "simd": format!("{:?}", cpu.simd()), "problems": results }))
 }
 
-fn measure(problem: &Problem, cpu: &Cpu, set: &ReadSet, setting: &Setting) -> Result<Measured, BenchError> {
+fn measure(
+    problem: &str,
+    a: &Csr<f64>,
+    cpu: &Cpu,
+    set: &ReadSet,
+    setting: &Setting,
+) -> Result<Measured, BenchError> {
     let pools = &setting.pools[..];
-    let a = problem.matrix()?;
     println!("{problem}: {} rows, {} entries", a.rows(), a.nnz());
     let narrow: HostMatrix<f32> = a.view().stored_as().into();
-    let blocks: Option<HostMatrix<f64>> = match a.view().to_bsr(3) {
-        Ok(blocks) => Some(blocks.into()),
-        Err(MatrixError::BlockSize { .. }) => {
-            println!("no bsr3: blocks of 3 do not tile {} rows", a.rows());
-            None
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let wide: HostMatrix<f64> = a.into();
+    let blocks = if problem.starts_with("elasticity") { Some(a.view().to_bsr(3)?) } else { None };
+    let narrow_blocks: Option<HostMatrix<f16>> = blocks.as_ref().map(|b| b.view().stored_as().into());
+    let blocks: Option<HostMatrix<f64>> = blocks.map(Into::into);
+    let too_long = || BenchError::Solve(problem.to_owned(), "a row is too long for delta-SELL".to_owned());
+    let sliced: HostMatrix<f64> = DeltaSell::from_csr(a.view()).ok_or_else(too_long)?.into();
+    let sliced_32: HostMatrix<f32> = DeltaSell::from_csr(a.view()).ok_or_else(too_long)?.into();
+    let sliced_16: HostMatrix<f16> = DeltaSell::from_csr(a.view()).ok_or_else(too_long)?.into();
+    let (nnz, wide) = (a.nnz(), HostMatrix::from(a.clone()));
 
     let mut contestants = set.contestants(pools);
     let mut kernels = vec![
         enter::<f64, f64>("csr f64", cpu, &wide, pools, &mut contestants)?,
         enter::<f32, f32>("csr f32", cpu, &narrow, pools, &mut contestants)?,
+        enter::<f64, f64>("delta-sell f64", cpu, &sliced, pools, &mut contestants)?,
+        enter::<f64, f32>("delta-sell f32, in f64", cpu, &sliced_32, pools, &mut contestants)?,
+        enter::<f32, f16>("delta-sell f16, in f32", cpu, &sliced_16, pools, &mut contestants)?,
     ];
     if let Some(blocks) = &blocks {
         kernels.push(enter::<f64, f64>("bsr3 f64", cpu, blocks, pools, &mut contestants)?);
+    }
+    if let Some(blocks) = &narrow_blocks {
+        kernels.push(enter::<f32, f16>("bsr3 f16, in f32", cpu, blocks, pools, &mut contestants)?);
     }
     let timings = alternate(contestants, setting.rounds);
     let (reading, products) = timings.split_at(2 * pools.len());
@@ -100,10 +148,11 @@ fn measure(problem: &Problem, cpu: &Cpu, set: &ReadSet, setting: &Setting) -> Re
         .iter()
         .zip(products.chunks(pools.len()))
         .flat_map(|(kernel, timings)| {
-            timings.iter().zip(&bandwidth).map(|(timing, bandwidth)| kernel.figure(timing, bandwidth))
+            let against = timings.iter().zip(&bandwidth).zip(products);
+            against.map(|((timing, bandwidth), csr)| kernel.figure(nnz, timing, bandwidth, csr))
         })
         .collect();
-    let measured = Measured { problem: problem.to_string(), bandwidth, figures };
+    let measured = Measured { problem: problem.to_owned(), bandwidth, figures };
     println!("\n{}\n{}", bandwidth::table(&measured.bandwidth), table(&measured.figures));
     Ok(measured)
 }
@@ -123,33 +172,34 @@ fn enter<'a, C: Reads<S>, S: Store>(
             pool.run(|| cpu.spmv(C::one(), a, &x, C::zero(), &mut y));
         }));
     }
-    Ok(Kernel { name: name.to_owned(), nnz: a.nnz(), bytes: bytes_moved::<C, S>(a) })
+    Ok(Kernel { name: name.to_owned(), bytes: bytes_moved::<C, S>(a) })
 }
 
-/// Values, columns, row pointers, x and y, each once.
+/// The matrix as it is stored, x and y, each once.
 fn bytes_moved<C: Real, S: Store>(a: &HostMatrix<S>) -> usize {
     a.bytes() + (a.rows() + a.cols()) * size_of::<C>()
 }
 
 impl Kernel {
-    fn figure(&self, timing: &Timing, bandwidth: &Bandwidth) -> Figure {
+    fn figure(&self, nnz: usize, timing: &Timing, bandwidth: &Bandwidth, csr: &Timing) -> Figure {
         let gb_per_s = timing.gb_per_s(self.bytes);
         Figure {
             kernel: self.name.clone(),
             threads: bandwidth.threads,
-            nnz: self.nnz,
+            nnz,
             bytes: self.bytes,
             ms: 1e3 * timing.best,
             median_ms: 1e3 * timing.median,
             gb_per_s,
             fraction_of_bandwidth: gb_per_s / bandwidth.gb_per_s,
+            faster: csr.best / timing.best,
         }
     }
 }
 
 fn table(figures: &[Figure]) -> Table {
     let headings =
-        ["kernel", "threads", "MB moved", "bytes/value", "ms", "median ms", "GB/s", "of bandwidth"];
+        ["kernel", "threads", "MB moved", "bytes/entry", "ms", "median ms", "GB/s", "of bandwidth", "faster"];
     let mut table = Table::new(headings);
     for figure in figures {
         table.row([
@@ -161,6 +211,7 @@ fn table(figures: &[Figure]) -> Table {
             format!("{:.2}", figure.median_ms),
             format!("{:.2}", figure.gb_per_s),
             format!("{:.2}", figure.fraction_of_bandwidth),
+            format!("{:.2}", figure.faster),
         ]);
     }
     table
@@ -185,16 +236,28 @@ mod tests {
         let set = ReadSet::new(true);
         let setting = Setting { quick: true, rounds: 1, pools: pools(&[1, 2]).unwrap() };
         let names = |problem: &str| -> Vec<(String, usize)> {
-            let measured = measure(&problem.parse().unwrap(), &Cpu::new(), &set, &setting).unwrap();
+            let system = ModelSystem::new(problem).unwrap();
+            let measured = measure(problem, &system.a, &Cpu::new(), &set, &setting).unwrap();
             assert!(measured.figures.iter().all(|figure| figure.fraction_of_bandwidth > 0.0));
             measured.figures.into_iter().map(|figure| (figure.kernel, figure.threads)).collect()
         };
-        let scalar = [("csr f64", 1), ("csr f64", 2), ("csr f32", 1), ("csr f32", 2)];
-        let blocks = [("bsr3 f64", 1), ("bsr3 f64", 2)];
+        let scalar = [
+            ("csr f64", 1),
+            ("csr f64", 2),
+            ("csr f32", 1),
+            ("csr f32", 2),
+            ("delta-sell f64", 1),
+            ("delta-sell f64", 2),
+            ("delta-sell f32, in f64", 1),
+            ("delta-sell f32, in f64", 2),
+            ("delta-sell f16, in f32", 1),
+            ("delta-sell f16, in f32", 2),
+        ];
+        let blocks = [("bsr3 f64", 1), ("bsr3 f64", 2), ("bsr3 f16, in f32", 1), ("bsr3 f16, in f32", 2)];
         let expected = |list: &[(&str, usize)]| -> Vec<(String, usize)> {
             list.iter().map(|&(name, threads)| (name.to_owned(), threads)).collect()
         };
         assert_eq!(names("elasticity3d:3"), expected(&[&scalar[..], &blocks[..]].concat()));
-        assert_eq!(names("poisson3d:4"), expected(&scalar)); // 64 rows: no multiple of 3
+        assert_eq!(names("poisson3d:4/16"), expected(&scalar)); // consists of no blocks
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ziggurat::SolveError;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat_sparse::Csr;
-use ziggurat_sparse::gallery::{Problem, rigid_body_modes};
+use ziggurat_sparse::gallery::{Problem, rigid_body_modes, shuffle};
 
 use super::BenchError;
 
@@ -21,16 +21,26 @@ pub(super) struct ModelSystem {
 }
 
 impl ModelSystem {
-    /// Generates the problem of this name.
+    /// Generates the problem of this name. With a slash and a number, as in `poisson3d:100/64`, its rows are shuffled within
+    /// windows of so many; the right-hand side is then one of ones.
     pub(super) fn new(name: &str) -> Result<Self, BenchError> {
+        let refused = |error: String| BenchError::Solve(name.to_owned(), error);
+        if let Some((problem, window)) = name.split_once('/') {
+            let window = window.parse().map_err(|_| refused("a window is a positive number".to_owned()))?;
+            let system = ModelSystem::new(problem)?;
+            let (a, _) = shuffle(system.a.view(), system.block, window)?;
+            let near_kernel = NearKernel::constants(a.rows(), system.block);
+            let near_kernel = near_kernel.map_err(|error| refused(error.to_string()))?;
+            let b = vec![1.0; a.rows()];
+            return Ok(ModelSystem { name: name.to_owned(), a: Arc::new(a), b, near_kernel, ..system });
+        }
         let problem: Problem = name.parse()?;
         let (a, block) = (Arc::new(problem.matrix()?), problem.block_size());
         let near_kernel = match problem.coordinates() {
             Ok(coordinates) if block > 1 => NearKernel::from_vectors(&rigid_body_modes(&coordinates), block),
             _ => NearKernel::constants(a.rows(), block),
         };
-        let near_kernel =
-            near_kernel.map_err(|error| BenchError::Solve(name.to_owned(), error.to_string()))?;
+        let near_kernel = near_kernel.map_err(|error| refused(error.to_string()))?;
         Ok(ModelSystem { name: name.to_owned(), b: problem.rhs()?, a, block, near_kernel })
     }
 

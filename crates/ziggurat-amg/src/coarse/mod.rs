@@ -16,6 +16,8 @@ use ziggurat_sparse::device::{Device, DeviceError, HostMatrix};
 use ziggurat_sparse::{Csr, Kind};
 
 use crate::SetupError;
+use crate::lower::Formats;
+use crate::lower::format::Factors;
 use crate::lower::level::{LevelOps, LevelParts, Scratch, Smoothing, level};
 use crate::lower::scaling::{Scaling, scaled_matrix};
 use crate::lower::vectors::{WorkMut, WorkRef};
@@ -32,10 +34,10 @@ const INSTEAD: Smoother = Smoother::Chebyshev { degree: 6, base: ChebyshevBase::
 
 /// A solver for the coarsest level. Vectors are in double precision.
 pub(crate) enum CoarseSolver<D: Device> {
-    /// x = A⁺ b with the (pseudo-)inverse on the device.
-    Inverse(D::Matrix<f64>),
-    /// Factors on the host.
-    Sparse(sparse::Factors),
+    /// x = A⁺ b with the (pseudo-)inverse on the device, of so many bytes.
+    Inverse(D::Matrix<f64>, usize),
+    /// Factors on the host, of a matrix of so many bytes.
+    Sparse(sparse::Factors, usize),
     /// A level like the others, without a next one.
     Smoothed(Box<dyn LevelOps<D>>),
 }
@@ -66,26 +68,42 @@ impl<D: Device> CoarseSolver<D> {
             if let Some(scaling) = scaling {
                 scale_symmetric(&mut inverse, &scaling.factors)?;
             }
-            return Ok(CoarseSolver::Inverse(device.upload_matrix(HostMatrix::from(inverse))?));
+            let inverse = HostMatrix::from(inverse);
+            let bytes = inverse.bytes();
+            return Ok(CoarseSolver::Inverse(device.upload_matrix(inverse)?, bytes));
         }
         let a = match scaling {
             Some(scaling) => &Arc::new(scaled_matrix(a, scaling)?),
             None => a,
         };
         Ok(if a.rows() <= MAX_SPARSE_ROWS {
-            CoarseSolver::Sparse(sparse::Factors::new(a.view())?)
+            CoarseSolver::Sparse(sparse::Factors::new(a.view())?, a.bytes())
         } else {
             let smoother = &INSTEAD.data(a.view(), None)?;
-            let parts = LevelParts { a, block, host: None, transfer: None, smoother };
+            let formats = Formats::default();
+            let factors = Factors::ONE;
+            let parts = LevelParts { a, factors, block, host: None, formats, transfer: None, smoother };
             CoarseSolver::Smoothed(level(device, &parts, Kind::F64, Kind::F64)?)
         })
+    }
+
+    /// Its format, its bytes (of factors, which do not tell theirs, those of the matrix), and why it is that.
+    pub(crate) fn stored(&self) -> (&'static str, usize, &'static str) {
+        match self {
+            CoarseSolver::Inverse(_, bytes) => ("inverse", *bytes, "small enough to be inverted"),
+            CoarseSolver::Sparse(_, bytes) => ("factors", *bytes, "small enough to be factorised"),
+            CoarseSolver::Smoothed(level) => {
+                let format = &level.stored().format;
+                (format.format(), format.bytes(), "too large to be factorised: smoothed")
+            }
+        }
     }
 
     /// Makes the scratch memory.
     pub(crate) fn scratch(&self, device: &D, rows: usize) -> Result<CoarseScratch<D>, DeviceError> {
         Ok(match self {
-            CoarseSolver::Inverse(_) => CoarseScratch::None,
-            CoarseSolver::Sparse(_) => CoarseScratch::Host(vec![0.0; rows]),
+            CoarseSolver::Inverse(..) => CoarseScratch::None,
+            CoarseSolver::Sparse(..) => CoarseScratch::Host(vec![0.0; rows]),
             CoarseSolver::Smoothed(level) => CoarseScratch::Level(level.scratch(device)?),
         })
     }
@@ -99,8 +117,8 @@ impl<D: Device> CoarseSolver<D> {
         scratch: &mut CoarseScratch<D>,
     ) -> Result<(), DeviceError> {
         match (self, scratch) {
-            (CoarseSolver::Inverse(inverse), _) => device.spmv(1.0, inverse, b, 0.0, x),
-            (CoarseSolver::Sparse(factors), CoarseScratch::Host(host)) => {
+            (CoarseSolver::Inverse(inverse, _), _) => device.spmv(1.0, inverse, b, 0.0, x),
+            (CoarseSolver::Sparse(factors, _), CoarseScratch::Host(host)) => {
                 device.download(b, host)?;
                 factors.solve_in_place(host);
                 device.write(host, x)?;

@@ -13,12 +13,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use ziggurat_sparse::algebra::{TripleProductPlan, transpose};
-use ziggurat_sparse::device::{Device, HostMatrix};
+use ziggurat_sparse::device::Device;
 use ziggurat_sparse::{Csr, MatrixError};
 
 use crate::SetupError;
 use crate::interpolate::{NearKernel, Symmetry};
-use crate::lower::{Cycling, LevelPrecision, LevelSource, Multigrid, host_matrix};
+use crate::lower::{Cycling, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, Multigrid};
 
 pub use aggregation::{Pairwise, SmoothedAggregation};
 pub use classical::{Classical, Interpolation};
@@ -164,7 +164,7 @@ impl Clock {
 pub struct Hierarchy {
     levels: Vec<Level>,
     /// See [`Hierarchy::finest`].
-    finest: OnceLock<HostMatrix<f64>>,
+    finest: OnceLock<ExactMatrix>,
     stop: CoarseningStop,
     seconds: f64,
 }
@@ -325,18 +325,23 @@ impl Hierarchy {
         &self.levels
     }
 
-    /// The finest matrix in the format of fewest bytes, as an outer iteration wants it. Made at the first call, and shared
-    /// with the lowered finest level where that is stored in the same number.
+    /// The finest matrix in the format and number of fewest bytes that hold it exactly, as an outer iteration wants it. Made
+    /// at the first call, and shared with the lowered finest level where that is stored in the same number.
     ///
     /// ```
-    /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
-    /// use ziggurat_sparse::gallery::Problem;
+    /// use ziggurat_amg::{Formats, Hierarchy, HierarchyConfig};
+    /// use ziggurat_sparse::{Kind, gallery::Problem};
     /// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
-    /// assert_eq!(Hierarchy::build(a, &HierarchyConfig::default())?.finest().format(), "csr");
+    /// let hierarchy = Hierarchy::build(a, &HierarchyConfig::default())?;
+    /// assert_eq!(hierarchy.finest(Formats::FewestBytes).storage(), Kind::F32); // 4 and -1
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn finest(&self) -> &HostMatrix<f64> {
-        self.finest.get_or_init(|| host_matrix(&self.levels[0].a, self.levels[0].block))
+    pub fn finest(&self, formats: Formats) -> ExactMatrix {
+        let make = || ExactMatrix::new(&self.levels[0].a, self.levels[0].block, formats);
+        match formats {
+            Formats::FewestBytes => self.finest.get_or_init(make).clone(),
+            Formats::Csr => make(), // shares the hierarchy's own
+        }
     }
 
     /// Why there is no further level.
@@ -382,22 +387,24 @@ impl Hierarchy {
         all as f64 / self.levels[0].a.rows().max(1) as f64
     }
 
-    /// Moves the hierarchy to a device; `precision` chooses the numbers of each level.
+    /// Moves the hierarchy to a device; `precision` chooses the numbers of each level, `lowering` how they are stored.
     pub fn lower<D: Device>(
         &self,
         device: &D,
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
+        lowering: Lowering,
     ) -> Result<Multigrid<D>, SetupError> {
+        let finest = self.finest(lowering.formats);
         let source = |(index, level)| LevelSource {
             a: Level::matrix(level),
             block: level.block,
-            host: (index == 0).then(|| self.finest()),
+            host: (index == 0).then_some(&finest),
             radius: level.radius,
             transfer: level.restriction().zip(level.prolongation()),
         };
         let sources: Vec<_> = self.levels.iter().enumerate().map(source).collect();
-        Multigrid::new(device, &sources, cycling, precision)
+        Multigrid::new(device, &sources, cycling, precision, lowering)
     }
 }
 

@@ -119,7 +119,7 @@ fn convergence_factor(name: &str) -> f64 {
     let (cpu, a) = (Cpu::new(), matrix(name));
     let hierarchy = Hierarchy::build(a.clone(), &classical()).unwrap();
     let cycling = Cycling { smoother: Smoother::GaussSeidel { block: 4096 }, ..Cycling::default() };
-    let m = hierarchy.lower(&cpu, &cycling, |_| LevelPrecision::default()).unwrap();
+    let m = hierarchy.lower(&cpu, &cycling, |_| LevelPrecision::default(), Lowering::default()).unwrap();
     let mut work = LinearOperator::<Cpu, f64>::workspace(&m, &cpu).unwrap();
     let n = a.rows();
     let a = a.into();
@@ -158,7 +158,7 @@ fn the_table_has_a_line_per_level() {
 /// Iterations of conjugate gradients with one cycle to 10⁻⁸, for a right-hand side of ones.
 fn iterations(a: &Csr<f64>, hierarchy: &Hierarchy, cycling: &Cycling) -> usize {
     let cpu = Cpu::new();
-    let m = hierarchy.lower(&cpu, cycling, |_| LevelPrecision::default()).unwrap();
+    let m = hierarchy.lower(&cpu, cycling, |_| LevelPrecision::default(), Lowering::default()).unwrap();
     let mut work = LinearOperator::<Cpu, f64>::workspace(&m, &cpu).unwrap();
     let n = a.rows();
     let a = a.clone().into();

@@ -1,86 +1,73 @@
-//! How vectors enter a finest level that is scaled, and how they leave it.
+//! How vectors enter a finest level that is scaled or narrow, and how they leave it.
 //!
 //! ```text
-//! b' = σ S⁻¹ b        x = S⁻¹ x' / σ        in double precision; σ = 2^k ≈ 1 / max |S⁻¹ b|
+//! b' = σ S⁻¹ b        x = S⁻¹ x' / σ        in double precision, rounded once to the level's number
 //! ```
 //!
-//! S is the level's scaling (`scaling.rs`). σ makes the vector's elements about one, so that it cannot leave the range of a
-//! narrow working precision, whatever the units of the caller: in Krylov methods residuals become small. Cycles are
-//! homogeneous, so a power of two changes nothing else. Cost: a maximum, and two passes over vectors each way.
+//! S is the level's scaling (`scaling.rs`). σ is a power of two that keeps the vector well within the range of a narrow working
+//! precision, whatever the units of the caller: in Krylov methods residuals become small. It is the inverse of S's mean
+//! unless that leaves the largest element too far from one; then it is made one, in a second pass, which is rare because single
+//! precision reaches far. Cycles are homogeneous, so a power of two changes nothing else. Cost: a pass over vectors each way.
 
-use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::{Device, DeviceError};
 
-use super::scaling::{Scaling, power_of_two};
-use super::vectors::{WorkMut, WorkRef, convert};
+use super::scaling::{Scaling, mean, power_of_two};
+use super::vectors::{WorkMut, WorkRef};
+
+/// How far from one the largest element may be: single precision has 2⁶⁶ more on either side.
+const COMFORT: f64 = (1u64 << 60) as f64;
 
 /// The scaling of the finest level, on the device.
 pub(crate) struct Entry<D: Device> {
-    /// S⁻¹
-    inverses: D::Vector<f64>,
-    /// The geometric mean of its elements.
+    /// S⁻¹ over its mean; `None` where all are equal.
+    inverses: Option<D::Vector<f32>>,
+    /// The geometric mean of S⁻¹: a power of two.
     mean: f64,
 }
 
 impl<D: Device> Entry<D> {
-    pub(crate) fn new(device: &D, scaling: &Scaling) -> Result<Self, DeviceError> {
-        let exponents: f64 = scaling.inverses.iter().map(|inverse| inverse.log2()).sum();
-        let mean = (exponents / scaling.inverses.len().max(1) as f64).exp2();
-        Ok(Entry { inverses: device.upload(&scaling.inverses)?, mean })
+    /// Without a scaling, vectors change their number only.
+    pub(crate) fn new(device: &D, scaling: Option<&Scaling>) -> Result<Self, DeviceError> {
+        let Some(scaling) = scaling else { return Ok(Entry { inverses: None, mean: 1.0 }) };
+        let mean = mean(&scaling.inverses);
+        if scaling.inverses.iter().all(|&inverse| inverse == mean) {
+            return Ok(Entry { inverses: None, mean });
+        }
+        // Powers of two, which scaling keeps within the range of single precision around their mean.
+        let relative: Vec<f32> = scaling.inverses.iter().map(|inverse| (inverse / mean) as f32).collect();
+        Ok(Entry { inverses: Some(device.upload(&relative)?), mean })
     }
 
     /// Writes b'; returns σ.
-    pub(crate) fn enter(
-        &self,
-        device: &D,
-        b: WorkRef<'_, D>,
-        wide: &mut Wide<D>,
-        into: WorkMut<'_, D>,
-    ) -> f64 {
-        let b = match b {
-            WorkRef::F64(b) => b,
-            WorkRef::F32(b) => {
-                device.cast(b, &mut wide.caller);
-                &wide.caller
-            }
+    pub(crate) fn enter(&self, device: &D, b: WorkRef<'_, D>, mut into: WorkMut<'_, D>) -> f64 {
+        let sigma = self.mean.recip();
+        let largest = self.scale(device, 1.0, b, into.reborrow());
+        if (COMFORT.recip()..=COMFORT).contains(&largest) {
+            return sigma;
+        }
+        // What overflowed or vanished is measured before it is cast. (Of zeros the power of two is one.)
+        let largest = match b {
+            WorkRef::F64(b) => device.norm_max(b),
+            WorkRef::F32(b) => device.norm_max(b),
         };
-        // The largest element, because squares leave the range of doubles sooner.
-        let sigma = power_of_two((device.norm_max(b) * self.mean).recip());
-        device.diagonal(sigma, &self.inverses, b, 0.0, &mut wide.level);
-        convert(device, WorkRef::F64(&wide.level), into);
-        sigma
+        let again = power_of_two(largest.recip());
+        self.scale(device, again, b, into);
+        sigma * again
     }
 
     /// Reads x' and writes x.
-    pub(crate) fn leave(
-        &self,
-        device: &D,
-        sigma: f64,
-        from: WorkRef<'_, D>,
-        wide: &mut Wide<D>,
-        x: WorkMut<'_, D>,
-    ) {
-        convert(device, from, WorkMut::F64(&mut wide.level));
-        match x {
-            WorkMut::F64(x) => device.diagonal(sigma.recip(), &self.inverses, &wide.level, 0.0, x),
-            WorkMut::F32(x) => {
-                device.diagonal(sigma.recip(), &self.inverses, &wide.level, 0.0, &mut wide.caller);
-                device.cast(&wide.caller, x);
-            }
-        }
+    pub(crate) fn leave(&self, device: &D, sigma: f64, from: WorkRef<'_, D>, x: WorkMut<'_, D>) {
+        self.scale(device, self.mean / sigma, from, x);
     }
-}
 
-/// Vectors of the finest level in double precision: the caller's, where it is not of that precision, and the scaled one.
-pub(crate) struct Wide<D: Device> {
-    caller: D::Vector<f64>,
-    level: D::Vector<f64>,
-}
-
-impl<D: Device> Wide<D> {
-    /// For a caller of this precision.
-    pub(crate) fn new(device: &D, caller: Kind, rows: usize) -> Result<Self, DeviceError> {
-        let unused = if caller == Kind::F64 { 0 } else { rows };
-        Ok(Wide { caller: device.zeros(unused)?, level: device.zeros(rows)? })
+    /// into ← α S⁻¹ from, over S's mean; returns the largest element.
+    fn scale(&self, device: &D, alpha: f64, from: WorkRef<'_, D>, into: WorkMut<'_, D>) -> f64 {
+        let d = self.inverses.as_ref();
+        match (from, into) {
+            (WorkRef::F64(from), WorkMut::F64(into)) => device.cast_scaled(alpha, d, from, into),
+            (WorkRef::F64(from), WorkMut::F32(into)) => device.cast_scaled(alpha, d, from, into),
+            (WorkRef::F32(from), WorkMut::F64(into)) => device.cast_scaled(alpha, d, from, into),
+            (WorkRef::F32(from), WorkMut::F32(into)) => device.cast_scaled(alpha, d, from, into),
+        }
     }
 }

@@ -5,13 +5,12 @@
 //! here: smoothing from a zero guess starts without the matrix, nothing is computed that is not needed, and all
 //! vectors exist before the first cycle.
 
-use std::any::Any;
 use std::sync::Arc;
 
-use ziggurat_sparse::device::{Device, DeviceError, Direction, HostMatrix};
+use ziggurat_sparse::device::{Device, DeviceError, Direction};
 use ziggurat_sparse::{Csr, Kind, Reads, Store};
 
-use super::format::host_matrix;
+use super::format::{Considered, ExactMatrix, Factors, Formats, Purpose, scaled_host_matrix};
 use super::multigrid::Shared;
 use super::vectors::{Work, WorkMut, WorkRef, Working, convert};
 use crate::SetupError;
@@ -53,6 +52,22 @@ pub(crate) trait LevelOps<D: Device>: Send + Sync {
 
     /// y ← A x
     fn apply(&self, device: &D, x: WorkRef<'_, D>, y: WorkMut<'_, D>);
+
+    /// How its matrices are stored.
+    fn stored(&self) -> &StoredLevel;
+}
+
+/// How a level is stored, and why so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredLevel {
+    /// What its matrices are stored in.
+    pub storage: Kind,
+    /// What its vectors are stored and computed in.
+    pub working: Kind,
+    /// The format of its matrix.
+    pub format: Considered,
+    /// Bytes of restriction and prolongation to the next level.
+    pub transfer_bytes: usize,
 }
 
 /// How a smoother is called.
@@ -92,24 +107,29 @@ struct Level<D: Device, C: Working<D>, S: Store> {
     transfer: Option<Transfer<D, S>>,
     diagonal: D::Vector<C>,
     kind: SmootherKind,
+    stored: StoredLevel,
 }
 
 /// What lowering gives to a level.
 pub(crate) struct LevelParts<'a> {
     pub a: Shared<'a>,
+    /// What `a` is to be multiplied by.
+    pub factors: Factors<'a>,
     /// The size of the blocks that `a` consists of.
     pub block: usize,
-    /// `a` in the format of fewest bytes, where that has been made already.
-    pub host: Option<&'a HostMatrix<f64>>,
+    /// `a` as the outer iteration has it, where it does.
+    pub host: Option<&'a ExactMatrix>,
+    pub formats: Formats,
     pub transfer: Option<TransferParts<'a>>,
     pub smoother: &'a SmootherData,
 }
 
-/// Restriction and prolongation, each with the factor that it is to be multiplied by.
+/// Restriction and prolongation, each with what it is to be multiplied by for storage. A product divides the common factor out
+/// again.
 #[derive(Clone, Copy)]
 pub(crate) struct TransferParts<'a> {
-    pub r: (f64, Shared<'a>),
-    pub p: (f64, Shared<'a>),
+    pub r: (Factors<'a>, Shared<'a>),
+    pub p: (Factors<'a>, Shared<'a>),
     /// The working precision of the next level.
     pub coarse_working: Kind,
 }
@@ -137,8 +157,12 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
     device: &D,
     parts: &LevelParts<'_>,
 ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
-    let upload = |(factor, a): (f64, &Arc<Csr<f64>>)| {
-        Ok::<_, DeviceError>((factor, device.upload_matrix(HostMatrix::from(Csr::shared_as::<S>(a)))?))
+    let mut transfer_bytes = 0;
+    let mut upload = |(factors, a): (Factors<'_>, &Arc<Csr<f64>>)| {
+        let purpose = Purpose { formats: parts.formats, block: 1, row_by_row: false };
+        let (matrix, considered) = scaled_host_matrix::<S>(a, factors, purpose)?;
+        transfer_bytes += considered.bytes();
+        Ok::<_, SetupError>((factors.factor.recip(), device.upload_matrix(matrix)?))
     };
     let transfer = match parts.transfer {
         None => None,
@@ -147,15 +171,21 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
         }
     };
     let diagonal: Vec<C> = parts.smoother.diagonal.iter().map(|&d| C::narrow(d)).collect();
+    let row_by_row = matches!(parts.smoother.kind, SmootherKind::GaussSeidel { .. });
     // The same number, the same matrix.
-    let shared = parts.host.and_then(|host| (host as &dyn Any).downcast_ref::<HostMatrix<S>>());
-    let a = shared.cloned().unwrap_or_else(|| host_matrix(parts.a, parts.block));
+    let shared = parts.host.filter(|_| !row_by_row).and_then(|host| host.stored_as::<S>(parts.factors));
+    let purpose = Purpose { formats: parts.formats, block: parts.block, row_by_row };
+    let (a, format) = match shared {
+        Some(shared) => shared,
+        None => scaled_host_matrix(parts.a, parts.factors, purpose)?,
+    };
     Ok(Box::new(Level::<D, C, S> {
         rows: parts.a.rows(),
         a: device.upload_matrix(a)?,
         transfer,
         diagonal: device.upload(&diagonal)?,
         kind: parts.smoother.kind.clone(),
+        stored: StoredLevel { storage: S::KIND, working: C::KIND, format, transfer_bytes },
     }))
 }
 
@@ -271,5 +301,9 @@ impl<D: Device, C: Working<D> + Reads<S>, S: Store> LevelOps<D> for Level<D, C, 
 
     fn apply(&self, device: &D, x: WorkRef<'_, D>, y: WorkMut<'_, D>) {
         device.spmv(C::one(), &self.a, C::get(x), C::zero(), C::get_mut(y));
+    }
+
+    fn stored(&self) -> &StoredLevel {
+        &self.stored
     }
 }

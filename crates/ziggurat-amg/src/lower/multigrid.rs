@@ -3,51 +3,20 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ziggurat_sparse::device::{Device, DeviceError, HostMatrix};
+use ziggurat_sparse::device::{Device, DeviceError};
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
 use ziggurat_sparse::{Csr, Kind};
 
-use super::entry::{Entry, Wide};
-use super::level::{LevelOps, LevelParts, Scratch, Smoothing, TransferParts, level};
+use super::entry::Entry;
+use super::format::{Considered, ExactMatrix, Factors, Lowering};
+use super::level::{LevelOps, LevelParts, Scratch, Smoothing, StoredLevel, TransferParts, level};
+use super::precision::LevelPrecision;
 use super::scaling::{Scaling, scaled_level};
 use super::vectors::{Work, WorkMut, WorkRef, Working, convert};
 use crate::SetupError;
 use crate::coarse::{CoarseScratch, CoarseSolver};
 use crate::cycle::Cycle;
 use crate::smoother::Smoother;
-
-/// The numbers of one level.
-///
-/// ```
-/// use ziggurat_amg::LevelPrecision;
-/// use ziggurat_sparse::Kind;
-/// let precision = LevelPrecision::default();
-/// assert_eq!((precision.working, precision.storage), (Kind::F64, Kind::F64));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LevelPrecision {
-    /// Vectors and arithmetic: `f64` or `f32`.
-    pub working: Kind,
-    /// Matrices in memory. They are scaled into the range of a narrow number after setup, by powers of two.
-    pub storage: Kind,
-}
-
-impl LevelPrecision {
-    /// What matrices are stored in: nothing is wider in memory than in arithmetic.
-    fn stored(self) -> Kind {
-        match self {
-            LevelPrecision { working: Kind::F64, storage } => storage,
-            LevelPrecision { storage: Kind::F64, .. } => Kind::F32,
-            LevelPrecision { storage, .. } => storage,
-        }
-    }
-}
-
-impl Default for LevelPrecision {
-    fn default() -> Self {
-        LevelPrecision { working: Kind::F64, storage: Kind::F64 }
-    }
-}
 
 /// How levels are visited and smoothed.
 ///
@@ -83,8 +52,8 @@ pub struct LevelSource<'a> {
     pub a: Shared<'a>,
     /// The size of the blocks that it consists of.
     pub block: usize,
-    /// The same matrix in the format of fewest bytes, where that has been made already.
-    pub host: Option<&'a HostMatrix<f64>>,
+    /// The same matrix as an outer iteration has it, where there is one.
+    pub host: Option<&'a ExactMatrix>,
     /// ρ(D⁻¹A), where it is known already.
     pub radius: Option<f64>,
     /// Restriction and prolongation to the next level; `None` on the coarsest.
@@ -94,14 +63,14 @@ pub struct LevelSource<'a> {
 /// A lowered hierarchy: applies one multigrid cycle from a zero guess.
 ///
 /// ```
-/// use ziggurat_amg::{Cycling, LevelPrecision, LevelSource, Multigrid};
+/// use ziggurat_amg::{Cycling, LevelPrecision, LevelSource, Lowering, Multigrid};
 /// use ziggurat_sparse::device::Cpu;
 /// use ziggurat_sparse::gallery::Problem;
 /// use ziggurat_sparse::operator::LinearOperator;
 /// // One level: the cycle is a direct solve.
 /// let a = "poisson2d:4".parse::<Problem>()?.matrix()?.into();
 /// let levels = [LevelSource { a: &a, block: 1, host: None, radius: None, transfer: None }];
-/// let multigrid = Multigrid::new(&Cpu::new(), &levels, &Cycling::default(), |_| LevelPrecision::default())?;
+/// let multigrid = Multigrid::new(&Cpu::new(), &levels, &Cycling::default(), |_| LevelPrecision::default(), Lowering::default())?;
 /// let (b, mut x) = (vec![1.0_f64; 16], vec![0.0_f64; 16]);
 /// let mut work = LinearOperator::<Cpu, f64>::workspace(&multigrid, &Cpu::new())?;
 /// multigrid.apply(&Cpu::new(), &b, &mut x, &mut work);
@@ -134,8 +103,6 @@ struct MultigridWork<D: Device> {
     /// Right-hand side and solution of the finest level, where its precision is not the caller's; of the coarsest level,
     /// where it is the only one.
     border: Option<(Work<D>, Work<D>)>,
-    /// Where the finest level is scaled.
-    wide: Option<Wide<D>>,
 }
 
 /// The vectors of one level and of the border to the next.
@@ -163,6 +130,7 @@ impl<D: Device> Multigrid<D> {
         levels: &[LevelSource<'_>],
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
+        lowering: Lowering,
     ) -> Result<Self, SetupError> {
         let Some((coarsest, finer)) = levels.split_last() else {
             return Err(ziggurat_sparse::MatrixError::Mismatch {
@@ -172,7 +140,11 @@ impl<D: Device> Multigrid<D> {
             }
             .into());
         };
-        let scalings = Scaling::of_levels(levels, |index| precision(index).stored());
+        let Lowering { formats, scaled } = lowering;
+        let scalings = match scaled {
+            true => Scaling::of_levels(levels, |index| precision(index).stored()),
+            false => vec![None; levels.len()],
+        };
         let mut lowered = Vec::with_capacity(finer.len());
         for (index, source) in finer.iter().enumerate() {
             let at = |stage| SetupError::at(index, stage);
@@ -184,19 +156,31 @@ impl<D: Device> Multigrid<D> {
             let made = match scalings {
                 [None, None] => {
                     let transfer = source.transfer.map(|(r, p)| TransferParts {
-                        r: (1.0, r),
-                        p: (1.0, p),
+                        r: (Factors::ONE, r),
+                        p: (Factors::ONE, p),
                         coarse_working,
                     });
                     let (a, block, host) = (source.a, source.block, source.host);
-                    let parts = LevelParts { a, block, host, transfer, smoother: &smoother };
+                    let factors = Factors::ONE;
+                    let parts =
+                        LevelParts { a, factors, block, host, formats, transfer, smoother: &smoother };
                     level(device, &parts, working, storage)
                 }
-                _ => scaled_level(device, source, smoother, scalings, coarse_working, (working, storage)),
+                _ => scaled_level(
+                    device,
+                    source,
+                    smoother,
+                    scalings,
+                    coarse_working,
+                    (working, storage),
+                    formats,
+                ),
             };
             lowered.push(made.map_err(at("lowering"))?);
         }
-        let entry = scalings.first().and_then(Option::as_ref).map(|scaling| Entry::new(device, scaling));
+        let scaling = scalings.first().and_then(Option::as_ref);
+        let narrow = scaling.is_some() || lowered.first().is_some_and(|level| level.working() != Kind::F64);
+        let entry = narrow.then(|| Entry::new(device, scaling));
         let scaling = scalings.last().and_then(Option::as_ref);
         let coarse = CoarseSolver::new(device, coarsest.a, coarsest.block, scaling);
         Ok(Multigrid {
@@ -207,6 +191,14 @@ impl<D: Device> Multigrid<D> {
             cycling: *cycling,
             entry: entry.transpose()?,
         })
+    }
+
+    /// How each level is stored, finest first; the coarsest is solved directly.
+    pub fn stored(&self) -> Vec<StoredLevel> {
+        let (format, bytes, why) = self.coarse.stored();
+        let format = Considered::only(format, bytes, why);
+        let coarsest = StoredLevel { storage: Kind::F64, working: Kind::F64, format, transfer_bytes: 0 };
+        self.levels.iter().map(|level| level.stored().clone()).chain([coarsest]).collect()
     }
 
     /// The working precision of a level.
@@ -236,12 +228,8 @@ impl<D: Device> Multigrid<D> {
         }
         let direct = self.working(0) == caller && self.entry.is_none();
         let border = if direct { None } else { Some((zeros(0)?, zeros(0)?)) };
-        let wide = match &self.entry {
-            None => None,
-            Some(_) => Some(Wide::new(device, caller, self.rows)?),
-        };
         let coarse = self.coarse.scratch(device, self.coarse_rows)?;
-        Ok(MultigridWork { levels, coarse, border, wide })
+        Ok(MultigridWork { levels, coarse, border })
     }
 
     /// x ← cycle(b) on level `index`, from a zero guess.
@@ -361,19 +349,19 @@ macro_rules! operator {
             }
 
             fn apply(&self, device: &D, x: &D::Vector<$t>, y: &mut D::Vector<$t>, work: &mut Workspace) {
-                let MultigridWork { levels, coarse, border, wide } = work.get::<MultigridWork<D>>();
+                let MultigridWork { levels, coarse, border } = work.get::<MultigridWork<D>>();
                 let (b, x, cycle) = (WorkRef::$variant(x), WorkMut::$variant(y), self.cycling.cycle);
-                match (border, self.entry.as_ref().zip(wide.as_mut())) {
+                match (border, &self.entry) {
                     (None, _) => self.visit(device, 0, cycle, b, x, levels, coarse),
                     (Some((inner, correction)), None) => {
                         convert(device, b, inner.view_mut());
                         self.visit(device, 0, cycle, inner.view(), correction.view_mut(), levels, coarse);
                         convert(device, correction.view(), x);
                     }
-                    (Some((inner, correction)), Some((entry, wide))) => {
-                        let sigma = entry.enter(device, b, wide, inner.view_mut());
+                    (Some((inner, correction)), Some(entry)) => {
+                        let sigma = entry.enter(device, b, inner.view_mut());
                         self.visit(device, 0, cycle, inner.view(), correction.view_mut(), levels, coarse);
-                        entry.leave(device, sigma, correction.view(), wide, x);
+                        entry.leave(device, sigma, correction.view(), x);
                     }
                 }
             }

@@ -18,14 +18,12 @@
 //!
 //! Cost: two passes over each matrix.
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
 use rayon::prelude::*;
 use ziggurat_sparse::algebra::scaled;
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::{Csr, CsrRef, Kind, MatrixError};
 
+use super::format::{Factors, Formats};
 use super::level::{LevelOps, LevelParts, TransferParts, level};
 use super::multigrid::LevelSource;
 use crate::SetupError;
@@ -41,12 +39,18 @@ pub(crate) struct Scaling {
 }
 
 impl Scaling {
-    /// For every level, the coarsest included, by what it is stored in. Beneath a narrow level all are scaled: their right-hand
-    /// sides come from a narrow vector.
+    /// For every level, the coarsest included, by what it is stored in; `None` for those that need none. Beneath a narrow level
+    /// all are scaled: their right-hand sides come from a narrow vector.
     pub(crate) fn of_levels(
         levels: &[LevelSource<'_>],
         storage: impl Fn(usize) -> Kind,
     ) -> Vec<Option<Scaling>> {
+        // Numbers that reach as far as single precision need it for unusual units only.
+        let numbers = (0..levels.len().saturating_sub(1)).map(&storage);
+        let far = numbers.clone().all(|storage| storage != Kind::F16);
+        if far && levels.iter().all(|source| is_usual(source.a.view())) {
+            return vec![None; levels.len()];
+        }
         let mut narrow = Kind::F64;
         let of_level = |(index, source): (usize, &LevelSource<'_>)| {
             // The coarsest is solved in double precision.
@@ -70,6 +74,9 @@ impl Scaling {
             power_of_two(if diagonal > 0.0 { diagonal } else { largest() }.sqrt())
         };
         let mut factors: Vec<f64> = a.all_rows().into_par_iter().map(factor).collect();
+        // Within the range of single precision, which vectors are scaled in on entry.
+        let mean = mean(&factors);
+        factors.par_iter_mut().for_each(|factor| *factor = factor.clamp(mean / SPREAD, mean * SPREAD));
         let size = |row: usize| {
             let (columns, values) = a.row(row);
             let sizes =
@@ -85,6 +92,12 @@ impl Scaling {
     }
 }
 
+/// Whether the diagonal is far from the ends of single precision's range; so is all that a cycle computes with it.
+fn is_usual(a: CsrRef<'_, f64>) -> bool {
+    let usual = 2f64.powi(-40)..=2f64.powi(40);
+    a.all_rows().into_par_iter().all(|row| usual.contains(&a.get(row, row).unwrap_or(0.0).abs()))
+}
+
 /// Moves a level to the device in scaled variables; `scalings` are its own and the next level's.
 pub(crate) fn scaled_level<D: Device>(
     device: &D,
@@ -93,28 +106,23 @@ pub(crate) fn scaled_level<D: Device>(
     scalings: [Option<&Scaling>; 2],
     coarse_working: Kind,
     (working, storage): (Kind, Kind),
+    formats: Formats,
 ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
     let [own, next] = scalings;
-    let a = match own {
-        Some(scaling) => &Arc::new(scaled_matrix(source.a, scaling)?),
-        None => source.a,
-    };
     if let Some(scaling) = own {
         // Powers of two: this is exact.
         smoother.diagonal.iter_mut().zip(&scaling.factors).for_each(|(d, s)| *d *= s * s);
     }
-    let (factors, inverses) = (own.map(|own| &own.factors[..]), next.map(|next| &next.inverses[..]));
-    let transfer = match source.transfer {
-        None => None,
-        Some((r, p)) => {
-            let (r, r_factor) = scaled_transfer(r, inverses, factors, storage)?;
-            let (p, p_factor) = scaled_transfer(p, factors, inverses, storage)?;
-            Some(((r_factor, Arc::new(r)), (p_factor, Arc::new(p))))
-        }
-    };
-    let transfer =
-        transfer.as_ref().map(|(r, p)| TransferParts { r: (r.0, &r.1), p: (p.0, &p.1), coarse_working });
-    let parts = LevelParts { a, block: source.block, host: None, transfer, smoother: &smoother };
+    let inverses = own.map(|own| &own.inverses[..]);
+    let factors = Factors { left: inverses, right: inverses, factor: 1.0 };
+    let (fine, coarse) = (own.map(|own| &own.factors[..]), next.map(|next| &next.inverses[..]));
+    let transfer = source.transfer.map(|(r, p)| TransferParts {
+        r: (lifted(r, coarse, fine, storage), r),
+        p: (lifted(p, fine, coarse, storage), p),
+        coarse_working,
+    });
+    let (a, block, host) = (source.a, source.block, source.host);
+    let parts = LevelParts { a, factors, block, host, formats, transfer, smoother: &smoother };
     level(device, &parts, working, storage)
 }
 
@@ -123,21 +131,17 @@ pub(crate) fn scaled_matrix(a: &Csr<f64>, scaling: &Scaling) -> Result<Csr<f64>,
     scaled(a.view(), a.all_rows(), &scaling.inverses, &scaling.inverses)
 }
 
-/// A transfer in scaled variables, L T M, times a power of two that puts its largest entry near the end of the range;
-/// and what undoes that power.
-fn scaled_transfer(
-    t: &Csr<f64>,
-    left: Option<&[f64]>,
-    right: Option<&[f64]>,
-    storage: Kind,
-) -> Result<(Csr<f64>, f64), MatrixError> {
-    let or_ones = |factors: Option<_>, len| factors.map_or_else(|| vec![1.0; len].into(), Cow::Borrowed);
-    let (left, right): (Cow<'_, [f64]>, Cow<'_, [f64]>) = (or_ones(left, t.rows()), or_ones(right, t.cols()));
-    let mut t = scaled(t.view(), t.all_rows(), &left, &right)?;
-    let largest = t.values().par_iter().map(|value| value.abs()).reduce(|| 0.0, f64::max);
-    let lift = if largest > 0.0 { power_of_two_below(most(storage) / largest) } else { 1.0 };
-    t.values_mut().par_iter_mut().for_each(|value| *value *= lift);
-    Ok((t, lift.recip()))
+/// The factors of a transfer in scaled variables, L T M, and a power of two that puts its largest entry near the end of the range.
+fn lifted<'a>(t: &Csr<f64>, left: Option<&'a [f64]>, right: Option<&'a [f64]>, storage: Kind) -> Factors<'a> {
+    let factors = Factors { left, right, factor: 1.0 };
+    let size = |row: usize| {
+        let (columns, values) = t.row(row);
+        let sizes = columns.iter().zip(values).map(|(&j, value)| (value * factors.of(row, j as usize)).abs());
+        sizes.fold(0.0, f64::max)
+    };
+    let largest = t.all_rows().into_par_iter().map(size).reduce(|| 0.0, f64::max);
+    let factor = if largest > 0.0 { power_of_two_below(most(storage) / largest) } else { 1.0 };
+    Factors { factor, ..factors }
 }
 
 /// How large entries may become. Numbers that reach as far as `f32` need no more than the range around one.
@@ -148,9 +152,30 @@ fn most(storage: Kind) -> f64 {
     }
 }
 
+/// How far the factors of a level may be from their mean.
+const SPREAD: f64 = (1u64 << 63) as f64;
+
+/// The power of two next to the geometric mean of powers of two.
+pub(super) fn mean(powers: &[f64]) -> f64 {
+    // Of integers, so that it does not matter in which order they are added up.
+    let sum: i64 = powers.par_iter().map(|power| exponent(*power)).sum();
+    2f64.powi((sum / powers.len().max(1) as i64) as i32)
+}
+
+/// The exponent of a normal number.
+fn exponent(x: f64) -> i64 {
+    ((x.to_bits() >> 52) & 0x7ff) as i64 - 1023
+}
+
 /// The power of two next to a positive number, on a scale of logarithms; 1 for what has none.
 pub(crate) fn power_of_two(x: f64) -> f64 {
-    if x > 0.0 && x.is_finite() { x.log2().round().clamp(-500.0, 500.0).exp2() } else { 1.0 }
+    if !(x > 0.0 && x.is_finite()) {
+        return 1.0;
+    }
+    // Numbers that are not normal are below 2⁻⁵⁰⁰ all the same.
+    let fraction = f64::from_bits(x.to_bits() & 0x000f_ffff_ffff_ffff | 0x3ff0_0000_0000_0000);
+    let up = i64::from(fraction > std::f64::consts::SQRT_2);
+    2f64.powi((exponent(x) + up).clamp(-500, 500) as i32)
 }
 
 /// The largest power of two that is not above a positive number; 1 for what has none.
@@ -203,12 +228,31 @@ mod tests {
     }
 
     #[test]
+    fn powers_of_two_are_the_nearest() {
+        for (x, power) in [
+            (1.0, 1.0),
+            (1.4, 1.0),
+            (1.5, 2.0),
+            (3.0, 4.0),
+            (0.7, 0.5),
+            (0.75, 1.0),
+            (1e-320, 2f64.powi(-500)),
+        ] {
+            assert_eq!(power_of_two(x), power, "{x}");
+        }
+        for none in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(power_of_two(none), 1.0);
+        }
+        assert_eq!((mean(&[1.0, 4.0, 16.0]), mean(&[])), (4.0, 1.0));
+    }
+
+    #[test]
     fn transfers_use_the_whole_range() {
         let p = Csr::try_new(2, 1, vec![0, 1, 2], vec![0, 0], vec![1.0, 1e-6]).unwrap();
-        let (lifted, back) = scaled_transfer(&p, Some(&[4.0, 4.0]), Some(&[0.25]), Kind::F16).unwrap();
-        assert_eq!(lifted.values()[0] * back, 1.0);
-        assert!((32752.0..=65504.0).contains(&lifted.values()[0]));
+        let factors = lifted(&p, Some(&[4.0, 4.0]), Some(&[0.25]), Kind::F16);
+        assert!((32752.0..=65504.0).contains(&factors.of(0, 0)));
+        assert_eq!(factors.of(0, 0), factors.factor);
         let none = Csr::try_new(1, 1, vec![0, 0], vec![], vec![]).unwrap();
-        assert_eq!(scaled_transfer(&none, None, None, Kind::F16).unwrap().1, 1.0);
+        assert_eq!(lifted(&none, None, None, Kind::F16).factor, 1.0);
     }
 }

@@ -60,7 +60,7 @@ impl Levels {
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
     ) -> Result<Multigrid<D>, SetupError> {
-        Multigrid::new(device, &self.sources(), cycling, precision)
+        Multigrid::new(device, &self.sources(), cycling, precision, Lowering::default())
     }
 }
 
@@ -215,5 +215,5 @@ fn faults_name_the_level() {
         error.to_string(),
         "level 1, smoother: row 0: the diagonal entry is 0, but it has to be divided by"
     );
-    assert!(Multigrid::new(&Cpu::new(), &[], &Cycling::default(), full).is_err());
+    assert!(Multigrid::new(&Cpu::new(), &[], &Cycling::default(), full, Lowering::default()).is_err());
 }

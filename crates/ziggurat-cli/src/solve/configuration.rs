@@ -31,7 +31,9 @@ pub(super) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure>
         "use sa, classical or pairwise, or leave it out",
     )?;
     choose(&mut config.krylov, "--krylov", options.krylov.as_ref(), "leave it out")?;
-    choose(&mut config.precision, "--precision", options.precision.as_ref(), "leave it out")?;
+    if let Some(precision) = &options.precision {
+        config.precision = precision.clone();
+    }
     if let Some(rtol) = options.rtol {
         config.stopping.rtol = rtol;
     }

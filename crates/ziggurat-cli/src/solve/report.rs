@@ -29,6 +29,8 @@ pub(super) struct Outcome {
     pub(super) method: String,
     pub(super) krylov: String,
     pub(super) precision: String,
+    /// Why levels became wider on the way, if they did.
+    pub(super) promotion: Option<String>,
     pub(super) version: &'static str,
     /// What was asked for.
     #[serde(skip)]
@@ -47,7 +49,12 @@ pub(super) struct Level {
     /// The number it computes in.
     pub(super) working: String,
     pub(super) format: String,
+    /// Of its matrix.
     pub(super) bytes: u64,
+    /// Of restriction and prolongation.
+    pub(super) transfer_bytes: u64,
+    /// Which formats were considered, with their bytes.
+    pub(super) reason: String,
 }
 
 /// The most memory this process has held so far, from `/proc`; `None` elsewhere than on Linux.
@@ -74,6 +81,9 @@ pub(super) fn text(name: &str, outcome: &Outcome) -> String {
     ];
     if !outcome.converged {
         facts.insert(0, ("stopped", outcome.stop_reason.clone()));
+    }
+    if let Some(promotion) = &outcome.promotion {
+        facts.push(("wider", promotion.clone()));
     }
     if let Some(peak) = outcome.peak_bytes {
         facts.push(("memory", format!("{} at most", bytes(peak))));
@@ -128,7 +138,8 @@ pub(super) mod tests {
 
     fn level(rows: usize, nnz: usize) -> Level {
         let (storage, working, format) = ("f64".into(), "f64".into(), "csr".into());
-        Level { rows, nnz, storage, working, format, bytes: 12 * nnz as u64 }
+        let (reason, transfer_bytes) = ("csr 0.084 MB".to_owned(), 0);
+        Level { rows, nnz, storage, working, format, bytes: 12 * nnz as u64, transfer_bytes, reason }
     }
 
     pub(in crate::solve) fn outcome(converged: bool) -> Outcome {
@@ -149,6 +160,7 @@ pub(super) mod tests {
             method: "sa".into(),
             krylov: "cg".into(),
             precision: "f64".into(),
+            promotion: None,
             version: env!("CARGO_PKG_VERSION"),
             rtol: 1e-8,
             solution: vec![1.0],
@@ -180,11 +192,13 @@ pub(super) mod tests {
             "method",
             "krylov",
             "precision",
+            "promotion",
             "version",
         ];
         promised.sort_unstable();
         assert_eq!(keys(&json), promised);
-        assert_eq!(keys(&json["levels"][0]), ["bytes", "format", "nnz", "rows", "storage", "working"]);
+        let of_level = ["bytes", "format", "nnz", "reason", "rows", "storage", "transfer_bytes", "working"];
+        assert_eq!(keys(&json["levels"][0]), of_level);
     }
 
     #[test]

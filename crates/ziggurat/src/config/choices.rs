@@ -109,22 +109,29 @@ choice! {
 }
 
 choice! {
-    /// What the hierarchy is stored and computed in; the solution is always in double precision.
+    /// The formats that matrices are stored in.
     ///
     /// ```
-    /// assert_eq!("f32".parse(), Ok(ziggurat::config::Precision::F32));
+    /// assert_eq!("csr".parse(), Ok(ziggurat::config::Format::Csr));
     /// ```
-    Precision, "precision":
-    /// As narrow as loses nothing: 64 bits, for now.
+    Format, "format":
+    /// The one of fewest bytes, for each matrix.
     Auto = "auto",
-    /// 64 bits.
-    F64 = "f64",
-    /// 32 bits.
-    F32 = "f32",
-    /// Matrices in 16 bits, scaled into their range; vectors in 32.
-    F16 = "f16",
-    /// Matrices in the other 16 bits, which have fewer digits and need no range; vectors in 32.
-    Bf16 = "bf16",
+    /// Compressed sparse rows everywhere, for comparisons.
+    Csr = "csr",
+}
+
+choice! {
+    /// Whether levels are scaled into the range of a narrow number.
+    ///
+    /// ```
+    /// assert_eq!("off".parse(), Ok(ziggurat::config::Scaling::Off));
+    /// ```
+    Scaling, "scaling":
+    /// Where the number needs it, after setup.
+    Auto = "auto",
+    /// Never, for comparisons: 16 bits overflow in most units.
+    Off = "off",
 }
 
 choice! {
@@ -198,6 +205,6 @@ mod tests {
                 }
             )+};
         }
-        check!(Method, Krylov, Precision, CycleKind, SmootherKind, Rebuild);
+        check!(Method, Krylov, Format, Scaling, CycleKind, SmootherKind, Rebuild);
     }
 }

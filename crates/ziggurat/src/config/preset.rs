@@ -39,10 +39,10 @@ impl SolverConfig {
                 config.krylov = Krylov::Fgmres;
                 config.restart = 100;
             }
-            "fast" => config.precision = Precision::F32,
+            "fast" => config.precision = Precision::F16,
             "low-memory" => {
                 config.method = Method::Pairwise;
-                config.precision = Precision::F32;
+                config.precision = Precision::F16;
             }
             _ => return Err(UnknownName::new("preset", name, Self::PRESETS.map(|(name, _)| name)).into()),
         }

@@ -12,7 +12,10 @@
 //! | krylov | symmetric, positive diagonal; symmetric cycle | `cg` | the cheapest |
 //! | | symmetric, positive diagonal; another cycle | `fcg` | the preconditioner is not the same operator in every step |
 //! | | else | `fgmres` | needs nothing of matrix or cycle |
-//! | precision | | `f64` | narrower levels are not chosen by themselves yet |
+//! | precision | Gauss–Seidel | `f64` | its levels are stored by rows, where 16 bits save little time |
+//! | | not symmetric, or without a positive diagonal | `f64` | nothing says how a cycle bears rounding there |
+//! | | few entries | `f64` | all of it stays in the caches: nothing to gain |
+//! | | else | `f16` | a quarter of the bytes; and the solve watches it, and goes back to `f64` where it is slow |
 
 use super::{CycleKind, Krylov, Method, Precision, SmootherKind, SolverConfig};
 
@@ -20,7 +23,7 @@ use super::{CycleKind, Krylov, Method, Precision, SmootherKind, SolverConfig};
 ///
 /// ```
 /// use ziggurat::config::Facts;
-/// let facts = Facts { symmetric: true, positive_diagonal: true, block: 3 };
+/// let facts = Facts { symmetric: true, positive_diagonal: true, block: 3, nnz: 1000 };
 /// assert_eq!(ziggurat::SolverConfig::default().resolve(facts).smoother.kind.name(), "chebyshev");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +34,12 @@ pub struct Facts {
     pub positive_diagonal: bool,
     /// Unknowns per node.
     pub block: usize,
+    /// Entries.
+    pub nnz: usize,
 }
+
+/// Entries from which on narrow levels are worth making: some megabytes.
+const WORTH_NARROWING: usize = 200_000;
 
 impl SolverConfig {
     /// The same with nothing left to be chosen:
@@ -41,11 +49,11 @@ impl SolverConfig {
     ///   else `jacobi`;
     /// - cycle: `k` with `pairwise`, else `v`;
     /// - krylov: `cg` if symmetric with a positive diagonal and a symmetric cycle, `fcg` with another cycle, else `fgmres`;
-    /// - precision: `f64`.
+    /// - precision: `f16` if symmetric with a positive diagonal, with another smoother than Gauss–Seidel, and large; else `f64`.
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{Facts, Method}};
-    /// let convection = Facts { symmetric: false, positive_diagonal: true, block: 1 };
+    /// let convection = Facts { symmetric: false, positive_diagonal: true, block: 1, nnz: 1000 };
     /// let config = SolverConfig::default().resolve(convection);
     /// assert_eq!((config.method, config.krylov.name()), (Method::Classical, "fgmres"));
     /// ```
@@ -67,7 +75,11 @@ impl SolverConfig {
             config.cycle.kind = if config.method == Method::Pairwise { CycleKind::K } else { CycleKind::V };
         }
         if config.precision == Precision::Auto {
-            config.precision = Precision::F64;
+            let narrow = facts.symmetric
+                && facts.positive_diagonal
+                && facts.nnz >= WORTH_NARROWING
+                && config.smoother.kind != SmootherKind::GaussSeidel;
+            config.precision = if narrow { Precision::F16 } else { Precision::F64 };
         }
         if config.krylov == Krylov::Auto {
             let cycling = config.cycling();

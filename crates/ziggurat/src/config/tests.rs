@@ -74,11 +74,12 @@ fn every_parameter_that_makes_no_sense_is_refused() {
 
 #[test]
 fn auto_is_decided_by_the_matrix_and_what_is_given_stays() {
-    let facts = |symmetric, block| Facts { symmetric, positive_diagonal: true, block };
+    let facts = |symmetric, block| Facts { symmetric, positive_diagonal: true, block, nnz: 1000 };
     let names = |config: &SolverConfig, facts| {
         let resolved = config.resolve(facts);
         let SolverConfig { method, krylov, precision, cycle, smoother, .. } = &resolved;
-        [method.name(), smoother.kind.name(), cycle.kind.name(), krylov.name(), precision.name()].join(" ")
+        [method.name(), smoother.kind.name(), cycle.kind.name(), krylov.name(), &precision.to_string()]
+            .join(" ")
     };
     let default = SolverConfig::default();
     assert_eq!(names(&default, facts(true, 1)), "sa jacobi v cg f64");
@@ -89,6 +90,12 @@ fn auto_is_decided_by_the_matrix_and_what_is_given_stays() {
     let of = |method| SolverConfig { method, ..SolverConfig::default() };
     assert_eq!(names(&of(Method::Classical), facts(true, 1)), "classical gauss-seidel v cg f64");
     assert_eq!(names(&of(Method::Pairwise), facts(true, 1)), "pairwise jacobi k fcg f64");
+    let large = |facts| Facts { nnz: 1_000_000, ..facts };
+    assert_eq!(names(&default, large(facts(true, 1))), "sa jacobi v cg f16");
+    assert_eq!(names(&default, large(facts(true, 3))), "sa chebyshev v cg f16");
+    assert_eq!(names(&default, large(facts(false, 1))), "classical gauss-seidel v fgmres f64");
+    assert_eq!(names(&default, large(indefinite)), "sa jacobi v fgmres f64");
+    assert_eq!(names(&of(Method::Classical), large(facts(true, 1))), "classical gauss-seidel v cg f64");
     let mut one_sided = SolverConfig::default();
     one_sided.cycle.post_sweeps = 0;
     assert_eq!(names(&one_sided, facts(true, 1)), "sa jacobi v fcg f64");

@@ -5,13 +5,13 @@
 //! the largest number of iterations of any solve since the last change is compared with that of the solves right after the
 //! last full setup. It is a largest number because that does not depend on the order in which threads finish.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use ziggurat_sparse::Csr;
 
 use super::{SolveError, Solver, exact_kernel, facts, lower};
-use crate::config::{Rebuild, Update};
+use crate::config::{Precision, Rebuild, Update};
 use crate::diagnose::nature;
 
 /// What an update came to.
@@ -85,7 +85,7 @@ impl Solver {
         let Update { rebuild, factor } = self.config.update;
         let block = self.hierarchy.levels()[0].block();
         let nature = nature(a.view(), Some(block));
-        let same_kind = self.asked.resolve(facts(nature, block)) == self.config;
+        let same_kind = self.asked.resolve(facts(nature, block, a.nnz())) == self.config;
         let wanted = match rebuild {
             Rebuild::Always => true,
             Rebuild::Never => false,
@@ -97,7 +97,15 @@ impl Solver {
         }
         let old = self.hierarchy.levels()[0].matrix().clone();
         let updated = self.hierarchy.update_values(a).map_err(SolveError::from);
-        match updated.and_then(|()| lower(&self.space.0, &self.hierarchy, &self.config)) {
+        // What had to become wide stays so.
+        let mut config = self.config.clone();
+        if self.wide.get().is_some() {
+            config.precision = Precision::F64;
+        }
+        match updated.and_then(|()| lower(&self.space.0, &self.hierarchy, &config)) {
+            Ok((matrix, multigrid)) if self.wide.get().is_some() => {
+                (self.matrix, self.wide) = (matrix, OnceLock::from(multigrid));
+            }
             Ok((matrix, multigrid)) => (self.matrix, self.multigrid) = (matrix, multigrid),
             Err(error) => {
                 // They made a hierarchy before, and will again.

@@ -1,0 +1,142 @@
+//! A precision that was chosen by itself is watched: where it does worse than it should, levels become wide again.
+//!
+//! Every sixteen iterations the average decrease of the residual is looked at. Where it is so slow that eight digits take more
+//! than forty iterations, the cycle is far from what multigrid should be, and rounding to 16 bits may be among the reasons: it
+//! moves the smallest eigenvalues of a badly conditioned matrix. The hierarchy is then lowered anew in double precision,
+//! the iteration goes on from where it was, and later solves begin so. The same happens to an iteration that fails in any
+//! way. So `auto` converges wherever `f64` does. A fast solve pays nothing for it.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use ziggurat_krylov::{KrylovReport, Observer, Progress, StopReason};
+use ziggurat_sparse::device::{Cpu, Device};
+
+use super::{SolveError, Solver};
+use crate::config::{Precision, SolverConfig};
+
+/// Iterations between two looks.
+const LOOK_EVERY: usize = 16;
+
+/// An average factor per iteration beyond which a solve is slow: 10⁻⁸ in forty iterations.
+const SLOW: f64 = 0.631;
+
+/// Levels that became wider during a solve, and why.
+///
+/// ```
+/// use ziggurat::{Solver, SolverConfig};
+/// use ziggurat_sparse::gallery::Problem;
+/// let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
+/// let solution = Solver::new(&a, SolverConfig::default())?.solve(&vec![1.0; a.rows()])?;
+/// assert_eq!(solution.promotion, None); // nothing was wrong
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Promotion {
+    /// What levels were stored in; they are `f64` now.
+    pub from: Precision,
+    /// Iterations until then.
+    pub after: usize,
+    /// What was wrong.
+    pub why: Fault,
+}
+
+/// Why levels became wider.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The residual fell by no more than this factor per iteration, on average.
+    Slow(f64),
+    /// The iteration stopped without a solution.
+    Failed(StopReason),
+}
+
+impl fmt::Display for Promotion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "levels went from {} to f64 after {} iterations: ", self.from, self.after)?;
+        match self.why {
+            Fault::Slow(rate) => write!(f, "the residual fell by {rate:.2} per iteration only"),
+            Fault::Failed(reason) => write!(f, "it stopped ({})", reason.name()),
+        }
+    }
+}
+
+/// The average factor per iteration, if it is time to look and it is a slow one.
+fn slow(progress: &Progress) -> Option<Fault> {
+    if !progress.iteration.is_multiple_of(LOOK_EVERY) {
+        return None;
+    }
+    let rate = progress.relative_residual.powf((progress.iteration as f64).recip());
+    (rate > SLOW).then_some(Fault::Slow(rate)) // NaN is for the method itself to notice
+}
+
+impl Solver {
+    /// Iterates with the levels as they are, and with wide ones if that is what it takes.
+    pub(super) fn iterate_watched(
+        &self,
+        b: &Vec<f64>,
+        x: &mut Vec<f64>,
+        mut observer: Option<&mut Observer<'_>>,
+    ) -> Result<(KrylovReport, Option<Promotion>), SolveError> {
+        let stopping = &self.config.stopping;
+        if let Some(wide) = self.wide.get() {
+            return Ok((self.run(wide, b, x, stopping, observer)?, None));
+        }
+        if !self.is_watched() {
+            return Ok((self.run(&self.multigrid, b, x, stopping, observer)?, None));
+        }
+        let mut fault = None;
+        let mut watching = |progress: &Progress| {
+            fault = slow(progress);
+            let told = observer.as_mut().map_or(ControlFlow::Continue(()), |observer| observer(progress));
+            if fault.is_some() { ControlFlow::Break(()) } else { told }
+        };
+        let narrow = self.run(&self.multigrid, b, x, stopping, Some(&mut watching))?;
+        let why = match (fault, narrow.reason) {
+            (_, reason) if reason.is_converged() => return Ok((narrow, None)),
+            (Some(fault), _) => fault,
+            // The caller's own will is no fault.
+            (None, StopReason::Interrupted | StopReason::TimeLimit | StopReason::MaxIterations) => {
+                return Ok((narrow, None));
+            }
+            (None, reason) => Fault::Failed(reason),
+        };
+        if !self.space.0.norm_max(x).is_finite() {
+            x.fill(0.0);
+        }
+        let mut stopping = *stopping;
+        stopping.max_iterations -= narrow.iterations.min(stopping.max_iterations);
+        stopping.max_seconds = stopping.max_seconds.map(|seconds| (seconds - narrow.seconds).max(0.0));
+        let mut from_there = |progress: &Progress| {
+            let mut progress = *progress;
+            progress.iteration += narrow.iterations;
+            observer.as_mut().map_or(ControlFlow::Continue(()), |observer| observer(&progress))
+        };
+        let report = self.run(self.widened()?, b, x, &stopping, Some(&mut from_there))?;
+        let promotion = Promotion { from: self.config.precision.clone(), after: narrow.iterations, why };
+        Ok((joined(narrow, report), Some(promotion)))
+    }
+
+    /// Whether the precision was chosen by itself, and is not the widest.
+    fn is_watched(&self) -> bool {
+        self.asked.precision == Precision::Auto && self.config.precision != Precision::F64
+    }
+
+    /// The cycle in double precision; made at the first call.
+    fn widened(&self) -> Result<&ziggurat_amg::Multigrid<Cpu>, SolveError> {
+        let config = SolverConfig { precision: Precision::F64, ..self.config.clone() };
+        let wide = super::lower(&self.space.0, &self.hierarchy, &config)?.1;
+        // If another thread was faster, its cycle is the same.
+        Ok(self.wide.get_or_init(|| wide))
+    }
+}
+
+/// One report of two runs, the second from where the first stopped.
+fn joined(first: KrylovReport, second: KrylovReport) -> KrylovReport {
+    let mut report = second;
+    report.iterations += first.iterations;
+    report.initial_residual = first.initial_residual;
+    report.seconds += first.seconds;
+    report.history.splice(0..0, first.history);
+    report
+}

@@ -1,0 +1,106 @@
+//! `auto` is narrow where that pays, and wide where narrow does worse; either way it says so.
+
+#![allow(clippy::unwrap_used)] // a test that fails, fails
+
+use std::ops::ControlFlow;
+
+use ziggurat::config::{Format, Precision};
+use ziggurat::{Fault, Solver, SolverConfig, Updated};
+use ziggurat_sparse::gallery::Problem;
+use ziggurat_sparse::{Csr, Kind};
+
+fn problem(name: &str) -> (Csr<f64>, Vec<f64>) {
+    let problem: Problem = name.parse().unwrap();
+    (problem.matrix().unwrap(), problem.rhs().unwrap())
+}
+
+fn storage(solver: &Solver) -> Kind {
+    solver.preconditioner().stored()[0].storage
+}
+
+#[test]
+fn an_easy_problem_stays_narrow() {
+    let (a, b) = problem("poisson3d:40");
+    let solver = Solver::new(&a, SolverConfig::default()).unwrap();
+    assert_eq!(solver.config().precision, Precision::F16);
+    let solution = solver.solve(&b).unwrap();
+    assert!(solution.report.reason.is_converged() && solution.promotion.is_none());
+    assert_eq!(storage(&solver), Kind::F16);
+}
+
+#[test]
+fn a_slow_solve_becomes_wide_and_stays_so() {
+    // Hardly damped, Jacobi smooths hardly: slow in any precision.
+    let (mut a, b) = problem("poisson3d:40");
+    let mut slow = SolverConfig::default();
+    slow.smoother.omega = Some(0.02);
+    let wide = SolverConfig { precision: Precision::F64, ..slow.clone() };
+    let expected = Solver::new(&a, wide).unwrap().solve(&b).unwrap().report.iterations;
+    let mut solver = Solver::new(&a, slow).unwrap();
+    assert_eq!(storage(&solver), Kind::F16);
+    let mut iterations = Vec::new();
+    let solution = solver
+        .solve_observed(&b, &mut |progress| {
+            iterations.push(progress.iteration);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    let promotion = solution.promotion.unwrap();
+    assert!(solution.report.reason.is_converged());
+    assert!(promotion.after.is_multiple_of(16) && matches!(promotion.why, Fault::Slow(rate) if rate > 0.63));
+    assert!(promotion.to_string().starts_with("levels went from f16 to f64 after"), "{promotion}");
+    // One iteration after the other, whatever they ran with; the report counts them all.
+    assert_eq!(iterations, (1..=solution.report.iterations).collect::<Vec<_>>());
+    assert_eq!(solution.report.history.len(), solution.report.iterations);
+    assert!(solution.report.iterations <= expected + promotion.after, "{expected}");
+    assert_eq!(storage(&solver), Kind::F64);
+    // From now on at once, as if it had been asked for.
+    let again = solver.solve(&b).unwrap();
+    assert_eq!((again.promotion, again.report.iterations), (None, expected));
+    // New values do not make it narrow again.
+    a.values_mut().iter_mut().for_each(|value| *value *= 2.0);
+    assert_eq!(solver.update_values(&a).unwrap(), Updated::Values);
+    assert_eq!(storage(&solver), Kind::F64);
+    assert_eq!(solver.solve(&b).unwrap().report.iterations, expected);
+}
+
+#[test]
+fn what_was_asked_for_is_not_changed() {
+    let (a, b) = problem("poisson3d:40");
+    for precision in [Precision::F16, "f64-f32,f16-f32".parse().unwrap()] {
+        let builder = Solver::builder().with(|config| config.smoother.omega = Some(0.02));
+        let solver = builder.precision(precision.clone()).build(&a).unwrap();
+        let solution = solver.solve(&b).unwrap();
+        assert!(solution.report.reason.is_converged() && solution.promotion.is_none());
+        assert_eq!(solver.config().precision, precision);
+        assert_eq!(storage(&solver), Kind::F16);
+    }
+    let solver = Solver::builder().max_iterations(7).build(&a).unwrap();
+    assert_eq!(solver.solve(&b).unwrap().report.iterations, 7);
+}
+
+#[test]
+fn a_ladder_is_what_its_levels_are_stored_in() {
+    let (a, b) = problem("poisson3d:40");
+    let solver = Solver::builder().precision("f64-f32,f64-f16".parse().unwrap()).build(&a).unwrap();
+    let stored = solver.preconditioner().stored();
+    let kinds: Vec<_> = stored.iter().map(|level| (level.working, level.storage)).collect();
+    assert_eq!(kinds[0], (Kind::F64, Kind::F64));
+    assert!(kinds[1..kinds.len() - 1].iter().all(|kinds| *kinds == (Kind::F32, Kind::F16)), "{kinds:?}");
+    assert_eq!(kinds.last(), Some(&(Kind::F64, Kind::F64)));
+    assert!(solver.solve(&b).unwrap().report.reason.is_converged());
+}
+
+#[test]
+fn formats_are_those_of_fewest_bytes_unless_rows_are_asked_for() {
+    let (a, b) = problem("poisson3d:30");
+    let formats = |format| {
+        let solver = Solver::builder().with(|config| config.format = format).build(&a).unwrap();
+        assert!(solver.solve(&b).unwrap().report.reason.is_converged());
+        let stored = solver.preconditioner().stored();
+        (stored[0].format.format(), stored[0].format.bytes())
+    };
+    let (rows, small) = (formats(Format::Csr), formats(Format::Auto));
+    assert_eq!((rows.0, small.0), ("csr", "delta-sell"));
+    assert!(4 * small.1 < 3 * rows.1, "{small:?} {rows:?}");
+}
