@@ -5,6 +5,7 @@
 use std::ops::ControlFlow;
 
 use ziggurat::config::{Format, Precision};
+use ziggurat::krylov::StopReason;
 use ziggurat::{Fault, Solver, SolverConfig, Updated};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::{Csr, Kind};
@@ -62,6 +63,18 @@ fn a_slow_solve_becomes_wide_and_stays_so() {
     assert_eq!(solver.update_values(&a).unwrap(), Updated::Values);
     assert_eq!(storage(&solver), Kind::F64);
     assert_eq!(solver.solve(&b).unwrap().report.iterations, expected);
+}
+
+#[test]
+fn whoever_asks_to_stop_is_heard_also_when_levels_are_about_to_become_wide() {
+    let (a, b) = problem("poisson3d:40");
+    let solver = Solver::builder().with(|config| config.smoother.omega = Some(0.02)).build(&a).unwrap();
+    let solution = solver.solve_observed(&b, &mut |progress| {
+        if progress.iteration < 16 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    let solution = solution.unwrap();
+    assert_eq!((solution.report.reason, solution.report.iterations), (StopReason::Interrupted, 16));
+    assert_eq!(solution.promotion, None);
 }
 
 #[test]

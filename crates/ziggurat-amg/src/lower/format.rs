@@ -220,6 +220,16 @@ fn bsr_bytes(a: CsrRef<'_, f64>, block: usize, value: usize) -> Option<usize> {
 
 /// A matrix on the host as an iteration in double precision wants it: in the format of fewest bytes, and in single precision
 /// where that holds every value exactly.
+///
+/// ```
+/// use ziggurat_amg::{Formats, Hierarchy, HierarchyConfig};
+/// use ziggurat_sparse::{Kind, device::Cpu, gallery::Problem};
+/// let a = "poisson3d:8".parse::<Problem>()?.matrix()?;
+/// let finest = Hierarchy::build(a, &HierarchyConfig::default())?.finest(Formats::FewestBytes);
+/// assert_eq!((finest.storage(), finest.considered().format()), (Kind::F32, "delta-sell")); // 6 and -1
+/// assert_eq!(finest.operator(&Cpu::new())?.shape(), (512, 512));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ExactMatrix {
     stored: Stored,

@@ -194,6 +194,17 @@ impl<D: Device> Multigrid<D> {
     }
 
     /// How each level is stored, finest first; the coarsest is solved directly.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering};
+    /// use ziggurat_sparse::{Kind, device::Cpu, gallery::Problem};
+    /// let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
+    /// let narrow = |_| LevelPrecision { working: Kind::F32, storage: Kind::F16 };
+    /// let hierarchy = Hierarchy::build(a, &HierarchyConfig::default())?;
+    /// let stored = hierarchy.lower(&Cpu::new(), &Cycling::default(), narrow, Lowering::default())?.stored();
+    /// assert_eq!((stored[0].storage, stored[0].working), (Kind::F16, Kind::F32));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stored(&self) -> Vec<StoredLevel> {
         let (format, bytes, why) = self.coarse.stored();
         let format = Considered::only(format, bytes, why);

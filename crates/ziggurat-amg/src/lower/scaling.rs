@@ -47,8 +47,9 @@ impl Scaling {
     ) -> Vec<Option<Scaling>> {
         // Numbers that reach as far as single precision need it for unusual units only.
         let numbers = (0..levels.len().saturating_sub(1)).map(&storage);
+        let wide = numbers.clone().all(|storage| storage == Kind::F64);
         let far = numbers.clone().all(|storage| storage != Kind::F16);
-        if far && levels.iter().all(|source| is_usual(source.a.view())) {
+        if wide || far && levels.iter().all(|source| is_usual(source.a.view())) {
             return vec![None; levels.len()];
         }
         let mut narrow = Kind::F64;

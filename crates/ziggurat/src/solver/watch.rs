@@ -87,9 +87,9 @@ impl Solver {
         }
         let mut fault = None;
         let mut watching = |progress: &Progress| {
+            observer.as_mut().map_or(ControlFlow::Continue(()), |observer| observer(progress))?;
             fault = slow(progress);
-            let told = observer.as_mut().map_or(ControlFlow::Continue(()), |observer| observer(progress));
-            if fault.is_some() { ControlFlow::Break(()) } else { told }
+            if fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let narrow = self.run(&self.multigrid, b, x, stopping, Some(&mut watching))?;
         let why = match (fault, narrow.reason) {
