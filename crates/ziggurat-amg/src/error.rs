@@ -47,6 +47,9 @@ pub enum SetupError {
         /// What the factorisation said.
         reason: String,
     },
+    /// Another process has failed, and says why.
+    #[error("another process has failed; its own report says why")]
+    Elsewhere,
     /// A fault on one level, in one stage.
     #[error("level {level}, {stage}: {source}")]
     Level {

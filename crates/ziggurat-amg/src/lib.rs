@@ -32,6 +32,7 @@ pub use hierarchy::{
 pub use lower::{
     Considered, Cycling, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, Multigrid, StoredLevel,
 };
+pub use spectral_radius::spectral_radius_of_parts;
 
 #[cfg(test)]
 mod testing;

@@ -3,12 +3,15 @@
 //! The smaller of two bounds: Gershgorin's, which is proved and exact for the Laplacian of a grid, and that of Lanczos in the
 //! inner product of D, which is sharper for most other matrices. Four steps of Lanczos are enough for a few percent, because
 //! what they have not found yet is in the residual that is added. Where the diagonal has both signs Lanczos does not
-//! apply, and power iteration takes its place. Costs about six passes over the matrix.
+//! apply, and power iteration takes its place. Costs about six passes over the matrix. Processes exchange a vector for each pass.
 
-use ziggurat_sparse::CsrRef;
-use ziggurat_sparse::spectrum::{SpectrumError, gershgorin, lanczos_jacobi, power_jacobi};
+use ziggurat_sparse::spectrum::{
+    JacobiScaled, SpectrumError, gershgorin, lanczos, lanczos_jacobi, power, power_jacobi,
+};
+use ziggurat_sparse::{CsrRef, ExactSum};
 
 use crate::SetupError;
+use crate::halo::Halo;
 
 /// Steps of Lanczos. The top of the spectrum is dense on grid problems: twice as many move the bound by 3 percent.
 const LANCZOS_STEPS: usize = 4;
@@ -25,9 +28,63 @@ pub(crate) fn spectral_radius(a: CsrRef<'_, f64>) -> Result<f64, SetupError> {
     match lanczos_jacobi(a, LANCZOS_STEPS) {
         Ok(bounds) => Ok(bounds.upper.min(proved)),
         Err(SpectrumError::Matrix(error)) => Err(error.into()),
-        Err(_) => {
-            let found = power_jacobi(a, POWER_STEPS)?.radius;
-            Ok(if found >= REACHED * proved { proved } else { found.min(proved) })
-        }
+        Err(_) => Ok(not_beyond(proved, power_jacobi(a, POWER_STEPS)?.radius)),
     }
+}
+
+/// The same number where processes hold parts of the matrix: `a` has the owned rows of `halo`, and its columns are the local
+/// rows. The same bits, if processes begin at multiples of 512 rows.
+///
+/// ```
+/// use ziggurat_amg::{halo::Whole, spectral_radius_of_parts};
+/// use ziggurat_sparse::gallery::Problem;
+/// let a = "poisson2d:20".parse::<Problem>()?.matrix()?;
+/// let radius = spectral_radius_of_parts(a.view(), &Whole::new(a.rows()))?;
+/// assert!((1.9..2.1).contains(&radius));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If a row of any process has no diagonal entry.
+pub fn spectral_radius_of_parts<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> Result<f64, SetupError> {
+    let owned = halo.owned();
+    let found = gershgorin(a, owned.clone())
+        .and_then(|proved| Ok((proved, JacobiScaled::try_new(a, owned.clone())?)));
+    let failed = halo.any(found.is_err());
+    let (proved, operator) = found?;
+    if failed {
+        return Err(SetupError::Elsewhere);
+    }
+    let proved = halo.largest(proved);
+    let first = if owned.is_empty() { 0 } else { halo.global_id(owned.start) };
+    let mut local = vec![0.0; halo.local()];
+    let apply = |x: &[f64], y: &mut [f64]| {
+        local[owned.clone()].copy_from_slice(x);
+        halo.exchange(&mut local);
+        operator.apply(&local, y);
+    };
+    // Factors in the order in which one process multiplies them.
+    let dot = |x: &[f64], y: &[f64]| {
+        let mut part = operator.exact_dot(y, x);
+        sum(&mut part, halo);
+        part.rounded()
+    };
+    if halo.any(operator.check_positive().is_err()) {
+        let found = power(operator.start_vector(first), POWER_STEPS, apply, dot)?;
+        return Ok(not_beyond(proved, found.radius));
+    }
+    match lanczos(operator.start_vector(first), LANCZOS_STEPS, apply, dot) {
+        Ok(bounds) => Ok(bounds.upper.min(proved)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The sum over all processes.
+fn sum<H: Halo>(part: &mut ExactSum, halo: &H) {
+    halo.sum(bytemuck::cast_slice_mut(part.digits_mut()));
+}
+
+/// What power iteration has found, or the bound if that is nearly reached.
+fn not_beyond(proved: f64, found: f64) -> f64 {
+    if found >= REACHED * proved { proved } else { found.min(proved) }
 }

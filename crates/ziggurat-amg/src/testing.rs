@@ -1,8 +1,10 @@
 //! What tests of this crate share.
 
 use std::any::Any;
+use std::ops::Range;
 use std::sync::{Barrier, Mutex};
 
+use bytemuck::Pod;
 use proptest::prelude::*;
 use ziggurat_sparse::gallery::{Problem, rigid_body_modes};
 use ziggurat_sparse::{Csr, Dense};
@@ -71,18 +73,16 @@ pub(crate) fn arbitrary_graph(symmetric: bool) -> impl Strategy<Value = StrongGr
     })
 }
 
-/// Threads that play processes: each owns a block of rows and has all others as its halo.
+/// Threads that play processes: each owns a block of rows and has copies of all others.
 pub(crate) struct Rank<'a> {
     board: &'a Board,
     rank: usize,
     /// First row of each rank, and the end.
-    starts: Vec<usize>,
-    /// The global row of each local one.
-    rows: Vec<usize>,
+    starts: &'a [usize],
 }
 
 /// Where ranks leave messages for each other.
-struct Board {
+pub(crate) struct Board {
     barrier: Barrier,
     messages: Vec<Mutex<Option<Box<dyn Any + Send>>>>,
 }
@@ -102,24 +102,21 @@ impl Rank<'_> {
 }
 
 impl Halo for Rank<'_> {
-    fn owned(&self) -> usize {
-        self.starts[self.rank + 1] - self.starts[self.rank]
+    fn owned(&self) -> Range<usize> {
+        self.starts[self.rank]..self.starts[self.rank + 1]
     }
 
     fn local(&self) -> usize {
-        self.rows.len()
+        self.starts[self.starts.len() - 1]
     }
 
     fn global_id(&self, local: usize) -> u64 {
-        self.rows[local] as u64
+        local as u64
     }
 
-    fn exchange<T: Copy + Send + 'static>(&self, values: &mut [T]) {
+    fn exchange<T: Pod + Send + Sync>(&self, values: &mut [T]) {
         assert_eq!(values.len(), self.local());
-        let all = self.all_gather(values[..self.owned()].to_vec()).concat();
-        for (value, &row) in values.iter_mut().zip(&self.rows).skip(self.owned()) {
-            *value = all[row];
-        }
+        values.copy_from_slice(&self.all_gather(values[self.owned()].to_vec()).concat());
     }
 
     fn any(&self, flag: bool) -> bool {
@@ -129,39 +126,25 @@ impl Halo for Rank<'_> {
     fn sum(&self, counts: &mut [u64]) {
         let all = self.all_gather(counts.to_vec());
         for (place, count) in counts.iter_mut().enumerate() {
-            *count = all.iter().map(|counts| counts[place]).sum();
+            *count = all.iter().fold(0, |sum, counts| counts[place].wrapping_add(sum));
         }
+    }
+
+    fn largest(&self, x: f64) -> f64 {
+        self.all_gather(x).into_iter().fold(f64::NEG_INFINITY, f64::max)
     }
 }
 
-/// Runs `work` on each rank's copy of the graph; returns what it says of the rows, in their order.
+/// Runs `work` on each rank; returns what it says of the rows, in their order.
 pub(crate) fn on_ranks<T: Send>(
     ranks: usize,
     graph: &StrongGraph,
     work: impl Fn(&StrongGraph, &Rank<'_>) -> Vec<T> + Sync,
 ) -> Vec<T> {
-    let n = graph.rows();
-    let starts: Vec<usize> = (0..=ranks).map(|rank| rank * n / ranks).collect();
+    let starts: Vec<usize> = (0..=ranks).map(|rank| rank * graph.rows() / ranks).collect();
     let board =
         Board { barrier: Barrier::new(ranks), messages: (0..ranks).map(|_| Mutex::new(None)).collect() };
-    let run = |rank: usize| {
-        let owned = starts[rank]..starts[rank + 1];
-        // The halo in another order than the rows, so that nobody can rely on it.
-        let rows: Vec<usize> = owned.clone().chain((0..n).rev().filter(|row| !owned.contains(row))).collect();
-        let mut local_of = vec![0; n];
-        for (local, &row) in rows.iter().enumerate() {
-            local_of[row] = local as u32;
-        }
-        let (mut row_ptr, mut columns) = (vec![0], vec![]);
-        for &row in &rows {
-            let begin = columns.len();
-            columns.extend(graph.row(row).iter().map(|&column| local_of[column as usize]));
-            columns[begin..].sort_unstable();
-            row_ptr.push(columns.len());
-        }
-        let local = StrongGraph::try_new(n, row_ptr, columns).unwrap();
-        work(&local, &Rank { board: &board, rank, starts: starts.clone(), rows })
-    };
+    let run = |rank: usize| work(graph, &Rank { board: &board, rank, starts: &starts });
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..ranks).map(|rank| scope.spawn(move || run(rank))).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()

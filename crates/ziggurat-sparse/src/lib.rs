@@ -15,6 +15,7 @@
 
 pub mod algebra;
 pub mod device;
+mod exact_sum;
 pub mod gallery;
 pub mod graph;
 pub mod hash;
@@ -27,6 +28,7 @@ pub mod operator;
 mod parallel;
 pub mod spectrum;
 
+pub use exact_sum::ExactSum;
 pub use matrix::{Bsr, BsrRef, Coo, Csr, CsrRef, DeltaSell, Dense, MatrixError};
 pub use name::UnknownName;
 pub use number::{Facts, Kind, Reads, Real, Store, bf16, f16};

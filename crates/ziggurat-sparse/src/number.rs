@@ -13,6 +13,7 @@
 //!
 //! Complex numbers will enter as further `Store`s with their own [`Kind`]s; nothing here assumes an order on a `Store`.
 
+use bytemuck::Pod;
 use std::fmt::{self, Debug, Display};
 use std::iter::Sum;
 
@@ -175,7 +176,7 @@ pub trait Store: Copy + Default + PartialEq + Debug + Display + Send + Sync + 's
     }
 }
 
-/// A number we compute in: `f64` or `f32`.
+/// A number we compute in: `f64` or `f32`. Plain bytes, as messages between processes need.
 ///
 /// ```
 /// use ziggurat_sparse::Real;
@@ -184,7 +185,7 @@ pub trait Store: Copy + Default + PartialEq + Debug + Display + Send + Sync + 's
 /// }
 /// assert_eq!(hypotenuse(3.0_f32, 4.0), 5.0);
 /// ```
-pub trait Real: Store + Float + NumAssign + Sum + BlockProducts {}
+pub trait Real: Store + Float + NumAssign + Sum + BlockProducts + Pod {}
 
 /// Arithmetic in `Self` may read memory of type `S`; the seven pairs of the [module](self).
 ///

@@ -6,8 +6,6 @@
 //!
 //! In a system with several unknowns per node, what is joined is nodes: "row" then means a row of the node matrix.
 
-use std::collections::HashMap;
-
 use rayon::prelude::*;
 use thiserror::Error;
 
@@ -30,7 +28,7 @@ pub(super) const NO_ROOT: u64 = u64::MAX;
 pub struct Aggregates {
     of: Vec<u32>,
     count: usize,
-    outside: Vec<u64>,
+    roots: Vec<u64>,
 }
 
 /// Why numbers do not make aggregates.
@@ -85,44 +83,44 @@ impl Aggregates {
         if count > of.len() {
             return Err(AggregatesError::Empty { aggregate: of.len(), count });
         }
-        let aggregates = Aggregates { of, count, outside: Vec::new() };
+        let aggregates = Aggregates { of, count, roots: Vec::new() };
         match aggregates.sizes().iter().position(|&size| size == 0) {
             Some(aggregate) => Err(AggregatesError::Empty { aggregate, count }),
             None => Ok(aggregates),
         }
     }
 
-    /// From the global id of every owned row's root, [`NO_ROOT`] for rows that are left out. A root is its own root.
+    /// From the global id of every local row's root, [`NO_ROOT`] for rows that are left out. A root is its own root. Numbers
+    /// increase with the roots' ids.
     pub(super) fn from_roots<H: Halo>(roots: &[u64], halo: &H) -> Self {
-        let mut count = 0;
-        let mut numbers = vec![Self::NONE; roots.len()];
-        for (row, &root) in roots.iter().enumerate() {
-            if root == halo.global_id(row) {
-                numbers[row] = count;
-                count += 1;
-            }
-        }
-        // The owned rows usually have consecutive ids.
-        let first = if roots.is_empty() { 0 } else { halo.global_id(0) };
-        let owned_row = |root: u64| {
-            let row = usize::try_from(root.wrapping_sub(first)).ok()?;
-            (row < roots.len() && halo.global_id(row) == root).then_some(row)
+        // Local rows are in the order of their ids, so these are, too.
+        let is_root = |&(row, &root): &(usize, &u64)| root == halo.global_id(row);
+        let mut ids: Vec<u64> = roots.iter().enumerate().filter(is_root).map(|(_, &root)| root).collect();
+        // Rows at the edge of a halo may have a root beyond it.
+        let is_known = |root: u64| ids.binary_search(&root).is_ok();
+        let owned_or_none = |&&root: &&u64| root == NO_ROOT || is_known(root);
+        let mut further: Vec<u64> = match halo.local() == halo.owned().len() {
+            true => Vec::new(),
+            false => roots.iter().filter(|root| !owned_or_none(root)).copied().collect(),
         };
-        let is_elsewhere = |&root: &u64| root != NO_ROOT && owned_row(root).is_none();
-        let mut outside: Vec<u64> = roots.par_iter().copied().filter(is_elsewhere).collect();
-        let mut further = HashMap::new();
-        if !outside.is_empty() {
-            further = (0..roots.len()).map(|row| (halo.global_id(row), numbers[row])).collect();
-            outside.retain(|root| !further.contains_key(root));
-            outside.sort_unstable();
-            outside.dedup();
-            further.extend(outside.iter().zip(count..).map(|(&root, number)| (root, number)));
+        further.sort_unstable();
+        further.dedup();
+        ids.extend(further);
+        ids.sort_unstable();
+        let mut of = vec![Self::NONE; roots.len()];
+        // In one process a root's number is known from its row, without a search.
+        if halo.local() == halo.owned().len() {
+            let mut numbers = vec![Self::NONE; roots.len()];
+            let first = if roots.is_empty() { 0 } else { halo.global_id(0) };
+            ids.iter().zip(0..).for_each(|(&id, number)| numbers[(id - first) as usize] = number);
+            of.par_iter_mut().zip(roots).filter(|(_, root)| **root != NO_ROOT).for_each(|(of, &root)| {
+                *of = numbers[(root - first) as usize];
+            });
+        } else {
+            let number = |root: u64| ids.binary_search(&root).map_or(Self::NONE, |at| at as u32);
+            of.par_iter_mut().zip(roots).for_each(|(of, &root)| *of = number(root));
         }
-        let number = |&root: &u64| match owned_row(root) {
-            Some(row) => numbers[row],
-            None => further.get(&root).copied().unwrap_or(Self::NONE),
-        };
-        Aggregates { of: roots.par_iter().map(number).collect(), count: count as usize, outside }
+        Aggregates { of, count: ids.len(), roots: ids }
     }
 
     /// Number of rows.
@@ -130,15 +128,15 @@ impl Aggregates {
         self.of.len()
     }
 
-    /// Number of aggregates whose root this process owns: in one process, all.
+    /// Number of aggregates that have rows here: in one process, all.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The global ids of roots in other processes whose aggregates have rows here. These aggregates are numbered from
-    /// [`count`](Self::count) on, in this order. In one process there are none.
-    pub fn outside(&self) -> &[u64] {
-        &self.outside
+    /// The global id of each aggregate's root, increasing: what tells an aggregate from others in all processes. None where
+    /// aggregates were [given](Self::try_new) by their numbers.
+    pub fn roots(&self) -> &[u64] {
+        &self.roots
     }
 
     /// The aggregate of every row; [`Aggregates::NONE`] for rows that are left out.
@@ -158,7 +156,7 @@ impl Aggregates {
 
     /// How many rows each aggregate has here.
     pub fn sizes(&self) -> Vec<u32> {
-        let mut sizes = vec![0; self.count + self.outside.len()];
+        let mut sizes = vec![0; self.count];
         for &aggregate in self.of.iter().filter(|&&aggregate| aggregate != Self::NONE) {
             sizes[aggregate as usize] += 1;
         }
@@ -205,20 +203,23 @@ impl Aggregates {
     /// # Panics
     /// If `coarser` does not have a row for each of these aggregates.
     pub fn joined_by(&self, coarser: &Aggregates) -> Aggregates {
-        assert_eq!(coarser.rows(), self.count + self.outside.len(), "a row for each aggregate");
+        assert_eq!(coarser.rows(), self.count, "a row for each aggregate");
         let join = |&aggregate: &u32| match aggregate {
             Self::NONE => Self::NONE,
             aggregate => coarser.of[aggregate as usize],
         };
         let of = self.of.par_iter().map(join).collect();
-        Aggregates { of, count: coarser.count, outside: coarser.outside.clone() }
+        Aggregates { of, count: coarser.count, roots: Vec::new() }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
     use crate::halo::Whole;
+    use bytemuck::Pod;
     use proptest::prelude::*;
 
     #[test]
@@ -237,35 +238,39 @@ mod tests {
         // Rows 1 and 4 are roots; row 3 is left out.
         let aggregates = Aggregates::from_roots(&[4, 1, 1, NO_ROOT, 4], &Whole::new(5));
         assert_eq!(aggregates.of(), [1, 0, 0, Aggregates::NONE, 1]);
-        assert_eq!((aggregates.count(), aggregates.outside()), (2, &[][..]));
+        assert_eq!((aggregates.count(), aggregates.roots()), (2, &[1, 4][..]));
     }
 
-    /// Owns three rows with scattered ids; nothing else is asked of it.
-    struct Scattered([u64; 3]);
+    /// Owns the rows 40 and 41, and knows 10 and 90; nothing else is asked of it.
+    struct Middle;
 
-    impl Halo for Scattered {
-        fn owned(&self) -> usize {
-            3
+    impl Halo for Middle {
+        fn owned(&self) -> Range<usize> {
+            1..3
         }
         fn local(&self) -> usize {
-            3
+            4
         }
         fn global_id(&self, local: usize) -> u64 {
-            self.0[local]
+            [10, 40, 41, 90][local]
         }
-        fn exchange<T: Copy + Send + 'static>(&self, _: &mut [T]) {}
+        fn exchange<T: Pod + Send + Sync>(&self, _: &mut [T]) {}
         fn any(&self, flag: bool) -> bool {
             flag
         }
         fn sum(&self, _: &mut [u64]) {}
+        fn largest(&self, x: f64) -> f64 {
+            x
+        }
     }
 
     #[test]
-    fn roots_elsewhere_come_last() {
-        let aggregates = Aggregates::from_roots(&[70, 90, 70], &Scattered([10, 90, 40]));
-        assert_eq!((aggregates.of(), aggregates.count()), (&[1, 0, 1][..], 1));
-        assert_eq!(aggregates.outside(), [70]);
-        assert_eq!(aggregates.sizes(), [1, 2]);
+    fn numbers_increase_with_roots_that_may_be_elsewhere() {
+        let aggregates = Aggregates::from_roots(&[7, 41, 41, 7], &Middle);
+        assert_eq!((aggregates.of(), aggregates.count()), (&[0, 1, 1, 0][..], 2));
+        assert_eq!((aggregates.roots(), &aggregates.sizes()[..]), (&[7, 41][..], &[2, 2][..]));
+        let aggregates = Aggregates::from_roots(&[10, NO_ROOT, 90, 90], &Middle);
+        assert_eq!((aggregates.of(), aggregates.roots()), (&[0, Aggregates::NONE, 1, 1][..], &[10, 90][..]));
     }
 
     proptest! {
@@ -293,7 +298,8 @@ mod tests {
             for (row, seen) in seen.into_iter().enumerate() {
                 prop_assert_eq!(seen, labels[row] != 7);
             }
-            prop_assert_eq!(Aggregates::try_new(aggregates.count(), aggregates.of().to_vec()).unwrap(), aggregates);
+            let again = Aggregates::try_new(aggregates.count(), aggregates.of().to_vec()).unwrap();
+            prop_assert_eq!(again.of(), aggregates.of());
         }
     }
 }

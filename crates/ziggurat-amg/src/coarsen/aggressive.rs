@@ -10,6 +10,9 @@
 //!
 //! Cost: for each coarse row of the first pass, its neighbours' connections; then PMIS on a quarter of the rows.
 
+use std::ops::Range;
+
+use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
 use ziggurat_sparse::MatrixError;
 
@@ -83,8 +86,10 @@ pub fn coarsen_again<H: Halo>(
     }
     let points = first.coarse_points();
     let graph = distance_two(strong, first, &points, paths)?;
-    let owned = points.partition_point(|&row| (row as usize) < halo.owned());
-    let distributed = halo.any(halo.owned() < halo.local());
+    let fine = halo.owned();
+    let before = |end: usize| points.partition_point(|&row| (row as usize) < end);
+    let owned = before(fine.start)..before(fine.end);
+    let distributed = halo.any(fine.len() < halo.local());
     let coarse = CoarseHalo { fine: halo, points: &points, owned, distributed };
     let second = split(&graph, &coarse, Point::Coarse)?;
     Ok(Splitting::new(first.rows(), |row| match first.coarse_index(row) {
@@ -208,18 +213,18 @@ impl Found {
     }
 }
 
-/// The coarse rows among those of a halo. They are numbered along the fine ones, so a process's own come first.
+/// The coarse rows among those of a halo. They are numbered along the fine ones, so a process's own are a range.
 struct CoarseHalo<'a, H> {
     fine: &'a H,
     points: &'a [u32],
-    owned: usize,
+    owned: Range<usize>,
     /// Whether any process has a halo.
     distributed: bool,
 }
 
 impl<H: Halo> Halo for CoarseHalo<'_, H> {
-    fn owned(&self) -> usize {
-        self.owned
+    fn owned(&self) -> Range<usize> {
+        self.owned.clone()
     }
 
     fn local(&self) -> usize {
@@ -230,17 +235,18 @@ impl<H: Halo> Halo for CoarseHalo<'_, H> {
         self.fine.global_id(self.points[local] as usize)
     }
 
-    fn exchange<T: Copy + Send + 'static>(&self, values: &mut [T]) {
+    fn exchange<T: Pod + Send + Sync>(&self, values: &mut [T]) {
         if !self.distributed {
             return;
         }
-        let mut fine = vec![None; self.fine.local()];
+        // What is coarse here is coarse with its owner, too: nobody reads what stands beside.
+        let mut fine = vec![T::zeroed(); self.fine.local()];
         for (&row, &value) in self.points.iter().zip(values.iter()) {
-            fine[row as usize] = Some(value);
+            fine[row as usize] = value;
         }
         self.fine.exchange(&mut fine);
         for (&row, value) in self.points.iter().zip(values) {
-            *value = fine[row as usize].unwrap_or(*value);
+            *value = fine[row as usize];
         }
     }
 
@@ -250,6 +256,10 @@ impl<H: Halo> Halo for CoarseHalo<'_, H> {
 
     fn sum(&self, counts: &mut [u64]) {
         self.fine.sum(counts);
+    }
+
+    fn largest(&self, x: f64) -> f64 {
+        self.fine.largest(x)
     }
 }
 
@@ -305,7 +315,7 @@ mod tests {
         let whole = aggressive(&graph, &Whole::new(graph.rows()), Paths::One).unwrap();
         let points = on_ranks(3, &graph, |local, halo| {
             let splitting = aggressive(local, halo, Paths::One).unwrap();
-            (0..halo.owned()).map(|row| splitting.point(row)).collect()
+            halo.owned().map(|row| splitting.point(row)).collect()
         });
         for (row, point) in points.into_iter().enumerate() {
             assert_eq!(point, whole.point(row), "row {row}");

@@ -50,11 +50,11 @@ const ONE: f64 = (1u64 << 40) as f64;
 /// its diagonal: the smoother alone would not solve it.
 const LONE: u64 = 1 << 39;
 
-/// Aggregates of the owned rows by MIS-2.
+/// Aggregates of the local rows by MIS-2.
 ///
 /// `graph` has the strong connections of a process's own rows and of the halo rows that depend on them; its columns are the
 /// local rows. In one process that is the whole graph. It is read without directions. `a` tells how strong a connection
-/// is, by the size of the entry; without it all are alike. Its rows begin with the owned ones.
+/// is, by the size of the entry; without it all are alike.
 ///
 /// Rows without strong connections are left out, unless `a` is given and shows entries that matter: then they are aggregates
 /// of one row.
@@ -77,7 +77,7 @@ pub fn mis2<H: Halo>(
 ) -> Result<Aggregates, MatrixError> {
     let (owned, local) = (halo.owned(), halo.local());
     if let Some(a) = a
-        && (a.rows() < owned || a.cols() != local)
+        && (a.rows() < owned.end || a.cols() != local)
     {
         let what = "columns of the matrix, against the rows this process knows";
         return Err(MatrixError::Mismatch { what, expected: local, found: a.cols() });
@@ -92,15 +92,16 @@ pub fn mis2<H: Halo>(
             root.map_or(NO_ROOT, |&root| halo.global_id(root as usize))
         }
     };
-    let mut taken: Vec<u64> = (0..owned).into_par_iter().with_min_len(CHUNK).map(taken_by).collect();
-    taken.resize(local, NO_ROOT);
+    let mut taken = vec![NO_ROOT; local];
+    let mine = taken[owned.clone()].par_iter_mut().with_min_len(CHUNK);
+    mine.zip(owned.clone()).for_each(|(taken, row)| *taken = taken_by(row));
     halo.exchange(&mut taken);
 
-    let mut roots = taken[..owned].to_vec();
-    roots.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, roots)| {
+    let mut roots = taken.clone();
+    roots[owned.clone()].par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, roots)| {
         let mut candidates = Vec::new();
         for (place, root) in roots.iter_mut().enumerate().filter(|(_, root)| **root == NO_ROOT) {
-            let row = chunk * CHUNK + place;
+            let row = owned.start + chunk * CHUNK + place;
             *root = match a {
                 Some(a) if graph.row(row).is_empty() => stands_alone(a, row).then(|| halo.global_id(row)),
                 _ => strongest(graph, a, &taken, row, &mut candidates),
@@ -108,6 +109,7 @@ pub fn mis2<H: Halo>(
             .unwrap_or(NO_ROOT);
         }
     });
+    halo.exchange(&mut roots);
     Ok(Aggregates::from_roots(&roots, halo))
 }
 
@@ -162,9 +164,10 @@ struct Priority {
 impl Priority {
     /// Blocks as long as the numbering of this graph asks for. Every eighth row is looked at, by its global id.
     fn of<H: Halo>(graph: &StrongGraph, halo: &H) -> Self {
+        let owned = halo.owned();
         let count = |chunk: usize| {
             let mut lengths = [0u64; 64];
-            for row in chunk * CHUNK..((chunk + 1) * CHUNK).min(halo.owned()) {
+            for row in owned.start + chunk * CHUNK..(owned.start + (chunk + 1) * CHUNK).min(owned.end) {
                 let id = halo.global_id(row);
                 if id % 8 == 0 {
                     for &column in graph.row(row) {
@@ -179,7 +182,7 @@ impl Priority {
             left.iter_mut().zip(right).for_each(|(left, right)| *left += right);
             left
         };
-        let chunks = (0..halo.owned().div_ceil(CHUNK)).into_par_iter();
+        let chunks = (0..owned.len().div_ceil(CHUNK)).into_par_iter();
         let mut lengths = chunks.map(count).reduce(|| [0; 64], add);
         halo.sum(&mut lengths);
         // Most: nine of ten.
@@ -222,10 +225,11 @@ fn independent_set<H: Halo>(graph: &StrongGraph, halo: &H) -> Vec<u8> {
         covered: (0..local).into_par_iter().map(|_| AtomicBool::new(false)).collect(),
         first_open: Vec::new(),
     };
-    let chunks = 0..owned.div_ceil(CHUNK);
-    let rows_of = |chunk: usize| chunk * CHUNK..((chunk + 1) * CHUNK).min(owned);
+    let chunks = 0..owned.len().div_ceil(CHUNK);
+    let rows_of =
+        |chunk: usize| owned.start + chunk * CHUNK..(owned.start + (chunk + 1) * CHUNK).min(owned.end);
     // All processes or none: exchanging is for all.
-    let distributed = halo.any(local > owned);
+    let distributed = halo.any(local > owned.len());
     let mut open: Vec<Vec<u32>> = if distributed {
         let all =
             chunks.into_par_iter().map(|chunk| rows_of(chunk).map(|row| row as u32).collect()).collect();
@@ -296,7 +300,7 @@ impl<H: Halo> Sweep<'_, H> {
                 OPEN if goes_first(column) => return OPEN,
                 _ => {}
             }
-            if column as usize >= owned {
+            if !owned.contains(&(column as usize)) {
                 if self.first_open[column as usize] < key {
                     return OPEN;
                 }
@@ -318,17 +322,18 @@ impl<H: Halo> Sweep<'_, H> {
         let owned = self.halo.owned();
         let mut state: Vec<u8> = self.state.iter_mut().map(|state| *state.get_mut()).collect();
         self.halo.exchange(&mut state);
-        for (slot, &state) in self.state.iter_mut().zip(&state).skip(owned) {
+        for (slot, &state) in self.state.iter_mut().zip(&state) {
             *slot.get_mut() = state;
         }
         let is_covered = |row: usize| {
             let next_to_root = || self.graph.row(row).iter().any(|&column| state[column as usize] == ROOT);
             self.covered[row].load(Relaxed) || state[row] == ROOT || next_to_root()
         };
-        let mut covered: Vec<bool> = (0..owned).into_par_iter().map(is_covered).collect();
-        covered.resize(state.len(), false);
+        let mut covered = vec![0u8; state.len()];
+        let mine = covered[owned.clone()].par_iter_mut();
+        mine.zip(owned.clone()).for_each(|(covered, row)| *covered = u8::from(is_covered(row)));
         self.halo.exchange(&mut covered);
-        self.covered.iter_mut().zip(covered).for_each(|(slot, covered)| *slot.get_mut() |= covered);
+        self.covered.iter_mut().zip(covered).for_each(|(slot, covered)| *slot.get_mut() |= covered != 0);
 
         let first_open = |row: usize| {
             let near = self.graph.row(row).iter().copied().chain([row as u32]);
@@ -337,8 +342,9 @@ impl<H: Halo> Sweep<'_, H> {
                 .min()
                 .unwrap_or(u64::MAX)
         };
-        let mut first: Vec<u64> = (0..owned).into_par_iter().map(first_open).collect();
-        first.resize(state.len(), u64::MAX);
+        let mut first = vec![u64::MAX; state.len()];
+        let mine = first[owned.clone()].par_iter_mut();
+        mine.zip(owned).for_each(|(first, row)| *first = first_open(row));
         self.halo.exchange(&mut first);
         self.first_open = first;
     }
@@ -483,15 +489,8 @@ mod tests {
             for ranks in 2..=4 {
                 let found = on_ranks(ranks, &graph, |local, halo| {
                     let aggregates = mis2(local, None, halo).unwrap();
-                    let mut own = vec![u64::MAX; aggregates.count()];
-                    for row in 0..halo.owned() {
-                        let id = halo.global_id(row);
-                        if roots.binary_search(&id).is_ok() {
-                            own[aggregates.of()[row] as usize] = id;
-                        }
-                    }
-                    own.extend(aggregates.outside());
-                    aggregates.of().iter().map(|&aggregate| own[aggregate as usize]).collect()
+                    let of = &aggregates.of()[halo.owned()];
+                    of.iter().map(|&aggregate| aggregates.roots()[aggregate as usize]).collect()
                 });
                 assert_eq!(found, expected, "{name} on {ranks} processes");
             }
@@ -526,7 +525,7 @@ mod tests {
         fn processes_find_the_same_set(graph in arbitrary_graph(true), ranks in 2..4usize) {
             let whole = independent_set(&graph, &Whole::new(graph.rows()));
             let parts = on_ranks(ranks, &graph, |local, halo| {
-                independent_set(local, halo)[..halo.owned()].to_vec()
+                independent_set(local, halo)[halo.owned()].to_vec()
             });
             prop_assert_eq!(parts, whole);
         }

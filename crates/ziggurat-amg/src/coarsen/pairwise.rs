@@ -36,8 +36,7 @@ const CHUNK: usize = 16 * 1024;
 
 /// Pairs of the owned rows of `a`, and now and then three or more. [`MATCHING_ROUNDS`] rounds are usual.
 ///
-/// The rows of `a` begin with the owned ones; its columns are the local rows. Where it has the rows of the halo, too,
-/// it need not be symmetric; the entry on the other side is else taken to be the same.
+/// The columns of `a` are the local rows. It has the owned rows and those of their neighbours.
 ///
 /// ```
 /// use ziggurat_amg::{coarsen::{MATCHING_ROUNDS, pairwise}, halo::Whole};
@@ -54,13 +53,13 @@ const CHUNK: usize = 16 * 1024;
 /// If matrix and halo do not fit together.
 pub fn pairwise<H: Halo>(a: CsrRef<'_, f64>, rounds: usize, halo: &H) -> Result<Aggregates, MatrixError> {
     let (owned, local) = (halo.owned(), halo.local());
-    if a.rows() < owned || a.cols() != local {
+    if a.rows() < owned.end || a.cols() != local {
         let what = "columns of the matrix, against the rows this process knows";
         return Err(MatrixError::Mismatch { what, expected: local, found: a.cols() });
     }
-    let mut diagonal: Vec<f64> = a.diagonal(0..owned);
-    diagonal.par_iter_mut().for_each(|value| *value = value.abs());
-    diagonal.resize(local, 0.0);
+    let mut diagonal = vec![0.0; local];
+    diagonal[owned.clone()].copy_from_slice(&a.diagonal(owned.clone()));
+    diagonal.par_iter_mut().for_each(|value: &mut f64| *value = value.abs());
     halo.exchange(&mut diagonal);
     let weights = Weights { a, diagonal, halo };
 
@@ -69,8 +68,8 @@ pub fn pairwise<H: Halo>(a: CsrRef<'_, f64>, rounds: usize, halo: &H) -> Result<
         NO_ROOT => NO_ROOT,
         partner => partner.min(halo.global_id(row)),
     };
-    let mut taken: Vec<u64> = (0..owned).into_par_iter().map(root).collect();
-    taken.resize(local, NO_ROOT);
+    let mut taken = vec![NO_ROOT; local];
+    taken[owned.clone()].par_iter_mut().zip(owned.clone()).for_each(|(taken, row)| *taken = root(row));
     halo.exchange(&mut taken);
     let join = |row: usize| match taken[row] {
         NO_ROOT => match weights.strongest(row, false, |column| taken[column] != NO_ROOT) {
@@ -80,7 +79,10 @@ pub fn pairwise<H: Halo>(a: CsrRef<'_, f64>, rounds: usize, halo: &H) -> Result<
         },
         root => root,
     };
-    let roots: Vec<u64> = (0..owned).into_par_iter().with_min_len(CHUNK).map(join).collect();
+    let mut roots = vec![NO_ROOT; local];
+    let mine = roots[owned.clone()].par_iter_mut().with_min_len(CHUNK);
+    mine.zip(owned).for_each(|(root, row)| *root = join(row));
+    halo.exchange(&mut roots);
     Ok(Aggregates::from_roots(&roots, halo))
 }
 
@@ -147,10 +149,9 @@ impl<H: Halo> Weights<'_, H> {
             if other == row || !allowed(other) {
                 continue;
             }
-            let back = match (other < self.a.rows()).then(|| self.a.get(other, row)) {
-                None => value,
-                Some(None) if both_sides => continue,
-                Some(back) => back.unwrap_or(0.0),
+            let back = match self.a.get(other, row) {
+                None if both_sides => continue,
+                back => back.unwrap_or(0.0),
             };
             let weight = 0.5 * (value.abs() + back.abs()) / self.diagonal[row].max(self.diagonal[other]);
             let tie = id ^ self.halo.global_id(other);
@@ -169,27 +170,28 @@ fn matched<H: Halo>(weights: &Weights<'_, H>, rounds: usize) -> Vec<u64> {
     let mut choices = vec![NO_ROOT; local];
     // Unmatched rows, each with its choice.
     let all = |chunk: usize| {
-        let rows = chunk * CHUNK..((chunk + 1) * CHUNK).min(owned);
+        let rows = owned.start + chunk * CHUNK..(owned.start + (chunk + 1) * CHUNK).min(owned.end);
         rows.map(|row| (row as u32, u32::MAX)).collect::<Vec<_>>()
     };
-    let mut open: Vec<_> = (0..owned.div_ceil(CHUNK)).into_par_iter().map(all).collect();
+    let mut open: Vec<_> = (0..owned.len().div_ceil(CHUNK)).into_par_iter().map(all).collect();
+    let place = |row: u32| (row as usize - owned.start) % CHUNK;
     for _ in 0..rounds {
-        choices[..owned].par_chunks_mut(CHUNK).zip(&mut open).for_each(|(choices, open)| {
+        choices[owned.clone()].par_chunks_mut(CHUNK).zip(&mut open).for_each(|(choices, open)| {
             open.retain_mut(|(row, choice)| {
                 let found = weights.strongest(*row as usize, true, |column| partners[column] == NO_ROOT);
                 *choice = found.unwrap_or(u32::MAX);
-                choices[*row as usize % CHUNK] = found.map_or(NO_ROOT, |row| halo.global_id(row as usize));
+                choices[place(*row)] = found.map_or(NO_ROOT, |row| halo.global_id(row as usize));
                 found.is_some()
             });
         });
         halo.exchange(&mut choices);
-        let pairs: usize = (partners[..owned].par_chunks_mut(CHUNK).zip(&mut open))
+        let pairs: usize = (partners[owned.clone()].par_chunks_mut(CHUNK).zip(&mut open))
             .map(|(partners, open)| {
                 let before = open.len();
                 open.retain(|&(row, choice)| {
                     let mutual = choices[choice as usize] == halo.global_id(row as usize);
                     if mutual {
-                        partners[row as usize % CHUNK] = choices[row as usize];
+                        partners[place(row)] = choices[row as usize];
                     }
                     !mutual
                 });
@@ -339,9 +341,8 @@ mod tests {
             let a = problem(name);
             let n = a.rows();
             let whole = pairwise(a.view(), MATCHING_ROUNDS, &Whole::new(n)).unwrap();
-            let mut first = vec![u64::MAX; whole.count()];
-            (0..n).rev().for_each(|row| first[whole.of()[row] as usize] = row as u64);
-            let expected: Vec<u64> = whole.of().iter().map(|&aggregate| first[aggregate as usize]).collect();
+            let expected: Vec<u64> =
+                whole.of().iter().map(|&aggregate| whole.roots()[aggregate as usize]).collect();
             let graph = StrongGraph::try_new(n, a.row_ptr().to_vec(), a.columns().to_vec()).unwrap();
             let found = on_ranks(3, &graph, |local, halo| {
                 // The same entries, in the local order of rows and columns.
@@ -354,14 +355,8 @@ mod tests {
                 let (row_ptr, columns) = (local.row_ptr().to_vec(), local.columns().to_vec());
                 let local = Csr::try_new(n, n, row_ptr, columns, values.collect()).unwrap();
                 let aggregates = pairwise(local.view(), MATCHING_ROUNDS, halo).unwrap();
-                let mut roots = vec![u64::MAX; aggregates.count()];
-                for row in
-                    (0..halo.owned()).rev().filter(|&row| aggregates.of()[row] < aggregates.count() as u32)
-                {
-                    roots[aggregates.of()[row] as usize] = halo.global_id(row);
-                }
-                roots.extend(aggregates.outside());
-                aggregates.of().iter().map(|&aggregate| roots[aggregate as usize]).collect()
+                let of = &aggregates.of()[halo.owned()];
+                of.iter().map(|&aggregate| aggregates.roots()[aggregate as usize]).collect()
             });
             assert_eq!(found, expected, "{name}");
         }

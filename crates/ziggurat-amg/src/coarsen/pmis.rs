@@ -73,12 +73,13 @@ pub(super) fn split<H: Halo>(
     isolated: Point,
 ) -> Result<Splitting, MatrixError> {
     check(strong, halo)?;
-    let distributed = halo.any(halo.owned() < halo.local());
+    let owned = halo.owned();
+    let distributed = halo.any(owned.len() < halo.local());
     let keys = keys(strong, halo, isolated);
     if distributed {
         exchange(&keys, halo);
     }
-    let mut waiting: Vec<Vec<Waiting>> = keys[..halo.owned()]
+    let mut waiting: Vec<Vec<Waiting>> = keys[owned.clone()]
         .par_chunks(CHUNK)
         .enumerate()
         .map(|(chunk, keys)| {
@@ -86,7 +87,8 @@ pub(super) fn split<H: Halo>(
                 let key = keys[place].load(Relaxed);
                 key != FINE && key & COARSE == 0
             };
-            let waiting = |place| Waiting { row: (chunk * CHUNK + place) as u32, on: NOBODY };
+            let first = owned.start + chunk * CHUNK;
+            let waiting = |place| Waiting { row: (first + place) as u32, on: NOBODY };
             (0..keys.len()).filter(is_open).map(waiting).collect()
         })
         .collect();
@@ -115,9 +117,9 @@ fn check<H: Halo>(strong: &StrongGraph, halo: &H) -> Result<(), MatrixError> {
         let what = "columns of the strong graph, against the rows this process knows";
         return Err(MatrixError::Mismatch { what, expected: local, found: strong.cols() });
     }
-    if strong.rows() < owned || strong.rows() > local {
+    if strong.rows() < owned.end || strong.rows() > local {
         let what = "rows of the strong graph, against the rows this process owns";
-        return Err(MatrixError::Mismatch { what, expected: owned, found: strong.rows() });
+        return Err(MatrixError::Mismatch { what, expected: owned.end, found: strong.rows() });
     }
     Ok(())
 }
@@ -126,7 +128,7 @@ fn check<H: Halo>(strong: &StrongGraph, halo: &H) -> Result<(), MatrixError> {
 fn exchange<H: Halo>(keys: &[AtomicU64], halo: &H) {
     let mut values: Vec<u64> = keys.iter().map(|key| key.load(Relaxed)).collect();
     halo.exchange(&mut values);
-    for (key, value) in keys.iter().zip(values).skip(halo.owned()) {
+    for (key, value) in keys.iter().zip(values) {
         key.store(value, Relaxed);
     }
 }
@@ -134,9 +136,9 @@ fn exchange<H: Halo>(keys: &[AtomicU64], halo: &H) {
 /// The key of every row: 24 bits of influence, 39 bits of hash, and one for coarse rows. Those of the halo are left to their
 /// owners.
 fn keys<H: Halo>(strong: &StrongGraph, halo: &H, isolated: Point) -> Vec<AtomicU64> {
-    let influence = Influence::of(strong);
+    let (influence, owned) = (Influence::of(strong), halo.owned());
     let key = |row: usize| {
-        if row >= halo.owned() {
+        if !owned.contains(&row) {
             return FINE;
         }
         match (influence.of_row(row), strong.row(row)) {
@@ -327,7 +329,7 @@ mod tests {
             for ranks in 2..=3 {
                 let points = on_ranks(ranks, &graph, |local, halo| {
                     let splitting = pmis(local, halo).unwrap();
-                    (0..halo.owned()).map(|row| splitting.point(row)).collect()
+                    halo.owned().map(|row| splitting.point(row)).collect()
                 });
                 for (row, point) in points.into_iter().enumerate() {
                     assert_eq!(point, whole.point(row), "{name}, {ranks} processes, row {row}");

@@ -23,7 +23,7 @@ use crate::strength::StrongGraph;
 /// Rows that one task sums over.
 const CHUNK: usize = 4 * 1024;
 
-/// The graph if it is symmetric, else its union with its transpose, for the owned rows.
+/// The graph if it is symmetric, else its union with its transpose: complete for the owned rows.
 ///
 /// # Errors
 /// If the graph does not fit the halo.
@@ -36,16 +36,16 @@ pub(super) fn undirected<'a, H: Halo>(
         let what = "columns of the strong graph, against the rows this process knows";
         return Err(MatrixError::Mismatch { what, expected: local, found: graph.cols() });
     }
-    if graph.rows() < owned || graph.rows() > local {
+    if graph.rows() < owned.end || graph.rows() > local {
         let what = "rows of the strong graph, against the rows this process owns";
-        return Err(MatrixError::Mismatch { what, expected: owned, found: graph.rows() });
+        return Err(MatrixError::Mismatch { what, expected: owned.end, found: graph.rows() });
     }
     // In halves, whose sums over all processes cannot overflow.
     let part = antisymmetry(graph, halo);
     let mut halves = [part & u64::from(u32::MAX), part >> 32];
     halo.sum(&mut halves);
     let symmetric = halves[0].wrapping_add(halves[1] << 32) == 0;
-    if symmetric { Ok(Cow::Borrowed(graph)) } else { Ok(Cow::Owned(union_with_transpose(graph, owned)?)) }
+    if symmetric { Ok(Cow::Borrowed(graph)) } else { Ok(Cow::Owned(union_with_transpose(graph)?)) }
 }
 
 /// The owned rows' part of the sum.
@@ -64,19 +64,20 @@ fn antisymmetry<H: Halo>(graph: &StrongGraph, halo: &H) -> u64 {
         let g = scramble(row as u32);
         g.wrapping_mul(g).wrapping_mul(sum_g).wrapping_sub(g.wrapping_mul(sum_h))
     };
+    let owned = halo.owned();
     let of_chunk = |chunk: usize| {
-        let rows = chunk * CHUNK..((chunk + 1) * CHUNK).min(halo.owned());
+        let rows = owned.start + chunk * CHUNK..(owned.start + (chunk + 1) * CHUNK).min(owned.end);
         rows.fold(0u64, |sum, row| sum.wrapping_add(of_row(row)))
     };
     // A sum of integers: the same in any order.
-    (0..halo.owned().div_ceil(CHUNK)).into_par_iter().map(of_chunk).reduce(|| 0, u64::wrapping_add)
+    (0..owned.len().div_ceil(CHUNK)).into_par_iter().map(of_chunk).reduce(|| 0, u64::wrapping_add)
 }
 
-fn union_with_transpose(graph: &StrongGraph, owned: usize) -> Result<StrongGraph, MatrixError> {
+fn union_with_transpose(graph: &StrongGraph) -> Result<StrongGraph, MatrixError> {
     let transpose = graph.transpose();
     StrongGraph::collect(
         graph.row_ptr(),
-        0..owned,
+        0..graph.rows(),
         graph.cols(),
         || (),
         |(), row, entries| {
@@ -154,7 +155,7 @@ mod tests {
         let graph = StrongGraph::try_new(4, vec![0, 1, 2, 3, 3], vec![1, 2, 3]).unwrap();
         let lengths = on_ranks(2, &graph, |local, halo| {
             let undirected = undirected(local, halo).unwrap();
-            (0..halo.owned()).map(|row| undirected.row(row).len()).collect()
+            halo.owned().map(|row| undirected.row(row).len()).collect()
         });
         assert_eq!(lengths, [1, 2, 2, 1]);
     }

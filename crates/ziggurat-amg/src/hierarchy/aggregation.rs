@@ -39,6 +39,16 @@ impl Default for SmoothedAggregation {
 }
 
 impl SmoothedAggregation {
+    /// How interpolation is smoothed, where ρ(D⁻¹A) is `radius`.
+    ///
+    /// ```
+    /// use ziggurat_amg::SmoothedAggregation;
+    /// assert_eq!(SmoothedAggregation::default().smoothing(2.0).filter, 0.1);
+    /// ```
+    pub fn smoothing(&self, radius: f64) -> Smoothing {
+        Smoothing { damping: self.damping, scaling: Scaling::SpectralRadius(radius), filter: self.filter }
+    }
+
     pub(super) fn coarser(
         &self,
         a: CsrRef<'_, f64>,
@@ -61,9 +71,7 @@ impl SmoothedAggregation {
         clock.lap("tentative interpolation");
         let radius = spectral_radius(a).map_err(at("spectral radius"))?;
         clock.lap("spectral radius");
-        let scaling = Scaling::SpectralRadius(radius);
-        let smoothing = Smoothing { damping: self.damping, scaling, filter: self.filter };
-        let p = smoothed(a, a.all_rows(), nodes, &aggregates, &tentative, &smoothing)
+        let p = smoothed(a, a.all_rows(), nodes, &aggregates, &tentative, &self.smoothing(radius))
             .map_err(|error| at("smoothed interpolation")(error.into()))?;
         clock.lap("interpolation");
         Ok(Coarser { radius: Some(radius), ..with_kernel(p, tentative) })

@@ -1,17 +1,19 @@
 //! One step from a level to the next by classical coarsening (Ruge & Stüben, 1987; in parallel: De Sterck, Yang & Heys,
 //! 2006): strength, a splitting into coarse and fine rows, interpolation.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
-use ziggurat_sparse::CsrRef;
+use ziggurat_sparse::{Csr, CsrRef};
 
 use super::{Clock, Coarser};
 use crate::SetupError;
-use crate::coarsen::{Paths, coarsen_again, pmis};
-use crate::halo::Whole;
+use crate::coarsen::{Paths, Splitting, coarsen_again, pmis};
+use crate::halo::{Halo, Whole};
 use crate::interpolate::{
     LongRange, Symmetry, Truncation, classical_modified, extended_i, hybrid, multipass, two_stage,
 };
-use crate::strength::{Strength, strong_connections};
+use crate::strength::{Strength, StrongGraph, strong_connections};
 
 /// How fine values are interpolated from coarse ones on levels that are not coarsened aggressively.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +31,7 @@ pub enum Interpolation {
 
 /// PMIS that keeps at most one row in so many coarsens fast enough by itself: a second pass would save little of the work
 /// of a cycle, and cost iterations.
-const FAST: usize = 4;
+const FAST: u64 = 4;
 
 /// Classical multigrid: coarse points are some of the fine ones.
 ///
@@ -86,26 +88,64 @@ impl Classical {
         let strong = strong_connections(a, rows.clone(), &self.strength, &[], &halo)
             .map_err(|error| at("strength")(error.into()))?;
         clock.lap("strength");
-        let truncation = self.truncation;
-        let first = pmis(&strong, &halo).map_err(|error| at("PMIS coarsening")(error.into()))?;
-        let p = if index < self.aggressive_levels && first.coarse_rows() > a.rows() / FAST {
-            let second = coarsen_again(&strong, &first, &halo, self.paths)
-                .map_err(|error| at("aggressive coarsening")(error.into()))?;
-            clock.lap("coarsening");
-            match self.long_range {
-                LongRange::TwoStage => two_stage(a, rows, &strong, &first, &second, symmetry, truncation),
-                LongRange::Multipass => multipass(a, rows, &strong, &second, truncation),
-            }
-        } else {
-            clock.lap("coarsening");
-            match self.interpolation {
-                Interpolation::ClassicalModified => classical_modified(a, rows, &strong, &first, truncation),
-                Interpolation::ExtendedI => extended_i(a, rows, &strong, &first, symmetry, truncation),
-                Interpolation::Hybrid => hybrid(a, rows, &strong, &first, &halo, symmetry, truncation),
-            }
-        }
-        .map_err(|error| at("interpolation")(error.into()))?;
+        let (first, second) = self.split(&strong, index, &halo).map_err(at("coarsening"))?;
+        clock.lap("coarsening");
+        let p = self
+            .interpolate(a, rows, &strong, &first, second.as_ref(), &halo, symmetry)
+            .map_err(at("interpolation"))?;
         clock.lap("interpolation");
         Ok(Coarser { p, dead: Vec::new(), kernel: None, radius: None })
+    }
+
+    /// The coarse rows of level `index`; where it is coarsened aggressively, those of the first pass and those of the second.
+    ///
+    /// `strong` has the connections of a process's own rows and of rows around them: up to three connections away on levels that
+    /// may be coarsened aggressively, else up to one.
+    ///
+    /// # Errors
+    /// If the graph does not fit the halo.
+    pub fn split<H: Halo>(
+        &self,
+        strong: &StrongGraph,
+        index: usize,
+        halo: &H,
+    ) -> Result<(Splitting, Option<Splitting>), SetupError> {
+        let first = pmis(strong, halo)?;
+        let coarse = halo.owned().filter(|&row| first.coarse_index(row).is_some()).count();
+        let mut counts = [coarse as u64, halo.owned().len() as u64];
+        halo.sum(&mut counts);
+        if index >= self.aggressive_levels || counts[0] <= counts[1] / FAST {
+            return Ok((first, None));
+        }
+        let second = coarsen_again(strong, &first, halo, self.paths)?;
+        Ok((first, Some(second)))
+    }
+
+    /// Interpolation to `rows` after [`split`](Self::split).
+    ///
+    /// # Errors
+    /// If the truncation makes no sense, or the arguments do not fit together.
+    pub fn interpolate<H: Halo>(
+        &self,
+        a: CsrRef<'_, f64>,
+        rows: Range<usize>,
+        strong: &StrongGraph,
+        first: &Splitting,
+        second: Option<&Splitting>,
+        halo: &H,
+        symmetry: Symmetry,
+    ) -> Result<Csr<f64>, SetupError> {
+        let truncation = self.truncation;
+        Ok(match (second, self.long_range, self.interpolation) {
+            (Some(second), LongRange::TwoStage, _) => {
+                two_stage(a, rows, strong, first, second, symmetry, truncation)
+            }
+            (Some(second), LongRange::Multipass, _) => multipass(a, rows, strong, second, truncation),
+            (_, _, Interpolation::ClassicalModified) => {
+                classical_modified(a, rows, strong, first, truncation)
+            }
+            (_, _, Interpolation::ExtendedI) => extended_i(a, rows, strong, first, symmetry, truncation),
+            (_, _, Interpolation::Hybrid) => hybrid(a, rows, strong, first, halo, symmetry, truncation),
+        }?)
     }
 }

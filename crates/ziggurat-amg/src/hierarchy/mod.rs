@@ -96,6 +96,23 @@ pub enum CoarseningStop {
 /// A next level of more than this fraction of the rows is not worth having.
 const STALL: f64 = 0.85;
 
+impl CoarseningStop {
+    /// Why a level of `rows` rows, to which the next would have `coarse`, is the last one; `None` if it is not.
+    ///
+    /// ```
+    /// use ziggurat_amg::CoarseningStop;
+    /// assert_eq!(CoarseningStop::after(1000, 900), Some(CoarseningStop::Stalled));
+    /// assert_eq!(CoarseningStop::after(1000, 100), None);
+    /// ```
+    pub fn after(rows: u64, coarse: u64) -> Option<Self> {
+        match coarse {
+            0 => Some(CoarseningStop::NothingToCoarsen),
+            coarse if coarse as f64 > STALL * rows as f64 => Some(CoarseningStop::Stalled),
+            _ => None,
+        }
+    }
+}
+
 /// One level.
 #[derive(Clone, Debug)]
 pub struct Level {
@@ -443,11 +460,8 @@ fn coarsen(
         Coarsening::Pairwise(method) => method.coarser(a.view(), kernel, index, clock)?,
         Coarsening::Classical(method) => method.coarser(a.view(), symmetry, index, clock)?,
     };
-    if p.cols() == 0 {
-        return Ok(Step::Stop(CoarseningStop::NothingToCoarsen));
-    }
-    if p.cols() as f64 > STALL * a.rows() as f64 {
-        return Ok(Step::Stop(CoarseningStop::Stalled));
+    if let Some(reason) = CoarseningStop::after(a.rows() as u64, p.cols() as u64) {
+        return Ok(Step::Stop(reason));
     }
     let r = transpose(p.view(), p.all_rows());
     clock.lap("transpose");

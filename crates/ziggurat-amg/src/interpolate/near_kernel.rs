@@ -146,6 +146,24 @@ impl NearKernel {
         Self::try_new(Dense::try_new(expected, vectors.len(), vectors.concat())?, block)
     }
 
+    /// The rows of one process. Nothing is asked of the vectors: what makes no near-kernel by itself may be part of one. Whether
+    /// the whole is one constant vector is for the caller to know.
+    ///
+    /// ```
+    /// use ziggurat_amg::interpolate::NearKernel;
+    /// use ziggurat_sparse::Dense;
+    /// let nothing = NearKernel::part(Dense::zeros(0, 6)?, 3, false)?;
+    /// assert_eq!((nothing.nodes(), nothing.count()), (0, 6));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If nodes do not tile the rows.
+    pub fn part(vectors: Dense<f64>, block: usize, constant: bool) -> Result<Self, NearKernelError> {
+        check_block(vectors.rows(), block)?;
+        Ok(NearKernel { vectors, block, constant })
+    }
+
     /// The near-kernel of a coarse level: k unknowns per node, zero where an aggregate had nothing to offer.
     pub(super) fn coarse(vectors: Dense<f64>) -> Self {
         NearKernel { block: vectors.cols(), constant: false, vectors }

@@ -164,6 +164,26 @@ fn decompose(columns: &mut [f64], rows: usize, k: usize, r: &mut [f64]) {
 }
 
 impl Tentative {
+    /// Of rows that whoever owns the aggregates has computed: `k` values for every row of every node of `aggregates`. What it says
+    /// of the next level is not to be used.
+    ///
+    /// # Errors
+    /// If there are not as many values.
+    pub fn from_rows(
+        aggregates: &Aggregates,
+        block: usize,
+        k: usize,
+        values: Vec<f64>,
+    ) -> Result<Self, MatrixError> {
+        let expected = aggregates.rows() * block * k;
+        if values.len() != expected {
+            let what = "values of tentative interpolation";
+            return Err(MatrixError::Mismatch { what, expected, found: values.len() });
+        }
+        let coarse = NearKernel::coarse(Dense::zeros(aggregates.count() * k, k)?);
+        Ok(Tentative { values, coarse, block, dead: Vec::new() })
+    }
+
     /// Q: `columns_per_row` values for every row, zeros where a row is left out. Row i of node I holds its values in the
     /// columns of I's aggregate.
     pub fn values(&self) -> &[f64] {
@@ -223,7 +243,7 @@ impl Tentative {
             let what = "nodes of the aggregates, against those of tentative interpolation";
             return Err(MatrixError::Mismatch { what, expected, found: aggregates.rows() });
         }
-        let found = aggregates.count() + aggregates.outside().len();
+        let found = aggregates.count();
         if found != self.coarse.nodes() {
             let what = "aggregates, against those of tentative interpolation";
             return Err(MatrixError::Mismatch { what, expected: self.coarse.nodes(), found });

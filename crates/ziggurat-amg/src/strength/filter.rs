@@ -33,8 +33,8 @@ pub(super) fn keep<H: Halo>(
         Filter::Threshold(found) => return Err(StrengthError::Threshold { found }),
         Filter::AverageConnections(average) if average > 0.0 && average.is_finite() => {
             // Only a process's own rows count, whatever rows are asked for.
-            let strengths = strengths(a, 0..halo.owned().min(a.rows()), measure, scale_of);
-            let mut extent = [halo.owned() as u64];
+            let strengths = strengths(a, halo.owned(), measure, scale_of);
+            let mut extent = [halo.owned().len() as u64];
             halo.sum(&mut extent);
             strength_of_rank(&strengths, (average * extent[0] as f64).round() as u64, halo)
         }

@@ -22,13 +22,14 @@ pub(super) struct Symmetric {
 
 impl Symmetric {
     pub(super) fn new<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> Result<Self, MatrixError> {
-        if halo.owned() > a.rows() || halo.local() < a.cols() {
+        let owned = halo.owned();
+        if owned.end > a.rows() || halo.local() < a.cols() {
             let what = "rows known to this process, against the matrix's columns";
             return Err(MatrixError::Mismatch { what, expected: a.cols(), found: halo.local() });
         }
-        let mut scales = a.diagonal(0..halo.owned());
-        scales.par_iter_mut().for_each(|scale| *scale = scale.abs().sqrt().recip());
-        scales.resize(halo.local(), 0.0);
+        let mut scales = vec![0.0; halo.local()];
+        scales[owned.clone()].copy_from_slice(&a.diagonal(owned.clone()));
+        scales[owned].par_iter_mut().for_each(|scale| *scale = scale.abs().sqrt().recip());
         halo.exchange(&mut scales);
         Ok(Symmetric { scales })
     }

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! With a symmetric A and a positive diagonal the operator is self-adjoint in this product. It costs one pass over the
-//! matrix per application and one over three vectors per product. The sum runs over blocks of fixed length in a fixed
-//! order, so it has the same bits for any number of threads.
+//! matrix per application and one over three vectors per product. The sum runs over blocks of fixed length, whose
+//! sums are added without rounding, so it has the same bits for any number of threads and processes.
 
 use std::ops::Range;
 
@@ -18,10 +18,10 @@ use crate::graph::check_square;
 use crate::hash::uniform_signed;
 use crate::number::Store;
 use crate::parallel::over_rows;
-use crate::{CsrRef, MatrixError};
+use crate::{CsrRef, ExactSum, MatrixError};
 
 /// Elements whose sum is formed by one task, in order. Fixed: the result depends on it.
-const BLOCK: usize = 4096;
+const BLOCK: usize = 512;
 
 /// D⁻¹A for the rows one process owns.
 ///
@@ -140,7 +140,7 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
             sum
         };
         let blocks: Vec<f64> = y.par_chunks_mut(BLOCK).enumerate().map(block).collect();
-        blocks.iter().sum()
+        blocks.into_iter().collect::<ExactSum>().rounded()
     }
 
     /// y ← a y + b v + c u, and (y, y) as [`dot`](Self::dot), in one pass.
@@ -151,14 +151,23 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
             y.iter().zip(&self.diagonal[range]).map(|(y, d)| d.abs() * y * y).sum()
         };
         let blocks: Vec<f64> = y.par_chunks_mut(BLOCK).enumerate().map(block).collect();
-        blocks.iter().sum()
+        blocks.into_iter().collect::<ExactSum>().rounded()
     }
 
-    /// This process's part of (x, y) = Σ |dᵢ| xᵢ yᵢ. Under MPI the parts are to be summed.
+    /// (x, y) = Σ |dᵢ| xᵢ yᵢ over the owned rows.
     ///
     /// # Panics
     /// If the vectors do not have as many elements as there are owned rows.
     pub fn dot(&self, x: &[f64], y: &[f64]) -> f64 {
+        self.exact_dot(x, y).rounded()
+    }
+
+    /// This process's part of (x, y). Under MPI the digits of all parts are to be added: the result has the same bits for any
+    /// distribution of the rows in which processes begin at multiples of 512.
+    ///
+    /// # Panics
+    /// If the vectors do not have as many elements as there are owned rows.
+    pub fn exact_dot(&self, x: &[f64], y: &[f64]) -> ExactSum {
         assert!(x.len() == self.rows.len() && y.len() == x.len(), "vectors of the owned rows");
         let block = |((d, x), y): ((&[f64], &[f64]), &[f64])| -> f64 {
             d.iter().zip(x).zip(y).map(|((d, x), y)| d.abs() * x * y).sum()
@@ -167,7 +176,7 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
             .zip(y.par_chunks(BLOCK))
             .map(block)
             .collect();
-        blocks.iter().sum()
+        blocks.into_iter().collect()
     }
 }
 
