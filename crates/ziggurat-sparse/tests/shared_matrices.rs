@@ -3,10 +3,14 @@
 //! The collection lies beside the repository (`shared/matrices`), or where `ZIGGURAT_MATRICES` says. Where it is absent
 //! the tests say so and pass; where the variable names a folder that is absent, they fail.
 
-use std::io::Write;
+use std::io::{Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 
-use ziggurat_sparse::io::{read_dense, read_matrix, read_vector};
+use flate2::read::MultiGzDecoder;
+use ziggurat_sparse::Coo;
+use ziggurat_sparse::io::{
+    read_dense, read_matrix, read_matrix_part, read_matrix_part_from, read_vector, read_vector_part,
+};
 
 /// A row of the index.
 struct Listed {
@@ -79,4 +83,49 @@ fn every_companion_fits_its_matrix() {
         }
     }
     assert!(checked == 0 || checked >= 20, "only {checked} companions found");
+}
+
+#[test]
+fn parts_of_a_matrix_are_the_matrix_compressed_and_plain() {
+    if index().is_none() {
+        return;
+    }
+    // Symmetric, general, and an array.
+    for (name, parts) in [("wathen100", 3), ("sherman5", 7), ("memplus_b", 4)] {
+        let path = folder().join(format!("{name}.mtx.gz"));
+        let mut text = Vec::new();
+        MultiGzDecoder::new(std::fs::File::open(&path).unwrap()).read_to_end(&mut text).unwrap();
+        let whole = read_matrix(&path).unwrap();
+        for packed in [true, false] {
+            let (mut joined, mut stored) = (Coo::new(whole.rows(), whole.cols()).unwrap(), 0);
+            for part in 0..parts {
+                let part = if packed {
+                    read_matrix_part(&path, part, parts).unwrap()
+                } else {
+                    read_matrix_part_from(Cursor::new(&text), name, part, parts).unwrap()
+                };
+                stored += part.stored;
+                for (row, column, value) in part.entries {
+                    joined.push(row as usize, column as usize, value).unwrap();
+                }
+                // Parts of equal bytes or lines: none is idle, none has it all.
+                assert!((1..part.declared).contains(&part.stored), "{name}: {} lines", part.stored);
+                assert!(stored <= part.declared);
+            }
+            assert!(joined.into_csr() == whole, "{name}, packed: {packed}");
+        }
+    }
+}
+
+#[test]
+fn rows_of_a_vector_are_those_of_the_whole() {
+    if index().is_none() {
+        return;
+    }
+    let path = folder().join("memplus_b.mtx.gz");
+    let whole = read_vector(&path).unwrap();
+    let n = whole.len();
+    for rows in [0..n, 0..0, 5..17, n / 3..n] {
+        assert_eq!(read_vector_part(&path, rows.start as u64..rows.end as u64).unwrap(), whole[rows]);
+    }
 }

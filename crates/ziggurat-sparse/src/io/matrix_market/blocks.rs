@@ -8,6 +8,9 @@ use std::mem;
 
 use flate2::read::MultiGzDecoder;
 
+/// Bytes of the first block. Who only wants the header need not wait for a large one.
+const FIRST: usize = 64 << 10;
+
 /// Why there is no next block.
 pub(super) enum Broken {
     Io(io::Error),
@@ -17,7 +20,10 @@ pub(super) enum Broken {
 /// Reads `reader` block by block, decompressing it if it is gzip.
 pub(super) struct Blocks<'a> {
     reader: Box<dyn Read + Send + 'a>,
-    /// Bytes per block, and so the longest line.
+    gzip: bool,
+    /// Bytes of the next block. It doubles up to the limit.
+    size: usize,
+    /// The most bytes of a block, and so the longest line.
     limit: usize,
     /// What came after the last line end of the block before.
     carry: Vec<u8>,
@@ -36,11 +42,31 @@ impl<'a> Blocks<'a> {
         let gzip = magic == [0x1f, 0x8b];
         let whole = Cursor::new(magic).chain(reader);
         // Members may follow each other, as `cat a.gz b.gz` and our own writer leave them.
-        let reader: Box<dyn Read + Send + 'a> =
-            if gzip { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
-        Ok(Blocks { reader, limit, carry: Vec::new(), failed: None, ended: false, bytes: 0 })
+        let blocks =
+            if gzip { Self::plain(MultiGzDecoder::new(whole), limit) } else { Self::plain(whole, limit) };
+        Ok(Blocks { gzip, ..blocks })
     }
 
+    /// Blocks of what is known to be text.
+    pub(super) fn plain(reader: impl Read + Send + 'a, limit: usize) -> Self {
+        let (reader, carry) = (Box::new(reader), Vec::new());
+        Blocks {
+            reader,
+            gzip: false,
+            size: FIRST.min(limit),
+            limit,
+            carry,
+            failed: None,
+            ended: false,
+            bytes: 0,
+        }
+    }
+
+    pub(super) fn is_gzip(&self) -> bool {
+        self.gzip
+    }
+
+    /// Bytes of text that have been read.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -55,26 +81,31 @@ impl<'a> Blocks<'a> {
             return Ok(Vec::new());
         }
         let mut block = mem::take(&mut self.carry);
-        let before = block.len();
-        let wanted = self.limit.saturating_sub(before);
-        block.reserve_exact(wanted); // address space; pages come only with the bytes
-        match self.reader.by_ref().take(wanted as u64).read_to_end(&mut block) {
-            Ok(read) => self.ended = read < wanted,
-            Err(error) => self.failed = Some(error),
-        }
-        self.bytes += (block.len() - before) as u64;
-        if self.ended {
-            return Ok(block);
-        }
-        match (block.iter().rposition(|&byte| byte == b'\n'), self.failed.take()) {
-            (Some(end), failed) => {
-                self.carry.extend_from_slice(&block[end + 1..]);
-                block.truncate(end + 1);
-                self.failed = failed;
-                Ok(block)
+        loop {
+            let before = block.len();
+            let wanted = self.size.saturating_sub(before);
+            block.reserve_exact(wanted); // address space; pages come only with the bytes
+            match self.reader.by_ref().take(wanted as u64).read_to_end(&mut block) {
+                Ok(read) => self.ended = read < wanted,
+                Err(error) => self.failed = Some(error),
             }
-            (None, Some(error)) => Err(Broken::Io(error)),
-            (None, None) => Err(Broken::LineTooLong { limit: self.limit }),
+            self.bytes += (block.len() - before) as u64;
+            if self.ended {
+                return Ok(block);
+            }
+            let full = self.size == self.limit;
+            self.size = self.size.saturating_mul(2).min(self.limit);
+            match (block.iter().rposition(|&byte| byte == b'\n'), self.failed.take()) {
+                (Some(end), failed) => {
+                    self.carry.extend_from_slice(&block[end + 1..]);
+                    block.truncate(end + 1);
+                    self.failed = failed;
+                    return Ok(block);
+                }
+                (None, Some(error)) => return Err(Broken::Io(error)),
+                (None, None) if full => return Err(Broken::LineTooLong { limit: self.limit }),
+                (None, None) => {} // a long line: more of it
+            }
         }
     }
 }
@@ -102,9 +133,11 @@ mod tests {
         fn blocks_and_pieces_together_are_the_text(
             text in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'x')], 0..200),
             limit in 1usize..64,
+            first in 1usize..64,
             size in 0usize..20,
         ) {
             let mut blocks = Blocks::new(&text[..], limit).unwrap();
+            blocks.size = first.min(limit);
             let mut joined = Vec::new();
             loop {
                 match blocks.next() {

@@ -39,6 +39,11 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    /// Bytes before the current line.
+    pub(super) fn line_begin(&self) -> usize {
+        self.text[..self.at].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -61,13 +66,17 @@ impl<'a> Cursor<'a> {
                     self.at += 1;
                     self.ended += 1;
                 }
-                Some(b'%') => {
-                    let rest = &self.text[self.at..];
-                    self.at += rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
-                }
+                Some(b'%') => self.skip_line(),
                 Some(_) => return true,
             }
         }
+    }
+
+    /// Moves to the end of this line, unread.
+    #[inline]
+    pub(super) fn skip_line(&mut self) {
+        let rest = &self.text[self.at..];
+        self.at += rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
     }
 
     /// The next word of this line; empty at the end of the line.
@@ -109,25 +118,25 @@ impl<'a> Cursor<'a> {
 
     /// An index from 1 to `extent`, returned from zero.
     #[inline]
-    pub(super) fn index(&mut self, what: &'static str, extent: u32) -> Result<u32, Fault> {
+    pub(super) fn index(&mut self, what: &'static str, extent: u64) -> Result<u64, Fault> {
         self.skip_blanks();
         let begin = self.at;
         let mut index = 0u64;
         while let Some(digit) = self.peek().map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10) {
-            // Saturating: a number that does not fit is outside every matrix.
+            // Saturating: no matrix has 2^64 - 1 rows (`header` sees to it), so what does not fit is outside.
             index = index.saturating_mul(10).saturating_add(u64::from(digit));
             self.at += 1;
         }
         let whole = self.peek().is_none_or(|byte| byte == b'\n' || is_blank(byte));
-        if self.at == begin || !whole || index == 0 || index > u64::from(extent) {
+        if self.at == begin || !whole || index == 0 || index > extent {
             self.at = begin;
             return Err(self.wrong_index(what, extent));
         }
-        Ok((index - 1) as u32)
+        Ok(index - 1)
     }
 
     #[cold]
-    fn wrong_index(&mut self, what: &'static str, extent: u32) -> Fault {
+    fn wrong_index(&mut self, what: &'static str, extent: u64) -> Fault {
         match self.expect_word(what) {
             Err(fault) => fault,
             Ok(word) if word.iter().all(u8::is_ascii_digit) => {
@@ -215,11 +224,19 @@ mod tests {
         }
 
         #[test]
-        fn indices_read_as_the_standard_library_reads_them(index in any::<u64>(), extent in any::<u32>()) {
-            for index in [index, index % (1 << 33), index % 100] {
-                let expected = (1..=u64::from(extent)).contains(&index).then(|| (index - 1) as u32);
+        fn indices_read_as_the_standard_library_reads_them(
+            index in any::<u64>(),
+            extent in 0..u64::MAX,
+            shift in 0u32..64,
+        ) {
+            let extent = extent >> shift;
+            for index in [index, index >> shift, index % 100] {
+                let expected = (1..=extent).contains(&index).then(|| index - 1);
                 prop_assert_eq!(Cursor::new(index.to_string().as_bytes()).index("row", extent).ok(), expected);
             }
+            // Beyond 64 bits.
+            let beyond = format!("{}0", u64::MAX);
+            prop_assert!(Cursor::new(beyond.as_bytes()).index("row", extent).is_err());
         }
     }
 }

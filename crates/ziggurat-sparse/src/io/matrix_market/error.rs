@@ -24,7 +24,7 @@ pub enum ReadError {
     Io {
         /// The file.
         path: PathBuf,
-        /// The last line that arrived whole; 0 if none did.
+        /// The last line that arrived whole; 0 if none did, or if its number is not known (a part of a file).
         line: u64,
         /// What the system, or the decompressor, reports.
         cause: io::Error,
@@ -38,6 +38,26 @@ pub enum ReadError {
         line: u64,
         /// What is wrong with it.
         fault: Fault,
+    },
+    /// A line is not what the format asks for, in a part of a file that was read without the lines before it.
+    #[error("{}, the line at byte {offset}: {fault}", path.display())]
+    Byte {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of the file before that line.
+        offset: u64,
+        /// What is wrong with it.
+        fault: Fault,
+    },
+    /// A part that does not exist.
+    #[error("{}: there is no part {part} of {parts}; parts count from 0", path.display())]
+    NoSuchPart {
+        /// The file.
+        path: PathBuf,
+        /// The part asked for.
+        part: usize,
+        /// How many parts there are.
+        parts: usize,
     },
     /// Every line is well formed, but together they do not make a matrix: duplicates sum up to infinity.
     #[error("{}: {fault}", path.display())]
@@ -113,11 +133,17 @@ pub enum Fault {
     /// More rows or columns than one process can index.
     #[error(transparent)]
     TooLarge(MatrixError),
+    /// More rows or columns than 64-bit ids can name.
+    #[error("there are more {what} than 64-bit ids can name")]
+    BeyondGlobalIds {
+        /// "rows" or "columns".
+        what: &'static str,
+    },
     /// More rows than a file of this size can mean: see [`read_matrix`](super::read_matrix).
     #[error("{rows} rows in a file of {bytes} bytes of text; at most {limit} are believed")]
     TooManyRows {
-        /// Rows that the size line announces.
-        rows: u32,
+        /// Rows that the size line announces, or those of them that are wanted.
+        rows: u64,
         /// Bytes of text, after decompression.
         bytes: u64,
         /// The most rows that so many bytes justify.
@@ -129,9 +155,9 @@ pub enum Fault {
         /// What the banner says.
         symmetry: &'static str,
         /// Rows of the matrix.
-        rows: u32,
+        rows: u64,
         /// Columns of the matrix.
-        columns: u32,
+        columns: u64,
     },
     /// An entry outside the matrix. Indices in the file count from one.
     #[error("{what} {found} is outside 1..={extent}")]
@@ -141,7 +167,7 @@ pub enum Fault {
         /// The index, as it stands in the file.
         found: String,
         /// Rows or columns of the matrix.
-        extent: u32,
+        extent: u64,
     },
     /// A value that is not a number.
     #[error("`{found}` is not a number")]
@@ -200,7 +226,17 @@ pub enum Fault {
     #[error("a vector has one column, this matrix has {columns} (`read_dense` reads several)")]
     NotAVector {
         /// Columns of the matrix.
-        columns: u32,
+        columns: u64,
+    },
+    /// Rows of a vector that it does not have, or a range that runs backwards. Rows count from zero.
+    #[error("rows {start}..{end} are wanted of a vector that has {rows}")]
+    NoSuchRows {
+        /// The first row wanted.
+        start: u64,
+        /// The row after the last one wanted.
+        end: u64,
+        /// Rows of the vector.
+        rows: u64,
     },
     /// A list of coordinates, where a dense matrix is wanted.
     #[error("a dense matrix is wanted, this one is sparse: `coordinate` (`read_matrix` reads it)")]

@@ -27,15 +27,26 @@ pub(super) enum Field {
     Pattern,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Symmetry {
+/// Which entries a file lists, by its banner.
+///
+/// ```
+/// use ziggurat_sparse::io::Symmetry;
+/// assert_eq!(Symmetry::Skew.name(), "skew-symmetric");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Symmetry {
+    /// All of them.
     General,
+    /// The lower triangle with the diagonal; a_ji = a_ij.
     Symmetric,
+    /// The lower triangle; a_ji = -a_ij, and the diagonal is zero.
     Skew,
 }
 
 impl Symmetry {
-    pub(super) fn name(self) -> &'static str {
+    /// The word for it in the banner.
+    pub fn name(self) -> &'static str {
         match self {
             Symmetry::General => "general",
             Symmetry::Symmetric => "symmetric",
@@ -58,9 +69,10 @@ pub(super) struct Header {
     pub(super) layout: Layout,
     pub(super) field: Field,
     pub(super) symmetry: Symmetry,
-    pub(super) rows: u32,
-    pub(super) cols: u32,
-    /// Lines of data: entries that the file stores, before symmetry expands them. Nothing is allocated by it.
+    pub(super) rows: u64,
+    pub(super) cols: u64,
+    /// Lines of data: entries that the file stores, before symmetry expands them. Nothing is allocated by it, and it
+    /// saturates: no file has 2^64 lines.
     pub(super) stored: u64,
 }
 
@@ -80,11 +92,25 @@ fn word<T: Copy>(
     })
 }
 
-/// A number of rows or columns that local indices can name.
-fn extent(what: &'static str, count: u64) -> Result<u32, Fault> {
-    u32::try_from(count).map_err(|_| {
-        Fault::TooLarge(MatrixError::TooLarge { what, extent: usize::try_from(count).unwrap_or(usize::MAX) })
-    })
+impl Header {
+    fn extents(&self) -> [(&'static str, u64); 2] {
+        [("rows", self.rows), ("columns", self.cols)]
+    }
+
+    /// Refuses more rows or columns than local indices can name.
+    pub(super) fn check_local(&self) -> Result<(), Fault> {
+        let too_large = self.extents().into_iter().find(|&(_, count)| count > u64::from(u32::MAX));
+        too_large.map_or(Ok(()), |(what, count)| {
+            let extent = usize::try_from(count).unwrap_or(usize::MAX);
+            Err(Fault::TooLarge(MatrixError::TooLarge { what, extent }))
+        })
+    }
+
+    /// Refuses more rows or columns than global ids can name. Counts saturate, so the largest means "or more".
+    pub(super) fn check_global(&self) -> Result<(), Fault> {
+        let too_large = self.extents().into_iter().find(|&(_, count)| count == u64::MAX);
+        too_large.map_or(Ok(()), |(what, _)| Err(Fault::BeyondGlobalIds { what }))
+    }
 }
 
 impl Banner {
@@ -124,23 +150,22 @@ impl Banner {
     /// Reads the size line, at whose first word `cursor` stands.
     pub(super) fn with_size(self, cursor: &mut Cursor<'_>) -> Result<Header, Fault> {
         let Banner { layout, field, symmetry } = self;
-        let (rows, columns) = (cursor.count("the number of rows")?, cursor.count("the number of columns")?);
+        let (rows, cols) = (cursor.count("the number of rows")?, cursor.count("the number of columns")?);
         let listed = match layout {
             Layout::Coordinate => Some(cursor.count("the number of entries")?),
             Layout::Array => None,
         };
         cursor.end_line()?;
-        let (rows, cols) = (extent("rows", rows)?, extent("columns", columns)?);
         if symmetry != Symmetry::General && rows != cols {
             return Err(Fault::NotSquare { symmetry: symmetry.name(), rows, columns: cols });
         }
-        let (r, c) = (u64::from(rows), u64::from(cols));
-        // Both factors are below 2^32: no product overflows.
-        let stored = listed.unwrap_or(match symmetry {
+        let (r, c) = (u128::from(rows), u128::from(cols));
+        let dense = match symmetry {
             Symmetry::General => r * c,
             Symmetry::Symmetric => r * (r + 1) / 2,
             Symmetry::Skew => r * r.saturating_sub(1) / 2,
-        });
+        };
+        let stored = listed.unwrap_or(u64::try_from(dense).unwrap_or(u64::MAX));
         Ok(Header { layout, field, symmetry, rows, cols, stored })
     }
 }
@@ -182,6 +207,11 @@ mod tests {
 
     #[test]
     fn the_largest_array_does_not_overflow() {
+        for symmetry in ["general", "symmetric", "skew-symmetric"] {
+            let n = u64::MAX - 1;
+            let found = header(&format!("%%MatrixMarket matrix array real {symmetry}"), &format!("{n} {n}"));
+            assert_eq!(found.unwrap().stored, u64::MAX);
+        }
         let n = u64::from(u32::MAX);
         for (symmetry, stored) in
             [("general", n * n), ("symmetric", n * (n + 1) / 2), ("skew-symmetric", n * (n - 1) / 2)]
@@ -191,5 +221,19 @@ mod tests {
             let empty = header(&format!("%%MatrixMarket matrix array real {symmetry}"), "0 0");
             assert_eq!(empty.unwrap().stored, 0);
         }
+    }
+
+    #[test]
+    fn what_32_and_64_bits_can_name() {
+        let size = |rows: &str| {
+            let found =
+                header("%%MatrixMarket matrix coordinate real general", &format!("{rows} 1 0")).unwrap();
+            (found.check_local().is_ok(), found.check_global().is_ok())
+        };
+        assert_eq!(size("4294967295"), (true, true));
+        assert_eq!(size("4294967296"), (false, true));
+        assert_eq!(size("18446744073709551614"), (false, true));
+        assert_eq!(size("18446744073709551615"), (false, false));
+        assert_eq!(size("99999999999999999999999"), (false, false));
     }
 }

@@ -15,7 +15,7 @@ use super::input::{Entries, Input};
 use crate::{Coo, Csr, Dense, MatrixError};
 
 /// Bytes of text in memory at once are two blocks. No line may be longer than one.
-const BLOCK: usize = 8 << 20;
+pub(super) const BLOCK: usize = 8 << 20;
 
 /// Reads a matrix from a Matrix Market file, plain or gzip (told apart by the content, not by the name).
 ///
@@ -45,8 +45,8 @@ pub fn read_matrix(path: impl AsRef<Path>) -> Result<Csr<f64>, ReadError> {
 /// # Ok::<(), ziggurat_sparse::io::ReadError>(())
 /// ```
 pub fn read_matrix_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Result<Csr<f64>, ReadError> {
-    let input = Input::open(reader, name.as_ref(), BLOCK)?;
-    match input.header.layout {
+    let input = open_local(reader, name.as_ref(), BLOCK)?;
+    match input.head.header.layout {
         Layout::Coordinate => coordinate_matrix(input),
         Layout::Array => array(input).map(|dense| dense.to_csr()),
     }
@@ -72,16 +72,16 @@ pub fn read_vector(path: impl AsRef<Path>) -> Result<Vec<f64>, ReadError> {
 /// # Ok::<(), ziggurat_sparse::io::ReadError>(())
 /// ```
 pub fn read_vector_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Result<Vec<f64>, ReadError> {
-    let input = Input::open(reader, name.as_ref(), BLOCK)?;
-    if input.header.cols != 1 {
-        return Err(input.at_size_line(Fault::NotAVector { columns: input.header.cols }));
+    let mut input = open_local(reader, name.as_ref(), BLOCK)?;
+    if input.head.header.cols != 1 {
+        return Err(input.head.at_size_line(Fault::NotAVector { columns: input.head.header.cols }));
     }
-    if input.header.layout == Layout::Array {
+    if input.head.header.layout == Layout::Array {
         return array(input).map(Dense::into_values);
     }
-    let (input, triplets) = coordinates(input)?;
-    input.justify_rows()?;
-    let mut vector = vec![0.0; input.header.rows as usize];
+    let triplets = coordinates(&mut input)?;
+    input.justify_rows(input.head.header.rows)?;
+    let mut vector = vec![0.0; input.head.header.rows as usize];
     for (&row, &value) in triplets.rows.iter().zip(&triplets.values) {
         vector[row as usize] += value;
     }
@@ -111,15 +111,26 @@ pub fn read_dense(path: impl AsRef<Path>) -> Result<Dense<f64>, ReadError> {
 /// # Ok::<(), ziggurat_sparse::io::ReadError>(())
 /// ```
 pub fn read_dense_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Result<Dense<f64>, ReadError> {
-    let input = Input::open(reader, name.as_ref(), BLOCK)?;
-    match input.header.layout {
-        Layout::Coordinate => Err(input.at_size_line(Fault::NotDense)),
+    let input = open_local(reader, name.as_ref(), BLOCK)?;
+    match input.head.header.layout {
+        Layout::Coordinate => Err(input.head.at_size_line(Fault::NotDense)),
         Layout::Array => array(input),
     }
 }
 
-fn open(path: &Path) -> Result<File, ReadError> {
+pub(super) fn open(path: &Path) -> Result<File, ReadError> {
     File::open(path).map_err(|cause| ReadError::Io { path: path.to_owned(), line: 0, cause })
+}
+
+/// Opens a file whose rows and columns local indices can name.
+fn open_local<'r, 'n>(
+    reader: impl Read + Send + 'r,
+    name: &'n Path,
+    block: usize,
+) -> Result<Input<'r, 'n>, ReadError> {
+    let input = Input::open(reader, name, block)?;
+    input.head.header.check_local().map_err(|fault| input.head.at_size_line(fault))?;
+    Ok(input)
 }
 
 /// Entries of a sparse matrix, both triangles.
@@ -131,9 +142,10 @@ struct Triplets {
 }
 
 impl Triplets {
-    fn push(&mut self, row: u32, column: u32, value: f64) {
-        self.rows.push(row);
-        self.columns.push(column);
+    fn push(&mut self, row: u64, column: u64, value: f64) {
+        // `open_local` has seen that indices fit.
+        self.rows.push(row as u32);
+        self.columns.push(column as u32);
         self.values.push(value);
     }
 }
@@ -143,12 +155,6 @@ impl Entries for Triplets {
         self.rows.extend_from_slice(&later.rows);
         self.columns.extend_from_slice(&later.columns);
         self.values.extend_from_slice(&later.values);
-    }
-}
-
-impl Entries for Vec<f64> {
-    fn append(&mut self, later: Vec<f64>) {
-        self.extend_from_slice(&later);
     }
 }
 
@@ -162,39 +168,49 @@ fn value(cursor: &mut Cursor<'_>, field: Field) -> Result<f64, Fault> {
     }
 }
 
-/// Entries of a coordinate file, in the order of the file, each followed by its mirror image if it has one.
-fn coordinates(mut input: Input<'_>) -> Result<(Input<'_>, Triplets), ReadError> {
-    let Header { field, symmetry, rows, cols, .. } = input.header;
-    let triplets = input.entries(|cursor, triplets: &mut Triplets| {
-        let (row, column) = (cursor.index("row", rows)?, cursor.index("column", cols)?);
-        let value = value(cursor, field)?;
-        triplets.push(row, column, value);
-        let mirrored = match symmetry {
-            Symmetry::General => return Ok(()),
-            Symmetry::Symmetric => value,
-            Symmetry::Skew => -value,
-        };
-        let from_one = |index| u64::from(index) + 1;
-        match row.cmp(&column) {
-            Ordering::Greater => triplets.push(column, row, mirrored),
-            Ordering::Equal if symmetry == Symmetry::Skew && value != 0.0 => {
-                return Err(Fault::SkewDiagonal { row: from_one(row), value });
-            }
-            Ordering::Equal => {}
-            Ordering::Less => {
-                let (row, column) = (from_one(row), from_one(column));
-                return Err(Fault::UpperTriangle { symmetry: symmetry.name(), row, column });
-            }
+/// Reads a line of a coordinate file and gives `push` its entry (row, column, value), then the mirror image if it has
+/// one.
+#[inline]
+pub(super) fn coordinate(
+    cursor: &mut Cursor<'_>,
+    header: &Header,
+    mut push: impl FnMut(u64, u64, f64),
+) -> Result<(), Fault> {
+    let symmetry = header.symmetry;
+    let (row, column) = (cursor.index("row", header.rows)?, cursor.index("column", header.cols)?);
+    let value = value(cursor, header.field)?;
+    push(row, column, value);
+    let mirrored = match symmetry {
+        Symmetry::General => return Ok(()),
+        Symmetry::Symmetric => value,
+        Symmetry::Skew => -value,
+    };
+    match row.cmp(&column) {
+        Ordering::Greater => push(column, row, mirrored),
+        Ordering::Equal if symmetry == Symmetry::Skew && value != 0.0 => {
+            return Err(Fault::SkewDiagonal { row: row + 1, value });
         }
-        Ok(())
-    })?;
-    Ok((input, triplets))
+        Ordering::Equal => {}
+        Ordering::Less => {
+            let (row, column) = (row + 1, column + 1);
+            return Err(Fault::UpperTriangle { symmetry: symmetry.name(), row, column });
+        }
+    }
+    Ok(())
 }
 
-fn coordinate_matrix(input: Input<'_>) -> Result<Csr<f64>, ReadError> {
-    let (input, triplets) = coordinates(input)?;
-    input.justify_rows()?;
-    let (rows, cols) = (input.header.rows as usize, input.header.cols as usize);
+/// Entries of a coordinate file, in the order of the file, each followed by its mirror image if it has one.
+fn coordinates(input: &mut Input<'_, '_>) -> Result<Triplets, ReadError> {
+    let header = input.head.header;
+    input.entries(|cursor, triplets: &mut Triplets| {
+        coordinate(cursor, &header, |row, column, value| triplets.push(row, column, value))
+    })
+}
+
+fn coordinate_matrix(mut input: Input<'_, '_>) -> Result<Csr<f64>, ReadError> {
+    let triplets = coordinates(&mut input)?;
+    input.justify_rows(input.head.header.rows)?;
+    let (rows, cols) = (input.head.header.rows as usize, input.head.header.cols as usize);
     let Triplets { rows: entry_rows, columns, values } = triplets;
     let matrix = Coo::try_from_triplets(rows, cols, entry_rows, columns, values).map(Coo::into_csr);
     matrix
@@ -202,15 +218,21 @@ fn coordinate_matrix(input: Input<'_>) -> Result<Csr<f64>, ReadError> {
         .map_err(|fault| input.fault(fault))
 }
 
-/// The matrix of an array file, both triangles.
-fn array(mut input: Input<'_>) -> Result<Dense<f64>, ReadError> {
-    let Header { field, symmetry, rows, cols, .. } = input.header;
-    let (rows, cols) = (rows as usize, cols as usize);
-    let stored = input.entries(|cursor, values: &mut Vec<f64>| {
+/// The values on the lines of an array file.
+pub(super) fn array_lines(input: &mut Input<'_, '_>) -> Result<Vec<f64>, ReadError> {
+    let field = input.head.header.field;
+    input.entries(|cursor, values: &mut Vec<f64>| {
         values.push(value(cursor, field)?);
         Ok(())
-    })?;
-    input.justify_rows()?; // only rows without columns can be too many here
+    })
+}
+
+/// The matrix of an array file, both triangles.
+fn array(mut input: Input<'_, '_>) -> Result<Dense<f64>, ReadError> {
+    let Header { symmetry, rows, cols, .. } = input.head.header;
+    let (rows, cols) = (rows as usize, cols as usize);
+    let stored = array_lines(&mut input)?;
+    input.justify_rows(input.head.header.rows)?; // only rows without columns can be too many here
     let (first, sign) = match symmetry {
         Symmetry::General => return Dense::try_new(rows, cols, stored).map_err(|fault| input.fault(fault)),
         Symmetry::Symmetric => (0, 1.0),
@@ -238,7 +260,7 @@ mod tests {
     fn read(text: &[u8], block: usize, threads: usize) -> Result<Csr<f64>, String> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            Input::open(text, Path::new("t"), block)
+            open_local(text, Path::new("t"), block)
                 .and_then(coordinate_matrix)
                 .map_err(|error| error.to_string())
         })

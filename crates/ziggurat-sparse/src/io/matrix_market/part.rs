@@ -1,0 +1,348 @@
+//! One part of a Matrix Market file, for a process that shares the reading with others.
+//!
+//! A plain coordinate file of `b` bytes behind its size line is cut at the bytes ⌊k·b/p⌋. Part k begins behind the first
+//! line end at or after its cut and ends where part k + 1 begins, so that every line belongs to one part. A process
+//! reads its own part, at most 64 KiB (or the header) at the begin, and 8 KiB at either end: 24 bytes in memory for
+//! each entry, b/p bytes from the disk.
+//!
+//! Two kinds of files cannot be cut: compressed text has no places to begin at, and a line of an `array` means
+//! nothing without its number. Every process reads such a file from begin to end and keeps the data lines numbered
+//! ⌊k·m/p⌋ to ⌊(k + 1)·m/p⌋, of m that the size line announces.
+
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::Path;
+
+use super::error::{Fault, ReadError};
+use super::header::{Header, Layout, Symmetry};
+use super::input::{Head, Input};
+use super::place::Place;
+use super::read::{BLOCK, array_lines, coordinate, open};
+
+/// Part of a matrix: what [`read_matrix_part`] found in its part of the file.
+///
+/// The parts of a file one after another hold the entries of the whole, in the order of the file.
+///
+/// ```
+/// use std::io::Cursor;
+/// use ziggurat_sparse::io::{Symmetry, read_matrix_part_from};
+/// let text = "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n1 1 4.0\n3 1 -1.5\n";
+/// let part = read_matrix_part_from(Cursor::new(text), "text", 0, 1)?;
+/// assert_eq!((part.rows, part.cols, part.symmetry), (3, 3, Symmetry::Symmetric));
+/// assert_eq!((part.declared, part.stored), (2, 2));
+/// assert_eq!(part.entries, [(0, 0, 4.0), (2, 0, -1.5), (0, 2, -1.5)]);
+/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct MatrixPart {
+    /// Rows of the whole matrix.
+    pub rows: u64,
+    /// Columns of the whole matrix.
+    pub cols: u64,
+    /// What the banner says. The entries are expanded already.
+    pub symmetry: Symmetry,
+    /// Data lines that the whole file should have. The `stored` of all parts must add up to it: if they do not, the
+    /// file is cut short or its size line is wrong, and nobody else notices.
+    pub declared: u64,
+    /// Data lines of this part.
+    pub stored: u64,
+    /// Row, column (from zero) and value of the entries of this part. An entry off the diagonal of a symmetric or
+    /// skew-symmetric file is followed by its mirror image. Duplicates are not summed, and may lie in several parts.
+    pub entries: Vec<(u64, u64, f64)>,
+}
+
+/// Reads part `part` of `parts` (from zero) of a Matrix Market file, with 64-bit row and column numbers.
+///
+/// It understands the files that [`read_matrix`](super::read_matrix) does, and the union of the parts is what that
+/// function reads: both triangles, 1 for the entries of a `pattern`, no zeros from an `array`. There may be more parts
+/// than lines; some are empty then. Parts have about the same number of bytes, or of lines; which rows are in them
+/// is the file's choice.
+///
+/// A plain `coordinate` file is read from the first byte of the part on. A file that is compressed, or an `array`, can
+/// only be read from its begin: every part costs the time of reading it all, though not the memory. Store large matrices
+/// plain.
+///
+/// A wrong line gives an error to the part that it is in: it names the line, or the byte where the line begins if the lines
+/// before were not read. Whether the file has as many lines as it declares is for the caller to check, by
+/// [`MatrixPart::declared`]; files that are read from their begin are checked in every part.
+///
+/// ```no_run
+/// # let (rank, ranks) = (0, 4);
+/// let part = ziggurat_sparse::io::read_matrix_part("thermal2.mtx", rank, ranks)?;
+/// println!("rank {rank} has {} of {} lines", part.stored, part.declared);
+/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
+/// ```
+pub fn read_matrix_part(path: impl AsRef<Path>, part: usize, parts: usize) -> Result<MatrixPart, ReadError> {
+    read_matrix_part_from(open(path.as_ref())?, path, part, parts)
+}
+
+/// [`read_matrix_part`] from any reader that can seek; `name` stands for the file in errors.
+///
+/// ```
+/// use std::io::Cursor;
+/// let text = "%%MatrixMarket matrix coordinate pattern general\n9 9 4\n1 1\n2 1\n3 3\n4 1\n";
+/// let [a, b] = [0, 1].map(|part| ziggurat_sparse::io::read_matrix_part_from(Cursor::new(text), "text", part, 2));
+/// let (a, b) = (a?, b?);
+/// assert_eq!(a.stored + b.stored, a.declared);
+/// assert_eq!([a.entries, b.entries].concat(), [(0, 0, 1.0), (1, 0, 1.0), (2, 2, 1.0), (3, 0, 1.0)]);
+/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
+/// ```
+pub fn read_matrix_part_from(
+    mut reader: impl Read + Seek + Send,
+    name: impl AsRef<Path>,
+    part: usize,
+    parts: usize,
+) -> Result<MatrixPart, ReadError> {
+    matrix_part(&mut reader, name.as_ref(), part, parts, BLOCK)
+}
+
+/// Opens a file whose rows and columns global ids can name.
+pub(super) fn open_global<'r, 'n>(
+    reader: impl Read + Send + 'r,
+    name: &'n Path,
+    block: usize,
+) -> Result<Input<'r, 'n>, ReadError> {
+    let input = Input::open(reader, name, block)?;
+    input.head.header.check_global().map_err(|fault| input.head.at_size_line(fault))?;
+    Ok(input)
+}
+
+/// Where part `part` of `parts` begins among `total` bytes or lines: ⌊part·total/parts⌋.
+fn cut(total: u64, part: usize, parts: usize) -> u64 {
+    (u128::from(total) * part as u128 / parts as u128) as u64 // not above `total`
+}
+
+fn matrix_part(
+    reader: &mut (impl Read + Seek + Send),
+    name: &Path,
+    part: usize,
+    parts: usize,
+    block: usize,
+) -> Result<MatrixPart, ReadError> {
+    if part >= parts {
+        return Err(ReadError::NoSuchPart { path: name.to_owned(), part, parts });
+    }
+    let input = open_global(&mut *reader, name, block)?;
+    let header = input.head.header;
+    let lines = cut(header.stored, part, parts)..cut(header.stored, part + 1, parts);
+    let mut input = if header.layout == Layout::Array || input.is_gzip() {
+        input.only(lines.clone())
+    } else {
+        let head = input.head;
+        drop(input); // and with it what was read ahead of the header's end
+        let bytes = byte_range(reader, &head, part, parts, block)?;
+        reader.seek(SeekFrom::Start(bytes.start)).map_err(|cause| head.end.io(cause))?;
+        Input::resume(head, reader.take(bytes.end.saturating_sub(bytes.start)), bytes.start, block)
+    };
+    let entries = match header.layout {
+        Layout::Array => array_entries(&header, lines.start, array_lines(&mut input)?),
+        Layout::Coordinate => input.entries(|cursor, entries: &mut Vec<_>| {
+            coordinate(cursor, &header, |row, column, value| entries.push((row, column, value)))
+        })?,
+    };
+    let Header { rows, cols, symmetry, stored: declared, .. } = header;
+    Ok(MatrixPart { rows, cols, symmetry, declared, stored: input.stored(), entries })
+}
+
+/// The bytes of a part of a plain file.
+fn byte_range(
+    reader: &mut (impl Read + Seek),
+    head: &Head<'_>,
+    part: usize,
+    parts: usize,
+    longest: usize,
+) -> Result<Range<u64>, ReadError> {
+    let begin = head.end.bytes;
+    let end = reader.seek(SeekFrom::End(0)).map_err(|cause| head.end.io(cause))?.max(begin);
+    let mut boundary = |part| match part {
+        0 => Ok(begin),
+        _ if part == parts => Ok(end),
+        _ => line_begin(reader, head.end.at_byte(begin + cut(end - begin, part, parts)), longest),
+    };
+    Ok(boundary(part)?..boundary(part + 1)?)
+}
+
+/// Where the line begins that follows the first line end at or after `cut`; the end of the file if there is none.
+fn line_begin(reader: &mut (impl Read + Seek), cut: Place<'_>, longest: usize) -> Result<u64, ReadError> {
+    let mut search = || -> io::Result<usize> {
+        reader.seek(SeekFrom::Start(cut.bytes))?;
+        BufReader::new(reader.by_ref().take(longest as u64 + 1)).skip_until(b'\n')
+    };
+    let skipped = search().map_err(|cause| cut.io(cause))?;
+    if skipped > longest {
+        return Err(cut.next_line(Fault::LineTooLong { limit: longest }));
+    }
+    Ok(cut.bytes + skipped as u64)
+}
+
+/// Entries of an array from the values on its lines `first`, `first + 1`, …: column by column, from the diagonal (skew:
+/// from below it) where there is symmetry.
+fn array_entries(header: &Header, first: u64, values: Vec<f64>) -> Vec<(u64, u64, f64)> {
+    let rows = header.rows;
+    let mut entries = Vec::with_capacity(values.len());
+    if values.is_empty() {
+        return entries; // there may be no column to begin in
+    }
+    let (top, sign): (fn(u64) -> u64, _) = match header.symmetry {
+        Symmetry::General => (|_| 0, None),
+        Symmetry::Symmetric => (|column| column, Some(1.0)),
+        Symmetry::Skew => (|column| column + 1, Some(-1.0)),
+    };
+    // The whole file was read, so it has a line for every place: there are not more columns than lines.
+    let (mut column, mut above) = (0, first);
+    while above >= rows - top(column) {
+        above -= rows - top(column);
+        column += 1;
+    }
+    let mut row = top(column) + above;
+    for value in values {
+        while row == rows {
+            column += 1;
+            row = top(column);
+        }
+        if value != 0.0 {
+            entries.push((row, column, value));
+            if let Some(sign) = sign.filter(|_| row != column) {
+                entries.push((column, row, sign * value));
+            }
+        }
+        row += 1;
+    }
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A file that counts the bytes that are read from it.
+    struct Counted<'a> {
+        file: io::Cursor<&'a [u8]>,
+        read: usize,
+    }
+
+    impl Read for Counted<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = self.file.read(buffer)?;
+            self.read += count;
+            Ok(count)
+        }
+    }
+
+    impl Seek for Counted<'_> {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            self.file.seek(to)
+        }
+    }
+
+    /// A part, and how many bytes were read for it.
+    fn read(text: &[u8], part: usize, parts: usize, block: usize) -> (Result<MatrixPart, String>, usize) {
+        let mut reader = Counted { file: io::Cursor::new(text), read: 0 };
+        let found = matrix_part(&mut reader, Path::new("t"), part, parts, block);
+        (found.map_err(|error| error.to_string()), reader.read)
+    }
+
+    #[test]
+    fn a_part_reads_its_own_bytes_and_little_more() {
+        let lines: String = (1..=200_000).map(|i| format!("{i} {i} 0.{i:06}\n")).collect();
+        let text = format!("%%MatrixMarket matrix coordinate real general\n200000 200000 200000\n{lines}");
+        for parts in [1, 3, 8] {
+            let mut all = Vec::new();
+            for part in 0..parts {
+                let (found, read) = read(text.as_bytes(), part, parts, BLOCK);
+                let bound = text.len() / parts + (64 << 10) + 2 * (8 << 10) + 100;
+                assert!(read <= bound, "part {part} of {parts} read {read} of {} bytes", text.len());
+                all.extend(found.unwrap().entries);
+            }
+            assert!(all.iter().zip(0..).all(|(entry, i)| (entry.0, entry.1) == (i, i)));
+            assert_eq!(all.len(), 200_000);
+        }
+    }
+
+    #[test]
+    fn places_are_lines_in_the_first_part_and_bytes_in_the_others() {
+        let text =
+            b"%%MatrixMarket matrix coordinate real general\n% note\n9 9 4\n1 1 1\n2 x 2\n3 3 3\n4 4 y\n";
+        let fault = |part, parts| read(text, part, parts, BLOCK).0.unwrap_err();
+        assert_eq!(fault(0, 1), "t, line 5: column `x` is not a whole number");
+        assert_eq!(fault(0, 2), "t, line 5: column `x` is not a whole number");
+        let offset = text.windows(5).position(|line| line == b"4 4 y").unwrap();
+        assert_eq!(fault(1, 2), format!("t, the line at byte {offset}: `y` is not a number"));
+        assert_eq!(fault(5, 5), "t: there is no part 5 of 5; parts count from 0");
+        assert_eq!(fault(0, 0), "t: there is no part 0 of 0; parts count from 0");
+        // A fault in a late piece of a late block of a part.
+        let mut long = b"%%MatrixMarket matrix coordinate real general\n9 9 502\n".to_vec();
+        long.extend(b"1 1 1\n".repeat(500));
+        let offset = long.len();
+        long.extend(b"1 z 1\n1 1 1\n");
+        let (found, _) = read(&long, 1, 2, 64);
+        assert_eq!(
+            found.unwrap_err(),
+            format!("t, the line at byte {offset}: column `z` is not a whole number")
+        );
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused_wherever_the_cut_falls() {
+        let mut text = b"%%MatrixMarket matrix coordinate real general\n9 9 2\n1 1 1\n".to_vec();
+        text.extend([b' '; 1000]);
+        text.extend(b"2 2 2\n");
+        for (part, parts) in [(0, 1), (0, 2), (1, 2), (1, 4)] {
+            let message = read(&text, part, parts, 64).0.unwrap_err();
+            assert!(message.contains("longer than 64 bytes"), "{message}");
+        }
+        assert_eq!(read(&text, 1, 2, 2000).0.unwrap().stored, 0);
+        assert_eq!(read(&text, 0, 2, 2000).0.unwrap().stored, 2);
+    }
+
+    #[test]
+    fn one_part_may_not_have_more_than_the_file_declares() {
+        let text = b"%%MatrixMarket matrix coordinate real general\n9 9 1\n1 1 1\n2 2 2\n3 3 3\n4 4 4\n";
+        let fault = |part, parts| read(text, part, parts, BLOCK).0.unwrap_err();
+        assert_eq!(fault(0, 1), "t, line 4: an entry too many: the size line announces 1");
+        let offset = text.len() - b"4 4 4\n".len();
+        let expected = format!("t, the line at byte {offset}: an entry too many: the size line announces 1");
+        assert_eq!(fault(1, 2), expected);
+        assert!((0..4).all(|part| read(text, part, 4, BLOCK).0.unwrap().stored == 1));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        // Lines of every length, so that cuts fall on every side of every line end.
+        #[test]
+        fn neither_cuts_nor_blocks_lose_or_repeat_a_line(
+            lines in proptest::collection::vec(prop_oneof![
+                8 => (1u64..=1 << 40, 1u64..=1 << 40, -1000..1000i32).prop_map(|(i, j, v)| format!("{i} {j} {v}")),
+                1 => Just("% a comment".to_owned()),
+                1 => Just(String::new()),
+                1 => Just(" \r".to_owned()),
+            ], 0..60),
+            ended in any::<bool>(),
+            parts in 1usize..40,
+            block in 64usize..300,
+        ) {
+            let entries: Vec<(u64, u64, f64)> = lines.iter().filter_map(|line| {
+                let words: Vec<&str> = line.split(' ').collect();
+                let index = |word: &str| word.parse::<u64>().ok().map(|index| index - 1);
+                Some((index(words[0])?, index(words.get(1)?)?, words.get(2)?.parse().ok()?))
+            }).collect();
+            let end = if ended { "\n" } else { "" };
+            let n = 1u64 << 40;
+            let text = format!(
+                "%%MatrixMarket matrix coordinate integer general\n{n} {n} {}\n{}{end}", entries.len(), lines.join("\n")
+            );
+            let (mut found, mut stored) = (Vec::new(), 0);
+            for part in 0..parts {
+                let part = read(text.as_bytes(), part, parts, block).0.unwrap();
+                prop_assert_eq!((part.rows, part.cols, part.declared), (n, n, entries.len() as u64));
+                stored += part.stored;
+                found.extend(part.entries);
+            }
+            prop_assert_eq!(stored, entries.len() as u64);
+            prop_assert_eq!(found, entries);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Some rows of a vector in a Matrix Market file, for a process that owns these rows.
+//!
+//! Line numbers are row numbers in an `array`, and are known only to who has read the lines before; in a `coordinate` file
+//! any row may be on any line. So the whole text is read, and 8 bytes are kept for each wanted row (16 for each
+//! entry of a `coordinate` file, until they are summed).
+
+use std::io::Read;
+use std::ops::Range;
+use std::path::Path;
+
+use super::error::{Fault, ReadError};
+use super::header::{Layout, Symmetry};
+use super::part::open_global;
+use super::read::{BLOCK, array_lines, coordinate, open};
+use crate::MatrixError;
+
+/// Reads the given rows (from zero) of a vector, an `array` or a `coordinate` matrix with one column.
+///
+/// Every line of the file passes by, but only the wanted ones are kept. Lines of an `array` that are not wanted are
+/// counted and not looked into.
+///
+/// ```no_run
+/// let b = ziggurat_sparse::io::read_vector_part("thermal2_b.mtx", 1000..2000)?;
+/// assert_eq!(b.len(), 1000);
+/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
+/// ```
+pub fn read_vector_part(path: impl AsRef<Path>, rows: Range<u64>) -> Result<Vec<f64>, ReadError> {
+    read_vector_part_from(open(path.as_ref())?, path, rows)
+}
+
+/// [`read_vector_part`] from any reader; `name` stands for the file in errors.
+///
+/// ```
+/// let text = "%%MatrixMarket matrix array real general\n4 1\n1\n2.5\n-1e3\n7\n";
+/// let b = ziggurat_sparse::io::read_vector_part_from(text.as_bytes(), "text", 1..3)?;
+/// assert_eq!(b, [2.5, -1000.0]);
+/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
+/// ```
+pub fn read_vector_part_from(
+    reader: impl Read + Send,
+    name: impl AsRef<Path>,
+    rows: Range<u64>,
+) -> Result<Vec<f64>, ReadError> {
+    let mut input = open_global(reader, name.as_ref(), BLOCK)?;
+    let header = input.head.header;
+    if header.cols != 1 {
+        return Err(input.head.at_size_line(Fault::NotAVector { columns: header.cols }));
+    }
+    let Range { start, end } = rows;
+    if start > end || end > header.rows {
+        return Err(input.head.at_size_line(Fault::NoSuchRows { start, end, rows: header.rows }));
+    }
+    if header.layout == Layout::Array {
+        let mut values = array_lines(&mut input.only(start.min(header.stored)..end.min(header.stored)))?;
+        if header.symmetry == Symmetry::Skew {
+            values.resize((end - start) as usize, 0.0); // 1 × 1, and the diagonal is not listed
+        }
+        return Ok(values);
+    }
+    let entries = input.entries(|cursor, entries: &mut Vec<(u64, f64)>| {
+        coordinate(cursor, &header, |row, _, value| {
+            if rows.contains(&row) {
+                entries.push((row - start, value));
+            }
+        })
+    })?;
+    input.justify_rows(end - start)?;
+    let mut vector = vec![0.0; (end - start) as usize];
+    for (row, value) in entries {
+        vector[row as usize] += value;
+    }
+    match vector.iter().position(|value| !value.is_finite()) {
+        None => Ok(vector),
+        Some(at) => {
+            let row = usize::try_from(start).map_or(usize::MAX, |start| start.saturating_add(at));
+            Err(input.fault(MatrixError::NotFinite { row, column: 0, value: vector[at] }))
+        }
+    }
+}
