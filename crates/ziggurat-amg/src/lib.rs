@@ -22,7 +22,7 @@ pub mod smoother;
 mod spectral_radius;
 pub mod strength;
 
-pub use coarse::{MAX_DENSE_ROWS, MAX_SPARSE_ROWS};
+pub use coarse::{INSTEAD_OF_DIRECT, MAX_DENSE_ROWS, MAX_SPARSE_ROWS};
 pub use cycle::Cycle;
 pub use error::SetupError;
 pub use hierarchy::{
@@ -30,7 +30,8 @@ pub use hierarchy::{
     Known, Level, Pairwise, SmoothedAggregation,
 };
 pub use lower::{
-    Considered, Cycling, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, Multigrid, StoredLevel,
+    Considered, Cycling, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, Multigrid, Part,
+    StoredLevel,
 };
 pub use spectral_radius::spectral_radius_of_parts;
 

@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::fmt;
 
-use crate::device::{Device, DeviceError, HostMatrix};
+use crate::device::{Device, DeviceError, HostMatrix, Remote};
 use crate::number::{Reads, Real, Store};
 
 /// Scratch memory of one operator, owned by whoever applies it.
@@ -118,9 +118,40 @@ pub struct MatrixOperator<D: Device, S: Store> {
 impl<D: Device, S: Store> MatrixOperator<D, S> {
     /// Moves a matrix to the device, in the format and the number it has.
     pub fn new(device: &D, matrix: impl Into<HostMatrix<S>>) -> Result<Self, DeviceError> {
-        let matrix = device.upload_matrix(matrix.into())?;
+        Ok(Self::on_device(device, device.upload_matrix(matrix.into())?))
+    }
+
+    /// Moves the part of a matrix that this process owns: `own` has its own columns, `remote` those of others.
+    ///
+    /// ```
+    /// use ziggurat_sparse::device::{Device, DeviceError, HostMatrix, Remote};
+    /// use ziggurat_sparse::operator::MatrixOperator;
+    ///
+    /// /// On every process alike.
+    /// fn operator<D: Device>(
+    ///     device: &D,
+    ///     own: HostMatrix<f64>,
+    ///     remote: Option<Remote<f64, D::Halo>>,
+    /// ) -> Result<MatrixOperator<D, f64>, DeviceError> {
+    ///     match remote {
+    ///         Some(remote) => MatrixOperator::part(device, own, remote),
+    ///         None => MatrixOperator::new(device, own),
+    ///     }
+    /// }
+    /// let cpu = ziggurat_sparse::device::Cpu::new();
+    /// assert!(operator(&cpu, ziggurat_sparse::Csr::identity(2).unwrap().into(), None).is_ok());
+    /// ```
+    pub fn part(
+        device: &D,
+        own: impl Into<HostMatrix<S>>,
+        remote: Remote<S, D::Halo>,
+    ) -> Result<Self, DeviceError> {
+        Ok(Self::on_device(device, device.upload_part(own.into(), remote)?))
+    }
+
+    fn on_device(device: &D, matrix: D::Matrix<S>) -> Self {
         let shape = device.shape(&matrix);
-        Ok(MatrixOperator { matrix, shape })
+        MatrixOperator { matrix, shape }
     }
 }
 

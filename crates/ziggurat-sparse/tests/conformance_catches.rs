@@ -8,7 +8,7 @@ use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ziggurat_sparse::device::conformance::{matrix_kernels, vector_kernels};
-use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix};
+use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Remote};
 use ziggurat_sparse::{Reads, Real, Store, f16};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,6 +58,7 @@ fn through_f32<C: Real>(x: &mut [C]) {
 impl Device for Broken {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
+    type Halo = Nobody;
 
     fn name(&self) -> String {
         format!("{:?}", self.0)
@@ -87,6 +88,18 @@ impl Device for Broken {
 
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<HostMatrix<S>, DeviceError> {
         Ok(host)
+    }
+
+    fn upload_part<S: Store>(
+        &self,
+        _: HostMatrix<S>,
+        remote: Remote<S, Nobody>,
+    ) -> Result<HostMatrix<S>, DeviceError> {
+        match remote.halo {}
+    }
+
+    fn halo_values(&self, halo: &Nobody, _: &[f64]) -> Vec<f64> {
+        match *halo {}
     }
 
     fn len<T: Store>(&self, x: &Vec<T>) -> usize {

@@ -4,23 +4,23 @@
 //! whatever device. A singular one gets its pseudo-inverse, which solves in the least-squares sense and leaves the kernel
 //! alone. A matrix too large for that (coarsening has stalled) is factorised as a sparse matrix on the host. Both by
 //! faer. Where even that would take too long (hardly any row was strongly connected to another, or coarsening stalled
-//! early), the level is smoothed some more instead: factors of a matrix from a grid in space grow like n^(4/3).
+//! early), the level is smoothed some more instead: factors of a matrix from a grid in space grow like n^(4/3). So is a level
+//! that several processes share.
 
 mod dense;
 mod sparse;
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
+use ziggurat_sparse::Kind;
 use ziggurat_sparse::algebra::scale_symmetric;
 use ziggurat_sparse::device::{Device, DeviceError, HostMatrix};
-use ziggurat_sparse::{Csr, Kind};
 
 use crate::SetupError;
-use crate::lower::Formats;
-use crate::lower::format::Factors;
 use crate::lower::level::{LevelOps, LevelParts, Scratch, Smoothing, level};
-use crate::lower::scaling::{Scaling, scaled_matrix};
+use crate::lower::scaling::{Scaling, scaled_matrix, scaled_smoother};
 use crate::lower::vectors::{WorkMut, WorkRef};
+use crate::lower::{Formats, LevelSource};
 use crate::smoother::{ChebyshevBase, Smoother};
 
 /// Rows up to which the inverse is formed: 8 MB of numbers at the most.
@@ -29,8 +29,19 @@ pub const MAX_DENSE_ROWS: usize = 1000;
 /// Rows up to which a sparse matrix is factorised: some seconds, and some hundred megabytes.
 pub const MAX_SPARSE_ROWS: usize = 10_000;
 
-/// What takes the place of a direct solve beyond that: symmetric and positive wherever the matrix is.
-const INSTEAD: Smoother = Smoother::Chebyshev { degree: 6, base: ChebyshevBase::L1Jacobi, ratio: 20.0 };
+/// What takes the place of a direct solve beyond that, or where several processes share the level: symmetric and positive
+/// wherever the matrix is.
+///
+/// ```
+/// use ziggurat_amg::INSTEAD_OF_DIRECT;
+/// use ziggurat_sparse::gallery::Problem;
+/// let a = "poisson2d:8".parse::<Problem>()?.matrix()?;
+/// let data = INSTEAD_OF_DIRECT.data(a.view(), None)?; // needs no estimate of the spectrum
+/// assert_eq!(data.diagonal.len(), 64);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub const INSTEAD_OF_DIRECT: Smoother =
+    Smoother::Chebyshev { degree: 6, base: ChebyshevBase::L1Jacobi, ratio: 20.0 };
 
 /// A solver for the coarsest level. Vectors are in double precision.
 pub(crate) enum CoarseSolver<D: Device> {
@@ -38,8 +49,8 @@ pub(crate) enum CoarseSolver<D: Device> {
     Inverse(D::Matrix<f64>, usize),
     /// Factors on the host, of a matrix of so many bytes.
     Sparse(sparse::Factors, usize),
-    /// A level like the others, without a next one.
-    Smoothed(Box<dyn LevelOps<D>>),
+    /// A level like the others, without a next one, and why it is that.
+    Smoothed(Box<dyn LevelOps<D>>, &'static str),
 }
 
 /// What a solve scribbles on.
@@ -53,17 +64,13 @@ pub(crate) enum CoarseScratch<D: Device> {
 }
 
 impl<D: Device> CoarseSolver<D> {
-    /// Inverts a small matrix, factorises a larger one, smooths a large one; `block` is the size of its blocks.
+    /// Inverts a small matrix, factorises a larger one, smooths a large one and one that others have a part of.
     ///
     /// Where the level is scaled, so are its vectors. What is dropped as singular does not depend on that: the inverse of the
     /// matrix as it is, is scaled.
-    pub(crate) fn new(
-        device: &D,
-        a: &Arc<Csr<f64>>,
-        block: usize,
-        scaling: Option<&Scaling>,
-    ) -> Result<Self, SetupError> {
-        if a.rows() <= MAX_DENSE_ROWS {
+    pub(crate) fn new(source: &LevelSource<'_, D>, scaling: Option<&Scaling>) -> Result<Self, SetupError> {
+        let (device, a, shared) = (source.device, source.a.own, source.a.remote.is_some());
+        if a.rows() <= MAX_DENSE_ROWS && !shared {
             let mut inverse = dense::inverse(a.view())?;
             if let Some(scaling) = scaling {
                 scale_symmetric(&mut inverse, &scaling.factors)?;
@@ -72,19 +79,31 @@ impl<D: Device> CoarseSolver<D> {
             let bytes = inverse.bytes();
             return Ok(CoarseSolver::Inverse(device.upload_matrix(inverse)?, bytes));
         }
-        let a = match scaling {
-            Some(scaling) => &Arc::new(scaled_matrix(a, scaling)?),
-            None => a,
+        let in_own_variables = || match scaling {
+            Some(scaling) => scaled_matrix(a, scaling).map(Cow::Owned),
+            None => Ok(Cow::Borrowed(&**a)),
         };
-        Ok(if a.rows() <= MAX_SPARSE_ROWS {
-            CoarseSolver::Sparse(sparse::Factors::new(a.view())?, a.bytes())
+        if a.rows() <= MAX_SPARSE_ROWS && !shared {
+            let a = in_own_variables()?;
+            return Ok(CoarseSolver::Sparse(sparse::Factors::new(a.view())?, a.bytes()));
+        }
+        let smoother = if shared || source.smoother.is_some() {
+            scaled_smoother(source.smoother_data(&INSTEAD_OF_DIRECT)?, scaling)
         } else {
-            let smoother = &INSTEAD.data(a.view(), None)?;
-            let formats = Formats::default();
-            let factors = Factors::ONE;
-            let parts = LevelParts { a, factors, block, host: None, formats, transfer: None, smoother };
-            CoarseSolver::Smoothed(level(device, &parts, Kind::F64, Kind::F64)?)
-        })
+            Cow::Owned(INSTEAD_OF_DIRECT.data(in_own_variables()?.view(), None)?)
+        };
+        let parts = LevelParts {
+            a: source.a,
+            factors: Scaling::of_matrix(scaling),
+            block: source.block,
+            host: None,
+            formats: Formats::default(),
+            transfer: None,
+            smoother: &smoother,
+        };
+        let why =
+            if shared { "shared by processes: smoothed" } else { "too large to be factorised: smoothed" };
+        Ok(CoarseSolver::Smoothed(level(device, &parts, Kind::F64, Kind::F64)?, why))
     }
 
     /// Its format, its bytes (of factors, which do not tell theirs, those of the matrix), and why it is that.
@@ -92,9 +111,9 @@ impl<D: Device> CoarseSolver<D> {
         match self {
             CoarseSolver::Inverse(_, bytes) => ("inverse", *bytes, "small enough to be inverted"),
             CoarseSolver::Sparse(_, bytes) => ("factors", *bytes, "small enough to be factorised"),
-            CoarseSolver::Smoothed(level) => {
+            CoarseSolver::Smoothed(level, why) => {
                 let format = &level.stored().format;
-                (format.format(), format.bytes(), "too large to be factorised: smoothed")
+                (format.format(), format.bytes(), why)
             }
         }
     }
@@ -104,7 +123,7 @@ impl<D: Device> CoarseSolver<D> {
         Ok(match self {
             CoarseSolver::Inverse(..) => CoarseScratch::None,
             CoarseSolver::Sparse(..) => CoarseScratch::Host(vec![0.0; rows]),
-            CoarseSolver::Smoothed(level) => CoarseScratch::Level(level.scratch(device)?),
+            CoarseSolver::Smoothed(level, _) => CoarseScratch::Level(level.scratch(device)?),
         })
     }
 
@@ -123,7 +142,7 @@ impl<D: Device> CoarseSolver<D> {
                 factors.solve_in_place(host);
                 device.write(host, x)?;
             }
-            (CoarseSolver::Smoothed(level), CoarseScratch::Level(scratch)) => {
+            (CoarseSolver::Smoothed(level, _), CoarseScratch::Level(scratch)) => {
                 let once = Smoothing { sweeps: 1, from_zero: true, post: false };
                 level.smooth(device, WorkRef::F64(b), WorkMut::F64(x), scratch, once);
             }

@@ -13,12 +13,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use ziggurat_sparse::algebra::{TripleProductPlan, transpose};
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Cpu, Device};
 use ziggurat_sparse::{Csr, MatrixError};
 
 use crate::SetupError;
 use crate::interpolate::{NearKernel, Symmetry};
-use crate::lower::{Cycling, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, Multigrid};
+use crate::lower::{Cycling, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, Multigrid, Part};
 
 pub use aggregation::{Pairwise, SmoothedAggregation};
 pub use classical::{Classical, Interpolation};
@@ -354,7 +354,8 @@ impl Hierarchy {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn finest(&self, formats: Formats) -> ExactMatrix {
-        let make = || ExactMatrix::new(&self.levels[0].a, self.levels[0].block, formats);
+        let make =
+            || ExactMatrix::of_part(Part::<Cpu>::from(&self.levels[0].a), self.levels[0].block, formats);
         match formats {
             Formats::FewestBytes => self.finest.get_or_init(make).clone(),
             Formats::Csr => make(), // shares the hierarchy's own
@@ -413,15 +414,19 @@ impl Hierarchy {
         lowering: Lowering,
     ) -> Result<Multigrid<D>, SetupError> {
         let finest = self.finest(lowering.formats);
-        let source = |(index, level)| LevelSource {
-            a: Level::matrix(level),
-            block: level.block,
-            host: (index == 0).then_some(&finest),
-            radius: level.radius,
-            transfer: level.restriction().zip(level.prolongation()),
-        };
-        let sources: Vec<_> = self.levels.iter().enumerate().map(source).collect();
-        Multigrid::new(device, &sources, cycling, precision, lowering)
+        let levels = self.levels.iter().enumerate();
+        let sources: Vec<_> = levels
+            .map(|(index, level)| LevelSource {
+                device,
+                a: Part::from(&level.a),
+                block: level.block,
+                host: (index == 0).then_some(&finest),
+                radius: level.radius,
+                smoother: None,
+                transfer: level.transfer.as_ref().map(|way| (Part::from(&way.r), Part::from(&way.p))),
+            })
+            .collect();
+        Multigrid::new(&sources, cycling, precision, lowering)
     }
 }
 

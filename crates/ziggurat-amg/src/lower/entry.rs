@@ -26,11 +26,13 @@ pub(crate) struct Entry<D: Device> {
 }
 
 impl<D: Device> Entry<D> {
-    /// Without a scaling, vectors change their number only.
+    /// Without a scaling, vectors change their number only. Every process calls it.
     pub(crate) fn new(device: &D, scaling: Option<&Scaling>) -> Result<Self, DeviceError> {
         let Some(scaling) = scaling else { return Ok(Entry { inverses: None, mean: 1.0 }) };
-        let mean = mean(&scaling.inverses);
-        if scaling.inverses.iter().all(|&inverse| inverse == mean) {
+        let mean = mean(device, &scaling.inverses);
+        let mut others = [scaling.inverses.iter().filter(|&&inverse| inverse != mean).count() as i64];
+        device.sum_of_all(&mut others);
+        if others == [0] {
             return Ok(Entry { inverses: None, mean });
         }
         // Powers of two, which scaling keeps within the range of single precision around their mean.

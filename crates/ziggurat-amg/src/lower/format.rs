@@ -14,10 +14,12 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use ziggurat_sparse::algebra::{scale_columns, scale_rows};
-use ziggurat_sparse::device::{Device, DeviceError, HostMatrix};
+use ziggurat_sparse::device::{Device, DeviceError, HostMatrix, Remote};
 use ziggurat_sparse::matrix::{DeltaSellPlan, block_fill};
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
 use ziggurat_sparse::{Csr, CsrRef, Kind, MatrixError, Store};
+
+use super::part::Part;
 
 /// Which formats lowering may choose from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,6 +89,12 @@ impl Considered {
         self.candidates.first().map_or(0, |first| first.1)
     }
 
+    /// With the bytes of a part that is stored the same way whatever the format.
+    pub(crate) fn and(mut self, bytes: usize) -> Self {
+        self.candidates.iter_mut().for_each(|candidate| candidate.1 += bytes);
+        self
+    }
+
     /// A format that there was no choice about.
     pub(crate) fn only(format: &'static str, bytes: usize, why: &'static str) -> Self {
         Considered { candidates: vec![(format, bytes)], why: Some(why) }
@@ -129,7 +137,7 @@ impl Factors<'_> {
     }
 
     /// The matrix with its factors.
-    fn apply(&self, a: &Csr<f64>) -> Result<Csr<f64>, MatrixError> {
+    pub(super) fn apply(&self, a: &Csr<f64>) -> Result<Csr<f64>, MatrixError> {
         let mut scaled = a.clone();
         if let Some(left) = self.left {
             scale_rows(&mut scaled, left)?;
@@ -243,10 +251,23 @@ enum Stored {
 }
 
 impl ExactMatrix {
-    pub(crate) fn new(a: &Arc<Csr<f64>>, block: usize, formats: Formats) -> Self {
+    /// A matrix that consists of blocks of this size, or what a process owns of it; the remote columns go to
+    /// [`operator_of_part`](ExactMatrix::operator_of_part).
+    ///
+    /// ```
+    /// use ziggurat_amg::{ExactMatrix, Formats, Part};
+    /// use ziggurat_sparse::{Kind, device::Cpu, gallery::Problem};
+    /// let a = "poisson3d:8".parse::<Problem>()?.matrix()?.into();
+    /// assert_eq!(ExactMatrix::of_part(Part::<Cpu>::from(&a), 1, Formats::FewestBytes).storage(), Kind::F32);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of_part<D: Device>(part: Part<'_, D>, block: usize, formats: Formats) -> Self {
+        let a = part.own;
         let purpose = Purpose { formats, block, row_by_row: false };
         let exact = |value: &f64| f64::from(*value as f32) == *value;
-        if formats == Formats::FewestBytes && a.values().par_iter().all(exact) {
+        let remote = part.remote.map_or(&[][..], |remote| remote.matrix.values());
+        let values = a.values().par_iter().chain(remote);
+        if formats == Formats::FewestBytes && values.into_par_iter().all(exact) {
             let (matrix, considered) = host_matrix(a, purpose);
             return ExactMatrix { stored: Stored::F32(matrix), considered };
         }
@@ -262,7 +283,7 @@ impl ExactMatrix {
         }
     }
 
-    /// Its format, and which others were considered.
+    /// The format of own columns, and which others were considered.
     pub fn considered(&self) -> &Considered {
         &self.considered
     }
@@ -272,6 +293,41 @@ impl ExactMatrix {
         Ok(match &self.stored {
             Stored::F64(matrix) => Box::new(MatrixOperator::new(device, matrix.clone())?),
             Stored::F32(matrix) => Box::new(MatrixOperator::new(device, matrix.clone())?),
+        })
+    }
+
+    /// The matrix as an operator on a device that this process shares with others; `remote` is what it was made with, and is
+    /// stored in the same number.
+    ///
+    /// ```
+    /// use ziggurat_amg::{ExactMatrix, Formats, Part};
+    /// use ziggurat_sparse::device::{Device, DeviceError};
+    /// use ziggurat_sparse::operator::LinearOperator;
+    ///
+    /// /// On every process alike.
+    /// fn operator<D: Device>(device: &D, a: Part<'_, D>) -> Result<Box<dyn LinearOperator<D, f64>>, DeviceError> {
+    ///     let exact = ExactMatrix::of_part(a, 1, Formats::FewestBytes);
+    ///     match a.remote {
+    ///         Some(remote) => exact.operator_of_part(device, remote),
+    ///         None => exact.operator(device),
+    ///     }
+    /// }
+    /// let (cpu, a) = (ziggurat_sparse::device::Cpu::new(), ziggurat_sparse::Csr::identity(3)?.into());
+    /// assert_eq!(operator(&cpu, Part::from(&a))?.shape(), (3, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn operator_of_part<D: Device>(
+        &self,
+        device: &D,
+        remote: &Remote<f64, D::Halo>,
+    ) -> Result<Box<dyn LinearOperator<D, f64>>, DeviceError> {
+        Ok(match &self.stored {
+            Stored::F64(own) => Box::new(MatrixOperator::part(device, own.clone(), remote.clone())?),
+            Stored::F32(own) => {
+                let (rows, halo) = (remote.rows.clone(), remote.halo.clone());
+                let remote = Remote { rows, matrix: remote.matrix.view().stored_as::<f32>(), halo };
+                Box::new(MatrixOperator::part(device, own.clone(), remote)?)
+            }
         })
     }
 
@@ -301,6 +357,7 @@ impl ExactMatrix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ziggurat_sparse::device::Cpu;
     use ziggurat_sparse::f16;
     use ziggurat_sparse::gallery::Problem;
 
@@ -329,9 +386,9 @@ mod tests {
     #[test]
     fn single_precision_is_used_where_it_is_exact() {
         let mut a = matrix("poisson3d:8");
-        assert_eq!(ExactMatrix::new(&a, 1, Formats::FewestBytes).storage(), Kind::F32);
-        assert_eq!(ExactMatrix::new(&a, 1, Formats::Csr).storage(), Kind::F64);
+        assert_eq!(ExactMatrix::of_part(Part::<Cpu>::from(&a), 1, Formats::FewestBytes).storage(), Kind::F32);
+        assert_eq!(ExactMatrix::of_part(Part::<Cpu>::from(&a), 1, Formats::Csr).storage(), Kind::F64);
         Arc::make_mut(&mut a).values_mut()[5] = 0.1;
-        assert_eq!(ExactMatrix::new(&a, 1, Formats::FewestBytes).storage(), Kind::F64);
+        assert_eq!(ExactMatrix::of_part(Part::<Cpu>::from(&a), 1, Formats::FewestBytes).storage(), Kind::F64);
     }
 }

@@ -5,13 +5,11 @@
 //! here: smoothing from a zero guess starts without the matrix, nothing is computed that is not needed, and all
 //! vectors exist before the first cycle.
 
-use std::sync::Arc;
-
 use ziggurat_sparse::device::{Device, DeviceError, Direction};
-use ziggurat_sparse::{Csr, Kind, Reads, Store};
+use ziggurat_sparse::{Kind, Reads, Store};
 
 use super::format::{Considered, ExactMatrix, Factors, Formats, Purpose, scaled_host_matrix};
-use super::multigrid::Shared;
+use super::part::Part;
 use super::vectors::{Work, WorkMut, WorkRef, Working, convert};
 use crate::SetupError;
 use crate::smoother::{SmootherData, SmootherKind};
@@ -111,8 +109,8 @@ struct Level<D: Device, C: Working<D>, S: Store> {
 }
 
 /// What lowering gives to a level.
-pub(crate) struct LevelParts<'a> {
-    pub a: Shared<'a>,
+pub(crate) struct LevelParts<'a, D: Device> {
+    pub a: Part<'a, D>,
     /// What `a` is to be multiplied by.
     pub factors: Factors<'a>,
     /// The size of the blocks that `a` consists of.
@@ -120,16 +118,17 @@ pub(crate) struct LevelParts<'a> {
     /// `a` as the outer iteration has it, where it does.
     pub host: Option<&'a ExactMatrix>,
     pub formats: Formats,
-    pub transfer: Option<TransferParts<'a>>,
+    pub transfer: Option<TransferParts<'a, D>>,
     pub smoother: &'a SmootherData,
 }
 
 /// Restriction and prolongation, each with what it is to be multiplied by for storage. A product divides the common factor out
 /// again.
-#[derive(Clone, Copy)]
-pub(crate) struct TransferParts<'a> {
-    pub r: (Factors<'a>, Shared<'a>),
-    pub p: (Factors<'a>, Shared<'a>),
+pub(crate) struct TransferParts<'a, D: Device> {
+    pub r: (Factors<'a>, Part<'a, D>),
+    pub p: (Factors<'a>, Part<'a, D>),
+    /// The device of the next level: columns of `p` belong to its vectors.
+    pub coarse: &'a D,
     /// The working precision of the next level.
     pub coarse_working: Kind,
 }
@@ -137,7 +136,7 @@ pub(crate) struct TransferParts<'a> {
 /// Moves a level to the device in the given numbers.
 pub(crate) fn level<D: Device>(
     device: &D,
-    parts: &LevelParts<'_>,
+    parts: &LevelParts<'_, D>,
     working: Kind,
     storage: Kind,
 ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
@@ -155,33 +154,39 @@ pub(crate) fn level<D: Device>(
 
 fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
     device: &D,
-    parts: &LevelParts<'_>,
+    parts: &LevelParts<'_, D>,
 ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
     let mut transfer_bytes = 0;
-    let mut upload = |(factors, a): (Factors<'_>, &Arc<Csr<f64>>)| {
+    let mut upload = |(factors, part): (Factors<'_>, Part<'_, D>), columns: &D| {
         let purpose = Purpose { formats: parts.formats, block: 1, row_by_row: false };
-        let (matrix, considered) = scaled_host_matrix::<S>(a, factors, purpose)?;
-        transfer_bytes += considered.bytes();
-        Ok::<_, SetupError>((factors.factor.recip(), device.upload_matrix(matrix)?))
+        let (own, considered) = scaled_host_matrix::<S>(part.own, factors, purpose)?;
+        let (matrix, remote_bytes) = part.upload(device, columns, factors, own)?;
+        transfer_bytes += considered.bytes() + remote_bytes;
+        Ok::<_, SetupError>((factors.factor.recip(), matrix))
     };
-    let transfer = match parts.transfer {
+    let transfer = match &parts.transfer {
         None => None,
-        Some(TransferParts { r, p, coarse_working }) => {
-            Some(Transfer { r: upload(r)?, p: upload(p)?, coarse_rows: r.1.rows(), coarse_working })
-        }
+        Some(TransferParts { r, p, coarse, coarse_working }) => Some(Transfer {
+            r: upload(*r, device)?,
+            p: upload(*p, coarse)?,
+            coarse_rows: r.1.rows(),
+            coarse_working: *coarse_working,
+        }),
     };
     let diagonal: Vec<C> = parts.smoother.diagonal.iter().map(|&d| C::narrow(d)).collect();
     let row_by_row = matches!(parts.smoother.kind, SmootherKind::GaussSeidel { .. });
     // The same number, the same matrix.
     let shared = parts.host.filter(|_| !row_by_row).and_then(|host| host.stored_as::<S>(parts.factors));
     let purpose = Purpose { formats: parts.formats, block: parts.block, row_by_row };
-    let (a, format) = match shared {
+    let (own, format) = match shared {
         Some(shared) => shared,
-        None => scaled_host_matrix(parts.a, parts.factors, purpose)?,
+        None => scaled_host_matrix(parts.a.own, parts.factors, purpose)?,
     };
+    let (a, remote_bytes) = parts.a.upload(device, device, parts.factors, own)?;
+    let format = format.and(remote_bytes);
     Ok(Box::new(Level::<D, C, S> {
         rows: parts.a.rows(),
-        a: device.upload_matrix(a)?,
+        a,
         transfer,
         diagonal: device.upload(&diagonal)?,
         kind: parts.smoother.kind.clone(),

@@ -7,6 +7,7 @@ mod entry;
 pub(crate) mod format;
 pub(crate) mod level;
 mod multigrid;
+pub(crate) mod part;
 mod precision;
 pub(crate) mod scaling;
 pub(crate) mod vectors;
@@ -14,6 +15,7 @@ pub(crate) mod vectors;
 pub use format::{Considered, ExactMatrix, Formats, Lowering};
 pub use level::StoredLevel;
 pub use multigrid::{Cycling, LevelSource, Multigrid};
+pub use part::Part;
 pub use precision::LevelPrecision;
 
 #[cfg(test)]

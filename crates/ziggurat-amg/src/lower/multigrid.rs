@@ -1,22 +1,23 @@
 //! Multigrid: one cycle as a linear operator, on any device.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 
 use ziggurat_sparse::device::{Device, DeviceError};
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
-use ziggurat_sparse::{Csr, Kind};
+use ziggurat_sparse::{Kind, MatrixError};
 
 use super::entry::Entry;
 use super::format::{Considered, ExactMatrix, Factors, Lowering};
 use super::level::{LevelOps, LevelParts, Scratch, Smoothing, StoredLevel, TransferParts, level};
+use super::part::Part;
 use super::precision::LevelPrecision;
 use super::scaling::{Scaling, scaled_level};
 use super::vectors::{Work, WorkMut, WorkRef, Working, convert};
 use crate::SetupError;
 use crate::coarse::{CoarseScratch, CoarseSolver};
 use crate::cycle::Cycle;
-use crate::smoother::Smoother;
+use crate::smoother::{Smoother, SmootherData};
 
 /// How levels are visited and smoothed.
 ///
@@ -42,22 +43,61 @@ impl Default for Cycling {
     }
 }
 
-/// A matrix of the hierarchy; lowering shares it where it is stored as it is.
-pub(super) type Shared<'a> = &'a Arc<Csr<f64>>;
-
-/// One level of a hierarchy, as lowering reads it.
-#[derive(Clone, Copy, Debug)]
-pub struct LevelSource<'a> {
+/// One level of a hierarchy, as lowering reads it. Among several processes everyone has the same levels, be they of no rows.
+#[derive(Debug)]
+pub struct LevelSource<'a, D: Device> {
+    /// Where this level's vectors live. All that happens on a level happens there, the way to the next one included.
+    pub device: &'a D,
     /// The level's matrix.
-    pub a: Shared<'a>,
+    pub a: Part<'a, D>,
     /// The size of the blocks that it consists of.
     pub block: usize,
     /// The same matrix as an outer iteration has it, where there is one.
     pub host: Option<&'a ExactMatrix>,
     /// ρ(D⁻¹A), where it is known already.
     pub radius: Option<f64>,
-    /// Restriction and prolongation to the next level; `None` on the coarsest.
-    pub transfer: Option<(Shared<'a>, Shared<'a>)>,
+    /// The smoother's data, where it has been computed already. A level with remote columns needs it, because a smoother looks at
+    /// whole rows. On the coarsest level, that of [`INSTEAD_OF_DIRECT`](crate::INSTEAD_OF_DIRECT).
+    pub smoother: Option<&'a SmootherData>,
+    /// Restriction and prolongation to the next level; `None` on the coarsest. Columns of the prolongation belong to vectors of
+    /// the next level's device, all others to this one's.
+    pub transfer: Option<(Part<'a, D>, Part<'a, D>)>,
+}
+
+// Not derived: that would ask for `D: Copy`.
+impl<D: Device> Clone for LevelSource<'_, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<D: Device> Copy for LevelSource<'_, D> {}
+
+impl<'a, D: Device> LevelSource<'a, D> {
+    /// Checks that what is there belongs together.
+    fn check(&self) -> Result<(), SetupError> {
+        let transfer = self.transfer.iter().flat_map(|(r, p)| [r, p]);
+        std::iter::once(&self.a).chain(transfer).try_for_each(Part::check)?;
+        let (expected, found) = (self.a.rows(), self.smoother.map(|data| data.diagonal.len()));
+        match found {
+            Some(found) if found != expected => {
+                let what = "elements of a smoother's diagonal";
+                Err(MatrixError::Mismatch { what, expected, found }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The data of a smoother: what is there already, or computed from the matrix.
+    pub(crate) fn smoother_data(&self, smoother: &Smoother) -> Result<Cow<'a, SmootherData>, SetupError> {
+        match self.smoother {
+            Some(data) => Ok(Cow::Borrowed(data)),
+            None if self.a.remote.is_some() => {
+                let what = "elements of the smoother's diagonal, which a level with remote columns needs";
+                Err(MatrixError::Mismatch { what, expected: self.a.rows(), found: 0 }.into())
+            }
+            None => Ok(Cow::Owned(smoother.data(self.a.own.view(), self.radius)?)),
+        }
+    }
 }
 
 /// A lowered hierarchy: applies one multigrid cycle from a zero guess.
@@ -69,15 +109,20 @@ pub struct LevelSource<'a> {
 /// use ziggurat_sparse::operator::LinearOperator;
 /// // One level: the cycle is a direct solve.
 /// let a = "poisson2d:4".parse::<Problem>()?.matrix()?.into();
-/// let levels = [LevelSource { a: &a, block: 1, host: None, radius: None, transfer: None }];
-/// let multigrid = Multigrid::new(&Cpu::new(), &levels, &Cycling::default(), |_| LevelPrecision::default(), Lowering::default())?;
+/// let device = &Cpu::new();
+/// let level =
+///     LevelSource { device, a: (&a).into(), block: 1, host: None, radius: None, smoother: None, transfer: None };
+/// let multigrid = Multigrid::new(&[level], &Cycling::default(), |_| LevelPrecision::default(), Lowering::default())?;
 /// let (b, mut x) = (vec![1.0_f64; 16], vec![0.0_f64; 16]);
-/// let mut work = LinearOperator::<Cpu, f64>::workspace(&multigrid, &Cpu::new())?;
-/// multigrid.apply(&Cpu::new(), &b, &mut x, &mut work);
+/// let mut work = LinearOperator::<Cpu, f64>::workspace(&multigrid, device)?;
+/// multigrid.apply(device, &b, &mut x, &mut work);
 /// assert!((4.0 * x[0] - x[1] - x[4] - 1.0).abs() < 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Multigrid<D: Device> {
+    /// Of every level, the coarsest included.
+    devices: Vec<D>,
+    /// Of every level but the coarsest.
     levels: Vec<Box<dyn LevelOps<D>>>,
     coarse: CoarseSolver<D>,
     rows: usize,
@@ -123,23 +168,25 @@ struct KrylovWork<D: Device> {
 }
 
 impl<D: Device> Multigrid<D> {
-    /// Moves a hierarchy, finest level first, to a device. `precision` chooses each level's numbers; the coarsest level
-    /// is solved in double precision.
+    /// Moves a hierarchy, finest level first, to its levels' devices. `precision` chooses each level's numbers; the coarsest
+    /// level is solved in double precision.
+    ///
+    /// Among several processes everyone calls it. A coarsest level with remote columns is smoothed; where it is to be solved
+    /// directly, one process has to have all of it.
     pub fn new(
-        device: &D,
-        levels: &[LevelSource<'_>],
+        levels: &[LevelSource<'_, D>],
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
         lowering: Lowering,
     ) -> Result<Self, SetupError> {
         let Some((coarsest, finer)) = levels.split_last() else {
-            return Err(ziggurat_sparse::MatrixError::Mismatch {
-                what: "levels of the hierarchy",
-                expected: 1,
-                found: 0,
-            }
-            .into());
+            return Err(
+                MatrixError::Mismatch { what: "levels of the hierarchy", expected: 1, found: 0 }.into()
+            );
         };
+        for (index, source) in levels.iter().enumerate() {
+            source.check().map_err(SetupError::at(index, "lowering"))?;
+        }
         let Lowering { formats, scaled } = lowering;
         let scalings = match scaled {
             true => Scaling::of_levels(levels, |index| precision(index).stored()),
@@ -148,7 +195,8 @@ impl<D: Device> Multigrid<D> {
         let mut lowered = Vec::with_capacity(finer.len());
         for (index, source) in finer.iter().enumerate() {
             let at = |stage| SetupError::at(index, stage);
-            let smoother = cycling.smoother.data(source.a.view(), source.radius).map_err(at("smoother"))?;
+            let smoother = source.smoother_data(&cycling.smoother).map_err(at("smoother"))?;
+            let coarse = levels[index + 1].device;
             let coarse_working =
                 if index + 1 == finer.len() { Kind::F64 } else { precision(index + 1).working };
             let scalings = [scalings[index].as_ref(), scalings.get(index + 1).and_then(Option::as_ref)];
@@ -158,20 +206,20 @@ impl<D: Device> Multigrid<D> {
                     let transfer = source.transfer.map(|(r, p)| TransferParts {
                         r: (Factors::ONE, r),
                         p: (Factors::ONE, p),
+                        coarse,
                         coarse_working,
                     });
                     let (a, block, host) = (source.a, source.block, source.host);
                     let factors = Factors::ONE;
                     let parts =
                         LevelParts { a, factors, block, host, formats, transfer, smoother: &smoother };
-                    level(device, &parts, working, storage)
+                    level(source.device, &parts, working, storage)
                 }
                 _ => scaled_level(
-                    device,
                     source,
                     smoother,
                     scalings,
-                    coarse_working,
+                    (coarse, coarse_working),
                     (working, storage),
                     formats,
                 ),
@@ -180,10 +228,11 @@ impl<D: Device> Multigrid<D> {
         }
         let scaling = scalings.first().and_then(Option::as_ref);
         let narrow = scaling.is_some() || lowered.first().is_some_and(|level| level.working() != Kind::F64);
-        let entry = narrow.then(|| Entry::new(device, scaling));
+        let entry = narrow.then(|| Entry::new(levels[0].device, scaling));
         let scaling = scalings.last().and_then(Option::as_ref);
-        let coarse = CoarseSolver::new(device, coarsest.a, coarsest.block, scaling);
+        let coarse = CoarseSolver::new(coarsest, scaling);
         Ok(Multigrid {
+            devices: levels.iter().map(|source| source.device.clone()).collect(),
             levels: lowered,
             coarse: coarse.map_err(SetupError::at(finer.len(), "direct solve"))?,
             rows: levels[0].a.rows(),
@@ -221,8 +270,9 @@ impl<D: Device> Multigrid<D> {
         self.levels.get(index).map_or(self.coarse_rows, |level| level.rows())
     }
 
-    fn make_work(&self, device: &D, caller: Kind) -> Result<MultigridWork<D>, DeviceError> {
-        let zeros = |index: usize| Work::zeros(device, self.working(index), self.level_rows(index));
+    fn make_work(&self, caller: Kind) -> Result<MultigridWork<D>, DeviceError> {
+        let zeros =
+            |index: usize| Work::zeros(&self.devices[index], self.working(index), self.level_rows(index));
         let mut levels = Vec::with_capacity(self.levels.len());
         for (index, level) in self.levels.iter().enumerate() {
             // The next level is visited more than once, unless it is the coarsest or the cycle is V.
@@ -235,18 +285,18 @@ impl<D: Device> Multigrid<D> {
                 None
             };
             let (coarse_b, coarse_x) = (zeros(index + 1)?, zeros(index + 1)?);
-            levels.push(LevelWork { scratch: level.scratch(device)?, coarse_b, coarse_x, krylov });
+            let scratch = level.scratch(&self.devices[index])?;
+            levels.push(LevelWork { scratch, coarse_b, coarse_x, krylov });
         }
         let direct = self.working(0) == caller && self.entry.is_none();
         let border = if direct { None } else { Some((zeros(0)?, zeros(0)?)) };
-        let coarse = self.coarse.scratch(device, self.coarse_rows)?;
+        let coarse = self.coarse.scratch(&self.devices[self.levels.len()], self.coarse_rows)?;
         Ok(MultigridWork { levels, coarse, border })
     }
 
     /// x ← cycle(b) on level `index`, from a zero guess.
     fn visit(
         &self,
-        device: &D,
         index: usize,
         cycle: Cycle,
         b: WorkRef<'_, D>,
@@ -254,6 +304,7 @@ impl<D: Device> Multigrid<D> {
         work: &mut [LevelWork<D>],
         coarse: &mut CoarseScratch<D>,
     ) {
+        let device = &self.devices[index];
         let Some(level) = self.levels.get(index) else {
             // Only a device that lost its memory can fail here; its next `finish` says so.
             let _ = self.coarse.solve(device, f64::get(b), f64::get_mut(x), coarse);
@@ -267,27 +318,19 @@ impl<D: Device> Multigrid<D> {
         let (coarse_b, coarse_x) = (&mut mine.coarse_b, &mut mine.coarse_x);
         match (cycle, &mut mine.krylov) {
             (Cycle::K, Some(krylov)) => {
-                self.krylov_visit(device, index + 1, coarse_b, coarse_x, krylov, below, coarse);
+                self.krylov_visit(index + 1, coarse_b, coarse_x, krylov, below, coarse);
             }
             (Cycle::W | Cycle::F, Some(krylov)) => {
                 // e = e₁ + cycle(b − A e₁): the second visit corrects what the first has left.
                 let again = if cycle == Cycle::F { Cycle::V } else { cycle };
-                self.visit(device, index + 1, cycle, coarse_b.view(), coarse_x.view_mut(), below, coarse);
-                let next = &self.levels[index + 1];
-                next.apply(device, coarse_x.view(), krylov.image.view_mut());
-                combine(device, -1.0, krylov.image.view(), 1.0, coarse_b.view_mut());
-                self.visit(
-                    device,
-                    index + 1,
-                    again,
-                    coarse_b.view(),
-                    krylov.direction.view_mut(),
-                    below,
-                    coarse,
-                );
-                combine(device, 1.0, krylov.direction.view(), 1.0, coarse_x.view_mut());
+                self.visit(index + 1, cycle, coarse_b.view(), coarse_x.view_mut(), below, coarse);
+                let (next, there) = (&self.levels[index + 1], &self.devices[index + 1]);
+                next.apply(there, coarse_x.view(), krylov.image.view_mut());
+                combine(there, -1.0, krylov.image.view(), 1.0, coarse_b.view_mut());
+                self.visit(index + 1, again, coarse_b.view(), krylov.direction.view_mut(), below, coarse);
+                combine(there, 1.0, krylov.direction.view(), 1.0, coarse_x.view_mut());
             }
-            _ => self.visit(device, index + 1, cycle, coarse_b.view(), coarse_x.view_mut(), below, coarse),
+            _ => self.visit(index + 1, cycle, coarse_b.view(), coarse_x.view_mut(), below, coarse),
         }
         level.prolong(device, coarse_x.view(), &mut mine.scratch, x.reborrow());
         let after = Smoothing { sweeps: post, from_zero: false, post: true };
@@ -298,7 +341,6 @@ impl<D: Device> Multigrid<D> {
     /// if that reduces the residual to a quarter (Notay & Vassilevski's threshold).
     fn krylov_visit(
         &self,
-        device: &D,
         index: usize,
         b: &mut Work<D>,
         x: &mut Work<D>,
@@ -306,9 +348,9 @@ impl<D: Device> Multigrid<D> {
         below: &mut [LevelWork<D>],
         coarse: &mut CoarseScratch<D>,
     ) {
-        let level = &self.levels[index];
+        let (level, device) = (&self.levels[index], &self.devices[index]);
         let KrylovWork { direction: c, image: v, second_image: w } = krylov;
-        self.visit(device, index, Cycle::K, b.view(), c.view_mut(), below, coarse);
+        self.visit(index, Cycle::K, b.view(), c.view_mut(), below, coarse);
         level.apply(device, c.view(), v.view_mut());
         let (rho, alpha) = (dot(device, c.view(), v.view()), dot(device, c.view(), b.view()));
         let step = if rho > 0.0 { alpha / rho } else { 1.0 };
@@ -320,7 +362,7 @@ impl<D: Device> Multigrid<D> {
             return;
         }
         // The second direction goes to x, which is not needed until the end.
-        self.visit(device, index, Cycle::K, b.view(), x.view_mut(), below, coarse);
+        self.visit(index, Cycle::K, b.view(), x.view_mut(), below, coarse);
         level.apply(device, x.view(), w.view_mut());
         let gamma = dot(device, x.view(), v.view());
         let beta = dot(device, x.view(), w.view());
@@ -355,23 +397,24 @@ macro_rules! operator {
                 (self.rows, self.rows)
             }
 
-            fn workspace(&self, device: &D) -> Result<Workspace, DeviceError> {
-                Ok(Workspace::new(self.make_work(device, Kind::$variant)?))
+            fn workspace(&self, _: &D) -> Result<Workspace, DeviceError> {
+                Ok(Workspace::new(self.make_work(Kind::$variant)?))
             }
 
+            // The device is the finest level's.
             fn apply(&self, device: &D, x: &D::Vector<$t>, y: &mut D::Vector<$t>, work: &mut Workspace) {
                 let MultigridWork { levels, coarse, border } = work.get::<MultigridWork<D>>();
                 let (b, x, cycle) = (WorkRef::$variant(x), WorkMut::$variant(y), self.cycling.cycle);
                 match (border, &self.entry) {
-                    (None, _) => self.visit(device, 0, cycle, b, x, levels, coarse),
+                    (None, _) => self.visit(0, cycle, b, x, levels, coarse),
                     (Some((inner, correction)), None) => {
                         convert(device, b, inner.view_mut());
-                        self.visit(device, 0, cycle, inner.view(), correction.view_mut(), levels, coarse);
+                        self.visit(0, cycle, inner.view(), correction.view_mut(), levels, coarse);
                         convert(device, correction.view(), x);
                     }
                     (Some((inner, correction)), Some(entry)) => {
                         let sigma = entry.enter(device, b, inner.view_mut());
-                        self.visit(device, 0, cycle, inner.view(), correction.view_mut(), levels, coarse);
+                        self.visit(0, cycle, inner.view(), correction.view_mut(), levels, coarse);
                         entry.leave(device, sigma, correction.view(), x);
                     }
                 }

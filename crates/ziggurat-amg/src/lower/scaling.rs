@@ -18,14 +18,17 @@
 //!
 //! Cost: two passes over each matrix.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 use ziggurat_sparse::algebra::scaled;
 use ziggurat_sparse::device::Device;
-use ziggurat_sparse::{Csr, CsrRef, Kind, MatrixError};
+use ziggurat_sparse::{Csr, Kind, MatrixError};
 
 use super::format::{Factors, Formats};
 use super::level::{LevelOps, LevelParts, TransferParts, level};
 use super::multigrid::LevelSource;
+use super::part::Part;
 use crate::SetupError;
 use crate::smoother::SmootherData;
 
@@ -41,85 +44,106 @@ pub(crate) struct Scaling {
 impl Scaling {
     /// For every level, the coarsest included, by what it is stored in; `None` for those that need none. Beneath a narrow level
     /// all are scaled: their right-hand sides come from a narrow vector.
-    pub(crate) fn of_levels(
-        levels: &[LevelSource<'_>],
+    pub(crate) fn of_levels<D: Device>(
+        levels: &[LevelSource<'_, D>],
         storage: impl Fn(usize) -> Kind,
     ) -> Vec<Option<Scaling>> {
         // Numbers that reach as far as single precision need it for unusual units only.
         let numbers = (0..levels.len().saturating_sub(1)).map(&storage);
         let wide = numbers.clone().all(|storage| storage == Kind::F64);
         let far = numbers.clone().all(|storage| storage != Kind::F16);
-        if wide || far && levels.iter().all(|source| is_usual(source.a.view())) {
+        if wide || far && are_usual(levels) {
             return vec![None; levels.len()];
         }
         let mut narrow = Kind::F64;
-        let of_level = |(index, source): (usize, &LevelSource<'_>)| {
+        let of_level = |(index, source): (usize, &LevelSource<'_, D>)| {
             // The coarsest is solved in double precision.
             if index + 1 < levels.len() && storage(index) != Kind::F64 {
                 narrow = storage(index);
             }
-            Scaling::of(source.a.view(), narrow)
+            Scaling::of(source.device, source.a, narrow)
         };
         levels.iter().enumerate().map(of_level).collect()
     }
 
     /// For a square matrix that is to be stored as `storage`; `None` where that holds every double.
-    fn of(a: CsrRef<'_, f64>, storage: Kind) -> Option<Scaling> {
+    fn of<D: Device>(device: &D, part: Part<'_, D>, storage: Kind) -> Option<Scaling> {
         if storage == Kind::F64 {
             return None;
         }
+        let a = part.own.view();
         // A row without a diagonal entry is measured by its largest.
         let factor = |row: usize| {
-            let largest = || a.row(row).1.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
             let diagonal = a.get(row, row).unwrap_or(0.0).abs();
-            power_of_two(if diagonal > 0.0 { diagonal } else { largest() }.sqrt())
+            power_of_two(if diagonal > 0.0 { diagonal } else { part.largest_in_row(row) }.sqrt())
         };
         let mut factors: Vec<f64> = a.all_rows().into_par_iter().map(factor).collect();
         // Within the range of single precision, which vectors are scaled in on entry.
-        let mean = mean(&factors);
+        let mean = mean(device, &factors);
         factors.par_iter_mut().for_each(|factor| *factor = factor.clamp(mean / SPREAD, mean * SPREAD));
-        let size = |row: usize| {
-            let (columns, values) = a.row(row);
-            let sizes =
-                columns.iter().zip(values).map(|(&j, x)| x.abs() / factors[j as usize] / factors[row]);
-            sizes.fold(0.0, f64::max)
-        };
-        let largest = a.all_rows().into_par_iter().map(size).reduce(|| 0.0, f64::max);
+        let inverses: Vec<f64> = factors.par_iter().map(|factor| factor.recip()).collect();
+        let both = Factors { left: Some(&inverses), right: Some(&inverses), factor: 1.0 };
+        let largest = part.largest(device, device, both);
         // √G
         let root = power_of_two_below((most(storage) / largest).sqrt());
         factors.par_iter_mut().for_each(|factor| *factor /= root);
         let inverses = factors.par_iter().map(|factor| factor.recip()).collect();
         Some(Scaling { factors, inverses })
     }
+
+    /// What an unscaled matrix is multiplied by: S⁻¹ A S⁻¹.
+    pub(crate) fn of_matrix(this: Option<&Scaling>) -> Factors<'_> {
+        let inverses = this.map(|scaling| &scaling.inverses[..]);
+        Factors { left: inverses, right: inverses, factor: 1.0 }
+    }
 }
 
-/// Whether the diagonal is far from the ends of single precision's range; so is all that a cycle computes with it.
-fn is_usual(a: CsrRef<'_, f64>) -> bool {
+/// Whether all diagonals are far from the ends of single precision's range; so is all that a cycle computes with them.
+fn are_usual<D: Device>(levels: &[LevelSource<'_, D>]) -> bool {
     let usual = 2f64.powi(-40)..=2f64.powi(40);
-    a.all_rows().into_par_iter().all(|row| usual.contains(&a.get(row, row).unwrap_or(0.0).abs()))
+    let unusual = |source: &LevelSource<'_, D>| {
+        let a = source.a.own.view();
+        let is_unusual = |&row: &usize| !usual.contains(&a.get(row, row).unwrap_or(0.0).abs());
+        a.all_rows().into_par_iter().filter(is_unusual).count() as i64
+    };
+    let mut total = [levels.iter().map(unusual).sum()];
+    // A process may hold nothing of a coarse level, but everyone shares the finest.
+    if let Some(finest) = levels.first() {
+        finest.device.sum_of_all(&mut total);
+    }
+    total == [0]
 }
 
-/// Moves a level to the device in scaled variables; `scalings` are its own and the next level's.
+/// S² d: a smoother's data in scaled variables.
+pub(crate) fn scaled_smoother<'a>(
+    mut smoother: Cow<'a, SmootherData>,
+    scaling: Option<&Scaling>,
+) -> Cow<'a, SmootherData> {
+    if let Some(scaling) = scaling {
+        // Powers of two: this is exact.
+        smoother.to_mut().diagonal.iter_mut().zip(&scaling.factors).for_each(|(d, s)| *d *= s * s);
+    }
+    smoother
+}
+
+/// Moves a level to the device in scaled variables; `scalings` are its own and the next level's, `coarse` the next level's device.
 pub(crate) fn scaled_level<D: Device>(
-    device: &D,
-    source: &LevelSource<'_>,
-    mut smoother: SmootherData,
+    source: &LevelSource<'_, D>,
+    smoother: Cow<'_, SmootherData>,
     scalings: [Option<&Scaling>; 2],
-    coarse_working: Kind,
+    (coarse, coarse_working): (&D, Kind),
     (working, storage): (Kind, Kind),
     formats: Formats,
 ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
     let [own, next] = scalings;
-    if let Some(scaling) = own {
-        // Powers of two: this is exact.
-        smoother.diagonal.iter_mut().zip(&scaling.factors).for_each(|(d, s)| *d *= s * s);
-    }
-    let inverses = own.map(|own| &own.inverses[..]);
-    let factors = Factors { left: inverses, right: inverses, factor: 1.0 };
-    let (fine, coarse) = (own.map(|own| &own.factors[..]), next.map(|next| &next.inverses[..]));
+    let smoother = scaled_smoother(smoother, own);
+    let factors = Scaling::of_matrix(own);
+    let (here, there) = (own.map(|own| &own.factors[..]), next.map(|next| &next.inverses[..]));
+    let device = source.device;
     let transfer = source.transfer.map(|(r, p)| TransferParts {
-        r: (lifted(r, coarse, fine, storage), r),
-        p: (lifted(p, fine, coarse, storage), p),
+        r: (lifted([device, device], r, [there, here], storage), r),
+        p: (lifted([device, coarse], p, [here, there], storage), p),
+        coarse,
         coarse_working,
     });
     let (a, block, host) = (source.a, source.block, source.host);
@@ -133,14 +157,15 @@ pub(crate) fn scaled_matrix(a: &Csr<f64>, scaling: &Scaling) -> Result<Csr<f64>,
 }
 
 /// The factors of a transfer in scaled variables, L T M, and a power of two that puts its largest entry near the end of the range.
-fn lifted<'a>(t: &Csr<f64>, left: Option<&'a [f64]>, right: Option<&'a [f64]>, storage: Kind) -> Factors<'a> {
+/// The devices are that of the level and that whose vectors the columns belong to.
+fn lifted<'a, D: Device>(
+    [device, columns]: [&D; 2],
+    t: Part<'_, D>,
+    [left, right]: [Option<&'a [f64]>; 2],
+    storage: Kind,
+) -> Factors<'a> {
     let factors = Factors { left, right, factor: 1.0 };
-    let size = |row: usize| {
-        let (columns, values) = t.row(row);
-        let sizes = columns.iter().zip(values).map(|(&j, value)| (value * factors.of(row, j as usize)).abs());
-        sizes.fold(0.0, f64::max)
-    };
-    let largest = t.all_rows().into_par_iter().map(size).reduce(|| 0.0, f64::max);
+    let largest = t.largest(device, columns, factors);
     let factor = if largest > 0.0 { power_of_two_below(most(storage) / largest) } else { 1.0 };
     Factors { factor, ..factors }
 }
@@ -156,11 +181,12 @@ fn most(storage: Kind) -> f64 {
 /// How far the factors of a level may be from their mean.
 const SPREAD: f64 = (1u64 << 63) as f64;
 
-/// The power of two next to the geometric mean of powers of two.
-pub(super) fn mean(powers: &[f64]) -> f64 {
+/// The power of two next to the geometric mean of powers of two, over all processes that share a device.
+pub(super) fn mean<D: Device>(device: &D, powers: &[f64]) -> f64 {
     // Of integers, so that it does not matter in which order they are added up.
-    let sum: i64 = powers.par_iter().map(|power| exponent(*power)).sum();
-    2f64.powi((sum / powers.len().max(1) as i64) as i32)
+    let mut sums = [powers.par_iter().map(|power| exponent(*power)).sum(), powers.len() as i64];
+    device.sum_of_all(&mut sums);
+    2f64.powi((sums[0] / sums[1].max(1)) as i32)
 }
 
 /// The exponent of a normal number.
@@ -186,7 +212,10 @@ fn power_of_two_below(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use ziggurat_sparse::device::Cpu;
     use ziggurat_sparse::f16;
     use ziggurat_sparse::gallery::Problem;
 
@@ -196,12 +225,16 @@ mod tests {
         a
     }
 
+    fn of(a: &Csr<f64>, storage: Kind) -> Option<Scaling> {
+        Scaling::of(&Cpu::new(), Part::from(&Arc::new(a.clone())), storage)
+    }
+
     #[test]
     fn every_entry_fits_and_scaling_is_exact() {
         for name in ["poisson3d:8", "jump3d:20", "elasticity3d:5", "convection3d:8"] {
             for factor in [1.0, 1e8, 1e-8, 1e200, 1e-200] {
                 let a = matrix(name, factor);
-                let scaling = Scaling::of(a.view(), Kind::F16).unwrap();
+                let scaling = of(&a, Kind::F16).unwrap();
                 let narrow = scaled_matrix(&a, &scaling).unwrap();
                 let largest = narrow.values().iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
                 assert!((16376.0..=65504.0).contains(&largest), "{name} times {factor}: {largest}");
@@ -220,12 +253,12 @@ mod tests {
     #[test]
     fn rows_without_a_diagonal_are_scaled_by_their_largest_entry() {
         let a = Csr::try_new(2, 2, vec![0, 1, 3], vec![1, 0, 1], vec![1e12, 1e12, 1e-3]).unwrap();
-        let scaling = Scaling::of(a.view(), Kind::F16).unwrap();
+        let scaling = of(&a, Kind::F16).unwrap();
         let narrow = scaled_matrix(&a, &scaling).unwrap();
         assert!(narrow.values().iter().all(|value| value.abs() <= 65504.0));
-        assert_eq!(Scaling::of(a.view(), Kind::F64), None);
+        assert_eq!(of(&a, Kind::F64), None);
         let zero = Csr::try_new(1, 1, vec![0, 1], vec![0], vec![0.0]).unwrap();
-        assert!(Scaling::of(zero.view(), Kind::F16).unwrap().factors[0].is_finite());
+        assert!(of(&zero, Kind::F16).unwrap().factors[0].is_finite());
     }
 
     #[test]
@@ -244,16 +277,17 @@ mod tests {
         for none in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert_eq!(power_of_two(none), 1.0);
         }
-        assert_eq!((mean(&[1.0, 4.0, 16.0]), mean(&[])), (4.0, 1.0));
+        assert_eq!((mean(&Cpu::new(), &[1.0, 4.0, 16.0]), mean(&Cpu::new(), &[])), (4.0, 1.0));
     }
 
     #[test]
     fn transfers_use_the_whole_range() {
         let p = Csr::try_new(2, 1, vec![0, 1, 2], vec![0, 0], vec![1.0, 1e-6]).unwrap();
-        let factors = lifted(&p, Some(&[4.0, 4.0]), Some(&[0.25]), Kind::F16);
+        let (cpu, p) = (Cpu::new(), Arc::new(p));
+        let factors = lifted([&cpu; 2], Part::from(&p), [Some(&[4.0, 4.0]), Some(&[0.25])], Kind::F16);
         assert!((32752.0..=65504.0).contains(&factors.of(0, 0)));
         assert_eq!(factors.of(0, 0), factors.factor);
         let none = Csr::try_new(1, 1, vec![0, 0], vec![], vec![]).unwrap();
-        assert_eq!(lifted(&none, None, None, Kind::F16).factor, 1.0);
+        assert_eq!(lifted([&cpu; 2], Part::from(&Arc::new(none)), [None; 2], Kind::F16).factor, 1.0);
     }
 }

@@ -45,12 +45,20 @@ fn levels(mut n: usize) -> Levels {
 }
 
 impl Levels {
-    fn sources(&self) -> Vec<LevelSource<'_>> {
-        let transfer = |k: usize| self.r.get(k).map(|r| (r, &self.p[k]));
+    fn sources<'a, D: Device>(&'a self, device: &'a D) -> Vec<LevelSource<'a, D>> {
+        let transfer = |k: usize| self.r.get(k).map(|r| (r.into(), (&self.p[k]).into()));
         self.a
             .iter()
             .enumerate()
-            .map(|(k, a)| LevelSource { a, block: 1, host: None, radius: None, transfer: transfer(k) })
+            .map(|(k, a)| LevelSource {
+                device,
+                a: a.into(),
+                block: 1,
+                host: None,
+                radius: None,
+                smoother: None,
+                transfer: transfer(k),
+            })
             .collect()
     }
 
@@ -60,7 +68,7 @@ impl Levels {
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
     ) -> Result<Multigrid<D>, SetupError> {
-        Multigrid::new(device, &self.sources(), cycling, precision, Lowering::default())
+        Multigrid::new(&self.sources(device), cycling, precision, Lowering::default())
     }
 }
 
@@ -207,6 +215,52 @@ fn narrow_levels_do_not_depend_on_units() {
 }
 
 #[test]
+fn a_process_may_hold_nothing_of_a_level() {
+    let empty = |rows: usize, cols: usize| {
+        Arc::new(Csr::<f64>::try_new(rows, cols, vec![0; rows + 1], vec![], vec![]).unwrap())
+    };
+    let narrow = |_| LevelPrecision { working: Kind::F32, storage: Kind::F16 };
+    for smoother in SMOOTHERS {
+        for cycle in Cycle::ALL {
+            let cycling = Cycling { cycle, smoother, ..Cycling::default() };
+            // From some level on, and of all levels.
+            let mut some = levels(16);
+            some.a.splice(1.., [empty(0, 0), empty(0, 0), empty(0, 0)]);
+            some.r = vec![empty(0, 256), empty(0, 0), empty(0, 0)];
+            some.p = vec![empty(256, 0), empty(0, 0), empty(0, 0)];
+            let none = Levels { a: some.a[1..].to_vec(), r: some.r[1..].to_vec(), p: some.p[1..].to_vec() };
+            for (levels, rows) in [(some, 256), (none, 0)] {
+                let b = vector(rows, 7);
+                let wide = apply(&Cpu::new(), &levels.multigrid(&Cpu::new(), &cycling, full).unwrap(), &b);
+                let m = levels.multigrid(&Cpu::new(), &cycling, narrow).unwrap();
+                for (x, y) in wide.iter().zip(&apply(&Cpu::new(), &m, &b)) {
+                    assert!((x - y).abs() < 1e-5, "{smoother:?} {cycle:?}: {x} {y}");
+                }
+                assert_eq!(wide.iter().all(|x| *x == 0.0), rows == 0);
+                assert_eq!(m.stored().len(), levels.a.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_smoother_that_is_given_is_the_one_that_is_computed() {
+    let (levels, cpu, b) = (levels(32), Cpu::new(), vector(1024, 8));
+    let narrow = |_| LevelPrecision { working: Kind::F32, storage: Kind::F16 };
+    let data: Vec<_> = levels.a.iter().map(|a| Smoother::default().data(a.view(), None).unwrap()).collect();
+    let mut sources = levels.sources(&cpu);
+    let computed = Multigrid::new(&sources, &Cycling::default(), narrow, Lowering::default()).unwrap();
+    sources.iter_mut().zip(&data).for_each(|(source, data)| source.smoother = Some(data));
+    // Whatever the cycle's own smoother is.
+    let other = Cycling { smoother: Smoother::L1Jacobi, ..Cycling::default() };
+    let given = Multigrid::new(&sources, &other, narrow, Lowering::default()).unwrap();
+    assert_eq!(apply(&cpu, &given, &b), apply(&cpu, &computed, &b));
+    sources[1].smoother = Some(&data[0]);
+    let error = Multigrid::new(&sources, &other, narrow, Lowering::default()).unwrap_err();
+    assert!(error.to_string().starts_with("level 1, lowering: "), "{error}");
+}
+
+#[test]
 fn faults_name_the_level() {
     let mut levels = levels(16);
     levels.a[1] = Arc::new(Csr::try_new(64, 64, vec![0; 65], vec![], vec![]).unwrap());
@@ -215,5 +269,5 @@ fn faults_name_the_level() {
         error.to_string(),
         "level 1, smoother: row 0: the diagonal entry is 0, but it has to be divided by"
     );
-    assert!(Multigrid::new(&Cpu::new(), &[], &Cycling::default(), full, Lowering::default()).is_err());
+    assert!(Multigrid::<Cpu>::new(&[], &Cycling::default(), full, Lowering::default()).is_err());
 }

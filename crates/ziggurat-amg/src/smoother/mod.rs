@@ -95,7 +95,12 @@ impl Smoother {
     /// ```
     pub fn data(&self, a: CsrRef<'_, f64>, radius: Option<f64>) -> Result<SmootherData, SetupError> {
         let one_step = |diagonal| SmootherData { diagonal, kind: SmootherKind::Recurrence(vec![(1.0, 0.0)]) };
-        let radius = || radius.map_or_else(|| spectral_radius(a), Ok);
+        // Without rows there is nothing to damp, and nothing to estimate.
+        let radius = || match radius {
+            Some(radius) => Ok(radius),
+            None if a.rows() == 0 => Ok(1.0),
+            None => spectral_radius(a),
+        };
         match *self {
             Smoother::Jacobi { omega } => Ok(one_step(jacobi::diagonal(a, omega, radius)?)),
             Smoother::L1Jacobi => Ok(one_step(l1_jacobi::diagonal(a)?)),

@@ -10,6 +10,7 @@ pub mod conformance;
 pub mod cpu;
 mod host_matrix;
 mod reference;
+mod remote;
 
 use std::borrow::Borrow;
 use std::fmt::Debug;
@@ -21,6 +22,7 @@ use crate::number::{Reads, Real, Store};
 pub use cpu::{Cpu, Simd};
 pub use host_matrix::HostMatrix;
 pub use reference::Reference;
+pub use remote::{Nobody, Remote};
 
 /// The order in which a Gauss–Seidel sweep takes the rows.
 ///
@@ -75,6 +77,10 @@ pub enum DeviceError {
 /// **Results.** Every kernel gives the same bits whatever the number of threads. A coefficient `beta` equal to zero
 /// means that the old content is *not read*: it may be garbage or NaN.
 ///
+/// **Processes.** Where several share vectors, each has a device and a part of every vector, and all call the same kernels in
+/// the same order. What a kernel returns ([`dot`](Device::dot), the largest element, …) is then of the whole vector, the same
+/// bits on every process. A device of one process says [`Nobody`].
+///
 /// **Time.** A device may queue work; [`Device::finish`] waits for it. Kernels allocate nothing.
 ///
 /// ```
@@ -99,6 +105,8 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     type Vector<T: Store>: Debug + Send + Sync;
     /// A matrix in this device's memory.
     type Matrix<S: Store>: Debug + Send + Sync;
+    /// How this process reaches the elements of a vector that others hold. A device of one process has none: [`Nobody`].
+    type Halo: Clone + Debug + Send + Sync;
 
     /// What to call this device in a report.
     fn name(&self) -> String;
@@ -120,14 +128,34 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// Moves a matrix to the device, in the format and the number it has.
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<Self::Matrix<S>, DeviceError>;
 
+    /// Moves the part of a matrix that this process owns: `own` has the columns that are its own, `remote` the others.
+    fn upload_part<S: Store>(
+        &self,
+        own: HostMatrix<S>,
+        remote: Remote<S, Self::Halo>,
+    ) -> Result<Self::Matrix<S>, DeviceError>;
+
     /// Length of a vector.
     fn len<T: Store>(&self, x: &Self::Vector<T>) -> usize;
 
-    /// Rows and columns of a matrix.
+    /// Rows and columns of a matrix, as far as they are this process's own.
     fn shape<S: Store>(&self, a: &Self::Matrix<S>) -> (usize, usize);
 
     /// Waits until all queued work is done, and reports if any of it failed.
     fn finish(&self) -> Result<(), DeviceError>;
+
+    // ---- other processes
+
+    /// What other processes have for the elements that `halo` names, given this process's own elements.
+    fn halo_values(&self, halo: &Self::Halo, own: &[f64]) -> Vec<f64>;
+
+    /// The largest of a number over all processes that share this device's vectors.
+    fn largest_of_all(&self, x: f64) -> f64 {
+        x
+    }
+
+    /// Adds up each number over all processes that share this device's vectors.
+    fn sum_of_all(&self, _numbers: &mut [i64]) {}
 
     // ---- a matrix and vectors
 

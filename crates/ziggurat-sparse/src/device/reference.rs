@@ -5,7 +5,7 @@
 
 use std::borrow::Borrow;
 
-use super::{Device, DeviceError, Direction, HostMatrix};
+use super::{Device, DeviceError, Direction, HostMatrix, Nobody, Remote};
 use crate::number::{Reads, Real, Store};
 
 /// The slow, readable device.
@@ -61,6 +61,7 @@ fn times<C: Real>(beta: C, y: C) -> C {
 impl Device for Reference {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
+    type Halo = Nobody;
 
     fn name(&self) -> String {
         "reference".to_owned()
@@ -86,6 +87,18 @@ impl Device for Reference {
 
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<HostMatrix<S>, DeviceError> {
         Ok(host)
+    }
+
+    fn upload_part<S: Store>(
+        &self,
+        _: HostMatrix<S>,
+        remote: Remote<S, Nobody>,
+    ) -> Result<HostMatrix<S>, DeviceError> {
+        match remote.halo {}
+    }
+
+    fn halo_values(&self, halo: &Nobody, _: &[f64]) -> Vec<f64> {
+        match *halo {}
     }
 
     fn len<T: Store>(&self, x: &Vec<T>) -> usize {

@@ -18,7 +18,7 @@ pub(crate) mod widen;
 
 use std::borrow::Borrow;
 
-use super::{Device, DeviceError, Direction, HostMatrix};
+use super::{Device, DeviceError, Direction, HostMatrix, Nobody, Remote};
 use crate::number::{Reads, Real, Store};
 use crate::parallel::over_pieces;
 pub use simd::Simd;
@@ -80,6 +80,7 @@ fn allocate<T>(len: usize, fill: impl FnOnce(&mut Vec<T>)) -> Result<Vec<T>, Dev
 impl Device for Cpu {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
+    type Halo = Nobody;
 
     fn name(&self) -> String {
         format!("cpu ({:?}, {} threads)", self.simd, rayon::current_num_threads())
@@ -105,6 +106,18 @@ impl Device for Cpu {
 
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<HostMatrix<S>, DeviceError> {
         Ok(host)
+    }
+
+    fn upload_part<S: Store>(
+        &self,
+        _: HostMatrix<S>,
+        remote: Remote<S, Nobody>,
+    ) -> Result<HostMatrix<S>, DeviceError> {
+        match remote.halo {}
+    }
+
+    fn halo_values(&self, halo: &Nobody, _: &[f64]) -> Vec<f64> {
+        match *halo {}
     }
 
     fn len<T: Store>(&self, x: &Vec<T>) -> usize {

@@ -1,0 +1,128 @@
+//! What a process holds of a matrix, on its way to a device.
+//!
+//! ```text
+//! L A M x = L A_own M x_own + L_border A_remote M_halo x_halo        L, M: factors of own rows and of columns
+//! ```
+//!
+//! Own columns are stored in whatever format has the fewest bytes, remote ones as CSR in the same number. The factors of remote
+//! columns come from the processes that hold them. In one process nothing is remote, and nothing of this happens.
+//! Cost: a pass over the few remote entries, and an exchange of factors where there are any.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use ziggurat_sparse::device::{Device, HostMatrix, Remote};
+use ziggurat_sparse::{Csr, CsrRef, MatrixError, Store};
+
+use super::format::Factors;
+use crate::SetupError;
+
+/// A matrix as lowering reads it: all of it, or the part that a process holds.
+///
+/// ```
+/// use ziggurat_amg::Part;
+/// use ziggurat_sparse::{device::Cpu, gallery::Problem};
+/// let a = "poisson2d:4".parse::<Problem>()?.matrix()?.into();
+/// let whole = Part::<Cpu>::from(&a);
+/// assert!(whole.remote.is_none() && whole.own.rows() == 16);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Part<'a, D: Device> {
+    /// The rows that this process owns, with the columns that it owns; shared where it is stored as it is.
+    pub own: &'a Arc<Csr<f64>>,
+    /// The columns that others own. Either every process has this, be it of no rows, or none has.
+    pub remote: Option<&'a Remote<f64, D::Halo>>,
+}
+
+// Not derived: that would ask for `D: Copy`.
+impl<D: Device> Clone for Part<'_, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<D: Device> Copy for Part<'_, D> {}
+
+impl<'a, D: Device> From<&'a Arc<Csr<f64>>> for Part<'a, D> {
+    /// All of a matrix.
+    fn from(own: &'a Arc<Csr<f64>>) -> Self {
+        Part { own, remote: None }
+    }
+}
+
+impl<D: Device> Part<'_, D> {
+    /// Number of own rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.own.rows()
+    }
+
+    /// Checks that the remote part is one of this matrix.
+    pub(crate) fn check(&self) -> Result<(), MatrixError> {
+        self.remote.map_or(Ok(()), |remote| remote.check(self.own.rows()))
+    }
+
+    /// Moves a part to a device; `own` is this part's own matrix as it is to be stored. Also returns the bytes of what is remote.
+    /// Columns belong to vectors of the device `columns`.
+    pub(crate) fn upload<S: Store>(
+        &self,
+        device: &D,
+        columns: &D,
+        factors: Factors<'_>,
+        own: HostMatrix<S>,
+    ) -> Result<(D::Matrix<S>, usize), SetupError> {
+        let Some(remote) = self.remote else { return Ok((device.upload_matrix(own)?, 0)) };
+        let matrix = RemoteFactors::new(columns, remote, factors).view().apply(&remote.matrix)?;
+        let (rows, halo) = (remote.rows.clone(), remote.halo.clone());
+        let remote = Remote { rows, matrix: matrix.view().stored_as::<S>(), halo };
+        let bytes = remote.bytes();
+        Ok((device.upload_part(own, remote)?, bytes))
+    }
+
+    /// The size of the largest entry, multiplied by its factors, over all processes that share a device.
+    pub(crate) fn largest(&self, device: &D, columns: &D, factors: Factors<'_>) -> f64 {
+        let own = largest(self.own.view(), factors);
+        let remote = self.remote.map_or(0.0, |remote| {
+            largest(remote.matrix.view(), RemoteFactors::new(columns, remote, factors).view())
+        });
+        device.largest_of_all(own.max(remote))
+    }
+
+    /// The size of the largest entry of a row, remote ones included.
+    pub(crate) fn largest_in_row(&self, row: usize) -> f64 {
+        let remote = self.remote.map_or(&[][..], |remote| remote.row(row).1);
+        let sizes = self.own.row(row).1.iter().chain(remote).map(|value| value.abs());
+        sizes.fold(0.0, f64::max)
+    }
+}
+
+fn largest(a: CsrRef<'_, f64>, factors: Factors<'_>) -> f64 {
+    let size = |row: usize| {
+        let (columns, values) = a.row(row);
+        let sizes = columns.iter().zip(values).map(|(&j, value)| (value * factors.of(row, j as usize)).abs());
+        sizes.fold(0.0, f64::max)
+    };
+    a.all_rows().into_par_iter().map(size).reduce(|| 0.0, f64::max)
+}
+
+/// The factors of a matrix, as far as they concern its remote part.
+struct RemoteFactors {
+    left: Option<Vec<f64>>,
+    right: Option<Vec<f64>>,
+    factor: f64,
+}
+
+impl RemoteFactors {
+    /// Every process that shares the vectors of `columns` calls it.
+    fn new<D: Device>(columns: &D, remote: &Remote<f64, D::Halo>, factors: Factors<'_>) -> Self {
+        let of_rows = |left: &[f64]| remote.rows.iter().map(|&row| left[row as usize]).collect();
+        RemoteFactors {
+            left: factors.left.map(of_rows),
+            right: factors.right.map(|right| columns.halo_values(&remote.halo, right)),
+            factor: factors.factor,
+        }
+    }
+
+    fn view(&self) -> Factors<'_> {
+        Factors { left: self.left.as_deref(), right: self.right.as_deref(), factor: self.factor }
+    }
+}
