@@ -42,7 +42,7 @@ mod shuffle;
 pub use error::ProblemError;
 pub use generator::Generator;
 pub use problem::{Model, Problem};
-pub use rigid_body_modes::{rigid_body_modes, rigid_body_modes_about};
+pub use rigid_body_modes::{rigid_body_modes, rigid_body_modes_about, sums_of_coordinates};
 pub use shuffle::shuffle;
 
 #[cfg(test)]

@@ -14,6 +14,11 @@
 
 use rayon::prelude::*;
 
+use crate::ExactSum;
+
+/// Nodes whose coordinates are added up in order.
+const BLOCK: usize = 512;
+
 /// The six rigid-body modes about the centroid of the nodes: six columns, each with three interleaved entries per node.
 ///
 /// ```
@@ -54,13 +59,22 @@ pub fn rigid_body_modes_about(coordinates: &[[f64; 3]], centre: [f64; 3]) -> Vec
     (0..6).map(column).collect()
 }
 
-/// The mean of the points, summed in order so that the bits never change; the origin if there are none.
+/// The sums of the nodes' coordinates, over blocks of 512 nodes: the digits of several processes may be added.
+///
+/// ```
+/// use ziggurat_sparse::gallery::sums_of_coordinates;
+/// let [x, ..] = sums_of_coordinates(&[[1.0, 0.0, 0.0], [3.0, 0.0, 0.0]]);
+/// assert_eq!(x.rounded(), 4.0);
+/// ```
+pub fn sums_of_coordinates(coordinates: &[[f64; 3]]) -> [ExactSum; 3] {
+    let along = |axis: usize| {
+        let block = |points: &[[f64; 3]]| points.iter().map(|point| point[axis]).sum::<f64>();
+        coordinates.chunks(BLOCK).map(block).collect()
+    };
+    [0, 1, 2].map(along)
+}
+
+/// The mean of the points; the origin if there are none.
 fn centroid(coordinates: &[[f64; 3]]) -> [f64; 3] {
-    let mut sum = [0.0; 3];
-    for point in coordinates {
-        for axis in 0..3 {
-            sum[axis] += point[axis];
-        }
-    }
-    sum.map(|total| total / coordinates.len().max(1) as f64)
+    sums_of_coordinates(coordinates).map(|sum| sum.rounded() / coordinates.len().max(1) as f64)
 }
