@@ -11,7 +11,7 @@ use ziggurat_sparse::spectrum::SpectrumError;
 /// use ziggurat_amg::{SetupError, smoother::Smoother};
 /// use ziggurat_sparse::Csr;
 /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 0], vec![1.0, 1.0])?;
-/// let error = Smoother::default().data(a.view(), None).unwrap_err();
+/// let error = Smoother::default().data(a.view(), a.all_rows(), None).unwrap_err();
 /// assert!(error.to_string().starts_with("row 1: the diagonal entry is 0"));
 /// # Ok::<(), ziggurat_sparse::MatrixError>(())
 /// ```

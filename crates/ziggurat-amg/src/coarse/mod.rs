@@ -36,7 +36,7 @@ pub const MAX_SPARSE_ROWS: usize = 10_000;
 /// use ziggurat_amg::INSTEAD_OF_DIRECT;
 /// use ziggurat_sparse::gallery::Problem;
 /// let a = "poisson2d:8".parse::<Problem>()?.matrix()?;
-/// let data = INSTEAD_OF_DIRECT.data(a.view(), None)?; // needs no estimate of the spectrum
+/// let data = INSTEAD_OF_DIRECT.data(a.view(), a.all_rows(), None)?; // needs no estimate of the spectrum
 /// assert_eq!(data.diagonal.len(), 64);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -90,7 +90,8 @@ impl<D: Device> CoarseSolver<D> {
         let smoother = if shared || source.smoother.is_some() {
             scaled_smoother(source.smoother_data(&INSTEAD_OF_DIRECT)?, scaling)
         } else {
-            Cow::Owned(INSTEAD_OF_DIRECT.data(in_own_variables()?.view(), None)?)
+            let a = in_own_variables()?;
+            Cow::Owned(INSTEAD_OF_DIRECT.data(a.view(), a.all_rows(), None)?)
         };
         let parts = LevelParts {
             a: source.a,

@@ -95,7 +95,7 @@ impl<'a, D: Device> LevelSource<'a, D> {
                 let what = "elements of the smoother's diagonal, which a level with remote columns needs";
                 Err(MatrixError::Mismatch { what, expected: self.a.rows(), found: 0 }.into())
             }
-            None => Ok(Cow::Owned(smoother.data(self.a.own.view(), self.radius)?)),
+            None => Ok(Cow::Owned(smoother.data(self.a.own.view(), self.a.own.all_rows(), self.radius)?)),
         }
     }
 }
@@ -103,15 +103,15 @@ impl<'a, D: Device> LevelSource<'a, D> {
 /// A lowered hierarchy: applies one multigrid cycle from a zero guess.
 ///
 /// ```
-/// use ziggurat_amg::{Cycling, LevelPrecision, LevelSource, Lowering, Multigrid};
+/// use ziggurat_amg::{Cycling, LevelPrecision, LevelSource, Lowering, Multigrid, Part};
 /// use ziggurat_sparse::device::Cpu;
 /// use ziggurat_sparse::gallery::Problem;
 /// use ziggurat_sparse::operator::LinearOperator;
 /// // One level: the cycle is a direct solve.
 /// let a = "poisson2d:4".parse::<Problem>()?.matrix()?.into();
-/// let device = &Cpu::new();
+/// let (device, a) = (&Cpu::new(), Part::from(&a));
 /// let level =
-///     LevelSource { device, a: (&a).into(), block: 1, host: None, radius: None, smoother: None, transfer: None };
+///     LevelSource { device, a, block: 1, host: None, radius: None, smoother: None, transfer: None };
 /// let multigrid = Multigrid::new(&[level], &Cycling::default(), |_| LevelPrecision::default(), Lowering::default())?;
 /// let (b, mut x) = (vec![1.0_f64; 16], vec![0.0_f64; 16]);
 /// let mut work = LinearOperator::<Cpu, f64>::workspace(&multigrid, device)?;

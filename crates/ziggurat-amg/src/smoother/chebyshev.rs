@@ -11,6 +11,8 @@
 //! 1.05 times Lanczos's bound, or exactly 1 for the ℓ1 diagonal, which needs no estimate. Cost per sweep: `degree` passes
 //! over the matrix, one less from a zero guess.
 
+use std::ops::Range;
+
 use ziggurat_sparse::CsrRef;
 
 use super::{SmootherData, SmootherKind, jacobi, l1_jacobi};
@@ -31,14 +33,15 @@ const SAFETY: f64 = 1.05;
 
 pub(super) fn data(
     a: CsrRef<'_, f64>,
+    rows: Range<usize>,
     degree: usize,
     base: ChebyshevBase,
     ratio: f64,
     radius: impl Fn() -> Result<f64, SetupError>,
 ) -> Result<SmootherData, SetupError> {
     let (diagonal, upper) = match base {
-        ChebyshevBase::Jacobi => (jacobi::inverse_diagonal(a)?, SAFETY * radius()?),
-        ChebyshevBase::L1Jacobi => (l1_jacobi::diagonal(a)?, 1.0),
+        ChebyshevBase::Jacobi => (jacobi::inverse_diagonal(a, rows)?, SAFETY * radius()?),
+        ChebyshevBase::L1Jacobi => (l1_jacobi::diagonal(a, rows)?, 1.0),
     };
     Ok(SmootherData { diagonal, kind: SmootherKind::Recurrence(coefficients(degree, upper / ratio, upper)) })
 }

@@ -12,6 +12,8 @@
 //! M + Mᵀ − A has the diagonal 2 d_i − a_ii, which is then larger than s_i, what the row has beside it: so it is positive
 //! definite, and the smoother converges for every symmetric positive definite matrix. Few rows of a grid need it.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use ziggurat_sparse::CsrRef;
 
@@ -26,11 +28,12 @@ pub const DEFAULT_BLOCK: usize = 4096;
 const DOMINANT: f64 = 1.5;
 
 /// 1 / d_i, for blocks of so many rows.
-pub(super) fn diagonal(a: CsrRef<'_, f64>, block: usize) -> Result<Vec<f64>, SetupError> {
-    let mut inverse = inverse_diagonal(a)?;
+pub(super) fn diagonal(a: CsrRef<'_, f64>, rows: Range<usize>, block: usize) -> Result<Vec<f64>, SetupError> {
+    let begin = rows.start;
+    let mut inverse = inverse_diagonal(a, rows)?;
     let block = block.max(1);
     inverse.par_chunks_mut(block).enumerate().for_each(|(index, inverse)| {
-        let first = index * block;
+        let first = begin + index * block;
         let own = first as u32..(first + inverse.len()) as u32;
         for (k, inverse) in inverse.iter_mut().enumerate() {
             let (columns, values) = a.row(first + k);
@@ -60,8 +63,8 @@ mod tests {
         let columns = vec![0, 1, 0, 1, 2, 1, 2, 1, 3];
         let values = vec![2.0, -1.0, -1.0, 3.0, -2.0, -2.0, 2.0, 3.0, -1.0];
         let a = Csr::try_new(4, 4, vec![0, 2, 5, 7, 9], columns, values).unwrap();
-        let diagonal = diagonal(a.view(), 2).unwrap();
+        let diagonal = diagonal(a.view(), 0..4, 2).unwrap();
         assert_eq!(diagonal, [1.0 / 2.0, 1.0 / 3.0, 1.0 / 3.0, -1.0 / 2.5]);
-        assert_eq!(super::diagonal(a.view(), 4).unwrap(), [1.0 / 2.0, 1.0 / 3.0, 1.0 / 2.0, -1.0]);
+        assert_eq!(super::diagonal(a.view(), 0..4, 4).unwrap(), [1.0 / 2.0, 1.0 / 3.0, 1.0 / 2.0, -1.0]);
     }
 }

@@ -5,6 +5,8 @@
 //! the upper half, which is less than aggregates leave to the smoother.) Cost per sweep: one pass over the matrix, none from a
 //! zero guess.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use ziggurat_sparse::{CsrRef, MatrixError};
 
@@ -13,10 +15,11 @@ use crate::SetupError;
 /// ω / a_ii
 pub(super) fn diagonal(
     a: CsrRef<'_, f64>,
+    rows: Range<usize>,
     omega: Option<f64>,
     radius: impl Fn() -> Result<f64, SetupError>,
 ) -> Result<Vec<f64>, SetupError> {
-    let inverse = inverse_diagonal(a)?;
+    let inverse = inverse_diagonal(a, rows)?;
     let omega = match omega {
         Some(omega) => omega,
         None => 1.6 / radius()?,
@@ -25,10 +28,10 @@ pub(super) fn diagonal(
 }
 
 /// 1 / a_ii; a row without a usable diagonal entry is an error that names it.
-pub(super) fn inverse_diagonal(a: CsrRef<'_, f64>) -> Result<Vec<f64>, SetupError> {
-    let diagonal = a.diagonal(a.all_rows());
-    if let Some(row) = diagonal.par_iter().position_first(|d| !(d.recip().is_finite() && d.is_finite())) {
-        return Err(MatrixError::ZeroDiagonal { row, value: diagonal[row] }.into());
+pub(super) fn inverse_diagonal(a: CsrRef<'_, f64>, rows: Range<usize>) -> Result<Vec<f64>, SetupError> {
+    let diagonal = a.diagonal(rows.clone());
+    if let Some(at) = diagonal.par_iter().position_first(|d| !(d.recip().is_finite() && d.is_finite())) {
+        return Err(MatrixError::ZeroDiagonal { row: rows.start + at, value: diagonal[at] }.into());
     }
     Ok(diagonal.into_par_iter().map(f64::recip).collect())
 }

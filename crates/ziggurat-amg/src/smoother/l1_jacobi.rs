@@ -4,18 +4,20 @@
 //! parameter and without an estimate of the spectrum (Baker, Falgout, Kolev & Yang, 2011). The price is a smaller
 //! step than Jacobi's where A is diagonally dominant. Cost per sweep: as Jacobi's.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use ziggurat_sparse::{CsrRef, MatrixError};
 
 use crate::SetupError;
 
 /// sign(a_ii) / Σ_j |a_ij|
-pub(super) fn diagonal(a: CsrRef<'_, f64>) -> Result<Vec<f64>, SetupError> {
+pub(super) fn diagonal(a: CsrRef<'_, f64>, rows: Range<usize>) -> Result<Vec<f64>, SetupError> {
     let one = |row: usize| {
         let sum: f64 = a.row(row).1.iter().map(|value| value.abs()).sum();
         let inverse = sum.recip().copysign(a.get(row, row).unwrap_or(0.0));
         let usable = inverse.is_finite() && inverse != 0.0;
         if usable { Ok(inverse) } else { Err(MatrixError::ZeroDiagonal { row, value: sum }.into()) }
     };
-    a.all_rows().into_par_iter().map(one).collect()
+    rows.into_par_iter().map(one).collect()
 }
