@@ -293,8 +293,13 @@ impl SolverConfig {
         }
     }
 
-    /// What the hierarchy is to be told. `auto` counts as the usual one, here and below: it is resolved before.
-    pub(crate) fn hierarchy_config(&self) -> HierarchyConfig {
+    /// What the hierarchy is to be told. `auto` counts as the usual one, here and below: it is [resolved](Self::resolve) before.
+    ///
+    /// ```
+    /// let config = ziggurat::SolverConfig::default();
+    /// assert_eq!(config.hierarchy_config(), ziggurat::amg::HierarchyConfig::default());
+    /// ```
+    pub fn hierarchy_config(&self) -> HierarchyConfig {
         let coarsening = match self.method {
             Method::Auto | Method::Sa => Coarsening::SmoothedAggregation(self.sa),
             Method::Classical => Coarsening::Classical(self.classical),
@@ -304,8 +309,12 @@ impl SolverConfig {
         HierarchyConfig { coarsening, coarse_rows, max_levels }
     }
 
-    /// What lowering is to be told.
-    pub(crate) fn cycling(&self) -> Cycling {
+    /// How levels are to be visited and smoothed.
+    ///
+    /// ```
+    /// assert_eq!(ziggurat::SolverConfig::default().cycling(), ziggurat::amg::Cycling::default());
+    /// ```
+    pub fn cycling(&self) -> Cycling {
         let Smoothing { kind, omega, degree, ratio, block } = self.smoother;
         let smoother = match kind {
             SmootherKind::Auto | SmootherKind::Jacobi => Smoother::Jacobi { omega },
@@ -326,8 +335,12 @@ impl SolverConfig {
         Cycling { cycle, pre_sweeps, post_sweeps, smoother }
     }
 
-    /// How levels are stored.
-    pub(crate) fn lowering(&self) -> Lowering {
+    /// How levels are to be stored.
+    ///
+    /// ```
+    /// assert_eq!(ziggurat::SolverConfig::default().lowering(), ziggurat::amg::Lowering::default());
+    /// ```
+    pub fn lowering(&self) -> Lowering {
         let formats = match self.format {
             Format::Auto => Formats::FewestBytes,
             Format::Csr => Formats::Csr,
@@ -335,8 +348,14 @@ impl SolverConfig {
         Lowering { formats, scaled: self.scaling == Scaling::Auto }
     }
 
-    /// The outer iteration.
-    pub(crate) fn krylov_method(&self) -> ziggurat_krylov::Method {
+    /// The outer iteration, with its restart.
+    ///
+    /// ```
+    /// use ziggurat::{SolverConfig, config::Krylov, krylov::Method};
+    /// let config = SolverConfig { krylov: Krylov::Gmres, restart: 7, ..SolverConfig::default() };
+    /// assert_eq!(config.krylov_method(), Method::Gmres { restart: 7 });
+    /// ```
+    pub fn krylov_method(&self) -> ziggurat_krylov::Method {
         use ziggurat_krylov::Method;
         let restart = self.restart;
         match self.krylov {

@@ -5,27 +5,27 @@
 //! and how many unknowns a node has.
 
 mod builder;
+mod iteration;
 mod update;
 mod watch;
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use thiserror::Error;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::{Hierarchy, Known, Multigrid, SetupError};
-use ziggurat_krylov::{
-    KrylovError, KrylovReport, Local, Observer, Stopping, System, Work, solve as krylov_solve,
-};
-use ziggurat_sparse::device::{Cpu, Device, DeviceError};
-use ziggurat_sparse::operator::LinearOperator;
+use ziggurat_krylov::{KrylovError, KrylovReport, Local, Observer};
+use ziggurat_sparse::device::{Cpu, DeviceError};
 use ziggurat_sparse::{Csr, MatrixError};
 
-use crate::config::{ConfigError, Facts, SolverConfig};
+use crate::config::{ConfigError, Facts, Precision, SolverConfig};
 use crate::diagnose::{Nature, nature};
 
 pub use builder::SolverBuilder;
+pub use iteration::Iteration;
+use iteration::Matrix;
 use update::Pace;
 pub use update::Updated;
 pub use watch::{Fault, Promotion};
@@ -61,12 +61,6 @@ pub enum SolveError {
     NotConverged(Box<KrylovReport>),
 }
 
-/// A projected vector of this part of its size is rounding.
-const ROUNDING: f64 = 1e-13;
-
-/// The matrix as the outer iteration applies it.
-type Matrix = Box<dyn LinearOperator<Cpu, f64>>;
-
 /// A system that is set up: solve with it as often as needed, from as many threads as wanted.
 ///
 /// ```
@@ -80,18 +74,8 @@ type Matrix = Box<dyn LinearOperator<Cpu, f64>>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Solver {
-    space: Local<Cpu>,
-    matrix: Matrix,
-    multigrid: Multigrid<Cpu>,
-    /// The cycle in double precision, once a solve has needed it.
-    wide: OnceLock<Multigrid<Cpu>>,
+    iteration: Iteration<Local<Cpu>>,
     hierarchy: Hierarchy,
-    /// Orthonormal vectors that the matrix maps to zero.
-    kernel: Vec<Vec<f64>>,
-    /// What is set up is set up with this; nothing is left to be chosen in it.
-    config: SolverConfig,
-    /// What was asked for, to be decided again when the matrix changes.
-    asked: SolverConfig,
     near_kernel: Option<NearKernel>,
     pace: Pace,
     stages: Vec<(&'static str, f64)>,
@@ -101,16 +85,16 @@ impl fmt::Debug for Solver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Solver")
             .field("hierarchy", &self.hierarchy)
-            .field("config", &self.config)
+            .field("config", self.config())
             .finish_non_exhaustive()
     }
 }
 
 /// A solution and how it was found.
 #[derive(Clone, Debug)]
-pub struct Solution {
+pub struct Solution<X = Vec<f64>> {
     /// The unknowns.
-    pub x: Vec<f64>,
+    pub x: X,
     /// Why the iteration stopped, and its true residual.
     pub report: KrylovReport,
     /// Whether levels had to become wider on the way.
@@ -200,27 +184,15 @@ impl Solver {
         diagnosed: f64,
     ) -> Result<Self, SolveError> {
         let start = Instant::now();
-        let space = Local(Cpu::new());
-        let (matrix, multigrid) = lower(&space.0, &hierarchy, &config)?;
+        let cpu = Cpu::new();
+        let (matrix, multigrid) = lower(&cpu, &hierarchy, &config)?;
         let kernel = exact_kernel(nature, hierarchy.levels()[0].matrix().rows());
         let pace = Pace::default();
         let mut stages = hierarchy.stages();
         stages.insert(0, ("diagnosis", diagnosed));
         stages.push(("lowering", start.elapsed().as_secs_f64()));
-        let wide = OnceLock::new();
-        Ok(Solver {
-            space,
-            matrix,
-            multigrid,
-            wide,
-            hierarchy,
-            kernel,
-            config,
-            asked,
-            near_kernel,
-            pace,
-            stages,
-        })
+        let iteration = Iteration::new(Local(cpu), matrix, multigrid, kernel, config, asked);
+        Ok(Solver { iteration, hierarchy, near_kernel, pace, stages })
     }
 
     /// Solves A x = b from a zero guess. A singular system is solved in the least-squares sense.
@@ -250,32 +222,10 @@ impl Solver {
     }
 
     fn iterate(&self, b: &[f64], observer: Option<&mut Observer<'_>>) -> Result<Solution, SolveError> {
-        let (mut b, mut x) = (b.to_vec(), vec![0.0; self.hierarchy.levels()[0].matrix().rows()]);
-        if b.len() == x.len() && !self.kernel.is_empty() {
-            let before = self.space.0.norm(&b);
-            System::new(&*self.matrix).kernel(&self.kernel).project(&self.space, &mut b);
-            // What rounding leaves of a right-hand side in the kernel is no right-hand side: zero solves it.
-            if self.space.0.norm(&b) <= ROUNDING * before {
-                b.fill(0.0);
-            }
-        }
-        let (report, promotion) = self.iterate_watched(&b, &mut x, observer)?;
-        self.pace.note(report.iterations);
-        Ok(Solution { x, report, promotion })
-    }
-
-    /// Iterates from x with the given cycle.
-    fn run(
-        &self,
-        cycle: &Multigrid<Cpu>,
-        b: &Vec<f64>,
-        x: &mut Vec<f64>,
-        stopping: &Stopping,
-        observer: Option<&mut Observer<'_>>,
-    ) -> Result<KrylovReport, SolveError> {
-        let system = System::new(&*self.matrix).preconditioner(cycle).kernel(&self.kernel);
-        let mut work = Work::new(self.config.krylov_method(), &self.space, &system)?;
-        Ok(krylov_solve(&self.space, &system, b, x, stopping, observer, &mut work)?)
+        let widen = || Ok(lower(&self.iteration.space.0, &self.hierarchy, &wide(self.config()))?.1);
+        let solution = self.iteration.solve(b.to_vec(), observer, widen)?;
+        self.pace.note(solution.report.iterations);
+        Ok(solution)
     }
 
     /// The levels; prints as a table.
@@ -305,7 +255,7 @@ impl Solver {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn preconditioner(&self) -> &Multigrid<Cpu> {
-        self.wide.get().unwrap_or(&self.multigrid)
+        self.iteration.preconditioner()
     }
 
     /// The configuration in use: what was left to the matrix is decided.
@@ -317,7 +267,7 @@ impl Solver {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn config(&self) -> &SolverConfig {
-        &self.config
+        self.iteration.config()
     }
 }
 
@@ -332,12 +282,17 @@ fn exact_kernel(nature: Nature, rows: usize) -> Vec<Vec<f64>> {
     if constants { vec![vec![(rows as f64).sqrt().recip(); rows]] } else { Vec::new() }
 }
 
+/// The same with levels in double precision.
+fn wide(config: &SolverConfig) -> SolverConfig {
+    SolverConfig { precision: Precision::F64, ..config.clone() }
+}
+
 /// Moves the finest matrix, as the operator of the outer iteration, and the hierarchy to the device.
 fn lower(
     device: &Cpu,
     hierarchy: &Hierarchy,
     config: &SolverConfig,
-) -> Result<(Matrix, Multigrid<Cpu>), SolveError> {
+) -> Result<(Matrix<Cpu>, Multigrid<Cpu>), SolveError> {
     let lowering = config.lowering();
     let matrix = hierarchy.finest(lowering.formats).operator(device)?;
     let multigrid =

@@ -5,13 +5,13 @@
 //! the largest number of iterations of any solve since the last change is compared with that of the solves right after the
 //! last full setup. It is a largest number because that does not depend on the order in which threads finish.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use ziggurat_sparse::Csr;
 
-use super::{SolveError, Solver, exact_kernel, facts, lower};
-use crate::config::{Precision, Rebuild, Update};
+use super::{SolveError, Solver, exact_kernel, facts, lower, wide};
+use crate::config::{Rebuild, Update};
 use crate::diagnose::nature;
 
 /// What an update came to.
@@ -82,38 +82,34 @@ impl Solver {
     /// If the pattern is another or a value is not finite. The solver then keeps its old matrix.
     pub fn update_values(&mut self, a: impl Into<Arc<Csr<f64>>>) -> Result<Updated, SolveError> {
         let a = a.into();
-        let Update { rebuild, factor } = self.config.update;
+        let Update { rebuild, factor } = self.config().update;
         let block = self.hierarchy.levels()[0].block();
         let nature = nature(a.view(), Some(block));
-        let same_kind = self.asked.resolve(facts(nature, block, a.nnz())) == self.config;
+        let same_kind = self.iteration.asked.resolve(facts(nature, block, a.nnz())) == *self.config();
         let wanted = match rebuild {
             Rebuild::Always => true,
             Rebuild::Never => false,
             Rebuild::WhenSlower => self.pace.is_slower(factor),
         };
         if wanted || !same_kind {
-            *self = Solver::set_up(&a, self.near_kernel.clone(), self.asked.clone())?;
+            *self = Solver::set_up(&a, self.near_kernel.clone(), self.iteration.asked.clone())?;
             return Ok(Updated::Rebuilt);
         }
         let old = self.hierarchy.levels()[0].matrix().clone();
         let updated = self.hierarchy.update_values(a).map_err(SolveError::from);
         // What had to become wide stays so.
-        let mut config = self.config.clone();
-        if self.wide.get().is_some() {
-            config.precision = Precision::F64;
-        }
-        match updated.and_then(|()| lower(&self.space.0, &self.hierarchy, &config)) {
-            Ok((matrix, multigrid)) if self.wide.get().is_some() => {
-                (self.matrix, self.wide) = (matrix, OnceLock::from(multigrid));
+        let config = if self.iteration.is_wide() { wide(self.config()) } else { self.config().clone() };
+        match updated.and_then(|()| lower(&self.iteration.space.0, &self.hierarchy, &config)) {
+            Ok((matrix, multigrid)) => {
+                let kernel = exact_kernel(nature, self.hierarchy.levels()[0].matrix().rows());
+                self.iteration.replace(matrix, multigrid, kernel);
             }
-            Ok((matrix, multigrid)) => (self.matrix, self.multigrid) = (matrix, multigrid),
             Err(error) => {
                 // They made a hierarchy before, and will again.
                 let _ = self.hierarchy.update_values(old);
                 return Err(error);
             }
         }
-        self.kernel = exact_kernel(nature, self.hierarchy.levels()[0].matrix().rows());
         self.pace.next();
         Ok(Updated::Values)
     }

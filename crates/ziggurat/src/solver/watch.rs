@@ -9,11 +9,12 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use ziggurat_krylov::{KrylovReport, Observer, Progress, StopReason};
-use ziggurat_sparse::device::{Cpu, Device};
+use ziggurat_amg::Multigrid;
+use ziggurat_krylov::{KrylovReport, Observer, Progress, Space, StopReason, VectorOf};
+use ziggurat_sparse::device::Device;
 
-use super::{SolveError, Solver};
-use crate::config::{Precision, SolverConfig};
+use super::{Iteration, SolveError};
+use crate::config::Precision;
 
 /// Iterations between two looks.
 const LOOK_EVERY: usize = 16;
@@ -70,13 +71,14 @@ fn slow(progress: &Progress) -> Option<Fault> {
     (rate > SLOW).then_some(Fault::Slow(rate)) // NaN is for the method itself to notice
 }
 
-impl Solver {
+impl<S: Space> Iteration<S> {
     /// Iterates with the levels as they are, and with wide ones if that is what it takes.
-    pub(super) fn iterate_watched(
+    pub(super) fn solve_watched(
         &self,
-        b: &Vec<f64>,
-        x: &mut Vec<f64>,
+        b: &VectorOf<S, f64>,
+        x: &mut VectorOf<S, f64>,
         mut observer: Option<&mut Observer<'_>>,
+        widen: impl FnOnce() -> Result<Multigrid<S::Device>, SolveError>,
     ) -> Result<(KrylovReport, Option<Promotion>), SolveError> {
         let stopping = &self.config.stopping;
         if let Some(wide) = self.wide.get() {
@@ -85,13 +87,17 @@ impl Solver {
         if !self.is_watched() {
             return Ok((self.run(&self.multigrid, b, x, stopping, observer)?, None));
         }
-        let mut fault = None;
+        let (mut asked_to_stop, mut fault) = (false, None);
         let mut watching = |progress: &Progress| {
-            observer.as_mut().map_or(ControlFlow::Continue(()), |observer| observer(progress))?;
+            asked_to_stop = observer.as_mut().is_some_and(|observer| observer(progress).is_break());
             fault = slow(progress);
-            if fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if asked_to_stop || fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let narrow = self.run(&self.multigrid, b, x, stopping, Some(&mut watching))?;
+        // Residuals are the same on every process, and so is the fault; users are not.
+        if narrow.reason == StopReason::Interrupted && self.space.any(asked_to_stop) {
+            return Ok((narrow, None));
+        }
         let why = match (fault, narrow.reason) {
             (_, reason) if reason.is_converged() => return Ok((narrow, None)),
             (Some(fault), _) => fault,
@@ -101,8 +107,9 @@ impl Solver {
             }
             (None, reason) => Fault::Failed(reason),
         };
-        if !self.space.0.norm_max(x).is_finite() {
-            x.fill(0.0);
+        let device = self.space.device();
+        if self.space.any(!device.norm_max(x).is_finite()) {
+            device.fill(0.0, x);
         }
         let mut stopping = *stopping;
         stopping.max_iterations -= narrow.iterations.min(stopping.max_iterations);
@@ -112,7 +119,10 @@ impl Solver {
             progress.iteration += narrow.iterations;
             observer.as_mut().map_or(ControlFlow::Continue(()), |observer| observer(&progress))
         };
-        let report = self.run(self.widened()?, b, x, &stopping, Some(&mut from_there))?;
+        let wide = widen()?;
+        // If another thread was faster, its cycle is the same.
+        let wide = self.wide.get_or_init(|| wide);
+        let report = self.run(wide, b, x, &stopping, Some(&mut from_there))?;
         let promotion = Promotion { from: self.config.precision.clone(), after: narrow.iterations, why };
         Ok((joined(narrow, report), Some(promotion)))
     }
@@ -120,14 +130,6 @@ impl Solver {
     /// Whether the precision was chosen by itself, and is not the widest.
     fn is_watched(&self) -> bool {
         self.asked.precision == Precision::Auto && self.config.precision != Precision::F64
-    }
-
-    /// The cycle in double precision; made at the first call.
-    fn widened(&self) -> Result<&ziggurat_amg::Multigrid<Cpu>, SolveError> {
-        let config = SolverConfig { precision: Precision::F64, ..self.config.clone() };
-        let wide = super::lower(&self.space.0, &self.hierarchy, &config)?.1;
-        // If another thread was faster, its cycle is the same.
-        Ok(self.wide.get_or_init(|| wide))
     }
 }
 

@@ -1,0 +1,153 @@
+//! What iterates: a Krylov method preconditioned by a multigrid cycle, in whatever space its vectors live.
+//!
+//! ```text
+//! b ← b − N Nᵀ b (N: the kernel);   x ← krylov(A, cycle, b, x) from zero;   again with a wide cycle, if it was slow
+//! ```
+//!
+//! A solver of one process and one of many differ in how a system is set up, not in how it is solved: that is here, once. All
+//! that is decided here is decided by numbers that every process has: norms of the space, and agreement on what users want
+//! ([`Space::any`]). Cost: that of the iterations.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use ziggurat_amg::Multigrid;
+use ziggurat_krylov::{
+    KrylovReport, Observer, Space, Stopping, System, VectorOf, Work, solve as krylov_solve,
+};
+use ziggurat_sparse::device::Device;
+use ziggurat_sparse::operator::LinearOperator;
+
+use super::{Solution, SolveError};
+use crate::config::SolverConfig;
+
+/// A projected vector of this part of its size is rounding.
+const ROUNDING: f64 = 1e-13;
+
+/// The matrix as the outer iteration applies it.
+pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
+
+/// A matrix and its cycle, ready to iterate in a space. [`Solver`](crate::Solver) has one in the space of one process.
+///
+/// ```
+/// use ziggurat::amg::{Formats, Hierarchy, HierarchyConfig};
+/// use ziggurat::krylov::Local;
+/// use ziggurat::sparse::{device::Cpu, gallery::Problem};
+/// use ziggurat::{Iteration, SolverConfig, config::Precision};
+/// let (a, cpu) = ("poisson3d:12".parse::<Problem>()?.matrix()?, Cpu::new());
+/// let hierarchy = Hierarchy::build(a, &HierarchyConfig::default())?;
+/// let config = SolverConfig::default();
+/// let lower = |precision: Precision| {
+///     hierarchy.lower(&cpu, &config.cycling(), |index| precision.level(index), config.lowering())
+/// };
+/// let matrix = hierarchy.finest(Formats::FewestBytes).operator(&cpu)?;
+/// let narrow = lower(Precision::F16)?;
+/// let chosen = SolverConfig { precision: Precision::F16, ..config.clone() };
+/// let iteration = Iteration::new(Local(cpu), matrix, narrow, Vec::new(), chosen, config.clone());
+/// let solution = iteration.solve(vec![1.0; 1728], None, || Ok(lower(Precision::F64)?))?;
+/// assert!(solution.report.reason.is_converged() && !iteration.is_wide());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Iteration<S: Space> {
+    /// Where vectors live.
+    pub space: S,
+    matrix: Matrix<S::Device>,
+    pub(super) multigrid: Multigrid<S::Device>,
+    /// The cycle in double precision, once a solve has needed it.
+    pub(super) wide: OnceLock<Multigrid<S::Device>>,
+    /// Orthonormal vectors that the matrix maps to zero.
+    kernel: Vec<VectorOf<S, f64>>,
+    pub(super) config: SolverConfig,
+    pub(super) asked: SolverConfig,
+}
+
+impl<S: Space> fmt::Debug for Iteration<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Iteration")
+            .field("multigrid", self.preconditioner())
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S: Space> Iteration<S> {
+    /// Joins what has been set up. `kernel` are orthonormal vectors that the matrix maps to zero; nothing is left to be chosen
+    /// in `config`, which the cycle was lowered with; `asked` is what it was before: a precision that was left to be
+    /// chosen is watched.
+    pub fn new(
+        space: S,
+        matrix: Box<dyn LinearOperator<S::Device, f64>>,
+        multigrid: Multigrid<S::Device>,
+        kernel: Vec<VectorOf<S, f64>>,
+        config: SolverConfig,
+        asked: SolverConfig,
+    ) -> Self {
+        Iteration { space, matrix, multigrid, wide: OnceLock::new(), kernel, config, asked }
+    }
+
+    /// Solves A x = b from a zero guess; a singular system in the least-squares sense. `widen` makes the cycle in double precision
+    /// if a watched solve needs it.
+    pub fn solve(
+        &self,
+        mut b: VectorOf<S, f64>,
+        observer: Option<&mut Observer<'_>>,
+        widen: impl FnOnce() -> Result<Multigrid<S::Device>, SolveError>,
+    ) -> Result<Solution<VectorOf<S, f64>>, SolveError> {
+        let (device, rows) = (self.space.device(), self.matrix.shape().0);
+        let mut x = device.zeros(rows)?;
+        if device.len(&b) == rows && !self.kernel.is_empty() {
+            let before = self.space.norm(&b);
+            System::new(&*self.matrix).kernel(&self.kernel).project(&self.space, &mut b);
+            // What rounding leaves of a right-hand side in the kernel is no right-hand side: zero solves it.
+            if self.space.norm(&b) <= ROUNDING * before {
+                device.fill(0.0, &mut b);
+            }
+        }
+        let (report, promotion) = self.solve_watched(&b, &mut x, observer, widen)?;
+        Ok(Solution { x, report, promotion })
+    }
+
+    /// Iterates from x with the given cycle.
+    pub(super) fn run(
+        &self,
+        cycle: &Multigrid<S::Device>,
+        b: &VectorOf<S, f64>,
+        x: &mut VectorOf<S, f64>,
+        stopping: &Stopping,
+        observer: Option<&mut Observer<'_>>,
+    ) -> Result<KrylovReport, SolveError> {
+        let system = System::new(&*self.matrix).preconditioner(cycle).kernel(&self.kernel);
+        let mut work = Work::new(self.config.krylov_method(), &self.space, &system)?;
+        Ok(krylov_solve(&self.space, &system, b, x, stopping, observer, &mut work)?)
+    }
+
+    /// Puts another matrix of the same size in the place of this one, with its cycle, which is in double precision where
+    /// [`is_wide`](Iteration::is_wide), and its kernel.
+    pub fn replace(
+        &mut self,
+        matrix: Box<dyn LinearOperator<S::Device, f64>>,
+        multigrid: Multigrid<S::Device>,
+        kernel: Vec<VectorOf<S, f64>>,
+    ) {
+        (self.matrix, self.kernel) = (matrix, kernel);
+        match self.wide.get_mut() {
+            Some(wide) => *wide = multigrid,
+            None => self.multigrid = multigrid,
+        }
+    }
+
+    /// Whether a solve has needed the cycle in double precision; all later ones begin with it.
+    pub fn is_wide(&self) -> bool {
+        self.wide.get().is_some()
+    }
+
+    /// The cycle that the next solve begins with.
+    pub fn preconditioner(&self) -> &Multigrid<S::Device> {
+        self.wide.get().unwrap_or(&self.multigrid)
+    }
+
+    /// The configuration in use: nothing is left to be chosen in it.
+    pub fn config(&self) -> &SolverConfig {
+        &self.config
+    }
+}
