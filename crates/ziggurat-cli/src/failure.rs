@@ -20,6 +20,12 @@ impl Failure {
         Failure { cause: cause.into(), hint: hint.into() }
     }
 
+    /// What went wrong, without what to do.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn cause(&self) -> &str {
+        &self.cause
+    }
+
     /// Prints the two lines on standard error.
     pub(crate) fn print(&self) {
         // If standard error is closed, the exit code has to do.

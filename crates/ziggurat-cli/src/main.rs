@@ -67,8 +67,10 @@ fn run() -> Result<ExitCode, Failure> {
         }
         Err(error) => return Err(Failure::from(&error)),
     };
-    if let Some(threads) = arguments.threads {
-        rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global().map_err(|error| {
+    if let Some(threads) = threads(&arguments) {
+        // This thread is one of them: MPI's calls come from it.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread();
+        pool.build_global().map_err(|error| {
             Failure::new(
                 format!("cannot start {threads} threads: {error}"),
                 "ask for fewer with --threads, or leave it out to use every core",
@@ -83,4 +85,14 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { folder } => manual::pages(folder.as_deref()),
     }
+}
+
+/// Threads of this process; `None` for every core. A rank of MPI has one, unless more are asked for: its neighbours have the other cores.
+fn threads(arguments: &Arguments) -> Option<usize> {
+    let given = arguments.threads.map(std::num::NonZeroUsize::get);
+    #[cfg(feature = "mpi")]
+    if solve::ranks::are_launched() {
+        return Some(given.unwrap_or(1));
+    }
+    given
 }

@@ -3,6 +3,8 @@
 //! Everything around the solver is here; the solver itself is called in [`compute`] and nowhere else.
 
 mod configuration;
+#[cfg(feature = "mpi")]
+pub(crate) mod ranks;
 mod report;
 
 use std::io::{self, Write};
@@ -26,6 +28,10 @@ use report::Outcome;
 const NOT_CONVERGED: u8 = 2;
 
 pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCode, Failure> {
+    #[cfg(feature = "mpi")]
+    if ranks::are_launched() {
+        return ranks::run(options, progress);
+    }
     let json = options.json.as_deref();
     let config = configuration::configure(options)?;
     if options.dump_config {
@@ -130,6 +136,7 @@ fn compute(
         grid_complexity: hierarchy.grid_complexity(),
         levels: levels(hierarchy, solver.preconditioner().stored()),
         peak_bytes: report::peak_bytes(),
+        ranks: None,
         config: serde_json::to_value(config).map_err(|error| {
             Failure::new(
                 format!("cannot write the configuration as JSON: {error}"),
@@ -158,6 +165,7 @@ fn levels(hierarchy: &Hierarchy, stored: Vec<StoredLevel>) -> Vec<report::Level>
         bytes: stored.format.bytes() as u64,
         transfer_bytes: stored.transfer_bytes as u64,
         reason: stored.format.to_string(),
+        distribution: None,
     });
     level.collect()
 }

@@ -22,8 +22,11 @@ pub(super) struct Outcome {
     pub(super) operator_complexity: f64,
     pub(super) grid_complexity: f64,
     pub(super) levels: Vec<Level>,
-    /// The most memory that the process held; `None` where the system does not tell.
+    /// The most memory that the process held (of several ranks: that which held most); `None` where the system does not tell.
     pub(super) peak_bytes: Option<u64>,
+    /// The ranks that solved it, under MPI.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ranks: Option<Ranks>,
     /// The configuration that was really used, nothing left to be chosen.
     pub(super) config: serde_json::Value,
     pub(super) method: String,
@@ -55,6 +58,31 @@ pub(super) struct Level {
     pub(super) transfer_bytes: u64,
     /// Which formats were considered, with their bytes.
     pub(super) reason: String,
+    /// How it lies on ranks, under MPI.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) distribution: Option<Distribution>,
+}
+
+/// Ranks of MPI.
+#[derive(Debug, Serialize)]
+pub(super) struct Ranks {
+    pub(super) count: usize,
+    /// Of each.
+    pub(super) threads: usize,
+    /// The most memory that ranks held, added up.
+    pub(super) peak_bytes_total: Option<u64>,
+}
+
+/// How a level lies on ranks. Halo, messages and bytes are those of one product with its matrix.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Distribution {
+    /// Ranks that have rows.
+    pub(super) ranks: u64,
+    pub(super) rows_most: u64,
+    pub(super) halo_rows: u64,
+    pub(super) halo_rows_most: u64,
+    pub(super) messages_most: u64,
+    pub(super) bytes_most: u64,
 }
 
 /// The most memory this process has held so far, from `/proc`; `None` elsewhere than on Linux.
@@ -88,6 +116,9 @@ pub(super) fn text(name: &str, outcome: &Outcome) -> String {
     if let Some(peak) = outcome.peak_bytes {
         facts.push(("memory", format!("{} at most", bytes(peak))));
     }
+    if let Some(ranks) = &outcome.ranks {
+        facts.push(("ranks", format!("{} of {}", ranks.count, counted(ranks.threads, "thread"))));
+    }
     text.push('\n');
     for (label, fact) in facts {
         let _ = writeln!(text, "  {label:<7}  {fact}"); // a string takes it all
@@ -95,6 +126,10 @@ pub(super) fn text(name: &str, outcome: &Outcome) -> String {
     if !outcome.levels.is_empty() {
         text.push('\n');
         text += &levels(&outcome.levels);
+        if outcome.levels.iter().any(|level| level.distribution.is_some()) {
+            text.push('\n');
+            text += &distribution(&outcome.levels);
+        }
         let _ = writeln!(
             text,
             "\n  operator complexity {:.2}, grid complexity {:.2}",
@@ -121,12 +156,31 @@ fn levels(levels: &[Level]) -> String {
             level.format.clone(),
         ]
     }));
+    aligned(&table, 5)
+}
+
+/// How levels lie on ranks, as a table.
+fn distribution(levels: &[Level]) -> String {
+    let mut table =
+        vec![["level", "ranks", "rows each", "halo each", "messages", "bytes"].map(str::to_owned)];
+    for (k, level) in levels.iter().enumerate() {
+        if let Some(found) = &level.distribution {
+            let counts = [found.ranks, found.rows_most, found.halo_rows_most, found.messages_most];
+            let [ranks, rows, halo, messages] = counts.map(|count| grouped(count as usize));
+            table.push([k.to_string(), ranks, rows, halo, messages, bytes(found.bytes_most)]);
+        }
+    }
+    aligned(&table, 6)
+}
+
+/// Lines up columns; the first `numbers` of them to the right.
+fn aligned<const N: usize>(table: &[[String; N]], numbers: usize) -> String {
     let width = |column: usize| table.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 8] = std::array::from_fn(width);
+    let widths: [usize; N] = std::array::from_fn(width);
     table.iter().fold(String::new(), |text, line| {
-        let cells = line.iter().enumerate().map(|(column, cell)| match column {
-            0..5 => format!("  {cell:>width$}", width = widths[column]),
-            _ => format!("  {cell:<width$}", width = widths[column]),
+        let cells = line.iter().enumerate().map(|(column, cell)| match column < numbers {
+            true => format!("  {cell:>width$}", width = widths[column]),
+            false => format!("  {cell:<width$}", width = widths[column]),
         });
         text + cells.collect::<String>().trim_end() + "\n"
     })
@@ -139,7 +193,17 @@ pub(super) mod tests {
     fn level(rows: usize, nnz: usize) -> Level {
         let (storage, working, format) = ("f64".into(), "f64".into(), "csr".into());
         let (reason, transfer_bytes) = ("csr 0.084 MB".to_owned(), 0);
-        Level { rows, nnz, storage, working, format, bytes: 12 * nnz as u64, transfer_bytes, reason }
+        Level {
+            rows,
+            nnz,
+            storage,
+            working,
+            format,
+            bytes: 12 * nnz as u64,
+            transfer_bytes,
+            reason,
+            distribution: None,
+        }
     }
 
     pub(in crate::solve) fn outcome(converged: bool) -> Outcome {
@@ -156,6 +220,7 @@ pub(super) mod tests {
             grid_complexity: 1.1,
             levels: vec![level(8000, 53600), level(800, 12000)],
             peak_bytes: Some(3 << 20),
+            ranks: None,
             config: serde_json::json!({}),
             method: "sa".into(),
             krylov: "cg".into(),

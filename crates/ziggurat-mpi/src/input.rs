@@ -1,0 +1,154 @@
+//! Where distributed systems come from: model problems and Matrix Market files, each rank its own part.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use thiserror::Error;
+use ziggurat_amg::interpolate::NearKernel;
+use ziggurat_sparse::Dense;
+use ziggurat_sparse::gallery::{Problem, rigid_body_modes_about, sums_of_coordinates};
+use ziggurat_sparse::io::{ReadError, read_matrix_part, read_vector_part};
+
+use crate::comm::Comm;
+use crate::error::{DistributedError, agree};
+use crate::matrix::DistributedCsr;
+use crate::partition::Partition;
+use crate::rows::{GlobalRows, send_home};
+use crate::setup::GRAIN;
+
+/// Rows that ranks own multiples of, so that nodes of 2, 3, 4 or 6 unknowns are whole wherever a rank begins.
+const UNIT: u64 = 3 * GRAIN as u64;
+
+/// Why a file gives no distributed system.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// This rank could not read its part.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The file ends early, or goes on after its end.
+    #[error("{path}: {declared} entries are promised, but there are {found}")]
+    Entries {
+        /// The file.
+        path: String,
+        /// What its size line says.
+        declared: u64,
+        /// What all ranks have found.
+        found: u64,
+    },
+    /// Another rank has failed, or what was read makes no matrix.
+    #[error(transparent)]
+    Distributed(#[from] DistributedError),
+    /// The matrix cannot be solved with.
+    #[error("{path} has {rows} rows and {columns} columns; give a square matrix")]
+    NotSquare {
+        /// The file.
+        path: String,
+        /// Its rows.
+        rows: u64,
+        /// Its columns.
+        columns: u64,
+    },
+}
+
+impl DistributedCsr {
+    /// A model problem, each rank making its own rows. All ranks call it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use ziggurat_mpi::{Alone, DistributedCsr};
+    /// let a = DistributedCsr::generate(Arc::new(Alone), "poisson3d:10".parse()?)?;
+    /// assert_eq!(a.global_rows(), 1000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a rank has more rows than 32 bits can number.
+    pub fn generate(comm: Arc<dyn Comm>, problem: Problem) -> Result<Self, DistributedError> {
+        let block = problem.block_size();
+        let rows = Partition::even(&*comm, problem.global_rows(), (GRAIN * block) as u64);
+        let (generator, mut home) = (problem.generator(), GlobalRows::new());
+        for id in rows.own() {
+            generator.row(id, |column, value| {
+                home.columns.push(column);
+                home.values.push(value);
+            });
+            home.end_row(id);
+        }
+        Self::square(&comm, Arc::new(rows), block, &home)
+    }
+
+    /// A square matrix from a Matrix Market file: each rank reads its share of the bytes, and entries go to those who own their rows.
+    /// Unknowns per node are [as the pattern shows](Self::with_detected_nodes). All ranks call it.
+    ///
+    /// # Errors
+    /// If a rank cannot read its part, or the matrix is not square.
+    pub fn read(comm: Arc<dyn Comm>, path: impl AsRef<Path>) -> Result<Self, InputError> {
+        let path = path.as_ref();
+        let name = || path.display().to_string();
+        let part = told(&*comm, read_matrix_part(path, comm.rank(), comm.size()))?;
+        let found = comm.total(part.stored);
+        if found != part.declared {
+            return Err(InputError::Entries { path: name(), declared: part.declared, found });
+        }
+        if part.rows != part.cols {
+            return Err(InputError::NotSquare { path: name(), rows: part.rows, columns: part.cols });
+        }
+        let rows = Partition::even(&*comm, part.rows, UNIT);
+        let home = send_home(&*comm, &rows, part.entries);
+        let a = Self::square(&comm, Arc::new(rows), 1, &home)?;
+        drop(home);
+        Ok(a.with_detected_nodes()?)
+    }
+
+    /// This rank's elements of a right-hand side in a Matrix Market file. All ranks call it.
+    ///
+    /// # Errors
+    /// If a rank cannot read its part.
+    pub fn read_rhs(&self, path: impl AsRef<Path>) -> Result<Vec<f64>, InputError> {
+        told(&**self.comm(), read_vector_part(path, self.own_rows()))
+    }
+}
+
+/// This rank's own fault as it is, another's as that rank told it.
+fn told<T, E: std::fmt::Display>(comm: &dyn Comm, result: Result<T, E>) -> Result<T, InputError>
+where
+    InputError: From<E>,
+{
+    let (value, fault) = match result {
+        Ok(value) => (Some(value), None),
+        Err(error) => (None, Some(error)),
+    };
+    let message = fault.as_ref().map(ToString::to_string).unwrap_or_default();
+    let shared = match &fault {
+        None => Ok(()),
+        Some(_) => Err(DistributedError::Elsewhere { rank: comm.rank(), message }),
+    };
+    let agreed = agree(comm, shared);
+    match (value, fault) {
+        (Some(value), _) => agreed.map(|()| value).map_err(InputError::Distributed),
+        (None, Some(fault)) => Err(fault.into()),
+        (None, None) => Err(DistributedError::TooManyRows.into()),
+    }
+}
+
+/// This rank's rows of the six rigid-body modes of an elastic body, from the coordinates of its own nodes. All ranks call it.
+///
+/// ```
+/// use ziggurat_mpi::{Alone, rigid_body_modes};
+/// let modes = rigid_body_modes(&Alone, &[[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])?;
+/// assert_eq!((modes.rows(), modes.count()), (6, 6));
+/// # Ok::<(), ziggurat_mpi::DistributedError>(())
+/// ```
+///
+/// # Errors
+/// If memory runs out.
+pub fn rigid_body_modes(comm: &dyn Comm, coordinates: &[[f64; 3]]) -> Result<NearKernel, DistributedError> {
+    let nodes = comm.total(coordinates.len() as u64).max(1) as f64;
+    let centre = sums_of_coordinates(coordinates).map(|mut sum| {
+        comm.sum(bytemuck::cast_slice_mut(sum.digits_mut()));
+        sum.rounded() / nodes
+    });
+    let modes = rigid_body_modes_about(coordinates, centre).concat();
+    Ok(NearKernel::part(Dense::try_new(3 * coordinates.len(), 6, modes)?, 3, false)?)
+}

@@ -1,0 +1,53 @@
+//! Algebraic multigrid on any number of MPI ranks: the same hierarchy, to the last bit, for one rank or many.
+//!
+//! - [`DistributedCsr`]: a matrix whose rows lie on ranks; from own rows, from entries that any rank gives, from a model problem or a file.
+//! - [`DistributedSolver`]: set up once, solve often; every method is called by all ranks.
+//! - [`comm`]: who else is computing. [`Mpi`] borrows a communicator of C or Fortran, or the world; [`Alone`] is one process.
+//! - `include/ziggurat_mpi.h`: one call for programs in C.
+//!
+//! Communication moves rows; what is computed with them are the kernels of `ziggurat-amg`, which know nothing of ranks. No rank
+//! holds an array as long as the matrix, or a list of all ranks.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use ziggurat::SolverConfig;
+//! use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver, Mpi, Session};
+//! let session = Session::start()?; // in a program of one's own; a library borrows its caller's communicator
+//! let comm: Arc<dyn Comm> = Arc::new(Mpi::world()?);
+//! let a = DistributedCsr::generate(comm.clone(), "poisson3d:100".parse()?)?;
+//! let solver = DistributedSolver::new(&a, SolverConfig::default())?;
+//! let solution = solver.solve(&vec![1.0; a.own_rows().count()])?;
+//! if comm.rank() == 0 {
+//!     println!("{} iterations", solution.report.iterations);
+//! }
+//! # drop(session);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![deny(unsafe_code)]
+
+mod c;
+pub mod comm;
+mod device;
+mod error;
+mod input;
+mod matrix;
+mod nature;
+mod neighbourhood;
+mod partition;
+mod report;
+mod rows;
+mod setup;
+mod solver;
+mod split;
+
+pub use c::{ZigguratMpiReport, ziggurat_mpi_solve, ziggurat_mpi_solve_f};
+pub use comm::{Alone, Comm, Mpi, MpiError, Session};
+pub use device::{Distributed, DistributedMatrix, HaloOf, Ranks};
+pub use error::{DistributedError, agree};
+pub use input::{InputError, rigid_body_modes};
+pub use matrix::DistributedCsr;
+pub use neighbourhood::Neighbourhood;
+pub use partition::Partition;
+pub use report::LevelReport;
+pub use solver::DistributedSolver;

@@ -1,0 +1,212 @@
+//! The rows of others that a rank knows, and how their values come: a halo.
+//!
+//! Local rows are numbered in the order of their global ids (see [`ziggurat_amg::halo`]), so a rank's own rows are a range
+//! with halo rows before and after it, and what comes from one neighbour is one piece of that. Ids are 64-bit, local numbers
+//! 32-bit. Unknowns of one node stay together: the halo is kept by nodes.
+//!
+//! Cost: 8 bytes per halo node and 4 per node sent. Making one takes four rounds of unexpected messages.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use ziggurat_amg::halo::Halo;
+
+use crate::comm::{Comm, Parcel, ParcelMut, Route};
+use crate::partition::{Partition, by_owner};
+
+/// A rank's own nodes and those around them that it has values of.
+#[derive(Clone, Debug)]
+pub struct Neighbourhood {
+    comm: Arc<dyn Comm>,
+    /// Own nodes.
+    own: Range<u64>,
+    /// Unknowns per node.
+    block: usize,
+    /// The nodes of others, increasing: the first `below` are before the own ones.
+    others: Vec<u64>,
+    below: usize,
+    /// Where values of `others` come from, in their order.
+    receive: Route,
+    /// Where own values go, and which.
+    send: Route,
+    send_nodes: Vec<u32>,
+}
+
+impl Neighbourhood {
+    /// A halo of the nodes that the rows `ids` belong to, which increase; own ones are left out. All ranks of the communicator call it.
+    pub(crate) fn new(
+        comm: &Arc<dyn Comm>,
+        rows: &Partition,
+        block: usize,
+        ids: impl Iterator<Item = u64>,
+    ) -> Self {
+        let width = block as u64;
+        let own = rows.own().start / width..rows.own().end / width;
+        let mut others: Vec<u64> = ids.map(|id| id / width).filter(|node| !own.contains(node)).collect();
+        others.dedup();
+        debug_assert!(others.windows(2).all(|pair| pair[0] < pair[1]), "ids increase");
+        let below = others.partition_point(|&node| node < own.start);
+        let first_rows: Vec<u64> = others.iter().map(|node| node * width).collect();
+        let owners = rows.owners(&**comm, &first_rows);
+        let (mut receive, mut questions) = (Route::none(), Vec::new());
+        for (owner, nodes) in by_owner(&others, &owners) {
+            receive.push(owner, nodes.len());
+            questions.push((owner, nodes.to_vec()));
+        }
+        let (mut send, mut send_nodes) = (Route::none(), Vec::new());
+        for (peer, nodes) in comm.deliver(questions) {
+            send.push(peer, nodes.len());
+            send_nodes.extend(nodes.into_iter().map(|node| (node - own.start) as u32));
+        }
+        Neighbourhood { comm: comm.clone(), own, block, others, below, receive, send, send_nodes }
+    }
+
+    /// The communicator of those who share these rows.
+    pub(crate) fn comm(&self) -> &Arc<dyn Comm> {
+        &self.comm
+    }
+
+    /// Unknowns per node.
+    pub(crate) fn block(&self) -> usize {
+        self.block
+    }
+
+    /// The same by rows, for steps that decide by row.
+    pub(crate) fn rows(&self) -> Items<'_> {
+        Items { around: self, per_node: self.block }
+    }
+
+    /// The same by nodes.
+    pub(crate) fn nodes(&self) -> Items<'_> {
+        Items { around: self, per_node: 1 }
+    }
+
+    /// The rows of others, increasing.
+    pub(crate) fn others_rows(&self) -> Vec<u64> {
+        let width = self.block as u64;
+        self.others.iter().flat_map(|node| node * width..(node + 1) * width).collect()
+    }
+
+    /// Halo rows.
+    pub(crate) fn halo_rows(&self) -> usize {
+        self.others.len() * self.block
+    }
+
+    /// Neighbours that values come from.
+    pub(crate) fn neighbours(&self) -> usize {
+        self.receive.peers.len()
+    }
+
+    /// The local number of a row that is known.
+    pub(crate) fn local(&self, row: u64) -> Option<usize> {
+        let (node, unknown) = (row / self.block as u64, row as usize % self.block);
+        let at = if self.own.contains(&node) {
+            self.below + (node - self.own.start) as usize
+        } else {
+            let at = self.others.binary_search(&node).ok()?;
+            if at < self.below { at } else { at + self.own_nodes() }
+        };
+        Some(at * self.block + unknown)
+    }
+
+    fn own_nodes(&self) -> usize {
+        (self.own.end - self.own.start) as usize
+    }
+
+    /// The number of a local row among those of the halo; `None` for own ones.
+    pub(crate) fn local_to_halo(&self, local: usize) -> Option<usize> {
+        let own = self.rows().owned();
+        match local {
+            local if local < own.start => Some(local),
+            local if local >= own.end => Some(local - own.len()),
+            _ => None,
+        }
+    }
+
+    /// Overwrites what belongs to others by what these have: `width` values for every local node.
+    pub(crate) fn exchange<T: Pod>(&self, values: &mut [T], width: usize) {
+        let own = self.below * width..(self.below + self.own_nodes()) * width;
+        let mut outgoing = Vec::with_capacity(self.send_nodes.len() * width);
+        for &node in &self.send_nodes {
+            outgoing.extend_from_slice(&values[own.start + node as usize * width..][..width]);
+        }
+        let mut incoming = vec![T::zeroed(); self.others.len() * width];
+        self.swap(&outgoing, &mut incoming, width, &mut || {});
+        let (below, above) = incoming.split_at(own.start);
+        values[..own.start].copy_from_slice(below);
+        values[own.end..].copy_from_slice(above);
+    }
+
+    /// Rows that are sent, each as often as it is.
+    pub(crate) fn sent_rows(&self) -> usize {
+        self.send_nodes.len() * self.block
+    }
+
+    /// Own rows' values, as they are sent.
+    pub(crate) fn pack<T: Pod>(&self, own: &[T], outgoing: &mut [T]) {
+        for (&node, outgoing) in self.send_nodes.iter().zip(outgoing.chunks_exact_mut(self.block)) {
+            outgoing.copy_from_slice(&own[node as usize * self.block..][..self.block]);
+        }
+    }
+
+    /// Sends packed values and receives those of the halo, `width` for every node.
+    pub(crate) fn swap<T: Pod>(
+        &self,
+        outgoing: &[T],
+        incoming: &mut [T],
+        width: usize,
+        meanwhile: &mut dyn FnMut(),
+    ) {
+        let width = width * size_of::<T>();
+        let outgoing = Parcel { route: &self.send, bytes: bytemuck::cast_slice(outgoing), width };
+        let incoming = ParcelMut { route: &self.receive, bytes: bytemuck::cast_slice_mut(incoming), width };
+        self.comm.swap(outgoing, incoming, meanwhile);
+    }
+}
+
+/// The nodes, or the rows, of a neighbourhood.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Items<'a> {
+    around: &'a Neighbourhood,
+    per_node: usize,
+}
+
+impl Halo for Items<'_> {
+    fn owned(&self) -> Range<usize> {
+        let first = self.around.below * self.per_node;
+        first..first + self.around.own_nodes() * self.per_node
+    }
+
+    fn local(&self) -> usize {
+        (self.around.others.len() + self.around.own_nodes()) * self.per_node
+    }
+
+    fn global_id(&self, local: usize) -> u64 {
+        let (node, unknown) = (local / self.per_node, local % self.per_node);
+        let Neighbourhood { others, below, own, .. } = self.around;
+        let own_nodes = self.around.own_nodes();
+        let node = match node {
+            node if node < *below => others[node],
+            node if node - below < own_nodes => own.start + (node - below) as u64,
+            node => others[node - own_nodes],
+        };
+        node * self.per_node as u64 + unknown as u64
+    }
+
+    fn exchange<T: Pod + Send + Sync>(&self, values: &mut [T]) {
+        self.around.exchange(values, self.per_node);
+    }
+
+    fn any(&self, flag: bool) -> bool {
+        self.around.comm.any(flag)
+    }
+
+    fn sum(&self, counts: &mut [u64]) {
+        self.around.comm.sum(counts);
+    }
+
+    fn largest(&self, x: f64) -> f64 {
+        self.around.comm.most(x)
+    }
+}

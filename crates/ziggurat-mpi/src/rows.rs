@@ -1,0 +1,128 @@
+//! Rows of a distributed matrix on their way: whole rows, with global ids for rows and columns.
+
+use crate::comm::Comm;
+use crate::partition::Partition;
+
+/// Some rows, with the global ids of their columns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct GlobalRows {
+    /// Which rows; increasing.
+    pub ids: Vec<u64>,
+    pub row_ptr: Vec<usize>,
+    /// Increasing within a row.
+    pub columns: Vec<u64>,
+    pub values: Vec<f64>,
+}
+
+impl GlobalRows {
+    pub(crate) fn new() -> Self {
+        GlobalRows { row_ptr: vec![0], ..Self::default() }
+    }
+
+    /// Ends a row whose entries have been appended.
+    pub(crate) fn end_row(&mut self, id: u64) {
+        self.ids.push(id);
+        self.row_ptr.push(self.columns.len());
+    }
+
+    /// The entries of the row with this place.
+    pub(crate) fn row(&self, place: usize) -> (&[u64], &[f64]) {
+        let entries = self.row_ptr[place]..self.row_ptr[place + 1];
+        (&self.columns[entries.clone()], &self.values[entries])
+    }
+
+    /// Rows as one message.
+    pub(crate) fn write(
+        id: u64,
+        columns: impl ExactSizeIterator<Item = u64>,
+        values: &[f64],
+        words: &mut Vec<u64>,
+    ) {
+        words.extend([id, columns.len() as u64]);
+        words.extend(columns);
+        words.extend(values.iter().map(|value| value.to_bits()));
+    }
+
+    /// Appends the rows of a message, which come after those that are here.
+    pub(crate) fn read(&mut self, words: &[u64]) {
+        let mut left = words;
+        while let [id, length, rest @ ..] = left {
+            let (columns, rest) = rest.split_at(*length as usize);
+            let (values, rest) = rest.split_at(*length as usize);
+            self.columns.extend_from_slice(columns);
+            self.values.extend(values.iter().map(|&bits| f64::from_bits(bits)));
+            self.end_row(*id);
+            left = rest;
+        }
+    }
+}
+
+/// Entries go to those who own their rows. Returns the rows of this rank, one for each row that it owns: columns increase, and what
+/// was given several times is added up in the order of ranks, and on each in the order given. All ranks call it.
+pub(crate) fn send_home(comm: &dyn Comm, rows: &Partition, mut entries: Vec<(u64, u64, f64)>) -> GlobalRows {
+    // Stable: equal entries stay in their order.
+    entries.sort_by_key(|&(row, column, _)| (row, column));
+    let mut ids: Vec<u64> = entries.iter().map(|entry| entry.0).collect();
+    ids.dedup();
+    let owners = rows.owners(comm, &ids);
+    let (mut messages, mut left): (Vec<(usize, Vec<u64>)>, _) = (Vec::new(), &entries[..]);
+    for (id, owner) in ids.into_iter().zip(owners) {
+        let count = left.partition_point(|entry| entry.0 <= id);
+        let part;
+        (part, left) = left.split_at(count);
+        if messages.last().is_none_or(|(last, _)| *last != owner) {
+            messages.push((owner, Vec::new()));
+        }
+        if let Some((_, words)) = messages.last_mut() {
+            words.extend(part.iter().flat_map(|&(row, column, value)| [row, column, value.to_bits()]));
+        }
+    }
+    drop(entries);
+    let received = comm.deliver(messages);
+    let mut entries: Vec<(u64, u64, f64)> = Vec::new();
+    for (_, words) in received {
+        entries.extend(words.chunks_exact(3).map(|entry| (entry[0], entry[1], f64::from_bits(entry[2]))));
+    }
+    entries.sort_by_key(|&(row, column, _)| (row, column));
+    let (mut home, mut next) = (GlobalRows::new(), 0);
+    for id in rows.own() {
+        let begin = home.columns.len();
+        while let Some(&(row, column, value)) = entries.get(next).filter(|entry| entry.0 == id) {
+            debug_assert_eq!(row, id);
+            if home.columns.len() > begin && home.columns.last() == Some(&column) {
+                let last = home.values.len() - 1;
+                home.values[last] += value;
+            } else {
+                home.columns.push(column);
+                home.values.push(value);
+            }
+            next += 1;
+        }
+        home.end_row(id);
+    }
+    home
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::Alone;
+
+    #[test]
+    fn what_is_given_twice_is_added_up() {
+        let rows = Partition::try_new(&Alone, 3).unwrap();
+        let home = send_home(&Alone, &rows, vec![(2, 1, 1.0), (0, 5, 2.0), (2, 1, 4.0), (2, 0, 8.0)]);
+        assert_eq!((&home.ids[..], &home.row_ptr[..]), (&[0, 1, 2][..], &[0, 1, 1, 3][..]));
+        assert_eq!((&home.columns[..], &home.values[..]), (&[5, 0, 1][..], &[2.0, 8.0, 5.0][..]));
+    }
+
+    #[test]
+    fn messages_are_read_as_written() {
+        let (mut rows, mut words) = (GlobalRows::new(), Vec::new());
+        GlobalRows::write(7, [3, 9].into_iter(), &[1.5, -2.0], &mut words);
+        GlobalRows::write(8, [].into_iter(), &[], &mut words);
+        rows.read(&words);
+        assert_eq!(rows.ids, [7, 8]);
+        assert_eq!((rows.row(0), rows.row(1)), ((&[3, 9][..], &[1.5, -2.0][..]), (&[][..], &[][..])));
+    }
+}

@@ -1,0 +1,120 @@
+//! What is unusual but legal: ranks without rows, more ranks than rows, matrices in several parts or without connections.
+
+use std::sync::Arc;
+
+use ziggurat::{Solver, SolverConfig};
+use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver};
+use ziggurat_sparse::Coo;
+
+use crate::launch::{is_rank, mpirun, rank};
+
+/// -u'' on so many points, cut into pieces that know nothing of each other.
+fn pieces(points: u64, piece: u64) -> Vec<(u64, u64, f64)> {
+    let mut entries = Vec::new();
+    for i in 0..points {
+        entries.push((i, i, 2.0));
+        if i % piece != 0 {
+            entries.extend([(i, i - 1, -1.0), (i - 1, i, -1.0)]);
+        }
+    }
+    entries
+}
+
+fn solve(comm: &Arc<dyn Comm>, rows_here: usize, entries: Vec<(u64, u64, f64)>) -> String {
+    let a = DistributedCsr::from_entries(comm.clone(), rows_here, 1, entries).unwrap();
+    let solver = DistributedSolver::new(&a, SolverConfig::default()).unwrap();
+    let solution = solver.solve(&vec![1.0; rows_here]).unwrap();
+    assert_eq!(solution.x.len(), rows_here);
+    assert!(solution.report.relative_residual <= 1e-8);
+    let levels: Vec<String> =
+        solver.levels().iter().map(|level| format!("{}/{}", level.rows, level.nnz)).collect();
+    format!("{} in {}", levels.join(" "), solution.report.iterations)
+}
+
+fn alone(rows: usize, entries: Vec<(u64, u64, f64)>) -> String {
+    let mut a = Coo::new(rows, rows).unwrap();
+    entries
+        .into_iter()
+        .for_each(|(row, column, value)| a.push(row as usize, column as usize, value).unwrap());
+    let solver = Solver::new(a.into_csr(), SolverConfig::default()).unwrap();
+    let report = solver.solve(&vec![1.0; rows]).unwrap().report;
+    let levels = solver.hierarchy().levels().iter();
+    let levels: Vec<String> =
+        levels.map(|level| format!("{}/{}", level.matrix().rows(), level.matrix().nnz())).collect();
+    format!("{} in {}", levels.join(" "), report.iterations)
+}
+
+fn same(test: &str, rows: usize, entries: Vec<(u64, u64, f64)>, ranks: &[usize]) {
+    let expected = alone(rows, entries);
+    for &count in ranks {
+        let ran = mpirun(test, count);
+        assert!(ran.success, "{count} ranks:\n{}", ran.everything);
+        assert_eq!(ran.lines, [expected.clone()], "{count} ranks");
+    }
+}
+
+#[test]
+fn only_some_ranks_have_rows() {
+    let (rows, entries) = (5000, pieces(5000, 5000));
+    if is_rank() {
+        // Ranks 0, 2, 4, … have none, and give none; the last has all.
+        rank(|comm| {
+            let last = comm.rank() + 1 == comm.size();
+            let odd = comm.rank() % 2 == 1;
+            let (here, given) = match (last, odd) {
+                (true, _) => (rows - 10 * (comm.size() / 2 - usize::from(odd)), entries),
+                (false, true) => (10, Vec::new()),
+                (false, false) => (0, Vec::new()),
+            };
+            vec![solve(comm, here, given)]
+        });
+    } else {
+        same("edges::only_some_ranks_have_rows", rows, entries, &[1, 3, 6]);
+    }
+}
+
+#[test]
+fn more_ranks_than_rows() {
+    let entries = pieces(5, 5);
+    if is_rank() {
+        rank(|comm| {
+            let here = usize::from(comm.rank() < 5)
+                + if comm.size() < 5 && comm.rank() == 0 { 5 - comm.size() } else { 0 };
+            let given = if comm.rank() == 0 { entries } else { Vec::new() };
+            vec![solve(comm, here, given)]
+        });
+    } else {
+        same("edges::more_ranks_than_rows", 5, entries, &[1, 2, 8]);
+    }
+}
+
+#[test]
+fn a_matrix_in_pieces() {
+    let (rows, entries) = (9000, pieces(9000, 37));
+    if is_rank() {
+        rank(|comm| {
+            let bounds = |rank: usize| rows * rank / comm.size();
+            let here = bounds(comm.rank() + 1) - bounds(comm.rank());
+            // Everybody gives some of the entries, wherever they belong.
+            let mine = entries.into_iter().skip(comm.rank()).step_by(comm.size()).collect();
+            vec![solve(comm, here, mine)]
+        });
+    } else {
+        same("edges::a_matrix_in_pieces", rows, entries, &[1, 4, 7]);
+    }
+}
+
+#[test]
+fn a_matrix_that_cannot_be_coarsened() {
+    let (rows, entries): (usize, Vec<_>) = (3000, (0..3000).map(|i| (i, i, 1.0 + i as f64)).collect());
+    if is_rank() {
+        rank(|comm| {
+            let bounds = |rank: usize| rows * rank / comm.size();
+            let here = bounds(comm.rank() + 1) - bounds(comm.rank());
+            let given = if comm.rank() == 0 { entries } else { Vec::new() };
+            vec![solve(comm, here, given)]
+        });
+    } else {
+        same("edges::a_matrix_that_cannot_be_coarsened", rows, entries, &[1, 2, 5]);
+    }
+}

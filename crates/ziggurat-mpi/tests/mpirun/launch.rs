@@ -1,0 +1,84 @@
+//! Tests that run again under mpirun: the parent starts itself on several ranks and reads what they print.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ziggurat_mpi::{Comm, Mpi, Session};
+
+/// Set for the ranks of a test.
+const UNDER_MPIRUN: &str = "ZIGGURAT_TEST_UNDER_MPIRUN";
+
+/// However slow the machine: a test that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// What mpirun came to.
+pub(crate) struct Ran {
+    pub(crate) success: bool,
+    /// What rank 0 said, line by line.
+    pub(crate) lines: Vec<String>,
+    pub(crate) everything: String,
+}
+
+/// Whether this process is a rank.
+pub(crate) fn is_rank() -> bool {
+    std::env::var_os(UNDER_MPIRUN).is_some()
+}
+
+/// The body of a rank: what it returns is told to the parent by rank 0.
+pub(crate) fn rank(body: impl FnOnce(&Arc<dyn Comm>) -> Vec<String>) {
+    let session = Session::start().unwrap();
+    let comm: Arc<dyn Comm> = Arc::new(Mpi::world().unwrap());
+    let lines = body(&comm);
+    if comm.rank() == 0 {
+        lines.iter().for_each(|line| println!("SAID {line}"));
+    }
+    drop(comm);
+    drop(session);
+}
+
+/// Runs the test of this name on so many ranks.
+pub(crate) fn mpirun(test: &str, ranks: usize) -> Ran {
+    let program = std::env::current_exe().unwrap();
+    let mut command = launcher(ranks);
+    command.arg(program).args(["--exact", test, "--nocapture", "--test-threads", "1"]).env(UNDER_MPIRUN, "1");
+    run(command)
+}
+
+/// mpirun for so many ranks, as root and with more ranks than cores if need be.
+pub(crate) fn launcher(ranks: usize) -> Command {
+    let mut command = Command::new("mpirun");
+    command.args(["--allow-run-as-root", "--oversubscribe", "-n", &ranks.to_string()]);
+    command.env("RAYON_NUM_THREADS", "1").env("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
+    command
+}
+
+/// Waits for a command, and ends it if it hangs.
+pub(crate) fn run(mut command: Command) -> Ran {
+    let file = std::env::temp_dir().join(format!(
+        "ziggurat-mpirun-{}-{:?}",
+        std::process::id(),
+        std::thread::current().id()
+    ));
+    let out = std::fs::File::create(&file).unwrap();
+    let errors = out.try_clone().unwrap();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(out).stderr(errors).spawn().expect("mpirun is installed");
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break Some(status);
+        }
+        if start.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let everything = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
+    let _ = std::fs::remove_file(&file);
+    let status = status.unwrap_or_else(|| panic!("hangs:\n{everything}"));
+    let said = |line: &str| line.split_once("SAID ").map(|(_, said)| said.to_owned());
+    Ran { success: status.success(), lines: everything.lines().filter_map(said).collect(), everything }
+}

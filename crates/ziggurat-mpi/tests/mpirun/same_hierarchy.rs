@@ -1,0 +1,180 @@
+//! The same levels and the same iterations on any number of ranks, and as in one process without MPI.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ziggurat::amg::interpolate::NearKernel;
+use ziggurat::{Solver, SolverConfig};
+use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver, rigid_body_modes};
+use ziggurat_sparse::gallery::{self, Problem};
+use ziggurat_sparse::io::read_matrix;
+
+use crate::launch::{is_rank, mpirun, rank};
+
+const RANKS: [usize; 6] = [1, 2, 3, 4, 7, 8];
+
+/// Precision, and what it is asked for with.
+const PRECISIONS: [&str; 2] = ["f64", "f16"];
+
+/// Finite elements, a reservoir, a power grid, a structure, and convection.
+const REAL: [&str; 5] =
+    ["wathen100.mtx.gz", "spe10_layer.mtx.gz", "ibmpg1.mtx.gz", "bodyy5.mtx.gz", "CSky3d30.mtx.gz"];
+
+fn config(precision: &str, method: &str) -> SolverConfig {
+    SolverConfig::from_json(&format!(r#"{{"precision": "{precision}", "method": "{method}"}}"#)).unwrap()
+}
+
+/// A line about a solve: what must not depend on ranks.
+fn line(name: &str, levels: &[(u64, u64)], iterations: usize, residual: f64, rtol: f64) -> String {
+    assert!(residual <= rtol, "{name}: residual {residual:e}");
+    let levels: Vec<String> = levels.iter().map(|(rows, nnz)| format!("{rows}/{nnz}")).collect();
+    format!("{name}: {} in {iterations}", levels.join(" "))
+}
+
+fn solve_here(
+    a: &DistributedCsr,
+    b: &[f64],
+    modes: Option<NearKernel>,
+    name: &str,
+    config: SolverConfig,
+) -> String {
+    let rtol = config.stopping.rtol;
+    let solver = match modes {
+        Some(modes) => DistributedSolver::with_near_kernel(a, modes, config),
+        None => DistributedSolver::new(a, config),
+    };
+    let solver = solver.unwrap();
+    let report = solver.solve(b).unwrap().report;
+    let levels: Vec<(u64, u64)> = solver.levels().iter().map(|level| (level.rows, level.nnz)).collect();
+    line(name, &levels, report.iterations, report.relative_residual, rtol)
+}
+
+fn solve_alone(
+    a: &ziggurat_sparse::Csr<f64>,
+    b: &[f64],
+    modes: Option<NearKernel>,
+    name: &str,
+    config: SolverConfig,
+) -> String {
+    let rtol = config.stopping.rtol;
+    let solver = match modes {
+        Some(modes) => Solver::with_near_kernel(a, modes, config),
+        None => Solver::new(a, config),
+    };
+    let solver = solver.unwrap();
+    let report = solver.solve(b).unwrap().report;
+    let levels = solver.hierarchy().levels().iter();
+    let levels: Vec<(u64, u64)> =
+        levels.map(|level| (level.matrix().rows() as u64, level.matrix().nnz() as u64)).collect();
+    line(name, &levels, report.iterations, report.relative_residual, rtol)
+}
+
+fn problem_here(comm: &Arc<dyn Comm>, problem: Problem, name: &str, config: SolverConfig) -> String {
+    let a = DistributedCsr::generate(comm.clone(), problem).unwrap();
+    let (generator, rows) = (problem.generator(), a.own_rows());
+    let b: Vec<f64> = rows.clone().map(|row| generator.rhs(row)).collect();
+    let modes = (problem.block_size() == 3).then(|| {
+        let points: Vec<_> = (rows.start / 3..rows.end / 3).map(|node| generator.coordinates(node)).collect();
+        rigid_body_modes(&**comm, &points).unwrap()
+    });
+    solve_here(&a, &b, modes, name, config)
+}
+
+fn problem_alone(problem: Problem, name: &str, config: SolverConfig) -> String {
+    let modes = (problem.block_size() == 3).then(|| {
+        NearKernel::from_vectors(&gallery::rigid_body_modes(&problem.coordinates().unwrap()), 3).unwrap()
+    });
+    solve_alone(&problem.matrix().unwrap(), &problem.rhs().unwrap(), modes, name, config)
+}
+
+/// Runs the test on all numbers of ranks and compares what they say with what one process says.
+fn compare(test: &str, alone: &[String]) {
+    for ranks in RANKS {
+        let ran = mpirun(test, ranks);
+        assert!(ran.success, "{ranks} ranks:\n{}", ran.everything);
+        assert_eq!(ran.lines, alone, "{ranks} ranks");
+    }
+}
+
+#[test]
+fn model_problems() {
+    let problems = ["poisson3d:40", "anisotropic3d:40", "jump3d:40", "elasticity3d:12"];
+    let cases = || {
+        problems.into_iter().flat_map(|name| PRECISIONS.map(|precision| (name, precision))).map(
+            |(name, precision)| {
+                (name.parse::<Problem>().unwrap(), format!("{name} {precision}"), config(precision, "auto"))
+            },
+        )
+    };
+    if is_rank() {
+        rank(|comm| {
+            cases().map(|(problem, name, config)| problem_here(comm, problem, &name, config)).collect()
+        });
+    } else {
+        let alone: Vec<String> =
+            cases().map(|(problem, name, config)| problem_alone(problem, &name, config)).collect();
+        compare("same_hierarchy::model_problems", &alone);
+    }
+}
+
+#[test]
+fn other_methods() {
+    let cases = || {
+        let of = |name: &str, method: &str| {
+            (name.parse::<Problem>().unwrap(), format!("{name} {method}"), config("f64", method))
+        };
+        [
+            of("poisson3d:24", "classical"),
+            of("convection3d:20", "auto"),
+            of("poisson3d:24", "pairwise"),
+            of("elasticity3d:8", "pairwise"),
+            of("neumann3d:20", "auto"),
+            of("poisson2d:120", "classical"),
+        ]
+    };
+    if is_rank() {
+        rank(|comm| {
+            cases()
+                .into_iter()
+                .map(|(problem, name, config)| problem_here(comm, problem, &name, config))
+                .collect()
+        });
+    } else {
+        let alone: Vec<String> = cases()
+            .into_iter()
+            .map(|(problem, name, config)| problem_alone(problem, &name, config))
+            .collect();
+        compare("same_hierarchy::other_methods", &alone);
+    }
+}
+
+/// Where the collection of real matrices is, if it is.
+fn collection() -> Option<PathBuf> {
+    let given = std::env::var_os("ZIGGURAT_MATRICES").map(PathBuf::from);
+    let beside = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/matrices"));
+    given.or(Some(beside)).filter(|folder| folder.is_dir())
+}
+
+#[test]
+fn real_matrices() {
+    let Some(folder) = collection() else { return };
+    let cases = || REAL.into_iter().flat_map(|name| PRECISIONS.map(|precision| (name, precision)));
+    if is_rank() {
+        rank(|comm| {
+            let solve = |(name, precision): (&str, &str)| {
+                let a = DistributedCsr::read(comm.clone(), folder.join(name)).unwrap();
+                let b = vec![1.0; a.own_rows().count()];
+                solve_here(&a, &b, None, &format!("{name} {precision}"), config(precision, "auto"))
+            };
+            cases().map(solve).collect()
+        });
+    } else {
+        let solve = |(name, precision): (&str, &str)| {
+            let a = read_matrix(folder.join(name)).unwrap();
+            let b = vec![1.0; a.rows()];
+            solve_alone(&a, &b, None, &format!("{name} {precision}"), config(precision, "auto"))
+        };
+        let alone: Vec<String> = cases().map(solve).collect();
+        compare("same_hierarchy::real_matrices", &alone);
+    }
+}
