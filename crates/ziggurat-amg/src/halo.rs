@@ -24,6 +24,9 @@ pub trait Halo: Sync {
     /// Overwrites the values of rows that others own by what these have. Every process calls it.
     fn exchange<T: Pod + Send + Sync>(&self, values: &mut [T]);
 
+    /// The owned rows that other processes have copies of, increasing: only their values are of interest to others.
+    fn known_elsewhere(&self) -> Vec<usize>;
+
     /// Whether any process says yes. Every process calls it.
     fn any(&self, flag: bool) -> bool;
 
@@ -67,6 +70,10 @@ impl Halo for Whole {
     }
 
     fn exchange<T: Pod + Send + Sync>(&self, _: &mut [T]) {}
+
+    fn known_elsewhere(&self) -> Vec<usize> {
+        Vec::new()
+    }
 
     fn any(&self, flag: bool) -> bool {
         flag

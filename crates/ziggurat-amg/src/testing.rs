@@ -119,6 +119,10 @@ impl Halo for Rank<'_> {
         values.copy_from_slice(&self.all_gather(values[self.owned()].to_vec()).concat());
     }
 
+    fn known_elsewhere(&self) -> Vec<usize> {
+        self.owned().collect()
+    }
+
     fn any(&self, flag: bool) -> bool {
         self.all_gather(flag).contains(&true)
     }

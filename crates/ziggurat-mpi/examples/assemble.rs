@@ -3,6 +3,7 @@
 //! ```text
 //! mpirun -n 4 cargo run --release -p ziggurat-mpi --example assemble
 //! ```
+#![allow(clippy::print_stdout)] // an example speaks
 
 use std::error::Error;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ fn solve(comm: &Arc<dyn Comm>) -> Result<(), Box<dyn Error>> {
         }
     }
     let rows_here = mine.count();
-    let a = DistributedCsr::from_entries(comm.clone(), rows_here, 1, entries)?;
+    let a = DistributedCsr::from_entries(comm, rows_here, 1, entries)?;
 
     let solver = DistributedSolver::new(&a, SolverConfig::default())?;
     let solution = solver.solve(&vec![1.0; rows_here])?;

@@ -69,7 +69,7 @@ pub unsafe extern "C" fn ziggurat_mpi_solve(
         let given = unsafe { Given::read(rows_here, row_ptr, columns, values, b, config) };
         let fault = |message| DistributedError::Elsewhere { rank: comm.rank(), message };
         let given = agree(&*comm, given.map_err(fault)).map_err(|error| error.to_string())?;
-        given.solve(comm).map_err(|error| error.to_string())
+        given.solve(&comm).map_err(|error| error.to_string())
     };
     let result =
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("a fault of ziggurat itself".to_owned()));
@@ -189,7 +189,7 @@ impl Given {
         Ok(Given { row_ptr, columns, values: values.to_vec(), b: b.to_vec(), config })
     }
 
-    fn solve(self, comm: Arc<dyn Comm>) -> Result<(Vec<f64>, ZigguratMpiReport, bool), DistributedError> {
+    fn solve(self, comm: &Arc<dyn Comm>) -> Result<(Vec<f64>, ZigguratMpiReport, bool), DistributedError> {
         let a = DistributedCsr::from_rows(comm, 1, &self.row_ptr, &self.columns, &self.values)?;
         let solver = DistributedSolver::new(&a, self.config)?;
         let solution = solver.solve(&self.b)?;

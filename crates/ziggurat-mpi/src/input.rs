@@ -56,17 +56,18 @@ impl DistributedCsr {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use ziggurat_mpi::{Alone, DistributedCsr};
-    /// let a = DistributedCsr::generate(Arc::new(Alone), "poisson3d:10".parse()?)?;
+    /// use ziggurat_mpi::{Alone, Comm, DistributedCsr};
+    /// let comm: Arc<dyn Comm> = Arc::new(Alone);
+    /// let a = DistributedCsr::generate(&comm, "poisson3d:10".parse()?)?;
     /// assert_eq!(a.global_rows(), 1000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// If a rank has more rows than 32 bits can number.
-    pub fn generate(comm: Arc<dyn Comm>, problem: Problem) -> Result<Self, DistributedError> {
+    pub fn generate(comm: &Arc<dyn Comm>, problem: Problem) -> Result<Self, DistributedError> {
         let block = problem.block_size();
-        let rows = Partition::even(&*comm, problem.global_rows(), (GRAIN * block) as u64);
+        let rows = Partition::even(&**comm, problem.global_rows(), (GRAIN * block) as u64);
         let (generator, mut home) = (problem.generator(), GlobalRows::new());
         for id in rows.own() {
             generator.row(id, |column, value| {
@@ -75,7 +76,8 @@ impl DistributedCsr {
             });
             home.end_row(id);
         }
-        Self::square(&comm, Arc::new(rows), block, &home)
+        let own = rows.own();
+        Self::square(comm, Arc::new(rows), block, home.named(&own))
     }
 
     /// A square matrix from a Matrix Market file: each rank reads its share of the bytes, and entries go to those who own their rows.
@@ -83,10 +85,10 @@ impl DistributedCsr {
     ///
     /// # Errors
     /// If a rank cannot read its part, or the matrix is not square.
-    pub fn read(comm: Arc<dyn Comm>, path: impl AsRef<Path>) -> Result<Self, InputError> {
+    pub fn read(comm: &Arc<dyn Comm>, path: impl AsRef<Path>) -> Result<Self, InputError> {
         let path = path.as_ref();
         let name = || path.display().to_string();
-        let part = told(&*comm, read_matrix_part(path, comm.rank(), comm.size()))?;
+        let part = told(&**comm, read_matrix_part(path, comm.rank(), comm.size()))?;
         let found = comm.total(part.stored);
         if found != part.declared {
             return Err(InputError::Entries { path: name(), declared: part.declared, found });
@@ -94,10 +96,10 @@ impl DistributedCsr {
         if part.rows != part.cols {
             return Err(InputError::NotSquare { path: name(), rows: part.rows, columns: part.cols });
         }
-        let rows = Partition::even(&*comm, part.rows, UNIT);
-        let home = send_home(&*comm, &rows, part.entries);
-        let a = Self::square(&comm, Arc::new(rows), 1, &home)?;
-        drop(home);
+        let rows = Partition::even(&**comm, part.rows, UNIT);
+        let home = send_home(&**comm, &rows, part.entries);
+        let own = rows.own();
+        let a = Self::square(comm, Arc::new(rows), 1, home.named(&own))?;
         Ok(a.with_detected_nodes()?)
     }
 

@@ -14,7 +14,7 @@
 //! use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver, Mpi, Session};
 //! let session = Session::start()?; // in a program of one's own; a library borrows its caller's communicator
 //! let comm: Arc<dyn Comm> = Arc::new(Mpi::world()?);
-//! let a = DistributedCsr::generate(comm.clone(), "poisson3d:100".parse()?)?;
+//! let a = DistributedCsr::generate(&comm, "poisson3d:100".parse()?)?;
 //! let solver = DistributedSolver::new(&a, SolverConfig::default())?;
 //! let solution = solver.solve(&vec![1.0; a.own_rows().count()])?;
 //! if comm.rank() == 0 {
@@ -35,6 +35,7 @@ mod matrix;
 mod nature;
 mod neighbourhood;
 mod partition;
+mod product;
 mod report;
 mod rows;
 mod setup;

@@ -5,26 +5,31 @@
 //! [fetched](DistributedCsr::extended); so the row-local kernels of setup run on it as they run on a whole matrix, over a range
 //! of rows, and give the same bits.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use ziggurat_amg::SetupError;
 use ziggurat_amg::halo::Halo;
+use ziggurat_sparse::algebra::transpose;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use crate::comm::Comm;
 use crate::error::{DistributedError, agree};
 use crate::neighbourhood::Neighbourhood;
-use crate::partition::{Partition, by_owner};
-use crate::rows::{GlobalRows, send_home};
+use crate::partition::Partition;
+use crate::rows::{GlobalRows, NamedRows, fetch, send_home};
 
 /// The rows of a matrix that one rank owns.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use ziggurat_mpi::{Alone, DistributedCsr};
+/// use ziggurat_mpi::{Alone, Comm, DistributedCsr};
+/// let comm: Arc<dyn Comm> = Arc::new(Alone);
 /// // Every rank gives entries, of any row; here there is one rank.
-/// let a = DistributedCsr::from_entries(Arc::new(Alone), 2, 1, vec![(0, 0, 2.0), (1, 1, 3.0), (0, 0, 1.0)])?;
+/// let a = DistributedCsr::from_entries(&comm, 2, 1, vec![(0, 0, 2.0), (1, 1, 3.0), (0, 0, 1.0)])?;
 /// assert_eq!((a.global_rows(), a.global_nnz()), (2, 2));
 /// # Ok::<(), ziggurat_mpi::DistributedError>(())
 /// ```
@@ -46,22 +51,23 @@ impl DistributedCsr {
     /// # Errors
     /// If an entry lies outside the matrix, or ranks cut nodes apart.
     pub fn from_entries(
-        comm: Arc<dyn Comm>,
+        comm: &Arc<dyn Comm>,
         rows_here: usize,
         block: usize,
         entries: Vec<(u64, u64, f64)>,
     ) -> Result<Self, DistributedError> {
-        let rows = Partition::try_new(&*comm, rows_here)?;
+        let rows = Partition::try_new(&**comm, rows_here)?;
         let n = rows.global();
         let inside = |&&(row, column, _): &&(u64, u64, f64)| row >= n || column >= n;
         let outside = entries.iter().find(inside);
         let checked = match outside {
             Some(&(row, column, _)) => Err(DistributedError::OutOfRange { row, column, rows: n, columns: n }),
-            None => check_nodes(&*comm, &rows, block),
+            None => check_nodes(&**comm, &rows, block),
         };
-        agree(&*comm, checked)?;
-        let home = send_home(&*comm, &rows, entries);
-        Self::square(&comm, Arc::new(rows), block, &home)
+        agree(&**comm, checked)?;
+        let home = send_home(&**comm, &rows, entries);
+        let own = rows.own();
+        Self::square(comm, Arc::new(rows), block, home.named(&own))
     }
 
     /// A square matrix from this rank's own rows, one after the other: `row_ptr` as for [`Csr`], columns in global ids, increasing. `block`
@@ -69,8 +75,9 @@ impl DistributedCsr {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use ziggurat_mpi::{Alone, DistributedCsr};
-    /// let a = DistributedCsr::from_rows(Arc::new(Alone), 1, &[0, 1, 2], &[0, 1], &[2.0, 3.0])?;
+    /// use ziggurat_mpi::{Alone, Comm, DistributedCsr};
+    /// let comm: Arc<dyn Comm> = Arc::new(Alone);
+    /// let a = DistributedCsr::from_rows(&comm, 1, &[0, 1, 2], &[0, 1], &[2.0, 3.0])?;
     /// assert_eq!(a.own_rows(), 0..2);
     /// # Ok::<(), ziggurat_mpi::DistributedError>(())
     /// ```
@@ -78,22 +85,17 @@ impl DistributedCsr {
     /// # Errors
     /// If the arrays make no rows, a column lies outside the matrix, or ranks cut nodes apart.
     pub fn from_rows(
-        comm: Arc<dyn Comm>,
+        comm: &Arc<dyn Comm>,
         block: usize,
         row_ptr: &[usize],
         columns: &[u64],
         values: &[f64],
     ) -> Result<Self, DistributedError> {
-        let rows = Partition::try_new(&*comm, row_ptr.len().saturating_sub(1))?;
+        let rows = Partition::try_new(&**comm, row_ptr.len().saturating_sub(1))?;
         let shape = check_rows(&rows, row_ptr, columns, values);
-        agree(&*comm, shape.and_then(|()| check_nodes(&*comm, &rows, block)))?;
-        let home = GlobalRows {
-            ids: rows.own().collect(),
-            row_ptr: row_ptr.to_vec(),
-            columns: columns.to_vec(),
-            values: values.to_vec(),
-        };
-        Self::square(&comm, Arc::new(rows), block, &home)
+        agree(&**comm, shape.and_then(|()| check_nodes(&**comm, &rows, block)))?;
+        let home = NamedRows::new(&rows.own(), row_ptr.to_vec(), columns, values.to_vec());
+        Self::square(comm, Arc::new(rows), block, home)
     }
 
     /// A square matrix of this rank's own rows.
@@ -101,71 +103,104 @@ impl DistributedCsr {
         comm: &Arc<dyn Comm>,
         rows: Arc<Partition>,
         block: usize,
-        own: &GlobalRows,
+        own: NamedRows,
     ) -> Result<Self, DistributedError> {
-        let ids = sorted(own.columns.iter().copied());
-        let around = Arc::new(Neighbourhood::new(comm, &rows, block, ids.into_iter()));
-        let columns = own.columns.iter().map(|&id| around.local(id).unwrap_or(usize::MAX) as u32).collect();
-        let (owned, local) = (around.rows().owned(), around.rows().local());
-        let last = own.columns.len();
+        let NamedRows { row_ptr, values, .. } = &own;
+        let last = values.len();
+        let own_rows = row_ptr.len() - 1;
+        let around = surroundings(comm, &rows, block, &own);
+        let owned = around.rows().owned();
+        debug_assert_eq!(own_rows, owned.len());
+        let local = around.rows().local();
         let before = std::iter::repeat_n(0, owned.start);
         let after = std::iter::repeat_n(last, local - owned.end);
-        let row_ptr = before.chain(own.row_ptr.iter().copied()).chain(after).collect();
-        let local = agree(&**comm, Csr::try_new(local, local, row_ptr, columns, own.values.clone()))?;
-        Ok(DistributedCsr { cols: rows.clone(), rows, own: owned, around, local })
+        let row_ptr = before.chain(row_ptr.iter().copied()).chain(after).collect();
+        let columns = renumbered(&own.columns, &own.ids, &around);
+        let local = agree(&**comm, Csr::try_new(local, local, row_ptr, columns, own.values))?;
+        Ok(DistributedCsr { cols: rows.clone(), rows, own: owned, around: Arc::new(around), local })
     }
 
-    /// The same matrix with rows of others beside its own.
-    fn with_rows(&self, others: &[GlobalRows]) -> Result<Self, DistributedError> {
-        let old = self.around.rows();
-        let known = (0..old.local()).map(|local| old.global_id(local));
-        let new = others.iter().flat_map(|rows| rows.columns.iter().chain(&rows.ids)).copied();
-        let ids = sorted(known.chain(new));
-        let comm = self.comm();
-        let around = Arc::new(Neighbourhood::new(comm, &self.rows, self.block(), ids.into_iter()));
-        let number = |id: u64| around.local(id).unwrap_or(usize::MAX) as u32;
-        let renumbered: Vec<u32> = (0..old.local()).map(|local| number(old.global_id(local))).collect();
-        let halo = around.rows();
-        let mut others: Vec<_> = others
-            .iter()
-            .flat_map(|rows| rows.ids.iter().enumerate().map(move |(k, &id)| (id, rows.row(k))))
-            .collect();
-        others.sort_unstable_by_key(|(id, _)| *id);
-        let mut others = others.into_iter().peekable();
-        let (mut row_ptr, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-        for local in 0..halo.local() {
-            if halo.owned().contains(&local) {
-                let (own_columns, own_values) = self.local.row(self.own.start + local - halo.owned().start);
-                columns.extend(own_columns.iter().map(|&column| renumbered[column as usize]));
-                values.extend_from_slice(own_values);
-            } else if let Some((_, (row_columns, row_values))) =
-                others.next_if(|(other, _)| *other == halo.global_id(local))
-            {
-                columns.extend(row_columns.iter().map(|&id| number(id)));
-                values.extend_from_slice(row_values);
-            }
-            row_ptr.push(columns.len());
-        }
-        let local = agree(&**comm, Csr::try_new(halo.local(), halo.local(), row_ptr, columns, values))?;
-        let own = around.rows().owned();
-        Ok(DistributedCsr { rows: self.rows.clone(), cols: self.cols.clone(), own, around, local })
-    }
-
-    /// A matrix of own rows, from columns in global ids; `block` is the number of unknowns per node of the columns.
+    /// A matrix of own rows; `block` is the number of unknowns per node of the columns.
     pub(crate) fn rectangular(
         comm: &Arc<dyn Comm>,
         rows: Arc<Partition>,
         cols: Arc<Partition>,
         block: usize,
-        home: &GlobalRows,
+        own: NamedRows,
     ) -> Result<Self, DistributedError> {
-        let ids = sorted(home.columns.iter().copied());
-        let around = Arc::new(Neighbourhood::new(comm, &cols, block, ids.into_iter()));
-        let columns = home.columns.iter().map(|&id| around.local(id).unwrap_or(usize::MAX) as u32).collect();
-        let (count, local) = (home.ids.len(), around.rows().local());
-        let made = Csr::try_new(count, local, home.row_ptr.clone(), columns, home.values.clone());
-        let local = agree(&**comm, made)?;
-        Ok(DistributedCsr { rows, cols, around, local, own: 0..count })
+        let around = surroundings(comm, &cols, block, &own);
+        let columns = renumbered(&own.columns, &own.ids, &around);
+        let count = own.row_ptr.len() - 1;
+        let local =
+            agree(&**comm, Csr::try_new(count, around.rows().local(), own.row_ptr, columns, own.values))?;
+        Ok(DistributedCsr { rows, cols, around: Arc::new(around), local, own: 0..count })
+    }
+
+    /// The same matrix with rows of others beside its own.
+    fn with_rows(&self, others: &[GlobalRows]) -> Result<Self, DistributedError> {
+        let old = self.around.rows();
+        let known =
+            (0..old.owned().start).chain(old.owned().end..old.local()).map(|local| old.global_id(local));
+        let new = others.iter().flat_map(|rows| rows.columns.iter().chain(&rows.ids)).copied();
+        let own_ids = self.rows.own();
+        let ids = sorted(known.chain(new).filter(|id| !own_ids.contains(id)));
+        let comm = self.comm();
+        let around = Neighbourhood::new(comm, &self.rows, self.block(), ids.into_iter());
+        let number = |id: u64| around.local(id).unwrap_or(usize::MAX) as u32;
+        let table: Vec<u32> = (0..old.local()).map(|local| number(old.global_id(local))).collect();
+        let halo = around.rows();
+        let mut fetched: Vec<_> = others
+            .iter()
+            .flat_map(|rows| rows.ids.iter().enumerate().map(move |(place, &id)| (id, rows.row(place))))
+            .collect();
+        fetched.sort_unstable_by_key(|(id, _)| *id);
+        let row_of = |local: usize| {
+            let id = halo.global_id(local);
+            fetched.binary_search_by_key(&id, |(id, _)| *id).ok().map(|at| fetched[at].1)
+        };
+        let stacked = self.stacked(&self.own, &table, halo.owned(), halo.local(), row_of, number);
+        let local = agree(
+            &**comm,
+            stacked.and_then(|(row_ptr, columns, values)| {
+                Csr::try_new(halo.local(), halo.local(), row_ptr, columns, values)
+            }),
+        )?;
+        let own = around.rows().owned();
+        let (rows, cols) = (self.rows.clone(), self.cols.clone());
+        Ok(DistributedCsr { rows, cols, own, around: Arc::new(around), local })
+    }
+
+    /// Own rows, their columns renumbered by `table`, between rows of others, whose columns are numbered by `number`.
+    fn stacked<'a>(
+        &self,
+        own: &Range<usize>,
+        table: &[u32],
+        place: Range<usize>,
+        count: usize,
+        row_of: impl Fn(usize) -> Option<(&'a [u64], &'a [f64])>,
+        number: impl Fn(u64) -> u32,
+    ) -> Result<(Vec<usize>, Vec<u32>, Vec<f64>), MatrixError> {
+        let (mut row_ptr, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        let others =
+            |range: Range<usize>, row_ptr: &mut Vec<usize>, columns: &mut Vec<u32>, values: &mut Vec<f64>| {
+                for local in range {
+                    if let Some((row_columns, row_values)) = row_of(local) {
+                        columns.extend(row_columns.iter().map(|&id| number(id)));
+                        values.extend_from_slice(row_values);
+                    }
+                    row_ptr.push(columns.len());
+                }
+            };
+        others(0..place.start, &mut row_ptr, &mut columns, &mut values);
+        let (begin, shift) = (self.local.row_ptr()[own.start], columns.len());
+        let entries = begin..self.local.row_ptr()[own.end];
+        row_ptr.extend(self.local.row_ptr()[own.start + 1..=own.end].iter().map(|end| end - begin + shift));
+        columns.par_extend(
+            self.local.columns()[entries.clone()].par_iter().map(|&column| table[column as usize]),
+        );
+        values.extend_from_slice(&self.local.values()[entries]);
+        others(place.end..count, &mut row_ptr, &mut columns, &mut values);
+        Ok((row_ptr, columns, values))
     }
 
     /// The ranks that hold the matrix.
@@ -209,39 +244,37 @@ impl DistributedCsr {
         (columns.iter().map(move |&column| around.rows().global_id(column as usize)), values)
     }
 
-    /// Own rows, with global columns.
-    pub(crate) fn global_rows_here(&self) -> GlobalRows {
-        let mut rows = GlobalRows::new();
-        for id in self.rows.own() {
-            let (columns, values) = self.global_row(id);
-            rows.columns.extend(columns);
-            rows.values.extend_from_slice(values);
-            rows.end_row(id);
+    /// Own rows, to be made a matrix of another kind.
+    pub(crate) fn own_named(&self) -> NamedRows {
+        let entries = self.local.row_ptr()[self.own.start]..self.local.row_ptr()[self.own.end];
+        let row_ptr = self.local.row_ptr()[self.own.start..=self.own.end].iter().map(|at| at - entries.start);
+        NamedRows {
+            ids: self.local_ids(),
+            row_ptr: row_ptr.collect(),
+            columns: self.local.columns()[entries.clone()].to_vec(),
+            values: self.local.values()[entries].to_vec(),
         }
-        rows
+    }
+
+    /// The global ids of local columns.
+    pub(crate) fn local_ids(&self) -> Vec<u64> {
+        let halo = self.around.rows();
+        (0..halo.local()).map(|local| halo.global_id(local)).collect()
     }
 
     /// Rows of others: those of `ids`, which increase. All ranks call it.
     pub(crate) fn fetch(&self, ids: &[u64]) -> GlobalRows {
-        let comm = &**self.comm();
-        let owners = self.rows.owners(comm, ids);
-        let questions = by_owner(ids, &owners).map(|(owner, ids)| (owner, ids.to_vec())).collect();
-        let answer = |(from, ids): (usize, Vec<u64>)| {
-            let mut words = Vec::new();
-            for id in ids {
-                let (columns, values) = self.global_row(id);
-                GlobalRows::write(id, columns, values, &mut words);
-            }
-            (from, words)
-        };
-        let answers = comm.deliver(questions).into_iter().map(answer).collect();
-        let mut rows = GlobalRows::new();
-        comm.deliver(answers).iter().for_each(|(_, words)| rows.read(words));
-        rows
+        fetch(&**self.comm(), &self.rows, ids, |id, words| {
+            let (columns, values) = self.global_row(id);
+            GlobalRows::write(id, columns, values, words);
+        })
     }
 
     /// A square matrix with the rows of others that lie within `depth` connections of own rows, in either direction. All ranks call it.
-    pub(crate) fn extended(&self, depth: usize) -> Result<Self, DistributedError> {
+    pub(crate) fn extended(&self, depth: usize) -> Result<Cow<'_, Self>, DistributedError> {
+        if self.comm().size() == 1 {
+            return Ok(Cow::Borrowed(self));
+        }
         let rings = self.with_reverse_connections()?;
         let rings = rings.as_ref().unwrap_or(self);
         let (mut known, mut fetched): (Vec<u64>, Vec<GlobalRows>) = (Vec::new(), Vec::new());
@@ -254,7 +287,7 @@ impl DistributedCsr {
             fetched.push(if std::ptr::eq(rings, self) { ring } else { self.fetch(&frontier) });
             frontier = next.into_iter().filter(|id| known.binary_search(id).is_err()).collect();
         }
-        self.with_rows(&fetched)
+        self.with_rows(&fetched).map(Cow::Owned)
     }
 
     /// Ids of whole nodes that are not this rank's.
@@ -291,48 +324,73 @@ impl DistributedCsr {
             entries.extend(self.global_row(id).0.flat_map(|column| [(id, column, 0.0), (column, id, 0.0)]));
         }
         let both = send_home(&**self.comm(), &self.rows, entries);
-        Self::square(self.comm(), self.rows.clone(), self.block(), &both).map(Some)
+        let both = both.named(&self.rows.own());
+        Self::square(self.comm(), self.rows.clone(), self.block(), both).map(Some)
     }
 
-    /// The transpose, its rows distributed as `rows` says. All ranks call it.
-    pub(crate) fn transposed(&self, rows: &Arc<Partition>, block: usize) -> Result<Self, DistributedError> {
-        let entries = self.entries().into_iter().map(|(row, column, value)| (column, row, value)).collect();
-        let home = send_home(&**self.comm(), rows, entries);
-        Self::rectangular(self.comm(), rows.clone(), self.rows.clone(), block, &home)
-    }
-
-    /// Own rows of the product with another matrix, whose rows are distributed as the columns of this one. All ranks call it.
-    pub(crate) fn times(&self, right: &DistributedCsr) -> Result<GlobalRows, DistributedError> {
-        let fetched = right.fetch(&self.around.others_rows());
-        let halo = right.around.rows();
-        // Local columns of the factor, and what the fetched rows have beside.
-        let known = (0..halo.local()).map(|local| halo.global_id(local));
-        let ids = sorted(known.chain(fetched.columns.iter().copied()));
-        let number = |id: u64| ids.binary_search(&id).unwrap_or(usize::MAX) as u32;
-        let renumbered: Vec<u32> = (0..halo.local()).map(|local| number(halo.global_id(local))).collect();
-        let mine = self.around.rows();
-        let (mut row_ptr, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-        for local in 0..mine.local() {
-            if mine.owned().contains(&local) {
-                let (row_columns, row_values) = right.local.row(right.own.start + local - mine.owned().start);
-                columns.extend(row_columns.iter().map(|&column| renumbered[column as usize]));
-                values.extend_from_slice(row_values);
-            } else {
-                let place = self.around.local_to_halo(local).unwrap_or(0);
-                let (row_columns, row_values) = fetched.row(place);
-                columns.extend(row_columns.iter().map(|&id| number(id)));
-                values.extend_from_slice(row_values);
+    /// The transpose, whose rows are distributed as the columns of this one; `block` is the number of unknowns per node of its columns.
+    /// All ranks call it.
+    pub(crate) fn transposed(&self, block: usize) -> Result<Self, DistributedError> {
+        let turned = transpose(self.view(), self.own.clone());
+        let halo = self.around.rows();
+        let own = self.rows.own();
+        // What belongs to rows of others goes there.
+        let mut messages: Vec<(usize, Vec<u64>)> = Vec::new();
+        for (peer, elements) in self.around.halo_by_owner() {
+            let mut words = Vec::new();
+            for local in elements {
+                let (columns, values) = turned.row(local);
+                let ids = columns.iter().map(|&column| own.start + u64::from(column));
+                GlobalRows::write(halo.global_id(local), ids, values, &mut words);
             }
+            messages.push((peer, words));
+        }
+        let received = self.comm().deliver(messages);
+        let read = |words: &[u64]| {
+            let mut rows = GlobalRows::new();
+            rows.read(words);
+            rows
+        };
+        // Columns are in the order of ranks: those of lower ones, own ones, those of higher ones.
+        let rank = self.comm().rank();
+        let (lower, higher): (Vec<_>, Vec<_>) = received.into_iter().partition(|(from, _)| *from < rank);
+        let lower: Vec<GlobalRows> = lower.iter().map(|(_, words)| read(words)).collect();
+        let higher: Vec<GlobalRows> = higher.iter().map(|(_, words)| read(words)).collect();
+        let others = lower.iter().chain(&higher).flat_map(|rows| rows.columns.iter().copied());
+        let mut ids = sorted(others);
+        let below = ids.partition_point(|&id| id < own.start) as u32;
+        ids.splice(below as usize..below as usize, own.clone());
+        let number = |id: &u64| ids.partition_point(|other| other < id) as u32;
+        let mut next = vec![0; lower.len() + higher.len()];
+        let count = halo.owned().len();
+        let (mut row_ptr, mut columns, mut values) = (
+            Vec::with_capacity(count + 1),
+            Vec::with_capacity(turned.nnz()),
+            Vec::with_capacity(turned.nnz()),
+        );
+        row_ptr.push(0);
+        for (local, id) in halo.owned().zip(self.cols.own()) {
+            let add = |rows: &GlobalRows, next: &mut usize, columns: &mut Vec<u32>, values: &mut Vec<f64>| {
+                if rows.ids.get(*next) == Some(&id) {
+                    let (row_columns, row_values) = rows.row(*next);
+                    columns.extend(row_columns.iter().map(number));
+                    values.extend_from_slice(row_values);
+                    *next += 1;
+                }
+            };
+            let (next_lower, next_higher) = next.split_at_mut(lower.len());
+            lower.iter().zip(next_lower).for_each(|(rows, next)| add(rows, next, &mut columns, &mut values));
+            let (row_columns, row_values) = turned.row(local);
+            columns.extend(row_columns.iter().map(|column| column + below));
+            values.extend_from_slice(row_values);
+            higher
+                .iter()
+                .zip(next_higher)
+                .for_each(|(rows, next)| add(rows, next, &mut columns, &mut values));
             row_ptr.push(columns.len());
         }
-        let factor = Csr::try_new(mine.local(), ids.len(), row_ptr, columns, values);
-        let made = factor.and_then(|factor| {
-            ziggurat_sparse::algebra::product(self.view(), self.own.clone(), factor.view())
-        });
-        let made = agree(&**self.comm(), made)?;
-        let (row_ptr, columns, values) = made.into_parts();
-        let columns = columns.into_iter().map(|column| ids[column as usize]).collect();
-        Ok(GlobalRows { ids: self.rows.own().collect(), row_ptr, columns, values })
+        let named = NamedRows { ids, row_ptr, columns, values };
+        Self::rectangular(self.comm(), self.cols.clone(), self.rows.clone(), block, named)
     }
 
     /// Own entries, by global ids.
@@ -357,6 +415,20 @@ impl DistributedCsr {
             error => error,
         }
     }
+}
+
+/// The neighbourhood of the columns that rows use.
+fn surroundings(comm: &Arc<dyn Comm>, cols: &Partition, block: usize, rows: &NamedRows) -> Neighbourhood {
+    let used = rows.used();
+    let ids = rows.ids.iter().zip(used).filter(|(_, used)| *used).map(|(&id, _)| id);
+    Neighbourhood::new(comm, cols, block, ids)
+}
+
+/// Columns by their local numbers.
+fn renumbered(columns: &[u32], ids: &[u64], around: &Neighbourhood) -> Vec<u32> {
+    // Of ids that nobody uses the number does not matter.
+    let table: Vec<u32> = ids.iter().map(|&id| around.local(id).unwrap_or(usize::MAX) as u32).collect();
+    columns.par_iter().map(|&column| table[column as usize]).collect()
 }
 
 /// Increasing, each once.

@@ -1,5 +1,6 @@
 //! What kind of matrix is this? The facts that a solver decides by, over all ranks; as `ziggurat` finds them for one process.
 
+use rayon::prelude::*;
 use ziggurat::config::Facts;
 use ziggurat_amg::halo::Halo;
 
@@ -26,25 +27,24 @@ impl Nature {
         let wide = a.extended(1)?;
         let matrix = wide.view();
         let size = |row: usize| matrix.row(row).1.iter().fold(0.0, |size: f64, value| size.max(value.abs()));
-        let sizes: Vec<f64> = matrix.all_rows().map(size).collect();
-        let (mut symmetric, mut positive, mut zero_sums) = (true, true, true);
-        for row in wide.own.clone() {
+        let sizes: Vec<f64> = matrix.all_rows().into_par_iter().map(size).collect();
+        let is_mirrored = |row: usize, column: usize, value: f64| {
+            let mirrored = matrix.get(column, row).unwrap_or(0.0);
+            let allowed = || ROUNDING * sizes[row].sqrt() * sizes[column].sqrt();
+            value == mirrored || (value - mirrored).abs() <= allowed()
+        };
+        let of_row = |row: usize| {
             let (columns, values) = matrix.row(row);
-            let (mut sum, mut sizes_sum) = (0.0, 0.0);
-            for (&column, &value) in columns.iter().zip(values) {
-                let column = column as usize;
-                if symmetric && column != row {
-                    let mirrored = matrix.get(column, row).unwrap_or(0.0);
-                    let allowed = ROUNDING * sizes[row].sqrt() * sizes[column].sqrt();
-                    symmetric = value == mirrored || (value - mirrored).abs() <= allowed;
-                }
-                sum += value;
-                sizes_sum += value.abs();
-            }
-            positive = positive && matrix.get(row, row).is_some_and(|value| value > 0.0);
-            zero_sums =
-                zero_sums && sizes_sum > 0.0 && sizes_sum.is_finite() && sum.abs() <= ROUNDING * sizes_sum;
-        }
+            let positive = matrix.get(row, row).is_some_and(|value| value > 0.0);
+            let (sum, size) = values.iter().fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
+            let zero_sum = size > 0.0 && size.is_finite() && f64::abs(sum) <= ROUNDING * size;
+            let mut entries = columns.iter().zip(values);
+            let symmetric = entries.all(|(&column, &value)| is_mirrored(row, column as usize, value));
+            [symmetric, positive, zero_sum]
+        };
+        let both = |one: [bool; 3], other: [bool; 3]| [0, 1, 2].map(|k| one[k] && other[k]);
+        let rows = wide.own.clone().into_par_iter().with_min_len(1024);
+        let [symmetric, positive, zero_sums] = rows.map(of_row).reduce(|| [true; 3], both);
         let mut against =
             [u64::from(!symmetric), u64::from(!positive), u64::from(!zero_sums), a.own_nnz() as u64];
         a.comm().sum(&mut against);
@@ -92,7 +92,6 @@ impl DistributedCsr {
         if block == self.block() {
             return Ok(self);
         }
-        let home = self.global_rows_here();
-        DistributedCsr::square(&self.comm().clone(), self.rows.clone(), block, &home)
+        DistributedCsr::square(self.comm(), self.rows.clone(), block, self.own_named())
     }
 }

@@ -88,6 +88,17 @@ impl Neighbourhood {
         self.others.iter().flat_map(|node| node * width..(node + 1) * width).collect()
     }
 
+    /// The owners of halo rows, and the local rows of each.
+    pub(crate) fn halo_by_owner(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let local = |place: usize| if place < self.below { place } else { place + self.own_nodes() };
+        let routes = self.receive.peers.iter().zip(self.receive.bounds.windows(2));
+        // What comes from one rank is all before or all after the own rows.
+        routes.map(move |(&peer, bounds)| {
+            let first = local(bounds[0]);
+            (peer, first * self.block..(first + bounds[1] - bounds[0]) * self.block)
+        })
+    }
+
     /// Halo rows.
     pub(crate) fn halo_rows(&self) -> usize {
         self.others.len() * self.block
@@ -196,6 +207,14 @@ impl Halo for Items<'_> {
 
     fn exchange<T: Pod + Send + Sync>(&self, values: &mut [T]) {
         self.around.exchange(values, self.per_node);
+    }
+
+    fn known_elsewhere(&self) -> Vec<usize> {
+        let mut nodes = self.around.send_nodes.clone();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let first = |node: u32| (self.around.below + node as usize) * self.per_node;
+        nodes.into_iter().flat_map(|node| first(node)..first(node) + self.per_node).collect()
     }
 
     fn any(&self, flag: bool) -> bool {

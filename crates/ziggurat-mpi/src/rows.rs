@@ -1,7 +1,11 @@
 //! Rows of a distributed matrix on their way: whole rows, with global ids for rows and columns.
 
+use std::ops::Range;
+
+use rayon::prelude::*;
+
 use crate::comm::Comm;
-use crate::partition::Partition;
+use crate::partition::{Partition, by_owner};
 
 /// Some rows, with the global ids of their columns.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,6 +35,11 @@ impl GlobalRows {
         (&self.columns[entries.clone()], &self.values[entries])
     }
 
+    /// The same for ids of which most are `own`.
+    pub(crate) fn named(self, own: &Range<u64>) -> NamedRows {
+        NamedRows::new(own, self.row_ptr, &self.columns, self.values)
+    }
+
     /// Rows as one message.
     pub(crate) fn write(
         id: u64,
@@ -55,6 +64,63 @@ impl GlobalRows {
             left = rest;
         }
     }
+}
+
+/// Own rows, one after the other, with columns numbered along a list of global ids, which increase.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NamedRows {
+    pub ids: Vec<u64>,
+    pub row_ptr: Vec<usize>,
+    pub columns: Vec<u32>,
+    pub values: Vec<f64>,
+}
+
+impl NamedRows {
+    /// From columns by global ids, most of which are those of `own`.
+    pub(crate) fn new(own: &Range<u64>, row_ptr: Vec<usize>, columns: &[u64], values: Vec<f64>) -> Self {
+        let mut ids: Vec<u64> = columns.par_iter().copied().filter(|id| !own.contains(id)).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let below = ids.partition_point(|&id| id < own.start);
+        let count = (own.end - own.start) as usize;
+        let number = |&id: &u64| {
+            if own.contains(&id) {
+                return (below + (id - own.start) as usize) as u32;
+            }
+            let at = ids.partition_point(|&other| other < id);
+            (if at < below { at } else { at + count }) as u32
+        };
+        let columns = columns.par_iter().map(number).collect();
+        ids.splice(below..below, own.clone());
+        NamedRows { ids, row_ptr, columns, values }
+    }
+
+    /// The ids that are used, as marks.
+    pub(crate) fn used(&self) -> Vec<bool> {
+        let mut used = vec![false; self.ids.len()];
+        self.columns.iter().for_each(|&column| used[column as usize] = true);
+        used
+    }
+}
+
+/// Rows of others: those of `ids`, which increase. `write` appends an own row to a message. All ranks call it.
+pub(crate) fn fetch(
+    comm: &dyn Comm,
+    rows: &Partition,
+    ids: &[u64],
+    write: impl Fn(u64, &mut Vec<u64>),
+) -> GlobalRows {
+    let owners = rows.owners(comm, ids);
+    let questions = by_owner(ids, &owners).map(|(owner, ids)| (owner, ids.to_vec())).collect();
+    let answer = |(from, ids): (usize, Vec<u64>)| {
+        let mut words = Vec::new();
+        ids.into_iter().for_each(|id| write(id, &mut words));
+        (from, words)
+    };
+    let answers = comm.deliver(questions).into_iter().map(answer).collect();
+    let mut fetched = GlobalRows::new();
+    comm.deliver(answers).iter().for_each(|(_, words)| fetched.read(words));
+    fetched
 }
 
 /// Entries go to those who own their rows. Returns the rows of this rank, one for each row that it owns: columns increase, and what

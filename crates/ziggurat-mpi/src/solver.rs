@@ -32,13 +32,14 @@ use crate::split::Split;
 /// ```
 /// use std::sync::Arc;
 /// use ziggurat::SolverConfig;
-/// use ziggurat_mpi::{Alone, DistributedCsr, DistributedSolver};
+/// use ziggurat_mpi::{Alone, Comm, DistributedCsr, DistributedSolver};
+/// let comm: Arc<dyn Comm> = Arc::new(Alone);
 /// // -u'' on 1000 points. Under MPI every rank gives some of the rows.
 /// let entries = (0..1000u64).flat_map(|i| {
 ///     let neighbours = [i.checked_sub(1), (i < 999).then_some(i + 1)];
 ///     [(i, i, 2.0)].into_iter().chain(neighbours.into_iter().flatten().map(move |j| (i, j, -1.0)))
 /// });
-/// let a = DistributedCsr::from_entries(Arc::new(Alone), 1000, 1, entries.collect())?;
+/// let a = DistributedCsr::from_entries(&comm, 1000, 1, entries.collect())?;
 /// let solver = DistributedSolver::new(&a, SolverConfig::default())?;
 /// let solution = solver.solve(&vec![1.0; 1000])?;
 /// assert!(solution.report.reason.is_converged());
@@ -90,7 +91,7 @@ impl DistributedSolver {
     /// As [`new`](Self::new), and if the near-kernel does not fit the matrix.
     pub fn with_near_kernel(
         a: &DistributedCsr,
-        kernel: NearKernel,
+        kernel: &NearKernel,
         config: SolverConfig,
     ) -> Result<Self, DistributedError> {
         Self::set_up(a, Some(kernel), config)
@@ -98,12 +99,12 @@ impl DistributedSolver {
 
     fn set_up(
         given: &DistributedCsr,
-        kernel: Option<NearKernel>,
+        kernel: Option<&NearKernel>,
         asked: SolverConfig,
     ) -> Result<Self, DistributedError> {
         let (start, comm) = (Instant::now(), given.comm().clone());
         agree(&*comm, asked.validate().map_err(SolveError::from))?;
-        agree(&*comm, check(given, kernel.as_ref()))?;
+        agree(&*comm, check(given, kernel))?;
         let nature = Nature::of(given)?;
         let config = asked.resolve(nature.facts);
         let hierarchy = config.hierarchy_config();
@@ -117,7 +118,7 @@ impl DistributedSolver {
         let (levels, inside) = loop {
             let inside = Arc::new(given.rows.aligned(&*comm, unit));
             let a = placed(given, &inside)?;
-            let kernel = placed_kernel(given, &inside, kernel.as_ref())?;
+            let kernel = placed_kernel(given, &inside, kernel)?;
             let (levels, _) = setup::build(a, &kernel, &plan, 0)?;
             // A matrix that cannot be coarsened is solved by one rank, if it can be.
             let on_several = levels.len() == 1 && levels[0].smoother.is_some();
@@ -176,7 +177,7 @@ impl DistributedSolver {
         let b = moved(&*self.comm, &self.given, &self.inside, 1, b);
         let widen = || {
             let config = SolverConfig { precision: ziggurat::config::Precision::F64, ..self.config.clone() };
-            Ok(lower(&self.levels, &config)?)
+            lower(&self.levels, &config)
         };
         let solution = agree(&*self.comm, self.iteration.solve(b, observer, widen))?;
         let x = moved(&*self.comm, &self.inside, &self.given, 1, &solution.x);
@@ -224,7 +225,7 @@ fn placed(a: &DistributedCsr, inside: &Arc<Partition>) -> Result<DistributedCsr,
         return Ok(a.clone());
     }
     let home = send_home(&**comm, inside, a.entries());
-    DistributedCsr::square(comm, inside.clone(), a.block(), &home)
+    DistributedCsr::square(comm, inside.clone(), a.block(), home.named(&inside.own()))
 }
 
 /// The near-kernel of those rows; constants if none is given.
@@ -251,7 +252,7 @@ fn placed_kernel(
 
 impl Lowerable {
     fn new(level: setup::Level) -> Result<Self, DistributedError> {
-        let transfer = match &level.transfer {
+        let transfer = match level.transfer {
             Some((r, p)) => Some((Split::of(r)?, Split::of(p)?)),
             None => None,
         };
@@ -260,8 +261,8 @@ impl Lowerable {
         Ok(Lowerable {
             device: Distributed::new(level.comm.clone()),
             shared,
-            a: Split::of(&level.a)?,
             block: level.a.block(),
+            a: Split::of(level.a)?,
             radius: level.radius,
             smoother: level.smoother,
             transfer,

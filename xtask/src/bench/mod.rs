@@ -11,6 +11,7 @@ mod precision;
 mod quality;
 mod race;
 mod report;
+mod scaling;
 mod spgemm;
 mod spmv;
 mod systems;
@@ -40,6 +41,7 @@ const BENCHES: &[Bench] = &[
     race::BENCH,
     update::BENCH,
     precision::BENCH,
+    scaling::BENCH,
 ];
 
 /// Load up to which a machine counts as quiet.

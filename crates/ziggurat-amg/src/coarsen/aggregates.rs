@@ -255,6 +255,9 @@ mod tests {
             [10, 40, 41, 90][local]
         }
         fn exchange<T: Pod + Send + Sync>(&self, _: &mut [T]) {}
+        fn known_elsewhere(&self) -> Vec<usize> {
+            Vec::new()
+        }
         fn any(&self, flag: bool) -> bool {
             flag
         }

@@ -250,6 +250,11 @@ impl<H: Halo> Halo for CoarseHalo<'_, H> {
         }
     }
 
+    fn known_elsewhere(&self) -> Vec<usize> {
+        let coarse = |row: usize| self.points.binary_search(&(row as u32)).ok();
+        self.fine.known_elsewhere().into_iter().filter_map(coarse).collect()
+    }
+
     fn any(&self, flag: bool) -> bool {
         self.fine.any(flag)
     }

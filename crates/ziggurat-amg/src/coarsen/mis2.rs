@@ -212,6 +212,8 @@ struct Sweep<'a, H> {
     covered: Vec<AtomicBool>,
     /// For halo rows: the first key among undecided rows of their neighbourhood.
     first_open: Vec<u64>,
+    /// Rows that others have copies of.
+    shared: Vec<usize>,
 }
 
 /// The state of every local row: [`ROOT`], or [`OUT`].
@@ -224,6 +226,7 @@ fn independent_set<H: Halo>(graph: &StrongGraph, halo: &H) -> Vec<u8> {
         state: (0..local).into_par_iter().map(|_| AtomicU8::new(OPEN)).collect(),
         covered: (0..local).into_par_iter().map(|_| AtomicBool::new(false)).collect(),
         first_open: Vec::new(),
+        shared: halo.known_elsewhere(),
     };
     let chunks = 0..owned.len().div_ceil(CHUNK);
     let rows_of =
@@ -319,7 +322,6 @@ impl<H: Halo> Sweep<'_, H> {
 
     /// Tells other processes what was decided, and hears from them.
     fn exchange(&mut self) {
-        let owned = self.halo.owned();
         let mut state: Vec<u8> = self.state.iter_mut().map(|state| *state.get_mut()).collect();
         self.halo.exchange(&mut state);
         for (slot, &state) in self.state.iter_mut().zip(&state) {
@@ -330,8 +332,9 @@ impl<H: Halo> Sweep<'_, H> {
             self.covered[row].load(Relaxed) || state[row] == ROOT || next_to_root()
         };
         let mut covered = vec![0u8; state.len()];
-        let mine = covered[owned.clone()].par_iter_mut();
-        mine.zip(owned.clone()).for_each(|(covered, row)| *covered = u8::from(is_covered(row)));
+        for &row in &self.shared {
+            covered[row] = u8::from(is_covered(row));
+        }
         self.halo.exchange(&mut covered);
         self.covered.iter_mut().zip(covered).for_each(|(slot, covered)| *slot.get_mut() |= covered != 0);
 
@@ -343,8 +346,9 @@ impl<H: Halo> Sweep<'_, H> {
                 .unwrap_or(u64::MAX)
         };
         let mut first = vec![u64::MAX; state.len()];
-        let mine = first[owned.clone()].par_iter_mut();
-        mine.zip(owned).for_each(|(first, row)| *first = first_open(row));
+        for &row in &self.shared {
+            first[row] = first_open(row);
+        }
         self.halo.exchange(&mut first);
         self.first_open = first;
     }

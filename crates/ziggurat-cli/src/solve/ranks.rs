@@ -101,12 +101,12 @@ fn load(
 ) -> Result<(String, DistributedCsr, Option<Problem>), Failure> {
     match (&options.source.file, &options.source.problem) {
         (Some(file), None) => {
-            let a = DistributedCsr::read(comm.clone(), file).map_err(unread)?;
+            let a = DistributedCsr::read(comm, file).map_err(unread)?;
             Ok((file.display().to_string(), a, None))
         }
         (None, Some(problem)) => {
             let problem = parse_problem(problem)?;
-            let a = DistributedCsr::generate(comm.clone(), problem).map_err(|error| refused(&error))?;
+            let a = DistributedCsr::generate(comm, problem).map_err(|error| refused(&error))?;
             Ok((problem.to_string(), a, Some(problem)))
         }
         _ => Err(Failure::new(
@@ -133,7 +133,7 @@ fn compute(
             let points: Vec<_> =
                 (rows.start / 3..rows.end / 3).map(|node| generator.coordinates(node)).collect();
             rigid_body_modes(&**comm, &points)
-                .and_then(|modes| DistributedSolver::with_near_kernel(a, modes, config))
+                .and_then(|modes| DistributedSolver::with_near_kernel(a, &modes, config))
         }
         None => DistributedSolver::new(a, config),
     };

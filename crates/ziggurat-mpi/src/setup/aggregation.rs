@@ -3,6 +3,7 @@
 //! Aggregates reach across ranks. The owner of an aggregate's root collects its members' rows of the near-kernel, decomposes them as one process
 //! would, and sends the members' rows of tentative interpolation home.
 
+use rayon::prelude::*;
 use ziggurat_amg::SmoothedAggregation;
 use ziggurat_amg::coarsen::{Aggregates, mis2, node_matrix};
 use ziggurat_amg::halo::Halo;
@@ -53,8 +54,8 @@ pub(super) fn coarser(
     let found = smoothed(wide.view(), wide.own.clone(), nodes, &local.0, &local.1, &method.smoothing(radius));
     let found = found.map_err(|error| at(index, "smoothed interpolation", error.into()));
     let p = agree(comm, found)?;
-    let k = kernel.count() as u32;
-    let p = named(a.own_rows(), p, |column| ids[(column / k) as usize] + u64::from(column % k));
+    let k = kernel.count() as u64;
+    let p = named(p, ids.into_iter().flat_map(|first| first..first + k).collect());
     Ok(Coarser { p, natural, block: kernel.count(), kernel: Some(tent.coarse), radius: Some(radius) })
 }
 
@@ -113,28 +114,44 @@ pub(super) fn decompose(
     }
     let received = comm.deliver(messages);
 
-    // All members of own aggregates, in the order of their ids.
-    let own_roots: Vec<u64> =
-        own_nodes.clone().zip(roots).filter(|(node, root)| node == *root).map(|found| found.0).collect();
-    let mut members: Vec<(u64, u64, Vec<f64>)> = Vec::new();
-    for (node, &root) in roots.iter().enumerate().filter(|(_, root)| own_nodes.contains(root)) {
-        members.push((first_node + node as u64, root, (0..width).map(|place| value(node, place)).collect()));
-    }
-    for (_, words) in &received {
-        for member in words.chunks_exact(2 + width) {
-            let values = member[2..].iter().map(|&bits| f64::from_bits(bits)).collect();
-            members.push((member[1], member[0], values));
-        }
-    }
-    members.sort_unstable_by_key(|member| member.0);
-    let of =
-        members.iter().map(|(_, root, _)| own_roots.partition_point(|other| other < root) as u32).collect();
+    // All members of own aggregates, in the order of their ids: own nodes are in order, those of lower ranks come before them
+    // and those of higher ranks after.
+    let is_root = |&(node, root): &(u64, &u64)| node == *root;
+    let own_roots: Vec<u64> = own_nodes.clone().zip(roots).filter(is_root).map(|found| found.0).collect();
+    let rank = comm.rank();
+    let guests = |lower: bool| {
+        let from = received.iter().filter(move |(from, _)| (*from < rank) == lower);
+        from.flat_map(|(_, words)| words.chunks_exact(2 + width)).map(|member| (member[1], member[0]))
+    };
+    let hosts = own_nodes.clone().zip(roots.iter().copied()).filter(|(_, root)| own_nodes.contains(root));
+    let members: Vec<(u64, u64)> = guests(true).chain(hosts).chain(guests(false)).collect();
+    let guests_before = guests(true).count();
+    let number = |root: u64| own_roots.partition_point(|&other| other < root) as u32;
+    let of = members.par_iter().map(|&(_, root)| number(root)).collect();
     let mut vectors = Dense::zeros(members.len() * block, k)?;
+    let guests_values = |lower: bool| {
+        let from = received.iter().filter(move |(from, _)| (*from < rank) == lower);
+        from.flat_map(|(_, words)| words.chunks_exact(2 + width)).map(|member| &member[2..])
+    };
+    let hosts_count = members.len() - guests_before - guests(false).count();
     for c in 0..k {
         let column = vectors.column_mut(c);
-        for (member, (_, _, values)) in members.iter().enumerate() {
-            (0..block).for_each(|unknown| column[member * block + unknown] = values[unknown * k + c]);
+        let mut rows = column.chunks_exact_mut(block);
+        let mut put = |values: &[u64]| {
+            let row = rows.next().into_iter().flatten().enumerate();
+            row.for_each(|(unknown, to)| *to = f64::from_bits(values[unknown * k + c]));
+        };
+        guests_values(true).for_each(&mut put);
+        let given = kernel.vectors().column(c);
+        let hosts = members[guests_before..guests_before + hosts_count].iter();
+        for ((node, _), to) in hosts.zip(&mut rows) {
+            to.copy_from_slice(&given[(node - first_node) as usize * block..][..block]);
         }
+        let mut put = |values: &[u64]| {
+            let row = rows.next().into_iter().flatten().enumerate();
+            row.for_each(|(unknown, to)| *to = f64::from_bits(values[unknown * k + c]));
+        };
+        guests_values(false).for_each(&mut put);
     }
     let made = Aggregates::try_new(own_roots.len(), of)
         .map_err(|_| SetupError::CoarseSolve {
@@ -167,9 +184,11 @@ pub(super) fn decompose(
         values: vec![0.0; roots.len() * width],
         coarse: row_by_row(made.coarse_kernel()),
     };
-    for (node, &root) in roots.iter().enumerate().filter(|(_, root)| own_nodes.contains(root)) {
+    for (place, &(node, root)) in members.iter().enumerate().skip(guests_before).take(hosts_count) {
+        let node = (node - first_node) as usize;
         own.first[node] = coarse_row(root);
-        own.values[node * width..(node + 1) * width].copy_from_slice(q(first_node + node as u64));
+        own.values[node * width..(node + 1) * width]
+            .copy_from_slice(&made.values()[place * width..(place + 1) * width]);
     }
     let answers = answers.iter().flat_map(|(_, words)| words.chunks_exact(1 + width));
     for (&(_, node), answer) in sent.iter().zip(answers) {

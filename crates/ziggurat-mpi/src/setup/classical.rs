@@ -48,6 +48,6 @@ pub(super) fn coarser(
     let rows = wide.own.clone();
     let made = method.interpolate(wide.view(), rows, &strong, &first, second.as_ref(), &halo, symmetry);
     let p = agree(comm, made.map_err(|error| at(index, "interpolation", error)))?;
-    let p = named(a.own_rows(), p, |column| ids[column as usize]);
+    let p = named(p, ids);
     Ok(Coarser { p, natural, block: 1, kernel: None, radius: None })
 }

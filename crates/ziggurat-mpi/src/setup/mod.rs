@@ -26,7 +26,8 @@ use crate::comm::{Alone, Comm};
 use crate::error::{DistributedError, agree};
 use crate::matrix::DistributedCsr;
 use crate::partition::Partition;
-use crate::rows::{GlobalRows, send_home};
+use crate::product::{Factor, times};
+use crate::rows::{GlobalRows, NamedRows, send_home};
 
 /// Nodes that are never cut apart: sums of Lanczos are formed over so many rows, and a rank that owned fewer would wait for
 /// messages most of the time.
@@ -54,8 +55,8 @@ pub(crate) struct Plan<'a> {
 
 /// What a coarsening gives.
 struct Coarser {
-    /// Own rows of P; columns are the ids of coarse rows.
-    p: GlobalRows,
+    /// Own rows of P.
+    p: NamedRows,
     /// Coarse rows as they come about: with the owners of their roots.
     natural: Partition,
     /// Unknowns per coarse node.
@@ -93,18 +94,15 @@ pub(crate) fn build(
     }
     let target = Arc::new(target(&*comm, &coarser, index + 1, plan));
     let Coarser { p, natural, block, kernel: values, radius } = coarser;
-    let p = DistributedCsr::rectangular(&comm, a.rows.clone(), target.clone(), block, &p)?;
-    let r = p.transposed(&target, a.block())?;
-    let ap = a.times(&p)?;
-    let ap = DistributedCsr::rectangular(&comm, a.rows.clone(), target.clone(), block, &ap)?;
-    let product = r.times(&ap)?;
-    drop(ap);
+    let p = DistributedCsr::rectangular(&comm, a.rows.clone(), target.clone(), block, p)?;
+    let r = p.transposed(a.block())?;
+    let product = triple_product(&r, &a, &p)?;
     let count = block * usize::from(values.is_some());
     let values = moved(&*comm, &natural, &target, count, &values.unwrap_or_default());
     let smoother = Some(smoother(plan.smoother, &a, radius)?);
     let mut level = Level { comm: comm.clone(), a, radius, smoother, transfer: Some((r, p)) };
     let below = match comm.subset(!target.is_empty()) {
-        Some(comm) => next(&comm, &target, block, &product, &values, count)
+        Some(comm) => next(&comm, &target, block, product, &values, count)
             .and_then(|(a, kernel)| build(a, &kernel, plan, index + 1)),
         // The others go on; here is nothing left to do but to hear how they fared.
         None => Ok((Vec::new(), CoarseningStop::SmallEnough)),
@@ -125,12 +123,23 @@ pub(crate) fn build(
     Ok((below, stop))
 }
 
+/// Own rows of R·(A·P).
+fn triple_product(
+    r: &DistributedCsr,
+    a: &DistributedCsr,
+    p: &DistributedCsr,
+) -> Result<NamedRows, DistributedError> {
+    let NamedRows { ids, row_ptr, columns, values } = times(a, &p.factor())?;
+    let ap = agree(&**a.comm(), Csr::try_new(a.own.len(), ids.len(), row_ptr, columns, values))?;
+    times(r, &Factor::of(&a.rows, &p.cols, &ap, &ids))
+}
+
 /// The next level's matrix and near-kernel, with those who have rows of it.
 fn next(
     comm: &Arc<dyn Comm>,
     target: &Partition,
     block: usize,
-    product: &GlobalRows,
+    product: NamedRows,
     values: &[f64],
     count: usize,
 ) -> Result<(DistributedCsr, NearKernel), DistributedError> {
@@ -154,14 +163,14 @@ fn onto_one_rank(
     let target = Arc::new(rows.aligned(&*comm, rows.global()));
     let product = send_home(&*comm, &target, level.a.entries());
     if let Some((_, p)) = finer.transfer.take() {
-        let home = p.global_rows_here();
-        let p = DistributedCsr::rectangular(&comm, finer.a.rows.clone(), target.clone(), block, &home)?;
-        finer.transfer = Some((p.transposed(&target, finer.a.block())?, p));
+        let p =
+            DistributedCsr::rectangular(&comm, finer.a.rows.clone(), target.clone(), block, p.own_named())?;
+        finer.transfer = Some((p.transposed(finer.a.block())?, p));
     }
     match comm.subset(!target.is_empty()) {
         Some(comm) => {
             let rows = Arc::new(Partition::with_range(&*comm, target.own(), target.global()));
-            last(DistributedCsr::square(&comm, rows, block, &product)?)
+            last(DistributedCsr::square(&comm, rows, block, product.named(&target.own()))?)
         }
         None => empty(block, None),
     }
@@ -224,7 +233,7 @@ fn smoother(
 fn empty(block: usize, smoother: Option<Smoother>) -> Result<Level, DistributedError> {
     let comm: Arc<dyn Comm> = Arc::new(Alone);
     let rows = Arc::new(Partition::try_new(&*comm, 0)?);
-    let a = DistributedCsr::square(&comm, rows, block, &GlobalRows::new())?;
+    let a = DistributedCsr::square(&comm, rows, block, GlobalRows::new().named(&(0..0)))?;
     let data = match smoother {
         Some(smoother) => Some(smoother.data(a.view(), 0..0, Some(1.0))?),
         None => None,
@@ -291,10 +300,10 @@ fn revive(a: &mut DistributedCsr, kernel: &NearKernel) {
     }
 }
 
-/// Own rows of a matrix whose columns are named by `id`.
-fn named(own: std::ops::Range<u64>, p: Csr<f64>, id: impl Fn(u32) -> u64) -> GlobalRows {
+/// Own rows of a matrix whose columns are named by `ids`.
+fn named(p: Csr<f64>, ids: Vec<u64>) -> NamedRows {
     let (row_ptr, columns, values) = p.into_parts();
-    GlobalRows { ids: own.collect(), row_ptr, columns: columns.into_iter().map(id).collect(), values }
+    NamedRows { ids, row_ptr, columns, values }
 }
 
 /// Names the level and the stage of a fault.

@@ -11,7 +11,7 @@ use ziggurat_amg::halo::Halo;
 use ziggurat_amg::interpolate::NearKernel;
 
 use super::aggregation::{NOBODY, decompose, nodes};
-use super::{Coarser, at};
+use super::{Coarser, at, triple_product};
 use crate::error::DistributedError;
 use crate::matrix::{DistributedCsr, sorted};
 use crate::partition::Partition;
@@ -69,6 +69,7 @@ pub(super) fn coarser(
         }
         p.end_row(id);
     }
+    let p = p.named(&natural.own());
     Ok(Coarser { p, natural, block: k, kernel: Some(tent.coarse), radius: None })
 }
 
@@ -85,7 +86,8 @@ fn node_level(a: &DistributedCsr, block: usize) -> Result<DistributedCsr, Distri
         home.values.extend_from_slice(values);
         home.end_row(id);
     }
-    DistributedCsr::square(a.comm(), rows, 1, &home)
+    let home = home.named(&rows.own());
+    DistributedCsr::square(a.comm(), rows, 1, home)
 }
 
 /// The root of each own row's pair, or [`NOBODY`].
@@ -120,8 +122,7 @@ fn joined(
         }
         p.end_row(id);
     }
-    let p = DistributedCsr::rectangular(comm, a.rows.clone(), natural.clone(), 1, &p)?;
-    let r = p.transposed(natural, 1)?;
-    let ap = DistributedCsr::rectangular(comm, a.rows.clone(), natural.clone(), 1, &a.times(&p)?)?;
-    DistributedCsr::square(comm, natural.clone(), 1, &r.times(&ap)?)
+    let p = DistributedCsr::rectangular(comm, a.rows.clone(), natural.clone(), 1, p.named(&natural.own()))?;
+    let r = p.transposed(1)?;
+    DistributedCsr::square(comm, natural.clone(), 1, triple_product(&r, a, &p)?)
 }

@@ -29,7 +29,7 @@ fn crooked_distributions_are_straightened() {
                 if rank < comm.size() { rank * 100 + rank * rank.saturating_sub(1) / 2 } else { rows }
             };
             let here = before(comm.rank() + 1) - before(comm.rank());
-            let a = DistributedCsr::from_entries(comm.clone(), here, 1, scattered(problem, &**comm)).unwrap();
+            let a = DistributedCsr::from_entries(comm, here, 1, scattered(problem, &**comm)).unwrap();
             assert_eq!(a.own_rows(), before(comm.rank()) as u64..before(comm.rank() + 1) as u64);
             let solver = DistributedSolver::new(&a, SolverConfig::default()).unwrap();
             let b: Vec<f64> = a.own_rows().map(|row| (row % 5) as f64).collect();

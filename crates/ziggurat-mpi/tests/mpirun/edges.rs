@@ -21,7 +21,7 @@ fn pieces(points: u64, piece: u64) -> Vec<(u64, u64, f64)> {
 }
 
 fn solve(comm: &Arc<dyn Comm>, rows_here: usize, entries: Vec<(u64, u64, f64)>) -> String {
-    let a = DistributedCsr::from_entries(comm.clone(), rows_here, 1, entries).unwrap();
+    let a = DistributedCsr::from_entries(comm, rows_here, 1, entries).unwrap();
     let solver = DistributedSolver::new(&a, SolverConfig::default()).unwrap();
     let solution = solver.solve(&vec![1.0; rows_here]).unwrap();
     assert_eq!(solution.x.len(), rows_here);
@@ -49,7 +49,7 @@ fn same(test: &str, rows: usize, entries: Vec<(u64, u64, f64)>, ranks: &[usize])
     for &count in ranks {
         let ran = mpirun(test, count);
         assert!(ran.success, "{count} ranks:\n{}", ran.everything);
-        assert_eq!(ran.lines, [expected.clone()], "{count} ranks");
+        assert_eq!(ran.lines, std::slice::from_ref(&expected), "{count} ranks");
     }
 }
 

@@ -41,7 +41,7 @@ fn a_value_that_is_no_number() {
             if comm.rank() == 2 {
                 values[17] = f64::NAN;
             }
-            let a = DistributedCsr::from_rows(comm.clone(), 1, &row_ptr, &columns, &values).unwrap();
+            let a = DistributedCsr::from_rows(comm, 1, &row_ptr, &columns, &values).unwrap();
             told(&**comm, DistributedSolver::new(&a, SolverConfig::default()))
         });
     } else {
@@ -59,7 +59,7 @@ fn a_row_without_a_diagonal() {
                 values[0] = 0.0;
                 (0..row_ptr[1]).filter(|&at| columns[at] == 576).for_each(|at| values[at] = 0.0);
             }
-            let a = DistributedCsr::from_rows(comm.clone(), 1, &row_ptr, &columns, &values).unwrap();
+            let a = DistributedCsr::from_rows(comm, 1, &row_ptr, &columns, &values).unwrap();
             told(&**comm, DistributedSolver::new(&a, SolverConfig::default()))
         });
     } else {
@@ -72,7 +72,7 @@ fn a_right_hand_side_that_does_not_fit() {
     if is_rank() {
         rank(|comm| {
             let (row_ptr, columns, values) = rows_of("poisson3d:12".parse().unwrap(), &**comm);
-            let a = DistributedCsr::from_rows(comm.clone(), 1, &row_ptr, &columns, &values).unwrap();
+            let a = DistributedCsr::from_rows(comm, 1, &row_ptr, &columns, &values).unwrap();
             let solver = DistributedSolver::new(&a, SolverConfig::default()).unwrap();
             let wrong = usize::from(comm.rank() == 1);
             told(&**comm, solver.solve(&vec![1.0; row_ptr.len() - 1 - wrong]))
@@ -87,8 +87,8 @@ fn an_entry_outside_the_matrix_and_a_node_cut_apart() {
     if is_rank() {
         rank(|comm| {
             let outside = (comm.rank() == 1).then_some((0, 99, 1.0)).into_iter().collect();
-            let mut said = told(&**comm, DistributedCsr::from_entries(comm.clone(), 3, 1, outside));
-            said.extend(told(&**comm, DistributedCsr::from_entries(comm.clone(), 2, 3, Vec::new())));
+            let mut said = told(&**comm, DistributedCsr::from_entries(comm, 3, 1, outside));
+            said.extend(told(&**comm, DistributedCsr::from_entries(comm, 2, 3, Vec::new())));
             said
         });
     } else {

@@ -50,6 +50,8 @@ pub(crate) fn launcher(ranks: usize) -> Command {
     let mut command = Command::new("mpirun");
     command.args(["--allow-run-as-root", "--oversubscribe", "-n", &ranks.to_string()]);
     command.env("RAYON_NUM_THREADS", "1").env("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
+    // More ranks than cores: whoever waits makes room.
+    command.env("OMPI_MCA_mpi_yield_when_idle", "1");
     command
 }
 

@@ -40,7 +40,7 @@ fn solve_here(
 ) -> String {
     let rtol = config.stopping.rtol;
     let solver = match modes {
-        Some(modes) => DistributedSolver::with_near_kernel(a, modes, config),
+        Some(modes) => DistributedSolver::with_near_kernel(a, &modes, config),
         None => DistributedSolver::new(a, config),
     };
     let solver = solver.unwrap();
@@ -70,7 +70,7 @@ fn solve_alone(
 }
 
 fn problem_here(comm: &Arc<dyn Comm>, problem: Problem, name: &str, config: SolverConfig) -> String {
-    let a = DistributedCsr::generate(comm.clone(), problem).unwrap();
+    let a = DistributedCsr::generate(comm, problem).unwrap();
     let (generator, rows) = (problem.generator(), a.own_rows());
     let b: Vec<f64> = rows.clone().map(|row| generator.rhs(row)).collect();
     let modes = (problem.block_size() == 3).then(|| {
@@ -162,7 +162,7 @@ fn real_matrices() {
     if is_rank() {
         rank(|comm| {
             let solve = |(name, precision): (&str, &str)| {
-                let a = DistributedCsr::read(comm.clone(), folder.join(name)).unwrap();
+                let a = DistributedCsr::read(comm, folder.join(name)).unwrap();
                 let b = vec![1.0; a.own_rows().count()];
                 solve_here(&a, &b, None, &format!("{name} {precision}"), config(precision, "auto"))
             };

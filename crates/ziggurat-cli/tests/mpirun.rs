@@ -1,0 +1,91 @@
+//! `mpirun -n 3 ziggurat solve …`: the same command on several ranks.
+
+#![cfg(feature = "mpi")]
+// Clippy takes only functions marked `#[test]` for tests.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod command;
+
+use std::process::{Command, Stdio};
+
+use command::{Place, Said};
+use serde_json::Value;
+use ziggurat_sparse::io::read_vector;
+
+/// Runs the command on so many ranks.
+fn mpirun(place: &Place, ranks: usize, arguments: &[&str]) -> Said {
+    let mut command = Command::new("mpirun");
+    command.args(["--allow-run-as-root", "--oversubscribe", "-n", &ranks.to_string()]);
+    command.arg(env!("CARGO_BIN_EXE_ziggurat")).args(arguments);
+    command.current_dir(place.path("")).stdin(Stdio::null());
+    command.env("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
+    let output = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Said { out: text(output.stdout), err: text(output.stderr), code: output.status.code() }
+}
+
+#[test]
+fn rank_0_reports_and_says_how_levels_lie_on_ranks() {
+    let place = Place::new("rank_0_reports");
+    let arguments = ["solve", "--problem", "poisson3d:20", "--json", "-"];
+    let said = mpirun(&place, 3, &arguments);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    let alone: Value = serde_json::from_str(&place.succeed(&arguments)).unwrap();
+    assert_eq!((&report["ranks"]["count"], &report["ranks"]["threads"]), (&3.into(), &1.into()));
+    for key in ["iterations", "rows", "nnz", "config", "method", "operator_complexity"] {
+        assert_eq!(report[key], alone[key], "{key}");
+    }
+    assert!(alone.get("ranks").is_none());
+    let levels = report["levels"].as_array().unwrap();
+    assert_eq!(levels.len(), alone["levels"].as_array().unwrap().len());
+    assert_eq!(levels[0]["distribution"]["ranks"], 3);
+    assert_eq!(levels[0]["distribution"]["halo_rows_most"], 800); // a plane on either side
+    assert_eq!(levels.last().unwrap()["distribution"]["ranks"], 1);
+
+    let said = mpirun(&place, 2, &["solve", "--problem", "poisson3d:20", "--threads", "2"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("2 of 2 threads") && said.out.contains("halo each"), "{}", said.out);
+    assert_eq!(said.out.matches("converged in").count(), 1, "{}", said.out);
+}
+
+#[test]
+fn files_are_read_by_all_ranks_and_written_by_one() {
+    let place = Place::new("files_are_read_by_all_ranks");
+    place.succeed(&["generate", "elasticity3d:6", "-o", "A.mtx"]);
+    let rows = 6 * 7 * 7 * 3;
+    let values: String = (0..rows).map(|k| format!("{}\n", k % 7)).collect();
+    place.write("b.mtx", &format!("%%MatrixMarket matrix array real general\n{rows} 1\n{values}"));
+    let arguments = |output: &'static str| ["solve", "A.mtx", "--rhs", "b.mtx", "--rtol", "1e-10", "--output", output];
+    place.succeed(&arguments("one.mtx"));
+    let said = mpirun(&place, 3, &arguments("three.mtx"));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let (one, three) = (read_vector(place.path("one.mtx")).unwrap(), read_vector(place.path("three.mtx")).unwrap());
+    let largest = one.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    assert_eq!(one.len(), three.len());
+    assert!(one.iter().zip(&three).all(|(one, three)| (one - three).abs() <= 1e-6 * largest));
+}
+
+#[test]
+fn errors_are_told_once_and_exit_codes_are_those_of_one_process() {
+    let place = Place::new("errors_are_told_once");
+    let said = mpirun(&place, 2, &["solve", "nothing.mtx"]);
+    assert_eq!(said.code, Some(1));
+    assert_eq!(said.err.matches("error: ").count(), 1, "{}", said.err);
+    assert!(said.err.contains("cannot read nothing.mtx"), "{}", said.err);
+
+    // The last entry is missing: only all ranks together can tell.
+    place.write("short.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 1\n2 2 1\n3 3 1\n");
+    let said = mpirun(&place, 2, &["solve", "short.mtx"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.contains("4 entries are promised, but there are 3"), "{}", said.err);
+
+    let said = mpirun(&place, 2, &["solve", "--problem", "poisson3d:8", "--shuffle", "4"]);
+    assert!(said.code == Some(1) && said.err.contains("--shuffle cannot be used on several ranks yet"), "{}", said.err);
+
+    place.write("few.toml", "[stopping]\nmax_iterations = 2\n");
+    let said = mpirun(&place, 2, &["solve", "--problem", "poisson3d:16", "--config", "few.toml", "--json", "r.json"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    let report: Value = serde_json::from_slice(&std::fs::read(place.path("r.json")).unwrap()).unwrap();
+    assert_eq!(report["converged"], false);
+}
