@@ -56,11 +56,13 @@ fn files_are_read_by_all_ranks_and_written_by_one() {
     let rows = 6 * 7 * 7 * 3;
     let values: String = (0..rows).map(|k| format!("{}\n", k % 7)).collect();
     place.write("b.mtx", &format!("%%MatrixMarket matrix array real general\n{rows} 1\n{values}"));
-    let arguments = |output: &'static str| ["solve", "A.mtx", "--rhs", "b.mtx", "--rtol", "1e-10", "--output", output];
+    let arguments =
+        |output: &'static str| ["solve", "A.mtx", "--rhs", "b.mtx", "--rtol", "1e-10", "--output", output];
     place.succeed(&arguments("one.mtx"));
     let said = mpirun(&place, 3, &arguments("three.mtx"));
     assert_eq!(said.code, Some(0), "{}", said.err);
-    let (one, three) = (read_vector(place.path("one.mtx")).unwrap(), read_vector(place.path("three.mtx")).unwrap());
+    let (one, three) =
+        (read_vector(place.path("one.mtx")).unwrap(), read_vector(place.path("three.mtx")).unwrap());
     let largest = one.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
     assert_eq!(one.len(), three.len());
     assert!(one.iter().zip(&three).all(|(one, three)| (one - three).abs() <= 1e-6 * largest));
@@ -81,10 +83,18 @@ fn errors_are_told_once_and_exit_codes_are_those_of_one_process() {
     assert!(said.err.contains("4 entries are promised, but there are 3"), "{}", said.err);
 
     let said = mpirun(&place, 2, &["solve", "--problem", "poisson3d:8", "--shuffle", "4"]);
-    assert!(said.code == Some(1) && said.err.contains("--shuffle cannot be used on several ranks yet"), "{}", said.err);
+    assert!(
+        said.code == Some(1) && said.err.contains("--shuffle cannot be used on several ranks yet"),
+        "{}",
+        said.err
+    );
 
     place.write("few.toml", "[stopping]\nmax_iterations = 2\n");
-    let said = mpirun(&place, 2, &["solve", "--problem", "poisson3d:16", "--config", "few.toml", "--json", "r.json"]);
+    let said = mpirun(
+        &place,
+        2,
+        &["solve", "--problem", "poisson3d:16", "--config", "few.toml", "--json", "r.json"],
+    );
     assert_eq!(said.code, Some(2), "{}", said.err);
     let report: Value = serde_json::from_slice(&std::fs::read(place.path("r.json")).unwrap()).unwrap();
     assert_eq!(report["converged"], false);

@@ -12,7 +12,7 @@ use ziggurat::SolverConfig;
 use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver, Mpi, Session};
 
 /// Elements along the bar; its nodes are one more, the first is held at zero.
-const ELEMENTS: u64 = 20_000;
+const ELEMENTS: u64 = 2_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let session = Session::start()?;
@@ -49,8 +49,9 @@ fn solve(comm: &Arc<dyn Comm>) -> Result<(), Box<dyn Error>> {
     if comm.rank() == 0 {
         let report = &solution.report;
         println!(
-            "{} unknowns on {size} ranks: {} iterations, residual {:.1e}",
+            "{} unknowns on {size} ranks: {} in {} iterations, residual {:.1e}",
             a.global_rows(),
+            report.reason.name(),
             report.iterations,
             report.relative_residual
         );

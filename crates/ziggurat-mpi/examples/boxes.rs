@@ -43,10 +43,9 @@ impl Boxes {
     /// The id of a point of the whole grid; `None` outside.
     fn id(&self, point: [i64; 3]) -> Option<u64> {
         let (mut rank, mut within) = (0, 0);
-        for axis in 0..3 {
-            let extent = self.along[axis] * self.points;
-            let at = u64::try_from(point[axis]).ok().filter(|&at| at < extent)?;
-            rank = rank * self.along[axis] + at / self.points;
+        for (at, along) in point.into_iter().zip(self.along) {
+            let at = u64::try_from(at).ok().filter(|&at| at < along * self.points)?;
+            rank = rank * along + at / self.points;
             within = within * self.points + at % self.points;
         }
         Some(rank * self.points.pow(3) + within)

@@ -22,6 +22,15 @@ use crate::comm::Comm;
 use crate::neighbourhood::Neighbourhood;
 
 /// One rank's part of everything.
+///
+/// ```
+/// use std::sync::Arc;
+/// use ziggurat_mpi::{Alone, Distributed};
+/// use ziggurat_sparse::device::Device;
+/// // Every rank has a part of the vector; the dot product is that of the whole.
+/// let device = Distributed::new(Arc::new(Alone));
+/// assert_eq!(device.dot(&vec![1.0, 2.0], &vec![3.0, 4.0]), 11.0);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Distributed {
     cpu: Cpu,
@@ -321,6 +330,14 @@ impl Device for Distributed {
 }
 
 /// The space of vectors that are spread over ranks: the device has added up what there is to add.
+///
+/// ```
+/// use std::sync::Arc;
+/// use ziggurat_krylov::Space;
+/// use ziggurat_mpi::{Alone, Distributed, Ranks};
+/// let ranks = Ranks(Distributed::new(Arc::new(Alone)));
+/// assert!(ranks.any(true) && ranks.norm(&vec![3.0, 4.0]) == 5.0);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Ranks(pub Distributed);
 

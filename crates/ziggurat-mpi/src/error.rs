@@ -90,6 +90,13 @@ impl From<NearKernelError> for DistributedError {
 
 /// Whether all ranks have succeeded. If not, those that have return the error of the lowest that has not. All ranks call it.
 ///
+/// ```
+/// use ziggurat_mpi::{Alone, DistributedError, agree};
+/// let read: Result<u32, DistributedError> = Ok(7); // what may fail on one rank alone
+/// assert_eq!(agree(&Alone, read)?, 7);
+/// # Ok::<(), DistributedError>(())
+/// ```
+///
 /// # Errors
 /// This rank's own, or another's.
 pub fn agree<T, E: Into<DistributedError>>(

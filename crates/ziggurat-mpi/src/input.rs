@@ -83,6 +83,18 @@ impl DistributedCsr {
     /// A square matrix from a Matrix Market file: each rank reads its share of the bytes, and entries go to those who own their rows.
     /// Unknowns per node are [as the pattern shows](Self::with_detected_nodes). All ranks call it.
     ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use ziggurat_mpi::{Alone, Comm, DistributedCsr};
+    /// let path = std::env::temp_dir().join(format!("ziggurat-doc-{}.mtx", std::process::id()));
+    /// std::fs::write(&path, "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 2\n2 1 -1\n2 2 2\n")?;
+    /// let comm: Arc<dyn Comm> = Arc::new(Alone);
+    /// let a = DistributedCsr::read(&comm, &path)?;
+    /// assert_eq!((a.global_rows(), a.global_nnz()), (2, 4));
+    /// # std::fs::remove_file(path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If a rank cannot read its part, or the matrix is not square.
     pub fn read(comm: &Arc<dyn Comm>, path: impl AsRef<Path>) -> Result<Self, InputError> {

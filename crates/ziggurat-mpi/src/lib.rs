@@ -41,6 +41,7 @@ mod rows;
 mod setup;
 mod solver;
 mod split;
+mod transpose;
 
 pub use c::{ZigguratMpiReport, ziggurat_mpi_solve, ziggurat_mpi_solve_f};
 pub use comm::{Alone, Comm, Mpi, MpiError, Session};

@@ -13,12 +13,11 @@ use rayon::prelude::*;
 
 use ziggurat_amg::SetupError;
 use ziggurat_amg::halo::Halo;
-use ziggurat_sparse::algebra::transpose;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use crate::comm::Comm;
 use crate::error::{DistributedError, agree};
-use crate::neighbourhood::Neighbourhood;
+use crate::neighbourhood::{Items, Neighbourhood};
 use crate::partition::Partition;
 use crate::rows::{GlobalRows, NamedRows, fetch, send_home};
 
@@ -158,28 +157,21 @@ impl DistributedCsr {
             let id = halo.global_id(local);
             fetched.binary_search_by_key(&id, |(id, _)| *id).ok().map(|at| fetched[at].1)
         };
-        let stacked = self.stacked(&self.own, &table, halo.owned(), halo.local(), row_of, number);
-        let local = agree(
-            &**comm,
-            stacked.and_then(|(row_ptr, columns, values)| {
-                Csr::try_new(halo.local(), halo.local(), row_ptr, columns, values)
-            }),
-        )?;
+        let local = agree(&**comm, self.between(&table, &halo, row_of, number))?;
         let own = around.rows().owned();
         let (rows, cols) = (self.rows.clone(), self.cols.clone());
         Ok(DistributedCsr { rows, cols, own, around: Arc::new(around), local })
     }
 
     /// Own rows, their columns renumbered by `table`, between rows of others, whose columns are numbered by `number`.
-    fn stacked<'a>(
+    fn between<'a>(
         &self,
-        own: &Range<usize>,
         table: &[u32],
-        place: Range<usize>,
-        count: usize,
+        halo: &Items<'_>,
         row_of: impl Fn(usize) -> Option<(&'a [u64], &'a [f64])>,
         number: impl Fn(u64) -> u32,
-    ) -> Result<(Vec<usize>, Vec<u32>, Vec<f64>), MatrixError> {
+    ) -> Result<Csr<f64>, MatrixError> {
+        let (own, place) = (&self.own, halo.owned());
         let (mut row_ptr, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
         let others =
             |range: Range<usize>, row_ptr: &mut Vec<usize>, columns: &mut Vec<u32>, values: &mut Vec<f64>| {
@@ -195,12 +187,11 @@ impl DistributedCsr {
         let (begin, shift) = (self.local.row_ptr()[own.start], columns.len());
         let entries = begin..self.local.row_ptr()[own.end];
         row_ptr.extend(self.local.row_ptr()[own.start + 1..=own.end].iter().map(|end| end - begin + shift));
-        columns.par_extend(
-            self.local.columns()[entries.clone()].par_iter().map(|&column| table[column as usize]),
-        );
+        let own_columns = self.local.columns()[entries.clone()].par_iter();
+        columns.par_extend(own_columns.map(|&column| table[column as usize]));
         values.extend_from_slice(&self.local.values()[entries]);
-        others(place.end..count, &mut row_ptr, &mut columns, &mut values);
-        Ok((row_ptr, columns, values))
+        others(place.end..halo.local(), &mut row_ptr, &mut columns, &mut values);
+        Csr::try_new(halo.local(), halo.local(), row_ptr, columns, values)
     }
 
     /// The ranks that hold the matrix.
@@ -226,6 +217,13 @@ impl DistributedCsr {
     /// Entries of own rows.
     pub(crate) fn own_nnz(&self) -> usize {
         self.local.row_ptr()[self.own.end] - self.local.row_ptr()[self.own.start]
+    }
+
+    /// The sum of the bits of own entries.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let entries = self.local.row_ptr()[self.own.start]..self.local.row_ptr()[self.own.end];
+        let bits = self.local.values()[entries].par_iter().map(|value| value.to_bits());
+        bits.reduce(|| 0, u64::wrapping_add)
     }
 
     /// Unknowns per node of the columns.
@@ -326,71 +324,6 @@ impl DistributedCsr {
         let both = send_home(&**self.comm(), &self.rows, entries);
         let both = both.named(&self.rows.own());
         Self::square(self.comm(), self.rows.clone(), self.block(), both).map(Some)
-    }
-
-    /// The transpose, whose rows are distributed as the columns of this one; `block` is the number of unknowns per node of its columns.
-    /// All ranks call it.
-    pub(crate) fn transposed(&self, block: usize) -> Result<Self, DistributedError> {
-        let turned = transpose(self.view(), self.own.clone());
-        let halo = self.around.rows();
-        let own = self.rows.own();
-        // What belongs to rows of others goes there.
-        let mut messages: Vec<(usize, Vec<u64>)> = Vec::new();
-        for (peer, elements) in self.around.halo_by_owner() {
-            let mut words = Vec::new();
-            for local in elements {
-                let (columns, values) = turned.row(local);
-                let ids = columns.iter().map(|&column| own.start + u64::from(column));
-                GlobalRows::write(halo.global_id(local), ids, values, &mut words);
-            }
-            messages.push((peer, words));
-        }
-        let received = self.comm().deliver(messages);
-        let read = |words: &[u64]| {
-            let mut rows = GlobalRows::new();
-            rows.read(words);
-            rows
-        };
-        // Columns are in the order of ranks: those of lower ones, own ones, those of higher ones.
-        let rank = self.comm().rank();
-        let (lower, higher): (Vec<_>, Vec<_>) = received.into_iter().partition(|(from, _)| *from < rank);
-        let lower: Vec<GlobalRows> = lower.iter().map(|(_, words)| read(words)).collect();
-        let higher: Vec<GlobalRows> = higher.iter().map(|(_, words)| read(words)).collect();
-        let others = lower.iter().chain(&higher).flat_map(|rows| rows.columns.iter().copied());
-        let mut ids = sorted(others);
-        let below = ids.partition_point(|&id| id < own.start) as u32;
-        ids.splice(below as usize..below as usize, own.clone());
-        let number = |id: &u64| ids.partition_point(|other| other < id) as u32;
-        let mut next = vec![0; lower.len() + higher.len()];
-        let count = halo.owned().len();
-        let (mut row_ptr, mut columns, mut values) = (
-            Vec::with_capacity(count + 1),
-            Vec::with_capacity(turned.nnz()),
-            Vec::with_capacity(turned.nnz()),
-        );
-        row_ptr.push(0);
-        for (local, id) in halo.owned().zip(self.cols.own()) {
-            let add = |rows: &GlobalRows, next: &mut usize, columns: &mut Vec<u32>, values: &mut Vec<f64>| {
-                if rows.ids.get(*next) == Some(&id) {
-                    let (row_columns, row_values) = rows.row(*next);
-                    columns.extend(row_columns.iter().map(number));
-                    values.extend_from_slice(row_values);
-                    *next += 1;
-                }
-            };
-            let (next_lower, next_higher) = next.split_at_mut(lower.len());
-            lower.iter().zip(next_lower).for_each(|(rows, next)| add(rows, next, &mut columns, &mut values));
-            let (row_columns, row_values) = turned.row(local);
-            columns.extend(row_columns.iter().map(|column| column + below));
-            values.extend_from_slice(row_values);
-            higher
-                .iter()
-                .zip(next_higher)
-                .for_each(|(rows, next)| add(rows, next, &mut columns, &mut values));
-            row_ptr.push(columns.len());
-        }
-        let named = NamedRows { ids, row_ptr, columns, values };
-        Self::rectangular(self.comm(), self.cols.clone(), self.rows.clone(), block, named)
     }
 
     /// Own entries, by global ids.

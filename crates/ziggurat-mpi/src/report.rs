@@ -9,6 +9,18 @@ use crate::comm::Comm;
 use crate::setup::Level;
 
 /// A level of a distributed hierarchy.
+///
+/// ```
+/// use std::sync::Arc;
+/// use ziggurat::SolverConfig;
+/// use ziggurat_mpi::{Alone, Comm, DistributedCsr, DistributedSolver};
+/// let comm: Arc<dyn Comm> = Arc::new(Alone);
+/// let a = DistributedCsr::generate(&comm, "poisson3d:12".parse()?)?;
+/// let solver = DistributedSolver::new(&a, SolverConfig::default())?;
+/// let finest = &solver.levels()[0];
+/// assert_eq!((finest.rows, finest.ranks, finest.halo_rows), (1728, 1, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LevelReport {
@@ -16,6 +28,8 @@ pub struct LevelReport {
     pub rows: u64,
     /// Entries on all ranks.
     pub nnz: u64,
+    /// The sum of the bits of all entries, modulo 2^64: the same for the same matrix, however its rows are distributed.
+    pub fingerprint: u64,
     /// Ranks that have rows.
     pub ranks: u64,
     /// The most rows that one rank has.
@@ -56,7 +70,7 @@ impl LevelReport {
         let of_level = |level: &Level| {
             let a = &level.a;
             let halo = a.around.halo_rows() as u64;
-            let mut sums = [a.own_nnz() as u64, u64::from(!a.own.is_empty()), halo, 0];
+            let mut sums = [a.own_nnz() as u64, u64::from(!a.own.is_empty()), halo, a.fingerprint()];
             let mut most = [a.around.rows().owned().len() as f64, halo as f64, a.around.neighbours() as f64];
             level.comm.sum(&mut sums);
             level.comm.largest(&mut most);
@@ -79,6 +93,7 @@ impl LevelReport {
             LevelReport {
                 rows: facts.rows,
                 nnz: facts.sums[0],
+                fingerprint: facts.sums[3],
                 ranks: facts.sums[1],
                 rows_most,
                 halo_rows: facts.sums[2],
@@ -114,6 +129,7 @@ impl LevelReport {
         let numbers = [
             self.rows,
             self.nnz,
+            self.fingerprint,
             self.ranks,
             self.rows_most,
             self.halo_rows,
@@ -131,7 +147,7 @@ impl LevelReport {
     }
 
     fn read(words: &[u64]) -> Option<(LevelReport, &[u64])> {
-        let (numbers, mut left) = words.split_at_checked(10)?;
+        let (numbers, mut left) = words.split_at_checked(11)?;
         let mut text = || {
             let (length, rest) = left.split_first()?;
             let (bytes, rest) = rest.split_at_checked(*length as usize)?;
@@ -145,14 +161,15 @@ impl LevelReport {
         let level = LevelReport {
             rows: numbers[0],
             nnz: numbers[1],
-            ranks: numbers[2],
-            rows_most: numbers[3],
-            halo_rows: numbers[4],
-            halo_rows_most: numbers[5],
-            messages_most: numbers[6],
-            bytes_most: numbers[7],
-            bytes: numbers[8],
-            transfer_bytes: numbers[9],
+            fingerprint: numbers[2],
+            ranks: numbers[3],
+            rows_most: numbers[4],
+            halo_rows: numbers[5],
+            halo_rows_most: numbers[6],
+            messages_most: numbers[7],
+            bytes_most: numbers[8],
+            bytes: numbers[9],
+            transfer_bytes: numbers[10],
             storage,
             working,
             format,
@@ -171,6 +188,7 @@ mod tests {
         let level = LevelReport {
             rows: 1,
             nnz: 2,
+            fingerprint: u64::MAX,
             ranks: 3,
             rows_most: 4,
             halo_rows: 5,

@@ -51,8 +51,20 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
 }
 
 fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> Result<ExitCode, Failure> {
-    let config = configuration::configure(options)?;
+    // Files may be there for one rank and not for another.
+    let config = together(&**comm, configuration::configure(options))?;
     refuse(options)?;
+    let first = comm.rank() == 0;
+    let json = options.json.as_deref();
+    let writable = || {
+        let inputs = [&options.source.file, &options.rhs, &options.config];
+        let outputs = [("--output", options.output.as_deref()), ("--json", json)];
+        output::check(
+            inputs.into_iter().filter_map(|path| path.as_deref()),
+            outputs.into_iter().filter_map(|(option, path)| Some((option, path?))),
+        )
+    };
+    together(&**comm, if first { writable() } else { Ok(()) })?;
     let (name, a, problem) = load(comm, options)?;
     let b = match (&options.rhs, problem) {
         (Some(path), _) => a.read_rhs(path).map_err(unread)?,
@@ -64,14 +76,17 @@ fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> R
     };
     let outcome = compute(comm, &a, problem, &b, config, progress)?;
     let converged = outcome.converged;
-    if comm.rank() == 0 {
-        if let Some(path) = options.json.as_deref() {
+    let tell = || {
+        if let Some(path) = json {
             output::write_json(path, &outcome)?;
         }
-        if !options.json.as_deref().is_some_and(output::is_standard) {
-            output::print(&report::text(&name, &outcome))?;
+        if json.is_some_and(output::is_standard) {
+            Ok(())
+        } else {
+            output::print(&report::text(&name, &outcome))
         }
-    }
+    };
+    together(&**comm, if first { tell() } else { Ok(()) })?;
     if let Some(path) = &options.output {
         write(&**comm, path, a.global_rows(), &outcome.solution)?;
     }
@@ -218,7 +233,9 @@ fn level(level: &LevelReport) -> Level {
 
 /// Writes the solution: one rank after the other sends its part to rank 0, which holds no more than one at a time.
 fn write(comm: &dyn Comm, path: &Path, rows: u64, own: &[f64]) -> Result<(), Failure> {
-    let failed = |error: &std::io::Error| Failure::writing(path, error);
+    let shared = |result: Result<(), std::io::Error>| {
+        together(comm, result.map_err(|error| Failure::writing(path, &error)))
+    };
     let mut file = None;
     let opened = if comm.rank() == 0 {
         File::create(path).and_then(|created| {
@@ -229,14 +246,6 @@ fn write(comm: &dyn Comm, path: &Path, rows: u64, own: &[f64]) -> Result<(), Fai
         })
     } else {
         Ok(())
-    };
-    let shared = |result: Result<(), std::io::Error>| {
-        let told = result.map_err(|error| DistributedError::Elsewhere {
-            rank: 0,
-            message: failed(&error).cause().to_owned(),
-        });
-        agree(comm, told)
-            .map_err(|error| Failure::new(error.to_string(), "check the path, and that the disk has room"))
     };
     shared(opened)?;
     let mut written = Ok(());
@@ -258,6 +267,19 @@ fn write(comm: &dyn Comm, path: &Path, rows: u64, own: &[f64]) -> Result<(), Fai
         written = written.and_then(|()| file.flush());
     }
     shared(written)
+}
+
+/// A failure on one rank is a failure on all; the first rank, which tells it, has the words of whoever failed.
+fn together<T>(comm: &dyn Comm, result: Result<T, Failure>) -> Result<T, Failure> {
+    let message = |failure: &Failure| failure.cause().to_owned();
+    let told = match &result {
+        Ok(_) => Ok(()),
+        Err(failure) => Err(DistributedError::Elsewhere { rank: comm.rank(), message: message(failure) }),
+    };
+    match (agree(comm, told), result) {
+        (Ok(()), result) | (Err(_), result @ Err(_)) => result,
+        (Err(error), Ok(_)) => Err(Failure::new(error.to_string(), "see to it on that rank")),
+    }
 }
 
 fn refused(error: &DistributedError) -> Failure {

@@ -11,6 +11,7 @@
 mod aggregation;
 mod classical;
 mod pairwise;
+mod tentative;
 
 use std::sync::Arc;
 
@@ -32,6 +33,9 @@ use crate::rows::{GlobalRows, NamedRows, send_home};
 /// Nodes that are never cut apart: sums of Lanczos are formed over so many rows, and a rank that owned fewer would wait for
 /// messages most of the time.
 pub(crate) const GRAIN: usize = 512;
+
+/// The id of a node that no aggregate has.
+const NOBODY: u64 = u64::MAX;
 
 /// One level, as this rank has it.
 #[derive(Debug)]

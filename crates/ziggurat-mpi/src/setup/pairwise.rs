@@ -10,8 +10,9 @@ use ziggurat_amg::coarsen::{Aggregates, MATCHING_ROUNDS, pairwise};
 use ziggurat_amg::halo::Halo;
 use ziggurat_amg::interpolate::NearKernel;
 
-use super::aggregation::{NOBODY, decompose, nodes};
-use super::{Coarser, at, triple_product};
+use super::aggregation::nodes;
+use super::tentative::decompose;
+use super::{Coarser, NOBODY, at, triple_product};
 use crate::error::DistributedError;
 use crate::matrix::{DistributedCsr, sorted};
 use crate::partition::Partition;

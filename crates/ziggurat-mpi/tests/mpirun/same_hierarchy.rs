@@ -1,4 +1,4 @@
-//! The same levels and the same iterations on any number of ranks, and as in one process without MPI.
+//! The same levels, to the last bit, and the same iterations on any number of ranks, and as in one process without MPI.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,9 +25,10 @@ fn config(precision: &str, method: &str) -> SolverConfig {
 }
 
 /// A line about a solve: what must not depend on ranks.
-fn line(name: &str, levels: &[(u64, u64)], iterations: usize, residual: f64, rtol: f64) -> String {
+fn line(name: &str, levels: &[(u64, u64, u64)], iterations: usize, residual: f64, rtol: f64) -> String {
     assert!(residual <= rtol, "{name}: residual {residual:e}");
-    let levels: Vec<String> = levels.iter().map(|(rows, nnz)| format!("{rows}/{nnz}")).collect();
+    let levels: Vec<String> =
+        levels.iter().map(|(rows, nnz, bits)| format!("{rows}/{nnz}/{bits:x}")).collect();
     format!("{name}: {} in {iterations}", levels.join(" "))
 }
 
@@ -45,7 +46,8 @@ fn solve_here(
     };
     let solver = solver.unwrap();
     let report = solver.solve(b).unwrap().report;
-    let levels: Vec<(u64, u64)> = solver.levels().iter().map(|level| (level.rows, level.nnz)).collect();
+    let levels: Vec<_> =
+        solver.levels().iter().map(|level| (level.rows, level.nnz, level.fingerprint)).collect();
     line(name, &levels, report.iterations, report.relative_residual, rtol)
 }
 
@@ -63,9 +65,11 @@ fn solve_alone(
     };
     let solver = solver.unwrap();
     let report = solver.solve(b).unwrap().report;
-    let levels = solver.hierarchy().levels().iter();
-    let levels: Vec<(u64, u64)> =
-        levels.map(|level| (level.matrix().rows() as u64, level.matrix().nnz() as u64)).collect();
+    let facts = |a: &ziggurat_sparse::Csr<f64>| {
+        let bits = a.values().iter().fold(0u64, |sum, value| sum.wrapping_add(value.to_bits()));
+        (a.rows() as u64, a.nnz() as u64, bits)
+    };
+    let levels: Vec<_> = solver.hierarchy().levels().iter().map(|level| facts(level.matrix())).collect();
     line(name, &levels, report.iterations, report.relative_residual, rtol)
 }
 

@@ -3,13 +3,13 @@
 //! ```text
 //! rows      N_0 = P m³,  N_1 = N_0 / 8.3,  N_l = N_{l-1} / 30          smoothed aggregation, as measured
 //! ranks     P_l = min(P, N_l / 512)                                    agglomeration by grains
-//! halo      7-point: Σ_d s_d e²       coarser: Π_d (e + s_d) − e³      e = (N_l / P_l)^⅓,  s_d: neighbours along d, at most 2
+//! halo      7-point: Σ_d s_d e²       coarser: Π_d (e + 2 s_d) − e³    e = (N_l / P_l)^⅓,  s_d: neighbours along d, at most 2
 //! messages  7-point: Σ_d s_d          coarser: Π_d (1 + s_d) − 1
 //! time      rows · bytes / stream  +  Σ_l exchanges_l (messages α + halo bytes / β)  +  reductions · 2 log₂P · α
 //! ```
 //!
 //! A V-cycle with one sweep before (from zero: no product) and one after exchanges a halo four times per level: residual, restriction, prolongation,
-//! sweep; the outer product is a fifth on the finest. Overlap of messages with own products is not counted, nor is congestion.
+//! sweep; the outer product is a fifth on the finest. Coarse halos are two points deep, because aggregates do not stand in rows. Overlap of messages with own products is not counted, nor is congestion.
 
 use serde::Serialize;
 
@@ -86,7 +86,7 @@ impl Model {
             let edge = (rows / ranks).cbrt();
             let (halo_rows, messages) = match finest {
                 true => (3.0 * sides * edge * edge, 3.0 * sides),
-                false => ((edge + sides).powi(3) - edge.powi(3), (1.0 + sides).powi(3) - 1.0),
+                false => ((edge + 2.0 * sides).powi(3) - edge.powi(3), (1.0 + sides).powi(3) - 1.0),
             };
             levels.push(Level { rows, ranks, halo_rows, messages });
             if last {

@@ -1,0 +1,78 @@
+//! The transpose of a distributed matrix: own rows are turned by the kernel of one process, and what belongs to rows of others goes there.
+//!
+//! Ranks own rows in the order of ids, so a row of the result is what lower ranks sent, what is own, and what higher ranks sent,
+//! one after the other: nothing is sorted. Cost: a transpose of own rows, one round of messages, a pass over the result.
+
+use ziggurat_amg::halo::Halo;
+use ziggurat_sparse::algebra::transpose;
+
+use crate::error::DistributedError;
+use crate::matrix::{DistributedCsr, sorted};
+use crate::rows::{GlobalRows, NamedRows};
+
+impl DistributedCsr {
+    /// The transpose, whose rows are distributed as the columns of this one; `block` is the number of unknowns per node of its columns.
+    /// All ranks call it.
+    pub(crate) fn transposed(&self, block: usize) -> Result<Self, DistributedError> {
+        let turned = transpose(self.view(), self.own.clone());
+        let halo = self.around.rows();
+        let own = self.rows.own();
+        // What belongs to rows of others goes there.
+        let mut messages: Vec<(usize, Vec<u64>)> = Vec::new();
+        for (peer, elements) in self.around.halo_by_owner() {
+            let mut words = Vec::new();
+            for local in elements {
+                let (columns, values) = turned.row(local);
+                let ids = columns.iter().map(|&column| own.start + u64::from(column));
+                GlobalRows::write(halo.global_id(local), ids, values, &mut words);
+            }
+            messages.push((peer, words));
+        }
+        let received = self.comm().deliver(messages);
+        let read = |words: &[u64]| {
+            let mut rows = GlobalRows::new();
+            rows.read(words);
+            rows
+        };
+        // Columns are in the order of ranks: those of lower ones, own ones, those of higher ones.
+        let rank = self.comm().rank();
+        let (lower, higher): (Vec<_>, Vec<_>) = received.into_iter().partition(|(from, _)| *from < rank);
+        let lower: Vec<GlobalRows> = lower.iter().map(|(_, words)| read(words)).collect();
+        let higher: Vec<GlobalRows> = higher.iter().map(|(_, words)| read(words)).collect();
+        let others = lower.iter().chain(&higher).flat_map(|rows| rows.columns.iter().copied());
+        let mut ids = sorted(others);
+        let below = ids.partition_point(|&id| id < own.start) as u32;
+        ids.splice(below as usize..below as usize, own.clone());
+        let number = |id: &u64| ids.partition_point(|other| other < id) as u32;
+        let mut next = vec![0; lower.len() + higher.len()];
+        let count = halo.owned().len();
+        let (mut row_ptr, mut columns, mut values) = (
+            Vec::with_capacity(count + 1),
+            Vec::with_capacity(turned.nnz()),
+            Vec::with_capacity(turned.nnz()),
+        );
+        row_ptr.push(0);
+        for (local, id) in halo.owned().zip(self.cols.own()) {
+            let add = |rows: &GlobalRows, next: &mut usize, columns: &mut Vec<u32>, values: &mut Vec<f64>| {
+                if rows.ids.get(*next) == Some(&id) {
+                    let (row_columns, row_values) = rows.row(*next);
+                    columns.extend(row_columns.iter().map(number));
+                    values.extend_from_slice(row_values);
+                    *next += 1;
+                }
+            };
+            let (next_lower, next_higher) = next.split_at_mut(lower.len());
+            lower.iter().zip(next_lower).for_each(|(rows, next)| add(rows, next, &mut columns, &mut values));
+            let (row_columns, row_values) = turned.row(local);
+            columns.extend(row_columns.iter().map(|column| column + below));
+            values.extend_from_slice(row_values);
+            higher
+                .iter()
+                .zip(next_higher)
+                .for_each(|(rows, next)| add(rows, next, &mut columns, &mut values));
+            row_ptr.push(columns.len());
+        }
+        let named = NamedRows { ids, row_ptr, columns, values };
+        Self::rectangular(self.comm(), self.cols.clone(), self.rows.clone(), block, named)
+    }
+}
