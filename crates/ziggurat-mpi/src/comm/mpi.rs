@@ -240,11 +240,16 @@ impl Comm for Mpi {
             x if x < 0 => f64::from_bits(!(x ^ i64::MIN) as u64),
             x => f64::from_bits(x as u64),
         };
-        let mut keys: Vec<i64> = numbers.iter().map(|&x| ordered(x)).collect();
         // SAFETY: constants of MPI.
         let (datatype, operation) = unsafe { (ffi::RSMPI_INT64_T, ffi::RSMPI_MAX) };
-        self.reduce(&mut keys, datatype, operation);
-        numbers.iter_mut().zip(keys).for_each(|(number, key)| *number = back(key));
+        // A cycle asks for one, and must not allocate.
+        let mut keys = [0; FEW];
+        for numbers in numbers.chunks_mut(FEW) {
+            let keys = &mut keys[..numbers.len()];
+            keys.iter_mut().zip(&*numbers).for_each(|(key, &x)| *key = ordered(x));
+            self.reduce(keys, datatype, operation);
+            numbers.iter_mut().zip(&*keys).for_each(|(number, &key)| *number = back(key));
+        }
     }
 
     fn before(&self, count: u64) -> u64 {
