@@ -19,10 +19,10 @@ use crate::bench::table::Table;
 /// Seconds per message: what an interconnect of today takes from memory to memory.
 const LATENCY: f64 = 1.5e-6;
 
-/// Bytes per second of one rank's messages, where the ranks of a node share 25 GB/s.
+/// Bytes per second of one rank's messages, where the hundred ranks of a node share 100 GB/s.
 const NETWORK: f64 = 1e9;
 
-/// Bytes per second of one rank's memory, where the ranks of a node share 400 GB/s.
+/// Bytes per second of one rank's memory, where the hundred ranks of a node share 400 GB/s.
 const STREAM: f64 = 4e9;
 
 /// Bytes per fine row and iteration: 3.7 products of a CSR matrix in double precision, as `bench precision` counts them for K64P32D16.
