@@ -119,7 +119,7 @@ impl DistributedSolver {
             let inside = Arc::new(given.rows.aligned(&*comm, unit));
             let a = placed(given, &inside)?;
             let kernel = placed_kernel(given, &inside, kernel)?;
-            let (levels, _) = setup::build(a, &kernel, &plan, 0)?;
+            let levels = setup::build(a, &kernel, &plan, 0)?;
             // A matrix that cannot be coarsened is solved by one rank, if it can be.
             let on_several = levels.len() == 1 && levels[0].smoother.is_some();
             if comm.any(on_several) && given.global_rows() <= MAX_SPARSE_ROWS as u64 {

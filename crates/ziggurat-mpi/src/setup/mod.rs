@@ -70,19 +70,16 @@ struct Coarser {
     radius: Option<f64>,
 }
 
-/// The levels from here on, and why there are no more: as many on every rank, empty where it has no rows of them.
+/// The levels from here on: as many on every rank, empty where it has no rows of them.
 pub(crate) fn build(
     a: DistributedCsr,
     kernel: &NearKernel,
     plan: &Plan<'_>,
     index: usize,
-) -> Result<(Vec<Level>, CoarseningStop), DistributedError> {
+) -> Result<Vec<Level>, DistributedError> {
     let comm = a.comm().clone();
-    if a.global_rows() <= plan.config.coarse_rows as u64 {
-        return Ok((vec![last(a)?], CoarseningStop::SmallEnough));
-    }
-    if index + 1 >= plan.config.max_levels {
-        return Ok((vec![last(a)?], CoarseningStop::MaxLevels));
+    if a.global_rows() <= plan.config.coarse_rows as u64 || index + 1 >= plan.config.max_levels {
+        return Ok(vec![last(a)?]);
     }
     let coarser = match &plan.config.coarsening {
         Coarsening::SmoothedAggregation(method) => aggregation::coarser(method, &a, kernel, index)?,
@@ -93,8 +90,8 @@ pub(crate) fn build(
             return Err(DistributedError::NotDistributed { what, instead });
         }
     };
-    if let Some(stop) = CoarseningStop::after(a.global_rows(), coarser.natural.global()) {
-        return Ok((vec![last(a)?], stop));
+    if CoarseningStop::after(a.global_rows(), coarser.natural.global()).is_some() {
+        return Ok(vec![last(a)?]);
     }
     let target = Arc::new(target(&*comm, &coarser, index + 1, plan));
     let Coarser { p, natural, block, kernel: values, radius } = coarser;
@@ -109,9 +106,9 @@ pub(crate) fn build(
         Some(comm) => next(&comm, &target, block, product, &values, count)
             .and_then(|(a, kernel)| build(a, &kernel, plan, index + 1)),
         // The others go on; here is nothing left to do but to hear how they fared.
-        None => Ok((Vec::new(), CoarseningStop::SmallEnough)),
+        None => Ok(Vec::new()),
     };
-    let (mut below, stop) = agree(&*comm, below)?;
+    let mut below = agree(&*comm, below)?;
     let count = comm.most(below.len() as f64) as usize;
     if below.is_empty() {
         below = (1..=count)
@@ -124,7 +121,7 @@ pub(crate) fn build(
         below = vec![onto_one_rank(&mut level, &below[0], &target, block)?];
     }
     below.insert(0, level);
-    Ok((below, stop))
+    Ok(below)
 }
 
 /// Own rows of R·(A·P).
