@@ -70,6 +70,18 @@ pub enum DistributedError {
     },
 }
 
+impl DistributedError {
+    /// Whether it says no more than that another rank has failed.
+    fn is_elsewhere(&self) -> bool {
+        let DistributedError::Solve(SolveError::Setup(error)) = self else { return false };
+        let mut error = error;
+        while let SetupError::Level { source, .. } = error {
+            error = source;
+        }
+        *error == SetupError::Elsewhere
+    }
+}
+
 impl From<SetupError> for DistributedError {
     fn from(error: SetupError) -> Self {
         SolveError::from(error).into()
@@ -104,22 +116,26 @@ pub fn agree<T, E: Into<DistributedError>>(
     result: Result<T, E>,
 ) -> Result<T, DistributedError> {
     let result = result.map_err(E::into);
-    let mut lowest = [if result.is_err() { -(comm.rank() as f64) } else { f64::NEG_INFINITY }];
+    // Who knows only that somebody has failed lets that one speak.
+    let speaks = result.as_ref().is_err_and(|error| !error.is_elsewhere());
+    let mut lowest = [if speaks { -(comm.rank() as f64) } else { f64::NEG_INFINITY }];
     comm.largest(&mut lowest);
     if lowest[0] == f64::NEG_INFINITY {
         return result;
     }
     let rank = -lowest[0] as usize;
     let mut words: Vec<u64> = match &result {
-        Err(error) => error.to_string().bytes().map(u64::from).collect(),
-        Ok(_) => Vec::new(),
+        Err(error) if speaks => error.to_string().bytes().map(u64::from).collect(),
+        _ => Vec::new(),
     };
     comm.broadcast(rank, &mut words);
     let message: Vec<u8> = words.iter().map(|&word| word as u8).collect();
-    result.and(Err(DistributedError::Elsewhere {
-        rank,
-        message: String::from_utf8_lossy(&message).into_owned(),
-    }))
+    match result {
+        Err(own) if speaks => Err(own),
+        _ => {
+            Err(DistributedError::Elsewhere { rank, message: String::from_utf8_lossy(&message).into_owned() })
+        }
+    }
 }
 
 #[cfg(test)]

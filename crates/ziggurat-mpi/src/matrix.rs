@@ -340,7 +340,7 @@ impl DistributedCsr {
         let id = |local: usize| self.around.rows().global_id(local) as usize;
         match error {
             SetupError::Matrix(MatrixError::ZeroDiagonal { row, value }) => {
-                MatrixError::ZeroDiagonal { row: id(self.own.start + row), value }.into()
+                MatrixError::ZeroDiagonal { row: id(row), value }.into()
             }
             SetupError::Matrix(MatrixError::NotFinite { row, column, value }) => {
                 MatrixError::NotFinite { row: id(row), column: id(column), value }.into()

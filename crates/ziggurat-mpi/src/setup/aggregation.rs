@@ -44,7 +44,8 @@ pub(super) fn coarser(
     let natural = Partition::try_new(comm, count * kernel.count())?;
     let tent = decompose(a, &roots, kernel, &natural)?;
     let radius = spectral_radius_of_parts(a.view(), &a.around.rows())
-        .map_err(|error| at(index, "spectral radius", a.globally(error)))?;
+        .map_err(|error| at(index, "spectral radius", a.globally(error)));
+    let radius = agree(comm, radius)?;
     let (ids, local) = tent.around(&wide, kernel)?;
     let found = smoothed(wide.view(), wide.own.clone(), nodes, &local.0, &local.1, &method.smoothing(radius));
     let found = found.map_err(|error| at(index, "smoothed interpolation", error.into()));

@@ -224,7 +224,10 @@ fn smoother(
         Smoother::Jacobi { omega: None } | Smoother::Chebyshev { base: ChebyshevBase::Jacobi, .. }
     );
     let radius = match radius {
-        None if needs_radius => Some(spectral_radius_of_parts(a.view(), &a.around.rows())?),
+        None if needs_radius => {
+            let found = spectral_radius_of_parts(a.view(), &a.around.rows());
+            Some(agree(&**a.comm(), found.map_err(|error| a.globally(error)))?)
+        }
         radius => radius,
     };
     agree(&**a.comm(), kind.data(a.view(), a.own.clone(), radius).map_err(|error| a.globally(error)))
