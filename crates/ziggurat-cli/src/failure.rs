@@ -20,12 +20,6 @@ impl Failure {
         Failure { cause: cause.into(), hint: hint.into() }
     }
 
-    /// What went wrong, without what to do.
-    #[cfg(feature = "mpi")]
-    pub(crate) fn cause(&self) -> &str {
-        &self.cause
-    }
-
     /// Prints the two lines on standard error.
     pub(crate) fn print(&self) {
         // If standard error is closed, the exit code has to do.
@@ -57,6 +51,21 @@ impl Failure {
             _ => "check the path, and that the disk has room",
         };
         Failure::new(format!("cannot write {}: {}", path.display(), plain(cause)), hint)
+    }
+}
+
+/// What went wrong, without what to do: what one rank tells another.
+#[cfg(feature = "mpi")]
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.cause)
+    }
+}
+
+#[cfg(feature = "mpi")]
+impl From<ziggurat_mpi::DistributedError> for Failure {
+    fn from(error: ziggurat_mpi::DistributedError) -> Self {
+        Failure::new(error.to_string(), "`ziggurat inspect` tells what is special about this matrix")
     }
 }
 

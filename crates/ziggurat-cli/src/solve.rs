@@ -32,25 +32,12 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
     if ranks::are_launched() {
         return ranks::run(options, progress);
     }
-    let json = options.json.as_deref();
     let config = configuration::configure(options)?;
     if options.dump_config {
         output::print(&config.to_toml().map_err(|error| configuration::refused(&error, ""))?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let inputs = [&options.source.file, &options.rhs, &options.coords, &options.config];
-    let outputs = [("--output", options.output.as_deref()), ("--json", json)];
-    output::check(
-        inputs.into_iter().filter_map(|path| path.as_deref()),
-        outputs.into_iter().filter_map(|(option, path)| Some((option, path?))),
-    )?;
-    if let (Some(path), true) = (&options.output, options.output.as_deref().is_some_and(output::is_standard))
-    {
-        return Err(Failure::new(
-            format!("--output {} does not name a file", path.display()),
-            "the report goes to standard output; give the solution a file, as in --output x.mtx",
-        ));
-    }
+    check_files(options)?;
     let system = System::load(&options.source, progress)?;
     system.check_square("solve with")?;
     if system.a.rows() == 0 {
@@ -63,15 +50,35 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
     finish(&system, outcome, options).map(ExitCode::from)
 }
 
-/// Reports, writes the solution, and tells the exit code.
-fn finish(system: &System, outcome: Outcome, options: &SolveOptions) -> Result<u8, Failure> {
+/// Refuses files that cannot be written, before the work and not after.
+fn check_files(options: &SolveOptions) -> Result<(), Failure> {
+    let inputs = [&options.source.file, &options.rhs, &options.coords, &options.config];
+    let outputs = [("--output", options.output.as_deref()), ("--json", options.json.as_deref())];
+    output::check(
+        inputs.into_iter().filter_map(|path| path.as_deref()),
+        outputs.into_iter().filter_map(|(option, path)| Some((option, path?))),
+    )?;
+    match options.output.as_deref().filter(|path| output::is_standard(path)) {
+        Some(path) => Err(Failure::new(
+            format!("--output {} does not name a file", path.display()),
+            "the report goes to standard output; give the solution a file, as in --output x.mtx",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Reports as asked: as JSON, as text, or both.
+fn tell(name: &str, outcome: &Outcome, options: &SolveOptions) -> Result<(), Failure> {
     let json = options.json.as_deref();
     if let Some(path) = json {
-        output::write_json(path, &outcome)?;
+        output::write_json(path, outcome)?;
     }
-    if !json.is_some_and(output::is_standard) {
-        output::print(&report::text(&system.name, &outcome))?;
-    }
+    if json.is_some_and(output::is_standard) { Ok(()) } else { output::print(&report::text(name, outcome)) }
+}
+
+/// Reports, writes the solution, and tells the exit code.
+fn finish(system: &System, outcome: Outcome, options: &SolveOptions) -> Result<u8, Failure> {
+    tell(&system.name, &outcome, options)?;
     let converged = outcome.converged;
     if let Some(path) = &options.output {
         let solution = system.in_given_order(outcome.solution)?;
@@ -122,35 +129,9 @@ fn compute(
     let solution = solution.map_err(refused)?;
     drop(stage);
     let solve_seconds = start.elapsed().as_secs_f64();
-    let (hierarchy, config) = (solver.hierarchy(), solver.config());
-    Ok(Outcome {
-        converged: solution.report.reason.is_converged(),
-        stop_reason: solution.report.reason.name().to_owned(),
-        iterations: solution.report.iterations,
-        relative_residual: solution.report.relative_residual,
-        setup_seconds,
-        solve_seconds,
-        rows: system.a.rows(),
-        nnz: system.a.nnz(),
-        operator_complexity: hierarchy.operator_complexity(),
-        grid_complexity: hierarchy.grid_complexity(),
-        levels: levels(hierarchy, solver.preconditioner().stored()),
-        peak_bytes: report::peak_bytes(),
-        ranks: None,
-        config: serde_json::to_value(config).map_err(|error| {
-            Failure::new(
-                format!("cannot write the configuration as JSON: {error}"),
-                "please report this as a fault of ziggurat",
-            )
-        })?,
-        method: config.method.name().to_owned(),
-        krylov: config.krylov.name().to_owned(),
-        precision: if solution.promotion.is_some() { "f64".to_owned() } else { config.precision.to_string() },
-        promotion: solution.promotion.map(|promotion| promotion.to_string()),
-        version: env!("CARGO_PKG_VERSION"),
-        rtol: config.stopping.rtol,
-        solution: solution.x,
-    })
+    let levels = levels(solver.hierarchy(), solver.preconditioner().stored());
+    let timing = (setup_seconds, solve_seconds);
+    Outcome::new(solution, solver.config(), levels, timing, report::peak_bytes(), None)
 }
 
 /// The levels, as lowering has stored them.

@@ -3,6 +3,8 @@
 //! A fault on one rank must not leave the others waiting for a message. So what may fail on one rank alone is followed by [`agree`]: one
 //! all-reduce, after which every rank goes on or every rank returns an error.
 
+use std::fmt;
+
 use thiserror::Error;
 use ziggurat::SolveError;
 use ziggurat_amg::SetupError;
@@ -115,27 +117,33 @@ pub fn agree<T, E: Into<DistributedError>>(
     comm: &dyn Comm,
     result: Result<T, E>,
 ) -> Result<T, DistributedError> {
-    let result = result.map_err(E::into);
     // Who knows only that somebody has failed lets that one speak.
-    let speaks = result.as_ref().is_err_and(|error| !error.is_elsewhere());
-    let mut lowest = [if speaks { -(comm.rank() as f64) } else { f64::NEG_INFINITY }];
-    comm.largest(&mut lowest);
-    if lowest[0] == f64::NEG_INFINITY {
-        return result;
-    }
-    let rank = -lowest[0] as usize;
-    let mut words: Vec<u64> = match &result {
-        Err(error) if speaks => error.to_string().bytes().map(u64::from).collect(),
-        _ => Vec::new(),
+    let spoken = match result.map_err(E::into) {
+        Err(error) if error.is_elsewhere() => Ok(None),
+        result => result.map(Some),
     };
-    comm.broadcast(rank, &mut words);
-    let message: Vec<u8> = words.iter().map(|&word| word as u8).collect();
-    match result {
-        Err(own) if speaks => Err(own),
-        _ => {
-            Err(DistributedError::Elsewhere { rank, message: String::from_utf8_lossy(&message).into_owned() })
-        }
-    }
+    agree_as(comm, spoken)?.ok_or_else(|| SetupError::Elsewhere.into())
+}
+
+/// As [`agree`], for errors of another kind: this rank keeps its own, and another's becomes one of that kind.
+///
+/// ```
+/// use ziggurat_mpi::{Alone, InputError, agree_as};
+/// let read: Result<u32, InputError> = Ok(7);
+/// assert_eq!(agree_as(&Alone, read)?, 7);
+/// # Ok::<(), InputError>(())
+/// ```
+///
+/// # Errors
+/// This rank's own, or another's.
+pub fn agree_as<T, E: fmt::Display + From<DistributedError>>(
+    comm: &dyn Comm,
+    result: Result<T, E>,
+) -> Result<T, E> {
+    let Some(rank) = comm.lowest(result.is_err()) else { return result };
+    let own = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    let message = comm.announce(rank, &own);
+    result.and(Err(DistributedError::Elsewhere { rank, message }.into()))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use ziggurat_sparse::gallery::{Problem, rigid_body_modes_about, sums_of_coordina
 use ziggurat_sparse::io::{ReadError, read_matrix_part, read_vector_part};
 
 use crate::comm::Comm;
-use crate::error::{DistributedError, agree};
+use crate::error::{DistributedError, agree_as};
 use crate::matrix::DistributedCsr;
 use crate::partition::Partition;
 use crate::rows::{GlobalRows, send_home};
@@ -100,7 +100,8 @@ impl DistributedCsr {
     pub fn read(comm: &Arc<dyn Comm>, path: impl AsRef<Path>) -> Result<Self, InputError> {
         let path = path.as_ref();
         let name = || path.display().to_string();
-        let part = told(&**comm, read_matrix_part(path, comm.rank(), comm.size()))?;
+        let part =
+            agree_as(&**comm, read_matrix_part(path, comm.rank(), comm.size()).map_err(InputError::from))?;
         let found = comm.total(part.stored);
         if found != part.declared {
             return Err(InputError::Entries { path: name(), declared: part.declared, found });
@@ -120,29 +121,7 @@ impl DistributedCsr {
     /// # Errors
     /// If a rank cannot read its part.
     pub fn read_rhs(&self, path: impl AsRef<Path>) -> Result<Vec<f64>, InputError> {
-        told(&**self.comm(), read_vector_part(path, self.own_rows()))
-    }
-}
-
-/// This rank's own fault as it is, another's as that rank told it.
-fn told<T, E: std::fmt::Display>(comm: &dyn Comm, result: Result<T, E>) -> Result<T, InputError>
-where
-    InputError: From<E>,
-{
-    let (value, fault) = match result {
-        Ok(value) => (Some(value), None),
-        Err(error) => (None, Some(error)),
-    };
-    let message = fault.as_ref().map(ToString::to_string).unwrap_or_default();
-    let shared = match &fault {
-        None => Ok(()),
-        Some(_) => Err(DistributedError::Elsewhere { rank: comm.rank(), message }),
-    };
-    let agreed = agree(comm, shared);
-    match (value, fault) {
-        (Some(value), _) => agreed.map(|()| value).map_err(InputError::Distributed),
-        (None, Some(fault)) => Err(fault.into()),
-        (None, None) => Err(DistributedError::TooManyRows.into()),
+        agree_as(&**self.comm(), read_vector_part(path, self.own_rows()).map_err(InputError::from))
     }
 }
 

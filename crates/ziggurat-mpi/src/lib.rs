@@ -46,7 +46,7 @@ mod transpose;
 pub use c::{ZigguratMpiReport, ziggurat_mpi_solve, ziggurat_mpi_solve_f};
 pub use comm::{Alone, Comm, Mpi, MpiError, Session};
 pub use device::{Distributed, DistributedMatrix, HaloOf, Ranks};
-pub use error::{DistributedError, agree};
+pub use error::{DistributedError, agree, agree_as};
 pub use input::{InputError, rigid_body_modes};
 pub use matrix::DistributedCsr;
 pub use neighbourhood::Neighbourhood;

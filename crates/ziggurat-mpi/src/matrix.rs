@@ -10,7 +10,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-
 use ziggurat_amg::SetupError;
 use ziggurat_amg::halo::Halo;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
@@ -19,7 +18,7 @@ use crate::comm::Comm;
 use crate::error::{DistributedError, agree};
 use crate::neighbourhood::{Items, Neighbourhood};
 use crate::partition::Partition;
-use crate::rows::{GlobalRows, NamedRows, fetch, send_home};
+use crate::rows::{GlobalRows, NamedRows, fetch, send_home, sorted};
 
 /// The rows of a matrix that one rank owns.
 ///
@@ -57,9 +56,8 @@ impl DistributedCsr {
     ) -> Result<Self, DistributedError> {
         let rows = Partition::try_new(&**comm, rows_here)?;
         let n = rows.global();
-        let inside = |&&(row, column, _): &&(u64, u64, f64)| row >= n || column >= n;
-        let outside = entries.iter().find(inside);
-        let checked = match outside {
+        let is_outside = |&&(row, column, _): &&(u64, u64, f64)| row >= n || column >= n;
+        let checked = match entries.iter().find(is_outside) {
             Some(&(row, column, _)) => Err(DistributedError::OutOfRange { row, column, rows: n, columns: n }),
             None => check_nodes(&**comm, &rows, block),
         };
@@ -104,16 +102,12 @@ impl DistributedCsr {
         block: usize,
         own: NamedRows,
     ) -> Result<Self, DistributedError> {
-        let NamedRows { row_ptr, values, .. } = &own;
-        let last = values.len();
-        let own_rows = row_ptr.len() - 1;
         let around = surroundings(comm, &rows, block, &own);
-        let owned = around.rows().owned();
-        debug_assert_eq!(own_rows, owned.len());
-        let local = around.rows().local();
+        let (owned, local) = (around.rows().owned(), around.rows().local());
+        debug_assert_eq!(own.row_ptr.len(), owned.len() + 1);
         let before = std::iter::repeat_n(0, owned.start);
-        let after = std::iter::repeat_n(last, local - owned.end);
-        let row_ptr = before.chain(row_ptr.iter().copied()).chain(after).collect();
+        let after = std::iter::repeat_n(own.values.len(), local - owned.end);
+        let row_ptr = before.chain(own.row_ptr.iter().copied()).chain(after).collect();
         let columns = renumbered(&own.columns, &own.ids, &around);
         let local = agree(&**comm, Csr::try_new(local, local, row_ptr, columns, own.values))?;
         Ok(DistributedCsr { cols: rows.clone(), rows, own: owned, around: Arc::new(around), local })
@@ -184,9 +178,9 @@ impl DistributedCsr {
                 }
             };
         others(0..place.start, &mut row_ptr, &mut columns, &mut values);
-        let (begin, shift) = (self.local.row_ptr()[own.start], columns.len());
-        let entries = begin..self.local.row_ptr()[own.end];
-        row_ptr.extend(self.local.row_ptr()[own.start + 1..=own.end].iter().map(|end| end - begin + shift));
+        let (entries, shift) = (self.own_entries(), columns.len());
+        let ends = self.local.row_ptr()[own.start + 1..=own.end].iter();
+        row_ptr.extend(ends.map(|end| end - entries.start + shift));
         let own_columns = self.local.columns()[entries.clone()].par_iter();
         columns.par_extend(own_columns.map(|&column| table[column as usize]));
         values.extend_from_slice(&self.local.values()[entries]);
@@ -214,15 +208,19 @@ impl DistributedCsr {
         self.comm().total(self.own_nnz() as u64)
     }
 
+    /// Where the entries of own rows are among the local ones.
+    fn own_entries(&self) -> Range<usize> {
+        self.local.row_ptr()[self.own.start]..self.local.row_ptr()[self.own.end]
+    }
+
     /// Entries of own rows.
     pub(crate) fn own_nnz(&self) -> usize {
-        self.local.row_ptr()[self.own.end] - self.local.row_ptr()[self.own.start]
+        self.own_entries().len()
     }
 
     /// The sum of the bits of own entries.
     pub(crate) fn fingerprint(&self) -> u64 {
-        let entries = self.local.row_ptr()[self.own.start]..self.local.row_ptr()[self.own.end];
-        let bits = self.local.values()[entries].par_iter().map(|value| value.to_bits());
+        let bits = self.local.values()[self.own_entries()].par_iter().map(|value| value.to_bits());
         bits.reduce(|| 0, u64::wrapping_add)
     }
 
@@ -244,7 +242,7 @@ impl DistributedCsr {
 
     /// Own rows, to be made a matrix of another kind.
     pub(crate) fn own_named(&self) -> NamedRows {
-        let entries = self.local.row_ptr()[self.own.start]..self.local.row_ptr()[self.own.end];
+        let entries = self.own_entries();
         let row_ptr = self.local.row_ptr()[self.own.start..=self.own.end].iter().map(|at| at - entries.start);
         NamedRows {
             ids: self.local_ids(),
@@ -362,14 +360,6 @@ fn renumbered(columns: &[u32], ids: &[u64], around: &Neighbourhood) -> Vec<u32> 
     // Of ids that nobody uses the number does not matter.
     let table: Vec<u32> = ids.iter().map(|&id| around.local(id).unwrap_or(usize::MAX) as u32).collect();
     columns.par_iter().map(|&column| table[column as usize]).collect()
-}
-
-/// Increasing, each once.
-pub(crate) fn sorted(ids: impl Iterator<Item = u64>) -> Vec<u64> {
-    let mut ids: Vec<u64> = ids.collect();
-    ids.sort_unstable();
-    ids.dedup();
-    ids
 }
 
 /// Refuses ranks that cut nodes apart.

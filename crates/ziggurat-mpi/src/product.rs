@@ -17,9 +17,9 @@ use ziggurat_sparse::algebra::product;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use crate::error::{DistributedError, agree};
-use crate::matrix::{DistributedCsr, sorted};
+use crate::matrix::DistributedCsr;
 use crate::partition::Partition;
-use crate::rows::{GlobalRows, NamedRows, fetch};
+use crate::rows::{GlobalRows, NamedRows, Numbering, fetch};
 
 /// Own rows of a right factor.
 pub(crate) struct Factor<'a> {
@@ -46,24 +46,6 @@ impl<'a> Factor<'a> {
     pub(crate) fn of(rows: &'a Partition, cols: &Partition, matrix: &'a Csr<f64>, ids: &'a [u64]) -> Self {
         Factor { rows, own_columns: cols.own(), matrix: matrix.view(), ids: Cow::Borrowed(ids) }
     }
-
-    /// All columns: its own, and those of fetched rows; and the number of each of its own columns among them.
-    fn columns_with(&self, fetched: &GlobalRows) -> (Vec<u64>, Vec<u32>) {
-        let own = &self.own_columns;
-        let others = self.ids.iter().chain(&fetched.columns).copied().filter(|id| !own.contains(id));
-        let mut all = sorted(others);
-        let below = all.partition_point(|&id| id < own.start);
-        all.splice(below..below, own.clone());
-        let numbers = self.ids.par_iter().map(|&id| self.number(&all, below, id)).collect();
-        (all, numbers)
-    }
-
-    fn number(&self, all: &[u64], below: usize, id: u64) -> u32 {
-        match self.own_columns.contains(&id) {
-            true => (below as u64 + id - self.own_columns.start) as u32,
-            false => all.partition_point(|&other| other < id) as u32,
-        }
-    }
 }
 
 /// Own rows of `left` times `right`, whose rows are distributed as the columns of `left`. All ranks call it.
@@ -79,13 +61,14 @@ pub(crate) fn times(left: &DistributedCsr, right: &Factor<'_>) -> Result<NamedRo
         let (columns, values) = right.matrix.row((id - first) as usize);
         GlobalRows::write(id, columns.iter().map(|&column| right.ids[column as usize]), values, words);
     });
-    let (ids, table) = right.columns_with(&fetched);
+    let numbering = Numbering::new(&right.own_columns, right.ids.iter().chain(&fetched.columns).copied());
+    let table: Vec<u32> = right.ids.par_iter().map(|&id| numbering.number(id)).collect();
     let made = interior(left, right).and_then(|inside| {
-        let border = border(left, right, &fetched, &ids, &table)?;
+        let border = border(left, right, &fetched, &numbering, &table)?;
         Ok(joined(left, inside, &border, &table))
     });
     let (row_ptr, columns, values) = agree(&**comm, made)?;
-    Ok(NamedRows { ids, row_ptr, columns, values })
+    Ok(NamedRows { ids: numbering.ids, row_ptr, columns, values })
 }
 
 /// Whether a row has columns of others.
@@ -119,7 +102,7 @@ fn border(
     left: &DistributedCsr,
     right: &Factor<'_>,
     fetched: &GlobalRows,
-    ids: &[u64],
+    numbering: &Numbering,
     table: &[u32],
 ) -> Result<Csr<f64>, MatrixError> {
     let owned = left.around.rows().owned();
@@ -137,7 +120,6 @@ fn border(
     }
     let short = Csr::try_new(row_ptr.len() - 1, used.len(), row_ptr, columns, values)?;
 
-    let below = ids.partition_point(|&id| id < right.own_columns.start);
     let (mut row_ptr, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
     for &local in &used {
         match left.around.local_to_halo(local as usize) {
@@ -148,13 +130,13 @@ fn border(
             }
             Some(place) => {
                 let (row_columns, row_values) = fetched.row(place);
-                columns.extend(row_columns.iter().map(|&id| right.number(ids, below, id)));
+                columns.extend(row_columns.iter().map(|&id| numbering.number(id)));
                 values.extend_from_slice(row_values);
             }
         }
         row_ptr.push(columns.len());
     }
-    let factor = Csr::try_new(used.len(), ids.len(), row_ptr, columns, values)?;
+    let factor = Csr::try_new(used.len(), numbering.ids.len(), row_ptr, columns, values)?;
     product(short.view(), short.all_rows(), factor.view())
 }
 

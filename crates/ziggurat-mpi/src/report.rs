@@ -2,6 +2,7 @@
 //!
 //! Counts are gathered among the ranks of a level. Those of the coarsest know all levels; the lowest of them tells the others.
 
+use serde::{Deserialize, Serialize};
 use ziggurat_amg::StoredLevel;
 use ziggurat_amg::halo::Halo;
 
@@ -21,7 +22,7 @@ use crate::setup::Level;
 /// assert_eq!((finest.rows, finest.ranks, finest.halo_rows), (1728, 1, 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LevelReport {
     /// Rows on all ranks.
@@ -112,99 +113,9 @@ impl LevelReport {
         // Whoever has rows of the coarsest level has all of them; one without rows has an empty last one.
         let known = mine.iter().filter(|level| level.rows > 0).count();
         let most = comm.most(known as f64);
-        let lowest = -comm.most(if known as f64 == most { -(comm.rank() as f64) } else { f64::NEG_INFINITY });
-        let mut words: Vec<u64> =
-            mine.iter().filter(|level| level.rows > 0).flat_map(LevelReport::words).collect();
-        comm.broadcast(lowest as usize, &mut words);
-        let mut levels = Vec::new();
-        let mut left = &words[..];
-        while let Some((level, rest)) = LevelReport::read(left) {
-            levels.push(level);
-            left = rest;
-        }
-        levels
-    }
-
-    fn words(&self) -> Vec<u64> {
-        let numbers = [
-            self.rows,
-            self.nnz,
-            self.fingerprint,
-            self.ranks,
-            self.rows_most,
-            self.halo_rows,
-            self.halo_rows_most,
-            self.messages_most,
-            self.bytes_most,
-            self.bytes,
-            self.transfer_bytes,
-        ];
-        let texts = [&self.storage, &self.working, &self.format, &self.reason];
-        let texts = texts
-            .into_iter()
-            .flat_map(|text| [text.len() as u64].into_iter().chain(text.bytes().map(u64::from)));
-        numbers.into_iter().chain(texts).collect()
-    }
-
-    fn read(words: &[u64]) -> Option<(LevelReport, &[u64])> {
-        let (numbers, mut left) = words.split_at_checked(11)?;
-        let mut text = || {
-            let (length, rest) = left.split_first()?;
-            let (bytes, rest) = rest.split_at_checked(*length as usize)?;
-            left = rest;
-            Some(
-                String::from_utf8_lossy(&bytes.iter().map(|&byte| byte as u8).collect::<Vec<_>>())
-                    .into_owned(),
-            )
-        };
-        let (storage, working, format, reason) = (text()?, text()?, text()?, text()?);
-        let level = LevelReport {
-            rows: numbers[0],
-            nnz: numbers[1],
-            fingerprint: numbers[2],
-            ranks: numbers[3],
-            rows_most: numbers[4],
-            halo_rows: numbers[5],
-            halo_rows_most: numbers[6],
-            messages_most: numbers[7],
-            bytes_most: numbers[8],
-            bytes: numbers[9],
-            transfer_bytes: numbers[10],
-            storage,
-            working,
-            format,
-            reason,
-        };
-        Some((level, left))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_report_is_read_as_it_was_written() {
-        let level = LevelReport {
-            rows: 1,
-            nnz: 2,
-            fingerprint: u64::MAX,
-            ranks: 3,
-            rows_most: 4,
-            halo_rows: 5,
-            halo_rows_most: 6,
-            messages_most: 7,
-            bytes_most: 8,
-            storage: "f16".into(),
-            working: "f32".into(),
-            format: "delta-sell".into(),
-            bytes: 9,
-            transfer_bytes: 10,
-            reason: "delta-sell 1 MB < csr 2 MB — so".into(),
-        };
-        let words = [level.words(), level.words()].concat();
-        let (first, rest) = LevelReport::read(&words).unwrap();
-        assert_eq!((&first, LevelReport::read(rest).unwrap()), (&level, (level.clone(), &[][..])));
-        assert_eq!(LevelReport::read(&[]), None);
+        let teller = comm.lowest(known as f64 == most).unwrap_or(0);
+        let told = serde_json::to_string(&mine[..known]).unwrap_or_default();
+        // What a rank of this program has written can be read.
+        serde_json::from_str(&comm.announce(teller, &told)).unwrap_or_default()
     }
 }

@@ -75,24 +75,47 @@ pub(crate) struct NamedRows {
     pub values: Vec<f64>,
 }
 
+/// Local numbers for global ids: those of a range that is own, and others before and after it.
+pub(crate) struct Numbering {
+    own: Range<u64>,
+    /// How many come before the own ones.
+    pub below: usize,
+    /// All of them, increasing.
+    pub ids: Vec<u64>,
+}
+
+impl Numbering {
+    /// Of `own`, and of `others` as far as they are not own.
+    pub(crate) fn new(own: &Range<u64>, others: impl Iterator<Item = u64>) -> Self {
+        let mut ids = sorted(others.filter(|id| !own.contains(id)));
+        let below = ids.partition_point(|&id| id < own.start);
+        ids.splice(below..below, own.clone());
+        Numbering { own: own.clone(), below, ids }
+    }
+
+    /// The number of an id that has one; own ones without a search.
+    pub(crate) fn number(&self, id: u64) -> u32 {
+        match self.own.contains(&id) {
+            true => (self.below as u64 + id - self.own.start) as u32,
+            false => self.ids.partition_point(|&other| other < id) as u32,
+        }
+    }
+}
+
+/// Increasing, each once.
+pub(crate) fn sorted(ids: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut ids: Vec<u64> = ids.collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
 impl NamedRows {
     /// From columns by global ids, most of which are those of `own`.
     pub(crate) fn new(own: &Range<u64>, row_ptr: Vec<usize>, columns: &[u64], values: Vec<f64>) -> Self {
-        let mut ids: Vec<u64> = columns.par_iter().copied().filter(|id| !own.contains(id)).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let below = ids.partition_point(|&id| id < own.start);
-        let count = (own.end - own.start) as usize;
-        let number = |&id: &u64| {
-            if own.contains(&id) {
-                return (below + (id - own.start) as usize) as u32;
-            }
-            let at = ids.partition_point(|&other| other < id);
-            (if at < below { at } else { at + count }) as u32
-        };
-        let columns = columns.par_iter().map(number).collect();
-        ids.splice(below..below, own.clone());
-        NamedRows { ids, row_ptr, columns, values }
+        let numbering = Numbering::new(own, columns.iter().copied());
+        let columns = columns.par_iter().map(|&id| numbering.number(id)).collect();
+        NamedRows { ids: numbering.ids, row_ptr, columns, values }
     }
 
     /// The ids that are used, as marks.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use ziggurat_amg::halo::Halo;
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::Remote;
 
 use crate::device::HaloOf;
 use crate::error::DistributedError;
 use crate::matrix::DistributedCsr;
-use ziggurat_amg::halo::Halo;
 
 /// A rank's rows of a matrix, by whose columns they are in.
 #[derive(Clone, Debug)]

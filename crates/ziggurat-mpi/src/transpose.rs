@@ -7,8 +7,8 @@ use ziggurat_amg::halo::Halo;
 use ziggurat_sparse::algebra::transpose;
 
 use crate::error::DistributedError;
-use crate::matrix::{DistributedCsr, sorted};
-use crate::rows::{GlobalRows, NamedRows};
+use crate::matrix::DistributedCsr;
+use crate::rows::{GlobalRows, NamedRows, Numbering};
 
 impl DistributedCsr {
     /// The transpose, whose rows are distributed as the columns of this one; `block` is the number of unknowns per node of its columns.
@@ -40,10 +40,7 @@ impl DistributedCsr {
         let lower: Vec<GlobalRows> = lower.iter().map(|(_, words)| read(words)).collect();
         let higher: Vec<GlobalRows> = higher.iter().map(|(_, words)| read(words)).collect();
         let others = lower.iter().chain(&higher).flat_map(|rows| rows.columns.iter().copied());
-        let mut ids = sorted(others);
-        let below = ids.partition_point(|&id| id < own.start) as u32;
-        ids.splice(below as usize..below as usize, own.clone());
-        let number = |id: &u64| ids.partition_point(|other| other < id) as u32;
+        let numbering = Numbering::new(&own, others);
         let mut next = vec![0; lower.len() + higher.len()];
         let count = halo.owned().len();
         let (mut row_ptr, mut columns, mut values) = (
@@ -56,7 +53,7 @@ impl DistributedCsr {
             let add = |rows: &GlobalRows, next: &mut usize, columns: &mut Vec<u32>, values: &mut Vec<f64>| {
                 if rows.ids.get(*next) == Some(&id) {
                     let (row_columns, row_values) = rows.row(*next);
-                    columns.extend(row_columns.iter().map(number));
+                    columns.extend(row_columns.iter().map(|&id| numbering.number(id)));
                     values.extend_from_slice(row_values);
                     *next += 1;
                 }
@@ -64,7 +61,7 @@ impl DistributedCsr {
             let (next_lower, next_higher) = next.split_at_mut(lower.len());
             lower.iter().zip(next_lower).for_each(|(rows, next)| add(rows, next, &mut columns, &mut values));
             let (row_columns, row_values) = turned.row(local);
-            columns.extend(row_columns.iter().map(|column| column + below));
+            columns.extend(row_columns.iter().map(|column| column + numbering.below as u32));
             values.extend_from_slice(row_values);
             higher
                 .iter()
@@ -72,7 +69,7 @@ impl DistributedCsr {
                 .for_each(|(rows, next)| add(rows, next, &mut columns, &mut values));
             row_ptr.push(columns.len());
         }
-        let named = NamedRows { ids, row_ptr, columns, values };
+        let named = NamedRows { ids: numbering.ids, row_ptr, columns, values };
         Self::rectangular(self.comm(), self.cols.clone(), self.rows.clone(), block, named)
     }
 }

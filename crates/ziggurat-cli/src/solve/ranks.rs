@@ -13,16 +13,15 @@ use std::time::Instant;
 
 use ziggurat::SolverConfig;
 use ziggurat_mpi::{
-    Comm, DistributedCsr, DistributedError, DistributedSolver, InputError, LevelReport, Mpi, Session, agree,
+    Comm, DistributedCsr, DistributedSolver, InputError, LevelReport, Mpi, Session, agree_as,
     rigid_body_modes,
 };
 use ziggurat_sparse::gallery::Problem;
 
 use super::report::{self, Distribution, Level, Outcome, Ranks};
-use super::{NOT_CONVERGED, configuration, told};
+use super::{NOT_CONVERGED, check_files, configuration, tell, told};
 use crate::arguments::SolveOptions;
 use crate::failure::Failure;
-use crate::output;
 use crate::progress::Progress;
 use crate::system::parse_problem;
 
@@ -52,19 +51,10 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
 
 fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> Result<ExitCode, Failure> {
     // Files may be there for one rank and not for another.
-    let config = together(&**comm, configuration::configure(options))?;
+    let config = agree_as(&**comm, configuration::configure(options))?;
     refuse(options)?;
     let first = comm.rank() == 0;
-    let json = options.json.as_deref();
-    let writable = || {
-        let inputs = [&options.source.file, &options.rhs, &options.config];
-        let outputs = [("--output", options.output.as_deref()), ("--json", json)];
-        output::check(
-            inputs.into_iter().filter_map(|path| path.as_deref()),
-            outputs.into_iter().filter_map(|(option, path)| Some((option, path?))),
-        )
-    };
-    together(&**comm, if first { writable() } else { Ok(()) })?;
+    agree_as(&**comm, if first { check_files(options) } else { Ok(()) })?;
     let (name, a, problem) = load(comm, options)?;
     let b = match (&options.rhs, problem) {
         (Some(path), _) => a.read_rhs(path).map_err(unread)?,
@@ -76,17 +66,7 @@ fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> R
     };
     let outcome = compute(comm, &a, problem, &b, config, progress)?;
     let converged = outcome.converged;
-    let tell = || {
-        if let Some(path) = json {
-            output::write_json(path, &outcome)?;
-        }
-        if json.is_some_and(output::is_standard) {
-            Ok(())
-        } else {
-            output::print(&report::text(&name, &outcome))
-        }
-    };
-    together(&**comm, if first { tell() } else { Ok(()) })?;
+    agree_as(&**comm, if first { tell(&name, &outcome, options) } else { Ok(()) })?;
     if let Some(path) = &options.output {
         write(&**comm, path, a.global_rows(), &outcome.solution)?;
     }
@@ -121,7 +101,7 @@ fn load(
         }
         (None, Some(problem)) => {
             let problem = parse_problem(problem)?;
-            let a = DistributedCsr::generate(comm, problem).map_err(|error| refused(&error))?;
+            let a = DistributedCsr::generate(comm, problem)?;
             Ok((problem.to_string(), a, Some(problem)))
         }
         _ => Err(Failure::new(
@@ -139,7 +119,6 @@ fn compute(
     config: SolverConfig,
     progress: &Progress,
 ) -> Result<Outcome, Failure> {
-    let nnz = a.global_nnz() as usize;
     let start = Instant::now();
     let elastic = problem.filter(|problem| problem.block_size() == 3);
     let solver = match elastic {
@@ -152,7 +131,7 @@ fn compute(
         }
         None => DistributedSolver::new(a, config),
     };
-    let solver = solver.map_err(|error| refused(&error))?;
+    let solver = solver?;
     let setup_seconds = slowest(&**comm, start);
     let start = Instant::now();
     let stage = progress.stage("solving");
@@ -160,49 +139,20 @@ fn compute(
         stage.tell(told(iteration));
         ControlFlow::Continue(())
     };
-    let solution = solver.solve_observed(b, Some(&mut watch)).map_err(|error| refused(&error))?;
+    let solution = solver.solve_observed(b, Some(&mut watch))?;
     drop(stage);
     let solve_seconds = slowest(&**comm, start);
     let peak = report::peak_bytes();
     let most = comm.most(peak.unwrap_or(0) as f64) as u64;
     let total = comm.total(peak.unwrap_or(0));
-    let (levels, config) = (solver.levels(), solver.config());
-    let over_finest = |of: fn(&LevelReport) -> u64| {
-        let all: u64 = levels.iter().map(of).sum();
-        all as f64 / levels.first().map_or(1, of).max(1) as f64
+    let ranks = Ranks {
+        count: comm.size(),
+        threads: rayon::current_num_threads(),
+        peak_bytes_total: peak.map(|_| total),
     };
-    Ok(Outcome {
-        converged: solution.report.reason.is_converged(),
-        stop_reason: solution.report.reason.name().to_owned(),
-        iterations: solution.report.iterations,
-        relative_residual: solution.report.relative_residual,
-        setup_seconds,
-        solve_seconds,
-        rows: a.global_rows() as usize,
-        nnz,
-        operator_complexity: over_finest(|level| level.nnz),
-        grid_complexity: over_finest(|level| level.rows),
-        levels: levels.iter().map(level).collect(),
-        peak_bytes: peak.map(|_| most),
-        ranks: Some(Ranks {
-            count: comm.size(),
-            threads: rayon::current_num_threads(),
-            peak_bytes_total: peak.map(|_| total),
-        }),
-        config: serde_json::to_value(config).map_err(|error| {
-            Failure::new(
-                format!("cannot write the configuration as JSON: {error}"),
-                "please report this as a fault of ziggurat",
-            )
-        })?,
-        method: config.method.name().to_owned(),
-        krylov: config.krylov.name().to_owned(),
-        precision: if solution.promotion.is_some() { "f64".to_owned() } else { config.precision.to_string() },
-        promotion: solution.promotion.map(|promotion| promotion.to_string()),
-        version: env!("CARGO_PKG_VERSION"),
-        rtol: config.stopping.rtol,
-        solution: solution.x,
-    })
+    let levels = solver.levels().iter().map(level).collect();
+    let timing = (setup_seconds, solve_seconds);
+    Outcome::new(solution, solver.config(), levels, timing, peak.map(|_| most), Some(ranks))
 }
 
 /// The most seconds that any rank took since then.
@@ -234,7 +184,7 @@ fn level(level: &LevelReport) -> Level {
 /// Writes the solution: one rank after the other sends its part to rank 0, which holds no more than one at a time.
 fn write(comm: &dyn Comm, path: &Path, rows: u64, own: &[f64]) -> Result<(), Failure> {
     let shared = |result: Result<(), std::io::Error>| {
-        together(comm, result.map_err(|error| Failure::writing(path, &error)))
+        agree_as(comm, result.map_err(|error| Failure::writing(path, &error)))
     };
     let mut file = None;
     let opened = if comm.rank() == 0 {
@@ -267,23 +217,6 @@ fn write(comm: &dyn Comm, path: &Path, rows: u64, own: &[f64]) -> Result<(), Fai
         written = written.and_then(|()| file.flush());
     }
     shared(written)
-}
-
-/// A failure on one rank is a failure on all; the first rank, which tells it, has the words of whoever failed.
-fn together<T>(comm: &dyn Comm, result: Result<T, Failure>) -> Result<T, Failure> {
-    let message = |failure: &Failure| failure.cause().to_owned();
-    let told = match &result {
-        Ok(_) => Ok(()),
-        Err(failure) => Err(DistributedError::Elsewhere { rank: comm.rank(), message: message(failure) }),
-    };
-    match (agree(comm, told), result) {
-        (Ok(()), result) | (Err(_), result @ Err(_)) => result,
-        (Err(error), Ok(_)) => Err(Failure::new(error.to_string(), "see to it on that rank")),
-    }
-}
-
-fn refused(error: &DistributedError) -> Failure {
-    Failure::new(error.to_string(), "`ziggurat inspect` tells what is special about this matrix")
 }
 
 /// A file that could not be read.

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use ziggurat::{Solution, SolverConfig};
 
+use crate::failure::Failure;
 use crate::figures::{bytes, counted, grouped, seconds, value};
 use crate::system::size;
 
@@ -40,6 +42,52 @@ pub(super) struct Outcome {
     pub(super) rtol: f64,
     #[serde(skip)]
     pub(super) solution: Vec<f64>,
+}
+
+impl Outcome {
+    /// From what a solver gives, on one process or on many; `timing` has the seconds of setup and of the solve.
+    pub(super) fn new(
+        solution: Solution,
+        config: &SolverConfig,
+        levels: Vec<Level>,
+        timing: (f64, f64),
+        peak_bytes: Option<u64>,
+        ranks: Option<Ranks>,
+    ) -> Result<Self, Failure> {
+        let over_finest = |of: fn(&Level) -> usize| {
+            let all: usize = levels.iter().map(of).sum();
+            all as f64 / levels.first().map_or(1, of).max(1) as f64
+        };
+        let narrow = config.precision.to_string();
+        Ok(Outcome {
+            converged: solution.report.reason.is_converged(),
+            stop_reason: solution.report.reason.name().to_owned(),
+            iterations: solution.report.iterations,
+            relative_residual: solution.report.relative_residual,
+            setup_seconds: timing.0,
+            solve_seconds: timing.1,
+            rows: levels.first().map_or(0, |finest| finest.rows),
+            nnz: levels.first().map_or(0, |finest| finest.nnz),
+            operator_complexity: over_finest(|level| level.nnz),
+            grid_complexity: over_finest(|level| level.rows),
+            levels,
+            peak_bytes,
+            ranks,
+            config: serde_json::to_value(config).map_err(|error| {
+                Failure::new(
+                    format!("cannot write the configuration as JSON: {error}"),
+                    "please report this as a fault of ziggurat",
+                )
+            })?,
+            method: config.method.name().to_owned(),
+            krylov: config.krylov.name().to_owned(),
+            precision: if solution.promotion.is_some() { "f64".to_owned() } else { narrow },
+            promotion: solution.promotion.map(|promotion| promotion.to_string()),
+            version: env!("CARGO_PKG_VERSION"),
+            rtol: config.stopping.rtol,
+            solution: solution.x,
+        })
+    }
 }
 
 /// A level of the hierarchy, finest first.

@@ -114,6 +114,19 @@ impl dyn Comm + '_ {
         total[0]
     }
 
+    /// What `root` says, to everybody.
+    pub(crate) fn announce(&self, root: usize, text: &str) -> String {
+        let mut words: Vec<u64> = text.bytes().map(u64::from).collect();
+        self.broadcast(root, &mut words);
+        String::from_utf8_lossy(&words.iter().map(|&word| word as u8).collect::<Vec<u8>>()).into_owned()
+    }
+
+    /// The lowest of the ranks that are `willing`, if any is.
+    pub(crate) fn lowest(&self, willing: bool) -> Option<usize> {
+        let lowest = self.most(if willing { -(self.rank() as f64) } else { f64::NEG_INFINITY });
+        (lowest > f64::NEG_INFINITY).then_some(-lowest as usize)
+    }
+
     /// The largest that any rank has.
     pub fn most(&self, number: f64) -> f64 {
         let mut most = [number];

@@ -14,9 +14,9 @@ use super::aggregation::nodes;
 use super::tentative::decompose;
 use super::{Coarser, NOBODY, at, triple_product};
 use crate::error::DistributedError;
-use crate::matrix::{DistributedCsr, sorted};
+use crate::matrix::DistributedCsr;
 use crate::partition::Partition;
-use crate::rows::GlobalRows;
+use crate::rows::{GlobalRows, sorted};
 
 pub(super) fn coarser(
     method: &Pairwise,

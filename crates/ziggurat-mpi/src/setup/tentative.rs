@@ -13,8 +13,9 @@ use ziggurat_sparse::Dense;
 
 use super::NOBODY;
 use crate::error::{DistributedError, agree};
-use crate::matrix::{DistributedCsr, sorted};
+use crate::matrix::DistributedCsr;
 use crate::partition::Partition;
+use crate::rows::sorted;
 
 /// Tentative interpolation of own nodes.
 pub(super) struct OwnTentative {
