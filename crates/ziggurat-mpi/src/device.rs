@@ -279,14 +279,18 @@ impl Device for Distributed {
         self.cpu.cast(x, y);
     }
 
-    fn cast_scaled<X: Real, Y: Real>(
+    fn cast_scaled<X: Real, Y: Real>(&self, alpha: f64, d: Option<&Vec<f32>>, x: &Vec<X>, y: &mut Vec<Y>) {
+        self.cpu.cast_scaled(alpha, d, x, y);
+    }
+
+    fn cast_scaled_max<X: Real, Y: Real>(
         &self,
         alpha: f64,
         d: Option<&Vec<f32>>,
         x: &Vec<X>,
         y: &mut Vec<Y>,
     ) -> f64 {
-        self.comm.most(self.cpu.cast_scaled(alpha, d, x, y))
+        self.comm.most(self.cpu.cast_scaled_max(alpha, d, x, y))
     }
 
     fn axpby<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &mut Vec<C>) {

@@ -34,6 +34,8 @@ enum Fault {
     UploadStopsEarly,
     CastInHalfPrecision,
     CastScaledIgnoresDiagonal,
+    CastScaledMaxIgnoresDiagonal,
+    CastScaledMaxIgnoresSign,
     AxpbyIgnoresBeta,
     AxpbypczIgnoresGamma,
     DiagonalIgnoresDiagonal,
@@ -202,15 +204,24 @@ impl Device for Broken {
         }
     }
 
-    fn cast_scaled<X: Real, Y: Real>(
+    fn cast_scaled<X: Real, Y: Real>(&self, alpha: f64, d: Option<&Vec<f32>>, x: &Vec<X>, y: &mut Vec<Y>) {
+        let d = d.filter(|_| self.0 != Fault::CastScaledIgnoresDiagonal);
+        Cpu::new().cast_scaled(alpha, d, x, y);
+    }
+
+    fn cast_scaled_max<X: Real, Y: Real>(
         &self,
         alpha: f64,
         d: Option<&Vec<f32>>,
         x: &Vec<X>,
         y: &mut Vec<Y>,
     ) -> f64 {
-        let d = d.filter(|_| self.0 != Fault::CastScaledIgnoresDiagonal);
-        Cpu::new().cast_scaled(alpha, d, x, y)
+        let d = d.filter(|_| self.0 != Fault::CastScaledMaxIgnoresDiagonal);
+        let most = Cpu::new().cast_scaled_max(alpha, d, x, y);
+        if self.0 == Fault::CastScaledMaxIgnoresSign {
+            return y.iter().map(|y| y.wide()).fold(0.0, f64::max);
+        }
+        most
     }
 
     fn axpby<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
@@ -316,6 +327,8 @@ faults! {
     upload_stops_early: UploadStopsEarly;
     cast_in_half_precision: CastInHalfPrecision;
     cast_scaled_ignores_diagonal: CastScaledIgnoresDiagonal;
+    cast_scaled_max_ignores_diagonal: CastScaledMaxIgnoresDiagonal;
+    cast_scaled_max_ignores_sign: CastScaledMaxIgnoresSign;
     axpby_ignores_beta: AxpbyIgnoresBeta;
     axpbypcz_ignores_gamma: AxpbypczIgnoresGamma;
     diagonal_ignores_diagonal: DiagonalIgnoresDiagonal;

@@ -59,17 +59,24 @@ impl<D: Device> Entry<D> {
 
     /// Reads x' and writes x.
     pub(crate) fn leave(&self, device: &D, sigma: f64, from: WorkRef<'_, D>, x: WorkMut<'_, D>) {
-        self.scale(device, self.mean / sigma, from, x);
+        let (alpha, d) = (self.mean / sigma, self.inverses.as_ref());
+        // Nobody asks for the largest element here, and knowing it takes a wait.
+        match (from, x) {
+            (WorkRef::F64(from), WorkMut::F64(x)) => device.cast_scaled(alpha, d, from, x),
+            (WorkRef::F64(from), WorkMut::F32(x)) => device.cast_scaled(alpha, d, from, x),
+            (WorkRef::F32(from), WorkMut::F64(x)) => device.cast_scaled(alpha, d, from, x),
+            (WorkRef::F32(from), WorkMut::F32(x)) => device.cast_scaled(alpha, d, from, x),
+        }
     }
 
     /// into ← α S⁻¹ from, over S's mean; returns the largest element.
     fn scale(&self, device: &D, alpha: f64, from: WorkRef<'_, D>, into: WorkMut<'_, D>) -> f64 {
         let d = self.inverses.as_ref();
         match (from, into) {
-            (WorkRef::F64(from), WorkMut::F64(into)) => device.cast_scaled(alpha, d, from, into),
-            (WorkRef::F64(from), WorkMut::F32(into)) => device.cast_scaled(alpha, d, from, into),
-            (WorkRef::F32(from), WorkMut::F64(into)) => device.cast_scaled(alpha, d, from, into),
-            (WorkRef::F32(from), WorkMut::F32(into)) => device.cast_scaled(alpha, d, from, into),
+            (WorkRef::F64(from), WorkMut::F64(into)) => device.cast_scaled_max(alpha, d, from, into),
+            (WorkRef::F64(from), WorkMut::F32(into)) => device.cast_scaled_max(alpha, d, from, into),
+            (WorkRef::F32(from), WorkMut::F64(into)) => device.cast_scaled_max(alpha, d, from, into),
+            (WorkRef::F32(from), WorkMut::F32(into)) => device.cast_scaled_max(alpha, d, from, into),
         }
     }
 }

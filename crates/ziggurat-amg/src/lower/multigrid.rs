@@ -169,7 +169,7 @@ struct KrylovWork<D: Device> {
 
 impl<D: Device> Multigrid<D> {
     /// Moves a hierarchy, finest level first, to its levels' devices. `precision` chooses each level's numbers; the coarsest
-    /// level is solved in double precision.
+    /// level is solved in double precision. On a device [without it](Device::computes_in) the others are in single.
     ///
     /// Among several processes everyone calls it. A coarsest level with remote columns is smoothed; where it is to be solved
     /// directly, one process has to have all of it.
@@ -187,6 +187,7 @@ impl<D: Device> Multigrid<D> {
         for (index, source) in levels.iter().enumerate() {
             source.check().map_err(SetupError::at(index, "lowering"))?;
         }
+        let precision = |index: usize| precision(index).on(levels[index].device);
         let Lowering { formats, scaled } = lowering;
         let scalings = match scaled {
             true => Scaling::of_levels(levels, |index| precision(index).stored()),

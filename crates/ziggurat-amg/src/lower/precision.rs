@@ -1,6 +1,7 @@
 //! The numbers of each level: what its matrices are stored in, and what its vectors are computed in.
 
 use ziggurat_sparse::Kind;
+use ziggurat_sparse::device::Device;
 
 /// The numbers of one level.
 ///
@@ -19,6 +20,16 @@ pub struct LevelPrecision {
 }
 
 impl LevelPrecision {
+    /// The same on a device, which may have no arithmetic in double precision: then it is single.
+    pub(crate) fn on(self, device: &impl Device) -> Self {
+        if device.computes_in(Kind::F64) { self } else { self.without_f64() }
+    }
+
+    fn without_f64(self) -> Self {
+        let narrow = |kind| if kind == Kind::F64 { Kind::F32 } else { kind };
+        LevelPrecision { working: narrow(self.working), storage: narrow(self.storage) }
+    }
+
     /// What matrices are stored in: nothing is wider in memory than in arithmetic.
     pub(crate) fn stored(self) -> Kind {
         match self {
@@ -32,5 +43,26 @@ impl LevelPrecision {
 impl Default for LevelPrecision {
     fn default() -> Self {
         LevelPrecision { working: Kind::F64, storage: Kind::F64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ziggurat_sparse::device::Cpu;
+
+    #[test]
+    fn without_double_precision_levels_are_single_and_keep_what_is_narrower() {
+        for (working, storage, stored) in [
+            (Kind::F64, Kind::F64, Kind::F32),
+            (Kind::F64, Kind::F16, Kind::F16),
+            (Kind::F32, Kind::F64, Kind::F32),
+            (Kind::F32, Kind::Bf16, Kind::Bf16),
+        ] {
+            let asked = LevelPrecision { working, storage };
+            let found = asked.without_f64();
+            assert_eq!((found.working, found.stored()), (Kind::F32, stored));
+            assert_eq!(asked.on(&Cpu::new()), asked, "a device that has it");
+        }
     }
 }

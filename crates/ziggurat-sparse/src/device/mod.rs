@@ -11,18 +11,20 @@ pub mod cpu;
 mod host_matrix;
 mod reference;
 mod remote;
+mod traffic;
 
 use std::borrow::Borrow;
 use std::fmt::Debug;
 
 use thiserror::Error;
 
-use crate::number::{Reads, Real, Store};
+use crate::number::{Kind, Reads, Real, Store};
 
 pub use cpu::{Cpu, Simd};
 pub use host_matrix::HostMatrix;
 pub use reference::Reference;
 pub use remote::{Nobody, Remote};
+pub use traffic::Traffic;
 
 /// The order in which a Gauss–Seidel sweep takes the rows.
 ///
@@ -63,6 +65,27 @@ pub enum DeviceError {
     OutOfMemory {
         /// Bytes asked for.
         bytes: usize,
+    },
+    /// The device has no arithmetic in this number.
+    #[error("the device {device} cannot compute in {number}; {instead}")]
+    Lacks {
+        /// What it is called.
+        device: String,
+        /// The number it lacks.
+        number: Kind,
+        /// What to do instead.
+        instead: &'static str,
+    },
+    /// Queued work failed, and nothing says which.
+    #[error(
+        "work queued on the device {device} failed: {reason}; results since its last `finish` are not to be trusted, \
+         set up again or use another device"
+    )]
+    Lost {
+        /// What it is called.
+        device: String,
+        /// What its driver says.
+        reason: String,
     },
 }
 
@@ -110,6 +133,17 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
 
     /// What to call this device in a report.
     fn name(&self) -> String;
+
+    /// Whether arithmetic in that number runs on the device itself. One that has vectors in double precision but cannot compute
+    /// with them keeps those on the host; levels are then lowered to `f32`.
+    fn computes_in(&self, _number: Kind) -> bool {
+        true
+    }
+
+    /// What went to and from this device since it was made; `None` where its memory is the host's.
+    fn traffic(&self) -> Option<Traffic> {
+        None
+    }
 
     // ---- memory
 
@@ -219,12 +253,22 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// y ← x, converted to the other number (rounded to nearest when it is the narrower).
     fn cast<X: Real, Y: Real>(&self, x: &Self::Vector<X>, y: &mut Self::Vector<Y>);
 
-    /// y ← α d∘x (without `d`, α x), computed in double precision and rounded once to the other number. Returns max |y_i|;
-    /// NaN if any entry is NaN.
+    /// y ← α d∘x (without `d`, α x), computed in double precision and rounded once to the other number.
     ///
-    /// It is how vectors change their number and their scale at once, as a multigrid in a narrow number needs; what it
-    /// returns tells whether they fit.
+    /// It is how vectors change their number and their scale at once, as a multigrid in a narrow number needs. It returns
+    /// nothing because that takes a wait on a device that queues work, and a message among several processes.
     fn cast_scaled<X: Real, Y: Real>(
+        &self,
+        alpha: f64,
+        d: Option<&Self::Vector<f32>>,
+        x: &Self::Vector<X>,
+        y: &mut Self::Vector<Y>,
+    ) {
+        self.cast_scaled_max(alpha, d, x, y);
+    }
+
+    /// As [`cast_scaled`](Device::cast_scaled); returns max |y_i|, which tells whether they fit. NaN if any entry is NaN.
+    fn cast_scaled_max<X: Real, Y: Real>(
         &self,
         alpha: f64,
         d: Option<&Self::Vector<f32>>,

@@ -197,7 +197,7 @@ impl Device for Reference {
         }
     }
 
-    fn cast_scaled<X: Real, Y: Real>(
+    fn cast_scaled_max<X: Real, Y: Real>(
         &self,
         alpha: f64,
         d: Option<&Vec<f32>>,

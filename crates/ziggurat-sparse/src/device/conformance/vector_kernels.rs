@@ -161,10 +161,13 @@ pub fn casts<D: Device, C: Real>(device: &D) {
         for d in [None, Some(&d)] {
             let host_d = d.map(|d| content(device, d));
             let mut expected = vec![f32::NAN; len];
-            let most = Reference.cast_scaled(-0.75, host_d.as_ref(), &host, &mut expected);
+            let most = Reference.cast_scaled_max(-0.75, host_d.as_ref(), &host, &mut expected);
             let mut found = device.upload(&vec![f32::NAN; len]).expect("an upload");
-            assert_eq!(device.cast_scaled(-0.75, d, &x, &mut found), most);
+            assert_eq!(device.cast_scaled_max(-0.75, d, &x, &mut found), most);
             assert_eq!(content(device, &found), expected);
+            let mut without_result = device.upload(&vec![f32::NAN; len]).expect("an upload");
+            device.cast_scaled(-0.75, d, &x, &mut without_result);
+            assert_eq!(content(device, &without_result), expected, "with and without a result");
             let mut back = device.upload(&vec![C::nan(); len]).expect("an upload");
             device.cast_scaled(-1.0, None, &found, &mut back);
             assert!(content(device, &back).iter().zip(&expected).all(|(y, &x)| y.wide() == -f64::from(x)));

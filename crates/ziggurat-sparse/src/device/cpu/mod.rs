@@ -178,14 +178,14 @@ impl Device for Cpu {
         map1(self.simd, x, y, move |x, _| Y::narrow(x.wide()));
     }
 
-    fn cast_scaled<X: Real, Y: Real>(
+    fn cast_scaled_max<X: Real, Y: Real>(
         &self,
         alpha: f64,
         d: Option<&Vec<f32>>,
         x: &Vec<X>,
         y: &mut Vec<Y>,
     ) -> f64 {
-        reduce::cast_scaled(self.simd, alpha, d.map(Vec::as_slice), x, y)
+        reduce::cast_scaled_max(self.simd, alpha, d.map(Vec::as_slice), x, y)
     }
 
     fn axpby<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &mut Vec<C>) {

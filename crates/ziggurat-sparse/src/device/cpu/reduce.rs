@@ -117,7 +117,7 @@ pub(crate) fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
 }
 
 /// y_i ← α d_i x_i; then max |y_i|, NaN if any is NaN
-pub(crate) fn cast_scaled<X: Real, Y: Real>(
+pub(crate) fn cast_scaled_max<X: Real, Y: Real>(
     simd: Simd,
     alpha: f64,
     d: Option<&[f32]>,
@@ -229,7 +229,7 @@ impl<C: Real, B: Borrow<Vec<C>>> Kernel for Combine<'_, C, B> {
     }
 }
 
-/// One strip of [`cast_scaled`].
+/// One strip of [`cast_scaled_max`].
 struct CastScaled<'a, X, Y> {
     alpha: f64,
     d: Option<&'a [f32]>,

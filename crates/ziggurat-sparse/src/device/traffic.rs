@@ -1,0 +1,48 @@
+//! What goes to and from a device whose memory is not the host's.
+//!
+//! A link between two memories is slow, and a wait costs what a small kernel does. So a device that has one counts: what a solve
+//! moved is in its report, and a test can ask that vectors stay where they are. Counting costs an addition per call.
+
+/// How often a device was asked, and how many bytes it was sent and sent back.
+///
+/// ```
+/// use ziggurat_sparse::device::{Cpu, Device, Traffic};
+/// assert_eq!(Cpu::new().traffic(), None); // its memory is the host's
+/// let before = Traffic { kernels: 10, uploads: 1, uploaded_bytes: 800, ..Traffic::default() };
+/// let after = Traffic { kernels: 15, downloads: 1, downloaded_bytes: 8, ..before };
+/// let solve = after.since(before);
+/// assert_eq!((solve.kernels, solve.uploaded_bytes, solve.downloaded_bytes), (5, 0, 8));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Kernels that were started.
+    pub kernels: u64,
+    /// Transfers from the host to the device.
+    pub uploads: u64,
+    /// What they moved.
+    pub uploaded_bytes: u64,
+    /// Transfers from the device to the host. Each waits for all that was queued before it.
+    pub downloads: u64,
+    /// What they moved.
+    pub downloaded_bytes: u64,
+}
+
+impl Traffic {
+    /// What came after an earlier count of the same device.
+    ///
+    /// ```
+    /// use ziggurat_sparse::device::Traffic;
+    /// let count = Traffic { kernels: 3, ..Traffic::default() };
+    /// assert_eq!(count.since(count), Traffic::default());
+    /// ```
+    #[must_use]
+    pub fn since(self, earlier: Traffic) -> Traffic {
+        Traffic {
+            kernels: self.kernels.saturating_sub(earlier.kernels),
+            uploads: self.uploads.saturating_sub(earlier.uploads),
+            uploaded_bytes: self.uploaded_bytes.saturating_sub(earlier.uploaded_bytes),
+            downloads: self.downloads.saturating_sub(earlier.downloads),
+            downloaded_bytes: self.downloaded_bytes.saturating_sub(earlier.downloaded_bytes),
+        }
+    }
+}
