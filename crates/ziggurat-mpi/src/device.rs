@@ -166,6 +166,10 @@ impl Device for Distributed {
         self.cpu.download(x, host)
     }
 
+    fn to_host<T: Store>(&self, x: Vec<T>) -> Result<Vec<T>, DeviceError> {
+        self.cpu.to_host(x)
+    }
+
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<DistributedMatrix<S>, DeviceError> {
         Ok(DistributedMatrix { own: host, remote: None })
     }

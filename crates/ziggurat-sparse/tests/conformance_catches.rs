@@ -32,6 +32,7 @@ enum Fault {
     FillStopsEarly,
     CopyStopsEarly,
     UploadStopsEarly,
+    ToHostStopsEarly,
     CastInHalfPrecision,
     CastScaledIgnoresDiagonal,
     CastScaledMaxIgnoresDiagonal,
@@ -86,6 +87,13 @@ impl Device for Broken {
 
     fn download<T: Store>(&self, x: &Vec<T>, host: &mut [T]) -> Result<(), DeviceError> {
         Cpu::new().download(x, host)
+    }
+
+    fn to_host<T: Store>(&self, mut x: Vec<T>) -> Result<Vec<T>, DeviceError> {
+        if let (Fault::ToHostStopsEarly, Some(last)) = (self.0, x.last_mut()) {
+            *last = T::default();
+        }
+        Ok(x)
     }
 
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<HostMatrix<S>, DeviceError> {
@@ -325,6 +333,7 @@ faults! {
     fill_stops_early: FillStopsEarly;
     copy_stops_early: CopyStopsEarly;
     upload_stops_early: UploadStopsEarly;
+    to_host_stops_early: ToHostStopsEarly;
     cast_in_half_precision: CastInHalfPrecision;
     cast_scaled_ignores_diagonal: CastScaledIgnoresDiagonal;
     cast_scaled_max_ignores_diagonal: CastScaledMaxIgnoresDiagonal;

@@ -3,6 +3,9 @@
 //! What is chosen automatically: whatever the configuration leaves to the matrix ([`SolverConfig::resolve`]), and the
 //! projection of singular systems whose kernel are the constants. The hierarchy is told whether the matrix is symmetric,
 //! and how many unknowns a node has.
+//!
+//! Setup runs on the host; what iterates lives on the solver's device. Right-hand sides and solutions are the caller's, in host
+//! memory: b goes to the device once per solve, x comes back once.
 
 mod builder;
 mod iteration;
@@ -17,7 +20,7 @@ use thiserror::Error;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::{Hierarchy, Known, Multigrid, SetupError};
 use ziggurat_krylov::{KrylovError, KrylovReport, Local, Observer};
-use ziggurat_sparse::device::{Cpu, DeviceError};
+use ziggurat_sparse::device::{Cpu, Device, DeviceError, Traffic};
 use ziggurat_sparse::{Csr, MatrixError};
 
 use crate::config::{ConfigError, Facts, Precision, SolverConfig};
@@ -73,19 +76,22 @@ pub enum SolveError {
 /// println!("{}", solver.hierarchy());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Solver {
-    iteration: Iteration<Local<Cpu>>,
+///
+/// It iterates on the CPU, or on [another device](SolverBuilder::device).
+pub struct Solver<D: Device = Cpu> {
+    iteration: Iteration<Local<D>>,
     hierarchy: Hierarchy,
     near_kernel: Option<NearKernel>,
     pace: Pace,
     stages: Vec<(&'static str, f64)>,
 }
 
-impl fmt::Debug for Solver {
+impl<D: Device> fmt::Debug for Solver<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Solver")
             .field("hierarchy", &self.hierarchy)
             .field("config", self.config())
+            .field("device", self.device())
             .finish_non_exhaustive()
     }
 }
@@ -99,6 +105,9 @@ pub struct Solution<X = Vec<f64>> {
     pub report: KrylovReport,
     /// Whether levels had to become wider on the way.
     pub promotion: Option<Promotion>,
+    /// What went to and from a device whose memory is not the host's, b and x included. Of several solves on one device at
+    /// the same time, each counts them all.
+    pub traffic: Option<Traffic>,
 }
 
 impl Solver {
@@ -106,7 +115,7 @@ impl Solver {
     ///
     /// The matrix is kept: a borrowed one is copied, an owned one or an `Arc` is taken as it is.
     pub fn new(a: impl Into<Arc<Csr<f64>>>, config: SolverConfig) -> Result<Self, SolveError> {
-        Self::set_up(&a.into(), None, config)
+        Self::set_up(Cpu::new(), &a.into(), None, config)
     }
 
     /// As [`Solver::new`], with what the matrix maps to almost zero: the rigid-body modes of an elastic body.
@@ -126,28 +135,7 @@ impl Solver {
         kernel: NearKernel,
         config: SolverConfig,
     ) -> Result<Self, SolveError> {
-        Self::set_up(&a.into(), Some(kernel), config)
-    }
-
-    /// Without a near-kernel, the constants of every unknown of a node.
-    fn set_up(
-        a: &Arc<Csr<f64>>,
-        near_kernel: Option<NearKernel>,
-        asked: SolverConfig,
-    ) -> Result<Self, SolveError> {
-        asked.validate()?;
-        let start = Instant::now();
-        let nature = nature(a.view(), near_kernel.as_ref().map(NearKernel::block));
-        let kernel = match &near_kernel {
-            Some(kernel) => kernel.clone(),
-            None => NearKernel::constants(a.rows(), nature.block).map_err(SetupError::from)?,
-        };
-        let config = asked.resolve(facts(nature, kernel.block(), a.nnz()));
-        let symmetry = if nature.symmetric { Symmetry::Symmetric } else { Symmetry::General };
-        let known = Known { near_kernel: kernel, symmetry };
-        let diagnosed = start.elapsed().as_secs_f64();
-        let hierarchy = Hierarchy::with_known(a.clone(), known, &config.hierarchy_config())?;
-        Self::with_parts(hierarchy, nature, config, asked, near_kernel, diagnosed)
+        Self::set_up(Cpu::new(), &a.into(), Some(kernel), config)
     }
 
     /// A solver for a hierarchy that is there already, such as one loaded from a file: nothing is set up but the smoothers.
@@ -166,16 +154,52 @@ impl Solver {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_hierarchy(hierarchy: Hierarchy, asked: SolverConfig) -> Result<Self, SolveError> {
+        Self::take_over(Cpu::new(), hierarchy, None, asked)
+    }
+}
+
+impl<D: Device> Solver<D> {
+    /// Without a near-kernel, the constants of every unknown of a node.
+    fn set_up(
+        device: D,
+        a: &Arc<Csr<f64>>,
+        near_kernel: Option<NearKernel>,
+        asked: SolverConfig,
+    ) -> Result<Self, SolveError> {
+        asked.validate()?;
+        let start = Instant::now();
+        let nature = nature(a.view(), near_kernel.as_ref().map(NearKernel::block));
+        let kernel = match &near_kernel {
+            Some(kernel) => kernel.clone(),
+            None => NearKernel::constants(a.rows(), nature.block).map_err(SetupError::from)?,
+        };
+        let config = asked.resolve(facts(nature, kernel.block(), a.nnz()));
+        let symmetry = if nature.symmetric { Symmetry::Symmetric } else { Symmetry::General };
+        let known = Known { near_kernel: kernel, symmetry };
+        let diagnosed = start.elapsed().as_secs_f64();
+        let hierarchy = Hierarchy::with_known(a.clone(), known, &config.hierarchy_config())?;
+        Self::with_parts(device, hierarchy, nature, config, asked, near_kernel, diagnosed)
+    }
+
+    /// A hierarchy that is there already. The near-kernel is for building it anew.
+    fn take_over(
+        device: D,
+        hierarchy: Hierarchy,
+        near_kernel: Option<NearKernel>,
+        asked: SolverConfig,
+    ) -> Result<Self, SolveError> {
         asked.validate()?;
         let start = Instant::now();
         let finest = &hierarchy.levels()[0];
         let nature = nature(finest.matrix().view(), Some(finest.block()));
         let config = asked.resolve(facts(nature, finest.block(), finest.matrix().nnz()));
-        Self::with_parts(hierarchy, nature, config, asked, None, start.elapsed().as_secs_f64())
+        let diagnosed = start.elapsed().as_secs_f64();
+        Self::with_parts(device, hierarchy, nature, config, asked, near_kernel, diagnosed)
     }
 
     /// Lowers a hierarchy. `diagnosed` is how long diagnosis took.
     fn with_parts(
+        device: D,
         hierarchy: Hierarchy,
         nature: Nature,
         config: SolverConfig,
@@ -184,14 +208,13 @@ impl Solver {
         diagnosed: f64,
     ) -> Result<Self, SolveError> {
         let start = Instant::now();
-        let cpu = Cpu::new();
-        let (matrix, multigrid) = lower(&cpu, &hierarchy, &config)?;
-        let kernel = exact_kernel(nature, hierarchy.levels()[0].matrix().rows());
+        let (matrix, multigrid) = lower(&device, &hierarchy, &config)?;
+        let kernel = exact_kernel(&device, nature, hierarchy.levels()[0].matrix().rows())?;
         let pace = Pace::default();
         let mut stages = hierarchy.stages();
         stages.insert(0, ("diagnosis", diagnosed));
         stages.push(("lowering", start.elapsed().as_secs_f64()));
-        let iteration = Iteration::new(Local(cpu), matrix, multigrid, kernel, config, asked);
+        let iteration = Iteration::new(Local(device), matrix, multigrid, kernel, config, asked);
         Ok(Solver { iteration, hierarchy, near_kernel, pace, stages })
     }
 
@@ -222,10 +245,27 @@ impl Solver {
     }
 
     fn iterate(&self, b: &[f64], observer: Option<&mut Observer<'_>>) -> Result<Solution, SolveError> {
-        let widen = || Ok(lower(&self.iteration.space.0, &self.hierarchy, &wide(self.config()))?.1);
-        let solution = self.iteration.solve(b.to_vec(), observer, widen)?;
-        self.pace.note(solution.report.iterations);
-        Ok(solution)
+        let device = self.device();
+        let before = device.traffic();
+        let widen = || Ok(lower(device, &self.hierarchy, &wide(self.config()))?.1);
+        let solution = self.iteration.solve(device.upload(b)?, observer, widen)?;
+        let Solution { x, report, promotion, .. } = solution;
+        let x = device.to_host(x)?;
+        self.pace.note(report.iterations);
+        Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
+    }
+
+    /// Where it iterates.
+    ///
+    /// ```
+    /// use ziggurat::sparse::device::Device;
+    /// let a = ziggurat_sparse::Csr::identity(3)?;
+    /// let solver = ziggurat::Solver::builder().build(&a)?;
+    /// assert!(solver.device().name().starts_with("cpu"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn device(&self) -> &D {
+        &self.iteration.space.0
     }
 
     /// The levels; prints as a table.
@@ -254,7 +294,7 @@ impl Solver {
     /// assert_eq!(LinearOperator::<Cpu, f64>::shape(solver.preconditioner()), (3, 3));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn preconditioner(&self) -> &Multigrid<Cpu> {
+    pub fn preconditioner(&self) -> &Multigrid<D> {
         self.iteration.preconditioner()
     }
 
@@ -276,23 +316,36 @@ fn facts(nature: Nature, block: usize, nnz: usize) -> Facts {
     Facts { symmetric: nature.symmetric, positive_diagonal: nature.positive_diagonal, block, nnz }
 }
 
-/// What the matrix is known to map to zero exactly.
-fn exact_kernel(nature: Nature, rows: usize) -> Vec<Vec<f64>> {
-    let constants = nature.symmetric && nature.annihilates_constants;
-    if constants { vec![vec![(rows as f64).sqrt().recip(); rows]] } else { Vec::new() }
+/// What the matrix is known to map to zero exactly: nothing or the constants.
+fn exact_kernel<D: Device>(
+    device: &D,
+    nature: Nature,
+    rows: usize,
+) -> Result<Vec<D::Vector<f64>>, DeviceError> {
+    if !(nature.symmetric && nature.annihilates_constants) {
+        return Ok(Vec::new());
+    }
+    let mut constants = device.zeros(rows)?;
+    device.fill((rows as f64).sqrt().recip(), &mut constants);
+    Ok(vec![constants])
 }
 
-/// The same with levels in double precision.
+/// What a device has counted since, if it counts.
+fn traffic_since(device: &impl Device, before: Option<Traffic>) -> Option<Traffic> {
+    Some(device.traffic()?.since(before?))
+}
+
+/// The same with levels in double precision, or in the widest number that the device computes in.
 fn wide(config: &SolverConfig) -> SolverConfig {
     SolverConfig { precision: Precision::F64, ..config.clone() }
 }
 
 /// Moves the finest matrix, as the operator of the outer iteration, and the hierarchy to the device.
-fn lower(
-    device: &Cpu,
+fn lower<D: Device>(
+    device: &D,
     hierarchy: &Hierarchy,
     config: &SolverConfig,
-) -> Result<(Matrix<Cpu>, Multigrid<Cpu>), SolveError> {
+) -> Result<(Matrix<D>, Multigrid<D>), SolveError> {
     let lowering = config.lowering();
     let matrix = hierarchy.finest(lowering.formats).operator(device)?;
     let multigrid =

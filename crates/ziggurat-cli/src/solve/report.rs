@@ -81,7 +81,7 @@ impl Outcome {
             })?,
             method: config.method.name().to_owned(),
             krylov: config.krylov.name().to_owned(),
-            precision: if solution.promotion.is_some() { "f64".to_owned() } else { narrow },
+            precision: solution.promotion.as_ref().map_or(narrow, |promotion| promotion.to.to_string()),
             promotion: solution.promotion.map(|promotion| promotion.to_string()),
             version: env!("CARGO_PKG_VERSION"),
             rtol: config.stopping.rtol,

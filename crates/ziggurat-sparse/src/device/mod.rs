@@ -159,6 +159,13 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// Copies a vector to a host array of the same length.
     fn download<T: Store>(&self, x: &Self::Vector<T>, host: &mut [T]) -> Result<(), DeviceError>;
 
+    /// A vector as a host array. Its memory on the device is given up, so nothing is copied where that is the host's.
+    fn to_host<T: Store>(&self, x: Self::Vector<T>) -> Result<Vec<T>, DeviceError> {
+        let mut host = cpu::zeros(self.len(&x))?;
+        self.download(&x, &mut host)?;
+        Ok(host)
+    }
+
     /// Moves a matrix to the device, in the format and the number it has.
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<Self::Matrix<S>, DeviceError>;
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use ziggurat_amg::Hierarchy;
 use ziggurat_amg::interpolate::NearKernel;
 use ziggurat_sparse::Csr;
+use ziggurat_sparse::device::{Cpu, Device};
 
 use super::{SolveError, Solver};
 use crate::config::{CycleKind, Krylov, Method, Precision, Rebuild, SmootherKind, SolverConfig};
@@ -20,19 +22,36 @@ use crate::config::{CycleKind, Krylov, Method, Precision, Rebuild, SmootherKind,
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct SolverBuilder {
+pub struct SolverBuilder<D = Cpu> {
     config: SolverConfig,
     near_kernel: Option<NearKernel>,
+    device: D,
 }
 
 impl Solver {
-    /// Begins with the default configuration.
+    /// Begins with the default configuration, on the CPU.
     pub fn builder() -> SolverBuilder {
         SolverBuilder::default()
     }
 }
 
-impl SolverBuilder {
+impl<D> SolverBuilder<D> {
+    /// Where to iterate: levels and vectors live there. Setup stays on the host.
+    ///
+    /// ```
+    /// use ziggurat::Solver;
+    /// use ziggurat::sparse::device::{Cpu, Device, Simd};
+    /// let a = ziggurat_sparse::Csr::identity(3)?;
+    /// let portable = Cpu::with_simd(Simd::Portable).ok_or("every CPU has it")?; // or a GPU, or a device of your own
+    /// let solver = Solver::builder().device(portable).rtol(1e-10).build(&a)?;
+    /// assert!(solver.device().name().starts_with("cpu (Portable"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn device<E: Device>(self, device: E) -> SolverBuilder<E> {
+        SolverBuilder { config: self.config, near_kernel: self.near_kernel, device }
+    }
+
     /// Begins again with this configuration, from a file or a preset.
     ///
     /// ```
@@ -138,7 +157,32 @@ impl SolverBuilder {
     ///
     /// # Errors
     /// As [`Solver::new`].
-    pub fn build(self, a: impl Into<Arc<Csr<f64>>>) -> Result<Solver, SolveError> {
-        Solver::set_up(&a.into(), self.near_kernel, self.config)
+    pub fn build(self, a: impl Into<Arc<Csr<f64>>>) -> Result<Solver<D>, SolveError>
+    where
+        D: Device,
+    {
+        Solver::set_up(self.device, &a.into(), self.near_kernel, self.config)
+    }
+
+    /// Takes a hierarchy that is there already, as [`Solver::from_hierarchy`] does.
+    ///
+    /// ```
+    /// use ziggurat::Solver;
+    /// use ziggurat::amg::{Hierarchy, HierarchyConfig};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
+    /// let hierarchy = Hierarchy::build(&a, &HierarchyConfig::default())?; // or Hierarchy::load(file)?
+    /// let solver = Solver::builder().rtol(1e-10).build_from(hierarchy)?;
+    /// assert!(solver.solve(&vec![1.0; a.rows()])?.report.relative_residual <= 1e-10);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Solver::from_hierarchy`].
+    pub fn build_from(self, hierarchy: Hierarchy) -> Result<Solver<D>, SolveError>
+    where
+        D: Device,
+    {
+        Solver::take_over(self.device, hierarchy, self.near_kernel, self.config)
     }
 }

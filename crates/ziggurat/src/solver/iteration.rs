@@ -18,7 +18,7 @@ use ziggurat_krylov::{
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::operator::LinearOperator;
 
-use super::{Solution, SolveError};
+use super::{Solution, SolveError, traffic_since};
 use crate::config::SolverConfig;
 
 /// A projected vector of this part of its size is rounding.
@@ -94,6 +94,7 @@ impl<S: Space> Iteration<S> {
         widen: impl FnOnce() -> Result<Multigrid<S::Device>, SolveError>,
     ) -> Result<Solution<VectorOf<S, f64>>, SolveError> {
         let (device, rows) = (self.space.device(), self.matrix.shape().0);
+        let before = device.traffic();
         let mut x = device.zeros(rows)?;
         if device.len(&b) == rows && !self.kernel.is_empty() {
             let before = self.space.norm(&b);
@@ -104,7 +105,7 @@ impl<S: Space> Iteration<S> {
             }
         }
         let (report, promotion) = self.solve_watched(&b, &mut x, observer, widen)?;
-        Ok(Solution { x, report, promotion })
+        Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
     }
 
     /// Iterates from x with the given cycle.
@@ -118,7 +119,10 @@ impl<S: Space> Iteration<S> {
     ) -> Result<KrylovReport, SolveError> {
         let system = System::new(&*self.matrix).preconditioner(cycle).kernel(&self.kernel);
         let mut work = Work::new(self.config.krylov_method(), &self.space, &system)?;
-        Ok(krylov_solve(&self.space, &system, b, x, stopping, observer, &mut work)?)
+        let report = krylov_solve(&self.space, &system, b, x, stopping, observer, &mut work)?;
+        // A device that failed says so, before anybody looks at x or blames the precision.
+        self.space.device().finish()?;
+        Ok(report)
     }
 
     /// Puts another matrix of the same size in the place of this one, with its cycle, which is in double precision where

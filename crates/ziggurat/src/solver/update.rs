@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ziggurat_sparse::Csr;
+use ziggurat_sparse::device::Device;
 
 use super::{SolveError, Solver, exact_kernel, facts, lower, wide};
 use crate::config::{Rebuild, Update};
@@ -54,7 +55,7 @@ impl Pace {
     }
 }
 
-impl Solver {
+impl<D: Device> Solver<D> {
     /// Puts new values on the same pattern. It costs a fraction of a full setup.
     ///
     /// The hierarchy is built anew, as [`Solver::new`] would, by the policy in [`Update`]:
@@ -92,18 +93,19 @@ impl Solver {
             Rebuild::WhenSlower => self.pace.is_slower(factor),
         };
         if wanted || !same_kind {
-            *self = Solver::set_up(&a, self.near_kernel.clone(), self.iteration.asked.clone())?;
+            let (device, asked) = (self.device().clone(), self.iteration.asked.clone());
+            *self = Solver::set_up(device, &a, self.near_kernel.clone(), asked)?;
             return Ok(Updated::Rebuilt);
         }
         let old = self.hierarchy.levels()[0].matrix().clone();
         let updated = self.hierarchy.update_values(a).map_err(SolveError::from);
         // What had to become wide stays so.
         let config = if self.iteration.is_wide() { wide(self.config()) } else { self.config().clone() };
-        match updated.and_then(|()| lower(&self.iteration.space.0, &self.hierarchy, &config)) {
-            Ok((matrix, multigrid)) => {
-                let kernel = exact_kernel(nature, self.hierarchy.levels()[0].matrix().rows());
-                self.iteration.replace(matrix, multigrid, kernel);
-            }
+        let (device, rows) = (self.device(), old.rows());
+        let kernel = exact_kernel(device, nature, rows);
+        let moved = updated.and_then(|()| Ok((lower(device, &self.hierarchy, &config)?, kernel?)));
+        match moved {
+            Ok(((matrix, multigrid), kernel)) => self.iteration.replace(matrix, multigrid, kernel),
             Err(error) => {
                 // They made a hierarchy before, and will again.
                 let _ = self.hierarchy.update_values(old);

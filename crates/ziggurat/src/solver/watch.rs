@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 
 use ziggurat_amg::Multigrid;
 use ziggurat_krylov::{KrylovReport, Observer, Progress, Space, StopReason, VectorOf};
+use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::Device;
 
 use super::{Iteration, SolveError};
@@ -34,8 +35,10 @@ const SLOW: f64 = 0.631;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Promotion {
-    /// What levels were stored in; they are `f64` now.
+    /// What levels were stored in.
     pub from: Precision,
+    /// What they are stored in now: `f64`, or `f32` on a device that does not compute in `f64`.
+    pub to: Kind,
     /// Iterations until then.
     pub after: usize,
     /// What was wrong.
@@ -54,7 +57,7 @@ pub enum Fault {
 
 impl fmt::Display for Promotion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "levels went from {} to f64 after {} iterations: ", self.from, self.after)?;
+        write!(f, "levels went from {} to {} after {} iterations: ", self.from, self.to, self.after)?;
         match self.why {
             Fault::Slow(rate) => write!(f, "the residual fell by {rate:.2} per iteration only"),
             Fault::Failed(reason) => write!(f, "it stopped ({})", reason.name()),
@@ -123,7 +126,8 @@ impl<S: Space> Iteration<S> {
         // If another thread was faster, its cycle is the same.
         let wide = self.wide.get_or_init(|| wide);
         let report = self.run(wide, b, x, &stopping, Some(&mut from_there))?;
-        let promotion = Promotion { from: self.config.precision.clone(), after: narrow.iterations, why };
+        let to = if device.computes_in(Kind::F64) { Kind::F64 } else { Kind::F32 };
+        let promotion = Promotion { from: self.config.precision.clone(), to, after: narrow.iterations, why };
         Ok((joined(narrow, report), Some(promotion)))
     }
 

@@ -33,6 +33,7 @@ pub fn memory<D: Device, C: Real>(device: &D) {
         let source = device.upload(&vector::<C>(len, 2)).expect("an upload");
         device.copy(&source, &mut x);
         assert_eq!(content(device, &x), vector::<C>(len, 2));
+        assert_eq!(device.to_host(x).expect("a download"), vector::<C>(len, 2));
     }
     let a = super::inputs::large(super::inputs::Format::Bsr(3)).matrix::<f32>(|v| v);
     let shape = (a.rows(), a.cols());

@@ -77,6 +77,11 @@ fn allocate<T>(len: usize, fill: impl FnOnce(&mut Vec<T>)) -> Result<Vec<T>, Dev
     Ok(vector)
 }
 
+/// Zeros in host memory.
+pub(super) fn zeros<T: Store>(len: usize) -> Result<Vec<T>, DeviceError> {
+    allocate(len, |vector| vector.resize(len, T::default()))
+}
+
 impl Device for Cpu {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
@@ -87,7 +92,7 @@ impl Device for Cpu {
     }
 
     fn zeros<T: Store>(&self, len: usize) -> Result<Vec<T>, DeviceError> {
-        allocate(len, |vector| vector.resize(len, T::default()))
+        zeros(len)
     }
 
     fn upload<T: Store>(&self, host: &[T]) -> Result<Vec<T>, DeviceError> {
@@ -102,6 +107,10 @@ impl Device for Cpu {
     fn download<T: Store>(&self, x: &Vec<T>, host: &mut [T]) -> Result<(), DeviceError> {
         host.copy_from_slice(x);
         Ok(())
+    }
+
+    fn to_host<T: Store>(&self, x: Vec<T>) -> Result<Vec<T>, DeviceError> {
+        Ok(x)
     }
 
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<HostMatrix<S>, DeviceError> {

@@ -1,0 +1,151 @@
+//! The solver on devices other than the CPU: the same answer, nothing assumed about their memory, and no answer where they failed.
+
+#![allow(clippy::unwrap_used)] // functions that tests call
+
+mod far;
+
+use std::sync::atomic::Ordering;
+
+use far::Far;
+use ziggurat::amg::{Hierarchy, HierarchyConfig};
+use ziggurat::config::{Precision, Rebuild};
+use ziggurat::{Solution, SolveError, Solver, Updated};
+use ziggurat_sparse::device::{Cpu, Device, DeviceError, Reference, Traffic};
+use ziggurat_sparse::gallery::Problem;
+use ziggurat_sparse::{Csr, Kind};
+
+fn system(name: &str) -> (Csr<f64>, Vec<f64>) {
+    let problem: Problem = name.parse().unwrap();
+    (problem.matrix().unwrap(), problem.rhs().unwrap())
+}
+
+fn assert_same(found: &Solution, expected: &Solution) {
+    assert!(found.report.reason.is_converged(), "{}", found.report);
+    assert_eq!(found.report.iterations, expected.report.iterations);
+    assert_same_answer(found, expected);
+}
+
+fn assert_same_answer(found: &Solution, expected: &Solution) {
+    let size = expected.x.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
+    for (x, y) in found.x.iter().zip(&expected.x) {
+        assert!((x - y).abs() <= 1e-9 * size, "{x} {y}");
+    }
+}
+
+#[test]
+fn any_device_gives_the_answer_of_the_cpu() {
+    for name in ["poisson3d:8", "convection3d:8"] {
+        let (a, b) = system(name);
+        for precision in [Precision::F64, Precision::F16] {
+            let builder = || Solver::builder().precision(precision.clone()).rtol(1e-10);
+            let expected = builder().build(&a).unwrap().solve(&b).unwrap();
+            assert_eq!(expected.traffic, None);
+            let reference = builder().device(Reference).build(&a).unwrap();
+            assert_same(&reference.solve(&b).unwrap(), &expected);
+            let far = builder().device(Far::default()).build(&a).unwrap();
+            let found = far.solve(&b).unwrap();
+            assert_eq!(found.x, expected.x, "the same kernels give the same bits");
+            assert_same(&found, &expected);
+        }
+    }
+}
+
+#[test]
+fn constants_are_projected_out_where_the_vectors_are() {
+    let (a, b) = system("neumann3d:8");
+    let expected = Solver::builder().rtol(1e-10).build(&a).unwrap().solve(&b).unwrap();
+    let far = Solver::builder().rtol(1e-10).device(Far::default()).build(&a).unwrap().solve(&b).unwrap();
+    assert_eq!(far.x, expected.x);
+    // How rounding falls in a singular direction decides about iterations, not about the answer.
+    let reference = Solver::builder().rtol(1e-10).device(Reference).build(&a).unwrap().solve(&b).unwrap();
+    assert!(reference.report.reason.is_converged());
+    assert_same_answer(&reference, &expected);
+    // In the kernel: zero is the answer.
+    let ones = vec![1.0; b.len()];
+    let far = Solver::builder().device(Far::default()).build(&a).unwrap().solve(&ones).unwrap();
+    assert!(far.x.iter().all(|&x| x == 0.0));
+}
+
+#[test]
+fn b_goes_there_once_and_x_comes_back_once() {
+    let (a, b) = system("poisson3d:16");
+    let solver = Solver::builder().device(Far::default()).build(&a).unwrap();
+    for _ in 0..2 {
+        let solution = solver.solve(&b).unwrap();
+        let Traffic { kernels, uploads, uploaded_bytes, downloads, downloaded_bytes } =
+            solution.traffic.unwrap();
+        let vector = 8 * b.len() as u64;
+        assert_eq!((uploads, uploaded_bytes), (1, vector));
+        // The rest are numbers that the iteration waits for.
+        assert_eq!(downloaded_bytes - vector, 8 * (downloads - 1));
+        assert!(downloads <= 8 + 5 * solution.report.iterations as u64, "{downloads}");
+        assert!(kernels > 10 * solution.report.iterations as u64, "{kernels}");
+    }
+}
+
+#[test]
+fn without_double_precision_levels_are_in_single() {
+    let (a, b) = system("poisson3d:16");
+    let far = Far { lacks_f64: true, ..Far::default() };
+    let solver = Solver::builder().precision(Precision::F64).rtol(1e-10).device(far).build(&a).unwrap();
+    let stored = solver.preconditioner().stored();
+    let (coarsest, finer) = stored.split_last().unwrap();
+    assert!(!finer.is_empty());
+    assert!(finer.iter().all(|level| (level.working, level.storage) == (Kind::F32, Kind::F32)));
+    assert_eq!((coarsest.working, coarsest.storage), (Kind::F64, Kind::F64));
+    // The inverse of the coarsest level. (The outer matrix is exact in single precision, and read as double.)
+    assert_eq!(solver.device().matrices_in_f64.load(Ordering::Relaxed), 1);
+    // The outer iteration is in double precision still.
+    let solution = solver.solve(&b).unwrap();
+    assert!(solution.report.reason.is_converged() && solution.report.relative_residual <= 1e-10);
+}
+
+#[test]
+fn a_promotion_goes_as_far_as_the_device_does() {
+    // Hardly damped, Jacobi smooths hardly: slow in any precision.
+    let (a, b) = system("poisson3d:40");
+    for (lacks_f64, to) in [(false, Kind::F64), (true, Kind::F32)] {
+        let builder = Solver::builder().with(|config| config.smoother.omega = Some(0.02));
+        let solver = builder.device(Far { lacks_f64, ..Far::default() }).build(&a).unwrap();
+        let promotion = solver.solve(&b).unwrap().promotion.unwrap();
+        assert_eq!(promotion.to, to);
+        assert!(
+            promotion.to_string().starts_with(&format!("levels went from f16 to {to} after")),
+            "{promotion}"
+        );
+        assert_eq!(solver.preconditioner().stored()[0].storage, to);
+    }
+}
+
+#[test]
+fn lost_work_is_an_error_and_no_answer() {
+    let (a, b) = system("poisson3d:8");
+    let solver = Solver::builder().device(Far { lost_after: 100, ..Far::default() }).build(&a).unwrap();
+    let error = solver.solve(&b).unwrap_err();
+    assert!(matches!(error, SolveError::Device(DeviceError::Lost { .. })), "{error}");
+    assert!(error.to_string().contains("far failed: it fell asleep"), "{error}");
+}
+
+#[test]
+fn values_are_updated_where_the_solver_is() {
+    let (mut a, b) = system("poisson3d:8");
+    for (rebuild, expected) in [(Rebuild::Never, Updated::Values), (Rebuild::Always, Updated::Rebuilt)] {
+        let mut solver = Solver::builder().rebuild(rebuild).device(Far::default()).build(&a).unwrap();
+        a.values_mut().iter_mut().for_each(|value| *value *= 2.0);
+        let uploaded = solver.device().matrices_in_f64.load(Ordering::Relaxed);
+        assert_eq!(solver.update_values(&a).unwrap(), expected);
+        assert!(solver.device().matrices_in_f64.load(Ordering::Relaxed) > uploaded, "the same device");
+        let cpu = Solver::builder().build(&a).unwrap();
+        assert_same(&solver.solve(&b).unwrap(), &cpu.solve(&b).unwrap());
+    }
+}
+
+#[test]
+fn a_hierarchy_goes_to_any_device() {
+    let (a, b) = system("poisson3d:8");
+    let hierarchy = || Hierarchy::build(&a, &HierarchyConfig::default()).unwrap();
+    let expected = Solver::builder().device(Cpu::new()).build_from(hierarchy()).unwrap().solve(&b).unwrap();
+    let solver = Solver::builder().device(Far::default()).build_from(hierarchy()).unwrap();
+    assert_eq!(solver.device().name(), "far");
+    assert_same(&solver.solve(&b).unwrap(), &expected);
+}
