@@ -142,7 +142,8 @@ impl std::str::FromStr for Kind {
     }
 }
 
-/// A number as it lies in memory: `f64`, `f32`, `f16` or `bf16`.
+/// A number as it lies in memory: `f64`, `f32`, `f16` or `bf16`. Plain bytes, as messages between processes and other devices'
+/// memories need.
 ///
 /// ```
 /// use ziggurat_sparse::{Kind, Store, f16};
@@ -150,7 +151,7 @@ impl std::str::FromStr for Kind {
 /// assert_eq!(f16::narrow(1.0 / 3.0).wide(), 0.333251953125);
 /// assert!(f16::narrow(1e6).wide().is_infinite()); // out of range: scale first
 /// ```
-pub trait Store: Copy + Default + PartialEq + Debug + Display + Send + Sync + 'static {
+pub trait Store: Pod + Default + PartialEq + Debug + Display + Send + Sync {
     /// This number's name at run time.
     const KIND: Kind;
 
@@ -176,7 +177,7 @@ pub trait Store: Copy + Default + PartialEq + Debug + Display + Send + Sync + 's
     }
 }
 
-/// A number we compute in: `f64` or `f32`. Plain bytes, as messages between processes need.
+/// A number we compute in: `f64` or `f32`.
 ///
 /// ```
 /// use ziggurat_sparse::Real;
@@ -185,7 +186,7 @@ pub trait Store: Copy + Default + PartialEq + Debug + Display + Send + Sync + 's
 /// }
 /// assert_eq!(hypotenuse(3.0_f32, 4.0), 5.0);
 /// ```
-pub trait Real: Store + Float + NumAssign + Sum + BlockProducts + Pod {}
+pub trait Real: Store + Float + NumAssign + Sum + BlockProducts {}
 
 /// Arithmetic in `Self` may read memory of type `S`; the seven pairs of the [module](self).
 ///

@@ -76,6 +76,24 @@ pub enum DeviceError {
         /// What to do instead.
         instead: &'static str,
     },
+    /// The device counts in fewer bits.
+    #[error("{found} {what} are more than the device can count ({most}); split the problem among processes")]
+    TooLarge {
+        /// What there are too many of.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// The device has no kernels for a format.
+    #[error("the device {device} does not know the format {format}; use csr, which every device knows")]
+    UnknownFormat {
+        /// What it is called.
+        device: String,
+        /// The format's name.
+        format: &'static str,
+    },
     /// Queued work failed, and nothing says which.
     #[error(
         "work queued on the device {device} failed: {reason}; results since its last `finish` are not to be trusted, \

@@ -122,7 +122,50 @@ pub struct DeltaSell<S> {
     deltas: Vec<u8>,
 }
 
+/// The arrays of a [`DeltaSell`], for devices that keep them in memory of their own.
+///
+/// ```
+/// use ziggurat_sparse::{DeltaSell, gallery::Problem};
+/// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
+/// let a = DeltaSell::<f32>::from_csr(a.view()).ok_or("too long a row")?;
+/// let parts = a.parts();
+/// assert_eq!(parts.values.len(), 16 * parts.bases.len());
+/// assert_eq!((parts.counts.len() - 1) / 16 + 1, parts.value_ptr.len() - 1); // sixteen chunks are a window
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct DeltaSellParts<'a, S> {
+    /// Per window of 256 rows, where its values begin; one more at the end.
+    pub value_ptr: &'a [usize],
+    /// Per window, where its differences begin.
+    pub delta_ptr: &'a [usize],
+    /// Per chunk of 16 rows, its slots of consecutive columns, of differences within 64, within 128, of 8, 16 and 32 bits. Windows
+    /// are whole: their last chunks may be of no slots.
+    pub counts: &'a [[u16; WIDTHS]],
+    /// Which row of its window each lane computes; empty where every lane computes its own.
+    pub order: &'a [u8],
+    /// Per slot, the column that differences are added to.
+    pub bases: &'a [u32],
+    /// Sixteen per slot.
+    pub values: &'a [S],
+    /// Little-endian: per slot none (consecutive), 16, 32 or 64 bytes.
+    pub deltas: &'a [u8],
+}
+
 impl<S: Store> DeltaSell<S> {
+    /// Its arrays.
+    pub fn parts(&self) -> DeltaSellParts<'_, S> {
+        DeltaSellParts {
+            value_ptr: &self.value_ptr,
+            delta_ptr: &self.delta_ptr,
+            counts: &self.counts,
+            order: &self.order,
+            bases: &self.bases,
+            values: &self.values,
+            deltas: &self.deltas,
+        }
+    }
+
     /// The same matrix with its values rounded to `S`; `None` for what the format does not hold: rows of more
     /// than 32,767 entries, extents beyond 2³¹.
     pub fn from_csr(a: crate::CsrRef<'_, f64>) -> Option<Self> {

@@ -22,6 +22,6 @@ pub use coo::Coo;
 #[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
 pub(crate) use csr::check_extents;
 pub use csr::{Csr, CsrRef};
-pub use delta_sell::{DeltaSell, DeltaSellPlan};
+pub use delta_sell::{DeltaSell, DeltaSellParts, DeltaSellPlan};
 pub use dense::Dense;
 pub use error::MatrixError;

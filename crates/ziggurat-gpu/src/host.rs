@@ -1,0 +1,67 @@
+//! What a device without `f64` leaves to the host: vectors of `f64` are there, and those of `f32` come and go.
+
+use std::borrow::Borrow;
+
+use ziggurat_sparse::device::{Cpu, Device};
+use ziggurat_sparse::{Real, Store};
+
+use crate::Gpu;
+use crate::vector::{GpuVector, Place};
+
+impl Gpu {
+    /// The elements of a vector on the host, wherever it is; zeros where something fails.
+    fn brought<T: Store>(&self, x: &GpuVector<T>) -> Vec<T> {
+        let mut host = vec![T::default(); x.len];
+        let _ = self.noted(self.download(x, &mut host));
+        host
+    }
+
+    /// Computes y from x on the host, wherever the two are.
+    pub(crate) fn through_host<X: Real, Y: Real, T>(
+        &self,
+        x: &GpuVector<X>,
+        y: &mut GpuVector<Y>,
+        compute: impl FnOnce(&Cpu, &Vec<X>, &mut Vec<Y>) -> T,
+    ) -> T {
+        let brought;
+        let x = match &x.place {
+            Place::Host(x) => x,
+            Place::Device(_) => {
+                brought = self.brought(x);
+                &brought
+            }
+        };
+        if let Place::Host(y) = &mut y.place {
+            return compute(&Cpu::new(), x, y);
+        }
+        let mut made = vec![Y::zero(); y.len];
+        let result = compute(&Cpu::new(), x, &mut made);
+        let _ = self.noted(self.write(&made, y));
+        result
+    }
+
+    /// y ← α d∘x; returns max |y_i|.
+    pub(crate) fn scaled_on_host<X: Real, Y: Real>(
+        &self,
+        alpha: f64,
+        d: Option<&GpuVector<f32>>,
+        x: &GpuVector<X>,
+        y: &mut GpuVector<Y>,
+    ) -> f64 {
+        let d = d.map(|d| self.brought(d));
+        self.through_host(x, y, |cpu, x, y| cpu.cast_scaled_max(alpha, d.as_ref(), x, y))
+    }
+
+    /// out_k ← x_k·y, in double precision.
+    pub(crate) fn dots_on_host<C: Real, B: Borrow<GpuVector<C>>>(
+        &self,
+        xs: &[B],
+        y: &GpuVector<C>,
+        out: &mut [f64],
+    ) {
+        let y = self.brought(y);
+        for (x, out) in xs.iter().zip(out) {
+            *out = Cpu::new().dot(&self.brought(x.borrow()), &y);
+        }
+    }
+}

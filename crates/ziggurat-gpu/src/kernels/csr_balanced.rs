@@ -1,0 +1,164 @@
+//! Row products of a CSR matrix whose rows are of very unlike length: a cube per piece of 1024 entries.
+//!
+//! ```text
+//! piece p: products a_k x[column_k] of its entries into shared memory, then the sums of the rows in it
+//! a row in several pieces: its parts (the head of a piece, the tail of a piece) go to `carry`, a second kernel adds them up
+//! ```
+//!
+//! The load-balanced kernel of Tsai's thesis (section 4.1.1) gives every warp as many entries and adds by atomics. Ours cuts at
+//! the same places, found when the matrix is uploaded, but adds in two stages in a fixed order: the same bits every time, and no
+//! device needs float atomics. Bytes: as [`csr`](super::csr), 4 per piece, and 16 or less per piece for the parts.
+
+use cubecl::prelude::*;
+
+use super::row_products::{Operation, UNITS, finish_row};
+use super::widen::{Packing, value};
+
+/// Entries of a piece.
+pub(crate) const PIECE: u32 = 8 * UNITS;
+
+/// How the kernels here are compiled.
+#[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct BalancedShape {
+    pub(crate) packing: Packing,
+    pub(crate) operation: Operation,
+}
+
+/// Where pieces and rows meet; see [`Pieces::of`].
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Pieces {
+    /// Per piece, the first row that begins in it or after it; one more at the end.
+    pub(crate) first_rows: Vec<u32>,
+    /// Per row that lies in several pieces: the row, the piece that it begins in and the one that it ends in.
+    pub(crate) split: Vec<[u32; 3]>,
+}
+
+impl Pieces {
+    /// Cuts the entries of a matrix with these row pointers. There is one piece at least.
+    pub(crate) fn of(row_ptr: &[usize]) -> Self {
+        let (rows, entries) = (row_ptr.len() - 1, row_ptr[row_ptr.len() - 1]);
+        let piece = PIECE as usize;
+        let count = entries.div_ceil(piece).max(1);
+        let first = |p: usize| row_ptr[..rows].partition_point(|&begin| begin < p * piece);
+        let mut first_rows: Vec<u32> = (0..count).map(|p| first(p) as u32).collect();
+        first_rows.push(rows as u32);
+        let mut split = Vec::new();
+        for p in 0..count {
+            // Only the last row that begins in a piece can leave it.
+            let (begin, end) = (first_rows[p] as usize, first_rows[p + 1] as usize);
+            if begin < end && row_ptr[end] > (p + 1) * piece {
+                split.push([end as u32 - 1, p as u32, ((row_ptr[end] - 1) / piece) as u32]);
+            }
+        }
+        Pieces { first_rows, split }
+    }
+}
+
+/// Σ shared[begin..end]
+#[cube]
+fn shared_sum<C: Float>(shared: &SharedMemory<C>, begin: u32, end: u32) -> C {
+    let mut sum = C::new(0.0);
+    for k in begin..end {
+        sum += shared[k as usize];
+    }
+    sum
+}
+
+/// Finishes the rows that lie in one piece, and writes the parts of those that do not: per piece, that of the row which goes on
+/// from the piece before, and that of the row which goes on in the next.
+#[cube(launch_unchecked)]
+pub(crate) fn csr_pieces<V: Numeric, C: Float + CubeElement>(
+    row_ptr: &Array<u32>,
+    columns: &Array<u32>,
+    values: &Array<V>,
+    first_rows: &Array<u32>,
+    x: &Array<C>,
+    b: &Array<C>,
+    d: &Array<C>,
+    y: &mut Array<C>,
+    carry: &mut Array<C>,
+    alpha: C,
+    beta: C,
+    entries: u32,
+    pieces: u32,
+    #[comptime] shape: BalancedShape,
+) {
+    let piece = CUBE_POS;
+    if piece < pieces as usize {
+        let mut shared = SharedMemory::<C>::new(comptime!(PIECE as usize));
+        let begin = u32::cast_from(piece) * PIECE;
+        let end = select(entries - begin < PIECE, entries, begin + PIECE);
+        let mut k = begin + UNIT_POS;
+        while k < end {
+            let stored = value::<V, C>(values, k as usize, comptime!(shape.packing));
+            shared[(k - begin) as usize] = stored * x[columns[k as usize] as usize];
+            k += UNITS;
+        }
+        sync_cube();
+        let first = first_rows[piece];
+        let count = first_rows[piece + 1] - first;
+        // The rows that begin here, and before them what goes on from the piece before.
+        let mut job = UNIT_POS;
+        while job <= count {
+            if job == 0 {
+                let mut to = end;
+                if count > 0 {
+                    to = row_ptr[first as usize];
+                }
+                carry[2 * piece] = shared_sum::<C>(&shared, 0u32, to - begin);
+            } else {
+                let row = (first + job - 1) as usize;
+                let from = row_ptr[row];
+                let to = row_ptr[row + 1];
+                if to <= end {
+                    let sum = shared_sum::<C>(&shared, from - begin, to - begin);
+                    finish_row::<C>(row, sum, x, b, d, y, alpha, beta, comptime!(shape.operation));
+                } else {
+                    carry[2 * piece + 1] = shared_sum::<C>(&shared, from - begin, end - begin);
+                }
+            }
+            job += UNITS;
+        }
+    }
+}
+
+/// Adds up the parts of the rows that lie in several pieces, and finishes them.
+#[cube(launch_unchecked)]
+pub(crate) fn csr_split_rows<C: Float + CubeElement>(
+    split: &Array<u32>,
+    carry: &Array<C>,
+    x: &Array<C>,
+    b: &Array<C>,
+    d: &Array<C>,
+    y: &mut Array<C>,
+    alpha: C,
+    beta: C,
+    count: u32,
+    #[comptime] operation: Operation,
+) {
+    let index = CUBE_POS * comptime!(UNITS as usize) + UNIT_POS as usize;
+    if index < count as usize {
+        let row = split[3 * index] as usize;
+        let first = split[3 * index + 1];
+        let last = split[3 * index + 2];
+        let mut sum = carry[(2 * first + 1) as usize];
+        for piece in first + 1..last + 1 {
+            sum += carry[(2 * piece) as usize];
+        }
+        finish_row::<C>(row, sum, x, b, d, y, alpha, beta, operation);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_know_the_rows_that_leave_them() {
+        assert_eq!(Pieces::of(&[0]), Pieces { first_rows: vec![0, 0], split: vec![] });
+        assert_eq!(Pieces::of(&[0, 0, 0]), Pieces { first_rows: vec![0, 2], split: vec![] });
+        // A full piece, an empty row on the border, a row of three pieces, and one more.
+        let row_ptr = [0, 1000, 1024, 1024, 3073, 3080];
+        assert_eq!(Pieces::of(&row_ptr), Pieces { first_rows: vec![0, 2, 4, 4, 5], split: vec![[3, 1, 3]] });
+    }
+}

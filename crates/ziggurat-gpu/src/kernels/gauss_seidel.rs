@@ -1,0 +1,200 @@
+//! Gauss–Seidel within blocks of rows, Jacobi between them: a unit per block.
+//!
+//! ```text
+//! y_i ← x_i + d_i (b_i − Σ_{j visited before i in its block} a_ij y_j − Σ_{other j} a_ij x_j)
+//! ```
+//!
+//! The sweep of the CPU, with its bits but for fused multiply-adds, so that the two devices agree on iterations. A unit takes the
+//! rows of its block one after the other, which is slow where there are fewer blocks than a GPU has units: Chebyshev and ℓ1-Jacobi are
+//! the smoothers for GPUs, and what is chosen where nothing is said. Long blocks are cut into several launches, because drivers
+//! stop a kernel that runs for long. Bytes: as a product, with d, b and x read and y written.
+
+use cubecl::prelude::*;
+
+use super::delta_sell::{CHUNK_WORDS, LANES, difference, row_of};
+use super::row_products::UNITS;
+use super::widen::{Packing, value};
+
+/// How a sweep is compiled.
+#[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct GaussSeidelShape {
+    pub(crate) packing: Packing,
+    /// Last row first.
+    pub(crate) backward: bool,
+    /// Whether there is a guess; otherwise it is zero, and x is not read.
+    pub(crate) guess: bool,
+    /// The size of the blocks that the matrix itself consists of: 1 for CSR.
+    pub(crate) block: u32,
+}
+
+/// The newest value of an unknown, for a row whose block of rows is `first..last`.
+#[cube]
+fn newest<C: Float>(
+    x: &Array<C>,
+    y: &Array<C>,
+    column: u32,
+    row: u32,
+    first: u32,
+    last: u32,
+    #[comptime] shape: GaussSeidelShape,
+) -> C {
+    let mut begin = first;
+    let mut end = row;
+    if comptime!(shape.backward) {
+        begin = row + 1;
+        end = last;
+    }
+    let mut found = C::new(0.0);
+    if column >= begin && column < end {
+        found = y[column as usize];
+    } else if comptime!(shape.guess) {
+        found = x[column as usize];
+    }
+    found
+}
+
+/// Turns of a loop that a unit takes in one launch, about. Desktop drivers stop kernels that take seconds, Mesa's software Vulkan
+/// those whose loops turn more than 65,535 times.
+pub(crate) const TURNS: usize = 16_384;
+
+/// The rows `from..to` of every block in their order; `rows_per_unit` is a multiple of the matrix's own block.
+#[cube(launch_unchecked)]
+pub(crate) fn gauss_seidel_rows<V: Numeric, C: Float + CubeElement>(
+    row_ptr: &Array<u32>,
+    columns: &Array<u32>,
+    values: &Array<V>,
+    d: &Array<C>,
+    b: &Array<C>,
+    x: &Array<C>,
+    y: &mut Array<C>,
+    rows: u32,
+    rows_per_unit: u32,
+    blocks: u32,
+    from: u32,
+    to: u32,
+    #[comptime] shape: GaussSeidelShape,
+) {
+    let unit = CUBE_POS * comptime!(UNITS as usize) + UNIT_POS as usize;
+    let block = comptime!(shape.block);
+    if unit < blocks as usize {
+        let first = u32::cast_from(unit) * rows_per_unit;
+        let last = select(rows - first < rows_per_unit, rows, first + rows_per_unit);
+        let end = select(last - first < to, last - first, to);
+        for step in from..end {
+            let mut row = first + step;
+            if comptime!(shape.backward) {
+                row = last - 1 - step;
+            }
+            let inner = row % block;
+            let mut sum = C::new(0.0);
+            for k in row_ptr[(row / block) as usize]..row_ptr[(row / block + 1) as usize] {
+                let place = (k * block + inner) * block;
+                for j in 0..block {
+                    let column = columns[k as usize] * block + j;
+                    let stored = value::<V, C>(values, (place + j) as usize, comptime!(shape.packing));
+                    sum += stored * newest::<C>(x, y, column, row, first, last, shape);
+                }
+            }
+            let at = row as usize;
+            let mut updated = d[at] * (b[at] - sum);
+            if comptime!(shape.guess) {
+                updated += x[at];
+            }
+            y[at] = updated;
+        }
+    }
+}
+
+/// The part of a row's product in `count` slots of one width.
+#[cube]
+fn slots_of_row<V: Numeric, C: Float>(
+    values: &Array<V>,
+    bases: &Array<u32>,
+    deltas: &Array<u32>,
+    x: &Array<C>,
+    y: &Array<C>,
+    place: (u32, u32, u32, u32),
+    rows: (u32, u32, u32),
+    #[comptime] bits: u32,
+    #[comptime] shape: GaussSeidelShape,
+) -> C {
+    let (slot, word, count, lane) = place;
+    let (row, first, last) = rows;
+    let mut sum = C::new(0.0);
+    for k in 0..count {
+        let here = word + k * comptime!(LANES * bits / 32);
+        let column = bases[(slot + k) as usize] + difference(deltas, here, lane, bits);
+        let stored = value::<V, C>(values, ((slot + k) * LANES + lane) as usize, comptime!(shape.packing));
+        sum += stored * newest::<C>(x, y, column, row, first, last, shape);
+    }
+    sum
+}
+
+/// The same of a delta-SELL matrix. Where rows are sorted, each is searched for in its window: lowering gives CSR or blocks to
+/// levels with this smoother, so this is for completeness.
+#[cube(launch_unchecked)]
+pub(crate) fn gauss_seidel_slots<V: Numeric, C: Float + CubeElement>(
+    chunks: &Array<u32>,
+    bases: &Array<u32>,
+    deltas: &Array<u32>,
+    values: &Array<V>,
+    order: &Array<u32>,
+    d: &Array<C>,
+    b: &Array<C>,
+    x: &Array<C>,
+    y: &mut Array<C>,
+    rows: u32,
+    rows_per_unit: u32,
+    blocks: u32,
+    from: u32,
+    to: u32,
+    #[comptime] shape: GaussSeidelShape,
+    #[comptime] sorted: bool,
+) {
+    let unit = CUBE_POS * comptime!(UNITS as usize) + UNIT_POS as usize;
+    if unit < blocks as usize {
+        let first = u32::cast_from(unit) * rows_per_unit;
+        let last = select(rows - first < rows_per_unit, rows, first + rows_per_unit);
+        let end = select(last - first < to, last - first, to);
+        for step in from..end {
+            let mut row = first + step;
+            if comptime!(shape.backward) {
+                row = last - 1 - step;
+            }
+            let mut place = row;
+            if sorted {
+                place = row / 256 * 256;
+                while row_of(order, place, sorted) != row {
+                    place += 1;
+                }
+            }
+            let chunk = (place / LANES * CHUNK_WORDS) as usize;
+            let lane = place % LANES;
+            let mut slot = chunks[chunk];
+            let mut word = chunks[chunk + 1];
+            let here = (row, first, last);
+            let count = chunks[chunk + 2];
+            let at = (slot, word, count, lane);
+            let mut sum = slots_of_row::<V, C>(values, bases, deltas, x, y, at, here, 0u32, shape);
+            slot += count;
+            let count = chunks[chunk + 3];
+            let at = (slot, word, count, lane);
+            sum += slots_of_row::<V, C>(values, bases, deltas, x, y, at, here, 8u32, shape);
+            slot += count;
+            word += count * comptime!(LANES / 4);
+            let count = chunks[chunk + 4];
+            let at = (slot, word, count, lane);
+            sum += slots_of_row::<V, C>(values, bases, deltas, x, y, at, here, 16u32, shape);
+            slot += count;
+            word += count * comptime!(LANES / 2);
+            let at = (slot, word, chunks[chunk + 5], lane);
+            sum += slots_of_row::<V, C>(values, bases, deltas, x, y, at, here, 32u32, shape);
+            let at = row as usize;
+            let mut updated = d[at] * (b[at] - sum);
+            if comptime!(shape.guess) {
+                updated += x[at];
+            }
+            y[at] = updated;
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Sums and maxima over vectors, in two stages and a fixed order, and the updates that are fused with them.
+//!
+//! ```text
+//! stage 1   a cube per 4096 elements: each unit sums every 256th of them, then pairs, pairs of pairs, …  → partials
+//! stage 2   one cube per result: the same over all partials                                              → one number
+//! ```
+//!
+//! Blocks depend on the length alone, there are no atomics: the same bits every time. Sums are in double precision. One number
+//! returns to the host. Bytes: the vectors once; a partial per 4096 elements.
+
+use cubecl::prelude::*;
+
+use super::vector::VECTOR_UNITS;
+
+/// Elements of a cube in the first stage.
+pub(crate) const BLOCK: u32 = 16 * VECTOR_UNITS;
+
+/// What is made of two numbers.
+#[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Fold {
+    /// Their sum.
+    Sum,
+    /// The larger one, NaN before all others.
+    Max,
+}
+
+#[cube]
+fn folded<A: Float>(so_far: A, new: A, #[comptime] fold: Fold) -> A {
+    match fold {
+        Fold::Sum => so_far + new,
+        // Comparisons with NaN are false in every runtime, inequality included: so a NaN is taken, and kept.
+        Fold::Max => select(new <= so_far || !(so_far <= so_far), so_far, new),
+    }
+}
+
+/// The fold over all units of the cube, in its first unit.
+#[cube]
+fn cube_fold<A: Float>(part: A, #[comptime] fold: Fold) -> A {
+    let mut shared = SharedMemory::<A>::new(comptime!(VECTOR_UNITS as usize));
+    let unit = UNIT_POS as usize;
+    shared[unit] = part;
+    sync_cube();
+    #[unroll]
+    for step in 0..comptime!(VECTOR_UNITS.ilog2()) {
+        let half = comptime!(VECTOR_UNITS) >> (step + 1);
+        if UNIT_POS < half {
+            let other = shared[unit + half as usize];
+            let own = shared[unit];
+            shared[unit] = folded::<A>(own, other, fold);
+        }
+        sync_cube();
+    }
+    shared[unit]
+}
+
+/// The first element of this unit, and the end of its cube's block.
+#[cube]
+fn block_bounds(len: u32) -> (u32, u32) {
+    let begin = u32::cast_from(CUBE_POS) * BLOCK;
+    (begin + UNIT_POS, select(len - begin < BLOCK, len, begin + BLOCK))
+}
+
+/// Stage 1 of Σ x_i y_i (`Sum`) or max |x_i| (`Max`); `offset` is where this result's partials begin.
+#[cube(launch_unchecked)]
+pub(crate) fn fold_blocks<C: Float, A: Float>(
+    x: &Array<C>,
+    y: &Array<C>,
+    partials: &mut Array<A>,
+    len: u32,
+    blocks: u32,
+    offset: u32,
+    #[comptime] fold: Fold,
+) {
+    if CUBE_POS < blocks as usize {
+        let mut part = A::new(0.0);
+        let (first, end) = block_bounds(len);
+        let mut i = first;
+        while i < end {
+            if comptime!(fold == Fold::Sum) {
+                part += A::cast_from(x[i as usize]) * A::cast_from(y[i as usize]);
+            } else {
+                part = folded::<A>(part, A::cast_from(x[i as usize]).abs(), fold);
+            }
+            i += VECTOR_UNITS;
+        }
+        let sum = cube_fold::<A>(part, fold);
+        if UNIT_POS == 0 {
+            partials[offset as usize + CUBE_POS] = sum;
+        }
+    }
+}
+
+/// Stage 2: result k of partials k·blocks..(k+1)·blocks.
+#[cube(launch_unchecked)]
+pub(crate) fn fold_partials<A: Float>(
+    partials: &Array<A>,
+    results: &mut Array<A>,
+    blocks: u32,
+    #[comptime] fold: Fold,
+) {
+    let begin = u32::cast_from(CUBE_POS) * blocks;
+    let mut part = A::new(0.0);
+    let mut i = UNIT_POS;
+    while i < blocks {
+        part = folded::<A>(part, partials[(begin + i) as usize], fold);
+        i += VECTOR_UNITS;
+    }
+    let sum = cube_fold::<A>(part, fold);
+    if UNIT_POS == 0 {
+        results[CUBE_POS] = sum;
+    }
+}
+
+/// Vectors that [`combine_blocks`] takes at once.
+pub(crate) const AT_ONCE: usize = 4;
+
+/// How [`combine_blocks`] is compiled.
+#[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CombineShape {
+    /// How many of the vectors are there.
+    pub(crate) count: u32,
+    /// Whether the old y is read.
+    pub(crate) old: bool,
+    /// Whether y·y is wanted.
+    pub(crate) measured: bool,
+}
+
+/// y ← Σ_k c_k x_k + β y, and stage 1 of y·y.
+#[cube(launch_unchecked)]
+pub(crate) fn combine_blocks<C: Float + CubeElement, A: Float>(
+    x0: &Array<C>,
+    x1: &Array<C>,
+    x2: &Array<C>,
+    x3: &Array<C>,
+    y: &mut Array<C>,
+    partials: &mut Array<A>,
+    c0: C,
+    c1: C,
+    c2: C,
+    c3: C,
+    beta: C,
+    len: u32,
+    blocks: u32,
+    #[comptime] shape: CombineShape,
+) {
+    if CUBE_POS < blocks as usize {
+        let mut part = A::new(0.0);
+        let (first, end) = block_bounds(len);
+        let mut at = first;
+        while at < end {
+            let i = at as usize;
+            let mut new = C::new(0.0);
+            if comptime!(shape.count > 0) {
+                new += c0 * x0[i];
+            }
+            if comptime!(shape.count > 1) {
+                new += c1 * x1[i];
+            }
+            if comptime!(shape.count > 2) {
+                new += c2 * x2[i];
+            }
+            if comptime!(shape.count > 3) {
+                new += c3 * x3[i];
+            }
+            if comptime!(shape.old) {
+                new += beta * y[i];
+            }
+            y[i] = new;
+            part += A::cast_from(new) * A::cast_from(new);
+            at += VECTOR_UNITS;
+        }
+        if comptime!(shape.measured) {
+            let sum = cube_fold::<A>(part, comptime!(Fold::Sum));
+            if UNIT_POS == 0 {
+                partials[CUBE_POS] = sum;
+            }
+        }
+    }
+}
+
+/// How [`cast_scaled_blocks`] is compiled.
+#[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CastShape {
+    /// Whether there is a d.
+    pub(crate) scaled: bool,
+    /// Whether the largest element is wanted.
+    pub(crate) measured: bool,
+}
+
+/// y ← α d∘x, computed in `A` and rounded once, and stage 1 of max |y_i|.
+#[cube(launch_unchecked)]
+pub(crate) fn cast_scaled_blocks<X: Float, Y: Float, A: Float + CubeElement>(
+    d: &Array<f32>,
+    x: &Array<X>,
+    y: &mut Array<Y>,
+    partials: &mut Array<A>,
+    alpha: A,
+    len: u32,
+    blocks: u32,
+    #[comptime] shape: CastShape,
+) {
+    if CUBE_POS < blocks as usize {
+        let mut part = A::new(0.0);
+        let (first, end) = block_bounds(len);
+        let mut at = first;
+        while at < end {
+            let i = at as usize;
+            let mut factor = alpha;
+            if comptime!(shape.scaled) {
+                factor = alpha * A::cast_from(d[i]);
+            }
+            let new = Y::cast_from(factor * A::cast_from(x[i]));
+            y[i] = new;
+            part = folded::<A>(part, A::cast_from(new).abs(), comptime!(Fold::Max));
+            at += VECTOR_UNITS;
+        }
+        if comptime!(shape.measured) {
+            let largest = cube_fold::<A>(part, comptime!(Fold::Max));
+            if UNIT_POS == 0 {
+                partials[CUBE_POS] = largest;
+            }
+        }
+    }
+}

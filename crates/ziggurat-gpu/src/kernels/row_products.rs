@@ -1,0 +1,98 @@
+//! What is done with a row's product (A x)_i, and how the units that share a row add up their parts.
+//!
+//! ```text
+//! product     y ← α A x + β y
+//! residual    y ← b − A x
+//! sweep       y ← x + α d∘(b − A x) + β (x − y)
+//! ```
+//!
+//! Every format computes row products; each kernel ends in [`finish_row`], so every format has every operation in one pass, as
+//! on the CPU. Restriction and prolongation are products with R and P, whose rows are stored: gathers, without atomics.
+
+use cubecl::prelude::*;
+
+/// What becomes of a row's product.
+#[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Operation {
+    /// y ← α A x; the old y is not read.
+    Product,
+    /// y ← α A x + β y
+    ProductAdded,
+    /// y ← b − A x
+    Residual,
+    /// y ← x + α d∘(b − A x); the old y is not read.
+    Sweep,
+    /// y ← x + α d∘(b − A x) + β (x − y)
+    SweepWithMomentum,
+}
+
+/// Writes the result of a row, given its product.
+#[cube]
+pub(crate) fn finish_row<C: Float>(
+    row: usize,
+    product: C,
+    x: &Array<C>,
+    b: &Array<C>,
+    d: &Array<C>,
+    y: &mut Array<C>,
+    alpha: C,
+    beta: C,
+    #[comptime] operation: Operation,
+) {
+    match operation {
+        Operation::Product => y[row] = alpha * product,
+        Operation::ProductAdded => y[row] = alpha * product + beta * y[row],
+        Operation::Residual => y[row] = b[row] - product,
+        Operation::Sweep => y[row] = x[row] + alpha * d[row] * (b[row] - product),
+        Operation::SweepWithMomentum => {
+            y[row] = x[row] + alpha * d[row] * (b[row] - product) + beta * (x[row] - y[row]);
+        }
+    }
+}
+
+/// How units share rows.
+#[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Subgroup {
+    /// Units per row: a power of two, at most [`UNITS`].
+    pub(crate) size: u32,
+    /// Whether they exchange registers; otherwise they go through the memory that a cube shares.
+    pub(crate) planes: bool,
+}
+
+/// Units of a cube, for kernels that pass over a matrix.
+pub(crate) const UNITS: u32 = 128;
+
+/// The sum over a subgroup, in its first unit. Every unit of the cube has to call it. The order of additions is the same both
+/// ways, and so are the bits.
+#[cube]
+pub(crate) fn subgroup_sum<C: Float>(part: C, #[comptime] subgroup: Subgroup) -> C {
+    let steps = comptime!(subgroup.size.ilog2());
+    let mut sum = part;
+    if comptime!(subgroup.size > 1) {
+        if comptime!(subgroup.planes) {
+            #[unroll]
+            for step in 0..steps {
+                let other = plane_shuffle_xor(sum, comptime!(subgroup.size) >> (step + 1));
+                sum += other;
+            }
+        } else {
+            let mut shared = SharedMemory::<C>::new(comptime!(UNITS as usize));
+            let unit = UNIT_POS as usize;
+            let lane = UNIT_POS % comptime!(subgroup.size);
+            sync_cube(); // what a sum before this one left has been read
+            shared[unit] = sum;
+            sync_cube();
+            #[unroll]
+            for step in 0..steps {
+                let half = comptime!(subgroup.size) >> (step + 1);
+                if lane < half {
+                    let other = shared[unit + half as usize];
+                    shared[unit] += other;
+                }
+                sync_cube();
+            }
+            sum = shared[unit];
+        }
+    }
+    sum
+}

@@ -1,0 +1,147 @@
+//! CUDA and HIP sources of the kernels that a device launches, as CubeCL would hand them to those compilers.
+//!
+//! Kernels do not depend on the runtime but for their shape: how many units share a row follows from the size of a plane. So a solve
+//! on any device tells which kernels it takes, and their sources for a GPU that is not there can be compiled where its compiler
+//! is: NVIDIA's and AMD's compilers need no GPU. That shows that they compile, and their registers; not that they run.
+//!
+//! ```
+//! # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return Ok(()) };
+//! use ziggurat_sparse::device::Device;
+//! let gpu = gpu.keeping_sources();
+//! let x = gpu.upload(&[1.0_f64; 10])?;
+//! gpu.norm(&x);
+//! let sources = gpu.sources().map(|sources| sources.all()).unwrap_or_default();
+//! let cuda = sources.iter().find(|source| source.kernel == "fold_blocks").ok_or("no kernel")?;
+//! assert!(cuda.text.as_ref().is_ok_and(|text| text.contains("__global__")));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use cubecl::ir::{ElemType, StorageType, UIntKind};
+use cubecl::prelude::{ArrayCompilationArg, CubeKernel, ExecutionMode};
+use cubecl_cpp::cuda::CudaDialect;
+use cubecl_cpp::cuda::mma::CudaWmmaCompiler;
+use cubecl_cpp::hip::HipDialect;
+use cubecl_cpp::hip::mma::WmmaIntrinsicCompiler;
+use cubecl_cpp::shared::{CompilationOptions, CppCompiler, CppSupportedFeatures, Dialect};
+use cubecl_runtime::compiler::CubeTask;
+use cubecl_runtime::kernel::KernelTask;
+
+use crate::capabilities::Capabilities;
+use crate::launch::Span;
+use crate::runtime::Vendor;
+
+/// Whose compiler a source is for.
+///
+/// ```
+/// use ziggurat_gpu::sources::Target;
+/// assert_eq!(Target::ALL.map(Target::extension), ["cu", "hip"]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Target {
+    /// NVIDIA: planes of 32 units.
+    Cuda,
+    /// AMD's CDNA: planes of 64 units.
+    Hip,
+}
+
+impl Target {
+    /// Both.
+    pub const ALL: [Target; 2] = [Target::Cuda, Target::Hip];
+
+    /// What files of such sources end in.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Target::Cuda => "cu",
+            Target::Hip => "hip",
+        }
+    }
+
+    /// What a device of the kind can do.
+    pub(crate) fn capabilities(self) -> Capabilities {
+        let (plane_size, vendor) = match self {
+            Target::Cuda => (32, Vendor::Nvidia),
+            Target::Hip => (64, Vendor::Amd),
+        };
+        let (f64, f16, planes) = (true, true, true);
+        Capabilities { f64, f16, planes, plane_size, largest_array: u64::MAX, cubes: i32::MAX as u32, vendor }
+    }
+}
+
+/// A kernel's source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Whose compiler it is for.
+    pub target: Target,
+    /// The kernel's name, which is that of its entry.
+    pub kernel: String,
+    /// The numbers it is compiled for.
+    pub numbers: String,
+    /// What else is fixed when it is compiled.
+    pub shape: String,
+    /// The text, or why there is none.
+    pub text: Result<String, String>,
+}
+
+/// The sources of the kernels that a device has launched, each once.
+#[derive(Default)]
+pub struct Sources {
+    kept: Mutex<BTreeMap<(Target, String, String, String), Result<String, String>>>,
+}
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sources").field("kernels", &self.all().len()).finish()
+    }
+}
+
+impl Sources {
+    /// All of them, by target, kernel, numbers and shape.
+    pub fn all(&self) -> Vec<Source> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let source =
+            |((target, kernel, numbers, shape), text): (&(Target, String, String, String), &Result<_, _>)| {
+                let (kernel, numbers, shape) = (kernel.clone(), numbers.clone(), shape.clone());
+                Source { target: *target, kernel, numbers, shape, text: text.clone() }
+            };
+        kept.iter().map(source).collect()
+    }
+
+    /// Keeps the source of a kernel unless it is there already.
+    pub(crate) fn keep<K: CubeKernel>(
+        &self,
+        target: Target,
+        name: &str,
+        numbers: &str,
+        shape: &str,
+        kernel: K,
+    ) {
+        let key = (target, name.to_owned(), numbers.to_owned(), shape.to_owned());
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.entry(key).or_insert_with(|| match target {
+            Target::Cuda => text::<CudaDialect<CudaWmmaCompiler>, K>(kernel, 32),
+            Target::Hip => text::<HipDialect<WmmaIntrinsicCompiler>, K>(kernel, 64),
+        });
+    }
+}
+
+/// What a compiler for C++ makes of a kernel, with the options that CubeCL's runtimes give it.
+fn text<D: Dialect, K: CubeKernel>(kernel: K, warp_size: u32) -> Result<String, String> {
+    let address = StorageType::Scalar(ElemType::UInt(UIntKind::U32));
+    let supports_features = CppSupportedFeatures { fast_math: true, ..Default::default() };
+    let options = CompilationOptions { warp_size, supports_features };
+    let task = KernelTask::<CppCompiler<D>, K>::new(kernel);
+    let compiled = task.compile(&mut CppCompiler::default(), &options, ExecutionMode::Unchecked, address);
+    compiled.map(|kernel| kernel.source).map_err(|error| error.to_string())
+}
+
+/// What a kernel has to know of an array before it is compiled.
+pub(crate) fn of_array(_: &Span<'_>) -> ArrayCompilationArg {
+    ArrayCompilationArg { inplace: None }
+}
+
+/// What a kernel has to know of a scalar before it is compiled: nothing.
+pub(crate) fn of_scalar<T>(_: &T) {}
