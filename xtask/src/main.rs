@@ -8,6 +8,7 @@
 
 mod bench;
 mod ci;
+mod gpu_sources;
 mod house_rules;
 
 use std::path::Path;
@@ -32,6 +33,8 @@ struct Arguments {
 enum Task {
     /// Run every check that decides whether a change lands; stop at the first failure.
     Ci,
+    /// Compile the CUDA and HIP sources of what solves launch; needs the compilers, not the GPUs.
+    GpuSources,
     /// Run one benchmark, print its tables, write its numbers as JSON.
     Bench(bench::Options),
 }
@@ -45,6 +48,7 @@ fn workspace_root() -> &'static Path {
 fn main() -> ExitCode {
     let outcome: Result<(), Box<dyn std::error::Error>> = match Arguments::parse().task {
         Task::Ci => ci::run(workspace_root()).map_err(Into::into),
+        Task::GpuSources => gpu_sources::run(workspace_root()).map_err(Into::into),
         Task::Bench(options) => bench::run(&options, workspace_root()).map_err(Into::into),
     };
     match outcome {

@@ -21,6 +21,7 @@
 
 #![deny(unsafe_code)]
 
+mod bytes;
 mod capabilities;
 mod device;
 mod error;
@@ -38,6 +39,7 @@ pub mod sources;
 mod updates;
 mod vector;
 
+pub use bytes::Bytes;
 pub use error::GpuError;
 pub use gpu::Gpu;
 pub use matrix::GpuMatrix;

@@ -1,0 +1,178 @@
+//! AMG-CG on a device, beside the CPU: as many iterations (one more or less), a true residual below the tolerance, and nothing but
+//! numbers returning in an iteration.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ziggurat::config::{Krylov, Precision, SmootherKind};
+use ziggurat::{Solution, Solver, SolverBuilder};
+use ziggurat_gpu::Gpu;
+use ziggurat_sparse::device::{Device, Traffic};
+use ziggurat_sparse::gallery::Problem;
+use ziggurat_sparse::io::read_matrix;
+use ziggurat_sparse::{Csr, Kind};
+
+const RTOL: f64 = 1e-8;
+
+fn gpu() -> Gpu {
+    Gpu::best().expect("a device: apt-get install mesa-vulkan-drivers libvulkan1")
+}
+
+/// ‖b − Ax‖/‖b‖, on the host.
+fn relative_residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
+    let product = |row: usize| {
+        let (columns, values) = a.row(row);
+        columns.iter().zip(values).map(|(&k, v)| v * x[k as usize]).sum::<f64>()
+    };
+    let residual: f64 = (0..a.rows()).map(|row| (b[row] - product(row)).powi(2)).sum();
+    (residual / b.iter().map(|b| b * b).sum::<f64>()).sqrt()
+}
+
+fn solved<D: Device>(builder: SolverBuilder<D>, a: &Csr<f64>, b: &[f64]) -> Solution {
+    builder.rtol(RTOL).build(a).expect("a solver").solve(b).expect("a solution")
+}
+
+/// The same system on both devices in the three precisions.
+fn compare(name: &str, a: &Csr<f64>, b: &[f64]) {
+    let gpu = gpu();
+    for precision in [Precision::F64, Precision::F32, Precision::F16] {
+        let on_cpu = solved(Solver::builder().precision(precision.clone()), a, b);
+        let on_gpu = solved(Solver::builder().device(gpu.clone()).precision(precision.clone()), a, b);
+        let iterations = (on_cpu.report.iterations, on_gpu.report.iterations);
+        assert!(iterations.0.abs_diff(iterations.1) <= 1, "{name} {precision}: {iterations:?} iterations");
+        assert!(on_gpu.report.reason.is_converged(), "{name} {precision}: {}", on_gpu.report.reason);
+        let residual = relative_residual(a, &on_gpu.x, b);
+        assert!(residual <= 1.01 * RTOL, "{name} {precision}: {residual:e}");
+    }
+}
+
+fn compare_problem(name: &str) {
+    let problem: Problem = name.parse().unwrap();
+    compare(name, &problem.matrix().unwrap(), &problem.rhs().unwrap());
+}
+
+#[test]
+fn poisson() {
+    compare_problem("poisson3d:32");
+}
+
+#[test]
+fn anisotropic() {
+    compare_problem("anisotropic3d:32");
+}
+
+#[test]
+fn jump() {
+    compare_problem("jump3d:32");
+}
+
+#[test]
+fn elasticity() {
+    compare_problem("elasticity3d:10");
+}
+
+#[test]
+fn real_matrices() {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/matrices");
+    let named = std::env::var_os("ZIGGURAT_MATRICES").map(PathBuf::from);
+    let folder = named.clone().unwrap_or(beside);
+    if !folder.join("INDEX.md").exists() {
+        assert!(
+            named.is_none(),
+            "ZIGGURAT_MATRICES is set, but there is no INDEX.md in {}",
+            folder.display()
+        );
+        // Not `eprintln!`: the test harness would hide it, and a test that is skipped must be seen to be.
+        let _ = writeln!(std::io::stderr(), "skipped: no matrices at {}", folder.display());
+        return;
+    }
+    for name in ["wathen100", "bodyy5", "ibmpg1"] {
+        let a = read_matrix(folder.join(format!("{name}.mtx.gz"))).unwrap();
+        compare(name, &a, &vec![1.0; a.rows()]);
+    }
+}
+
+/// What crosses in one more iteration: two numbers for each product, one for the residual's norm, and in a narrow precision
+/// the largest element of what enters the cycle.
+#[test]
+fn only_numbers_return_in_an_iteration() {
+    let problem: Problem = "poisson3d:16".parse().unwrap();
+    let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
+    for (precision, downloads) in [(Precision::F64, 3), (Precision::F16, 4)] {
+        let solver = Solver::builder().device(gpu()).precision(precision).krylov(Krylov::Cg).rtol(1e-30);
+        let after = |iterations: usize| {
+            let solver = solver.clone().max_iterations(iterations).build(&a).unwrap();
+            let before = solver.device().traffic().unwrap();
+            let solution = solver.solve(&b).unwrap();
+            assert_eq!(solution.report.iterations, iterations);
+            assert_eq!(solution.traffic, Some(solver.device().traffic().unwrap().since(before)));
+            solution.traffic.unwrap()
+        };
+        let (three, four) = (after(3), after(4));
+        let more = four.since(three);
+        let expected = Traffic {
+            downloads,
+            downloaded_bytes: 8 * downloads,
+            kernels: more.kernels,
+            ..Traffic::default()
+        };
+        assert_eq!(more, expected);
+        // b goes there and x comes back; kernels' own arguments are not counted.
+        assert_eq!(three.uploaded_bytes, 8 * a.rows() as u64);
+        assert_eq!(three.downloaded_bytes - 8 * three.downloads, 8 * (a.rows() as u64 - 1));
+    }
+}
+
+/// Without `f64` on the device, the outer iteration is on the host and the levels are in `f32` on the device.
+#[test]
+fn a_device_without_f64_reaches_the_same_accuracy() {
+    let problem: Problem = "anisotropic3d:16".parse().unwrap();
+    let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
+    for precision in [Precision::F64, Precision::F16] {
+        let lacking = gpu().without(Kind::F64);
+        let solver =
+            Solver::builder().device(lacking).precision(precision.clone()).rtol(1e-10).build(&a).unwrap();
+        assert_eq!(solver.preconditioner().stored()[0].working, Kind::F32);
+        let solution = solver.solve(&b).unwrap();
+        assert!(solution.report.reason.is_converged(), "{precision}: {}", solution.report.reason);
+        assert!(relative_residual(&a, &solution.x, &b) <= 1.01e-10);
+        let on_cpu =
+            Solver::builder().precision(Precision::F32).rtol(1e-10).build(&a).unwrap().solve(&b).unwrap();
+        assert!(solution.report.iterations.abs_diff(on_cpu.report.iterations) <= 1);
+    }
+}
+
+/// Gauss–Seidel, a K-cycle, and the methods for matrices without symmetry.
+#[test]
+fn other_methods() {
+    let problem: Problem = "convection3d:12".parse().unwrap();
+    let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
+    for krylov in [Krylov::Gmres, Krylov::Fgmres, Krylov::Bicgstab] {
+        let on_cpu = solved(Solver::builder().krylov(krylov), &a, &b);
+        let on_gpu = solved(Solver::builder().device(gpu()).krylov(krylov), &a, &b);
+        assert!(on_gpu.report.reason.is_converged());
+        assert!(on_cpu.report.iterations.abs_diff(on_gpu.report.iterations) <= 1);
+    }
+    let problem: Problem = "neumann3d:12".parse().unwrap();
+    let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
+    for smoother in [SmootherKind::GaussSeidel, SmootherKind::L1Jacobi] {
+        let on_cpu = solved(Solver::builder().smoother(smoother), &a, &b);
+        let on_gpu = solved(Solver::builder().device(gpu()).smoother(smoother), &a, &b);
+        assert!(on_gpu.report.reason.is_converged());
+        assert!(on_cpu.report.iterations.abs_diff(on_gpu.report.iterations) <= 1);
+    }
+}
+
+/// Two threads with one solver, and the same bits every time.
+#[test]
+fn threads_share_a_solver() {
+    let problem: Problem = "jump3d:16".parse().unwrap();
+    let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
+    let solver = Solver::builder().device(gpu()).build(&a).unwrap();
+    let alone = solver.solve(&b).unwrap().x;
+    let together = std::thread::scope(|scope| {
+        let solves = [0, 1].map(|_| scope.spawn(|| solver.solve(&b).unwrap().x));
+        solves.map(|solve| solve.join().unwrap())
+    });
+    assert!(together.iter().all(|x| *x == alone));
+}

@@ -1,0 +1,182 @@
+//! `cargo xtask gpu-sources`: compiles the CUDA and HIP sources of every kernel that a solve launches, without such a GPU.
+//!
+//! The sources come from solves on whatever device is there (`launched_sources`, an example of ziggurat-gpu). CUDA's go through
+//! NVRTC and ptxas for three generations of GPUs, HIP's through hipcc for one; all that is needed are the compilers, which `.ci/run`
+//! installs. Registers and spills are printed. A source that does not compile fails the run. That kernels compile does not show that they
+//! run: no such GPU was at hand.
+
+mod hip;
+mod nvidia;
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::bench::table::Table;
+
+/// Generations of NVIDIA's GPUs: Volta, Ampere, Hopper.
+const NVIDIA: [&str; 3] = ["70", "80", "90"];
+
+/// A generation of AMD's: MI200.
+const AMD: &str = "gfx90a";
+
+/// Why sources could not be compiled.
+#[derive(Debug, Error)]
+pub(crate) enum SourcesError {
+    #[error("{0}")]
+    Missing(String),
+    #[error("the sources could not be written: {0}")]
+    NotWritten(String),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error("the index of sources: {0}")]
+    Index(#[from] serde_json::Error),
+    #[error("{count} of {all} compilations failed; the first, {first}")]
+    Failed { count: usize, all: usize, first: String },
+}
+
+/// A source, as its writer describes it.
+#[derive(Debug, Deserialize)]
+struct Source {
+    file: String,
+    kernel: String,
+    numbers: String,
+    shape: String,
+}
+
+/// What a compiler says of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Use {
+    registers: u32,
+    /// Bytes that did not fit into registers.
+    spilled: u32,
+}
+
+/// A kernel, and what each compiler says of it.
+#[derive(Debug, Serialize)]
+struct Line {
+    kernel: String,
+    numbers: String,
+    shape: String,
+    targets: Vec<(String, Use)>,
+}
+
+/// Writes, compiles, prints; the numbers go to `bench-results/gpu-sources.json`.
+pub(crate) fn run(root: &Path) -> Result<(), SourcesError> {
+    let nvidia = nvidia::Compiler::find()?;
+    hip::find()?;
+    let folder = root.join("bench-results/gpu-sources");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?; // those of an earlier run
+    }
+    write_sources(root, &folder)?;
+    let index = std::fs::read_to_string(folder.join("index.jsonl"))?;
+    let sources: Vec<Source> = index.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let path = folder.join(&source.file);
+                    let results: Vec<(String, Result<Use, String>)> = if source.file.ends_with(".cu") {
+                        let generation = |generation: &&str| {
+                            (format!("sm_{generation}"), nvidia.compile(&path, generation))
+                        };
+                        NVIDIA.iter().map(generation).collect()
+                    } else {
+                        vec![(AMD.to_owned(), hip::compile(&path, AMD))]
+                    };
+                    if let Ok(mut done) = done.lock() {
+                        done.push((source, results));
+                    }
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_default();
+    done.sort_by_key(|(source, _)| source.file.clone());
+
+    let all = done.iter().map(|(_, results)| results.len()).sum();
+    let failures = done.iter().flat_map(|(source, results)| {
+        results.iter().filter_map(move |(target, result)| {
+            result.as_ref().err().map(|why| format!("{} for {target}: {why}", source.file))
+        })
+    });
+    let failures: Vec<String> = failures.collect();
+    let lines: Vec<Line> = done
+        .into_iter()
+        .map(|(source, results)| Line {
+            kernel: source.kernel.clone(),
+            numbers: source.numbers.clone(),
+            shape: source.shape.clone(),
+            targets: results
+                .into_iter()
+                .filter_map(|(target, result)| Some((target, result.ok()?)))
+                .collect(),
+        })
+        .collect();
+    print(&lines);
+    std::fs::write(root.join("bench-results/gpu-sources.json"), serde_json::to_string_pretty(&lines)?)?;
+    println!("{} kernels, {} compilations, {} failed", lines.len(), all, failures.len());
+    match failures.first() {
+        None if all == 0 => Err(SourcesError::Missing("no source was written".to_owned())),
+        None => Ok(()),
+        Some(first) => Err(SourcesError::Failed { count: failures.len(), all, first: first.clone() }),
+    }
+}
+
+fn write_sources(root: &Path, folder: &Path) -> Result<(), SourcesError> {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    // All features, as the tests before this step were built with: nothing is compiled twice.
+    command.args([
+        "run",
+        "--quiet",
+        "-p",
+        "ziggurat-gpu",
+        "--all-features",
+        "--example",
+        "launched_sources",
+        "--",
+    ]);
+    let status = command.arg(folder).current_dir(root).status()?;
+    if status.success() { Ok(()) } else { Err(SourcesError::NotWritten(status.to_string())) }
+}
+
+/// A line per kernel and target: how many instances, and the most registers and spills among them.
+fn print(lines: &[Line]) {
+    let mut table =
+        Table::new(["kernel", "target", "instances", "registers", "with spills", "bytes spilled, at most"]);
+    let mut kernels: Vec<(&str, &str)> = lines
+        .iter()
+        .flat_map(|line| line.targets.iter().map(|(target, _)| (line.kernel.as_str(), target.as_str())))
+        .collect();
+    kernels.sort_unstable();
+    kernels.dedup();
+    for (kernel, target) in kernels {
+        let uses: Vec<&Use> = lines
+            .iter()
+            .filter(|line| line.kernel == kernel)
+            .flat_map(|line| line.targets.iter().filter(|(name, _)| name == target).map(|(_, used)| used))
+            .collect();
+        let registers = uses.iter().map(|used| used.registers);
+        let (least, most) = (registers.clone().min().unwrap_or(0), registers.max().unwrap_or(0));
+        let spilling = uses.iter().filter(|used| used.spilled > 0).count();
+        let spilled = uses.iter().map(|used| used.spilled).max().unwrap_or(0);
+        table.row([
+            kernel.to_owned(),
+            target.to_owned(),
+            uses.len().to_string(),
+            if least == most { most.to_string() } else { format!("{least}-{most}") },
+            spilling.to_string(),
+            spilled.to_string(),
+        ]);
+    }
+    println!("{table}");
+}
