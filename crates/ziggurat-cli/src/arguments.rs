@@ -27,6 +27,7 @@ Examples:
   ziggurat solve --problem poisson3d:100            solve a model problem
   ziggurat inspect A.mtx.gz                         what kind of matrix is this?
   ziggurat generate elasticity3d:20 -o A.mtx        write a model problem to a file
+  ziggurat devices                                  where can be computed
 
 Exit codes: 0 converged (or done), 2 not converged, 1 error.";
 
@@ -38,6 +39,8 @@ pub(crate) enum Command {
     Inspect(InspectOptions),
     /// Write a model problem to a Matrix Market file
     Generate(GenerateOptions),
+    /// List what `solve --device` can name here, and why the rest is not there
+    Devices(DevicesOptions),
     /// Print a script that completes our options in a shell
     #[command(hide = true)]
     Completions {
@@ -98,9 +101,11 @@ pub(crate) struct SolveOptions {
     /// levels, working numbers before the comma and storage numbers behind it: f64-f32,f16-f16-f32
     #[arg(long, value_name = "auto|f64|f32|f16|bf16|…", value_parser = precision)]
     pub(crate) precision: Option<Precision>,
-    /// Where to compute
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) device: Device,
+    /// Where to iterate; the hierarchy is built on the processor
+    ///
+    /// cpu, gpu (the best there is), or one of those that `ziggurat devices` lists, as in vulkan:0
+    #[arg(long, value_name = "cpu|gpu|vulkan:0|cuda:0|hip:0|metal:0", value_parser = device, default_value = "cpu", hide_default_value = true)]
+    pub(crate) device: DeviceName,
     /// Coordinates of the nodes, a Matrix Market array of one row per node; for elasticity
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) coords: Option<PathBuf>,
@@ -117,6 +122,13 @@ pub(crate) struct InspectOptions {
     #[command(flatten)]
     pub(crate) source: Source,
     /// Write the diagnosis as JSON to this file, or with `-` to standard output (and nothing else there)
+    #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DevicesOptions {
+    /// Write the list as JSON to this file, or with `-` to standard output (and nothing else there)
     #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
 }
@@ -173,14 +185,13 @@ pub(crate) enum Krylov {
     Bicgstab,
 }
 
-/// Where to compute.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Device {
-    /// The processor, with threads
-    #[default]
+/// Where to iterate, by name. Whether it is there is another question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DeviceName {
+    /// The processor, with threads.
     Cpu,
-    /// The graphics processor
-    Gpu,
+    /// A graphics processor: `gpu`, `vulkan`, `vulkan:0` …
+    Gpu(String),
 }
 
 /// The model problems, one line each.
@@ -212,6 +223,23 @@ fn precision(text: &str) -> Result<Precision, String> {
     })
 }
 
+fn device(text: &str) -> Result<DeviceName, String> {
+    const KNOWN: [&str; 6] = ["cpu", "gpu", "vulkan:0", "cuda:0", "hip:0", "metal:0"];
+    let (runtime, index) = text.split_once(':').unwrap_or((text, "0"));
+    match runtime {
+        "cpu" | "gpu" if text != runtime => {} // there is but one
+        "cpu" => return Ok(DeviceName::Cpu),
+        "gpu" => return Ok(DeviceName::Gpu(text.to_owned())),
+        "vulkan" | "cuda" | "hip" | "metal" if index.parse::<u32>().is_ok() => {
+            return Ok(DeviceName::Gpu(text.to_owned()));
+        }
+        _ => {}
+    }
+    let error = UnknownName::new("device", text, KNOWN);
+    let near = error.nearest().map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+    Err(format!("give one of {}{near}", KNOWN.join(", ")))
+}
+
 fn tolerance(text: &str) -> Result<f64, String> {
     let rtol = text.parse::<f64>().ok().filter(|&rtol| rtol > 0.0 && rtol < 1.0);
     rtol.ok_or_else(|| "give a number between 0 and 1, as in 1e-8".to_owned())
@@ -226,6 +254,20 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn devices_are_named_by_runtime_and_number() {
+        assert_eq!(device("cpu"), Ok(DeviceName::Cpu));
+        for name in ["gpu", "vulkan", "vulkan:0", "cuda:12", "hip:0", "metal:0"] {
+            assert_eq!(device(name), Ok(DeviceName::Gpu(name.to_owned())));
+        }
+        for (name, near) in [("vulcan:0", "vulkan:0"), ("cpu:1", "cpu"), ("cuda:x", "cuda:0"), ("GPU", "gpu")]
+        {
+            let error = device(name).unwrap_err();
+            assert!(error.starts_with("give one of cpu, gpu, "), "{error}");
+            assert!(error.ends_with(&format!("(did you mean `{near}`?)")), "{name}: {error}");
+        }
     }
 
     /// The names of an option that the solver does not know.

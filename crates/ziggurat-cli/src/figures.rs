@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers as people read them, and tables of them.
 
 /// Digits in groups of three: 1,234,567.
 pub(crate) fn grouped(count: usize) -> String {
@@ -80,6 +80,19 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Lines up columns; the first `numbers` of them to the right.
+pub(crate) fn aligned<const N: usize>(table: &[[String; N]], numbers: usize) -> String {
+    let width = |column: usize| table.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    table.iter().fold(String::new(), |text, line| {
+        let cells = line.iter().enumerate().map(|(column, cell)| match column < numbers {
+            true => format!("  {cell:>width$}", width = widths[column]),
+            false => format!("  {cell:<width$}", width = widths[column]),
+        });
+        text + cells.collect::<String>().trim_end() + "\n"
+    })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! to standard error. Whoever closes our output early (`| head`) has seen enough: that is no error.
 
 mod arguments;
+mod devices;
 mod failure;
 mod figures;
 mod generate;
@@ -82,6 +83,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Solve(options) => solve::run(&options, &progress),
         Command::Inspect(options) => inspect::run(&options, &progress),
         Command::Generate(options) => generate::run(&options, &progress),
+        Command::Devices(options) => devices::run(&options),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { folder } => manual::pages(folder.as_deref()),
     }

@@ -15,9 +15,11 @@ use std::time::Instant;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::amg::{Hierarchy, StoredLevel};
 use ziggurat::{SolveError, Solver, SolverConfig, krylov};
+use ziggurat_sparse::device::Device;
 use ziggurat_sparse::io::write_vector;
 
 use crate::arguments::SolveOptions;
+use crate::devices::Place;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
@@ -38,6 +40,7 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
         return Ok(ExitCode::SUCCESS);
     }
     check_files(options)?;
+    let place = Place::open(&options.device)?;
     let system = System::load(&options.source, progress)?;
     system.check_square("solve with")?;
     if system.a.rows() == 0 {
@@ -46,7 +49,11 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
     let b = system.rhs(options.rhs.as_deref(), progress)?;
     let kernel = system.near_kernel(options.coords.as_deref(), progress)?;
 
-    let outcome = compute(&system, &b, kernel, config, progress)?;
+    let outcome = match place {
+        Place::Cpu(cpu) => compute(cpu, &system, &b, kernel, config, progress),
+        #[cfg(feature = "gpu")]
+        Place::Gpu(gpu) => compute(gpu, &system, &b, kernel, config, progress),
+    }?;
     finish(&system, outcome, options).map(ExitCode::from)
 }
 
@@ -104,7 +111,8 @@ fn told(iteration: &krylov::Progress) -> String {
 }
 
 /// Solves. The only place that knows the solver: from its configuration to an [`Outcome`].
-fn compute(
+fn compute<D: Device>(
+    device: D,
     system: &System,
     b: &[f64],
     kernel: Option<NearKernel>,
@@ -113,11 +121,12 @@ fn compute(
 ) -> Result<Outcome, Failure> {
     let start = Instant::now();
     let stage = progress.stage("setting up");
-    let solver = match kernel {
-        Some(kernel) => Solver::with_near_kernel(system.a.clone(), kernel, config),
-        None => Solver::new(system.a.clone(), config),
+    let builder = Solver::builder().config(config).device(device);
+    let builder = match kernel {
+        Some(kernel) => builder.near_kernel(kernel),
+        None => builder,
     };
-    let solver = solver.map_err(refused)?;
+    let solver = builder.build(system.a.clone()).map_err(refused)?;
     drop(stage);
     let setup_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
@@ -131,7 +140,8 @@ fn compute(
     let solve_seconds = start.elapsed().as_secs_f64();
     let levels = levels(solver.hierarchy(), solver.preconditioner().stored());
     let timing = (setup_seconds, solve_seconds);
-    Outcome::new(solution, solver.config(), levels, timing, report::peak_bytes(), None)
+    let device = solver.device().name();
+    Outcome::new(solution, solver.config(), levels, device, timing, report::peak_bytes(), None)
 }
 
 /// The levels, as lowering has stored them.
@@ -156,6 +166,9 @@ fn levels(hierarchy: &Hierarchy, stored: Vec<StoredLevel>) -> Vec<report::Level>
 fn refused(error: SolveError) -> Failure {
     if let SolveError::Config(error) = &error {
         return configuration::refused(error, "");
+    }
+    if matches!(error, SolveError::Device(_)) {
+        return Failure::new(error.to_string(), "`ziggurat devices` lists where else to compute");
     }
     Failure::new(error.to_string(), "`ziggurat inspect` tells what is special about this matrix")
 }

@@ -71,7 +71,6 @@ errors! {
 errors! {
     structured_method: ["solve", "ok.mtx", "--method", "structured"],
         ["--method structured is not in the solver yet"], ["sa, classical or pairwise"];
-    graphics_processor: ["solve", "ok.mtx", "--device", "gpu"], ["--device gpu is not in"], ["--device cpu"];
 }
 
 // Configurations.

@@ -89,6 +89,13 @@ fn errors_are_told_once_and_exit_codes_are_those_of_one_process() {
         said.err
     );
 
+    let said = mpirun(&place, 2, &["solve", "--problem", "poisson3d:8", "--device", "vulkan:0"]);
+    assert!(
+        said.code == Some(1) && said.err.contains("--device vulkan:0 cannot be used on several ranks yet"),
+        "{}",
+        said.err
+    );
+
     place.write("few.toml", "[stopping]\nmax_iterations = 2\n");
     let said = mpirun(
         &place,

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use ziggurat::SolverConfig;
 use ziggurat::config::ConfigError;
 
-use crate::arguments::{Device, SolveOptions};
+use crate::arguments::SolveOptions;
 use crate::failure::Failure;
 
 /// The solver's configuration; a choice that it does not have yet is a failure that says so.
@@ -21,9 +21,6 @@ pub(super) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure>
         })?,
         (None, None) => SolverConfig::default(),
     };
-    if options.device != Device::Cpu {
-        return Err(missing("--device gpu", "use --device cpu, or leave it out"));
-    }
     choose(
         &mut config.method,
         "--method",

@@ -13,14 +13,15 @@ use std::time::Instant;
 
 use ziggurat::SolverConfig;
 use ziggurat_mpi::{
-    Comm, DistributedCsr, DistributedSolver, InputError, LevelReport, Mpi, Session, agree_as,
+    Comm, Distributed, DistributedCsr, DistributedSolver, InputError, LevelReport, Mpi, Session, agree_as,
     rigid_body_modes,
 };
+use ziggurat_sparse::device::Device;
 use ziggurat_sparse::gallery::Problem;
 
 use super::report::{self, Distribution, Level, Outcome, Ranks};
 use super::{NOT_CONVERGED, check_files, configuration, tell, told};
-use crate::arguments::SolveOptions;
+use crate::arguments::{DeviceName, SolveOptions};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::system::parse_problem;
@@ -85,6 +86,7 @@ fn refuse(options: &SolveOptions) -> Result<(), Failure> {
         options if options.source.shuffle.is_some() => not("--shuffle"),
         options if options.coords.is_some() => not("--coords"),
         options if options.dump_config => not("--dump-config"),
+        SolveOptions { device: DeviceName::Gpu(name), .. } => not(&format!("--device {name}")),
         _ => Ok(()),
     }
 }
@@ -152,7 +154,8 @@ fn compute(
     };
     let levels = solver.levels().iter().map(level).collect();
     let timing = (setup_seconds, solve_seconds);
-    Outcome::new(solution, solver.config(), levels, timing, peak.map(|_| most), Some(ranks))
+    let device = Distributed::new(comm.clone()).name();
+    Outcome::new(solution, solver.config(), levels, device, timing, peak.map(|_| most), Some(ranks))
 }
 
 /// The most seconds that any rank took since then.

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use ziggurat::{Solution, SolverConfig};
+use ziggurat_sparse::device;
 
 use crate::failure::Failure;
-use crate::figures::{bytes, counted, grouped, seconds, value};
+use crate::figures::{aligned, bytes, counted, grouped, seconds, value};
 use crate::system::size;
 
 /// How a solve went. The field names are the keys of `--json`: programs read them, so they stay.
@@ -24,6 +25,11 @@ pub(super) struct Outcome {
     pub(super) operator_complexity: f64,
     pub(super) grid_complexity: f64,
     pub(super) levels: Vec<Level>,
+    /// Where it was iterated.
+    pub(super) device: String,
+    /// What went to and from it in the solve, where its memory is not the host's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) traffic: Option<Traffic>,
     /// The most memory that the process held (of several ranks: that which held most); `None` where the system does not tell.
     pub(super) peak_bytes: Option<u64>,
     /// The ranks that solved it, under MPI.
@@ -50,6 +56,7 @@ impl Outcome {
         solution: Solution,
         config: &SolverConfig,
         levels: Vec<Level>,
+        device: String,
         timing: (f64, f64),
         peak_bytes: Option<u64>,
         ranks: Option<Ranks>,
@@ -71,6 +78,8 @@ impl Outcome {
             operator_complexity: over_finest(|level| level.nnz),
             grid_complexity: over_finest(|level| level.rows),
             levels,
+            device,
+            traffic: solution.traffic.map(Traffic::from),
             peak_bytes,
             ranks,
             config: serde_json::to_value(config).map_err(|error| {
@@ -109,6 +118,23 @@ pub(super) struct Level {
     /// How it lies on ranks, under MPI.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) distribution: Option<Distribution>,
+}
+
+/// What went to and from the device.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Traffic {
+    pub(super) kernels: u64,
+    pub(super) uploads: u64,
+    pub(super) uploaded_bytes: u64,
+    pub(super) downloads: u64,
+    pub(super) downloaded_bytes: u64,
+}
+
+impl From<device::Traffic> for Traffic {
+    fn from(traffic: device::Traffic) -> Self {
+        let device::Traffic { kernels, uploads, uploaded_bytes, downloads, downloaded_bytes } = traffic;
+        Traffic { kernels, uploads, uploaded_bytes, downloads, downloaded_bytes }
+    }
 }
 
 /// Ranks of MPI.
@@ -152,11 +178,22 @@ pub(super) fn text(name: &str, outcome: &Outcome) -> String {
     );
     let mut facts = vec![
         ("method", format!("{}, {}, {}", outcome.method, outcome.krylov, outcome.precision)),
+        ("device", outcome.device.clone()),
         ("setup", seconds(outcome.setup_seconds)),
         ("solve", seconds(outcome.solve_seconds)),
     ];
     if !outcome.converged {
         facts.insert(0, ("stopped", outcome.stop_reason.clone()));
+    }
+    if let Some(traffic) = &outcome.traffic {
+        let times = |count: u64, what| counted(count as usize, what);
+        let (up, down) = (bytes(traffic.uploaded_bytes), bytes(traffic.downloaded_bytes));
+        let [kernels, uploads, downloads] = [
+            times(traffic.kernels, "kernel"),
+            times(traffic.uploads, "upload"),
+            times(traffic.downloads, "download"),
+        ];
+        facts.push(("traffic", format!("{kernels}, {uploads} ({up}), {downloads} ({down})")));
     }
     if let Some(promotion) = &outcome.promotion {
         facts.push(("wider", promotion.clone()));
@@ -221,19 +258,6 @@ fn distribution(levels: &[Level]) -> String {
     aligned(&table, 6)
 }
 
-/// Lines up columns; the first `numbers` of them to the right.
-fn aligned<const N: usize>(table: &[[String; N]], numbers: usize) -> String {
-    let width = |column: usize| table.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
-    table.iter().fold(String::new(), |text, line| {
-        let cells = line.iter().enumerate().map(|(column, cell)| match column < numbers {
-            true => format!("  {cell:>width$}", width = widths[column]),
-            false => format!("  {cell:<width$}", width = widths[column]),
-        });
-        text + cells.collect::<String>().trim_end() + "\n"
-    })
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -267,6 +291,8 @@ pub(super) mod tests {
             operator_complexity: 1.25,
             grid_complexity: 1.1,
             levels: vec![level(8000, 53600), level(800, 12000)],
+            device: "cpu (Portable, 1 threads)".into(),
+            traffic: None,
             peak_bytes: Some(3 << 20),
             ranks: None,
             config: serde_json::json!({}),
@@ -300,6 +326,7 @@ pub(super) mod tests {
             "operator_complexity",
             "grid_complexity",
             "levels",
+            "device",
             "peak_bytes",
             "config",
             "method",
@@ -312,6 +339,29 @@ pub(super) mod tests {
         assert_eq!(keys(&json), promised);
         let of_level = ["bytes", "format", "nnz", "reason", "rows", "storage", "transfer_bytes", "working"];
         assert_eq!(keys(&json["levels"][0]), of_level);
+    }
+
+    #[test]
+    fn what_went_to_a_device_and_back_is_told() {
+        let traffic = device::Traffic {
+            kernels: 1500,
+            uploads: 1,
+            uploaded_bytes: 8000,
+            downloads: 31,
+            downloaded_bytes: 8240,
+        };
+        let outcome = Outcome { traffic: Some(traffic.into()), ..outcome(true) };
+        let json = serde_json::to_value(&outcome).unwrap();
+        let expected = serde_json::json!({
+            "kernels": 1500, "uploads": 1, "uploaded_bytes": 8000, "downloads": 31, "downloaded_bytes": 8240
+        });
+        assert_eq!(json["traffic"], expected);
+        let text = text("A.mtx", &outcome);
+        assert!(text.contains("  device   cpu (Portable, 1 threads)\n"), "{text}");
+        assert!(
+            text.contains("  traffic  1,500 kernels, 1 upload (7.8 KiB), 31 downloads (8.0 KiB)\n"),
+            "{text}"
+        );
     }
 
     #[test]
