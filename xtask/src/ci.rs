@@ -18,6 +18,8 @@ use crate::house_rules;
 enum Action {
     /// Our own rules about files.
     HouseRules,
+    /// Compilers of GPUs that are not there.
+    GpuSources,
     /// `cargo` with these arguments.
     Cargo(&'static [&'static str]),
     /// The same, with one environment variable set.
@@ -70,6 +72,7 @@ const STEPS: &[Step] = &[
         name: "tests",
         action: Action::Cargo(&["nextest", "run", "--workspace", "--all-features", "--no-tests=fail"]),
     },
+    Step { name: "gpu sources", action: Action::GpuSources },
     Step { name: "doctests", action: Action::Cargo(&["test", "--doc", "--workspace", "--all-features"]) },
     Step {
         name: "rustdoc",
@@ -138,6 +141,7 @@ impl Action {
     fn line(&self) -> String {
         let (args, variable) = match self {
             Action::HouseRules => return "xtask/src/house_rules.rs".to_owned(),
+            Action::GpuSources => return "cargo xtask gpu-sources".to_owned(),
             Action::Cargo(args) => (args, None),
             Action::CargoWith(args, variable) => (args, Some(variable)),
         };
@@ -153,6 +157,7 @@ impl Action {
 fn perform(action: &Action, root: &Path) -> Result<(), String> {
     match action {
         Action::HouseRules => check_house_rules(root),
+        Action::GpuSources => crate::gpu_sources::run(root).map_err(|error| error.to_string()),
         Action::Cargo(args) => cargo(args, None, root),
         Action::CargoWith(args, variable) => cargo(args, Some(*variable), root),
     }

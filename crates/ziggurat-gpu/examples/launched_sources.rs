@@ -12,7 +12,19 @@ use std::path::PathBuf;
 use ziggurat::Solver;
 use ziggurat::config::{CycleKind, Krylov, Method, Precision, SmootherKind};
 use ziggurat_gpu::Gpu;
+use ziggurat_gpu::sources::Sources;
 use ziggurat_sparse::gallery::Problem;
+use ziggurat_sparse::{Csr, MatrixError};
+
+/// The Laplacian of a star, plus the identity.
+fn star(leaves: usize) -> Result<Csr<f64>, MatrixError> {
+    let n = leaves + 1;
+    let row_ptr = std::iter::once(0).chain((0..n).map(|row| n + 2 * row)).collect();
+    let columns = (0..n as u32).chain((1..n as u32).flat_map(|leaf| [0, leaf])).collect();
+    let hub = std::iter::once(n as f64).chain(std::iter::repeat_n(-1.0, leaves));
+    let values = hub.chain((0..leaves).flat_map(|_| [-1.0, 2.0])).collect();
+    Csr::try_new(n, n, row_ptr, columns, values)
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("a folder to write to")?);
@@ -38,8 +50,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let solver = Solver::builder().device(gpu.clone()).method(method).cycle(CycleKind::K);
         solver.smoother(SmootherKind::GaussSeidel).build(&a)?.solve(&b)?;
     }
+    // A hub: a row that is cut into pieces.
+    let a = star(3000)?;
+    Solver::builder().device(gpu.clone()).build(&a)?.solve(&vec![1.0; a.rows()])?;
 
-    let sources = gpu.sources().map(|sources| sources.all()).unwrap_or_default();
+    let sources = gpu.sources().map(Sources::all).unwrap_or_default();
     let mut index = String::new();
     for (number, source) in sources.iter().enumerate() {
         let file = format!("{number:03}-{}.{}", source.kernel, source.target.extension());

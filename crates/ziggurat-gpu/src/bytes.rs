@@ -42,12 +42,32 @@ pub struct Bytes {
     pub least: usize,
     /// What loads and stores ask for.
     pub requested: usize,
+    /// The same two for one vector that a row reads or writes one element of, as y.
+    pub row_vector: (usize, usize),
+}
+
+impl Bytes {
+    /// Of an operation with so many more vectors of an element per row: one (b) for a residual, three (b, d and x) for a sweep,
+    /// four with momentum.
+    ///
+    /// ```
+    /// use ziggurat_gpu::Bytes;
+    /// let product = Bytes { least: 100, requested: 160, row_vector: (16, 32) };
+    /// assert_eq!(product.with_vectors(3), Bytes { least: 148, requested: 256, ..product });
+    /// ```
+    #[must_use]
+    pub fn with_vectors(self, more: usize) -> Self {
+        let (least, requested) = self.row_vector;
+        Bytes { least: self.least + more * least, requested: self.requested + more * requested, ..self }
+    }
 }
 
 /// Loads and stores of a plane, added up.
 #[derive(Debug, Default)]
 struct Requests {
     sectors: usize,
+    /// Those of y.
+    results: usize,
     /// The sectors of the load at hand.
     at_hand: Vec<usize>,
 }
@@ -62,8 +82,11 @@ impl Requests {
         self.sectors += self.at_hand.len();
     }
 
-    fn bytes(&self) -> usize {
-        self.sectors * SECTOR
+    /// One store of results at these rows.
+    fn store(&mut self, size: usize, rows: impl Iterator<Item = usize>) {
+        let before = self.sectors;
+        self.load(size, rows);
+        self.results += self.sectors - before;
     }
 }
 
@@ -106,7 +129,7 @@ impl Shared {
         requests.load(4, rows.clone());
         requests.load(4, rows.clone().map(|row| row + 1));
         for result in 0..results {
-            requests.load(computed, rows.clone().map(|row| row * results + result));
+            requests.store(computed, rows.clone().map(|row| row * results + result));
         }
     }
 }
@@ -121,21 +144,22 @@ impl crate::Gpu {
     pub fn product_bytes<C: Store>(&self, a: &HostMatrix<impl Store>) -> Bytes {
         let (computed, capabilities) = (size_of::<C>(), self.capabilities());
         let vectors = computed * (a.rows() + a.cols());
-        let (matrix, requested) = match a {
+        let (matrix, requests) = match a {
             HostMatrix::Csr(a) => csr(a, computed, capabilities),
             HostMatrix::Bsr(a) if a.block_size() > LARGEST_BLOCK => {
                 csr(&a.view().to_csr(), computed, capabilities)
             }
             HostMatrix::Bsr(a) => bsr(a, computed, capabilities),
             HostMatrix::DeltaSell(a) => delta_sell(a, computed),
-            other => (other.bytes(), other.bytes()),
+            other => (other.bytes(), Requests::default()),
         };
-        Bytes { least: matrix + vectors, requested }
+        let row_vector = (computed * a.rows(), requests.results * SECTOR);
+        Bytes { least: matrix + vectors, requested: requests.sectors * SECTOR, row_vector }
     }
 }
 
 /// Bytes of the arrays, and those asked for.
-fn csr<S: Store>(a: &Csr<S>, computed: usize, capabilities: &Capabilities) -> (usize, usize) {
+fn csr<S: Store>(a: &Csr<S>, computed: usize, capabilities: &Capabilities) -> (usize, Requests) {
     let (rows, row_ptr, columns) = (a.rows(), a.row_ptr(), a.columns());
     let value = size_of::<S>();
     let arrays = 4 * (rows + 1) + 4 * a.nnz() + words(value * a.nnz());
@@ -170,10 +194,10 @@ fn csr<S: Store>(a: &Csr<S>, computed: usize, capabilities: &Capabilities) -> (u
             );
         }
     }
-    (arrays, requests.bytes())
+    (arrays, requests)
 }
 
-fn csr_by_pieces<S: Store>(a: &Csr<S>, computed: usize, arrays: usize) -> (usize, usize) {
+fn csr_by_pieces<S: Store>(a: &Csr<S>, computed: usize, arrays: usize) -> (usize, Requests) {
     let (row_ptr, columns, piece) = (a.row_ptr(), a.columns(), PIECE as usize);
     let pieces = Pieces::of(row_ptr);
     let mut requests = Requests::default();
@@ -193,20 +217,20 @@ fn csr_by_pieces<S: Store>(a: &Csr<S>, computed: usize, arrays: usize) -> (usize
             let rows = begin..(begin + PLANE).min(rows.end);
             requests.load(4, rows.clone());
             requests.load(4, rows.clone().map(|row| row + 1));
-            requests.load(computed, rows.filter(|&row| row_ptr[row + 1] <= (p + 1) * piece));
+            requests.store(computed, rows.filter(|&row| row_ptr[row + 1] <= (p + 1) * piece));
         }
         requests.load(computed, [2 * p, 2 * p + 1].into_iter());
     }
     for &[row, first, last] in &pieces.split {
         requests.load(4, 0..3);
         (first..=last).for_each(|p| requests.load(computed, std::iter::once(2 * p as usize)));
-        requests.load(computed, std::iter::once(row as usize));
+        requests.store(computed, std::iter::once(row as usize));
     }
     let more = 4 * pieces.first_rows.len() + 12 * pieces.split.len();
-    (arrays + more, requests.bytes())
+    (arrays + more, requests)
 }
 
-fn bsr<S: Store>(a: &Bsr<S>, computed: usize, capabilities: &Capabilities) -> (usize, usize) {
+fn bsr<S: Store>(a: &Bsr<S>, computed: usize, capabilities: &Capabilities) -> (usize, Requests) {
     let (a, value) = (a.view(), size_of::<S>());
     let (row_ptr, columns, block, rows) = (a.row_ptr(), a.columns(), a.block_size(), a.block_rows());
     let arrays = 4 * (rows + 1) + 4 * a.blocks() + words(value * a.nnz());
@@ -232,10 +256,10 @@ fn bsr<S: Store>(a: &Bsr<S>, computed: usize, capabilities: &Capabilities) -> (u
             },
         );
     }
-    (arrays, requests.bytes())
+    (arrays, requests)
 }
 
-fn delta_sell<S: Store>(a: &DeltaSell<S>, computed: usize) -> (usize, usize) {
+fn delta_sell<S: Store>(a: &DeltaSell<S>, computed: usize) -> (usize, Requests) {
     let (parts, lanes) = (a.parts(), LANES as usize);
     let arrays = parts.counts.len() * CHUNK_WORDS as usize * 4
         + 4 * parts.bases.len()
@@ -305,14 +329,14 @@ fn delta_sell<S: Store>(a: &DeltaSell<S>, computed: usize) -> (usize, usize) {
                 Some(&byte) => place / 256 * 256 + usize::from(byte),
                 None => place,
             };
-            requests.load(computed, places.map(row_of).filter(|&row| row < a.rows()));
+            requests.store(computed, places.map(row_of).filter(|&row| row < a.rows()));
         }
     }
-    (arrays, requests.bytes())
+    (arrays, requests)
 }
 
 /// The number of units in a cube is a whole number of planes, which the models here rely on.
-const _: () = assert!(UNITS as usize % PLANE == 0);
+const _: () = assert!((UNITS as usize).is_multiple_of(PLANE));
 
 #[cfg(test)]
 mod tests {
@@ -338,7 +362,7 @@ mod tests {
         let a = Csr::<f64>::identity(1024).unwrap();
         let (arrays, requested) = csr(&a, 8, &capabilities());
         assert_eq!(arrays, 1024 * 16 + 4);
-        assert_eq!(requested, 1024 * (4 + 4 + 4 + 8 + 8 + 8) + 32 * SECTOR);
+        assert_eq!(requested.sectors * SECTOR, 1024 * (4 + 4 + 4 + 8 + 8 + 8) + 32 * SECTOR);
     }
 
     #[test]
@@ -347,7 +371,7 @@ mod tests {
         let a = Csr::try_new(1, 32_000, vec![0, 32], columns, vec![1.0_f64; 32]).unwrap();
         let (_, requested) = csr(&a, 8, &capabilities());
         // Ends and result, values, columns, and 32 sectors of x.
-        assert_eq!(requested, 3 * SECTOR + 8 * 32 + 4 * 32 + 32 * SECTOR);
+        assert_eq!(requested.sectors * SECTOR, 3 * SECTOR + 8 * 32 + 4 * 32 + 32 * SECTOR);
     }
 
     #[test]
@@ -355,7 +379,7 @@ mod tests {
         let a = Csr::<f64>::identity(512).unwrap();
         let a = DeltaSell::<f64>::from_csr(a.view()).unwrap();
         let (arrays, requested) = delta_sell(&a, 8);
-        let chunks = 32;
+        let (chunks, requested) = (32, requested.sectors * SECTOR);
         assert_eq!(arrays, chunks * 24 + 4 * chunks + 8 * 512);
         // Two chunks a plane: their words (six loads), their bases, values, x, y.
         assert!(requested <= 16 * (6 * 2 + 2) * SECTOR + 3 * 8 * 512, "{requested}");

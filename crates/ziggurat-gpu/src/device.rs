@@ -181,7 +181,7 @@ impl Device for Gpu {
     fn cast<X: Real, Y: Real>(&self, x: &GpuVector<X>, y: &mut GpuVector<Y>) {
         assert_eq!(x.len, y.len, "lengths of x and y");
         if self.keeps_on_host(X::KIND) || self.keeps_on_host(Y::KIND) {
-            self.through_host(x, y, |cpu, x, y| cpu.cast(x, y));
+            self.through_host(x, y, Cpu::cast);
             return;
         }
         self.converted(x, y);

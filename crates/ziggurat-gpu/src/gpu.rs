@@ -10,7 +10,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cubecl::server::Handle;
+use cubecl::bytes::Bytes;
+use cubecl::server::{Handle, ServerError};
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::{DeviceError, Traffic};
 
@@ -265,7 +266,8 @@ impl Gpu {
         let counters = &self.inner.counters;
         counters.downloads.fetch_add(1, Ordering::Relaxed);
         counters.downloaded_bytes.fetch_add(into.len() as u64, Ordering::Relaxed);
-        let read = with_client!(self.client(), |client: R| client.read_one(handle.clone()));
+        let read: Result<Bytes, ServerError> =
+            with_client!(self.client(), |client: R| client.read_one(handle.clone()));
         match read {
             Ok(bytes) if bytes.len() >= into.len() => {
                 into.copy_from_slice(&bytes[..into.len()]);
@@ -278,7 +280,8 @@ impl Gpu {
 
     /// Waits for all queued work.
     pub(crate) fn wait(&self) -> Result<(), DeviceError> {
-        let done = with_client!(self.client(), |client: R| cubecl::future::block_on(client.sync()));
+        let done: Result<(), ServerError> =
+            with_client!(self.client(), |client: R| cubecl::future::block_on(client.sync()));
         if let Err(error) = done {
             return Err(self.lose(format!("{error:?}")));
         }

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 
 use cubecl::server::Handle;
-use ziggurat_sparse::{Kind, Real};
+use ziggurat_sparse::{Kind, Real, Store};
 
 use crate::Gpu;
 use crate::kernels::reduce::{
@@ -158,7 +158,7 @@ impl Gpu {
             );
             let mut host: Vec<A> = vec![0.0; out.len()];
             if self.noted(self.fetch(&results, bytemuck::cast_slice_mut(&mut host))).is_some() {
-                out.iter_mut().zip(host).for_each(|(out, result)| *out = result.into());
+                out.iter_mut().zip(host).for_each(|(out, result)| *out = Store::wide(result));
             }
         });
     }

@@ -141,7 +141,7 @@ impl Runtime {
     /// Its devices; at least one.
     pub(crate) fn devices(self) -> Result<Vec<Found>, GpuError> {
         let none = |reason: &str| GpuError::NoDriver { runtime: self.name(), reason: reason.to_owned() };
-        let found = match self {
+        let found: Vec<Found> = match self {
             #[cfg(feature = "vulkan")]
             Runtime::Vulkan => adapters(self, wgpu::Backend::Vulkan),
             #[cfg(feature = "metal")]
@@ -166,8 +166,10 @@ impl Runtime {
             }
             #[cfg(feature = "hip")]
             Runtime::Hip => {
-                if !library_is_there(&["libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"]) {
-                    return Err(none("AMD's runtime (libamdhip64, of ROCm) is not installed"));
+                if !cubecl_hip_sys::is_available() {
+                    return Err(none(
+                        "ROCm's libraries (libamdhip64, libhiprtc) are not found; set ROCM_PATH",
+                    ));
                 }
                 numbered(self, cubecl::hip::HipRuntime::enumerate_all_devices(&()).len(), Vendor::Amd)
             }
@@ -324,7 +326,7 @@ fn wgpu_device((kind, index): (u16, usize)) -> cubecl::wgpu::WgpuDevice {
 }
 
 /// Whether any of these libraries can be loaded.
-#[cfg(any(feature = "cuda", feature = "hip"))]
+#[cfg(feature = "cuda")]
 #[allow(unsafe_code)]
 fn library_is_there(names: &[&str]) -> bool {
     // SAFETY: these are the libraries that CubeCL would load next; loading them runs the initialisers that their makers ship, and

@@ -86,10 +86,13 @@ pub struct Source {
     pub text: Result<String, String>,
 }
 
+/// Target, kernel, numbers and shape.
+type Key = (Target, String, String, String);
+
 /// The sources of the kernels that a device has launched, each once.
 #[derive(Default)]
 pub struct Sources {
-    kept: Mutex<BTreeMap<(Target, String, String, String), Result<String, String>>>,
+    kept: Mutex<BTreeMap<Key, Result<String, String>>>,
 }
 
 impl fmt::Debug for Sources {
@@ -102,11 +105,10 @@ impl Sources {
     /// All of them, by target, kernel, numbers and shape.
     pub fn all(&self) -> Vec<Source> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let source =
-            |((target, kernel, numbers, shape), text): (&(Target, String, String, String), &Result<_, _>)| {
-                let (kernel, numbers, shape) = (kernel.clone(), numbers.clone(), shape.clone());
-                Source { target: *target, kernel, numbers, shape, text: text.clone() }
-            };
+        let source = |(key, text): (&Key, &Result<String, String>)| {
+            let (target, kernel, numbers, shape) = key.clone();
+            Source { target, kernel, numbers, shape, text: text.clone() }
+        };
         kept.iter().map(source).collect()
     }
 

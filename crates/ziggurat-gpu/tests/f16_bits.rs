@@ -1,5 +1,7 @@
 //! Every `f16` there is, by conversion and by its bits.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)] // tests
+
 use ziggurat_gpu::Gpu;
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::{Csr, Kind, f16};

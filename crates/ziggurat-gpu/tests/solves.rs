@@ -1,6 +1,8 @@
 //! AMG-CG on a device, beside the CPU: as many iterations (one more or less), a true residual below the tolerance, and nothing but
 //! numbers returning in an iteration.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)] // tests
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

@@ -5,6 +5,7 @@
 //! [`pool`] (fixed numbers of threads), [`bandwidth`] (what memory can deliver), [`table`], [`machine`], [`report`].
 
 mod bandwidth;
+mod gpu;
 mod machine;
 mod pool;
 mod precision;
@@ -42,6 +43,7 @@ const BENCHES: &[Bench] = &[
     update::BENCH,
     precision::BENCH,
     scaling::BENCH,
+    gpu::BENCH,
 ];
 
 /// Load up to which a machine counts as quiet.

@@ -28,8 +28,11 @@ pub(crate) enum Fold {
 fn folded<A: Float>(so_far: A, new: A, #[comptime] fold: Fold) -> A {
     match fold {
         Fold::Sum => so_far + new,
-        // Comparisons with NaN are false in every runtime, inequality included: so a NaN is taken, and kept.
-        Fold::Max => select(new <= so_far || !(so_far <= so_far), so_far, new),
+        // Of magnitudes. Comparisons with NaN are false in every runtime (inequality too, in some): so a NaN is kept, and taken.
+        Fold::Max => {
+            let larger = select(new <= so_far, so_far, new);
+            select(so_far >= A::new(0.0), larger, so_far)
+        }
     }
 }
 

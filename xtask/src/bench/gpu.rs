@@ -1,0 +1,140 @@
+//! GPUs: what kernels must move, what their indexing asks for, and how fast the devices here are at it.
+//!
+//! The example `measure` of ziggurat-gpu runs on the device that `ZIGGURAT_DEVICE` names, or on the best one. The first two columns
+//! of bytes do not depend on the device; the last, least bytes over time, is a GPU's bandwidth only where the device is one: it
+//! says what device it was.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::table::Table;
+use super::{Bench, BenchError, Setting};
+
+pub(super) const BENCH: Bench = Bench {
+    name: "gpu",
+    what: "bytes of GPU kernels, by count and by indexing, and their time on the device at hand",
+    rounds: 5,
+    run,
+};
+
+/// A kernel on a matrix.
+#[derive(Debug, PartialEq, Serialize)]
+struct Kernel {
+    kernel: String,
+    matrix: String,
+    format: String,
+    numbers: String,
+    least: u64,
+    requested: u64,
+    seconds: f64,
+}
+
+/// A solve.
+#[derive(Debug, PartialEq, Serialize)]
+struct Solve {
+    matrix: String,
+    precision: String,
+    iterations: u64,
+    seconds: f64,
+    kernels: u64,
+    downloads: u64,
+    downloaded_bytes: u64,
+}
+
+fn run(setting: &Setting) -> Result<Value, BenchError> {
+    let device = std::env::var("ZIGGURAT_DEVICE").unwrap_or_else(|_| "gpu".to_owned());
+    let edge = if setting.quick { "8" } else { "64" };
+    let text = measure(setting.quick, &[&device, edge, &setting.rounds.to_string()])?;
+    let name = text.lines().find_map(|line| line.strip_prefix("device ")).unwrap_or("unknown").to_owned();
+    let kernels: Vec<Kernel> = text.lines().filter_map(kernel).collect();
+    let solves: Vec<Solve> = text.lines().filter_map(solve).collect();
+    if kernels.is_empty() || solves.is_empty() {
+        return Err(BenchError::Competitor(format!("the example printed no figures:\n{text}")));
+    }
+    println!("{name}, best of {} rounds\n", setting.rounds);
+    let headings = ["kernel", "matrix", "format", "numbers", "least MB", "requested", "GB/s"];
+    let mut table = Table::new(headings);
+    for kernel in &kernels {
+        table.row([
+            kernel.kernel.clone(),
+            kernel.matrix.clone(),
+            kernel.format.clone(),
+            kernel.numbers.clone(),
+            format!("{:.2}", kernel.least as f64 * 1e-6),
+            format!("{:.2} ×", kernel.requested as f64 / kernel.least as f64),
+            format!("{:.2}", kernel.least as f64 * 1e-9 / kernel.seconds),
+        ]);
+    }
+    println!("{table}");
+    let mut table =
+        Table::new(["solve", "precision", "iterations", "seconds", "kernels", "numbers back", "bytes back"]);
+    for solve in &solves {
+        table.row([
+            solve.matrix.clone(),
+            solve.precision.clone(),
+            solve.iterations.to_string(),
+            format!("{:.3}", solve.seconds),
+            solve.kernels.to_string(),
+            solve.downloads.to_string(),
+            solve.downloaded_bytes.to_string(),
+        ]);
+    }
+    println!("{table}");
+    Ok(serde_json::json!({ "device": name, "kernels": kernels, "solves": solves }))
+}
+
+/// Builds and runs the example; quickly: as the tests of this workspace are built, so that little is left to do.
+fn measure(quick: bool, arguments: &[&str]) -> Result<String, BenchError> {
+    let failed = |reason: String| BenchError::Competitor(format!("cannot measure a GPU: {reason}"));
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(crate::workspace_root()).arg("build");
+    match quick {
+        true => cargo.args(["--workspace", "--all-features"]),
+        false => cargo.args(["--release", "-p", "ziggurat-gpu"]),
+    };
+    let built = cargo.args(["--example", "measure"]).output().map_err(|error| failed(error.to_string()))?;
+    if !built.status.success() {
+        return Err(failed(String::from_utf8_lossy(&built.stderr).into_owned()));
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| crate::workspace_root().join("target"), PathBuf::from);
+    let program = target.join(if quick { "debug" } else { "release" }).join("examples/measure");
+    let output = Command::new(program).args(arguments).output().map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn kernel(line: &str) -> Option<Kernel> {
+    let cells: Vec<&str> = line.strip_prefix("kernel ")?.split(' ').collect();
+    let [kernel, matrix, format, numbers, least, requested, seconds] = cells[..] else { return None };
+    Some(Kernel {
+        kernel: kernel.to_owned(),
+        matrix: matrix.to_owned(),
+        format: format.to_owned(),
+        numbers: numbers.to_owned(),
+        least: least.parse().ok()?,
+        requested: requested.parse().ok()?,
+        seconds: seconds.parse().ok()?,
+    })
+}
+
+fn solve(line: &str) -> Option<Solve> {
+    let cells: Vec<&str> = line.strip_prefix("solve ")?.split(' ').collect();
+    let [matrix, precision, iterations, seconds, kernels, downloads, downloaded_bytes] = cells[..] else {
+        return None;
+    };
+    Some(Solve {
+        matrix: matrix.to_owned(),
+        precision: precision.to_owned(),
+        iterations: iterations.parse().ok()?,
+        seconds: seconds.parse().ok()?,
+        kernels: kernels.parse().ok()?,
+        downloads: downloads.parse().ok()?,
+        downloaded_bytes: downloaded_bytes.parse().ok()?,
+    })
+}
