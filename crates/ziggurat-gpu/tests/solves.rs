@@ -135,6 +135,7 @@ fn a_device_without_f64_reaches_the_same_accuracy() {
         let solver =
             Solver::builder().device(lacking).precision(precision.clone()).rtol(1e-10).build(&a).unwrap();
         assert_eq!(solver.preconditioner().stored()[0].working, Kind::F32);
+        assert_ne!(solver.config().precision, Precision::F64, "the configuration in use");
         let solution = solver.solve(&b).unwrap();
         assert!(solution.report.reason.is_converged(), "{precision}: {}", solution.report.reason);
         assert!(relative_residual(&a, &solution.x, &b) <= 1.01e-10);

@@ -53,6 +53,7 @@ impl Nature {
             positive_diagonal: against[1] == 0,
             block: a.block(),
             nnz: against[3] as usize,
+            f64: true, // ranks compute on CPUs
         };
         Ok(Nature { facts, annihilates_constants: against[2] == 0 && a.global_rows() > 0 })
     }

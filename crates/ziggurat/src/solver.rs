@@ -21,7 +21,7 @@ use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::{Hierarchy, Known, Multigrid, SetupError};
 use ziggurat_krylov::{KrylovError, KrylovReport, Local, Observer};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Traffic};
-use ziggurat_sparse::{Csr, MatrixError};
+use ziggurat_sparse::{Csr, Kind, MatrixError};
 
 use crate::config::{ConfigError, Facts, Precision, SolverConfig};
 use crate::diagnose::{Nature, nature};
@@ -173,7 +173,7 @@ impl<D: Device> Solver<D> {
             Some(kernel) => kernel.clone(),
             None => NearKernel::constants(a.rows(), nature.block).map_err(SetupError::from)?,
         };
-        let config = asked.resolve(facts(nature, kernel.block(), a.nnz()));
+        let config = asked.resolve(facts(&device, nature, kernel.block(), a.nnz()));
         let symmetry = if nature.symmetric { Symmetry::Symmetric } else { Symmetry::General };
         let known = Known { near_kernel: kernel, symmetry };
         let diagnosed = start.elapsed().as_secs_f64();
@@ -192,7 +192,7 @@ impl<D: Device> Solver<D> {
         let start = Instant::now();
         let finest = &hierarchy.levels()[0];
         let nature = nature(finest.matrix().view(), Some(finest.block()));
-        let config = asked.resolve(facts(nature, finest.block(), finest.matrix().nnz()));
+        let config = asked.resolve(facts(&device, nature, finest.block(), finest.matrix().nnz()));
         let diagnosed = start.elapsed().as_secs_f64();
         Self::with_parts(device, hierarchy, nature, config, asked, near_kernel, diagnosed)
     }
@@ -312,8 +312,9 @@ impl<D: Device> Solver<D> {
 }
 
 /// What decides about `auto`.
-fn facts(nature: Nature, block: usize, nnz: usize) -> Facts {
-    Facts { symmetric: nature.symmetric, positive_diagonal: nature.positive_diagonal, block, nnz }
+fn facts(device: &impl Device, nature: Nature, block: usize, nnz: usize) -> Facts {
+    let f64 = device.computes_in(Kind::F64);
+    Facts { symmetric: nature.symmetric, positive_diagonal: nature.positive_diagonal, block, nnz, f64 }
 }
 
 /// What the matrix is known to map to zero exactly: nothing or the constants.

@@ -25,7 +25,16 @@ impl LevelPrecision {
         if device.computes_in(Kind::F64) { self } else { self.without_f64() }
     }
 
-    fn without_f64(self) -> Self {
+    /// The same with single precision in the place of double.
+    ///
+    /// ```
+    /// use ziggurat_amg::LevelPrecision;
+    /// use ziggurat_sparse::Kind;
+    /// let level = LevelPrecision { working: Kind::F64, storage: Kind::F16 };
+    /// assert_eq!(level.without_f64(), LevelPrecision { working: Kind::F32, storage: Kind::F16 });
+    /// ```
+    #[must_use]
+    pub fn without_f64(self) -> Self {
         let narrow = |kind| if kind == Kind::F64 { Kind::F32 } else { kind };
         LevelPrecision { working: narrow(self.working), storage: narrow(self.storage) }
     }

@@ -64,6 +64,26 @@ impl Precision {
     /// Matrices in the other 16 bits, which have fewer digits and need no range; vectors in 32.
     pub const BF16: Precision = uniform(Kind::F32, Kind::Bf16);
 
+    /// The same with single precision in the place of double, for devices that do not compute in that.
+    ///
+    /// ```
+    /// use ziggurat::config::Precision;
+    /// let ladder: Precision = "f64-f32,f16".parse()?;
+    /// assert_eq!(ladder.without_f64().level(0), Precision::F16.level(0));
+    /// assert_eq!(Precision::F64.without_f64(), Precision::F32);
+    /// # Ok::<(), ziggurat_sparse::UnknownName>(())
+    /// ```
+    #[must_use]
+    pub fn without_f64(&self) -> Precision {
+        match self {
+            Precision::Auto => Precision::Auto,
+            Precision::Uniform(level) => Precision::Uniform(level.without_f64()),
+            Precision::ByLevel(levels) => {
+                Precision::ByLevel(levels.iter().map(|level| level.without_f64()).collect())
+            }
+        }
+    }
+
     /// The numbers of a level; double precision where they are still to be chosen.
     ///
     /// ```

@@ -16,6 +16,7 @@
 //! | | not symmetric, or without a positive diagonal | `f64` | nothing says how a cycle bears rounding there |
 //! | | few entries | `f64` | all of it stays in the caches: nothing to gain |
 //! | | else | `f16` | a quarter of the bytes; and the solve watches it, and goes back to `f64` where it is slow |
+//! | | `f64` on a device without it | `f32` | the outer iteration is in `f64` all the same, on the host |
 
 use super::{CycleKind, Krylov, Method, Precision, SmootherKind, SolverConfig};
 
@@ -23,7 +24,7 @@ use super::{CycleKind, Krylov, Method, Precision, SmootherKind, SolverConfig};
 ///
 /// ```
 /// use ziggurat::config::Facts;
-/// let facts = Facts { symmetric: true, positive_diagonal: true, block: 3, nnz: 1000 };
+/// let facts = Facts { symmetric: true, positive_diagonal: true, block: 3, nnz: 1000, f64: true };
 /// assert_eq!(ziggurat::SolverConfig::default().resolve(facts).smoother.kind.name(), "chebyshev");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct Facts {
     pub block: usize,
     /// Entries.
     pub nnz: usize,
+    /// Whether the device computes in double precision.
+    pub f64: bool,
 }
 
 /// Entries from which on narrow levels are worth making: some megabytes.
@@ -49,11 +52,12 @@ impl SolverConfig {
     ///   else `jacobi`;
     /// - cycle: `k` with `pairwise`, else `v`;
     /// - krylov: `cg` if symmetric with a positive diagonal and a symmetric cycle, `fcg` with another cycle, else `fgmres`;
-    /// - precision: `f16` if symmetric with a positive diagonal, with another smoother than Gauss–Seidel, and large; else `f64`.
+    /// - precision: `f16` if symmetric with a positive diagonal, with another smoother than Gauss–Seidel, and large; else `f64`. What is `f64`,
+    ///   chosen or given, is `f32` on a device without it.
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{Facts, Method}};
-    /// let convection = Facts { symmetric: false, positive_diagonal: true, block: 1, nnz: 1000 };
+    /// let convection = Facts { symmetric: false, positive_diagonal: true, block: 1, nnz: 1000, f64: true };
     /// let config = SolverConfig::default().resolve(convection);
     /// assert_eq!((config.method, config.krylov.name()), (Method::Classical, "fgmres"));
     /// ```
@@ -80,6 +84,9 @@ impl SolverConfig {
                 && facts.nnz >= WORTH_NARROWING
                 && config.smoother.kind != SmootherKind::GaussSeidel;
             config.precision = if narrow { Precision::F16 } else { Precision::F64 };
+        }
+        if !facts.f64 {
+            config.precision = config.precision.without_f64();
         }
         if config.krylov == Krylov::Auto {
             let cycling = config.cycling();

@@ -74,7 +74,7 @@ fn every_parameter_that_makes_no_sense_is_refused() {
 
 #[test]
 fn auto_is_decided_by_the_matrix_and_what_is_given_stays() {
-    let facts = |symmetric, block| Facts { symmetric, positive_diagonal: true, block, nnz: 1000 };
+    let facts = |symmetric, block| Facts { symmetric, positive_diagonal: true, block, nnz: 1000, f64: true };
     let names = |config: &SolverConfig, facts| {
         let resolved = config.resolve(facts);
         let SolverConfig { method, krylov, precision, cycle, smoother, .. } = &resolved;
@@ -101,4 +101,7 @@ fn auto_is_decided_by_the_matrix_and_what_is_given_stays() {
     assert_eq!(names(&one_sided, facts(true, 1)), "sa jacobi v fcg f64");
     let given = SolverConfig { krylov: Krylov::Bicgstab, precision: Precision::F32, ..one_sided };
     assert_eq!(names(&given, facts(true, 1)), "sa jacobi v bicgstab f32");
+    let without = |facts| Facts { f64: false, ..facts };
+    assert_eq!(names(&default, without(facts(true, 1))), "sa jacobi v cg f32");
+    assert_eq!(names(&default, without(large(facts(true, 1)))), "sa jacobi v cg f16");
 }

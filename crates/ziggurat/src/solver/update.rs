@@ -86,7 +86,8 @@ impl<D: Device> Solver<D> {
         let Update { rebuild, factor } = self.config().update;
         let block = self.hierarchy.levels()[0].block();
         let nature = nature(a.view(), Some(block));
-        let same_kind = self.iteration.asked.resolve(facts(nature, block, a.nnz())) == *self.config();
+        let facts = facts(self.device(), nature, block, a.nnz());
+        let same_kind = self.iteration.asked.resolve(facts) == *self.config();
         let wanted = match rebuild {
             Rebuild::Always => true,
             Rebuild::Never => false,

@@ -131,9 +131,10 @@ impl<S: Space> Iteration<S> {
         Ok((joined(narrow, report), Some(promotion)))
     }
 
-    /// Whether the precision was chosen by itself, and is not the widest.
+    /// Whether the precision was chosen by itself, and there is a wider one: on a device without `f64`, none is wider than `f32`.
     fn is_watched(&self) -> bool {
-        self.asked.precision == Precision::Auto && self.config.precision != Precision::F64
+        let widest = [Precision::F64, Precision::F32].contains(&self.config.precision);
+        self.asked.precision == Precision::Auto && !widest
     }
 }
 
