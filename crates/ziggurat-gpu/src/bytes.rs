@@ -341,19 +341,13 @@ const _: () = assert!((UNITS as usize).is_multiple_of(PLANE));
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capabilities::balanced_beyond;
     use crate::runtime::Vendor;
 
     fn capabilities() -> Capabilities {
-        let vendor = Vendor::Nvidia;
-        Capabilities {
-            f64: true,
-            f16: true,
-            planes: true,
-            plane_size: 32,
-            largest_array: 1 << 40,
-            cubes: 65535,
-            vendor,
-        }
+        let (largest_array, balanced_beyond) = (1 << 40, balanced_beyond(Vendor::Nvidia));
+        let (f64, f16, planes) = (true, true, true);
+        Capabilities { f64, f16, planes, plane_size: 32, largest_array, cubes: 65535, balanced_beyond }
     }
 
     #[test]

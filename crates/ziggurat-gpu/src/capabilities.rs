@@ -22,7 +22,17 @@ pub(crate) struct Capabilities {
     pub(crate) largest_array: u64,
     /// Cubes in one direction, at the most.
     pub(crate) cubes: u32,
-    pub(crate) vendor: Vendor,
+    /// Beyond this many entries in all, and beyond this many in a row, a CSR matrix goes by pieces instead of by rows.
+    pub(crate) balanced_beyond: (usize, usize),
+}
+
+/// The limits of the automatic choice in Tsai's thesis (algorithm 12) for AMD and Intel. It gives none for NVIDIA and others, which
+/// get AMD's; they were not measured.
+pub(crate) fn balanced_beyond(vendor: Vendor) -> (usize, usize) {
+    match vendor {
+        Vendor::Intel => (1_000_000, 25_600),
+        Vendor::Nvidia | Vendor::Amd | Vendor::Other => (100_000_000, 768),
+    }
 }
 
 /// Units per row at the most, where they exchange through memory: the plane of most GPUs.
@@ -40,7 +50,7 @@ impl Capabilities {
             plane_size: properties.hardware.plane_size_min,
             largest_array: properties.memory.max_page_size,
             cubes: properties.hardware.max_cube_count.0,
-            vendor,
+            balanced_beyond: balanced_beyond(vendor),
         }
     }
 
@@ -60,14 +70,9 @@ impl Capabilities {
         Subgroup { size, planes: self.planes }
     }
 
-    /// Whether a CSR matrix goes by pieces instead of by rows: the automatic choice of Tsai's thesis (algorithm 12), with the limits
-    /// it gives for AMD and Intel. It gives none for NVIDIA and others, which get AMD's; they were not measured.
+    /// Whether a CSR matrix of so many entries, so many in the longest row, goes by pieces.
     pub(crate) fn is_balanced(&self, entries: usize, longest: usize) -> bool {
-        let (most_entries, longest_row) = match self.vendor {
-            Vendor::Intel => (1_000_000, 25_600),
-            Vendor::Nvidia | Vendor::Amd | Vendor::Other => (100_000_000, 768),
-        };
-        entries > most_entries || longest > longest_row
+        entries > self.balanced_beyond.0 || longest > self.balanced_beyond.1
     }
 }
 
@@ -76,14 +81,15 @@ mod tests {
     use super::*;
 
     fn capabilities(planes: bool, plane_size: u32, vendor: Vendor) -> Capabilities {
+        let (largest_array, balanced_beyond) = (1 << 30, balanced_beyond(vendor));
         Capabilities {
             f64: true,
             f16: true,
             planes,
             plane_size,
-            largest_array: 1 << 30,
+            largest_array,
             cubes: 65535,
-            vendor,
+            balanced_beyond,
         }
     }
 

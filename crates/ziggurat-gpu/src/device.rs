@@ -12,6 +12,7 @@ use ziggurat_sparse::{Kind, Reads, Real, Store};
 use crate::Gpu;
 use crate::kernels::reduce::Fold;
 use crate::kernels::row_products::Operation;
+use crate::launch::countable;
 use crate::matrix::GpuMatrix;
 use crate::vector::{GpuVector, Place};
 
@@ -309,11 +310,8 @@ impl Device for Gpu {
     }
 }
 
-/// Bytes of a vector; kernels count its elements in 32 bits.
+/// Bytes of a vector.
 fn bytes_of<T: Store>(len: usize) -> Result<usize, DeviceError> {
-    let most = u32::MAX as usize - (1 << 16);
-    if len > most {
-        return Err(DeviceError::TooLarge { what: "elements of a vector", found: len, most });
-    }
+    countable("elements of a vector", len)?;
     Ok(len * size_of::<T>())
 }

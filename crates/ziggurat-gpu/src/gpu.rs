@@ -170,6 +170,19 @@ impl Gpu {
         self.assuming(capabilities)
     }
 
+    /// The same device with other limits beyond which CSR matrices go by pieces instead of by rows: entries in all, and in a row. Those
+    /// of devices are from the literature; where you can measure, do.
+    ///
+    /// ```
+    /// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return };
+    /// let never = gpu.balancing_beyond(usize::MAX, usize::MAX);
+    /// ```
+    #[must_use]
+    pub fn balancing_beyond(self, entries: usize, in_a_row: usize) -> Self {
+        let capabilities = Capabilities { balanced_beyond: (entries, in_a_row), ..*self.capabilities() };
+        self.assuming(capabilities)
+    }
+
     /// The same device, keeping the CUDA and HIP sources of every kernel that it launches.
     #[cfg(feature = "sources")]
     #[must_use]
@@ -318,5 +331,31 @@ impl Gpu {
             downloads: of(&counters.downloads),
             downloaded_bytes: of(&counters.downloaded_bytes),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ziggurat_sparse::device::conformance::{matrix_kernels, vector_kernels};
+
+    /// As for more cubes than a device has in one direction: grids of two.
+    #[test]
+    fn grids_have_two_directions() {
+        let gpu = Gpu::best().unwrap();
+        let capabilities = Capabilities { cubes: 7, ..*gpu.capabilities() };
+        let gpu = gpu.assuming(capabilities);
+        matrix_kernels::large_matrix::<_, f32, f32>(&gpu);
+        vector_kernels::updates::<_, f64>(&gpu);
+        vector_kernels::fused::<_, f32>(&gpu);
+        vector_kernels::reductions::<_, f64>(&gpu);
+    }
+
+    /// More than the largest array is an error, not a crash.
+    #[test]
+    fn too_much_memory_is_refused() {
+        let gpu = Gpu::best().unwrap();
+        let bytes = gpu.capabilities().largest_array as usize + 1;
+        assert_eq!(gpu.empty(bytes).unwrap_err(), DeviceError::OutOfMemory { bytes });
     }
 }

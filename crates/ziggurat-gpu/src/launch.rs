@@ -2,6 +2,7 @@
 
 use cubecl::prelude::CubeCount;
 use cubecl::server::Handle;
+use ziggurat_sparse::device::DeviceError;
 
 /// An array in a device's memory, of `len` elements as a kernel sees them.
 #[derive(Clone, Copy)]
@@ -10,11 +11,20 @@ pub(crate) struct Span<'a> {
     pub(crate) len: usize,
 }
 
-/// So many cubes, as a grid whose sides are within the device's limits; kernels go by the linear position.
+/// So many cubes, as a grid whose sides are within the device's limits; kernels go by the linear position. A grid has fewer than a
+/// row of cubes too many.
 pub(crate) fn grid(cubes: usize, most: u32) -> CubeCount {
     let cubes = cubes.max(1) as u64;
-    let across = cubes.min(u64::from(most));
-    CubeCount::Static(across as u32, cubes.div_ceil(across) as u32, 1)
+    let down = cubes.div_ceil(u64::from(most));
+    CubeCount::Static(cubes.div_ceil(down) as u32, down as u32, 1)
+}
+
+/// Kernels count in 32 bits, and positions a little beyond the last are computed before they are compared.
+const MOST: usize = u32::MAX as usize - (1 << 20);
+
+/// A number of elements, if kernels can count it.
+pub(crate) fn countable(what: &'static str, found: usize) -> Result<u32, DeviceError> {
+    if found > MOST { Err(DeviceError::TooLarge { what, found, most: MOST }) } else { Ok(found as u32) }
 }
 
 /// Launches a kernel: `launch!(gpu, module::Kernel<types>, cubes, units, [arrays], [scalars], |target| [shapes])`.
@@ -73,10 +83,17 @@ mod tests {
 
     #[test]
     fn grids_hold_all_cubes_within_the_limits() {
-        for (cubes, expected) in [(0, (1, 1)), (7, (7, 1)), (65_536, (65_535, 2)), (1_000_000, (65_535, 16))]
+        for (cubes, expected) in [(0, (1, 1)), (7, (7, 1)), (65_536, (32_768, 2)), (1_000_000, (62_500, 16))]
         {
             let CubeCount::Static(x, y, 1) = grid(cubes, 65_535) else { panic!("a static count") };
             assert_eq!((x, y), expected);
         }
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_refused() {
+        assert_eq!(countable("rows", 7), Ok(7));
+        let error = countable("rows", u32::MAX as usize).unwrap_err();
+        assert!(matches!(error, DeviceError::TooLarge { what: "rows", .. }));
     }
 }

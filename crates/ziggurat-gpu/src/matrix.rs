@@ -9,7 +9,7 @@ use crate::Gpu;
 use crate::kernels::bsr::LARGEST_BLOCK;
 use crate::kernels::csr_balanced::Pieces;
 use crate::kernels::delta_sell::{CHUNK_WORDS, LANES};
-use crate::launch::Span;
+use crate::launch::{Span, countable};
 
 /// A matrix on a GPU.
 ///
@@ -109,13 +109,6 @@ fn longest(row_ptr: &[usize]) -> usize {
     row_ptr.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0)
 }
 
-/// Kernels count elements in 32 bits.
-fn count(what: &'static str, found: usize) -> Result<u32, DeviceError> {
-    // Positions a little beyond the last are computed before they are compared.
-    let most = u32::MAX as usize - (1 << 16);
-    if found > most { Err(DeviceError::TooLarge { what, found, most }) } else { Ok(found as u32) }
-}
-
 impl Gpu {
     fn words(&self, words: &[u32]) -> Result<Buffer, DeviceError> {
         Ok(Buffer { handle: self.send(cast_slice(words))?, len: words.len() })
@@ -133,16 +126,17 @@ impl Gpu {
     }
 
     fn row_ptr(&self, row_ptr: &[usize]) -> Result<Buffer, DeviceError> {
-        let narrow: Result<Vec<u32>, _> = row_ptr.iter().map(|&k| count("entries of a matrix", k)).collect();
+        let narrow: Result<Vec<u32>, _> =
+            row_ptr.iter().map(|&k| countable("entries of a matrix", k)).collect();
         self.words(&narrow?)
     }
 
     /// Lays out a matrix on the device, and keeps that of the host where some of the work will be there.
     pub(crate) fn lay_out<S: Store>(&self, host: HostMatrix<S>) -> Result<GpuMatrix<S>, DeviceError> {
         let (rows, cols) = (host.rows(), host.cols());
-        count("rows of a matrix", rows)?;
-        count("columns of a matrix", cols)?;
-        count("stored values of a matrix", host.nnz())?;
+        countable("rows of a matrix", rows)?;
+        countable("columns of a matrix", cols)?;
+        countable("stored values of a matrix", host.nnz())?;
         let arrays = if self.keeps_on_host(S::KIND) {
             None
         } else {
@@ -201,7 +195,7 @@ impl Gpu {
 
     fn delta_sell<S: Store>(&self, a: &DeltaSell<S>) -> Result<DeltaSellArrays, DeviceError> {
         let parts = a.parts();
-        count("stored values of a matrix", parts.values.len())?;
+        countable("stored values of a matrix", parts.values.len())?;
         let (mut slot, mut word, mut longest_chunk) = (0, 0, 0);
         let mut chunks = Vec::with_capacity(parts.counts.len() * CHUNK_WORDS as usize);
         for &[consecutive, within_64, within_128, bytes, two_bytes, four_bytes] in parts.counts {

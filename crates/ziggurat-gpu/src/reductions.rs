@@ -153,7 +153,7 @@ impl Gpu {
                 out.len(),
                 VECTOR_UNITS,
                 [span(partials, blocks * out.len()), span(&results, out.len())],
-                [blocks as u32],
+                [blocks as u32, out.len() as u32],
                 |_target| [fold]
             );
             let mut host: Vec<A> = vec![0.0; out.len()];

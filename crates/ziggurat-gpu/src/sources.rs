@@ -30,7 +30,7 @@ use cubecl_cpp::shared::{CompilationOptions, CppCompiler, CppSupportedFeatures, 
 use cubecl_runtime::compiler::CubeTask;
 use cubecl_runtime::kernel::KernelTask;
 
-use crate::capabilities::Capabilities;
+use crate::capabilities::{Capabilities, balanced_beyond};
 use crate::launch::Span;
 use crate::runtime::Vendor;
 
@@ -66,8 +66,9 @@ impl Target {
             Target::Cuda => (32, Vendor::Nvidia),
             Target::Hip => (64, Vendor::Amd),
         };
-        let (f64, f16, planes) = (true, true, true);
-        Capabilities { f64, f16, planes, plane_size, largest_array: u64::MAX, cubes: i32::MAX as u32, vendor }
+        let (f64, f16, planes, balanced_beyond) = (true, true, true, balanced_beyond(vendor));
+        let (largest_array, cubes) = (u64::MAX, i32::MAX as u32);
+        Capabilities { f64, f16, planes, plane_size, largest_array, cubes, balanced_beyond }
     }
 }
 

@@ -29,6 +29,15 @@ fn without_planes() {
     matrix_kernels::large_matrix::<_, f32, f32>(&gpu);
 }
 
+/// Every CSR matrix is cut into pieces, short rows and empty ones included.
+#[test]
+fn by_pieces() {
+    let gpu = gpu().balancing_beyond(0, 0);
+    matrix_kernels::spmv::<_, f64, f64>(&gpu);
+    matrix_kernels::residual::<_, f32, f16>(&gpu);
+    matrix_kernels::sweep::<_, f32, f32>(&gpu);
+}
+
 /// Values of 16 bits are put together from their bits.
 #[test]
 fn without_f16() {

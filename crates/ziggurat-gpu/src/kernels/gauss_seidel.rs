@@ -5,9 +5,9 @@
 //! ```
 //!
 //! The sweep of the CPU, with its bits but for fused multiply-adds, so that the two devices agree on iterations. A unit takes the
-//! rows of its block one after the other, which is slow where there are fewer blocks than a GPU has units: Chebyshev and ℓ1-Jacobi are
-//! the smoothers for GPUs, and what is chosen where nothing is said. Long blocks are cut into several launches, because drivers
-//! stop a kernel that runs for long. Bytes: as a product, with d, b and x read and y written.
+//! rows of its block one after the other, which is slow where there are fewer blocks than a GPU has units: Chebyshev and Jacobi are
+//! the smoothers for GPUs. (Matrices without symmetry get this one where nothing is said, as on the CPU.) Long blocks are cut into
+//! several launches, because drivers stop a kernel that runs for long. Bytes: as a product, with d, b and x read and y written.
 
 use cubecl::prelude::*;
 

@@ -99,18 +99,21 @@ pub(crate) fn fold_partials<A: Float>(
     partials: &Array<A>,
     results: &mut Array<A>,
     blocks: u32,
+    count: u32,
     #[comptime] fold: Fold,
 ) {
-    let begin = u32::cast_from(CUBE_POS) * blocks;
-    let mut part = A::new(0.0);
-    let mut i = UNIT_POS;
-    while i < blocks {
-        part = folded::<A>(part, partials[(begin + i) as usize], fold);
-        i += VECTOR_UNITS;
-    }
-    let sum = cube_fold::<A>(part, fold);
-    if UNIT_POS == 0 {
-        results[CUBE_POS] = sum;
+    if CUBE_POS < count as usize {
+        let begin = u32::cast_from(CUBE_POS) * blocks;
+        let mut part = A::new(0.0);
+        let mut i = UNIT_POS;
+        while i < blocks {
+            part = folded::<A>(part, partials[(begin + i) as usize], fold);
+            i += VECTOR_UNITS;
+        }
+        let sum = cube_fold::<A>(part, fold);
+        if UNIT_POS == 0 {
+            results[CUBE_POS] = sum;
+        }
     }
 }
 
