@@ -149,34 +149,36 @@ fn write_sources(root: &Path, folder: &Path) -> Result<(), SourcesError> {
     if status.success() { Ok(()) } else { Err(SourcesError::NotWritten(status.to_string())) }
 }
 
-/// A line per kernel and target: how many instances, and the most registers and spills among them.
+/// A line per kernel: how many instances, and for each target the registers that they take; bytes that are spilled, where any are.
 fn print(lines: &[Line]) {
-    let mut table =
-        Table::new(["kernel", "target", "instances", "registers", "with spills", "bytes spilled, at most"]);
-    let mut kernels: Vec<(&str, &str)> = lines
-        .iter()
-        .flat_map(|line| line.targets.iter().map(|(target, _)| (line.kernel.as_str(), target.as_str())))
-        .collect();
+    let targets: Vec<String> =
+        NVIDIA.iter().map(|generation| format!("sm_{generation}")).chain([AMD.to_owned()]).collect();
+    let headings = ["kernel", "CUDA", "HIP"].map(str::to_owned).into_iter().chain(targets.iter().cloned());
+    let mut table = Table::new(headings);
+    let mut kernels: Vec<&str> = lines.iter().map(|line| line.kernel.as_str()).collect();
     kernels.sort_unstable();
     kernels.dedup();
-    for (kernel, target) in kernels {
-        let uses: Vec<&Use> = lines
-            .iter()
-            .filter(|line| line.kernel == kernel)
-            .flat_map(|line| line.targets.iter().filter(|(name, _)| name == target).map(|(_, used)| used))
-            .collect();
-        let registers = uses.iter().map(|used| used.registers);
-        let (least, most) = (registers.clone().min().unwrap_or(0), registers.max().unwrap_or(0));
-        let spilling = uses.iter().filter(|used| used.spilled > 0).count();
-        let spilled = uses.iter().map(|used| used.spilled).max().unwrap_or(0);
-        table.row([
-            kernel.to_owned(),
-            target.to_owned(),
-            uses.len().to_string(),
-            if least == most { most.to_string() } else { format!("{least}-{most}") },
-            spilling.to_string(),
-            spilled.to_string(),
-        ]);
+    for kernel in kernels {
+        let uses = |target: &str| -> Vec<&Use> {
+            let of_kernel = lines.iter().filter(|line| line.kernel == kernel).flat_map(|line| &line.targets);
+            of_kernel.filter(|(name, _)| name == target).map(|(_, used)| used).collect()
+        };
+        let instances =
+            [&targets[0], &targets[targets.len() - 1]].map(|target| uses(target).len().to_string());
+        let cells = targets.iter().map(|target| {
+            let uses = uses(target);
+            let registers = uses.iter().map(|used| used.registers);
+            let (least, most) = (registers.clone().min().unwrap_or(0), registers.max().unwrap_or(0));
+            let range = if least == most { most.to_string() } else { format!("{least}-{most}") };
+            match uses.iter().map(|used| used.spilled).max() {
+                Some(spilled) if spilled > 0 => {
+                    let spilling = uses.iter().filter(|used| used.spilled > 0).count();
+                    format!("{range}, {spilling} spill up to {spilled} B")
+                }
+                _ => range,
+            }
+        });
+        table.row([kernel.to_owned()].into_iter().chain(instances).chain(cells));
     }
-    println!("{table}");
+    println!("registers per unit, over all instances of a kernel\n\n{table}");
 }
