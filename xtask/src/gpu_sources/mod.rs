@@ -8,7 +8,7 @@
 mod hip;
 mod nvidia;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -131,22 +131,18 @@ pub(crate) fn run(root: &Path) -> Result<(), SourcesError> {
     }
 }
 
+/// Builds the example as the tests of this workspace are built, so that nothing is compiled twice, and runs it.
 fn write_sources(root: &Path, folder: &Path) -> Result<(), SourcesError> {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(program);
-    // All features, as the tests before this step were built with: nothing is compiled twice.
-    command.args([
-        "run",
-        "--quiet",
-        "-p",
-        "ziggurat-gpu",
-        "--all-features",
-        "--example",
-        "launched_sources",
-        "--",
-    ]);
-    let status = command.arg(folder).current_dir(root).status()?;
-    if status.success() { Ok(()) } else { Err(SourcesError::NotWritten(status.to_string())) }
+    let failed = |status: std::process::ExitStatus| Err(SourcesError::NotWritten(status.to_string()));
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--workspace", "--all-features", "--example", "launched_sources"]);
+    let built = cargo.current_dir(root).status()?;
+    if !built.success() {
+        return failed(built);
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let written = Command::new(target.join("debug/examples/launched_sources")).arg(folder).status()?;
+    if written.success() { Ok(()) } else { failed(written) }
 }
 
 /// A line per kernel: how many instances, and for each target the registers that they take; bytes that are spilled, where any are.
