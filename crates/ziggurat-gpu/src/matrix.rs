@@ -16,7 +16,7 @@ use crate::launch::{Span, countable};
 /// ```
 /// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return Ok(()) };
 /// use ziggurat_sparse::{Csr, device::Device};
-/// let a: ziggurat_gpu::GpuMatrix<f32> = gpu.upload_matrix(Csr::identity(3)?.view().stored_as::<f32>().into())?;
+/// let a: ziggurat_gpu::GpuMatrix<f32> = gpu.upload_matrix(Csr::<f32>::identity(3)?.into())?;
 /// assert_eq!(gpu.shape(&a), (3, 3));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
