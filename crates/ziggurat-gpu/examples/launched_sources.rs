@@ -1,7 +1,7 @@
 //! Writes the CUDA and HIP sources of every kernel that some solves launch, and an index of them as JSON lines.
 //!
-//! `cargo run -p ziggurat-gpu --example launched_sources --features sources -- FOLDER`; `cargo xtask gpu-sources` does that and
-//! compiles what is written. The solves are those that the tests compare with the CPU, and some more methods.
+//! `cargo run -p ziggurat-gpu --example launched_sources --features sources -- FOLDER [MATRIX.mtx.gz …]`; `cargo xtask gpu-sources` does that and
+//! compiles what is written. The solves are those that the tests compare with the CPU (real matrices as given), and some more methods.
 
 #![allow(clippy::print_stdout)]
 
@@ -14,6 +14,7 @@ use ziggurat::config::{CycleKind, Krylov, Method, Precision, SmootherKind};
 use ziggurat_gpu::Gpu;
 use ziggurat_gpu::sources::Sources;
 use ziggurat_sparse::gallery::Problem;
+use ziggurat_sparse::io::read_matrix;
 use ziggurat_sparse::{Csr, MatrixError};
 
 /// The Laplacian of a star, plus the identity.
@@ -37,6 +38,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         for precision in precisions.clone() {
             let solver = Solver::builder().device(gpu.clone()).precision(precision).build(&a)?;
             solver.solve(&b)?;
+        }
+    }
+    for path in std::env::args().skip(2) {
+        let a = read_matrix(&path)?;
+        for precision in precisions.clone() {
+            let solver = Solver::builder().device(gpu.clone()).precision(precision).build(&a)?;
+            solver.solve(&vec![1.0; a.rows()])?;
         }
     }
     let problem: Problem = "convection3d:16".parse()?;

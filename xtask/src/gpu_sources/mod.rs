@@ -141,8 +141,17 @@ fn write_sources(root: &Path, folder: &Path) -> Result<(), SourcesError> {
         return failed(built);
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let written = Command::new(target.join("debug/examples/launched_sources")).arg(folder).status()?;
+    let mut example = Command::new(target.join("debug/examples/launched_sources"));
+    let written = example.arg(folder).args(real_matrices(root)).status()?;
     if written.success() { Ok(()) } else { failed(written) }
+}
+
+/// The real matrices of the tests, where they are here: beside the repository, or where `ZIGGURAT_MATRICES` says.
+fn real_matrices(root: &Path) -> Vec<PathBuf> {
+    let named = std::env::var_os("ZIGGURAT_MATRICES").map(PathBuf::from);
+    let folder = named.unwrap_or_else(|| root.join("../shared/matrices"));
+    let names = ["wathen100", "bodyy5", "ibmpg1"].map(|name| folder.join(format!("{name}.mtx.gz")));
+    names.into_iter().filter(|path| path.exists()).collect()
 }
 
 /// A line per kernel: how many instances, and for each target the registers that they take; bytes that are spilled, where any are.
