@@ -10,6 +10,7 @@ mod bench;
 mod ci;
 mod gpu_sources;
 mod house_rules;
+mod programs;
 
 use std::path::Path;
 use std::process::ExitCode;

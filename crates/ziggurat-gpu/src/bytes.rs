@@ -18,6 +18,7 @@ use crate::kernels::bsr::LARGEST_BLOCK;
 use crate::kernels::csr_balanced::{PIECE, Pieces};
 use crate::kernels::delta_sell::{CHUNK_WORDS, LANES};
 use crate::kernels::row_products::UNITS;
+use crate::matrix::longest;
 
 /// Bytes that memory delivers at a time on NVIDIA's and AMD's GPUs.
 const SECTOR: usize = 32;
@@ -134,7 +135,7 @@ impl Shared {
     }
 }
 
-/// Bytes of an array of words, which is never empty.
+/// Bytes of an array, which takes whole words.
 fn words(bytes: usize) -> usize {
     bytes.next_multiple_of(4)
 }
@@ -163,8 +164,7 @@ fn csr<S: Store>(a: &Csr<S>, computed: usize, capabilities: &Capabilities) -> (u
     let (rows, row_ptr, columns) = (a.rows(), a.row_ptr(), a.columns());
     let value = size_of::<S>();
     let arrays = 4 * (rows + 1) + 4 * a.nnz() + words(value * a.nnz());
-    let longest = row_ptr.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0);
-    if capabilities.is_balanced(a.nnz(), longest) {
+    if capabilities.is_balanced(a.nnz(), longest(row_ptr)) {
         return csr_by_pieces(a, computed, arrays);
     }
     let mut requests = Requests::default();

@@ -104,8 +104,8 @@ impl DeltaSellArrays {
     }
 }
 
-/// The longest row.
-fn longest(row_ptr: &[usize]) -> usize {
+/// Entries of the longest row.
+pub(crate) fn longest(row_ptr: &[usize]) -> usize {
     row_ptr.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0)
 }
 

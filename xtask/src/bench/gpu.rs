@@ -4,7 +4,6 @@
 //! of bytes do not depend on the device; the last, least bytes over time, is a GPU's bandwidth only where the device is one: it
 //! says what device it was.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde::Serialize;
@@ -12,6 +11,7 @@ use serde_json::Value;
 
 use super::table::Table;
 use super::{Bench, BenchError, Setting};
+use crate::programs::{AS_TESTS, build};
 
 pub(super) const BENCH: Bench = Bench {
     name: "gpu",
@@ -52,7 +52,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     let kernels: Vec<Kernel> = text.lines().filter_map(kernel).collect();
     let solves: Vec<Solve> = text.lines().filter_map(solve).collect();
     if kernels.is_empty() || solves.is_empty() {
-        return Err(BenchError::Competitor(format!("the example printed no figures:\n{text}")));
+        return Err(BenchError::Program(format!("the example printed no figures:\n{text}")));
     }
     println!("{name}, best of {} rounds\n", setting.rounds);
     let headings = ["kernel", "matrix", "format", "numbers", "least MB", "requested", "GB/s"];
@@ -88,21 +88,11 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
 
 /// Builds and runs the example; quickly: as the tests of this workspace are built, so that little is left to do.
 fn measure(quick: bool, arguments: &[&str]) -> Result<String, BenchError> {
-    let failed = |reason: String| BenchError::Competitor(format!("cannot measure a GPU: {reason}"));
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(crate::workspace_root()).arg("build");
-    match quick {
-        true => cargo.args(["--workspace", "--all-features"]),
-        false => cargo.args(["--release", "-p", "ziggurat-gpu"]),
-    };
-    let built = cargo.args(["--example", "measure"]).output().map_err(|error| failed(error.to_string()))?;
-    if !built.status.success() {
-        return Err(failed(String::from_utf8_lossy(&built.stderr).into_owned()));
-    }
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| crate::workspace_root().join("target"), PathBuf::from);
-    let program = target.join(if quick { "debug" } else { "release" }).join("examples/measure");
-    let output = Command::new(program).args(arguments).output().map_err(|error| failed(error.to_string()))?;
+    let failed = |reason: String| BenchError::Program(format!("cannot measure a GPU: {reason}"));
+    let how = if quick { AS_TESTS } else { &["--release", "-p", "ziggurat-gpu"] };
+    let folder = build(how, &["--example", "measure"]).map_err(failed)?;
+    let measure = Command::new(folder.join("examples/measure")).args(arguments).output();
+    let output = measure.map_err(|error| failed(error.to_string()))?;
     if !output.status.success() {
         return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
     }

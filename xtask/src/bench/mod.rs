@@ -117,6 +117,9 @@ pub(crate) enum BenchError {
     /// A competitor that does not run.
     #[error("{0}\nthe race needs hypre and MPI: apt install libhypre-dev libopenmpi-dev openmpi-bin")]
     Competitor(String),
+    /// A program of ours that does not build or run.
+    #[error("{0}")]
+    Program(String),
     /// The JSON file cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },

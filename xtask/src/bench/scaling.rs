@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::table::Table;
 use super::{Bench, BenchError, Setting};
+use crate::programs::{AS_TESTS, build};
 use model::Model;
 
 pub(super) const BENCH: Bench = Bench {
@@ -161,26 +162,17 @@ fn level_table<'a>(runs: impl Iterator<Item = (usize, &'a [LevelCounts])>) -> Ta
 impl Programs {
     /// Builds the command with MPI and the example; quickly: as the tests of this workspace are built, so that little is left to do.
     fn build(quick: bool) -> Result<Self, BenchError> {
-        let root = crate::workspace_root();
-        let (profile, folder): (&[&str], _) = match quick {
-            true => (&["--workspace", "--all-features"], "debug"),
-            false => (
-                &["--release", "-p", "ziggurat-cli", "-p", "ziggurat-mpi", "--features", "ziggurat-cli/mpi"],
-                "release",
-            ),
+        let how: &[&str] = match quick {
+            true => AS_TESTS,
+            false => {
+                &["--release", "-p", "ziggurat-cli", "-p", "ziggurat-mpi", "--features", "ziggurat-cli/mpi"]
+            }
         };
         let failed = |reason: String| BenchError::Competitor(format!("cannot build for MPI: {reason}"));
         if Command::new("mpirun").arg("--version").output().is_err() {
             return Err(failed("there is no mpirun".to_owned()));
         }
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.current_dir(root).arg("build").args(profile).args(["--bin", "ziggurat", "--example", "boxes"]);
-        let output = cargo.output().map_err(|error| failed(error.to_string()))?;
-        if !output.status.success() {
-            return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
-        }
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-        let folder = target.join(folder);
+        let folder = build(how, &["--bin", "ziggurat", "--example", "boxes"]).map_err(failed)?;
         Ok(Programs { command: folder.join("ziggurat"), boxes: folder.join("examples/boxes") })
     }
 

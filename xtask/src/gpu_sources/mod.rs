@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::bench::table::Table;
+use crate::programs::{AS_TESTS, build};
 
 /// Generations of NVIDIA's GPUs: Volta, Ampere, Hopper.
 const NVIDIA: [&str; 3] = ["70", "80", "90"];
@@ -131,19 +132,11 @@ pub(crate) fn run(root: &Path) -> Result<(), SourcesError> {
     }
 }
 
-/// Builds the example as the tests of this workspace are built, so that nothing is compiled twice, and runs it.
 fn write_sources(root: &Path, folder: &Path) -> Result<(), SourcesError> {
-    let failed = |status: std::process::ExitStatus| Err(SourcesError::NotWritten(status.to_string()));
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--workspace", "--all-features", "--example", "launched_sources"]);
-    let built = cargo.current_dir(root).status()?;
-    if !built.success() {
-        return failed(built);
-    }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let mut example = Command::new(target.join("debug/examples/launched_sources"));
+    let programs = build(AS_TESTS, &["--example", "launched_sources"]).map_err(SourcesError::NotWritten)?;
+    let mut example = Command::new(programs.join("examples/launched_sources"));
     let written = example.arg(folder).args(real_matrices(root)).status()?;
-    if written.success() { Ok(()) } else { failed(written) }
+    if written.success() { Ok(()) } else { Err(SourcesError::NotWritten(written.to_string())) }
 }
 
 /// The real matrices of the tests, where they are here: beside the repository, or where `ZIGGURAT_MATRICES` says.

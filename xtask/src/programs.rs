@@ -1,0 +1,21 @@
+//! Programs of this workspace that xtask builds and starts: commands and examples.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// As the tests of this workspace are built, so that nothing is compiled twice.
+pub(crate) const AS_TESTS: &[&str] = &["--workspace", "--all-features"];
+
+/// `cargo build` with these arguments and targets (`--bin NAME`, `--example NAME`). Returns the folder that they are in; examples are in
+/// `examples` there. On failure, what cargo said.
+pub(crate) fn build(how: &[&str], targets: &[&str]) -> Result<PathBuf, String> {
+    let root = crate::workspace_root();
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let built = cargo.current_dir(root).arg("build").args(how).args(targets).output();
+    let built = built.map_err(|error| error.to_string())?;
+    if !built.status.success() {
+        return Err(String::from_utf8_lossy(&built.stderr).into_owned());
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    Ok(target.join(if how.contains(&"--release") { "release" } else { "debug" }))
+}
