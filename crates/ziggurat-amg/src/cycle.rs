@@ -38,6 +38,16 @@ impl Cycle {
     /// All of them.
     pub const ALL: [Cycle; 4] = [Cycle::V, Cycle::W, Cycle::F, Cycle::K];
 
+    /// Whether its transpose is a cycle, too: F is lopsided, and K is not linear.
+    ///
+    /// ```
+    /// use ziggurat_amg::Cycle;
+    /// assert!(Cycle::W.has_transpose() && !Cycle::K.has_transpose());
+    /// ```
+    pub const fn has_transpose(self) -> bool {
+        matches!(self, Cycle::V | Cycle::W)
+    }
+
     /// The name used in options and reports.
     pub const fn name(self) -> &'static str {
         match self {

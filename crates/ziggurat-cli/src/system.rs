@@ -198,14 +198,7 @@ impl System {
         if dimension == 1 || points.len() * dimension != self.a.rows() {
             return Ok(None);
         }
-        let mut modes = gallery::rigid_body_modes(&points);
-        if dimension == 2 {
-            // In the plane: two translations and the rotation about z, without what they do along z.
-            modes = [0, 1, 3]
-                .map(|mode| modes[mode].chunks(3).flat_map(|node| [node[0], node[1]]).collect())
-                .into();
-        }
-        let kernel = NearKernel::from_vectors(&modes, dimension).map_err(|error| {
+        let kernel = NearKernel::rigid_body_modes(&points, dimension).map_err(|error| {
             Failure::new(
                 format!("the coordinates give no rigid-body modes: {error}"),
                 "check that not all nodes are on one line, or leave --coords out",

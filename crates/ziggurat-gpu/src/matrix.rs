@@ -21,7 +21,7 @@ use crate::launch::{Span, countable};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct GpuMatrix<S> {
+pub struct GpuMatrix<S: 'static> {
     pub(crate) rows: usize,
     pub(crate) cols: usize,
     /// `None` where the device does not compute in any number that reads it.

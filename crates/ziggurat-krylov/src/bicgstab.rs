@@ -170,6 +170,9 @@ pub fn bicgstab<S: Space, C: Real>(
             Step::Verify => Some(norm),
             Step::Continue => (omega == 0.0).then_some(f64::INFINITY),
         };
+        if start_anew.is_none() && monitor.is_watched() {
+            monitor.note(problem.residual(x, t));
+        }
         if start_anew.is_none() {
             let rho_before = rho;
             rho = space.dot(shadow, r);

@@ -162,6 +162,11 @@ pub(crate) fn conjugate_gradients<S: Space, C: Real>(
         }
         before = Some((rz, pq));
         match monitor.record(norm) {
+            Step::Continue if monitor.is_watched() => {
+                device.axpby(C::narrow(alpha), p, C::one(), x);
+                pending = Some(0.0); // p goes on being the direction that the next one turns from
+                monitor.note(problem.residual(x, z));
+            }
             Step::Continue => {}
             Step::Stop(reason) => break reason,
             Step::Verify => {

@@ -21,6 +21,9 @@ use crate::system::{Problem, Residual};
 /// Iterations for whose history room is made beforehand (half a megabyte at most). Beyond, it doubles now and then.
 const MOST_HISTORY: usize = 1 << 16;
 
+/// The same for starts anew, where nobody asks for more true residuals.
+const MOST_VERIFIED: usize = 1 << 10;
+
 /// A relative decrease of the true residual from one start to the next that counts as none.
 const NOTHING: f64 = 1e-8;
 
@@ -44,6 +47,8 @@ pub(crate) struct Monitor<'a, 'o, S> {
     target: f64,
     initial_residual: f64,
     history: Vec<f64>,
+    /// True residuals with the number of iterations before them.
+    verified: Vec<(usize, f64)>,
     /// The smallest true residual so far.
     best: f64,
     /// The true residual that the present run started from.
@@ -76,6 +81,7 @@ impl<'a, 'o, S: Space> Monitor<'a, 'o, S> {
         }
         let residual =
             if b_is_zero { Residual { whole: 0.0, projected: 0.0 } } else { problem.residual(x, r) };
+        let most_verified = if stopping.verify_every > 0 { MOST_HISTORY } else { MOST_VERIFIED };
         let mut monitor = Monitor {
             space,
             stopping,
@@ -85,12 +91,14 @@ impl<'a, 'o, S: Space> Monitor<'a, 'o, S> {
             target: stopping.target(b_norm),
             initial_residual: residual.whole,
             history: Vec::with_capacity(stopping.max_iterations.min(MOST_HISTORY)),
+            verified: Vec::with_capacity(stopping.max_iterations.min(most_verified) + 2),
             best: residual.whole,
             last: residual.whole,
             fruitless: 0,
             current: Some(residual.whole),
             decided: None,
         };
+        monitor.verified.push((0, residual.whole));
         let b_vanished = b_norm == 0.0 && !b_is_zero; // its square underflowed
         monitor.decided = if b_vanished { Some(StopReason::NotFinite) } else { monitor.settled(residual) };
         Ok((monitor, residual))
@@ -152,10 +160,22 @@ impl<'a, 'o, S: Space> Monitor<'a, 'o, S> {
         }
     }
 
+    /// Whether somebody wants to see the true residual after this iteration, although nothing hangs on it.
+    pub(crate) fn is_watched(&self) -> bool {
+        let every = self.stopping.verify_every;
+        every > 0 && self.history.len().is_multiple_of(every)
+    }
+
+    /// Notes the true residual of x as it is now.
+    pub(crate) fn note(&mut self, residual: Residual) {
+        self.current = Some(residual.whole);
+        self.verified.push((self.history.len(), residual.whole));
+    }
+
     /// Judges a true residual, of which the recurrence had promised that it would be `promised`. `None`: start anew from
     /// it. With an infinite promise, when a method starts anew because it must, nobody counts.
     pub(crate) fn verify(&mut self, promised: f64, residual: Residual) -> Option<StopReason> {
-        self.current = Some(residual.whole);
+        self.note(residual);
         if let Some(reason) = self.settled(residual) {
             return Some(reason);
         }
@@ -171,13 +191,16 @@ impl<'a, 'o, S: Space> Monitor<'a, 'o, S> {
 
     /// The report on x. Computes the true residual, in `r`, unless that is known.
     pub(crate) fn finish<C: Real>(
-        self,
+        mut self,
         mut reason: StopReason,
         problem: &mut Problem<'_, S, C>,
         x: &VectorOf<S, C>,
         r: &mut VectorOf<S, C>,
     ) -> KrylovReport {
-        let residual = self.current.unwrap_or_else(|| problem.residual(x, r).whole);
+        if self.current.is_none() {
+            self.note(problem.residual(x, r));
+        }
+        let residual = self.current.unwrap_or(f64::NAN);
         // The last iteration allowed may have been the last one needed. Whoever interrupts wants to hear of it, though.
         if residual <= self.target && reason != StopReason::Interrupted && self.decided.is_none() {
             reason = StopReason::Converged;
@@ -188,8 +211,10 @@ impl<'a, 'o, S: Space> Monitor<'a, 'o, S> {
             residual,
             relative_residual: if self.b_norm == 0.0 { residual } else { residual / self.b_norm },
             initial_residual: self.initial_residual,
+            b_norm: self.b_norm,
             seconds: self.seconds(),
             history: self.history,
+            verified: self.verified,
         }
     }
 

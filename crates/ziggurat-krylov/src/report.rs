@@ -36,8 +36,15 @@ pub struct KrylovReport {
     pub relative_residual: f64,
     /// ‖b − A x‖ for the initial guess.
     pub initial_residual: f64,
+    /// ‖b‖.
+    pub b_norm: f64,
     /// The residual norm by the method's recurrence after each iteration.
     pub history: Vec<f64>,
+    /// Iterations after which ‖b − A x‖ was computed, and what it was: before the first, after the last, where the method started
+    /// anew, and as [`Stopping::verify_every`] asked.
+    ///
+    /// [`Stopping::verify_every`]: crate::Stopping::verify_every
+    pub verified: Vec<(usize, f64)>,
     /// Wall-clock time.
     pub seconds: f64,
 }
@@ -64,7 +71,9 @@ mod tests {
             residual: 1e-3,
             relative_residual: 1e-9,
             initial_residual: 1e6,
+            b_norm: 1e6,
             history: Vec::new(),
+            verified: Vec::new(),
             seconds: 0.25,
         };
         let text = report.to_string();

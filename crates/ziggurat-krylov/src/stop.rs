@@ -29,11 +29,17 @@ pub struct Stopping {
     pub max_iterations: usize,
     /// Seconds at most: no limit by default. A method looks at the clock once per iteration.
     pub max_seconds: Option<f64>,
+    /// Compute the true residual after every so many iterations, to be looked at ([`KrylovReport::verified`]). With 0, the
+    /// default, only when it decides something. It costs a product with A each time, and changes nothing else. GMRES and FGMRES,
+    /// which have no x between restarts, do not.
+    ///
+    /// [`KrylovReport::verified`]: crate::KrylovReport::verified
+    pub verify_every: usize,
 }
 
 impl Default for Stopping {
     fn default() -> Self {
-        Stopping { rtol: 1e-8, atol: 0.0, max_iterations: 1000, max_seconds: None }
+        Stopping { rtol: 1e-8, atol: 0.0, max_iterations: 1000, max_seconds: None, verify_every: 0 }
     }
 }
 
@@ -60,6 +66,12 @@ impl Stopping {
     #[must_use]
     pub fn max_seconds(self, max_seconds: f64) -> Self {
         Stopping { max_seconds: Some(max_seconds), ..self }
+    }
+
+    /// With the true residual computed after every so many iterations.
+    #[must_use]
+    pub fn verify_every(self, verify_every: usize) -> Self {
+        Stopping { verify_every, ..self }
     }
 
     /// Checks that every number means something. Each solve does this first.

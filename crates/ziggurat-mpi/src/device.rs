@@ -63,7 +63,7 @@ pub struct DistributedMatrix<S: Store> {
 
 /// What the rows at the border have in columns of others.
 #[derive(Debug)]
-struct Border<S> {
+struct Border<S: 'static> {
     rows: Vec<u32>,
     matrix: Csr<S>,
     halo: Arc<Neighbourhood>,

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ziggurat::{Iteration, Solution, SolveError, SolverConfig};
+use ziggurat::{Iteration, Solution, SolveError, SolveOptions, SolverConfig};
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::{ExactMatrix, LevelSource, MAX_SPARSE_ROWS, Multigrid, Part};
 use ziggurat_krylov::Observer;
@@ -179,7 +179,8 @@ impl DistributedSolver {
             let config = SolverConfig { precision: ziggurat::config::Precision::F64, ..self.config.clone() };
             lower(&self.levels, &config)
         };
-        let solution = agree(&*self.comm, self.iteration.solve(b, observer, widen))?;
+        let options = SolveOptions::from(self.iteration.config());
+        let solution = agree(&*self.comm, self.iteration.solve(b, None, &options, observer, widen))?;
         let x = moved(&*self.comm, &self.inside, &self.given, 1, &solution.x);
         Ok(Solution { x, ..solution })
     }

@@ -12,7 +12,9 @@ mod solver;
 
 pub use config::SolverConfig;
 pub use diagnose::{Advice, Diagnosis, diagnose};
-pub use solver::{Fault, Iteration, Promotion, Solution, SolveError, Solver, SolverBuilder, Updated, solve};
+pub use solver::{
+    Fault, Iteration, Promotion, Solution, SolveError, SolveOptions, Solver, SolverBuilder, Updated, solve,
+};
 pub use ziggurat_amg as amg;
 pub use ziggurat_krylov as krylov;
 pub use ziggurat_sparse as sparse;

@@ -9,6 +9,7 @@
 
 mod builder;
 mod iteration;
+mod options;
 mod update;
 mod watch;
 
@@ -18,7 +19,7 @@ use std::time::Instant;
 
 use thiserror::Error;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{Hierarchy, Known, Multigrid, SetupError};
+use ziggurat_amg::{Hierarchy, Known, Multigrid, SetupError, StoredLevel};
 use ziggurat_krylov::{KrylovError, KrylovReport, Local, Observer};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Traffic};
 use ziggurat_sparse::{Csr, Kind, MatrixError};
@@ -29,6 +30,7 @@ use crate::diagnose::{Nature, nature};
 pub use builder::SolverBuilder;
 pub use iteration::Iteration;
 use iteration::Matrix;
+pub use options::SolveOptions;
 use update::Pace;
 pub use update::Updated;
 pub use watch::{Fault, Promotion};
@@ -215,12 +217,32 @@ impl<D: Device> Solver<D> {
         stages.insert(0, ("diagnosis", diagnosed));
         stages.push(("lowering", start.elapsed().as_secs_f64()));
         let iteration = Iteration::new(Local(device), matrix, multigrid, kernel, config, asked);
+        let (finest, count) = (hierarchy.levels()[0].matrix(), hierarchy.levels().len());
+        for (index, (level, stored)) in
+            hierarchy.levels().iter().zip(iteration.preconditioner().stored()).enumerate()
+        {
+            let (rows, nnz) = (level.matrix().rows(), level.matrix().nnz());
+            let StoredLevel { storage, working, format, .. } = stored;
+            tracing::debug!(
+                target: "ziggurat::setup",
+                "level {index}: {rows} rows, {nnz} entries, stored in {storage}, computed in {working}, {format}"
+            );
+        }
+        let SolverConfig { method, krylov, precision, .. } = iteration.config();
+        tracing::info!(
+            target: "ziggurat::setup",
+            "{} rows, {} entries: {method}, {krylov}, {precision}; {count} levels, operator complexity {:.2}, {:.3} s",
+            finest.rows(),
+            finest.nnz(),
+            hierarchy.operator_complexity(),
+            stages.iter().map(|stage| stage.1).sum::<f64>()
+        );
         Ok(Solver { iteration, hierarchy, near_kernel, pace, stages })
     }
 
     /// Solves A x = b from a zero guess. A singular system is solved in the least-squares sense.
     pub fn solve(&self, b: &[f64]) -> Result<Solution, SolveError> {
-        self.iterate(b, None)
+        self.solve_with(b, None, &SolveOptions::from(self.config()), None)
     }
 
     /// As [`Solver::solve`], with somebody who is told of every iteration, and may ask to stop.
@@ -241,17 +263,39 @@ impl<D: Device> Solver<D> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn solve_observed(&self, b: &[f64], observer: &mut Observer<'_>) -> Result<Solution, SolveError> {
-        self.iterate(b, Some(observer))
+        self.solve_with(b, None, &SolveOptions::from(self.config()), Some(observer))
     }
 
-    fn iterate(&self, b: &[f64], observer: Option<&mut Observer<'_>>) -> Result<Solution, SolveError> {
+    /// As [`Solver::solve`], from a guess if there is one, and with options that are other than the solver's own.
+    ///
+    /// ```
+    /// use ziggurat::{SolveOptions, Solver, SolverConfig, config::Krylov, krylov::Stopping};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
+    /// let (solver, b) = (Solver::new(&a, SolverConfig::default())?, vec![1.0; a.rows()]);
+    /// let rough = SolveOptions { stopping: Stopping::default().rtol(1e-3), ..SolveOptions::default() };
+    /// let near = solver.solve_with(&b, None, &rough, None)?;
+    /// let fine = SolveOptions { krylov: Krylov::Fgmres, ..SolveOptions::default() };
+    /// let solution = solver.solve_with(&b, Some(&near.x), &fine, None)?;
+    /// assert!(solution.report.initial_residual == near.report.residual && solution.report.relative_residual <= 1e-8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn solve_with(
+        &self,
+        b: &[f64],
+        guess: Option<&[f64]>,
+        options: &SolveOptions,
+        observer: Option<&mut Observer<'_>>,
+    ) -> Result<Solution, SolveError> {
         let device = self.device();
         let before = device.traffic();
         let widen = || Ok(lower(device, &self.hierarchy, &wide(self.config()))?.1);
-        let solution = self.iteration.solve(device.upload(b)?, observer, widen)?;
+        let (b, guess) = (device.upload(b)?, guess.map(|guess| device.upload(guess)).transpose()?);
+        let solution = self.iteration.solve(b, guess, options, observer, widen)?;
         let Solution { x, report, promotion, .. } = solution;
         let x = device.to_host(x)?;
         self.pace.note(report.iterations);
+        tracing::info!(target: "ziggurat::solve", "{report}");
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
     }
 
@@ -296,6 +340,29 @@ impl<D: Device> Solver<D> {
     /// ```
     pub fn preconditioner(&self) -> &Multigrid<D> {
         self.iteration.preconditioner()
+    }
+
+    /// The transpose of [`Solver::preconditioner`], as methods for nonsymmetric systems ask for that work with Aᵀ as well. It is
+    /// made at every call, and takes as much memory as the preconditioner: keep it.
+    ///
+    /// ```
+    /// let a = ziggurat_sparse::Csr::identity(3)?;
+    /// let solver = ziggurat::Solver::builder().build(&a)?;
+    /// assert_eq!(solver.transposed_preconditioner()?.stored().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the cycle has no transpose that is a cycle: F- and K-cycles.
+    pub fn transposed_preconditioner(&self) -> Result<Multigrid<D>, SolveError> {
+        let config = if self.iteration.is_wide() { wide(self.config()) } else { self.config().clone() };
+        let cycling = config.cycling();
+        if !cycling.cycle.has_transpose() {
+            let reason = format!("a cycle of kind {} has no transpose; take v or w", config.cycle.kind);
+            return Err(ConfigError::Value { path: "cycle.kind".into(), reason }.into());
+        }
+        let precision = |index| config.precision.level(index);
+        Ok(self.hierarchy.lower_transposed(self.device(), &cycling, precision, config.lowering())?)
     }
 
     /// The configuration in use: what was left to the matrix is decided.

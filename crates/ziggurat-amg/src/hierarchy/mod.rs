@@ -8,6 +8,7 @@ mod aggregation;
 mod classical;
 mod file;
 mod table;
+mod transposed;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;

@@ -7,6 +7,7 @@
 //! Unknowns are numbered node by node: unknown c of node I is row b I + c. Vectors are the columns of a dense matrix.
 
 use thiserror::Error;
+use ziggurat_sparse::gallery::rigid_body_modes;
 use ziggurat_sparse::{Dense, MatrixError};
 
 /// A column that is shorter than this after others were taken away, relative to before, is a combination of them.
@@ -124,6 +125,34 @@ impl NearKernel {
         let constant =
             block == 1 && vectors.cols() == 1 && vectors.values().iter().all(|value| Some(value) == first);
         Ok(NearKernel { vectors, block, constant })
+    }
+
+    /// The rigid-body modes of an elastic body in the plane or in space, from the coordinates of its nodes: three or six vectors.
+    /// In the plane the third coordinate does not count.
+    ///
+    /// ```
+    /// use ziggurat_amg::interpolate::NearKernel;
+    /// let corners = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
+    /// let kernel = NearKernel::rigid_body_modes(&corners, 2)?;
+    /// assert_eq!((kernel.rows(), kernel.block(), kernel.count()), (6, 2, 3));
+    /// # Ok::<(), ziggurat_amg::interpolate::NearKernelError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If nodes are so few, or so placed, that the modes are not independent. On a line, `dimension` 1, there is nothing to
+    /// rotate, and [`NearKernel::constants`] are all there is.
+    pub fn rigid_body_modes(coordinates: &[[f64; 3]], dimension: usize) -> Result<Self, NearKernelError> {
+        match dimension {
+            3 => Self::from_vectors(&rigid_body_modes(coordinates), 3),
+            2 => {
+                let flat: Vec<[f64; 3]> = coordinates.iter().map(|[x, y, _]| [*x, *y, 0.0]).collect();
+                let modes = rigid_body_modes(&flat);
+                // Two translations and the rotation about z, without what they do along z.
+                let plane = |mode: usize| modes[mode].chunks(3).flat_map(|node| [node[0], node[1]]).collect();
+                Self::from_vectors(&[0, 1, 3].map(plane), 2)
+            }
+            _ => Self::constants(coordinates.len() * dimension, dimension),
+        }
     }
 
     /// As [`NearKernel::try_new`], from one list of values per vector.

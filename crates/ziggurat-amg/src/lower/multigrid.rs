@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Instant;
 
 use ziggurat_sparse::device::{Device, DeviceError};
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
@@ -144,10 +145,28 @@ impl<D: Device> fmt::Debug for Multigrid<D> {
 struct MultigridWork<D: Device> {
     /// Per level but the coarsest.
     levels: Vec<LevelWork<D>>,
-    coarse: CoarseScratch<D>,
+    deepest: Deepest<D>,
     /// Right-hand side and solution of the finest level, where its precision is not the caller's; of the coarsest level,
     /// where it is the only one.
     border: Option<(Work<D>, Work<D>)>,
+}
+
+/// What every level hands down.
+struct Deepest<D: Device> {
+    coarse: CoarseScratch<D>,
+    /// The seconds of every level, where they are asked for.
+    seconds: Option<Vec<f64>>,
+}
+
+impl<D: Device> Deepest<D> {
+    /// Does something on a level, and looks at the clock if that is asked for: a device that queues work is waited for then.
+    fn timed(&mut self, index: usize, device: &D, work: impl FnOnce(&mut CoarseScratch<D>)) {
+        let Some(seconds) = &mut self.seconds else { return work(&mut self.coarse) };
+        let start = Instant::now();
+        work(&mut self.coarse);
+        let _ = device.finish(); // whoever asked looks at it in the end
+        seconds[index] += start.elapsed().as_secs_f64();
+    }
 }
 
 /// The vectors of one level and of the border to the next.
@@ -262,6 +281,59 @@ impl<D: Device> Multigrid<D> {
         self.levels.iter().map(|level| level.stored().clone()).chain([coarsest]).collect()
     }
 
+    /// The seconds that one cycle spends on each level, finest first: smoothing and transfers, or the direct solve. The best of
+    /// a few cycles, which it runs; among several processes everyone calls it.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering};
+    /// use ziggurat_sparse::{device::Cpu, gallery::Problem};
+    /// let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
+    /// let hierarchy = Hierarchy::build(a, &HierarchyConfig::default())?;
+    /// let multigrid = hierarchy.lower(&Cpu::new(), &Cycling::default(), |_| LevelPrecision::default(), Lowering::default())?;
+    /// let seconds = multigrid.level_seconds()?;
+    /// assert!(seconds.len() == hierarchy.levels().len() && seconds.iter().all(|&level| level > 0.0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the device has no room for the vectors, or fails.
+    pub fn level_seconds(&self) -> Result<Vec<f64>, DeviceError> {
+        const CYCLES: usize = 4; // the first warms up
+        let device = &self.devices[0];
+        let (mut b, mut x) = (device.zeros(self.rows)?, device.zeros(self.rows)?);
+        device.fill(1.0, &mut b);
+        let count = self.devices.len();
+        let mut best = vec![f64::INFINITY; count];
+        let mut work = self.make_work(Kind::F64)?;
+        for _ in 0..CYCLES {
+            work.deepest.seconds = Some(vec![0.0; count]);
+            self.cycle(device, WorkRef::F64(&b), WorkMut::F64(&mut x), &mut work);
+            let seconds = work.deepest.seconds.take().unwrap_or_default();
+            best.iter_mut().zip(seconds).for_each(|(best, seconds)| *best = best.min(seconds));
+        }
+        device.finish()?;
+        Ok(best)
+    }
+
+    /// x ← one cycle for b, which enter and leave in the caller's precision.
+    fn cycle(&self, device: &D, b: WorkRef<'_, D>, x: WorkMut<'_, D>, work: &mut MultigridWork<D>) {
+        let MultigridWork { levels, deepest, border } = work;
+        let cycle = self.cycling.cycle;
+        match (border, &self.entry) {
+            (None, _) => self.visit(0, cycle, b, x, levels, deepest),
+            (Some((inner, correction)), None) => {
+                convert(device, b, inner.view_mut());
+                self.visit(0, cycle, inner.view(), correction.view_mut(), levels, deepest);
+                convert(device, correction.view(), x);
+            }
+            (Some((inner, correction)), Some(entry)) => {
+                let sigma = entry.enter(device, b, inner.view_mut());
+                self.visit(0, cycle, inner.view(), correction.view_mut(), levels, deepest);
+                entry.leave(device, sigma, correction.view(), x);
+            }
+        }
+    }
+
     /// The working precision of a level.
     fn working(&self, index: usize) -> Kind {
         self.levels.get(index).map_or(Kind::F64, |level| level.working())
@@ -292,7 +364,7 @@ impl<D: Device> Multigrid<D> {
         let direct = self.working(0) == caller && self.entry.is_none();
         let border = if direct { None } else { Some((zeros(0)?, zeros(0)?)) };
         let coarse = self.coarse.scratch(&self.devices[self.levels.len()], self.coarse_rows)?;
-        Ok(MultigridWork { levels, coarse, border })
+        Ok(MultigridWork { levels, deepest: Deepest { coarse, seconds: None }, border })
     }
 
     /// x ← cycle(b) on level `index`, from a zero guess.
@@ -303,39 +375,45 @@ impl<D: Device> Multigrid<D> {
         b: WorkRef<'_, D>,
         mut x: WorkMut<'_, D>,
         work: &mut [LevelWork<D>],
-        coarse: &mut CoarseScratch<D>,
+        deepest: &mut Deepest<D>,
     ) {
         let device = &self.devices[index];
         let Some(level) = self.levels.get(index) else {
-            // Only a device that lost its memory can fail here; its next `finish` says so.
-            let _ = self.coarse.solve(device, f64::get(b), f64::get_mut(x), coarse);
+            deepest.timed(index, device, |coarse| {
+                // Only a device that lost its memory can fail here; its next `finish` says so.
+                let _ = self.coarse.solve(device, f64::get(b), f64::get_mut(x), coarse);
+            });
             return;
         };
         let Some((mine, below)) = work.split_first_mut() else { return };
         let (pre, post) = (self.cycling.pre_sweeps, self.cycling.post_sweeps);
         let before = Smoothing { sweeps: pre, from_zero: true, post: false };
-        level.smooth(device, b, x.reborrow(), &mut mine.scratch, before);
-        level.restrict(device, b, x.view(), &mut mine.scratch, mine.coarse_b.view_mut());
+        deepest.timed(index, device, |_| {
+            level.smooth(device, b, x.reborrow(), &mut mine.scratch, before);
+            level.restrict(device, b, x.view(), &mut mine.scratch, mine.coarse_b.view_mut());
+        });
         let (coarse_b, coarse_x) = (&mut mine.coarse_b, &mut mine.coarse_x);
         match (cycle, &mut mine.krylov) {
             (Cycle::K, Some(krylov)) => {
-                self.krylov_visit(index + 1, coarse_b, coarse_x, krylov, below, coarse);
+                self.krylov_visit(index + 1, coarse_b, coarse_x, krylov, below, deepest);
             }
             (Cycle::W | Cycle::F, Some(krylov)) => {
                 // e = e₁ + cycle(b − A e₁): the second visit corrects what the first has left.
                 let again = if cycle == Cycle::F { Cycle::V } else { cycle };
-                self.visit(index + 1, cycle, coarse_b.view(), coarse_x.view_mut(), below, coarse);
+                self.visit(index + 1, cycle, coarse_b.view(), coarse_x.view_mut(), below, deepest);
                 let (next, there) = (&self.levels[index + 1], &self.devices[index + 1]);
                 next.apply(there, coarse_x.view(), krylov.image.view_mut());
                 combine(there, -1.0, krylov.image.view(), 1.0, coarse_b.view_mut());
-                self.visit(index + 1, again, coarse_b.view(), krylov.direction.view_mut(), below, coarse);
+                self.visit(index + 1, again, coarse_b.view(), krylov.direction.view_mut(), below, deepest);
                 combine(there, 1.0, krylov.direction.view(), 1.0, coarse_x.view_mut());
             }
-            _ => self.visit(index + 1, cycle, coarse_b.view(), coarse_x.view_mut(), below, coarse),
+            _ => self.visit(index + 1, cycle, coarse_b.view(), coarse_x.view_mut(), below, deepest),
         }
-        level.prolong(device, coarse_x.view(), &mut mine.scratch, x.reborrow());
         let after = Smoothing { sweeps: post, from_zero: false, post: true };
-        level.smooth(device, b, x, &mut mine.scratch, after);
+        deepest.timed(index, device, |_| {
+            level.prolong(device, coarse_x.view(), &mut mine.scratch, x.reborrow());
+            level.smooth(device, b, x, &mut mine.scratch, after);
+        });
     }
 
     /// x ← at most two iterations of flexible conjugate gradients on level `index`, preconditioned by its cycle; one,
@@ -347,11 +425,11 @@ impl<D: Device> Multigrid<D> {
         x: &mut Work<D>,
         krylov: &mut KrylovWork<D>,
         below: &mut [LevelWork<D>],
-        coarse: &mut CoarseScratch<D>,
+        deepest: &mut Deepest<D>,
     ) {
         let (level, device) = (&self.levels[index], &self.devices[index]);
         let KrylovWork { direction: c, image: v, second_image: w } = krylov;
-        self.visit(index, Cycle::K, b.view(), c.view_mut(), below, coarse);
+        self.visit(index, Cycle::K, b.view(), c.view_mut(), below, deepest);
         level.apply(device, c.view(), v.view_mut());
         let (rho, alpha) = (dot(device, c.view(), v.view()), dot(device, c.view(), b.view()));
         let step = if rho > 0.0 { alpha / rho } else { 1.0 };
@@ -363,7 +441,7 @@ impl<D: Device> Multigrid<D> {
             return;
         }
         // The second direction goes to x, which is not needed until the end.
-        self.visit(index, Cycle::K, b.view(), x.view_mut(), below, coarse);
+        self.visit(index, Cycle::K, b.view(), x.view_mut(), below, deepest);
         level.apply(device, x.view(), w.view_mut());
         let gamma = dot(device, x.view(), v.view());
         let beta = dot(device, x.view(), w.view());
@@ -404,21 +482,8 @@ macro_rules! operator {
 
             // The device is the finest level's.
             fn apply(&self, device: &D, x: &D::Vector<$t>, y: &mut D::Vector<$t>, work: &mut Workspace) {
-                let MultigridWork { levels, coarse, border } = work.get::<MultigridWork<D>>();
-                let (b, x, cycle) = (WorkRef::$variant(x), WorkMut::$variant(y), self.cycling.cycle);
-                match (border, &self.entry) {
-                    (None, _) => self.visit(0, cycle, b, x, levels, coarse),
-                    (Some((inner, correction)), None) => {
-                        convert(device, b, inner.view_mut());
-                        self.visit(0, cycle, inner.view(), correction.view_mut(), levels, coarse);
-                        convert(device, correction.view(), x);
-                    }
-                    (Some((inner, correction)), Some(entry)) => {
-                        let sigma = entry.enter(device, b, inner.view_mut());
-                        self.visit(0, cycle, inner.view(), correction.view_mut(), levels, coarse);
-                        entry.leave(device, sigma, correction.view(), x);
-                    }
-                }
+                let (b, x) = (WorkRef::$variant(x), WorkMut::$variant(y));
+                self.cycle(device, b, x, work.get::<MultigridWork<D>>());
             }
         }
     };

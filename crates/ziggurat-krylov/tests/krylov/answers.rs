@@ -233,3 +233,26 @@ fn a_matrix_stored_in_single_precision_is_solved_in_double() {
     assert!(report.reason.is_converged(), "{report}");
     assert!(residual_norm(&a, &x, &b) <= 1.1e-13 * norm(&b)); // this matrix is exact in single precision
 }
+
+#[test]
+fn true_residuals_are_shown_when_asked_for_and_change_nothing() {
+    let (a, b) = (laplace2d(12), random_vector(144, 4));
+    for method in [Method::Cg, Method::FlexibleCg, Method::BiCgStab] {
+        let ask =
+            |stopping: Stopping| ask::<_, f64>(&Cpu::new(), method, Question::new(&a, &b), &stopping, None);
+        let (x, report) = ask(Stopping::default());
+        let norm = b.iter().map(|value| value * value).sum::<f64>().sqrt();
+        assert!((report.b_norm - norm).abs() < 1e-12 * norm);
+        assert_eq!(report.verified, [(0, report.initial_residual), (report.iterations, report.residual)]);
+        let (watched_x, watched) = ask(Stopping::default().verify_every(1));
+        assert_eq!((watched_x, &watched.history), (x, &report.history), "{method}");
+        let iterations: Vec<usize> = watched.verified.iter().map(|point| point.0).collect();
+        assert_eq!(iterations, (0..=report.iterations).collect::<Vec<_>>());
+        // While rounding is far away, the recurrence and the truth agree.
+        for (&(_, truth), recurrence) in watched.verified[1..].iter().zip(&watched.history) {
+            assert!((truth - recurrence).abs() < 1e-6 * recurrence, "{method}: {truth} {recurrence}");
+        }
+        let (_, rarely) = ask(Stopping::default().verify_every(7));
+        assert!(rarely.verified.len() < 3 + report.iterations / 7 && rarely.verified[1].0 == 7, "{method}");
+    }
+}

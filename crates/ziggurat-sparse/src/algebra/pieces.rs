@@ -234,7 +234,10 @@ struct Out<'a, T> {
 
 impl<'a, T> Out<'a, T> {
     /// All of C.
-    fn of(c: &'a mut Csr<T>) -> Self {
+    fn of(c: &'a mut Csr<T>) -> Self
+    where
+        T: Clone,
+    {
         let (row_ptr, columns, values) = c.parts_mut();
         Out { ends: &mut row_ptr[1..], columns, values }
     }

@@ -52,7 +52,7 @@ use crate::number::Real;
 /// # Ok::<(), ziggurat_sparse::MatrixError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct TripleProductPlan<T> {
+pub struct TripleProductPlan<T: 'static> {
     rows: Range<usize>,
     /// Of R, A, P and C.
     marks: [u64; 4],
@@ -63,7 +63,7 @@ pub struct TripleProductPlan<T> {
 
 /// The symbolic phase.
 #[derive(Clone, Debug)]
-struct Symbolic<T> {
+struct Symbolic<T: 'static> {
     /// Of A·P.
     fine: Pieces,
     /// Its values belong to the last numeric phase.

@@ -16,7 +16,7 @@ use crate::number::Store;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum HostMatrix<S> {
+pub enum HostMatrix<S: 'static> {
     /// Compressed sparse rows.
     Csr(Arc<Csr<S>>),
     /// Small dense blocks in compressed rows.

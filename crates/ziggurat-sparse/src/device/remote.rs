@@ -35,7 +35,7 @@ pub enum Nobody {}
 /// # Ok::<(), ziggurat_sparse::MatrixError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Remote<S, H> {
+pub struct Remote<S: 'static, H> {
     /// The process's rows that have such entries, increasing.
     pub rows: Vec<u32>,
     /// A row for each of them, a column for each element of the halo.

@@ -44,7 +44,7 @@ impl<T: Real> TryFrom<CscMatrix<T>> for Csr<T> {
 }
 
 /// Pattern and values of `a`, its rows as nalgebra-sparse's "lanes".
-fn into_lanes<T>(a: Csr<T>) -> (SparsityPattern, Vec<T>) {
+fn into_lanes<T: Real>(a: Csr<T>) -> (SparsityPattern, Vec<T>) {
     let (rows, cols) = (a.rows(), a.cols());
     let (row_ptr, columns, values) = a.into_parts();
     let columns = columns.into_iter().map(|column| column as usize).collect();

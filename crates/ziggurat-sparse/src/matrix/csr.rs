@@ -15,6 +15,7 @@ use rayon::prelude::*;
 
 use super::MatrixError;
 use super::sort_rows::sort_rows;
+use super::storage::Storage;
 use crate::number::{Real, Store};
 use crate::parallel::first_position;
 
@@ -30,12 +31,12 @@ use crate::parallel::first_position;
 /// # Ok::<(), ziggurat_sparse::MatrixError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Csr<T> {
+pub struct Csr<T: 'static> {
     rows: usize,
     cols: usize,
     row_ptr: Vec<usize>,
-    columns: Vec<u32>,
-    values: Vec<T>,
+    columns: Storage<u32>,
+    values: Storage<T>,
 }
 
 /// A sparse matrix over borrowed arrays: a caller's own, or a [`Csr`]'s.
@@ -181,8 +182,8 @@ impl<'a, T: Store> CsrRef<'a, T> {
             rows: self.rows,
             cols: self.cols,
             row_ptr: self.row_ptr.to_vec(),
-            columns: self.columns.to_vec(),
-            values: self.values.to_vec(),
+            columns: self.columns.to_vec().into(),
+            values: self.values.to_vec().into(),
         }
     }
 
@@ -199,8 +200,8 @@ impl<'a, T: Store> CsrRef<'a, T> {
             rows: self.rows,
             cols: self.cols,
             row_ptr: self.row_ptr.to_vec(),
-            columns: self.columns.to_vec(),
-            values: self.values.par_iter().map(|value| S::narrow(value.wide())).collect(),
+            columns: self.columns.to_vec().into(),
+            values: self.values.par_iter().map(|value| S::narrow(value.wide())).collect::<Vec<S>>().into(),
         }
     }
 }
@@ -299,6 +300,29 @@ impl<T: Store> Csr<T> {
         values: Vec<T>,
     ) -> Result<Self, MatrixError> {
         CsrRef::try_new(rows, cols, &row_ptr, &columns, &values)?;
+        Ok(Csr { rows, cols, row_ptr, columns: columns.into(), values: values.into() })
+    }
+
+    /// Makes a matrix of arrays that somebody else owns, after checking that they make one: columns and values are read where
+    /// they lie, and their owners live as long as a matrix reads them. Changing the matrix copies them first.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use ziggurat_sparse::Csr;
+    /// let (columns, values): (Arc<[u32]>, Arc<[f64]>) = ([0, 1].into(), [2.0, 3.0].into());
+    /// let a = Csr::try_shared(2, 2, vec![0, 1, 2], columns, values.clone())?;
+    /// assert_eq!(a.values().as_ptr(), values.as_ptr()); // nothing was copied
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn try_shared(
+        rows: usize,
+        cols: usize,
+        row_ptr: Vec<usize>,
+        columns: impl AsRef<[u32]> + Send + Sync + 'static,
+        values: impl AsRef<[T]> + Send + Sync + 'static,
+    ) -> Result<Self, MatrixError> {
+        let (columns, values) = (Storage::lent(columns), Storage::lent(values));
+        CsrRef::try_new(rows, cols, &row_ptr, &columns, &values)?;
         Ok(Csr { rows, cols, row_ptr, columns, values })
     }
 
@@ -334,7 +358,7 @@ impl<T: Store> Csr<T> {
         values: Vec<T>,
     ) -> Self {
         debug_assert_eq!(CsrRef::try_new(rows, cols, &row_ptr, &columns, &values).err(), None);
-        Csr { rows, cols, row_ptr, columns, values }
+        Csr { rows, cols, row_ptr, columns: columns.into(), values: values.into() }
     }
 
     /// The identity matrix.
@@ -403,14 +427,20 @@ impl<T> Csr<T> {
         &self.values
     }
 
-    /// The values, to be changed in place; the pattern stays.
-    pub fn values_mut(&mut self) -> &mut [T] {
-        &mut self.values
+    /// The values, to be changed in place; the pattern stays. [Borrowed](Csr::try_shared) ones are copied first.
+    pub fn values_mut(&mut self) -> &mut [T]
+    where
+        T: Clone,
+    {
+        self.values.make_mut()
     }
 
     /// Row pointers, columns and values, for code of this crate that leaves them valid.
-    pub(crate) fn parts_mut(&mut self) -> (&mut [usize], &mut [u32], &mut [T]) {
-        (&mut self.row_ptr, &mut self.columns, &mut self.values)
+    pub(crate) fn parts_mut(&mut self) -> (&mut [usize], &mut [u32], &mut [T])
+    where
+        T: Clone,
+    {
+        (&mut self.row_ptr, self.columns.make_mut(), self.values.make_mut())
     }
 
     /// Columns and values of one row.
@@ -422,8 +452,11 @@ impl<T> Csr<T> {
     }
 
     /// Row pointers, columns and values, given back.
-    pub fn into_parts(self) -> (Vec<usize>, Vec<u32>, Vec<T>) {
-        (self.row_ptr, self.columns, self.values)
+    pub fn into_parts(self) -> (Vec<usize>, Vec<u32>, Vec<T>)
+    where
+        T: Clone,
+    {
+        (self.row_ptr, self.columns.into_vec(), self.values.into_vec())
     }
 
     /// Bytes the arrays take in memory.

@@ -11,6 +11,7 @@ pub(crate) mod delta_sell;
 mod dense;
 mod error;
 mod sort_rows;
+mod storage;
 
 pub(crate) use assemble::count_rows;
 pub use bsr::{Bsr, BsrRef, MAX_BLOCK};

@@ -12,13 +12,11 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use ziggurat_amg::Multigrid;
-use ziggurat_krylov::{
-    KrylovReport, Observer, Space, Stopping, System, VectorOf, Work, solve as krylov_solve,
-};
+use ziggurat_krylov::{KrylovReport, Observer, Space, System, VectorOf, Work, solve as krylov_solve};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::operator::LinearOperator;
 
-use super::{Solution, SolveError, traffic_since};
+use super::{Solution, SolveError, SolveOptions, traffic_since};
 use crate::config::SolverConfig;
 
 /// A projected vector of this part of its size is rounding.
@@ -33,7 +31,7 @@ pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
 /// use ziggurat::amg::{Formats, Hierarchy, HierarchyConfig};
 /// use ziggurat::krylov::Local;
 /// use ziggurat::sparse::{device::Cpu, gallery::Problem};
-/// use ziggurat::{Iteration, SolverConfig, config::Precision};
+/// use ziggurat::{Iteration, SolveOptions, SolverConfig, config::Precision};
 /// let (a, cpu) = ("poisson3d:12".parse::<Problem>()?.matrix()?, Cpu::new());
 /// let hierarchy = Hierarchy::build(a, &HierarchyConfig::default())?;
 /// let config = SolverConfig::default();
@@ -44,7 +42,8 @@ pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
 /// let narrow = lower(Precision::F16)?;
 /// let chosen = SolverConfig { precision: Precision::F16, ..config.clone() };
 /// let iteration = Iteration::new(Local(cpu), matrix, narrow, Vec::new(), chosen, config.clone());
-/// let solution = iteration.solve(vec![1.0; 1728], None, || Ok(lower(Precision::F64)?))?;
+/// let options = SolveOptions::from(iteration.config());
+/// let solution = iteration.solve(vec![1.0; 1728], None, &options, None, || Ok(lower(Precision::F64)?))?;
 /// assert!(solution.report.reason.is_converged() && !iteration.is_wide());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -85,17 +84,22 @@ impl<S: Space> Iteration<S> {
         Iteration { space, matrix, multigrid, wide: OnceLock::new(), kernel, config, asked }
     }
 
-    /// Solves A x = b from a zero guess; a singular system in the least-squares sense. `widen` makes the cycle in double precision
-    /// if a watched solve needs it.
+    /// Solves A x = b from a guess, or from zero; a singular system in the least-squares sense. `widen` makes the cycle in double
+    /// precision if a watched solve needs it.
     pub fn solve(
         &self,
         mut b: VectorOf<S, f64>,
+        guess: Option<VectorOf<S, f64>>,
+        options: &SolveOptions,
         observer: Option<&mut Observer<'_>>,
         widen: impl FnOnce() -> Result<Multigrid<S::Device>, SolveError>,
     ) -> Result<Solution<VectorOf<S, f64>>, SolveError> {
         let (device, rows) = (self.space.device(), self.matrix.shape().0);
         let before = device.traffic();
-        let mut x = device.zeros(rows)?;
+        let mut x = match guess {
+            Some(guess) => guess,
+            None => device.zeros(rows)?,
+        };
         if device.len(&b) == rows && !self.kernel.is_empty() {
             let before = self.space.norm(&b);
             System::new(&*self.matrix).kernel(&self.kernel).project(&self.space, &mut b);
@@ -104,7 +108,7 @@ impl<S: Space> Iteration<S> {
                 device.fill(0.0, &mut b);
             }
         }
-        let (report, promotion) = self.solve_watched(&b, &mut x, observer, widen)?;
+        let (report, promotion) = self.solve_watched(&b, &mut x, options, observer, widen)?;
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
     }
 
@@ -114,12 +118,12 @@ impl<S: Space> Iteration<S> {
         cycle: &Multigrid<S::Device>,
         b: &VectorOf<S, f64>,
         x: &mut VectorOf<S, f64>,
-        stopping: &Stopping,
+        options: &SolveOptions,
         observer: Option<&mut Observer<'_>>,
     ) -> Result<KrylovReport, SolveError> {
         let system = System::new(&*self.matrix).preconditioner(cycle).kernel(&self.kernel);
-        let mut work = Work::new(self.config.krylov_method(), &self.space, &system)?;
-        let report = krylov_solve(&self.space, &system, b, x, stopping, observer, &mut work)?;
+        let mut work = Work::new(options.method(&self.config), &self.space, &system)?;
+        let report = krylov_solve(&self.space, &system, b, x, &options.stopping, observer, &mut work)?;
         // A device that failed says so, before anybody looks at x or blames the precision.
         self.space.device().finish()?;
         Ok(report)

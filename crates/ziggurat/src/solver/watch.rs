@@ -14,7 +14,7 @@ use ziggurat_krylov::{KrylovReport, Observer, Progress, Space, StopReason, Vecto
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::Device;
 
-use super::{Iteration, SolveError};
+use super::{Iteration, SolveError, SolveOptions};
 use crate::config::Precision;
 
 /// Iterations between two looks.
@@ -80,15 +80,15 @@ impl<S: Space> Iteration<S> {
         &self,
         b: &VectorOf<S, f64>,
         x: &mut VectorOf<S, f64>,
+        options: &SolveOptions,
         mut observer: Option<&mut Observer<'_>>,
         widen: impl FnOnce() -> Result<Multigrid<S::Device>, SolveError>,
     ) -> Result<(KrylovReport, Option<Promotion>), SolveError> {
-        let stopping = &self.config.stopping;
         if let Some(wide) = self.wide.get() {
-            return Ok((self.run(wide, b, x, stopping, observer)?, None));
+            return Ok((self.run(wide, b, x, options, observer)?, None));
         }
         if !self.is_watched() {
-            return Ok((self.run(&self.multigrid, b, x, stopping, observer)?, None));
+            return Ok((self.run(&self.multigrid, b, x, options, observer)?, None));
         }
         let (mut asked_to_stop, mut fault) = (false, None);
         let mut watching = |progress: &Progress| {
@@ -96,7 +96,7 @@ impl<S: Space> Iteration<S> {
             fault = slow(progress);
             if asked_to_stop || fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let narrow = self.run(&self.multigrid, b, x, stopping, Some(&mut watching))?;
+        let narrow = self.run(&self.multigrid, b, x, options, Some(&mut watching))?;
         // Residuals are the same on every process, and so is the fault; users are not.
         if narrow.reason == StopReason::Interrupted && self.space.any(asked_to_stop) {
             return Ok((narrow, None));
@@ -114,7 +114,8 @@ impl<S: Space> Iteration<S> {
         if self.space.any(!device.norm_max(x).is_finite()) {
             device.fill(0.0, x);
         }
-        let mut stopping = *stopping;
+        let mut rest = options.clone();
+        let stopping = &mut rest.stopping;
         stopping.max_iterations -= narrow.iterations.min(stopping.max_iterations);
         stopping.max_seconds = stopping.max_seconds.map(|seconds| (seconds - narrow.seconds).max(0.0));
         let mut from_there = |progress: &Progress| {
@@ -125,9 +126,10 @@ impl<S: Space> Iteration<S> {
         let wide = widen()?;
         // If another thread was faster, its cycle is the same.
         let wide = self.wide.get_or_init(|| wide);
-        let report = self.run(wide, b, x, &stopping, Some(&mut from_there))?;
+        let report = self.run(wide, b, x, &rest, Some(&mut from_there))?;
         let to = if device.computes_in(Kind::F64) { Kind::F64 } else { Kind::F32 };
         let promotion = Promotion { from: self.config.precision.clone(), to, after: narrow.iterations, why };
+        tracing::warn!(target: "ziggurat::solve", "{promotion}");
         Ok((joined(narrow, report), Some(promotion)))
     }
 
@@ -145,5 +147,9 @@ fn joined(first: KrylovReport, second: KrylovReport) -> KrylovReport {
     report.initial_residual = first.initial_residual;
     report.seconds += first.seconds;
     report.history.splice(0..0, first.history);
+    // The second begins where the first ended, and says so again.
+    let second =
+        report.verified.drain(..).skip(1).map(|(iteration, norm)| (first.iterations + iteration, norm));
+    report.verified = first.verified.into_iter().chain(second).collect();
     report
 }

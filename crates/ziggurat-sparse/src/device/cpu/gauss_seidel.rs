@@ -21,7 +21,7 @@ use crate::matrix::{BsrRef, CsrRef};
 use crate::number::{Reads, Store};
 
 /// Everything a sweep reads; see the formula in the [module](self). `x` is `None` for a zero guess.
-pub(super) struct Sweep<'a, C, S> {
+pub(super) struct Sweep<'a, C, S: 'static> {
     pub a: &'a HostMatrix<S>,
     pub d: &'a [C],
     pub b: &'a [C],
@@ -58,7 +58,7 @@ pub(super) fn gauss_seidel<C: Reads<S>, S: Store>(simd: Simd, sweep: Sweep<'_, C
     }
 }
 
-struct Block<'a, C, S> {
+struct Block<'a, C, S: 'static> {
     sweep: Sweep<'a, C, S>,
     /// The block's first row.
     first: usize,

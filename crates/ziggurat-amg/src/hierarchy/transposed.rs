@@ -1,0 +1,137 @@
+//! The transposed cycle: what takes Aᵀ to the unit matrix as well as the cycle itself does A.
+//!
+//! ```text
+//! cycle = post ∘ (P coarse R) ∘ pre     ⇒     cycleᵀ = preᵀ ∘ (Rᵀ coarseᵀ Pᵀ) ∘ postᵀ,     (p(D A) D)ᵀ = p(D Aᵀ) D
+//! ```
+//!
+//! So it is the same cycle for Aᵀ, with Pᵀ and Rᵀ in each other's place, the sweeps before and after exchanged, and the *same*
+//! diagonals: those of ℓ1-Jacobi, SPAI-0 and blocked Gauss–Seidel are sums over rows of A, not of Aᵀ. Backward Gauss–Seidel for A is, transposed, forward
+//! Gauss–Seidel for Aᵀ. Since R = Pᵀ, the transfers stay as they are. Costs a transpose of every level's matrix.
+
+use std::sync::Arc;
+
+use ziggurat_sparse::algebra::transpose;
+use ziggurat_sparse::device::Device;
+
+use super::{Hierarchy, Level};
+use crate::SetupError;
+use crate::lower::{Cycling, LevelPrecision, LevelSource, Lowering, Multigrid, Part};
+
+impl Hierarchy {
+    /// As [`Hierarchy::lower`], the cycle transposed. For [cycles that have one](crate::Cycle::has_transpose).
+    ///
+    /// ```
+    /// use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering};
+    /// use ziggurat_sparse::{device::Cpu, gallery::Problem, operator::LinearOperator};
+    /// let a = "convection3d:8".parse::<Problem>()?.matrix()?;
+    /// let hierarchy = Hierarchy::build(a, &HierarchyConfig { coarse_rows: 50, ..HierarchyConfig::default() })?;
+    /// let (cpu, cycling, f64) = (Cpu::new(), Cycling::default(), |_| LevelPrecision::default());
+    /// let cycle = hierarchy.lower(&cpu, &cycling, f64, Lowering::default())?;
+    /// let transposed = hierarchy.lower_transposed(&cpu, &cycling, f64, Lowering::default())?;
+    /// let entry = |cycle: &ziggurat_amg::Multigrid<Cpu>, row: usize, column: usize| {
+    ///     let (mut unit, mut image) = (vec![0.0; 512], vec![0.0; 512]);
+    ///     unit[column] = 1.0;
+    ///     let mut work = LinearOperator::<Cpu, f64>::workspace(cycle, &cpu)?;
+    ///     cycle.apply(&cpu, &unit, &mut image, &mut work);
+    ///     Ok::<f64, Box<dyn std::error::Error>>(image[row])
+    /// };
+    /// assert!((entry(&cycle, 3, 77)? - entry(&transposed, 77, 3)?).abs() < 1e-14);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Hierarchy::lower`].
+    pub fn lower_transposed<D: Device>(
+        &self,
+        device: &D,
+        cycling: &Cycling,
+        precision: impl Fn(usize) -> LevelPrecision,
+        lowering: Lowering,
+    ) -> Result<Multigrid<D>, SetupError> {
+        let exchanged =
+            Cycling { pre_sweeps: cycling.post_sweeps, post_sweeps: cycling.pre_sweeps, ..*cycling };
+        let matrices: Vec<_> =
+            self.levels.iter().map(|level| Arc::new(transpose(level.a.view(), level.a.all_rows()))).collect();
+        let smoothed = self.levels.iter().filter(|level| level.transfer.is_some()).enumerate();
+        let data = smoothed.map(|(index, Level { a, radius, .. })| {
+            let data = cycling.smoother.data(a.view(), a.all_rows(), *radius);
+            data.map_err(SetupError::at(index, "smoother"))
+        });
+        let data = data.collect::<Result<Vec<_>, _>>()?;
+        let levels = self.levels.iter().zip(&matrices).enumerate();
+        let sources: Vec<_> = levels
+            .map(|(index, (level, a))| LevelSource {
+                device,
+                a: Part::from(a),
+                block: level.block,
+                host: None,
+                radius: level.radius,
+                smoother: data.get(index),
+                transfer: level.transfer.as_ref().map(|way| (Part::from(&way.r), Part::from(&way.p))),
+            })
+            .collect();
+        Multigrid::new(&sources, &exchanged, precision, lowering)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ziggurat_sparse::Kind;
+    use ziggurat_sparse::device::Cpu;
+    use ziggurat_sparse::gallery::Problem;
+    use ziggurat_sparse::hash::uniform_signed;
+    use ziggurat_sparse::operator::LinearOperator;
+
+    use super::*;
+    use crate::smoother::{ChebyshevBase, Smoother};
+    use crate::{Cycle, HierarchyConfig};
+
+    /// x · M y and Mᵀ x · y, relative to their size.
+    fn difference(cycling: &Cycling, precision: LevelPrecision) -> f64 {
+        let a = "convection3d:10".parse::<Problem>().unwrap().matrix().unwrap();
+        let config = HierarchyConfig { coarse_rows: 20, ..HierarchyConfig::default() };
+        let hierarchy = Hierarchy::build(a, &config).unwrap();
+        assert!(hierarchy.levels().len() > 2);
+        let cpu = Cpu::new();
+        let cycle = hierarchy.lower(&cpu, cycling, |_| precision, Lowering::default()).unwrap();
+        let transposed =
+            hierarchy.lower_transposed(&cpu, cycling, |_| precision, Lowering::default()).unwrap();
+        let apply = |cycle: &Multigrid<Cpu>, x: &Vec<f64>| {
+            let mut y = vec![0.0; x.len()];
+            let mut work = LinearOperator::<Cpu, f64>::workspace(cycle, &cpu).unwrap();
+            cycle.apply(&cpu, x, &mut y, &mut work);
+            y
+        };
+        let vector = |seed: u64| (0..1000).map(|i| uniform_signed(1000 * seed + i)).collect::<Vec<f64>>();
+        let (x, y) = (vector(1), vector(2));
+        let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+        let (one, other) = (dot(&x, &apply(&cycle, &y)), dot(&apply(&transposed, &x), &y));
+        (one - other).abs() / one.abs().max(other.abs())
+    }
+
+    #[test]
+    fn every_smoother_and_both_cycles_are_transposed() {
+        let chebyshev = Smoother::Chebyshev { degree: 3, base: ChebyshevBase::Jacobi, ratio: 4.0 };
+        let smoothers = [
+            Smoother::default(),
+            Smoother::L1Jacobi,
+            Smoother::Spai0,
+            chebyshev,
+            Smoother::GaussSeidel { block: 64 },
+        ];
+        for smoother in smoothers {
+            for (cycle, pre_sweeps, post_sweeps) in [(Cycle::V, 1, 1), (Cycle::V, 2, 1), (Cycle::W, 1, 1)] {
+                let cycling = Cycling { cycle, pre_sweeps, post_sweeps, smoother };
+                let difference = difference(&cycling, LevelPrecision::default());
+                assert!(difference < 1e-11, "{cycling:?}: {difference}");
+            }
+        }
+    }
+
+    #[test]
+    fn narrow_levels_are_transposed_but_for_rounding() {
+        let narrow = LevelPrecision { working: Kind::F32, storage: Kind::F16 };
+        let difference = difference(&Cycling::default(), narrow);
+        assert!(difference < 1e-3, "{difference}");
+    }
+}
