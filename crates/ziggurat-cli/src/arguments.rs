@@ -25,6 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   ziggurat solve A.mtx --rhs b.mtx --output x.mtx   solve a system from files
   ziggurat solve --problem poisson3d:100            solve a model problem
+  ziggurat solve A.mtx --report solve.html          … and make a page with pictures of how it went
   ziggurat inspect A.mtx.gz                         what kind of matrix is this?
   ziggurat generate elasticity3d:20 -o A.mtx        write a model problem to a file
   ziggurat devices                                  where can be computed
@@ -115,6 +116,12 @@ pub(crate) struct SolveOptions {
     /// Write the report as JSON to this file, or with `-` to standard output (and nothing else there)
     #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
+    /// Write a page about the solve to this HTML file: convergence, hierarchy, time, matrix, and how to do it again
+    ///
+    /// The true residual is then computed in every iteration, unless `stopping.verify_every` in the configuration says otherwise, and
+    /// a few cycles are timed afterwards
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -9,11 +9,11 @@ use std::process::ExitCode;
 use serde::Serialize;
 #[cfg(feature = "gpu")]
 use ziggurat_gpu::{Gpu, GpuError};
+use ziggurat_report::figures::{aligned, counted};
 use ziggurat_sparse::device::Cpu;
 
 use crate::arguments::{DeviceName, DevicesOptions};
 use crate::failure::Failure;
-use crate::figures::{aligned, counted};
 use crate::output;
 
 /// How to get what a build does not have; our features are called as the runtimes are.

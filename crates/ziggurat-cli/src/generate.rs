@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use ziggurat_report::figures::{counted, size};
 use ziggurat_sparse::Dense;
 use ziggurat_sparse::io::{
     WriteError, WriteOptions, write_dense, write_matrix, write_matrix_to, write_vector,
@@ -11,10 +12,9 @@ use ziggurat_sparse::io::{
 
 use crate::arguments::GenerateOptions;
 use crate::failure::Failure;
-use crate::figures::counted;
 use crate::output;
 use crate::progress::Progress;
-use crate::system::{Coordinates, System, parse_problem, size};
+use crate::system::{Coordinates, System, parse_problem};
 
 pub(crate) fn run(options: &GenerateOptions, progress: &Progress) -> Result<ExitCode, Failure> {
     let problem = parse_problem(&options.problem)?;

@@ -7,7 +7,6 @@
 mod arguments;
 mod devices;
 mod failure;
-mod figures;
 mod generate;
 mod inspect;
 mod manual;

@@ -3,9 +3,9 @@
 //! Everything around the solver is here; the solver itself is called in [`compute`] and nowhere else.
 
 mod configuration;
+mod page;
 #[cfg(feature = "mpi")]
 pub(crate) mod ranks;
-mod report;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -13,8 +13,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use ziggurat::amg::interpolate::NearKernel;
-use ziggurat::amg::{Hierarchy, StoredLevel};
 use ziggurat::{SolveError, Solver, SolverConfig, krylov};
+use ziggurat_report::Outcome;
+use ziggurat_sparse::CsrRef;
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::io::write_vector;
 
@@ -24,7 +25,6 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
 use crate::system::System;
-use report::Outcome;
 
 /// What [`solve::run`](run) exits with when the solver stopped without having converged.
 const NOT_CONVERGED: u8 = 2;
@@ -49,46 +49,72 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
     let b = system.rhs(options.rhs.as_deref(), progress)?;
     let kernel = system.near_kernel(options.coords.as_deref(), progress)?;
 
-    let outcome = match place {
-        Place::Cpu(cpu) => compute(cpu, &system, &b, kernel, config, progress),
+    let timed = options.report.is_some();
+    let (outcome, solution) = match place {
+        Place::Cpu(cpu) => compute(cpu, &system, &b, kernel, config, timed, progress),
         #[cfg(feature = "gpu")]
-        Place::Gpu(gpu) => compute(gpu, &system, &b, kernel, config, progress),
+        Place::Gpu(gpu) => compute(gpu, &system, &b, kernel, config, timed, progress),
     }?;
-    finish(&system, outcome, options).map(ExitCode::from)
+    finish(&system, &outcome, solution, options).map(ExitCode::from)
 }
 
 /// Refuses files that cannot be written, before the work and not after.
 fn check_files(options: &SolveOptions) -> Result<(), Failure> {
     let inputs = [&options.source.file, &options.rhs, &options.coords, &options.config];
-    let outputs = [("--output", options.output.as_deref()), ("--json", options.json.as_deref())];
+    let outputs = [
+        ("--output", options.output.as_deref()),
+        ("--json", options.json.as_deref()),
+        ("--report", options.report.as_deref()),
+    ];
     output::check(
         inputs.into_iter().filter_map(|path| path.as_deref()),
         outputs.into_iter().filter_map(|(option, path)| Some((option, path?))),
     )?;
-    match options.output.as_deref().filter(|path| output::is_standard(path)) {
-        Some(path) => Err(Failure::new(
-            format!("--output {} does not name a file", path.display()),
-            "the report goes to standard output; give the solution a file, as in --output x.mtx",
-        )),
-        None => Ok(()),
+    for (option, path, hint) in [
+        ("--output", &options.output, "give the solution a file, as in --output x.mtx"),
+        ("--report", &options.report, "give the page a file, as in --report solve.html"),
+    ] {
+        if let Some(path) = path.as_deref().filter(|path| output::is_standard(path)) {
+            return Err(Failure::new(
+                format!("{option} {} does not name a file", path.display()),
+                format!("the report goes to standard output; {hint}"),
+            ));
+        }
     }
+    Ok(())
 }
 
-/// Reports as asked: as JSON, as text, or both.
-fn tell(name: &str, outcome: &Outcome, options: &SolveOptions) -> Result<(), Failure> {
+/// Reports as asked: as JSON, as text, as a page. The matrix is for the page.
+fn tell(
+    name: &str,
+    outcome: &Outcome,
+    matrix: Option<CsrRef<'_, f64>>,
+    options: &SolveOptions,
+) -> Result<(), Failure> {
     let json = options.json.as_deref();
     if let Some(path) = json {
         output::write_json(path, outcome)?;
     }
-    if json.is_some_and(output::is_standard) { Ok(()) } else { output::print(&report::text(name, outcome)) }
+    if !json.is_some_and(output::is_standard) {
+        output::print(&ziggurat_report::text(name, outcome))?;
+    }
+    match &options.report {
+        Some(path) => page::write(path, name, outcome, matrix),
+        None => Ok(()),
+    }
 }
 
 /// Reports, writes the solution, and tells the exit code.
-fn finish(system: &System, outcome: Outcome, options: &SolveOptions) -> Result<u8, Failure> {
-    tell(&system.name, &outcome, options)?;
+fn finish(
+    system: &System,
+    outcome: &Outcome,
+    solution: Vec<f64>,
+    options: &SolveOptions,
+) -> Result<u8, Failure> {
+    tell(&system.name, outcome, Some(system.a.view()), options)?;
     let converged = outcome.converged;
     if let Some(path) = &options.output {
-        let solution = system.in_given_order(outcome.solution)?;
+        let solution = system.in_given_order(solution)?;
         if converged || solution.iter().all(|value| value.is_finite()) {
             write_vector(path, &solution)?;
         } else {
@@ -110,15 +136,17 @@ fn told(iteration: &krylov::Progress) -> String {
     }
 }
 
-/// Solves. The only place that knows the solver: from its configuration to an [`Outcome`].
+/// Solves. The only place that knows the solver: from its configuration to an [`Outcome`] and the solution. With
+/// `timed`, the levels of a cycle are timed as well, which takes some cycles.
 fn compute<D: Device>(
     device: D,
     system: &System,
     b: &[f64],
     kernel: Option<NearKernel>,
     config: SolverConfig,
+    timed: bool,
     progress: &Progress,
-) -> Result<Outcome, Failure> {
+) -> Result<(Outcome, Vec<f64>), Failure> {
     let start = Instant::now();
     let stage = progress.stage("setting up");
     let builder = Solver::builder().config(config).device(device);
@@ -138,27 +166,12 @@ fn compute<D: Device>(
     let solution = solution.map_err(refused)?;
     drop(stage);
     let solve_seconds = start.elapsed().as_secs_f64();
-    let levels = levels(solver.hierarchy(), solver.preconditioner().stored());
-    let timing = (setup_seconds, solve_seconds);
-    let device = solver.device().name();
-    Outcome::new(solution, solver.config(), levels, device, timing, report::peak_bytes(), None)
-}
-
-/// The levels, as lowering has stored them.
-fn levels(hierarchy: &Hierarchy, stored: Vec<StoredLevel>) -> Vec<report::Level> {
-    let levels = hierarchy.levels().iter().zip(stored);
-    let level = levels.map(|(level, stored)| report::Level {
-        rows: level.matrix().rows(),
-        nnz: level.matrix().nnz(),
-        storage: stored.storage.to_string(),
-        working: stored.working.to_string(),
-        format: stored.format.format().to_owned(),
-        bytes: stored.format.bytes() as u64,
-        transfer_bytes: stored.transfer_bytes as u64,
-        reason: stored.format.to_string(),
-        distribution: None,
-    });
-    level.collect()
+    let mut outcome = Outcome::of(&solver, &solution, (setup_seconds, solve_seconds));
+    if timed {
+        let _stage = progress.stage("timing levels");
+        outcome = outcome.with_cycle_seconds(&solver);
+    }
+    Ok((outcome, solution.x))
 }
 
 /// The solver's error, with what `inspect` can tell about it.
@@ -191,6 +204,14 @@ mod tests {
         }
     }
 
+    /// Of a small solve, with another verdict if wanted.
+    fn outcome(converged: bool) -> Outcome {
+        let solver = Solver::builder().build(ziggurat_sparse::Csr::identity(1).unwrap()).unwrap();
+        let mut outcome = Outcome::of(&solver, &solver.solve(&[1.0]).unwrap(), (0.0, 0.0));
+        outcome.converged = converged;
+        outcome
+    }
+
     fn folder(test: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("ziggurat-{}-{test}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -210,8 +231,7 @@ mod tests {
         let b = system.rhs(None, &Progress::new()).unwrap();
         let given = "neumann3d:4".parse::<ziggurat_sparse::gallery::Problem>().unwrap().rhs().unwrap();
         assert_ne!(b, given);
-        let outcome = Outcome { solution: b, ..report::tests::outcome(true) };
-        assert_eq!(finish(&system, outcome, &options).unwrap(), 0);
+        assert_eq!(finish(&system, &outcome(true), b, &options).unwrap(), 0);
         assert_eq!(read_vector(&x).unwrap(), given);
         let written: serde_json::Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
         assert_eq!(written["converged"], true);
@@ -224,10 +244,7 @@ mod tests {
         let x = folder.join("x.mtx");
         let options = options(&["--problem", "poisson2d:2", "--output", x.to_str().unwrap()]);
         let system = System::load(&options.source, &Progress::new()).unwrap();
-        let finish_with = |solution| {
-            let outcome = Outcome { solution, ..report::tests::outcome(false) };
-            finish(&system, outcome, &options).unwrap()
-        };
+        let finish_with = |solution| finish(&system, &outcome(false), solution, &options).unwrap();
         assert_eq!(finish_with(vec![f64::NAN; 4]), NOT_CONVERGED);
         assert!(!x.exists());
         assert_eq!(finish_with(vec![1.0; 4]), NOT_CONVERGED);

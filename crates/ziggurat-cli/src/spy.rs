@@ -4,7 +4,7 @@
 //! U+28FF), whose dots are about as far apart in both directions. A dot is set if its square holds a nonzero entry: what
 //! is drawn is there, and what is there is drawn. Costs one pass over the columns.
 
-use rayon::prelude::*;
+use ziggurat_report::Density;
 use ziggurat_sparse::CsrRef;
 
 /// Bits of a Braille pattern, by row and column of the dot within the character.
@@ -21,37 +21,20 @@ pub(crate) struct Spy {
 
 /// Draws `a`, at most `width` characters wide and `height` lines high. A matrix without rows or columns gives no lines.
 pub(crate) fn spy(a: CsrRef<'_, f64>, width: usize, height: usize) -> Spy {
-    let (rows, cols) = (a.rows(), a.cols());
-    if rows == 0 || cols == 0 {
-        return Spy { lines: Vec::new(), rows_per_dot: 1 };
-    }
-    // Square dots: the side that fills its space first decides.
-    let per_dot = cols.div_ceil(2 * width).max(rows.div_ceil(4 * height)).max(1);
-    let (across, down) = (cols.div_ceil(per_dot), rows.div_ceil(per_dot));
-    let dots: Vec<Vec<bool>> = (0..down)
-        .into_par_iter()
-        .map(|dot| {
-            let mut line = vec![false; across];
-            for row in dot * per_dot..rows.min((dot + 1) * per_dot) {
-                let (columns, values) = a.row(row);
-                for (&column, &value) in columns.iter().zip(values) {
-                    line[column as usize / per_dot] |= value != 0.0;
-                }
-            }
-            line
-        })
-        .collect();
-    let character = |lines: &[Vec<bool>], at: usize| {
+    let density = Density::of(a, 2 * width, 4 * height);
+    let dots: Vec<&[u64]> = density.lines().collect();
+    let character = |lines: &[&[u64]], at: usize| {
         let mut pattern = 0x2800;
         for (line, bits) in lines.iter().zip(DOTS) {
             for (dot, bit) in line[at..].iter().zip(bits) {
-                pattern |= if *dot { bit } else { 0 };
+                pattern |= if *dot > 0 { bit } else { 0 };
             }
         }
         char::from_u32(pattern).unwrap_or(' ')
     };
-    let lines = dots.chunks(4).map(|lines| (0..across).step_by(2).map(|at| character(lines, at)).collect());
-    Spy { lines: lines.collect(), rows_per_dot: per_dot }
+    let lines =
+        dots.chunks(4).map(|lines| (0..density.across).step_by(2).map(|at| character(lines, at)).collect());
+    Spy { lines: lines.collect(), rows_per_dot: density.side }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ziggurat::amg::interpolate::NearKernel;
+use ziggurat_report::figures::counted;
 use ziggurat_sparse::gallery::{self, Model, Problem};
 use ziggurat_sparse::graph::Permutation;
 use ziggurat_sparse::io::{read_dense_from, read_matrix_from, read_vector_from};
@@ -15,7 +16,6 @@ use ziggurat_sparse::{Csr, Dense};
 
 use crate::arguments::Source;
 use crate::failure::Failure;
-use crate::figures::{counted, grouped};
 use crate::progress::{Progress, Stage};
 
 /// A matrix, and where it comes from.
@@ -281,11 +281,4 @@ fn first_matrix(folder: &Path) -> Option<PathBuf> {
         name.ends_with(".mtx") || name.ends_with(".mtx.gz")
     };
     names.filter(is_matrix).min()
-}
-
-/// "8,000 rows, 53,600 entries", as reports begin.
-pub(crate) fn size(rows: usize, cols: usize, nnz: usize) -> String {
-    let entries = if nnz == 1 { "entry" } else { "entries" };
-    let columns = if rows == cols { String::new() } else { format!(", {}", counted(cols, "column")) };
-    format!("{}{columns}, {} {entries}", counted(rows, "row"), grouped(nnz))
 }

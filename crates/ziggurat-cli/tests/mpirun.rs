@@ -106,3 +106,13 @@ fn errors_are_told_once_and_exit_codes_are_those_of_one_process() {
     let report: Value = serde_json::from_slice(&std::fs::read(place.path("r.json")).unwrap()).unwrap();
     assert_eq!(report["converged"], false);
 }
+
+#[test]
+fn rank_0_writes_the_page_and_says_what_is_not_on_it() {
+    let place = Place::new("rank_0_writes_the_page");
+    let said = mpirun(&place, 2, &["solve", "--problem", "poisson3d:16", "--report", "r.html"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let page = std::fs::read_to_string(place.path("r.html")).unwrap();
+    assert!(page.contains("<h2>Convergence</h2>") && page.contains("<h3>On ranks</h3>"));
+    assert!(page.contains("none of them has all of it") && page.contains("mpirun -n 2 "), "{page}");
+}

@@ -16,10 +16,10 @@ use ziggurat_mpi::{
     Comm, Distributed, DistributedCsr, DistributedSolver, InputError, LevelReport, Mpi, Session, agree_as,
     rigid_body_modes,
 };
+use ziggurat_report::{Distribution, Level, Outcome, Ranks, peak_bytes};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::gallery::Problem;
 
-use super::report::{self, Distribution, Level, Outcome, Ranks};
 use super::{NOT_CONVERGED, check_files, configuration, tell, told};
 use crate::arguments::{DeviceName, SolveOptions};
 use crate::failure::Failure;
@@ -65,11 +65,11 @@ fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> R
         }
         (None, None) => vec![1.0; a.own_rows().count()],
     };
-    let outcome = compute(comm, &a, problem, &b, config, progress)?;
+    let (outcome, solution) = compute(comm, &a, problem, &b, config, progress)?;
     let converged = outcome.converged;
-    agree_as(&**comm, if first { tell(&name, &outcome, options) } else { Ok(()) })?;
+    agree_as(&**comm, if first { tell(&name, &outcome, None, options) } else { Ok(()) })?;
     if let Some(path) = &options.output {
-        write(&**comm, path, a.global_rows(), &outcome.solution)?;
+        write(&**comm, path, a.global_rows(), &solution)?;
     }
     Ok(ExitCode::from(if converged { 0 } else { NOT_CONVERGED }))
 }
@@ -120,7 +120,7 @@ fn compute(
     b: &[f64],
     config: SolverConfig,
     progress: &Progress,
-) -> Result<Outcome, Failure> {
+) -> Result<(Outcome, Vec<f64>), Failure> {
     let start = Instant::now();
     let elastic = problem.filter(|problem| problem.block_size() == 3);
     let solver = match elastic {
@@ -144,7 +144,7 @@ fn compute(
     let solution = solver.solve_observed(b, Some(&mut watch))?;
     drop(stage);
     let solve_seconds = slowest(&**comm, start);
-    let peak = report::peak_bytes();
+    let peak = peak_bytes();
     let most = comm.most(peak.unwrap_or(0) as f64) as u64;
     let total = comm.total(peak.unwrap_or(0));
     let ranks = Ranks {
@@ -155,7 +155,9 @@ fn compute(
     let levels = solver.levels().iter().map(level).collect();
     let timing = (setup_seconds, solve_seconds);
     let device = Distributed::new(comm.clone()).name();
-    Outcome::new(solution, solver.config(), levels, device, timing, peak.map(|_| most), Some(ranks))
+    let outcome =
+        Outcome::new(&solution, solver.config(), levels, device, timing, peak.map(|_| most), Some(ranks));
+    Ok((outcome, solution.x))
 }
 
 /// The most seconds that any rank took since then.
@@ -173,6 +175,8 @@ fn level(level: &LevelReport) -> Level {
         bytes: level.bytes,
         transfer_bytes: level.transfer_bytes,
         reason: level.reason.clone(),
+        setup_seconds: None,
+        cycle_seconds: None,
         distribution: Some(Distribution {
             ranks: level.ranks,
             rows_most: level.rows_most,

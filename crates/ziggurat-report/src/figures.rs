@@ -1,7 +1,11 @@
 //! Numbers as people read them, and tables of them.
 
 /// Digits in groups of three: 1,234,567.
-pub(crate) fn grouped(count: usize) -> String {
+///
+/// ```
+/// assert_eq!(ziggurat_report::figures::grouped(1_234_567), "1,234,567");
+/// ```
+pub fn grouped(count: usize) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
@@ -14,19 +18,43 @@ pub(crate) fn grouped(count: usize) -> String {
 }
 
 /// A count and what is counted, "1 row" or "1,234 rows".
-pub(crate) fn counted(count: usize, what: &str) -> String {
+///
+/// ```
+/// assert_eq!(ziggurat_report::figures::counted(2000, "row"), "2,000 rows");
+/// ```
+pub fn counted(count: usize, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {what}{plural}", grouped(count))
 }
 
+/// The size of a matrix, as reports begin.
+///
+/// ```
+/// assert_eq!(ziggurat_report::figures::size(8000, 8000, 53_600), "8,000 rows, 53,600 entries");
+/// ```
+pub fn size(rows: usize, cols: usize, nnz: usize) -> String {
+    let entries = if nnz == 1 { "entry" } else { "entries" };
+    let columns = if rows == cols { String::new() } else { format!(", {}", counted(cols, "column")) };
+    format!("{}{columns}, {} {entries}", counted(rows, "row"), grouped(nnz))
+}
+
 /// A value in few digits: what is simple is written out, the rest with an exponent.
-pub(crate) fn value(value: f64) -> String {
+///
+/// ```
+/// use ziggurat_report::figures::value;
+/// assert_eq!((value(1.0 / 3.0), value(1e-8)), ("0.3333".to_owned(), "1e-8".to_owned()));
+/// ```
+pub fn value(value: f64) -> String {
     let short = format!("{value:.3e}").parse::<f64>().unwrap_or(value);
     if value == 0.0 || (1e-3..1e5).contains(&value.abs()) { short.to_string() } else { format!("{short:e}") }
 }
 
 /// A number of bytes in the unit that suits it.
-pub(crate) fn bytes(bytes: u64) -> String {
+///
+/// ```
+/// assert_eq!(ziggurat_report::figures::bytes(300 << 20), "300 MiB");
+/// ```
+pub fn bytes(bytes: u64) -> String {
     let mut size = bytes as f64;
     let mut unit = "B";
     for larger in ["KiB", "MiB", "GiB", "TiB"] {
@@ -40,8 +68,14 @@ pub(crate) fn bytes(bytes: u64) -> String {
 }
 
 /// A time, with three digits or so.
-pub(crate) fn seconds(seconds: f64) -> String {
-    match seconds {
+///
+/// ```
+/// assert_eq!(ziggurat_report::figures::seconds(0.0123), "12.3 ms");
+/// ```
+pub fn seconds(seconds: f64) -> String {
+    // A sum of nothing is −0.
+    match seconds + 0.0 {
+        s if s > 0.0 && s < 0.995e-4 => format!("{:.1} µs", s * 1e6),
         s if s < 0.0995 => format!("{:.1} ms", s * 1e3),
         s if s < 9.995 => format!("{s:.2} s"),
         s => format!("{s:.1} s"),
@@ -49,7 +83,11 @@ pub(crate) fn seconds(seconds: f64) -> String {
 }
 
 /// A part of a whole in percent: "all" and "none" are said of nothing else.
-pub(crate) fn share(part: usize, whole: usize) -> String {
+///
+/// ```
+/// assert_eq!(ziggurat_report::figures::share(999_999, 1_000_000), "more than 99.9 %");
+/// ```
+pub fn share(part: usize, whole: usize) -> String {
     match part {
         _ if part == whole => "all".to_owned(),
         0 => "none".to_owned(),
@@ -58,7 +96,11 @@ pub(crate) fn share(part: usize, whole: usize) -> String {
 }
 
 /// A fraction in percent: neither 0 nor 100 unless it is.
-pub(crate) fn percent(fraction: f64) -> String {
+///
+/// ```
+/// assert_eq!(ziggurat_report::figures::percent(0.331), "33 %");
+/// ```
+pub fn percent(fraction: f64) -> String {
     match 100.0 * fraction {
         p if p > 0.0 && p < 0.1 => "less than 0.1 %".to_owned(),
         p if p > 99.9 && p < 100.0 => "more than 99.9 %".to_owned(),
@@ -68,7 +110,11 @@ pub(crate) fn percent(fraction: f64) -> String {
 }
 
 /// Breaks text into lines of at most `width` characters where there are blanks. A longer word has a line to itself.
-pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+///
+/// ```
+/// assert_eq!(ziggurat_report::figures::wrapped("a bc  def", 6), ["a bc", "def"]);
+/// ```
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
@@ -83,7 +129,12 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Lines up columns; the first `numbers` of them to the right.
-pub(crate) fn aligned<const N: usize>(table: &[[String; N]], numbers: usize) -> String {
+///
+/// ```
+/// let table = [["name", "rows"], ["A", "12"]].map(|line| line.map(str::to_owned));
+/// assert_eq!(ziggurat_report::figures::aligned(&table, 0), "  name  rows\n  A     12\n");
+/// ```
+pub fn aligned<const N: usize>(table: &[[String; N]], numbers: usize) -> String {
     let width = |column: usize| table.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
     table.iter().fold(String::new(), |text, line| {
@@ -134,6 +185,7 @@ mod tests {
             (seconds(0.0123), seconds(1.5), seconds(61.23)),
             ("12.3 ms".into(), "1.50 s".into(), "61.2 s".into())
         );
+        assert_eq!((seconds(2.5e-5), seconds(-0.0)), ("25.0 µs".into(), "0.0 ms".into()));
         assert_eq!(share(3, 3), "all");
         assert_eq!(share(0, 3), "none");
         assert_eq!(share(1, 1_000_000), "less than 0.1 %");

@@ -1,0 +1,238 @@
+//! How residuals fell, over the iterations, on a logarithmic axis.
+//!
+//! The residual of the recurrence is what a method believes, the true one is what it has; where they part, rounding has taken over (or the
+//! preconditioner changes from step to step). So both are drawn: a line, and rings. What has no logarithm (zero, NaN, infinity)
+//! leaves a gap.
+
+use plotters::chart::ChartBuilder;
+use plotters::coord::ranged1d::ValueFormatter;
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+
+use super::canvas::{
+    BLUE, Fault, GREEN, INK, Mark, ORANGE, PURPLE, SKY, VERMILLION, dashes, faint_letters, legend,
+    legend_height, letters, picture,
+};
+use super::decades::Decades;
+
+/// The size of the picture but for its legend.
+const SIZE: (u32, u32) = (640, 320);
+/// A colour for each solve.
+const COLOURS: [RGBColor; 6] = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY];
+/// More points than pixels draw nothing.
+const MOST_POINTS: usize = 1000;
+/// More rings than these run into one another.
+const MOST_RINGS: usize = 40;
+
+/// Which residual a curve shows.
+///
+/// ```
+/// use ziggurat_report::chart::CurveKind;
+/// assert_ne!(CurveKind::Recurrence, CurveKind::True);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CurveKind {
+    /// What the method updates from step to step.
+    Recurrence,
+    /// b − A x, computed anew.
+    True,
+}
+
+/// Residuals of a solve, relative to ‖b‖.
+///
+/// ```
+/// use ziggurat_report::chart::{Curve, CurveKind};
+/// let curve = Curve { label: "cg".into(), points: vec![(0, 1.0), (1, 1e-2)], kind: CurveKind::True };
+/// assert_eq!(curve.points.len(), 2);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// The solve: curves of the same label have the same colour.
+    pub label: String,
+    /// Iterations and the residuals after them, in order.
+    pub points: Vec<(usize, f64)>,
+    /// Which residual.
+    pub kind: CurveKind,
+}
+
+/// Draws residuals, of one solve or of several, and the `tolerance` (relative to ‖b‖ too) as a dashed line.
+///
+/// ```
+/// use ziggurat_report::chart::{Curve, CurveKind, convergence};
+/// let points = (0..9).map(|k| (k, 0.1_f64.powi(k as i32))).collect();
+/// let svg = convergence(&[Curve { label: String::new(), points, kind: CurveKind::Recurrence }], Some(1e-8));
+/// assert!(svg.starts_with("<svg") && svg.contains("iteration"));
+/// ```
+pub fn convergence(curves: &[Curve], tolerance: Option<f64>) -> String {
+    let tolerance = tolerance.filter(|tolerance| shown(*tolerance));
+    let solves = labels(curves);
+    let mut words: Vec<_> = curves.iter().map(|curve| (mark(&solves, curve), name(&solves, curve))).collect();
+    words.extend(tolerance.map(|_| (Mark::Dashes, "tolerance".to_owned())));
+    let across = SIZE.0 as i32 - 70;
+    let above = legend_height(&words, across);
+    picture((SIZE.0, SIZE.1 + above as u32), "residuals over iterations", |area| {
+        legend(area, &words, (62, 2), across)?;
+        let values = curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.1));
+        let values = values.filter(|&value| shown(value));
+        // Its line is not that of the axis.
+        let values = values.chain(tolerance.map(|tolerance| 0.5 * tolerance));
+        let last = curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).max();
+        let mut chart = ChartBuilder::on(area)
+            .margin_top(above + 10)
+            .margin_right(16)
+            .margin_left(4)
+            .margin_bottom(4)
+            .x_label_area_size(44)
+            .y_label_area_size(62)
+            .build_cartesian_2d(0..last.unwrap_or(1).max(1), Decades::around(values))?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(INK.mix(0.13))
+            .axis_style(INK.mix(0.5))
+            .label_style(faint_letters(HPos::Center, 0.8))
+            .axis_desc_style(letters(HPos::Center))
+            .x_desc("iteration")
+            .y_desc("residual / ‖b‖")
+            .x_labels(9)
+            .y_labels(12)
+            .y_label_formatter(&Decades::format)
+            .draw()?;
+        if let Some(tolerance) = tolerance {
+            let inside = chart.plotting_area();
+            let across = inside.get_x_axis_pixel_range();
+            dashes(area, (across.start, across.end), inside.map_coordinate(&(0, tolerance.log10())).1)?;
+        }
+        for curve in curves {
+            let colour = colour(&solves, curve);
+            let at = |&(k, value): &(usize, f64)| (k, value.log10());
+            match curve.kind {
+                CurveKind::Recurrence => {
+                    for run in curve.points.split(|point| !shown(point.1)) {
+                        let line = thinned(run, MOST_POINTS).map(at);
+                        chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
+                    }
+                }
+                // No line: nobody knows what it was in between.
+                CurveKind::True => {
+                    let known: Vec<_> = curve.points.iter().filter(|point| shown(point.1)).collect();
+                    let ring = |point: &&(usize, f64)| Circle::new(at(point), 4, colour.stroke_width(2));
+                    chart.draw_series(thinned(&known, MOST_RINGS).map(ring))?;
+                }
+            }
+        }
+        Ok::<(), Fault>(())
+    })
+}
+
+/// Whether a value has a place on a logarithmic axis.
+fn shown(value: f64) -> bool {
+    value.is_finite() && value > 0.0
+}
+
+/// The solves, each once, in order.
+fn labels(curves: &[Curve]) -> Vec<&str> {
+    curves.iter().fold(Vec::new(), |mut labels, curve| {
+        if !labels.contains(&curve.label.as_str()) {
+            labels.push(&curve.label);
+        }
+        labels
+    })
+}
+
+/// A colour for each solve; where there is one, its two residuals may have two.
+fn colour(solves: &[&str], curve: &Curve) -> RGBColor {
+    let solve = solves.iter().position(|label| *label == curve.label).unwrap_or(0);
+    let second = solves.len() == 1 && curve.kind == CurveKind::True;
+    COLOURS[(solve + usize::from(second)) % COLOURS.len()]
+}
+
+fn mark(solves: &[&str], curve: &Curve) -> Mark {
+    match curve.kind {
+        CurveKind::Recurrence => Mark::Line(colour(solves, curve)),
+        CurveKind::True => Mark::Rings(colour(solves, curve)),
+    }
+}
+
+fn name(solves: &[&str], curve: &Curve) -> String {
+    let kind = match curve.kind {
+        CurveKind::Recurrence => "by recurrence",
+        CurveKind::True => "true",
+    };
+    match (solves, curve.label.as_str()) {
+        ([_], "") => format!("{kind} residual").replace("by recurrence residual", "residual by recurrence"),
+        (_, label) => format!("{label}, {kind}"),
+    }
+}
+
+/// At most about so many of them, evenly, and the last.
+fn thinned<T>(points: &[T], most: usize) -> impl Iterator<Item = &T> {
+    let step = points.len().div_ceil(most).max(1);
+    let rest = points.last().filter(|_| points.len() % step != 1 && step > 1);
+    points.iter().step_by(step).chain(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::tests::{check, words};
+
+    fn curve(label: &str, kind: CurveKind, values: &[f64]) -> Curve {
+        Curve { label: label.to_owned(), points: values.iter().copied().enumerate().collect(), kind }
+    }
+
+    #[test]
+    fn two_residuals_and_the_tolerance_are_told_apart() {
+        let values = [1.0, 1e-3, 1e-6, 1e-9];
+        let curves = [CurveKind::Recurrence, CurveKind::True].map(|kind| curve("", kind, &values));
+        let svg = convergence(&curves, Some(1e-8));
+        check(&svg);
+        let words = words(&svg);
+        for word in ["residual by recurrence", "true residual", "tolerance", "1e-9", "iteration"] {
+            assert!(words.iter().any(|text| text == word), "{word} in {words:?}");
+        }
+        assert_eq!(svg.matches("<circle").count(), 5); // one in the legend
+        assert!(svg.contains("#0072B2") && svg.contains("#D55E00"));
+        assert_eq!(svg, convergence(&curves, Some(1e-8)));
+    }
+
+    #[test]
+    fn what_has_no_logarithm_leaves_a_gap() {
+        let odd = [1.0, 0.5, 0.0, f64::NAN, 0.1, f64::INFINITY, -1.0, 1e-310, 1e300];
+        check(&convergence(&[curve("a", CurveKind::Recurrence, &odd)], Some(f64::NAN)));
+        check(&convergence(&[curve("a", CurveKind::True, &[0.0, f64::NAN])], Some(0.0)));
+        check(&convergence(&[], None));
+        check(&convergence(&[curve("a", CurveKind::True, &[])], Some(1e-8)));
+        check(&convergence(&[curve("a", CurveKind::True, &[1.0])], None));
+    }
+
+    #[test]
+    fn several_solves_have_a_colour_each() {
+        let names = ["cg", "fcg", "gmres & <b>", "4", "5", "6", "7"];
+        let curves: Vec<Curve> = names
+            .iter()
+            .flat_map(|name| {
+                [CurveKind::Recurrence, CurveKind::True].map(|kind| curve(name, kind, &[1.0, 1e-4]))
+            })
+            .collect();
+        let svg = convergence(&curves, Some(1e-8));
+        check(&svg);
+        assert!(words(&svg).contains(&"gmres & <b>, true".to_owned()));
+        assert!(COLOURS.iter().all(|c| svg.contains(&format!("#{:02X}{:02X}{:02X}", c.0, c.1, c.2))));
+    }
+
+    #[test]
+    fn long_histories_are_thinned_and_keep_their_end() {
+        let values: Vec<f64> = (0..100_000).map(|k| 0.9998_f64.powi(k)).collect();
+        let svg = convergence(&[curve("", CurveKind::True, &values)], None);
+        check(&svg);
+        assert!(svg.len() < 60_000, "{}", svg.len());
+        for (length, most) in [(0, 5), (1, 5), (5, 5), (6, 5), (11, 5), (100, 7)] {
+            let all: Vec<usize> = (0..length).collect();
+            let some: Vec<usize> = thinned(&all, most).copied().collect();
+            assert!(some.len() <= most + 1 && some.last() == all.last(), "{some:?}");
+            assert!(some.is_sorted_by(|a, b| a < b), "{some:?}");
+        }
+    }
+}

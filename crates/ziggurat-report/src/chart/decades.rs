@@ -1,0 +1,73 @@
+//! An axis of powers of ten: its numbers are exponents, log₁₀ of what is shown, and its marks are whole ones.
+
+use std::ops::Range;
+
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+
+/// From one power of ten to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Decades {
+    lowest: i32,
+    highest: i32,
+}
+
+impl Decades {
+    /// Whole powers around these values, which are positive and finite; one decade if there are none.
+    pub(super) fn around(values: impl IntoIterator<Item = f64>) -> Self {
+        let exponents: Vec<f64> = values.into_iter().map(f64::log10).filter(|e| e.is_finite()).collect();
+        let lowest = exponents.iter().copied().reduce(f64::min).unwrap_or(0.0).floor() as i32;
+        let highest = exponents.iter().copied().reduce(f64::max).unwrap_or(1.0).ceil() as i32;
+        Decades { lowest, highest: highest.max(lowest + 1) }
+    }
+}
+
+impl Ranged for Decades {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, exponent: &f64, (from, to): (i32, i32)) -> i32 {
+        let part = (exponent - f64::from(self.lowest)) / f64::from(self.highest - self.lowest);
+        from + (part.clamp(0.0, 1.0) * f64::from(to - from)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        let most = hint.max_num_points().max(2) as u32;
+        let step = (self.highest - self.lowest).unsigned_abs().div_ceil(most - 1) as i32;
+        // From zero on: 1 is a mark on every axis that has it.
+        let first = self.lowest.div_euclid(step) * step;
+        let marks = (first..=self.highest).step_by(step as usize).filter(|&mark| mark >= self.lowest);
+        marks.map(f64::from).collect()
+    }
+
+    fn range(&self) -> Range<f64> {
+        f64::from(self.lowest)..f64::from(self.highest)
+    }
+}
+
+impl ValueFormatter<f64> for Decades {
+    fn format(exponent: &f64) -> String {
+        if *exponent == 0.0 { "1".to_owned() } else { format!("1e{exponent}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_powers_are_marked_and_not_too_many() {
+        let axis = Decades::around([3e-9, 1.0, 0.2]);
+        assert_eq!((axis.range(), axis.key_points(10).len()), (-9.0..0.0, 10));
+        let wide = Decades::around([1e-300, 1e10]).key_points(8);
+        assert!((4..=9).contains(&wide.len()) && wide.contains(&0.0), "{wide:?}");
+        assert_eq!(Decades::around([]).range(), 0.0..1.0);
+        assert_eq!(Decades::around([1.0, 1.0]).range(), 0.0..1.0);
+        assert_eq!((Decades::format(&-8.0), Decades::format(&0.0)), ("1e-8".to_owned(), "1".to_owned()));
+    }
+
+    #[test]
+    fn what_lies_outside_is_at_the_edge() {
+        let axis = Decades::around([1e-2, 1.0]);
+        assert_eq!([-1.0, 5.0, -9.0].map(|e| axis.map(&e, (100, 0))), [50, 0, 100]);
+    }
+}

@@ -1,0 +1,57 @@
+//! Pictures as SVG, drawn by plotters.
+//!
+//! Each function gives one picture as a string: the same bytes for the same input, with a `viewBox` so that it fits wherever it is put, a
+//! transparent background, and lines and letters in the colour of the text around it (`currentColor`), so that it can be read on dark pages
+//! as well. What has a colour has one of Okabe and Ito's (2008), which colour-blind people can tell apart.
+
+mod canvas;
+mod convergence;
+mod decades;
+mod levels;
+mod spy;
+mod stages;
+
+pub(crate) use canvas::escaped;
+pub use convergence::{Curve, CurveKind, convergence};
+pub use levels::levels;
+pub(crate) use levels::precision_colour;
+pub use spy::spy;
+pub(crate) use stages::SOLVE;
+pub use stages::stages;
+
+#[cfg(test)]
+pub(crate) mod tests {
+    //! What every picture is held to.
+
+    /// Refuses what is no XML, needs anything from elsewhere, or has a number that is none or lies outside the picture.
+    pub(crate) fn check(svg: &str) {
+        let document = roxmltree::Document::parse(svg).unwrap_or_else(|error| panic!("{error}: {svg}"));
+        let root = document.root_element();
+        assert_eq!(root.tag_name().name(), "svg");
+        assert!(root.attribute("viewBox").is_some_and(|sizes| sizes.split(' ').count() == 4), "{svg}");
+        let size = |name| root.attribute(name).unwrap().parse::<f64>().unwrap();
+        let (width, height) = (size("width"), size("height"));
+        for element in document.descendants().filter(roxmltree::Node::is_element) {
+            for attribute in element.attributes() {
+                let (name, value) = (attribute.name(), attribute.value());
+                assert!(!["href", "src", "style"].contains(&name) || element == root, "{name} in {svg}");
+                assert!(!value.contains("NaN") && !value.contains("inf"), "{name}={value} in {svg}");
+                let most = match name {
+                    "x" | "x1" | "x2" | "cx" => width,
+                    "y" | "y1" | "y2" | "cy" => height,
+                    "width" | "height" | "r" | "opacity" | "font-size" => f64::INFINITY,
+                    _ => continue,
+                };
+                let number: f64 = value.parse().unwrap_or_else(|_| panic!("{name}={value} in {svg}"));
+                assert!((0.0..=most).contains(&number), "{name}={value} of {most} in {svg}");
+            }
+        }
+    }
+
+    /// The words of a picture.
+    pub(crate) fn words(svg: &str) -> Vec<String> {
+        let document = roxmltree::Document::parse(svg).unwrap();
+        let texts = document.descendants().filter(|node| node.has_tag_name("text"));
+        texts.map(|node| node.text().unwrap_or("").trim().to_owned()).collect()
+    }
+}

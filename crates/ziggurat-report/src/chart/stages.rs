@@ -1,0 +1,79 @@
+//! What the time was spent on: a bar for each stage, with its seconds and its part of the whole.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+
+use super::canvas::{BLUE, Fault, INK, ORANGE, faint_letters, letters, picture, width, write};
+use crate::figures::{percent, seconds};
+
+/// The width of the picture.
+const WIDTH: i32 = 640;
+/// The height of a line.
+const LINE: i32 = 26;
+/// Right of the longest bar, for its words.
+const BEHIND: i32 = 140;
+/// The stage that is no part of setup.
+pub(crate) const SOLVE: &str = "solve";
+
+/// Draws the seconds of stages, from the top down. A stage called `solve` has another colour than those of setup.
+///
+/// ```
+/// let stages = [("strength", 0.02), ("solve", 0.31)].map(|(name, seconds)| (name.to_owned(), seconds));
+/// let svg = ziggurat_report::chart::stages(&stages);
+/// assert!(svg.contains("strength") && svg.contains("0.31 s"));
+/// ```
+pub fn stages(stages: &[(String, f64)]) -> String {
+    let time = |seconds: f64| if seconds.is_finite() { seconds.max(0.0) } else { 0.0 };
+    let longest = stages.iter().map(|stage| time(stage.1)).fold(0.0, f64::max);
+    let whole: f64 = stages.iter().map(|stage| time(stage.1)).sum();
+    let names = stages.iter().map(|stage| width(&stage.0)).max().unwrap_or(0).clamp(40, WIDTH / 3) + 12;
+    let height = (stages.len().max(1) as i32 * LINE + 8) as u32;
+    picture((WIDTH as u32, height), "time of each stage", |area| {
+        if stages.is_empty() {
+            write(area, "no stage is known", &letters(HPos::Left), (8, height as i32 / 2))?;
+        }
+        for (k, (name, taken)) in stages.iter().enumerate() {
+            let (y, taken) = (4 + LINE * k as i32 + LINE / 2, time(*taken));
+            write(area, name, &letters(HPos::Right), (names - 6, y))?;
+            let part = if longest > 0.0 { taken / longest } else { 0.0 };
+            let end = names + (part * f64::from(WIDTH - names - BEHIND)).round() as i32;
+            let colour = if name == SOLVE { ORANGE } else { BLUE };
+            area.draw(&Rectangle::new([(names, y - 8), (end.max(names + 1), y + 8)], colour.filled()))?;
+            let percent = if whole > 0.0 { percent(taken / whole) } else { "none".to_owned() };
+            let words = format!("{}  ({percent})", seconds(taken));
+            write(area, &words, &faint_letters(HPos::Left, 0.85), (end.max(names) + 7, y))?;
+        }
+        let axis = [(names, 2), (names, height as i32 - 2)];
+        area.draw(&PathElement::new(axis, INK.mix(0.5)))?;
+        Ok::<(), Fault>(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::chart::tests::{check, words};
+
+    #[test]
+    fn bars_are_as_long_as_stages_and_have_their_seconds() {
+        let names = [("diagnosis", 0.01), ("galerkin", 0.04), ("solve", 0.05)];
+        let stages: Vec<_> = names.map(|(name, seconds)| (name.to_owned(), seconds)).into();
+        let svg = super::stages(&stages);
+        check(&svg);
+        assert!(words(&svg).contains(&"40.0 ms  (40 %)".to_owned()), "{:?}", words(&svg));
+        let document = roxmltree::Document::parse(&svg).unwrap();
+        let bars = document.descendants().filter(|node| node.has_tag_name("rect"));
+        let widths: Vec<f64> = bars.map(|bar| bar.attribute("width").unwrap().parse().unwrap()).collect();
+        assert!(widths.len() == 3 && (widths[1] / widths[2] - 0.8).abs() < 0.01, "{widths:?}");
+        assert!(svg.contains("#E69F00") && svg.contains("#0072B2"));
+    }
+
+    #[test]
+    fn odd_times_break_nothing() {
+        let odd = [0.0, f64::NAN, f64::INFINITY, -1.0, 1e9];
+        let stages: Vec<_> =
+            odd.iter().map(|&seconds| ("a & b, a very long name of a stage ".repeat(3), seconds)).collect();
+        check(&super::stages(&stages));
+        check(&super::stages(&stages[..2]));
+        check(&super::stages(&[]));
+    }
+}

@@ -1,0 +1,308 @@
+//! A page about a solve: one HTML file that needs nothing else, neither a script nor the network.
+//!
+//! What people look for first is above: did it converge, in how many iterations and seconds, and with how much memory? Then how and why. The
+//! last part says how to do it again.
+
+use ziggurat::config::Krylov;
+use ziggurat::diagnose::{AdviceLevel, diagnose};
+use ziggurat::sparse::CsrRef;
+
+use crate::chart;
+use crate::facts::facts;
+use crate::figures::{bytes, counted, seconds, size, value};
+use crate::html::{STYLE, distribution_table, escaped, hierarchy_table, verdict};
+use crate::outcome::Outcome;
+
+/// Squares of the picture of the matrix, in a line.
+const SQUARES: usize = 120;
+/// A part of setup that no stage has is named if it is larger than this.
+const UNNAMED: f64 = 0.02;
+
+/// What a page is about.
+///
+/// ```
+/// use ziggurat::{Solver, sparse::gallery::Problem};
+/// use ziggurat_report::{Outcome, Page, page};
+/// let a = "poisson3d:8".parse::<Problem>()?.matrix()?;
+/// let solver = Solver::builder().build(&a)?;
+/// let outcome = Outcome::of(&solver, &solver.solve(&vec![1.0; 512])?, (0.01, 0.002));
+/// let command = "ziggurat solve --problem poisson3d:8";
+/// let about = Page { name: "poisson3d:8", outcome: &outcome, matrix: Some(a.view()), command, threads: 2 };
+/// assert!(page(&about).starts_with("<!DOCTYPE html>"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// What was solved: the file or the problem.
+    pub name: &'a str,
+    /// How it went.
+    pub outcome: &'a Outcome,
+    /// The matrix, to be diagnosed and drawn; `None` where no process has all of it.
+    pub matrix: Option<CsrRef<'a, f64>>,
+    /// What to type to do it again; empty if there is no such thing.
+    pub command: &'a str,
+    /// Threads of the process, or of each rank.
+    pub threads: usize,
+}
+
+/// The style of the page around what [`html`](crate::html) gives.
+const PAGE_STYLE: &str = include_str!("page.css");
+
+/// The whole page.
+pub fn page(page: &Page<'_>) -> String {
+    let outcome = page.outcome;
+    let mark = if outcome.converged { "✓" } else { "✗" };
+    let name = escaped(page.name);
+    let diagnosis = diagnosis(page);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+         <meta name=\"generator\" content=\"ziggurat {version}\"/>\n<title>{mark} {name} – ziggurat</title>\n\
+         <style>\n{PAGE_STYLE}{STYLE}</style>\n</head>\n<body class=\"ziggurat\">\n<main>\n\
+         <header>\n<p class=\"small\">ziggurat solve</p>\n<h1>{name}</h1>\n<p>{size}</p>\n{verdict}{stopped}{tiles}</header>\n\
+         {convergence}{time}{hierarchy}{diagnosis}{again}</main>\n</body>\n</html>\n",
+        version = outcome.version,
+        size = size(outcome.rows, outcome.rows, outcome.nnz),
+        verdict = verdict(outcome),
+        stopped = stopped(outcome),
+        tiles = tiles(outcome),
+        convergence = convergence(outcome),
+        hierarchy = hierarchy(outcome),
+        time = time(outcome),
+        again = again(page),
+    )
+}
+
+/// Why it stopped early and what to try; nothing if it did not.
+fn stopped(outcome: &Outcome) -> String {
+    if outcome.converged {
+        return String::new();
+    }
+    // The verdict above has said so.
+    let why = outcome.stop_text.strip_prefix("not converged: ").unwrap_or(&outcome.stop_text);
+    let mut letters = why.chars();
+    let why: String = letters.next().map(char::to_uppercase).into_iter().flatten().chain(letters).collect();
+    format!("<p class=\"callout\">{}.</p>\n", escaped(&why))
+}
+
+/// The numbers that people look for.
+fn tiles(outcome: &Outcome) -> String {
+    let memory = outcome.peak_bytes.map_or("unknown".to_owned(), bytes);
+    let levels: u64 = outcome.levels.iter().map(|level| level.bytes + level.transfer_bytes).sum();
+    let tiles = [
+        (
+            "iterations",
+            outcome.iterations.to_string(),
+            format!("{} at most", outcome.config.stopping.max_iterations),
+        ),
+        (
+            "true relative residual",
+            format!("{:.2e}", outcome.relative_residual),
+            format!("wanted {}", value(outcome.config.stopping.rtol)),
+        ),
+        ("setup", seconds(outcome.setup_seconds), counted(outcome.levels.len(), "level")),
+        ("solve", seconds(outcome.solve_seconds), per_iteration(outcome)),
+        ("memory", memory, format!("{} of it levels", bytes(levels))),
+    ];
+    let tiles = tiles.iter().map(|(what, number, about)| {
+        format!("<div><span>{what}</span><b>{number}</b><span>{about}</span></div>\n")
+    });
+    format!("<div class=\"tiles\">\n{}</div>\n", tiles.collect::<String>())
+}
+
+fn per_iteration(outcome: &Outcome) -> String {
+    match outcome.iterations {
+        0 => "no iteration".to_owned(),
+        count => format!("{} per iteration", seconds(outcome.solve_seconds / count as f64)),
+    }
+}
+
+/// How the residual fell.
+fn convergence(outcome: &Outcome) -> String {
+    let chart = chart::convergence(&outcome.curves(""), Some(outcome.config.stopping.rtol));
+    let known = match outcome.config.krylov {
+        Krylov::Gmres | Krylov::Fgmres => {
+            " This method has no x between restarts, so it is known there only."
+        }
+        _ if outcome.config.stopping.verify_every == 0 => "",
+        _ => {
+            " It was computed to be seen here, which takes a product with the matrix each time: a solve without it is faster."
+        }
+    };
+    format!(
+        "<section>\n<h2>Convergence</h2>\n<figure>{chart}<figcaption>The method believes the residual of its recurrence; the \
+         true one is b − A x, computed anew.{known}</figcaption></figure>\n</section>\n"
+    )
+}
+
+/// The levels.
+fn hierarchy(outcome: &Outcome) -> String {
+    let mut list = vec![
+        ("method", outcome.method.clone()),
+        ("iteration", outcome.krylov.clone()),
+        ("precision", outcome.precision.clone()),
+        ("operator complexity", format!("{:.2}", outcome.operator_complexity)),
+        ("grid complexity", format!("{:.2}", outcome.grid_complexity)),
+    ];
+    if let Some(promotion) = &outcome.promotion {
+        list.push(("wider", promotion.clone()));
+    }
+    let ranks = match distribution_table(&outcome.levels) {
+        table if table.is_empty() => table,
+        table => format!("<h3>On ranks</h3>\n{table}"),
+    };
+    format!(
+        "<section class=\"wide\">\n<h2>Hierarchy</h2>\n{}{ranks}<div class=\"pair\">\n<figure>{}<figcaption>Bars of rows, entries \
+         and memory are on a logarithmic scale.</figcaption></figure>\n{}</div>\n</section>\n",
+        hierarchy_table(&outcome.levels),
+        chart::levels(&outcome.levels),
+        described(&list),
+    )
+}
+
+/// What the time was spent on.
+fn time(outcome: &Outcome) -> String {
+    let mut stages = outcome.stages.clone();
+    let named: f64 = stages.iter().map(|stage| stage.1).sum();
+    if outcome.setup_seconds - named > UNNAMED * outcome.setup_seconds {
+        let name = if stages.is_empty() { "setup" } else { "rest of setup" };
+        stages.push((name.to_owned(), outcome.setup_seconds - named));
+    }
+    stages.push((chart::SOLVE.to_owned(), outcome.solve_seconds));
+    format!("<section>\n<h2>Time</h2>\n<figure>{}</figure>\n</section>\n", chart::stages(&stages))
+}
+
+/// What kind of matrix it is, and where its entries are.
+fn diagnosis(page: &Page<'_>) -> String {
+    let Some(a) = page.matrix else {
+        return "<section class=\"wide\">\n<h2>Matrix</h2>\n<p>The matrix lies on several ranks, and none of them has all of it, so it is neither \
+                diagnosed nor drawn here. <code>ziggurat inspect</code> does both in one process.</p>\n</section>\n"
+            .to_owned();
+    };
+    let diagnosis = diagnose(a);
+    let memory = size_of_val(a.row_ptr()) + size_of_val(a.columns()) + size_of_val(a.values());
+    let advice = diagnosis.advice().into_iter().map(|advice| {
+        let level = match advice.level {
+            AdviceLevel::Note => "note",
+            AdviceLevel::Warning => "warning",
+            AdviceLevel::Problem => "problem",
+        };
+        format!("<li class=\"{level}\"><b>{level}</b> {}</li>\n", escaped(&advice.text))
+    });
+    let advice: String = advice.collect();
+    let advice = if advice.is_empty() { advice } else { format!("<ul class=\"advice\">\n{advice}</ul>\n") };
+    format!(
+        "<section class=\"wide\">\n<h2>Matrix</h2>\n<div class=\"pair\">\n<figure>{}</figure>\n<div>\n{}{advice}</div>\n</div>\n</section>\n",
+        chart::spy(a, SQUARES),
+        described(&facts(&diagnosis, memory as u64)),
+    )
+}
+
+/// How to do it again.
+fn again(page: &Page<'_>) -> String {
+    let outcome = page.outcome;
+    let mut list = vec![("device", outcome.device.clone()), ("threads", page.threads.to_string())];
+    if let Some(ranks) = &outcome.ranks {
+        list.push(("ranks", ranks.count.to_string()));
+        list.extend(ranks.peak_bytes_total.map(|total| ("memory of all ranks", bytes(total))));
+    }
+    if let Some(traffic) = &outcome.traffic {
+        let times = |count: u64, what| counted(count as usize, what);
+        let (up, down) = (bytes(traffic.uploaded_bytes), bytes(traffic.downloaded_bytes));
+        let (uploads, downloads) = (times(traffic.uploads, "upload"), times(traffic.downloads, "download"));
+        let kernels = times(traffic.kernels, "kernel");
+        list.push(("traffic", format!("{kernels}, {uploads} ({up}), {downloads} ({down})")));
+    }
+    list.push(("version", format!("ziggurat {}", outcome.version)));
+    let command = match page.command {
+        "" => String::new(),
+        command => format!("<pre class=\"command\"><code>{}</code></pre>\n", escaped(command)),
+    };
+    let config = outcome.config.to_toml().unwrap_or_else(|error| format!("# {error}"));
+    format!(
+        "<section class=\"wide\">\n<h2>Do it again</h2>\n{command}{}<details>\n<summary>The configuration that was used, as TOML</summary>\n\
+         <p class=\"small\">Save it as <code>solver.toml</code> and give <code>--config solver.toml</code>: nothing is left to be chosen in it.</p>\n\
+         <pre><code>{}</code></pre>\n</details>\n</section>\n",
+        described(&list),
+        escaped(config.trim_end()),
+    )
+}
+
+/// Names and what they stand for.
+fn described(list: &[(&str, String)]) -> String {
+    let items =
+        list.iter().map(|(name, what)| format!("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(what)));
+    format!("<dl>\n{}</dl>\n", items.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::tests::outcome;
+    use crate::outcome::{Ranks, Traffic};
+    use ziggurat::sparse::gallery::Problem;
+
+    const HOSTILE: &str = "</title><script>alert('x')</script>\u{0}&\".mtx";
+
+    fn of(outcome: &Outcome, matrix: Option<CsrRef<'_, f64>>) -> String {
+        let html = page(&Page { name: HOSTILE, outcome, matrix, command: HOSTILE, threads: 2 });
+        // All that we write is XML as well, so tags are known to match.
+        let xml = html.strip_prefix("<!DOCTYPE html>\n").unwrap();
+        roxmltree::Document::parse(xml).unwrap_or_else(|error| panic!("{error}: {html}"));
+        assert!(!html.contains("<script") && !html.contains("src=") && !html.contains("href="), "{html}");
+        assert_eq!(
+            html.matches("http").count(),
+            html.matches("xmlns=\"http://www.w3.org/2000/svg\"").count()
+        );
+        html
+    }
+
+    #[test]
+    fn a_page_has_every_part_and_needs_nothing_else() {
+        let a = "elasticity3d:3".parse::<Problem>().unwrap().matrix().unwrap();
+        let html = of(&outcome(true), Some(a.view()));
+        for part in ["Convergence", "Hierarchy", "Time", "Matrix", "Do it again"] {
+            assert!(html.contains(&format!("<h2>{part}</h2>")), "{part}");
+        }
+        assert_eq!(html.matches("<svg").count(), 4);
+        assert!(html.contains("converged in 14 iterations") && html.contains("6.25e-9"));
+        assert!(html.contains("3 x 3") && html.contains("class=\"note\""), "the diagnosis and advice");
+        assert!(html.contains("\n[stopping]\n"), "the configuration");
+        assert_eq!(html, of(&outcome(true), Some(a.view())));
+    }
+
+    #[test]
+    fn what_did_not_converge_is_explained() {
+        let html = of(&outcome(false), None);
+        assert!(html.contains("not converged after 14 iterations"));
+        assert!(html.contains("<p class=\"callout\">The limit of iterations was reached"), "{html}");
+        assert!(html.contains("none of them has all of it"));
+    }
+
+    #[test]
+    fn ranks_traffic_and_odd_numbers_are_told() {
+        let ranks = Some(Ranks { count: 3, threads: 1, peak_bytes_total: Some(1 << 30) });
+        let traffic = Some(Traffic {
+            kernels: 1500,
+            uploads: 1,
+            uploaded_bytes: 8000,
+            downloads: 31,
+            downloaded_bytes: 0,
+        });
+        let odd = Outcome {
+            ranks,
+            traffic,
+            relative_residual: f64::NAN,
+            residuals: vec![f64::NAN, f64::INFINITY, 0.0],
+            true_residuals: Vec::new(),
+            levels: Vec::new(),
+            stages: Vec::new(),
+            promotion: Some("<wider>".into()),
+            iterations: 0,
+            ..outcome(false)
+        };
+        let html = of(&odd, None);
+        assert!(html.contains("1,500 kernels, 1 upload (7.8 KiB), 31 downloads (0 B)"), "{html}");
+        assert!(html.contains("1.0 GiB") && html.contains("&lt;wider&gt;"));
+    }
+}

@@ -1,0 +1,163 @@
+//! The report for people who read it in a terminal: the verdict, some facts, the levels as a table.
+
+use std::fmt::Write as _;
+
+use crate::figures::{aligned, bytes, counted, grouped, seconds, size, value};
+use crate::level::Level;
+use crate::outcome::Outcome;
+
+/// The report for people; `name` is what was solved.
+///
+/// ```
+/// use ziggurat::{Solver, sparse::gallery::Problem};
+/// let a = "poisson3d:8".parse::<Problem>()?.matrix()?;
+/// let solver = Solver::builder().build(&a)?;
+/// let solution = solver.solve(&vec![1.0; a.rows()])?;
+/// let outcome = ziggurat_report::Outcome::of(&solver, &solution, (0.01, 0.002));
+/// assert!(ziggurat_report::text("A.mtx", &outcome).contains("converged in"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn text(name: &str, outcome: &Outcome) -> String {
+    let verdict = if outcome.converged { "converged" } else { "NOT converged" };
+    let mut text = format!(
+        "{name}: {}\n\n{verdict} in {}: relative residual {:.2e} (wanted {})\n",
+        size(outcome.rows, outcome.rows, outcome.nnz),
+        counted(outcome.iterations, "iteration"),
+        outcome.relative_residual,
+        value(outcome.config.stopping.rtol),
+    );
+    let mut facts = vec![
+        ("method", format!("{}, {}, {}", outcome.method, outcome.krylov, outcome.precision)),
+        ("device", outcome.device.clone()),
+        ("setup", seconds(outcome.setup_seconds)),
+        ("solve", seconds(outcome.solve_seconds)),
+    ];
+    if !outcome.converged {
+        facts.insert(0, ("stopped", outcome.stop_reason.clone()));
+    }
+    if let Some(traffic) = &outcome.traffic {
+        let times = |count: u64, what| counted(count as usize, what);
+        let (up, down) = (bytes(traffic.uploaded_bytes), bytes(traffic.downloaded_bytes));
+        let [kernels, uploads, downloads] = [
+            times(traffic.kernels, "kernel"),
+            times(traffic.uploads, "upload"),
+            times(traffic.downloads, "download"),
+        ];
+        facts.push(("traffic", format!("{kernels}, {uploads} ({up}), {downloads} ({down})")));
+    }
+    if let Some(promotion) = &outcome.promotion {
+        facts.push(("wider", promotion.clone()));
+    }
+    if let Some(peak) = outcome.peak_bytes {
+        facts.push(("memory", format!("{} at most", bytes(peak))));
+    }
+    if let Some(ranks) = &outcome.ranks {
+        facts.push(("ranks", format!("{} of {}", ranks.count, counted(ranks.threads, "thread"))));
+    }
+    text.push('\n');
+    for (label, fact) in facts {
+        let _ = writeln!(text, "  {label:<7}  {fact}"); // a string takes it all
+    }
+    if !outcome.levels.is_empty() {
+        text.push('\n');
+        text += &levels(&outcome.levels);
+        if outcome.levels.iter().any(|level| level.distribution.is_some()) {
+            text.push('\n');
+            text += &distribution(&outcome.levels);
+        }
+        let _ = writeln!(
+            text,
+            "\n  operator complexity {:.2}, grid complexity {:.2}",
+            outcome.operator_complexity, outcome.grid_complexity
+        );
+    }
+    text
+}
+
+/// The hierarchy as a table: numbers to the right, words to the left.
+fn levels(levels: &[Level]) -> String {
+    let mut table = vec![
+        ["level", "rows", "entries", "per row", "memory", "stored", "computed", "format"].map(str::to_owned),
+    ];
+    table.extend(levels.iter().enumerate().map(|(k, level)| {
+        [
+            k.to_string(),
+            grouped(level.rows),
+            grouped(level.nnz),
+            format!("{:.1}", level.nnz as f64 / level.rows.max(1) as f64),
+            bytes(level.bytes),
+            level.storage.clone(),
+            level.working.clone(),
+            level.format.clone(),
+        ]
+    }));
+    aligned(&table, 5)
+}
+
+/// How levels lie on ranks, as a table.
+fn distribution(levels: &[Level]) -> String {
+    let mut table =
+        vec![["level", "ranks", "rows each", "halo each", "messages", "bytes"].map(str::to_owned)];
+    for (k, level) in levels.iter().enumerate() {
+        if let Some(found) = &level.distribution {
+            let counts = [found.ranks, found.rows_most, found.halo_rows_most, found.messages_most];
+            let [ranks, rows, halo, messages] = counts.map(|count| grouped(count as usize));
+            table.push([k.to_string(), ranks, rows, halo, messages, bytes(found.bytes_most)]);
+        }
+    }
+    aligned(&table, 6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::tests::outcome;
+    use ziggurat::sparse::device;
+
+    #[test]
+    fn what_went_to_a_device_and_back_is_told() {
+        let traffic = device::Traffic {
+            kernels: 1500,
+            uploads: 1,
+            uploaded_bytes: 8000,
+            downloads: 31,
+            downloaded_bytes: 8240,
+        };
+        let outcome = Outcome { traffic: Some(traffic.into()), ..outcome(true) };
+        let json = serde_json::to_value(&outcome).unwrap();
+        let expected = serde_json::json!({
+            "kernels": 1500, "uploads": 1, "uploaded_bytes": 8000, "downloads": 31, "downloaded_bytes": 8240
+        });
+        assert_eq!(json["traffic"], expected);
+        let text = text("A.mtx", &outcome);
+        assert!(text.contains("  device   cpu (Portable, 1 threads)\n"), "{text}");
+        assert!(
+            text.contains("  traffic  1,500 kernels, 1 upload (7.8 KiB), 31 downloads (8.0 KiB)\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_text_says_whether_it_converged_and_lines_up() {
+        let good = text("A.mtx", &outcome(true));
+        assert!(
+            good.contains("\nconverged in 14 iterations: relative residual 6.25e-9 (wanted 1e-8)\n"),
+            "{good}"
+        );
+        assert!(!good.contains("stopped"), "{good}");
+        let table: Vec<&str> = good.lines().skip_while(|line| !line.contains("level")).take(3).collect();
+        assert_eq!(
+            table,
+            [
+                "  level   rows  entries  per row   memory  stored  computed  format",
+                "      0  8,000   53,600      6.7  628 KiB  f64     f64       csr",
+                "      1    800   12,000     15.0  141 KiB  f64     f64       csr",
+            ]
+        );
+        let bad = text("A.mtx", &outcome(false));
+        assert!(
+            bad.contains("\nNOT converged in 14") && bad.contains("  stopped  iteration limit\n"),
+            "{bad}"
+        );
+    }
+}
