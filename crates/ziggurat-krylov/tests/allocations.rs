@@ -64,7 +64,7 @@ fn as_many_allocations_for_sixty_iterations_as_for_six() {
             };
             count(60); // threads make their queues on first use
             let (few, many) = (count(6), count(60));
-            assert_eq!((few, many), (1, 1), "{method}: the history, and nothing else");
+            assert_eq!((few, many), (2, 2), "{method}: two histories, and nothing else");
         }
     });
 }
