@@ -127,6 +127,21 @@ pub(crate) fn verdict(outcome: &Outcome) -> String {
     format!("<p class=\"{class}\">{words} {after} {iterations}</p>\n")
 }
 
+/// What a notebook shows of a solver that has not solved yet: its levels, as a table and a picture.
+///
+/// ```
+/// use ziggurat_report::{Level, html};
+/// let levels = [Level { rows: 8000, nnz: 53_600, format: "csr".to_owned(), ..Level::default() }];
+/// assert!(html::levels(&levels).starts_with("<div class=\"ziggurat\">"));
+/// ```
+pub fn levels(levels: &[Level]) -> String {
+    format!(
+        "<div class=\"ziggurat\">\n<style>\n{STYLE}</style>\n{}<div>{}</div>\n</div>\n",
+        hierarchy_table(levels),
+        chart::levels(levels)
+    )
+}
+
 /// What a notebook shows of a solve: the verdict, some facts, how the residual fell, the levels. `name` is what was solved, or empty.
 ///
 /// ```

@@ -1,7 +1,8 @@
 //! A level of the hierarchy, as reports have it.
 
 use serde::Serialize;
-use ziggurat::amg::{Hierarchy, StoredLevel};
+use ziggurat::Solver;
+use ziggurat::sparse::device::Device;
 
 /// A level of the hierarchy. The field names are keys of the JSON.
 ///
@@ -62,9 +63,17 @@ pub struct Distribution {
     pub bytes_most: u64,
 }
 
-/// The levels, finest first, as lowering has stored them.
-pub(crate) fn levels(hierarchy: &Hierarchy, stored: Vec<StoredLevel>) -> Vec<Level> {
-    let levels = hierarchy.levels().iter().zip(stored);
+/// The levels of a solver, finest first, as lowering has stored them.
+///
+/// ```
+/// use ziggurat::{Solver, sparse::gallery::Problem};
+/// let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
+/// let levels = ziggurat_report::levels(&Solver::builder().build(&a)?);
+/// assert_eq!(levels[0].rows, 1728);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn levels<D: Device>(solver: &Solver<D>) -> Vec<Level> {
+    let levels = solver.hierarchy().levels().iter().zip(solver.preconditioner().stored());
     let level = levels.map(|(level, stored)| Level {
         rows: level.matrix().rows(),
         nnz: level.matrix().nnz(),

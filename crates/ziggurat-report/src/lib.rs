@@ -19,7 +19,7 @@ mod text;
 
 pub use density::Density;
 pub use facts::facts;
-pub use level::{Distribution, Level};
+pub use level::{Distribution, Level, levels};
 pub use outcome::{Outcome, Ranks, Traffic, peak_bytes};
 pub use page::{Page, page};
-pub use text::text;
+pub use text::{levels_text, text};

@@ -84,7 +84,7 @@ impl Outcome {
     ///
     /// The memory is that of this process so far, so ask soon after the solve.
     pub fn of<D: Device>(solver: &Solver<D>, solution: &Solution, timing: (f64, f64)) -> Self {
-        let levels = levels(solver.hierarchy(), solver.preconditioner().stored());
+        let levels = levels(solver);
         let device = solver.device().name();
         let stages = solver.stages().iter().map(|(name, seconds)| ((*name).to_owned(), *seconds)).collect();
         let outcome = Outcome::new(solution, solver.config(), levels, device, timing, peak_bytes(), None);

@@ -1,0 +1,31 @@
+//! Model problems by name.
+
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::prelude::*;
+use ziggurat::sparse::gallery::Problem;
+
+use crate::arrays::{Arrays, into_python};
+use crate::errors::value_error;
+
+/// A problem: its matrix, right-hand side, the coordinates of its nodes, and how many unknowns a node has.
+type Made<'py> = (usize, Arrays<'py>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>, usize);
+
+/// The problem of a name such as `poisson3d:100`.
+#[pyfunction]
+pub(crate) fn problem<'py>(py: Python<'py>, name: &str) -> PyResult<Made<'py>> {
+    let made = py.detach(|| {
+        let problem: Problem = name.parse()?;
+        Ok((problem.matrix()?, problem.rhs()?, problem.coordinates()?, problem.block_size()))
+    });
+    let made: Result<_, ziggurat::sparse::gallery::ProblemError> = made;
+    let (a, b, coordinates, block) = made.map_err(|error| value_error(py, error.to_string()))?;
+    let points = PyArray1::from_vec(py, coordinates.as_flattened().to_vec());
+    let points = points.reshape([coordinates.len(), 3])?;
+    Ok((a.rows(), into_python(py, a), PyArray1::from_vec(py, b), points, block))
+}
+
+/// Their names, each with what it is.
+#[pyfunction]
+pub(crate) fn problems() -> Vec<(&'static str, &'static str)> {
+    Problem::NAMES.to_vec()
+}

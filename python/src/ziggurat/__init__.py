@@ -1,0 +1,88 @@
+"""Large sparse linear systems, solved by algebraic multigrid whose levels take 16 bits.
+
+>>> import numpy as np, ziggurat
+>>> A = ziggurat.gallery.poisson3d(30)             # or any scipy.sparse matrix
+>>> x = ziggurat.solve(A, np.ones(A.shape[0]))
+
+For many right-hand sides, set up once: ``ml = ziggurat.solver(A)``, then ``ml.solve(b)``. ``print(ml)`` shows the levels,
+``ml.plot()`` draws them, ``ml.aspreconditioner()`` is an ``M`` for scipy's solvers. PyAMG's names work where they fit:
+``ziggurat.smoothed_aggregation_solver(A, B)``, ``ziggurat.ruge_stuben_solver(A)``.
+
+What happens is told to Python's ``logging``, to the loggers ``ziggurat.setup`` and ``ziggurat.solve``:
+``logging.basicConfig(level=logging.INFO)`` shows it.
+"""
+
+from ziggurat import gallery
+from ziggurat._errors import (
+    ConfigError,
+    ConvergenceWarning,
+    DeviceError,
+    HierarchyError,
+    MatrixError,
+    NotConvergedError,
+    SetupError,
+    SolveError,
+    ZigguratError,
+)
+from ziggurat._info import SolveInfo
+from ziggurat._native import Progress, __version__
+from ziggurat._pictures import Diagnosis, Picture, diagnose, spy
+from ziggurat._solver import (
+    Level,
+    MultilevelSolver,
+    Preconditioner,
+    default_config,
+    ruge_stuben_solver,
+    smoothed_aggregation_solver,
+    solve,
+    solver,
+)
+
+__all__ = [
+    "ConfigError",
+    "ConvergenceWarning",
+    "DeviceError",
+    "Diagnosis",
+    "HierarchyError",
+    "Level",
+    "MatrixError",
+    "MultilevelSolver",
+    "NotConvergedError",
+    "Picture",
+    "Preconditioner",
+    "Progress",
+    "SetupError",
+    "SolveError",
+    "SolveInfo",
+    "ZigguratError",
+    "__version__",
+    "default_config",
+    "diagnose",
+    "gallery",
+    "ruge_stuben_solver",
+    "smoothed_aggregation_solver",
+    "solve",
+    "solver",
+    "spy",
+]
+
+# So that users see, and pickle, the names they import.
+for _class in (
+    ConfigError,
+    ConvergenceWarning,
+    DeviceError,
+    Diagnosis,
+    HierarchyError,
+    Level,
+    MatrixError,
+    MultilevelSolver,
+    NotConvergedError,
+    Picture,
+    Preconditioner,
+    SetupError,
+    SolveError,
+    SolveInfo,
+    ZigguratError,
+):
+    _class.__module__ = "ziggurat"
+del _class
