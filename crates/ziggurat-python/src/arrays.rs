@@ -7,11 +7,11 @@ use std::ptr::NonNull;
 
 use bytemuck::allocation::cast_vec;
 use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use ziggurat::sparse::{Csr, MatrixError};
 
-use crate::errors::matrix_error;
+use crate::errors::{index_error, matrix_error};
 
 /// The memory of a NumPy array, which lives as long as this does.
 ///
@@ -70,12 +70,7 @@ where
         what: &str,
     ) -> PyResult<Vec<T>> {
         let convert = |(entry, &index): (usize, &I)| {
-            T::try_from(index).map_err(|_| {
-                PyValueError::new_err(format!(
-                    "{what}[{entry}] is {}; no matrix has such an index",
-                    index.into()
-                ))
-            })
+            T::try_from(index).map_err(|_| index_error(array.py(), what, entry, index.into()))
         };
         array.as_array().iter().enumerate().map(convert).collect()
     }
@@ -112,8 +107,13 @@ pub(crate) fn csr(parts: &Parts<'_>) -> PyResult<Csr<f64>> {
         Err(MatrixError::ColumnsNotIncreasing { .. }) => {
             let columns = indices::<u32>(columns, "indices")?;
             let values = values.readonly().as_array().to_vec();
-            py.detach(|| Csr::from_unsorted(rows, cols, row_ptr, columns, values))
-                .map_err(|error| matrix_error(py, &error))
+            let sorted = py.detach(|| Csr::from_unsorted(rows, cols, row_ptr, columns, values));
+            sorted.map_err(|error| matrix_error(py, &error))
+        }
+        // Of two ways to say what is wrong, that which has the number that the caller wrote.
+        Err(MatrixError::ColumnOutOfRange { entry, column, .. }) if i32::try_from(column).is_err() => {
+            let column = columns.get_item(entry)?.extract()?;
+            Err(index_error(py, "indices", entry, column))
         }
         other => other.map_err(|error| matrix_error(py, &error)),
     }

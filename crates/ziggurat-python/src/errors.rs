@@ -24,6 +24,11 @@ pub(crate) fn matrix_error(py: Python<'_>, error: &MatrixError) -> PyErr {
     exception(py, "MatrixError", error.to_string())
 }
 
+/// An index that no matrix has.
+pub(crate) fn index_error(py: Python<'_>, what: &str, entry: usize, index: i64) -> PyErr {
+    exception(py, "MatrixError", format!("{what}[{entry}] is {index}; no matrix has such an index"))
+}
+
 pub(crate) fn setup_error(py: Python<'_>, error: &SetupError) -> PyErr {
     exception(py, "SetupError", error.to_string())
 }

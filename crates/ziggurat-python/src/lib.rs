@@ -8,8 +8,11 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod arrays;
+mod cycle;
 mod errors;
 mod gallery;
+mod near_kernel;
+mod outcome;
 mod pictures;
 mod solver;
 mod threads;
@@ -30,9 +33,13 @@ mod _native {
     #[pymodule_export]
     use crate::gallery::{problem, problems};
     #[pymodule_export]
+    use crate::near_kernel::rigid_body_modes;
+    #[pymodule_export]
+    use crate::outcome::Outcome;
+    #[pymodule_export]
     use crate::pictures::{diagnose, spy};
     #[pymodule_export]
-    use crate::solver::{NativeSolver, Outcome, config, preset, rigid_body_modes};
+    use crate::solver::{NativeSolver, config, preset};
     #[pymodule_export]
     use crate::threads::Progress;
 

@@ -1,28 +1,29 @@
 //! The solver, as Python's part of the package calls it.
 //!
 //! Every call that computes releases the GIL. Solves may run from several Python threads at once; new values wait until
-//! those under way are done.
+//! those under way are done. The thread that called holds the lock, never one of the pool: those take up each other's work
+//! while they wait, and one that has the lock would wait for itself.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
-use std::time::Instant;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError, TryLockResult};
+use std::time::{Duration, Instant};
 
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::ThreadPool;
-use ziggurat::amg::interpolate::NearKernel;
-use ziggurat::amg::{Hierarchy, Multigrid};
+use ziggurat::amg::Hierarchy;
 use ziggurat::krylov::Stopping;
-use ziggurat::sparse::device::Cpu;
-use ziggurat::sparse::matrix::detect_block_size;
-use ziggurat::sparse::operator::{LinearOperator, Workspace};
-use ziggurat::sparse::{Csr, Dense};
+use ziggurat::sparse::Csr;
 use ziggurat::{Solution, SolveError, SolveOptions, Solver, SolverConfig, Updated};
-use ziggurat_report::{self as report, Page, chart, html};
+use ziggurat_report::{self as report, Page, html};
 
 use crate::arrays::{Arrays, Parts, csr, into_python};
-use crate::errors::{config_error, file_error, matrix_error, setup_error, solve_error, value_error};
+use crate::cycle::{Cycle, Spare};
+use crate::errors::{config_error, file_error, solve_error, value_error};
+use crate::near_kernel::{Vectors, near_kernel};
+use crate::outcome::Outcome;
 use crate::threads::{pool, run};
 
 /// What one solve of many gives: the unknowns column by column, and an outcome for each column.
@@ -42,44 +43,9 @@ pub(crate) fn preset(py: Python<'_>, name: &str) -> PyResult<String> {
     to_json(py, &config)
 }
 
-fn to_json(py: Python<'_>, what: &impl serde::Serialize) -> PyResult<String> {
+/// What serialises, as JSON.
+pub(crate) fn to_json(py: Python<'_>, what: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(what).map_err(|error| value_error(py, error.to_string()))
-}
-
-/// A cycle and the vectors it needs, which one application takes and gives back.
-struct Cycle {
-    multigrid: Multigrid<Cpu>,
-    spare: Spare,
-}
-
-/// Workspaces that nobody uses at the moment: as many as there were applications at the same time.
-#[derive(Default)]
-struct Spare(Mutex<Vec<Workspace>>);
-
-impl Spare {
-    /// One cycle for every column of b.
-    fn apply(
-        &self,
-        multigrid: &Multigrid<Cpu>,
-        columns: &[f64],
-        rows: usize,
-    ) -> Result<Vec<f64>, SolveError> {
-        let cpu = Cpu::new();
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = lock().pop();
-        let mut work = match kept {
-            Some(work) => work,
-            None => LinearOperator::<Cpu, f64>::workspace(multigrid, &cpu)?,
-        };
-        let mut solved = Vec::with_capacity(columns.len());
-        let mut x = vec![0.0; rows];
-        for b in columns.chunks_exact(rows.max(1)) {
-            multigrid.apply(&cpu, &b.to_vec(), &mut x, &mut work);
-            solved.extend_from_slice(&x);
-        }
-        lock().push(work);
-        Ok(solved)
-    }
 }
 
 /// What changes when the matrix gets new values.
@@ -100,66 +66,9 @@ impl State {
 #[pyclass(frozen, module = "ziggurat._native")]
 pub(crate) struct NativeSolver {
     state: RwLock<State>,
+    /// Updates that wait for their turn: solves that come later wait for them.
+    updates: AtomicUsize,
     threads: Option<usize>,
-}
-
-/// A near-kernel from Python: vectors column by column, and unknowns per node where they are known.
-type Vectors<'py> = (PyReadonlyArray2<'py, f64>, Option<usize>);
-
-/// The near-kernel that a caller describes by vectors or by coordinates.
-fn near_kernel(
-    py: Python<'_>,
-    a: &Csr<f64>,
-    vectors: Option<&Vectors<'_>>,
-    coordinates: Option<&PyReadonlyArray2<'_, f64>>,
-) -> PyResult<Option<NearKernel>> {
-    let refused = |error| setup_error(py, &ziggurat::amg::SetupError::from(error));
-    if let Some((vectors, block)) = vectors {
-        let (rows, count) = (vectors.shape()[0], vectors.shape()[1]);
-        let block = block.or_else(|| detect_block_size(a.view())).unwrap_or(1);
-        let columns = vectors.as_array().columns().into_iter().flat_map(|column| column.to_vec()).collect();
-        let dense = Dense::try_new(rows, count, columns).map_err(|error| matrix_error(py, &error))?;
-        return Ok(Some(NearKernel::try_new(dense, block).map_err(refused)?));
-    }
-    let Some(coordinates) = coordinates else { return Ok(None) };
-    let (nodes, dimension) = (coordinates.shape()[0], coordinates.shape()[1]);
-    if !(1..=3).contains(&dimension) || nodes == 0 || !a.rows().is_multiple_of(nodes) {
-        let text = format!(
-            "coords has shape ({nodes}, {dimension}), the matrix {} rows; give one row per node: x, y and z in columns",
-            a.rows()
-        );
-        return Err(value_error(py, text));
-    }
-    if dimension == 1 || nodes * dimension != a.rows() {
-        return Ok(None); // not a displacement per axis: no rigid body
-    }
-    Ok(Some(NearKernel::rigid_body_modes(&points(coordinates), dimension).map_err(refused)?))
-}
-
-/// Rows of two or three coordinates; what is not there is zero.
-fn points(coordinates: &PyReadonlyArray2<'_, f64>) -> Vec<[f64; 3]> {
-    let point = |row: usize| std::array::from_fn(|axis| coordinates.get([row, axis]).copied().unwrap_or(0.0));
-    (0..coordinates.shape()[0]).map(point).collect()
-}
-
-/// The rigid-body modes of nodes at these places, as columns.
-#[pyfunction]
-pub(crate) fn rigid_body_modes<'py>(
-    py: Python<'py>,
-    coordinates: PyReadonlyArray2<'py, f64>,
-) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let dimension = coordinates.shape()[1];
-    if !(2..=3).contains(&dimension) {
-        return Err(value_error(
-            py,
-            format!("coords has {dimension} columns; a body that rotates has 2 or 3"),
-        ));
-    }
-    let kernel = NearKernel::rigid_body_modes(&points(&coordinates), dimension);
-    let kernel = kernel.map_err(|error| setup_error(py, &ziggurat::amg::SetupError::from(error)))?;
-    let columns = PyArray1::from_slice(py, kernel.vectors().values());
-    let columns = columns.reshape([kernel.count(), kernel.rows()])?;
-    columns.transpose()
 }
 
 #[pymethods]
@@ -188,7 +97,7 @@ impl NativeSolver {
         })?;
         let solver = solver.map_err(|error| solve_error(py, &error))?;
         let state = RwLock::new(State::new(solver, start.elapsed().as_secs_f64()));
-        Ok(NativeSolver { state, threads })
+        Ok(NativeSolver { state, updates: AtomicUsize::new(0), threads })
     }
 
     /// Takes up a hierarchy that `save` has written; vectors are for building it anew.
@@ -216,14 +125,14 @@ impl NativeSolver {
         })?;
         let solver = solver.map_err(|error| solve_error(py, &error))?;
         let state = RwLock::new(State::new(solver, start.elapsed().as_secs_f64()));
-        Ok(NativeSolver { state, threads })
+        Ok(NativeSolver { state, updates: AtomicUsize::new(0), threads })
     }
 
     /// The hierarchy as bytes.
     fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut bytes = Vec::new();
-        py.detach(|| self.read().solver.hierarchy().save(&mut bytes))
-            .map_err(|error| file_error(py, &error))?;
+        let (state, mut bytes) = (self.read(py)?, Vec::new());
+        let hierarchy = state.solver.hierarchy();
+        py.detach(|| hierarchy.save(&mut bytes)).map_err(|error| file_error(py, &error))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -238,16 +147,18 @@ impl NativeSolver {
     ) -> PyResult<Solved<'py>> {
         let pool = self.pool(py)?;
         let (columns, guess) = (b.as_slice()?, guess.as_ref().map(PyReadonlyArray1::as_slice).transpose()?);
-        let options = self.options(py, options)?;
+        let guard = self.read(py)?;
+        let state: &State = &guard;
+        let options = options_of(py, state.solver.config(), options)?;
         let solved = run(py, &pool, callback.as_ref(), |line| {
-            let state = self.read();
             let rows = state.solver.hierarchy().levels()[0].matrix().rows();
+            // Of no rows, there is one right-hand side of no numbers.
+            let count = columns.len().checked_div(rows).unwrap_or(1);
             let mut all = Vec::with_capacity(columns.len());
-            let mut outcomes = Vec::new();
-            // One that does not fit is refused by the solver, in its own words.
-            let width = if columns.len().is_multiple_of(rows) { rows } else { columns.len().max(1) };
-            for (index, b) in columns.chunks(width).enumerate() {
-                let guess = guess.map(|guess| &guess[index * width..(index + 1) * width]);
+            let mut outcomes = Vec::with_capacity(count);
+            for index in 0..count {
+                let column = index * rows..(index + 1) * rows;
+                let (b, guess) = (&columns[column.clone()], guess.map(|guess| &guess[column]));
                 let start = Instant::now();
                 let mut observer = |progress: &ziggurat::krylov::Progress| line.observe(progress);
                 let Solution { x, report, promotion, traffic } =
@@ -276,9 +187,10 @@ impl NativeSolver {
         transposed: bool,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let (pool, columns) = (self.pool(py)?, b.as_slice()?);
+        let guard = self.read(py)?;
+        let state: &State = &guard;
         let applied = py.detach(|| {
             pool.install(|| {
-                let state = self.read();
                 let rows = state.solver.hierarchy().levels()[0].matrix().rows();
                 if !transposed {
                     return state.spare.apply(state.solver.preconditioner(), columns, rows);
@@ -299,8 +211,9 @@ impl NativeSolver {
     /// Puts new values on the same pattern; whether the hierarchy was built anew.
     fn update_values(&self, py: Python<'_>, matrix: Parts<'_>) -> PyResult<bool> {
         let (a, pool) = (csr(&matrix)?, self.pool(py)?);
+        let mut guard = self.write(py)?;
+        let state: &mut State = &mut guard;
         let updated = run(py, &pool, None, |_| {
-            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
             let start = Instant::now();
             let updated = state.solver.update_values(a)?;
             // What was made of the old values goes with them.
@@ -313,18 +226,18 @@ impl NativeSolver {
 
     /// The configuration in use, as JSON.
     fn config(&self, py: Python<'_>) -> PyResult<String> {
-        to_json(py, self.read().solver.config())
+        to_json(py, self.read(py)?.solver.config())
     }
 
     /// The levels, as JSON: the keys are those of `ziggurat solve --json`.
     fn levels(&self, py: Python<'_>) -> PyResult<String> {
-        to_json(py, &report::levels(&self.read().solver))
+        to_json(py, &report::levels(&self.read(py)?.solver))
     }
 
     /// What setup spent its time on, and all of it.
-    fn stages(&self) -> (Vec<(&'static str, f64)>, f64) {
-        let state = self.read();
-        (state.solver.stages().to_vec(), state.setup_seconds)
+    fn stages(&self, py: Python<'_>) -> PyResult<(Vec<(&'static str, f64)>, f64)> {
+        let state = self.read(py)?;
+        Ok((state.solver.stages().to_vec(), state.setup_seconds))
     }
 
     /// The matrix, the prolongation or the restriction of a level: rows, columns, and arrays.
@@ -334,7 +247,7 @@ impl NativeSolver {
         level: usize,
         which: &str,
     ) -> PyResult<Option<(usize, usize, Arrays<'py>)>> {
-        let state = self.read();
+        let state = self.read(py)?;
         let levels = state.solver.hierarchy().levels();
         let level = levels.get(level).ok_or_else(|| PyIndexError::new_err("there is no such level"))?;
         let matrix = match which {
@@ -346,35 +259,35 @@ impl NativeSolver {
     }
 
     /// Where the finest matrix has its columns and values.
-    fn addresses(&self) -> (usize, usize) {
-        let state = self.read();
+    fn addresses(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
+        let state = self.read(py)?;
         let a = state.solver.hierarchy().levels()[0].matrix();
-        (a.columns().as_ptr() as usize, a.values().as_ptr() as usize)
+        Ok((a.columns().as_ptr() as usize, a.values().as_ptr() as usize))
     }
 
     /// Unknowns, and entries of all levels and rows of all levels over those of the finest.
-    fn complexity(&self) -> (usize, f64, f64) {
-        let state = self.read();
+    fn complexity(&self, py: Python<'_>) -> PyResult<(usize, f64, f64)> {
+        let state = self.read(py)?;
         let hierarchy = state.solver.hierarchy();
-        (hierarchy.levels()[0].matrix().rows(), hierarchy.operator_complexity(), hierarchy.grid_complexity())
+        let rows = hierarchy.levels()[0].matrix().rows();
+        Ok((rows, hierarchy.operator_complexity(), hierarchy.grid_complexity()))
     }
 
     /// The hierarchy as a table.
-    fn table(&self) -> String {
-        report::levels_text(&report::levels(&self.read().solver))
+    fn table(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(report::levels_text(&report::levels(&self.read(py)?.solver)))
     }
 
     /// The hierarchy as HTML, for a notebook that has not solved yet.
-    fn html(&self) -> String {
-        let levels = report::levels(&self.read().solver);
-        html::levels(&levels)
+    fn html(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(html::levels(&report::levels(&self.read(py)?.solver)))
     }
 
     /// The page about a solve, with a diagnosis of the matrix.
     fn page(&self, py: Python<'_>, name: &str, outcome: &Outcome, command: &str) -> PyResult<String> {
-        let pool = self.pool(py)?;
+        let (pool, guard) = (self.pool(py)?, self.read(py)?);
+        let state: &State = &guard;
         run(py, &pool, None, |_| {
-            let state = self.read();
             let outcome = report::Outcome::clone(&outcome.about).with_cycle_seconds(&state.solver);
             let matrix = state.solver.hierarchy().levels()[0].matrix().view();
             let threads = rayon::current_num_threads();
@@ -383,71 +296,56 @@ impl NativeSolver {
     }
 }
 
+/// How long to wait for a lock before looking at it again.
+const TURN: Duration = Duration::from_millis(1);
+
 impl NativeSolver {
-    fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    /// The state, to be read. Waits without the GIL, and can be interrupted.
+    fn read(&self, py: Python<'_>) -> PyResult<RwLockReadGuard<'_, State>> {
+        turn(py, || match self.updates.load(Ordering::Acquire) {
+            0 => self.state.try_read(),
+            _ => Err(TryLockError::WouldBlock),
+        })
+    }
+
+    /// The state, to be changed; as [`NativeSolver::read`].
+    fn write(&self, py: Python<'_>) -> PyResult<RwLockWriteGuard<'_, State>> {
+        self.updates.fetch_add(1, Ordering::AcqRel);
+        let guard = turn(py, || self.state.try_write());
+        self.updates.fetch_sub(1, Ordering::AcqRel);
+        guard
     }
 
     fn pool(&self, py: Python<'_>) -> PyResult<Arc<ThreadPool>> {
         pool(py, self.threads)
     }
+}
 
-    /// The solver's own options, but for what is given: JSON with the keys `krylov`, `restart` and those of `stopping`.
-    fn options(&self, py: Python<'_>, given: &str) -> PyResult<SolveOptions> {
-        let mut options = SolveOptions::from(self.read().solver.config());
-        let refused = |error: serde_json::Error| value_error(py, error.to_string());
-        let given: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(given).map_err(refused)?;
-        let mut stopping = serde_json::to_value(options.stopping).map_err(refused)?;
-        for (key, value) in given {
-            match key.as_str() {
-                "krylov" => options.krylov = serde_json::from_value(value).map_err(refused)?,
-                "restart" => options.restart = serde_json::from_value(value).map_err(refused)?,
-                _ => stopping[key] = value,
-            }
+/// Tries to lock until it is this thread's turn.
+fn turn<T>(py: Python<'_>, lock: impl Fn() -> TryLockResult<T>) -> PyResult<T> {
+    loop {
+        match lock() {
+            Ok(guard) => return Ok(guard),
+            Err(TryLockError::Poisoned(guard)) => return Ok(guard.into_inner()),
+            Err(TryLockError::WouldBlock) => py.detach(|| std::thread::sleep(TURN)),
         }
-        options.stopping = serde_json::from_value::<Stopping>(stopping).map_err(refused)?;
-        Ok(options)
+        py.check_signals()?;
     }
 }
 
-/// How a solve went.
-#[pyclass(frozen, module = "ziggurat._native")]
-#[derive(Clone)]
-pub(crate) struct Outcome {
-    about: Arc<report::Outcome>,
-    b_norm: f64,
-}
-
-#[pymethods]
-impl Outcome {
-    /// All of it, as JSON: the keys are those of `ziggurat solve --json`.
-    fn json(&self, py: Python<'_>) -> PyResult<String> {
-        to_json(py, &*self.about)
+/// A solver's own options, but for what is given: JSON with the keys `krylov`, `restart` and those of `stopping`.
+fn options_of(py: Python<'_>, config: &SolverConfig, given: &str) -> PyResult<SolveOptions> {
+    let mut options = SolveOptions::from(config);
+    let refused = |error: serde_json::Error| value_error(py, error.to_string());
+    let given: serde_json::Map<String, serde_json::Value> = serde_json::from_str(given).map_err(refused)?;
+    let mut stopping = serde_json::to_value(options.stopping).map_err(refused)?;
+    for (key, value) in given {
+        match key.as_str() {
+            "krylov" => options.krylov = serde_json::from_value(value).map_err(refused)?,
+            "restart" => options.restart = serde_json::from_value(value).map_err(refused)?,
+            _ => stopping[key] = value,
+        }
     }
-
-    /// Why the iteration stopped, in words that say what to try.
-    fn reason(&self) -> &str {
-        &self.about.stop_text
-    }
-
-    /// What residuals are relative to: the norm of the right-hand side.
-    fn b_norm(&self) -> f64 {
-        self.b_norm
-    }
-
-    /// The report for people.
-    fn text(&self, name: &str) -> String {
-        report::text(name, &self.about)
-    }
-
-    /// What a notebook shows.
-    fn html(&self, name: &str) -> String {
-        html::fragment(name, &self.about)
-    }
-
-    /// The convergence, as SVG.
-    fn convergence(&self) -> String {
-        chart::convergence(&self.about.curves(""), Some(self.about.config.stopping.rtol))
-    }
+    options.stopping = serde_json::from_value::<Stopping>(stopping).map_err(refused)?;
+    Ok(options)
 }

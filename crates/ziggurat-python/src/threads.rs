@@ -170,7 +170,8 @@ pub(crate) fn run<T: Send>(
                         });
                     }
                     Err(RecvTimeoutError::Timeout) => {
-                        #[allow(clippy::redundant_closure_for_method_calls)] // the method is for one lifetime only
+                        #[allow(clippy::redundant_closure_for_method_calls)]
+                        // the method is for one lifetime only
                         if let Err(error) = Python::attach(|py| py.check_signals()) {
                             stop.store(true, Ordering::Relaxed);
                             raised.get_or_insert(error);

@@ -122,5 +122,8 @@ fn a_failed_update_leaves_the_solver_as_it_was() {
     let error = solver.update_values(&broken).unwrap_err().to_string();
     assert!(error.contains("row 0, column 0") && error.contains("NaN"), "{error}");
     assert!(matches!(solver.update_values(matrix("poisson3d27:12")), Err(SolveError::Setup(_))));
+    // Nor is a system of another size and kind, which would have to be set up anew anyway.
+    let error = solver.update_values(matrix("convection3d:8")).unwrap_err().to_string();
+    assert!(error.contains("expected 1728, found 512"), "{error}");
     assert_eq!(solver.solve(&b).unwrap().x, before);
 }

@@ -306,11 +306,7 @@ impl Hierarchy {
     /// If the pattern is another; then [`Hierarchy::build`] is what is needed.
     pub fn update_values(&mut self, a: impl Into<Arc<Csr<f64>>>) -> Result<(), SetupError> {
         let a = a.into();
-        let old = &self.levels[0].a;
-        if old.row_ptr() != a.row_ptr() || old.columns() != a.columns() {
-            let what = "entries of the matrix whose values are to be replaced, with the same pattern";
-            return Err(MatrixError::Mismatch { what, expected: old.nnz(), found: a.nnz() }.into());
-        }
+        self.check_pattern(&a)?;
         a.view().check_finite()?;
         self.levels[0].a = a;
         self.finest = OnceLock::new();
@@ -334,6 +330,33 @@ impl Hierarchy {
                 }
                 revive(Arc::make_mut(&mut coarse.a), dead);
             }
+        }
+        Ok(())
+    }
+
+    /// Refuses a matrix that differs from the finest in more than its values.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
+    /// use ziggurat_sparse::{Csr, gallery::Problem};
+    /// let a = "poisson2d:4".parse::<Problem>()?.matrix()?;
+    /// let hierarchy = Hierarchy::build(&a, &HierarchyConfig::default())?;
+    /// assert!(hierarchy.check_pattern(&a).is_ok() && hierarchy.check_pattern(&Csr::identity(16)?).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If its rows or the places of its entries are others.
+    pub fn check_pattern(&self, a: &Csr<f64>) -> Result<(), SetupError> {
+        let old = &self.levels[0].a;
+        let mismatch =
+            |what, expected, found| SetupError::from(MatrixError::Mismatch { what, expected, found });
+        if old.rows() != a.rows() || old.cols() != a.cols() {
+            return Err(mismatch("rows of the matrix whose values are to be replaced", old.rows(), a.rows()));
+        }
+        if old.row_ptr() != a.row_ptr() || old.columns() != a.columns() {
+            let what = "entries of the matrix whose values are to be replaced, with the same pattern";
+            return Err(mismatch(what, old.nnz(), a.nnz()));
         }
         Ok(())
     }

@@ -83,6 +83,8 @@ impl<D: Device> Solver<D> {
     /// If the pattern is another or a value is not finite. The solver then keeps its old matrix.
     pub fn update_values(&mut self, a: impl Into<Arc<Csr<f64>>>) -> Result<Updated, SolveError> {
         let a = a.into();
+        // Before anything is built anew: another system is no update.
+        self.hierarchy.check_pattern(&a)?;
         let Update { rebuild, factor } = self.config().update;
         let block = self.hierarchy.levels()[0].block();
         let nature = nature(a.view(), Some(block));
