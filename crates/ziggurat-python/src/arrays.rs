@@ -9,9 +9,11 @@ use bytemuck::allocation::cast_vec;
 use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use rayon::ThreadPool;
 use ziggurat::sparse::{Csr, MatrixError};
 
 use crate::errors::{index_error, matrix_error};
+use crate::threads::within;
 
 /// The memory of a NumPy array, which lives as long as this does.
 ///
@@ -84,7 +86,7 @@ where
 }
 
 /// A matrix from Python's arrays. Rows that are not sorted, or hold an entry twice, are put in order in a copy.
-pub(crate) fn csr(parts: &Parts<'_>) -> PyResult<Csr<f64>> {
+pub(crate) fn csr(parts: &Parts<'_>, pool: &ThreadPool) -> PyResult<Csr<f64>> {
     let (rows, cols, row_ptr, columns, values) = parts;
     let (rows, cols) = (*rows, *cols);
     let row_ptr = indices::<usize>(row_ptr, "indptr")?;
@@ -94,20 +96,20 @@ pub(crate) fn csr(parts: &Parts<'_>) -> PyResult<Csr<f64>> {
     let shared = match (lent, values_lent) {
         (Some(columns), Some(values)) => {
             let row_ptr = row_ptr.clone();
-            py.detach(|| Csr::try_shared(rows, cols, row_ptr, Unsigned(columns), values))
+            within(py, pool, || Csr::try_shared(rows, cols, row_ptr, Unsigned(columns), values))
         }
         _ => {
             let columns = indices::<u32>(columns, "indices")?;
             let values = values.readonly().as_array().to_vec();
             let row_ptr = row_ptr.clone();
-            py.detach(|| Csr::try_new(rows, cols, row_ptr, columns, values))
+            within(py, pool, || Csr::try_new(rows, cols, row_ptr, columns, values))
         }
     };
     match shared {
         Err(MatrixError::ColumnsNotIncreasing { .. }) => {
             let columns = indices::<u32>(columns, "indices")?;
             let values = values.readonly().as_array().to_vec();
-            let sorted = py.detach(|| Csr::from_unsorted(rows, cols, row_ptr, columns, values));
+            let sorted = within(py, pool, || Csr::from_unsorted(rows, cols, row_ptr, columns, values));
             sorted.map_err(|error| matrix_error(py, &error))
         }
         // Of two ways to say what is wrong, that which has the number that the caller wrote.

@@ -6,6 +6,7 @@ use ziggurat::sparse::gallery::Problem;
 
 use crate::arrays::{Arrays, into_python};
 use crate::errors::value_error;
+use crate::threads::{pool, within};
 
 /// A problem: its matrix, right-hand side, the coordinates of its nodes, and how many unknowns a node has.
 type Made<'py> = (usize, Arrays<'py>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>, usize);
@@ -13,7 +14,7 @@ type Made<'py> = (usize, Arrays<'py>, Bound<'py, PyArray1<f64>>, Bound<'py, PyAr
 /// The problem of a name such as `poisson3d:100`.
 #[pyfunction]
 pub(crate) fn problem<'py>(py: Python<'py>, name: &str) -> PyResult<Made<'py>> {
-    let made = py.detach(|| {
+    let made = within(py, &*pool(py, None)?, || {
         let problem: Problem = name.parse()?;
         Ok((problem.matrix()?, problem.rhs()?, problem.coordinates()?, problem.block_size()))
     });

@@ -2,12 +2,14 @@
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use rayon::ThreadPool;
 use ziggurat::amg::SetupError;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::sparse::matrix::detect_block_size;
 use ziggurat::sparse::{Csr, Dense};
 
 use crate::errors::{matrix_error, setup_error, value_error};
+use crate::threads::{pool, within};
 
 /// A near-kernel from Python: vectors column by column, and unknowns per node where they are known.
 pub(crate) type Vectors<'py> = (PyReadonlyArray2<'py, f64>, Option<usize>);
@@ -15,6 +17,7 @@ pub(crate) type Vectors<'py> = (PyReadonlyArray2<'py, f64>, Option<usize>);
 /// The near-kernel that a caller describes by vectors or by coordinates.
 pub(crate) fn near_kernel(
     py: Python<'_>,
+    pool: &ThreadPool,
     a: &Csr<f64>,
     vectors: Option<&Vectors<'_>>,
     coordinates: Option<&PyReadonlyArray2<'_, f64>>,
@@ -22,10 +25,11 @@ pub(crate) fn near_kernel(
     let refused = |error| setup_error(py, &SetupError::from(error));
     if let Some((vectors, block)) = vectors {
         let (rows, count) = (vectors.shape()[0], vectors.shape()[1]);
-        let block = block.or_else(|| detect_block_size(a.view())).unwrap_or(1);
+        let block = block.or_else(|| within(py, pool, || detect_block_size(a.view()))).unwrap_or(1);
         let columns = vectors.as_array().columns().into_iter().flat_map(|column| column.to_vec()).collect();
         let dense = Dense::try_new(rows, count, columns).map_err(|error| matrix_error(py, &error))?;
-        return Ok(Some(NearKernel::try_new(dense, block).map_err(refused)?));
+        let kernel = within(py, pool, || NearKernel::try_new(dense, block));
+        return Ok(Some(kernel.map_err(refused)?));
     }
     let Some(coordinates) = coordinates else { return Ok(None) };
     let (nodes, dimension) = (coordinates.shape()[0], coordinates.shape()[1]);
@@ -42,7 +46,9 @@ pub(crate) fn near_kernel(
     if nodes == a.rows() {
         return Ok(None);
     }
-    Ok(Some(NearKernel::rigid_body_modes(&points(coordinates), dimension).map_err(refused)?))
+    let points = points(coordinates);
+    let kernel = within(py, pool, || NearKernel::rigid_body_modes(&points, dimension));
+    Ok(Some(kernel.map_err(refused)?))
 }
 
 /// Rows of two or three coordinates; what is not there is zero.
@@ -64,7 +70,8 @@ pub(crate) fn rigid_body_modes<'py>(
             format!("coords has {dimension} columns; a body that rotates has 2 or 3"),
         ));
     }
-    let kernel = NearKernel::rigid_body_modes(&points(&coordinates), dimension);
+    let points = points(&coordinates);
+    let kernel = within(py, &*pool(py, None)?, || NearKernel::rigid_body_modes(&points, dimension));
     let kernel = kernel.map_err(|error| setup_error(py, &SetupError::from(error)))?;
     let columns = PyArray1::from_slice(py, kernel.vectors().values());
     let columns = columns.reshape([kernel.count(), kernel.rows()])?;

@@ -24,7 +24,7 @@ use crate::cycle::{Cycle, Spare};
 use crate::errors::{config_error, file_error, solve_error, value_error};
 use crate::near_kernel::{Vectors, near_kernel};
 use crate::outcome::Outcome;
-use crate::threads::{pool, run};
+use crate::threads::{pool, run, within};
 
 /// What one solve of many gives: the unknowns column by column, and an outcome for each column.
 type Solved<'py> = (Bound<'py, PyArray1<f64>>, Vec<Outcome>);
@@ -83,9 +83,9 @@ impl NativeSolver {
         threads: Option<usize>,
     ) -> PyResult<Self> {
         let config = SolverConfig::from_json(config).map_err(|error| config_error(py, &error))?;
-        let a = csr(&matrix)?;
-        let kernel = near_kernel(py, &a, vectors.as_ref(), coordinates.as_ref())?;
         let pool = pool(py, threads)?;
+        let a = csr(&matrix, &pool)?;
+        let kernel = near_kernel(py, &pool, &a, vectors.as_ref(), coordinates.as_ref())?;
         let start = Instant::now();
         let solver = run(py, &pool, None, |_| {
             let builder = Solver::builder().config(config);
@@ -112,9 +112,11 @@ impl NativeSolver {
     ) -> PyResult<Self> {
         let config = SolverConfig::from_json(config).map_err(|error| config_error(py, &error))?;
         let start = Instant::now();
-        let hierarchy = py.detach(|| Hierarchy::load(saved)).map_err(|error| file_error(py, &error))?;
-        let kernel = near_kernel(py, hierarchy.levels()[0].matrix(), vectors.as_ref(), coordinates.as_ref())?;
         let pool = pool(py, threads)?;
+        let hierarchy =
+            within(py, &pool, || Hierarchy::load(saved)).map_err(|error| file_error(py, &error))?;
+        let a = hierarchy.levels()[0].matrix();
+        let kernel = near_kernel(py, &pool, a, vectors.as_ref(), coordinates.as_ref())?;
         let solver = run(py, &pool, None, |_| {
             let builder = Solver::builder().config(config);
             match kernel {
@@ -132,7 +134,8 @@ impl NativeSolver {
     fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let (state, mut bytes) = (self.read(py)?, Vec::new());
         let hierarchy = state.solver.hierarchy();
-        py.detach(|| hierarchy.save(&mut bytes)).map_err(|error| file_error(py, &error))?;
+        within(py, &*self.pool(py)?, || hierarchy.save(&mut bytes))
+            .map_err(|error| file_error(py, &error))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -189,28 +192,27 @@ impl NativeSolver {
         let (pool, columns) = (self.pool(py)?, b.as_slice()?);
         let guard = self.read(py)?;
         let state: &State = &guard;
-        let applied = py.detach(|| {
-            pool.install(|| {
-                let rows = state.solver.hierarchy().levels()[0].matrix().rows();
-                if !transposed {
-                    return state.spare.apply(state.solver.preconditioner(), columns, rows);
+        let applied = within(py, &pool, || {
+            let rows = state.solver.hierarchy().levels()[0].matrix().rows();
+            if !transposed {
+                return state.spare.apply(state.solver.preconditioner(), columns, rows);
+            }
+            let cycle = match state.transposed.get() {
+                Some(cycle) => cycle,
+                None => {
+                    let multigrid = state.solver.transposed_preconditioner()?;
+                    state.transposed.get_or_init(|| Cycle { multigrid, spare: Spare::default() })
                 }
-                let cycle = match state.transposed.get() {
-                    Some(cycle) => cycle,
-                    None => {
-                        let multigrid = state.solver.transposed_preconditioner()?;
-                        state.transposed.get_or_init(|| Cycle { multigrid, spare: Spare::default() })
-                    }
-                };
-                cycle.spare.apply(&cycle.multigrid, columns, rows)
-            })
+            };
+            cycle.spare.apply(&cycle.multigrid, columns, rows)
         });
         Ok(PyArray1::from_vec(py, applied.map_err(|error| solve_error(py, &error))?))
     }
 
     /// Puts new values on the same pattern; whether the hierarchy was built anew.
     fn update_values(&self, py: Python<'_>, matrix: Parts<'_>) -> PyResult<bool> {
-        let (a, pool) = (csr(&matrix)?, self.pool(py)?);
+        let pool = self.pool(py)?;
+        let a = csr(&matrix, &pool)?;
         let mut guard = self.write(py)?;
         let state: &mut State = &mut guard;
         let updated = run(py, &pool, None, |_| {

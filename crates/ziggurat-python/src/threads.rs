@@ -49,6 +49,12 @@ pub(crate) fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<Threa
     Ok(pools.entry(key).or_insert(Arc::new(pool)).clone())
 }
 
+/// Does something on the pool, without the GIL. All that may run in parallel has to be done so (or by [`run`]): elsewhere it would go to rayon's own pool, which has
+/// no threads after a fork, and as many as it likes before.
+pub(crate) fn within<T: Send>(py: Python<'_>, pool: &ThreadPool, work: impl FnOnce() -> T + Send) -> T {
+    py.detach(|| pool.install(work))
+}
+
 /// How far a solve is.
 #[pyclass(frozen, module = "ziggurat")]
 #[derive(Clone, Copy, Debug)]
