@@ -12,6 +12,8 @@ What happens is told to Python's ``logging``, to the loggers ``ziggurat.setup`` 
 ``logging.basicConfig(level=logging.INFO)`` shows it.
 """
 
+import logging
+
 from ziggurat import gallery
 from ziggurat._errors import (
     ConfigError,
@@ -25,18 +27,12 @@ from ziggurat._errors import (
     ZigguratError,
 )
 from ziggurat._info import SolveInfo
+from ziggurat._level import Level
 from ziggurat._native import Progress, __version__
 from ziggurat._pictures import Diagnosis, Picture, diagnose, spy
-from ziggurat._solver import (
-    Level,
-    MultilevelSolver,
-    Preconditioner,
-    default_config,
-    ruge_stuben_solver,
-    smoothed_aggregation_solver,
-    solve,
-    solver,
-)
+from ziggurat._preconditioner import Preconditioner
+from ziggurat._setup import default_config, ruge_stuben_solver, smoothed_aggregation_solver, solve, solver
+from ziggurat._solver import MultilevelSolver
 
 __all__ = [
     "ConfigError",
@@ -65,6 +61,9 @@ __all__ = [
     "solver",
     "spy",
 ]
+
+# Whether and where events are shown is the program's choice; without this, Python prints warnings by itself.
+logging.getLogger("ziggurat").addHandler(logging.NullHandler())
 
 # So that users see, and pickle, the names they import.
 for _class in (

@@ -14,6 +14,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+class _Recorded:
+    """What an outcome of the native part says, kept as text: this is what a pickled :class:`SolveInfo` carries."""
+
+    def __init__(self, said: dict[str, str]) -> None:
+        self._said = said
+
+    def json(self) -> str:
+        return self._said["json"]
+
+    def reason(self) -> str:
+        return self._said["reason"]
+
+    def text(self, name: str) -> str:
+        return self._said["text"]
+
+    def html(self, name: str) -> str:
+        return self._said["html"]
+
+
 class SolveInfo:
     """How a solve went: what ``ziggurat solve --json`` tells, as attributes.
 
@@ -53,7 +72,7 @@ class SolveInfo:
     True
     """
 
-    def __init__(self, outcome: _native.Outcome, name: str = "A") -> None:
+    def __init__(self, outcome: _native.Outcome | _Recorded, name: str = "A") -> None:
         self._outcome = outcome
         self._name = name
         self._data: dict[str, Any] = json.loads(outcome.json())
@@ -147,3 +166,8 @@ class SolveInfo:
 
     def _repr_html_(self) -> str:
         return self._outcome.html(self._name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        outcome, name = self._outcome, self._name
+        said = {"json": outcome.json(), "reason": outcome.reason(), "text": outcome.text(name), "html": outcome.html(name)}
+        return SolveInfo, (_Recorded(said), name)

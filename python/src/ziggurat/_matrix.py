@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, cast
 
 import numpy as np
 from scipy import sparse
+
+from ziggurat._errors import SolveError
 
 if TYPE_CHECKING:
     from ziggurat._native import Parts
@@ -23,6 +25,7 @@ def csr_parts(A: SparseMatrix, copy: bool = False) -> tuple[Parts, Optional[int]
         what = type(A).__name__
         hint = "; scipy.sparse.csr_array(A) makes a sparse matrix of it" if isinstance(A, np.ndarray) else ""
         raise TypeError(f"A is a {what}, not a matrix of scipy.sparse{hint}")
+    A = cast(Any, A)  # the narrowest class that issparse promises has no attributes in its stubs
     if A.ndim != 2:
         raise TypeError(f"A has {A.ndim} dimension; a matrix has two")
     kind = A.dtype.kind
@@ -54,10 +57,8 @@ def vector(b: Any, rows: int, name: str = "b") -> tuple[np.ndarray[Any, np.dtype
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} is {array.dtype}; give numbers")
     if array.ndim not in (1, 2):
-        raise ValueError(f"{name} has {array.ndim} dimensions; give a vector, or a matrix with a right-hand side in each column")
+        raise SolveError(f"{name} has {array.ndim} dimensions; give a vector, or a matrix with a right-hand side in each column")
     if array.shape[0] != rows:
-        from ziggurat._errors import SolveError
-
         what = "the right-hand side" if name == "b" else "the initial guess"
         raise SolveError(f"{what} has {array.shape[0]} entries, the matrix {rows} rows")
     columns = np.ascontiguousarray(array.T, dtype=np.float64).reshape(-1)

@@ -1,6 +1,6 @@
 """The native part of the package. Use what ``ziggurat`` itself offers."""
 
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +9,23 @@ Parts = tuple[int, int, NDArray[Any], NDArray[Any], NDArray[np.float64]]
 Arrays = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
 Vectors = tuple[NDArray[np.float64], Optional[int]]
 
+__all__ = [
+    "NativeSolver",
+    "Outcome",
+    "Progress",
+    "__version__",
+    "config",
+    "diagnose",
+    "preset",
+    "problem",
+    "problems",
+    "rigid_body_modes",
+    "spy",
+]
+
 __version__: str
 
+@final
 class Progress:
     @property
     def iteration(self) -> int: ...
@@ -23,6 +38,7 @@ class Progress:
     @property
     def seconds(self) -> float: ...
 
+@final
 class Outcome:
     def json(self) -> str: ...
     def reason(self) -> str: ...
@@ -31,15 +47,16 @@ class Outcome:
     def html(self, name: str) -> str: ...
     def convergence(self) -> str: ...
 
+@final
 class NativeSolver:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         matrix: Parts,
         config: str,
         vectors: Optional[Vectors],
         coordinates: Optional[NDArray[np.float64]],
         threads: Optional[int],
-    ) -> None: ...
+    ) -> NativeSolver: ...
     @staticmethod
     def load(
         saved: bytes,

@@ -23,10 +23,11 @@ def _pyplot() -> Any:
 
 
 def _in_bytes(count: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1000:
-            break
-        count, following = count / 1024, unit
+    units = ["B", "KiB", "MiB", "GiB", "TiB"]
+    while count >= 1000 and len(units) > 1:
+        count /= 1024
+        del units[0]
+    unit = units[0]
     return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"
 
 
@@ -38,11 +39,12 @@ def convergence(info: SolveInfo, ax: Axes | None, label: str | None) -> Axes:
     start = truth[:1, 1].tolist()
     iterations = range(1 - len(start), info.iterations + 1)
     name = label or f"{info.method}, {info.krylov}, {info.precision}"
-    (line,) = ax.semilogy(iterations, [*start, *info.residuals], label=name)
-    ax.semilogy(truth[:, 0], truth[:, 1], "o", markersize=4, color=line.get_color())
+    # First, so that there is something above zero to draw even if b was zero.
     tolerance = info.config["stopping"]["rtol"]
     if tolerance > 0 and not any(other.get_linestyle() == "--" for other in ax.get_lines()):
         ax.axhline(tolerance, linestyle="--", linewidth=1, color="0.5")
+    (line,) = ax.semilogy(iterations, [*start, *info.residuals], label=name)
+    ax.semilogy(truth[:, 0], truth[:, 1], "o", markersize=4, color=line.get_color())
     ax.set_xlabel("iterations")
     ax.set_ylabel("residual / ‖b‖  (dots: computed afresh)")
     ax.grid(True, alpha=0.3)
@@ -60,9 +62,8 @@ def levels(ml: MultilevelSolver, ax: Axes) -> Axes:
         ax.text(level.bytes, position, text, va="center", fontsize="small")
     for storage in dict.fromkeys(level.storage for level in found):
         ax.barh(0, 0, color=COLOURS.get(storage, "0.5"), label=storage)
-    ax.set_xscale("log")
-    largest = max(level.bytes for level in found)
-    ax.set_xlim(max(1, min(level.bytes for level in found)) / 2, largest * 1000)  # room for the words
+    # From zero, since lengths are compared; and with room for the words.
+    ax.set_xlim(0, 1.8 * max(1, *(level.bytes for level in found)))
     ax.set_yticks(list(positions), [f"level {position}" for position in positions])
     ax.invert_yaxis()
     ax.set_xlabel("bytes of the matrix")

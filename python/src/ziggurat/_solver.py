@@ -5,111 +5,21 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Literal, Optional, Union, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from scipy.sparse.linalg import LinearOperator
 
 from ziggurat import _native
-from ziggurat._errors import ConvergenceWarning, NotConvergedError
+from ziggurat._errors import ConfigError, ConvergenceWarning, SolveError
 from ziggurat._info import SolveInfo
+from ziggurat._level import Level
 from ziggurat._matrix import SparseMatrix, csr_parts, vector
+from ziggurat._options import plain, real, whole
+from ziggurat._preconditioner import Preconditioner
 
 #: Called after each iteration; returning something true stops the solve.
 Callback = Callable[[_native.Progress], object]
-
-
-class Level:
-    """One level of a hierarchy: its matrix ``A``, the prolongation ``P`` from the next level and the restriction ``R`` to it
-    (``None`` on the coarsest), and how it is stored.
-
-    Attributes
-    ----------
-    rows, nnz : int
-    storage, working : str
-        The number that its matrix is stored in, and the one that is computed in.
-    format : str
-        How the matrix lies in memory.
-    bytes, transfer_bytes : int
-        Of its matrix, and of ``P`` and ``R``.
-    reason : str
-        Which formats were considered, with their bytes.
-    """
-
-    def __init__(self, native: _native.NativeSolver, index: int, data: dict[str, Any]) -> None:
-        self._native = native
-        self._index = index
-        self.rows = int(data["rows"])
-        self.nnz = int(data["nnz"])
-        self.storage = str(data["storage"])
-        self.working = str(data["working"])
-        self.format = str(data["format"])
-        self.bytes = int(data["bytes"])
-        self.transfer_bytes = int(data["transfer_bytes"])
-        self.reason = str(data["reason"])
-        self.setup_seconds: Optional[float] = data.get("setup_seconds")
-
-    def _matrix(self, which: str) -> Optional[sparse.csr_array]:
-        found = self._native.matrix(self._index, which)
-        if found is None:
-            return None
-        rows, cols, (indptr, indices, data) = found
-        return sparse.csr_array((data, indices, indptr), shape=(rows, cols))
-
-    @property
-    def A(self) -> sparse.csr_array:
-        """The level's matrix, in double precision: a copy."""
-        return self._matrix("A")
-
-    @property
-    def P(self) -> Optional[sparse.csr_array]:
-        """The prolongation from the next level: a copy."""
-        return self._matrix("P")
-
-    @property
-    def R(self) -> Optional[sparse.csr_array]:
-        """The restriction to the next level: a copy."""
-        return self._matrix("R")
-
-    def __repr__(self) -> str:
-        stored = f"{self.storage} {self.format}, {self.bytes} bytes"
-        return f"<Level {self._index}: {self.rows} rows, {self.nnz} entries, {stored}>"
-
-
-class Preconditioner(LinearOperator):
-    """One multigrid cycle as a linear operator, for the ``M`` of scipy's Krylov solvers."""
-
-    def __init__(self, native: _native.NativeSolver, rows: int) -> None:
-        super().__init__(np.dtype(np.float64), (rows, rows))
-        self._native = native
-
-    def _apply(self, b: ArrayLike, transposed: bool) -> NDArray[np.float64]:
-        columns, shape = vector(b, self.shape[0])
-        x = self._native.precondition(columns, transposed)
-        return x.reshape(shape[::-1]).T
-
-    def _matvec(self, x: ArrayLike) -> NDArray[np.float64]:
-        return self._apply(x, False)
-
-    def _rmatvec(self, x: ArrayLike) -> NDArray[np.float64]:
-        return self._apply(x, True)
-
-    def _matmat(self, X: ArrayLike) -> NDArray[np.float64]:
-        return self._apply(X, False)
-
-    def _rmatmat(self, X: ArrayLike) -> NDArray[np.float64]:
-        return self._apply(X, True)
-
-
-def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """``base`` with ``over`` laid over it, key by key."""
-    merged = dict(base)
-    for key, value in over.items():
-        old = merged.get(key)
-        merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    return merged
 
 
 class MultilevelSolver:
@@ -140,24 +50,62 @@ class MultilevelSolver:
         block_size: Optional[int] = None,
     ) -> None:
         parts, block = csr_parts(A, copy)
-        self._asked = json.dumps(config)
-        self._threads = threads
+        self._asked = json.dumps(config, default=plain)
+        self._threads = threads = whole("threads", threads, 1)
+        block_size = whole("block_size", block_size, 1)
         self._vectors: Optional[_native.Vectors] = None
         self._coords = None if coords is None else np.ascontiguousarray(coords, dtype=np.float64)
         if self._coords is not None and self._coords.ndim != 2:
-            raise ValueError(f"coords has {self._coords.ndim} dimension(s); give one row per node: x, y and z in columns")
+            raise ConfigError(f"coords has {self._coords.ndim} dimension(s); give one row per node: x, y and z in columns")
         if near_nullspace is not None:
             if coords is not None:
-                raise ValueError("give near_nullspace or coords, not both: coordinates stand for rigid-body modes")
+                raise ConfigError("give near_nullspace or coords, not both: coordinates stand for rigid-body modes")
             vectors = np.asarray(near_nullspace, dtype=np.float64)
             vectors = vectors.reshape(-1, 1) if vectors.ndim == 1 else vectors
             if vectors.ndim != 2:
-                raise ValueError(f"near_nullspace has {vectors.ndim} dimensions; give a matrix with a vector in each column")
+                raise ConfigError(f"near_nullspace has {vectors.ndim} dimensions; give a matrix with a vector in each column")
             self._vectors = (np.ascontiguousarray(vectors), block_size or block)
         self._native = _native.NativeSolver(parts, self._asked, self._vectors, self._coords, threads)
         self._last: Optional[SolveInfo] = None
 
     # ---- solving
+
+    @overload
+    def solve(
+        self,
+        b: ArrayLike,
+        x0: Optional[ArrayLike] = ...,
+        tol: Optional[float] = ...,
+        maxiter: Optional[int] = ...,
+        *,
+        accel: Optional[str] = ...,
+        residuals: Optional[list[float]] = ...,
+        callback: Optional[Callback] = ...,
+        return_info: Literal[False] = ...,
+        atol: Optional[float] = ...,
+        restart: Optional[int] = ...,
+        max_seconds: Optional[float] = ...,
+        verify_every: Optional[int] = ...,
+    ) -> NDArray[np.float64]: ...
+
+    # `info` is a SolveInfo or a list of them, by the shape of b, which types do not tell: hence Any.
+    @overload
+    def solve(
+        self,
+        b: ArrayLike,
+        x0: Optional[ArrayLike] = ...,
+        tol: Optional[float] = ...,
+        maxiter: Optional[int] = ...,
+        *,
+        accel: Optional[str] = ...,
+        residuals: Optional[list[float]] = ...,
+        callback: Optional[Callback] = ...,
+        return_info: Literal[True],
+        atol: Optional[float] = ...,
+        restart: Optional[int] = ...,
+        max_seconds: Optional[float] = ...,
+        verify_every: Optional[int] = ...,
+    ) -> tuple[NDArray[np.float64], Any]: ...
 
     def solve(
         self,
@@ -194,7 +142,8 @@ class MultilevelSolver:
             Filled with the residual norms: that of the guess, then one for each iteration, by the method's recurrence.
         callback : callable, optional
             Called after each iteration with a ``Progress``: ``iteration``, ``residual``, ``relative_residual``,
-            ``target``, ``seconds``. The solve stops if it returns something true.
+            ``target``, ``seconds``. If it returns something true, the solve of this right-hand side stops; if it
+            raises, everything does, and the exception is passed on.
         return_info : bool
             Return ``(x, info)``, where ``info`` is a :class:`SolveInfo`, or a list of them for several right-hand sides.
         atol, restart, max_seconds : optional
@@ -207,6 +156,12 @@ class MultilevelSolver:
         x : numpy.ndarray
             Of the shape of ``b``, in float64. If it is not as good as was asked for and ``return_info`` is not given, a
             :class:`ConvergenceWarning` says so.
+
+        Notes
+        -----
+        If all row sums are zero, the matrix is singular: constants are its kernel. Then the part of ``b`` that no ``x`` can
+        reach is left out (of residuals too), and ``x`` has mean zero: the solution of least squares and least norm, if the
+        matrix is symmetric.
 
         Examples
         --------
@@ -224,15 +179,15 @@ class MultilevelSolver:
         if x0 is not None:
             guess, guess_shape = vector(x0, rows, "x0")
             if guess_shape != shape:
-                raise ValueError(f"x0 has shape {guess_shape}, b {shape}; they must agree")
+                raise SolveError(f"x0 has shape {guess_shape}, b {shape}; they must agree")
         given: dict[str, Any] = {
             "krylov": accel,
-            "restart": restart,
-            "rtol": tol,
-            "atol": atol,
-            "max_iterations": maxiter,
-            "max_seconds": max_seconds,
-            "verify_every": verify_every,
+            "restart": whole("restart", restart, 1),
+            "rtol": real("tol", tol),
+            "atol": real("atol", atol),
+            "max_iterations": whole("maxiter", maxiter, 0),
+            "max_seconds": real("max_seconds", max_seconds),
+            "verify_every": whole("verify_every", verify_every, 0),
         }
         options = json.dumps({key: value for key, value in given.items() if value is not None})
         x, outcomes = self._native.solve(columns, guess, options, callback)
@@ -267,7 +222,7 @@ class MultilevelSolver:
         >>> failed
         0
         """
-        return Preconditioner(self._native, self.shape[0])
+        return Preconditioner(self)
 
     def update_values(self, A: SparseMatrix) -> bool:
         """Takes new values on the same pattern, as in time stepping: a fraction of the cost of a new setup.
@@ -352,7 +307,9 @@ class MultilevelSolver:
         """
         if self._last is None:
             raise RuntimeError("there is nothing to report yet: call solve first")
-        page = self._native.page(name, self._last._outcome, command)
+        outcome = self._last._outcome
+        assert isinstance(outcome, _native.Outcome), "the last solve was this solver's own"
+        page = self._native.page(name, outcome, command)
         with open(path, "w", encoding="utf-8") as file:
             file.write(page)
 
@@ -388,192 +345,3 @@ class MultilevelSolver:
             state["hierarchy"], self._asked, self._vectors, self._coords, self._threads
         )
         self._last = None
-
-
-def solver(
-    A: SparseMatrix,
-    method: str = "auto",
-    *,
-    precision: str = "auto",
-    krylov: str = "auto",
-    tol: Optional[float] = None,
-    near_nullspace: Optional[ArrayLike] = None,
-    coords: Optional[ArrayLike] = None,
-    block_size: Optional[int] = None,
-    threads: Optional[int] = None,
-    preset: Optional[str] = None,
-    config: Optional[dict[str, Any]] = None,
-    copy: bool = False,
-) -> MultilevelSolver:
-    """Sets a solver up for a matrix.
-
-    Parameters
-    ----------
-    A : scipy.sparse matrix or array
-        Square; csr, csc, coo, bsr …; int32 or int64 indices; float64 or float32 values. A CSR matrix of float64 with int32 indices
-        is not copied: do not change it in place while the solver lives, or give ``copy=True``. It is never changed.
-    method : str
-        How the hierarchy is built: 'auto', 'sa' (smoothed aggregation), 'classical' (Ruge–Stüben), 'pairwise'.
-    precision : str
-        What it is stored in: 'auto', 'f64', 'f32', 'f16', 'bf16', or a ladder by levels. The solution is always in double precision.
-    krylov : str
-        The outer iteration: 'auto', 'cg', 'fcg', 'gmres', 'fgmres', 'bicgstab'.
-    tol : float, optional
-        The relative tolerance of solves that give none: 1e-8.
-    near_nullspace : array, optional
-        Vectors that the matrix maps to almost zero, in columns, such as rigid-body modes; constants otherwise.
-    coords : array, optional
-        Coordinates of the nodes, one row each: for elasticity, instead of ``near_nullspace``.
-    block_size : int, optional
-        Unknowns per node, with ``near_nullspace``; otherwise those of a BSR matrix, or what the pattern shows.
-    threads : int, optional
-        Threads to compute with; every core otherwise. Results do not depend on it.
-    preset : str, optional
-        Begin with 'robust', 'fast' or 'low-memory'.
-    config : dict, optional
-        Anything else, as in a configuration file of ``ziggurat solve``: ``{"smoother": {"kind": "chebyshev"}}``.
-        :func:`ziggurat.default_config` shows all of it.
-    copy : bool
-        Copy ``A``'s arrays.
-
-    Examples
-    --------
-    >>> import ziggurat
-    >>> A = ziggurat.gallery.poisson2d(40)
-    >>> ml = ziggurat.solver(A, method="classical", precision="f16")
-    >>> ml.levels[0].storage
-    'f16'
-    >>> ziggurat.solver(A, method="clasical")
-    Traceback (most recent call last):
-    ziggurat.ConfigError: `method`: unknown method `clasical`; did you mean `classical`? (known: auto, sa, classical, pairwise)
-    """
-    asked: dict[str, Any] = {} if preset is None else json.loads(_native.preset(preset))
-    chosen = {"method": method, "precision": precision, "krylov": krylov}
-    asked.update({key: value for key, value in chosen.items() if value != "auto"})
-    if tol is not None:
-        asked = _merged(asked, {"stopping": {"rtol": tol}})
-    asked = _merged(asked, config or {})
-    return MultilevelSolver(A, asked, near_nullspace, coords, threads, copy, block_size)
-
-
-def _extent(max_levels: Optional[int], max_coarse: Optional[int]) -> dict[str, Any]:
-    """PyAMG's names for the extent of a hierarchy."""
-    given = {"max_levels": max_levels, "coarse_rows": max_coarse}
-    return {"hierarchy": {key: value for key, value in given.items() if value is not None}}
-
-
-def smoothed_aggregation_solver(
-    A: SparseMatrix,
-    B: Optional[ArrayLike] = None,
-    *,
-    max_levels: Optional[int] = None,
-    max_coarse: Optional[int] = None,
-    **options: Any,
-) -> MultilevelSolver:
-    """Smoothed aggregation, under PyAMG's name, with a cycle as strong as PyAMG's.
-
-    PyAMG's cycle smooths with four sweeps of Gauss–Seidel, which know no threads. Here a Chebyshev polynomial of degree 2
-    before and after the coarse level takes their place; :func:`ziggurat.solver` takes what is usually fastest.
-
-    Parameters
-    ----------
-    A : scipy.sparse matrix or array
-    B : array, optional
-        Near-nullspace vectors, in columns.
-    max_levels, max_coarse : int, optional
-        Levels at most, and rows that are solved directly.
-    **options
-        Those of :func:`ziggurat.solver`.
-
-    Examples
-    --------
-    >>> import ziggurat
-    >>> problem = ziggurat.gallery.problem("elasticity3d:5")
-    >>> modes = ziggurat.gallery.rigid_body_modes(problem.coords)
-    >>> ml = ziggurat.smoothed_aggregation_solver(problem.A, modes, max_coarse=100)
-    >>> ml.config["method"], ml.levels[-1].rows <= 100
-    ('sa', True)
-    """
-    usual = {"smoother": {"kind": "chebyshev", "degree": 2}, **_extent(max_levels, max_coarse)}
-    options["config"] = _merged(usual, options.get("config") or {})
-    if B is not None:
-        options["near_nullspace"] = B
-    return solver(A, "sa", **options)
-
-
-def ruge_stuben_solver(
-    A: SparseMatrix,
-    *,
-    max_levels: Optional[int] = None,
-    max_coarse: Optional[int] = None,
-    **options: Any,
-) -> MultilevelSolver:
-    """Classical (Ruge–Stüben) multigrid, under PyAMG's name; parameters as in :func:`smoothed_aggregation_solver`.
-
-    Examples
-    --------
-    >>> import ziggurat
-    >>> ziggurat.ruge_stuben_solver(ziggurat.gallery.poisson2d(40)).config["method"]
-    'classical'
-    """
-    options["config"] = _merged(_extent(max_levels, max_coarse), options.get("config") or {})
-    return solver(A, "classical", **options)
-
-
-def solve(
-    A: SparseMatrix,
-    b: ArrayLike,
-    x0: Optional[ArrayLike] = None,
-    tol: float = 1e-8,
-    maxiter: Optional[int] = None,
-    *,
-    residuals: Optional[list[float]] = None,
-    return_solver: bool = False,
-    **options: Any,
-) -> Any:
-    """Solves A x = b, everything chosen by the matrix.
-
-    Parameters
-    ----------
-    A : scipy.sparse matrix or array
-    b : array
-        The right-hand side, or several in the columns of a matrix.
-    x0, tol, maxiter, residuals
-        As in :meth:`MultilevelSolver.solve`.
-    return_solver : bool
-        Return ``(x, ml)``, to solve with the same matrix again.
-    **options
-        Those of :func:`ziggurat.solver`.
-
-    Raises
-    ------
-    NotConvergedError
-        If the solution is not as good as was asked for; it has ``info``, and what was reached as ``x``.
-
-    Examples
-    --------
-    >>> import numpy as np, ziggurat
-    >>> A = ziggurat.gallery.poisson3d(20)
-    >>> x = ziggurat.solve(A, np.ones(A.shape[0]))
-    >>> float(np.abs(A @ x - 1).max()) < 1e-6
-    True
-    """
-    ml = solver(A, **options)
-    x, info = ml.solve(b, x0, tol, maxiter, residuals=residuals, return_info=True)
-    for one in info if isinstance(info, list) else [info]:
-        if not one.converged:
-            text = f"relative residual {one.relative_residual:.2e} after {one.iterations} iterations: {one.reason}"
-            raise NotConvergedError(text, one, x)
-    return (x, ml) if return_solver else x
-
-
-def default_config() -> dict[str, Any]:
-    """Every key of a configuration, with its usual value.
-
-    Examples
-    --------
-    >>> import ziggurat
-    >>> ziggurat.default_config()["stopping"]["rtol"]
-    1e-08
-    """
-    return json.loads(_native.config("{}"))  # type: ignore[no-any-return]

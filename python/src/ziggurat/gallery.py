@@ -7,7 +7,7 @@ Examples
 >>> A.shape, A.nnz
 ((1000, 1000), 6400)
 >>> [name for name, _ in ziggurat.gallery.names()][:2]
-['poisson3d', 'poisson3d27']
+['poisson2d', 'poisson3d']
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ziggurat import _native
+from ziggurat._errors import ConfigError
 
 __all__ = [
     "Problem",
@@ -122,4 +123,7 @@ def rigid_body_modes(coords: ArrayLike) -> NDArray[np.float64]:
     >>> ziggurat.gallery.rigid_body_modes([[0, 0], [1, 0], [0, 1]]).shape
     (6, 3)
     """
-    return _native.rigid_body_modes(np.ascontiguousarray(coords, dtype=np.float64))
+    points = np.ascontiguousarray(coords, dtype=np.float64)
+    if points.ndim != 2:
+        raise ConfigError(f"coords has {points.ndim} dimension(s); give one row per node: x, y and z in columns")
+    return _native.rigid_body_modes(points)

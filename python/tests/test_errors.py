@@ -1,0 +1,182 @@
+"""Every exception of the package, by what a user can do, with its words.
+
+``DeviceError`` is the exception to that: a CPU refuses nothing but for want of memory, which a test must not exhaust. Only its
+class is tested here; the Rust library tests its texts.
+"""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import ziggurat
+from ziggurat import _errors, gallery
+
+CLASSES = {
+    "ConfigError": ValueError,
+    "MatrixError": ValueError,
+    "SetupError": ValueError,
+    "SolveError": ValueError,
+    "HierarchyError": ValueError,
+    "DeviceError": RuntimeError,
+    "NotConvergedError": RuntimeError,
+}
+
+
+@pytest.mark.parametrize(("name", "builtin"), CLASSES.items())
+def test_classes_are_also_pythons_own(name, builtin):
+    error = getattr(ziggurat, name)
+    assert issubclass(error, ziggurat.ZigguratError)
+    assert issubclass(error, builtin)
+    assert error.__module__ == "ziggurat"
+    assert error.__doc__
+
+
+def test_no_class_is_forgotten():
+    classes = {name for name, value in vars(_errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+    assert classes == {*CLASSES, "ZigguratError", "ConvergenceWarning"}
+    assert classes <= set(ziggurat.__all__)
+    assert issubclass(ziggurat.ConvergenceWarning, UserWarning)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_they_can_be_pickled(name):
+    error = pickle.loads(pickle.dumps(getattr(ziggurat, name)("words")))
+    assert type(error) is getattr(ziggurat, name)
+    assert str(error) == "words"
+
+
+# ---- configuration
+
+A = gallery.poisson2d(10)
+b = np.ones(100)
+
+CONFIGURATIONS = {
+    "method": ({"method": "clasical"}, "`method`: unknown method `clasical`; did you mean `classical`?"),
+    "precision": ({"precision": "f17"}, "`precision`: unknown precision `f17`; did you mean `f16`?"),
+    "krylov": ({"krylov": "gmre"}, "`krylov`: unknown krylov `gmre`; did you mean `gmres`?"),
+    "preset": ({"preset": "robst"}, "unknown preset `robst`; did you mean `robust`?"),
+    "key": ({"config": {"smother": {}}}, "unknown key `smother`; did you mean `smoother`?"),
+    "inner key": ({"config": {"smoother": {"knd": "jacobi"}}}, "unknown key `smoother.knd`; did you mean `smoother.kind`?"),
+    "inner value": ({"config": {"smoother": {"kind": "jacoby"}}}, "`smoother.kind`: unknown smoother `jacoby`; did you mean"),
+    "negative tol": ({"tol": -1.0}, "tol is -1.0; it must be finite and not negative"),
+    "tol nan": ({"tol": np.nan}, "tol is nan; it must be finite and not negative"),
+    "threads": ({"threads": 0}, "threads is 0; it must be at least 1"),
+    "block size": ({"near_nullspace": b, "block_size": 0}, "block_size is 0; it must be at least 1"),
+    "both": ({"near_nullspace": b, "coords": np.ones((50, 2))}, "give near_nullspace or coords, not both"),
+    "coords 1-D": ({"coords": b}, "coords has 1 dimension"),
+    "coords rows": ({"coords": np.ones((99, 2))}, "coords has shape (99, 2), the matrix 100 rows; give one row per node"),
+    "coords columns": ({"coords": np.ones((25, 4))}, "coords has shape (25, 4), the matrix 100 rows"),
+    "vectors 3-D": ({"near_nullspace": np.ones((100, 1, 1))}, "near_nullspace has 3 dimensions"),
+}
+
+
+@pytest.mark.parametrize(("options", "text"), CONFIGURATIONS.values(), ids=CONFIGURATIONS)
+def test_configurations(options, text):
+    with pytest.raises(ziggurat.ConfigError) as caught:
+        ziggurat.solver(A, **options)
+    assert text in str(caught.value)
+
+
+def test_what_cannot_be_a_configuration():
+    with pytest.raises(TypeError, match="a configuration has numbers, strings, lists and dicts"):
+        ziggurat.solver(A, config={"smoother": {"kind": object()}})
+    with pytest.raises(TypeError, match="config is a list; give a dict"):
+        ziggurat.solver(A, config=["sa"])
+
+
+@pytest.mark.parametrize(("options", "text"), [
+    ({"tol": -1}, "tol is -1; it must be finite and not negative"),
+    ({"tol": np.inf}, "tol is inf"),
+    ({"atol": -1e-3}, "atol is -0.001; it must be finite and not negative"),
+    ({"maxiter": -1}, "maxiter is -1; it must be at least 0"),
+    ({"restart": 0}, "restart is 0; it must be at least 1"),
+    ({"max_seconds": -2}, "max_seconds is -2"),
+    ({"verify_every": -1}, "verify_every is -1; it must be at least 0"),
+    ({"accel": "bicgstb"}, "unknown krylov `bicgstb`; did you mean `bicgstab`?"),
+])
+def test_options_of_a_solve(options, text):
+    with pytest.raises(ziggurat.ConfigError) as caught:
+        ziggurat.solver(A).solve(b, **options)
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(("options", "text"), [
+    ({"tol": "small"}, "tol is 'small'; give a number"),
+    ({"maxiter": 2.5}, "maxiter is 2.5; give a whole number"),
+])
+def test_options_of_another_type(options, text):
+    with pytest.raises(TypeError, match=text):
+        ziggurat.solver(A).solve(b, **options)
+
+
+# ---- vectors
+
+
+@pytest.mark.parametrize(("given", "guess", "text"), [
+    (np.ones(99), None, "the right-hand side has 99 entries, the matrix 100 rows"),
+    (np.ones((99, 2)), None, "the right-hand side has 99 entries, the matrix 100 rows"),
+    (np.ones((100, 1, 1)), None, "b has 3 dimensions; give a vector, or a matrix with a right-hand side in each column"),
+    (np.float64(1.0), None, "b has 0 dimensions"),
+    (b, np.ones(99), "the initial guess has 99 entries, the matrix 100 rows"),
+    (b, np.ones((100, 1)), "x0 has shape (100, 1), b (100,); they must agree"),
+])
+def test_vectors_that_do_not_fit(given, guess, text):
+    with pytest.raises(ziggurat.SolveError) as caught:
+        ziggurat.solver(A).solve(given, guess)
+    assert text in str(caught.value)
+
+
+def test_vectors_of_what_is_no_number():
+    ml = ziggurat.solver(A)
+    with pytest.raises(TypeError, match="b is complex128; solve for its real and its imaginary part"):
+        ml.solve(b * 1j)
+    with pytest.raises(TypeError, match="b is object; give numbers"):
+        ml.solve(np.array([None] * 100))
+
+
+def test_nan_in_the_right_hand_side_is_told():
+    spoilt = b.copy()
+    spoilt[3] = np.nan
+    with pytest.raises(ziggurat.NotConvergedError, match="check matrix, right-hand side and initial guess for NaN"):
+        ziggurat.solve(A, spoilt)
+
+
+# ---- setup
+
+
+@pytest.mark.parametrize(("options", "text"), [
+    ({"near_nullspace": np.ones((100, 2))}, "near-kernel vector 1 is a combination of those before it; leave it out"),
+    ({"near_nullspace": np.ones(99)}, "expected 100, found 99"),
+    ({"near_nullspace": b * np.nan}, "near-kernel vector 0, row 0: the value is NaN; every value must be finite"),
+    ({"near_nullspace": b, "block_size": 3}, "near-kernel vectors of 100 values cannot be cut into nodes of 3 unknowns"),
+    ({"coords": np.full((50, 2), np.inf)}, "every value must be finite"),
+])
+def test_setup(options, text):
+    with pytest.raises(ziggurat.SetupError) as caught:
+        ziggurat.solver(A, **options)
+    assert text in str(caught.value)
+
+
+# ---- the gallery
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("poison3d:10", "unknown problem `poison3d`; did you mean `poisson3d`?"),
+    ("poisson3d", "a problem is written NAME:SIZE, as in `poisson3d:50`"),
+    ("poisson3d:0", "SIZE is a whole number from 1 to"),
+    ("poisson3d:100000", "are more than one process can index"),
+])
+def test_problems_that_do_not_exist(name, text):
+    with pytest.raises(ziggurat.ConfigError) as caught:
+        gallery.problem(name)
+    assert text in str(caught.value)
+
+
+def test_rigid_bodies_in_no_space():
+    with pytest.raises(ziggurat.ConfigError, match="coords has 4 columns; a body that rotates has 2 or 3"):
+        gallery.rigid_body_modes(np.ones((3, 4)))
+    with pytest.raises(ziggurat.ConfigError, match="coords has 1 dimension"):
+        gallery.rigid_body_modes(np.ones(3))

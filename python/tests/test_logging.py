@@ -1,0 +1,110 @@
+"""What happens is told to Python's logging, by whichever thread it happens on."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import ziggurat
+from ziggurat import gallery
+
+
+def told(caplog, logger):
+    return [record for record in caplog.records if record.name == logger]
+
+
+def test_setup_and_solve_are_told(caplog, poisson, b):
+    with caplog.at_level(logging.INFO, logger="ziggurat"):
+        ml = ziggurat.solver(poisson)
+        (setup,) = told(caplog, "ziggurat.setup")
+        assert setup.levelno == logging.INFO
+        assert "8000 rows, 53600 entries: sa, cg" in setup.getMessage()
+        _, info = ml.solve(b, return_info=True)
+    (solve,) = told(caplog, "ziggurat.solve")
+    assert solve.levelno == logging.INFO
+    assert solve.getMessage().startswith(f"{info.iterations} iterations, relative residual ")
+
+
+def test_details_are_for_debugging(caplog, poisson, b):
+    with caplog.at_level(logging.DEBUG, logger="ziggurat"):
+        ml = ziggurat.solver(poisson)
+    details = [record for record in told(caplog, "ziggurat.setup") if record.levelno == logging.DEBUG]
+    for index, level in enumerate(ml.levels):
+        assert any(f"level {index}: {level.rows} rows" in record.getMessage() for record in details)
+
+
+def test_changes_of_the_level_are_heard_at_once(caplog, poisson):
+    heard = []
+    for level in (logging.WARNING, logging.DEBUG, logging.WARNING, logging.INFO, logging.DEBUG):
+        caplog.clear()
+        with caplog.at_level(level, logger="ziggurat"):
+            ziggurat.solver(poisson)
+        heard.append({record.levelno for record in told(caplog, "ziggurat.setup")})
+    both = {logging.DEBUG, logging.INFO}
+    assert heard == [set(), both, set(), {logging.INFO}, both]
+
+
+def test_the_level_of_one_logger_is_its_own(caplog, poisson, b):
+    setup = logging.getLogger("ziggurat.setup")
+    setup.setLevel(logging.ERROR)
+    try:
+        with caplog.at_level(logging.INFO, logger="ziggurat"):
+            ziggurat.solver(poisson).solve(b)
+    finally:
+        setup.setLevel(logging.NOTSET)
+    assert told(caplog, "ziggurat.setup") == []
+    assert len(told(caplog, "ziggurat.solve")) == 1
+
+
+def test_a_good_solve_warns_of_nothing(caplog, poisson, b):
+    with caplog.at_level(logging.WARNING):
+        ziggurat.solve(poisson, b)
+    assert [record for record in caplog.records if record.name.startswith("ziggurat")] == []
+
+
+def test_a_promotion_is_told_as_a_warning(caplog):
+    """Where 16 bits are too few, levels become wider on the way, and that is told."""
+    n = 150  # long, thin elements: a cycle gains little in any precision, which looks as if bits were missing
+    stiffness = sparse.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(n, n))
+    mass = sparse.diags([1 / 6, 4 / 6, 1 / 6], [-1, 0, 1], shape=(n, n))
+    A = sparse.csr_array(sparse.kron(stiffness, mass) + 1e-3 * sparse.kron(mass, stiffness))
+    ml = ziggurat.solver(A)
+    assert ml.levels[0].storage == "f16"
+    with caplog.at_level(logging.WARNING, logger="ziggurat"):
+        _, info = ml.solve(np.random.default_rng(0).standard_normal(n * n), return_info=True)
+    assert info.converged
+    assert info.promotion.startswith("levels went from f16 to f64 after ")
+    assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == [info.promotion]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_any_number_of_threads_may_tell(caplog, threads):
+    A = gallery.poisson3d(24)
+    with caplog.at_level(logging.DEBUG, logger="ziggurat"):
+        ml = ziggurat.solver(A, threads=threads)
+        ml.solve(np.ones((A.shape[0], 2)))
+    assert len([record for record in told(caplog, "ziggurat.solve") if record.levelno == logging.INFO]) == 2
+
+
+def test_handlers_may_be_slow_or_look_at_the_solver(poisson, b):
+    """A handler runs Python while our threads wait for it: nothing may hold what it needs."""
+    ml = ziggurat.solver(poisson, threads=2)
+    seen = []
+
+    class Looks(logging.Handler):
+        def emit(self, record):
+            seen.append((record.getMessage(), ml.shape, len(ml.levels)))
+
+    logger, handler = logging.getLogger("ziggurat.solve"), Looks()
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        ml.solve(b)
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+    assert seen and seen[0][1:] == ((8000, 8000), 3)

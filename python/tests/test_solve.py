@@ -1,0 +1,279 @@
+"""Solutions are right, and as good as was asked for, whatever the shape of the right-hand side."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.sparse.linalg import spsolve
+
+import ziggurat
+from ziggurat import gallery
+
+MODEL_PROBLEMS = [
+    "poisson2d:30",
+    "poisson3d:12",
+    "poisson3d27:10",
+    "anisotropic3d:12",
+    "jump3d:12",
+    "elasticity3d:5",
+    "convection3d:12",
+]
+
+
+def residual(A, x, b):
+    return np.linalg.norm(b - A @ x) / np.linalg.norm(b)
+
+
+def random_spd(n, rng):
+    """A graph Laplacian with random weights, made definite by a small diagonal."""
+    graph = sparse.csr_array(sparse.random(n, n, density=4 / n, random_state=rng, data_rvs=rng.random))
+    graph = graph + graph.T
+    return sparse.csr_array(sparse.diags(graph @ np.ones(n) + 0.01) - graph)
+
+
+def random_nonsymmetric(n, rng):
+    """Random entries in a random pattern; rows are diagonally dominant, so that it is regular."""
+    entries = sparse.csr_array(sparse.random(n, n, density=5 / n, random_state=rng, data_rvs=rng.standard_normal))
+    return sparse.csr_array(entries + sparse.diags(abs(entries) @ np.ones(n) + 1.0))
+
+
+@pytest.mark.parametrize("name", MODEL_PROBLEMS)
+def test_model_problems_against_a_direct_solver(name):
+    problem = gallery.problem(name)
+    x = ziggurat.solve(problem.A, problem.b, tol=1e-12)
+    expected = spsolve(problem.A.tocsc(), problem.b)
+    assert np.linalg.norm(x - expected) <= 1e-8 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("make", [random_spd, random_nonsymmetric])
+@pytest.mark.parametrize("seed", range(3))
+def test_random_matrices_against_a_direct_solver(make, seed):
+    rng = np.random.default_rng(seed)
+    A = make(500, rng)
+    b = rng.standard_normal(500)
+    x = ziggurat.solve(A, b, tol=1e-12)
+    expected = spsolve(A.tocsc(), b)
+    assert np.linalg.norm(x - expected) <= 1e-7 * np.linalg.norm(expected)
+
+
+def test_a_singular_matrix_is_solved_in_least_squares():
+    A = gallery.neumann3d(6)
+    b = np.random.default_rng(0).standard_normal(216) + 1.0  # partly outside the range of A
+    x = ziggurat.solve(A, b, tol=1e-10)
+    expected = np.linalg.lstsq(A.toarray(), b, rcond=None)[0]  # of all solutions, the one without a constant
+    assert abs(x.mean()) <= 1e-10 * np.abs(x).max()
+    assert np.linalg.norm(x - expected) <= 1e-7 * np.linalg.norm(expected)
+    # What is left is what no x can reach: the mean.
+    assert b - A @ x == pytest.approx(np.full(216, b.mean()), abs=1e-8)
+
+
+def test_a_right_hand_side_outside_the_range_has_a_zero_solution():
+    x, info = ziggurat.solver(gallery.neumann3d(8)).solve(np.ones(512), return_info=True)
+    assert not x.any()
+    assert (info.converged, info.relative_residual) == (True, 0.0)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-5, 1e-8, 1e-12])
+def test_the_tolerance_holds_for_the_true_residual(ml, poisson, b, tol):
+    x, info = ml.solve(b, tol=tol, return_info=True)
+    assert info.converged
+    assert residual(poisson, x, b) <= tol * (1 + 1e-6)
+    assert info.relative_residual == pytest.approx(residual(poisson, x, b), rel=1e-3)
+
+
+def test_a_looser_tolerance_needs_fewer_iterations(ml, b):
+    counts = [ml.solve(b, tol=tol, return_info=True)[1].iterations for tol in (1e-2, 1e-6, 1e-10)]
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1]
+
+
+def test_the_tolerance_of_setup_is_that_of_solves_that_give_none(poisson, b):
+    ml = ziggurat.solver(poisson, tol=1e-3)
+    _, loose = ml.solve(b, return_info=True)
+    _, tight = ml.solve(b, tol=1e-9, return_info=True)
+    assert loose.iterations < tight.iterations
+    assert tight.config["stopping"]["rtol"] == 1e-9
+
+
+def test_the_absolute_tolerance_is_for_the_residual_itself(ml, poisson, b):
+    x = ml.solve(b, tol=0.0, atol=1e-3)
+    assert 1e-9 < np.linalg.norm(b - poisson @ x) <= 1e-3
+
+
+def test_numbers_of_numpy_are_numbers(ml, b):
+    _, info = ml.solve(b, tol=np.float32(1e-4), maxiter=np.int64(50), return_info=True)
+    assert info.converged
+
+
+def test_a_good_guess_is_used(ml, b):
+    x = ml.solve(b, tol=1e-10)
+    _, info = ml.solve(b, x0=x, return_info=True)
+    assert info.iterations == 0
+    near = x + 1e-6 * np.random.default_rng(1).standard_normal(len(x))
+    _, fewer = ml.solve(b, x0=near, return_info=True)
+    _, from_zero = ml.solve(b, return_info=True)
+    assert 0 < fewer.iterations < from_zero.iterations
+
+
+def test_the_guess_is_not_changed(ml, b):
+    guess = np.ones_like(b)
+    ml.solve(b, x0=guess)
+    assert np.all(guess == 1.0)
+
+
+def test_residuals_are_those_of_the_guess_and_of_each_iteration(ml, poisson, b):
+    norms = []
+    x, info = ml.solve(b, residuals=norms, return_info=True)
+    assert len(norms) == info.iterations + 1
+    assert norms[0] == pytest.approx(np.linalg.norm(b))
+    assert norms[-1] == pytest.approx(np.linalg.norm(b - poisson @ x), rel=1e-2)
+    assert norms[1:] == pytest.approx(info.residuals * np.linalg.norm(b))
+
+
+def test_true_residuals_are_computed_on_the_way(ml, poisson, b):
+    _, info = ml.solve(b, verify_every=3, return_info=True)
+    verified = info.true_residuals[:, 0]
+    assert set(range(0, info.iterations, 3)) <= set(verified)
+    _, partial = ml.solve(b, maxiter=6, return_info=True)
+    at_six = info.true_residuals[verified == 6, 1][0]
+    assert at_six == pytest.approx(partial.relative_residual, rel=1e-6)
+
+
+# ---- shapes
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_many_right_hand_sides_are_as_one_after_the_other(ml, order):
+    B = np.asarray(np.random.default_rng(2).standard_normal((8000, 3)), order=order)
+    X, infos = ml.solve(B, return_info=True)
+    assert X.shape == B.shape
+    assert [info.converged for info in infos] == [True] * 3
+    for column in range(3):
+        assert np.array_equal(X[:, column], ml.solve(B[:, column]))
+
+
+def test_a_column_stays_a_column(ml, b):
+    column = ml.solve(b.reshape(-1, 1))
+    assert column.shape == (len(b), 1)
+    assert np.array_equal(column[:, 0], ml.solve(b))
+
+
+def test_no_right_hand_side_has_no_solution(ml):
+    X, infos = ml.solve(np.ones((8000, 0)), return_info=True)
+    assert X.shape == (8000, 0)
+    assert infos == []
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int8, np.bool_, np.uint16])
+def test_right_hand_sides_of_other_numbers(ml, dtype):
+    given = (np.arange(8000) % 7).astype(dtype)
+    x = ml.solve(given)
+    assert x.dtype == np.float64
+    assert np.array_equal(x, ml.solve(given.astype(np.float64)))
+
+
+def test_strided_and_listed_right_hand_sides(ml, b):
+    assert np.array_equal(ml.solve(np.repeat(b, 2)[::2]), ml.solve(b))
+    assert np.array_equal(ml.solve(b.tolist()), ml.solve(b))
+
+
+def test_a_zero_right_hand_side_has_a_zero_solution(ml):
+    x, info = ml.solve(np.zeros(8000), return_info=True)
+    assert not x.any()
+    assert (info.converged, info.iterations) == (True, 0)
+
+
+# ---- when it does not converge
+
+
+def test_solve_raises_and_keeps_what_it_reached(poisson, b):
+    with pytest.raises(ziggurat.NotConvergedError, match="after 2 iterations: not converged: the limit") as caught:
+        ziggurat.solve(poisson, b, maxiter=2)
+    error = caught.value
+    assert (error.info.converged, error.info.iterations) == (False, 2)
+    assert error.info.stop_reason == "max_iterations"
+    assert error.info.relative_residual == pytest.approx(residual(poisson, error.x, b), rel=1e-6)
+
+
+def test_a_solver_warns_unless_the_info_is_asked_for(ml, b):
+    with pytest.warns(ziggurat.ConvergenceWarning, match="after 1 iterations: not converged") as caught:
+        ml.solve(b, maxiter=1)
+    assert caught[0].filename == __file__
+    _, info = ml.solve(b, maxiter=1, return_info=True)  # pyproject.toml makes an error of the warning
+    assert not info.converged
+
+
+def test_a_warning_names_the_column(ml, b):
+    B = np.column_stack([np.zeros_like(b), b])
+    with pytest.warns(ziggurat.ConvergenceWarning, match="column 1: ") as caught:
+        ml.solve(B, maxiter=1)
+    assert len(caught) == 1
+
+
+def test_a_limit_of_time(ml, b):
+    _, info = ml.solve(b, max_seconds=0.0, return_info=True)
+    assert info.stop_reason == "time_limit"
+
+
+# ---- ways to set up
+
+
+def test_return_solver(poisson, b):
+    x, ml = ziggurat.solve(poisson, b, return_solver=True)
+    assert np.array_equal(ml.solve(b), x)
+
+
+@pytest.mark.parametrize("accel", ["cg", "fcg", "gmres", "fgmres", "bicgstab"])
+def test_every_outer_iteration(ml, poisson, b, accel):
+    x, info = ml.solve(b, accel=accel, return_info=True)
+    assert info.krylov == accel
+    assert residual(poisson, x, b) <= 1e-8
+
+
+@pytest.mark.parametrize("method", ["sa", "classical", "pairwise"])
+@pytest.mark.parametrize("precision", ["f64", "f32", "f16", "bf16"])
+def test_every_method_in_every_precision(poisson, b, method, precision):
+    ml = ziggurat.solver(poisson, method, precision=precision)
+    assert (ml.config["method"], ml.levels[0].storage) == (method, precision)
+    assert residual(poisson, ml.solve(b), b) <= 1e-8
+
+
+@pytest.mark.parametrize("preset", ["default", "robust", "fast", "low-memory"])
+def test_presets(poisson, b, preset):
+    ml = ziggurat.solver(poisson, preset=preset)
+    assert residual(poisson, ml.solve(b), b) <= 1e-8
+
+
+def test_arguments_lie_over_the_preset_and_config_over_both(poisson):
+    ml = ziggurat.solver(poisson, "sa", preset="robust", config={"cycle": {"pre_sweeps": 3}})
+    assert ml.config["method"] == "sa"
+    assert ml.config["cycle"]["pre_sweeps"] == 3
+    assert ml.config["cycle"]["post_sweeps"] == 2  # robust's
+    assert ml.config["smoother"]["kind"] == "gauss-seidel"
+
+
+def test_the_callers_config_is_not_changed(poisson):
+    config = {"smoother": {"kind": "chebyshev"}}
+    ziggurat.smoothed_aggregation_solver(poisson, max_coarse=50, config=config, tol=1e-4)
+    assert config == {"smoother": {"kind": "chebyshev"}}
+
+
+def test_names_of_pyamg(poisson, b):
+    sa = ziggurat.smoothed_aggregation_solver(poisson, np.ones((8000, 1)), max_levels=2)
+    assert (sa.config["method"], len(sa.levels)) == ("sa", 2)
+    classical = ziggurat.ruge_stuben_solver(poisson, max_coarse=20)
+    assert classical.config["method"] == "classical"
+    assert classical.levels[-1].rows <= 20
+    for ml in (sa, classical):
+        assert residual(poisson, ml.solve(b), b) <= 1e-8
+
+
+def test_rigid_body_modes_help_elasticity():
+    problem = gallery.problem("elasticity3d:8")
+    modes = gallery.rigid_body_modes(problem.coords)
+    _, plain = ziggurat.solver(problem.A, "sa").solve(problem.b, return_info=True)
+    _, by_coords = ziggurat.solver(problem.A, "sa", coords=problem.coords).solve(problem.b, return_info=True)
+    _, by_modes = ziggurat.smoothed_aggregation_solver(problem.A, modes).solve(problem.b, return_info=True)
+    assert by_coords.iterations < plain.iterations
+    assert by_modes.iterations == by_coords.iterations

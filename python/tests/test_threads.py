@@ -1,0 +1,140 @@
+"""Threads: results do not depend on their number, Python's threads run meanwhile, and forked children have their own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import ziggurat
+from ziggurat import gallery
+
+
+@pytest.mark.parametrize("name", ["poisson3d:30", "convection3d:25", "elasticity3d:9"])
+@pytest.mark.parametrize("precision", ["f64", "f16"])
+def test_the_same_bits_on_any_number_of_threads(name, precision):
+    problem = gallery.problem(name)
+    options = {"precision": precision, "coords": problem.coords}
+    solvers = [ziggurat.solver(problem.A, threads=threads, **options) for threads in (1, 2, 4)]
+    first, *others = [ml.solve(problem.b) for ml in solvers]
+    for x in others:
+        assert np.array_equal(x, first)
+    first, *others = [ml.aspreconditioner() @ problem.b for ml in solvers]
+    for x in others:
+        assert np.array_equal(x, first)
+
+
+def test_one_solver_solves_for_many_threads_at_once(ml):
+    sides = [np.random.default_rng(seed).standard_normal(8000) for seed in range(12)]
+    expected = [ml.solve(b) for b in sides]
+    with ThreadPoolExecutor(4) as executor:
+        found = list(executor.map(ml.solve, sides))
+    for x, y in zip(found, expected):
+        assert np.array_equal(x, y)
+
+
+def test_preconditioners_may_be_applied_at_once(ml, b):
+    M = ml.aspreconditioner()
+    expected = M @ b, M.rmatvec(b)
+    with ThreadPoolExecutor(4) as executor:
+        for x in executor.map(lambda _: M @ b, range(12)):
+            assert np.array_equal(x, expected[0])
+        for x in executor.map(lambda _: M.rmatvec(b), range(12)):
+            assert np.array_equal(x, expected[1])
+
+
+def test_the_interpreter_is_free_during_a_solve():
+    A = gallery.poisson3d(40)
+    ml = ziggurat.solver(A, threads=1)
+    counted = []
+    done = threading.Event()
+
+    def count():
+        while not done.is_set():
+            counted.append(time.perf_counter())
+            time.sleep(0.002)
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    start = time.perf_counter()
+    ml.solve(np.ones((A.shape[0], 6)))
+    end = time.perf_counter()
+    done.set()
+    counter.join()
+    # If the solve held the GIL, the counter would be heard at most once.
+    assert sum(start < moment < end for moment in counted) >= 3
+
+
+def solve_in_child(given, queue):
+    """Solves with a matrix of the child's own, and with the parent's solver if there is one."""
+    ml, A, b = given
+    own = ziggurat.solve(A, b)
+    queue.put((own, None if ml is None else ml.solve(b)))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
+@pytest.mark.skipif(sys.platform == "darwin", reason="forking is not safe on macOS, whoever does it")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_child_solves_after_its_parent_has(ml, poisson, b):
+    expected = ml.solve(b)  # now the parent has threads, which the child does not get
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=solve_in_child, args=((ml, poisson, b), queue))
+    child.start()
+    try:
+        own, inherited = queue.get(timeout=20)
+    finally:
+        child.join(timeout=5)
+        if child.is_alive():
+            child.kill()
+    assert np.array_equal(own, expected)
+    assert np.array_equal(inherited, expected)
+
+
+def run(program, seconds):
+    """Runs a program of its own; whether it came to its end."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(program)], timeout=seconds, capture_output=True, text=True, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return "it hangs"
+    return done.stdout.strip() or done.stderr
+
+
+def test_updates_and_solves_at_once():
+    program = """
+        import threading, numpy as np, ziggurat
+        A = ziggurat.gallery.poisson3d(24)
+        b, twice = np.ones(24**3), 2 * A
+        ml = ziggurat.solver(A, threads=4)
+
+        def often(what):
+            for _ in range(40):
+                what()
+
+        jobs = [lambda: ml.solve(b), lambda: ml.update_values(twice), lambda: (ml.shape, ml.levels), lambda: ml.solve(b)]
+        threads = [threading.Thread(target=often, args=(job,)) for job in jobs]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        print("done")
+    """
+    assert run(program, 60) == "done"
+
+
+@pytest.mark.parametrize("threads", [0, -1, 10**6])
+def test_impossible_numbers_of_threads_are_refused(poisson, threads):
+    with pytest.raises(ziggurat.ConfigError, match=f"threads is {threads}; it must be"):
+        ziggurat.solver(poisson, threads=threads)
+
+
+def test_half_a_thread_is_refused(poisson):
+    with pytest.raises(TypeError, match="threads is 0.5; give a whole number"):
+        ziggurat.solver(poisson, threads=0.5)

@@ -1,0 +1,134 @@
+"""New values on the same pattern."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import ziggurat
+from ziggurat import gallery
+
+
+@pytest.fixture
+def A():
+    return gallery.poisson3d(12)
+
+
+def residual(A, x, b):
+    return np.linalg.norm(b - A @ x) / np.linalg.norm(b)
+
+
+def test_solutions_are_those_of_the_new_values(A):
+    ml = ziggurat.solver(A)
+    b = np.random.default_rng(0).standard_normal(A.shape[0])
+    for step in range(1, 5):
+        # A step in time: the mass grows.
+        now = sparse.csr_array(A + step * sparse.eye(A.shape[0]))
+        assert ml.update_values(now) is False
+        assert residual(now, ml.solve(b), b) <= 1e-8
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr"])
+def test_new_values_in_any_format(A, format):
+    ml = ziggurat.solver(A)
+    ml.update_values((2 * A).asformat(format))
+    assert residual(2 * A, ml.solve(np.ones(1728)), np.ones(1728)) <= 1e-8
+
+
+def test_new_values_are_not_changed_and_may_be_freed(A):
+    ml = ziggurat.solver(A)
+    now = 2 * A
+    before = now.data.copy(), now.indices.copy()
+    ml.update_values(now)
+    assert np.array_equal(now.data, before[0]) and np.array_equal(now.indices, before[1])
+    x = ml.solve(np.ones(1728))
+    del now
+    assert np.array_equal(ml.solve(np.ones(1728)), x)
+
+
+@pytest.mark.parametrize("precision", ["f64", "f16"])
+@pytest.mark.parametrize("method", ["sa", "classical", "pairwise"])
+def test_every_method_takes_new_values(A, method, precision):
+    ml = ziggurat.solver(A, method, precision=precision)
+    rng = np.random.default_rng(1)
+    scale = sparse.csr_array(sparse.diags(rng.uniform(0.5, 2.0, A.shape[0])))
+    now = sparse.csr_array(scale @ A @ scale)
+    ml.update_values(now)
+    assert residual(now, ml.solve(np.ones(1728)), np.ones(1728)) <= 1e-8
+
+
+def test_another_kind_of_matrix_is_built_anew(A):
+    ml = ziggurat.solver(A)
+    assert ml.config["krylov"] == "cg"
+    now = A.copy()
+    now.data *= np.random.default_rng(2).uniform(0.5, 1.0, A.nnz)  # no longer symmetric
+    assert ml.update_values(now) is True
+    assert ml.config["krylov"] != "cg"
+    assert residual(now, ml.solve(np.ones(1728)), np.ones(1728)) <= 1e-8
+
+
+def test_rebuilding_can_be_asked_for(A):
+    assert ziggurat.solver(A, config={"update": {"rebuild": "always"}}).update_values(2 * A) is True
+    assert ziggurat.solver(A, config={"update": {"rebuild": "never"}}).update_values(2 * A) is False
+
+
+def another_pattern(A):
+    changed = A.tolil()
+    changed[0, 50] = changed[50, 0] = -0.1
+    return changed.tocsr()
+
+
+def same_count_elsewhere(A):
+    """Symmetric, and with as many entries, but not in the same places."""
+    changed = A.tolil()
+    changed[0, 50] = changed[50, 0] = -1.0
+    changed[0, 1] = changed[1, 0] = 0.0
+    return changed.tocsr()
+
+
+@pytest.mark.parametrize("change", [another_pattern, same_count_elsewhere, lambda A: gallery.poisson3d(11)],
+                         ids=["more entries", "other places", "another size"])
+def test_another_pattern_is_refused_and_the_old_matrix_kept(A, change):
+    ml = ziggurat.solver(A)
+    x = ml.solve(np.ones(1728))
+    with pytest.raises(ziggurat.SetupError, match="of the matrix whose values are to be replaced"):
+        ml.update_values(change(A))
+    assert np.array_equal(ml.solve(np.ones(1728)), x)
+
+
+def test_another_pattern_of_another_kind_is_refused_too(A):
+    changed = A.tolil()
+    changed[0, 50] = -0.1  # not symmetric any more
+    ml = ziggurat.solver(A)
+    with pytest.raises(ziggurat.SetupError, match="of the matrix whose values are to be replaced"):
+        ml.update_values(changed.tocsr())
+
+
+def test_values_that_are_no_numbers_are_refused_and_the_old_matrix_kept(A):
+    ml = ziggurat.solver(A)
+    x = ml.solve(np.ones(1728))
+    now = A.copy()
+    now.data[0] = np.nan
+    with pytest.raises(ziggurat.SetupError, match="row 0, column 0: the value is NaN"):
+        ml.update_values(now)
+    assert np.array_equal(ml.solve(np.ones(1728)), x)
+    with pytest.raises(TypeError, match="not a matrix of scipy.sparse"):
+        ml.update_values(A.toarray())
+
+
+def test_preconditioners_follow(A):
+    ml = ziggurat.solver(A)
+    M = ml.aspreconditioner()
+    b = np.random.default_rng(3).standard_normal(1728)
+    before, before_transposed = M @ b, M.rmatvec(b)
+    ml.update_values(4 * A)
+    assert M @ b == pytest.approx(before / 4, rel=1e-10, abs=1e-12)
+    assert M.rmatvec(b) == pytest.approx(before_transposed / 4, rel=1e-10, abs=1e-12)
+
+
+def test_what_is_told_follows(A):
+    ml = ziggurat.solver(A)
+    ml.update_values(4 * A)
+    assert abs(ml.levels[0].A - 4 * A).max() == 0
+    assert ml.setup_seconds > 0

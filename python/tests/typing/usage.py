@@ -1,0 +1,87 @@
+"""A typed program. mypy checks it (``python -m mypy`` in ``python/``); nobody runs it.
+
+Every line would fail the check if the package told types less, or wrongly: `assert_type` is exact.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+from scipy import sparse
+from typing_extensions import assert_type
+
+import ziggurat
+
+Vector = NDArray[np.float64]
+
+
+def stop_early(progress: ziggurat.Progress) -> bool:
+    assert_type(progress.iteration, int)
+    return progress.relative_residual < 1e-3
+
+
+def solves(A: sparse.csr_array, b: Vector) -> Vector:
+    ml = ziggurat.solver(A, method="sa", precision="f16", threads=2, config={"smoother": {"kind": "chebyshev"}})
+    assert_type(ml, ziggurat.MultilevelSolver)
+    norms: list[float] = []
+    assert_type(ml.solve(b, tol=1e-6, maxiter=50, residuals=norms, callback=stop_early), Vector)
+    assert_type(ml.solve(b, return_info=False), Vector)
+    x, info = ml.solve(b, return_info=True)
+    assert_type(x, Vector)
+    # One for each right-hand side, if b is a matrix: who reads it has to say which it is.
+    assert isinstance(info, ziggurat.SolveInfo)
+    assert_type(info.converged, bool)
+    assert_type(info.promotion, "str | None")
+    assert_type(info.residuals, Vector)
+    assert_type(info.to_dict(), dict[str, Any])
+    return x
+
+
+def solves_at_once(A: sparse.csr_array, b: Vector) -> Vector:
+    assert_type(ziggurat.solve(A, b, tol=1e-10), Vector)
+    x, ml = ziggurat.solve(A, b, return_solver=True)
+    assert_type(ml, ziggurat.MultilevelSolver)
+    assert_type(x, Vector)
+    return x
+
+
+def looks(ml: ziggurat.MultilevelSolver, path: Path) -> int:
+    assert_type(ml.shape, tuple[int, int])
+    assert_type(ml.setup_seconds, float)
+    assert_type(ml.stages, list[tuple[str, float]])
+    ml.report(path)
+    entries = 0
+    for level in ml.levels:
+        entries += level.A.nnz
+        if level.P is not None:  # the coarsest has none
+            entries += level.P.nnz
+    if ml.info is not None:  # nothing was solved before
+        axes: Axes = ml.info.plot()
+        ml.info.plot(axes, label="again")
+    return entries
+
+
+def preconditions(A: sparse.csr_array, b: Vector) -> Vector:
+    from scipy.sparse.linalg import LinearOperator, cg
+
+    M: LinearOperator = ziggurat.ruge_stuben_solver(A, max_coarse=100).aspreconditioner()
+    x, _ = cg(A, b, M=M)
+    return np.asarray(x, dtype=np.float64)
+
+
+def catches(A: sparse.csr_array, b: Vector) -> str:
+    try:
+        ziggurat.solve(A, b, maxiter=1)
+    except ziggurat.NotConvergedError as error:
+        return "" if error.info is None else error.info.reason
+    except ziggurat.ZigguratError as error:
+        return str(error)
+    problem = ziggurat.gallery.problem("elasticity3d:5")
+    modes: Vector = ziggurat.gallery.rigid_body_modes(problem.coords)
+    ml = ziggurat.smoothed_aggregation_solver(problem.A, modes, max_levels=5)
+    assert_type(ml.update_values(problem.A), bool)
+    return ziggurat.spy(A).svg
