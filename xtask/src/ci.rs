@@ -20,6 +20,8 @@ enum Action {
     HouseRules,
     /// Compilers of GPUs that are not there.
     GpuSources,
+    /// The Python package, from its wheel.
+    Python,
     /// `cargo` with these arguments.
     Cargo(&'static [&'static str]),
     /// The same, with one environment variable set.
@@ -68,6 +70,8 @@ const STEPS: &[Step] = &[
             "warnings",
         ]),
     },
+    // Before the tests, one of which runs a benchmark in the environment that this makes.
+    Step { name: "python", action: Action::Python },
     Step {
         name: "tests",
         action: Action::Cargo(&["nextest", "run", "--workspace", "--all-features", "--no-tests=fail"]),
@@ -142,6 +146,7 @@ impl Action {
         let (args, variable) = match self {
             Action::HouseRules => return "xtask/src/house_rules.rs".to_owned(),
             Action::GpuSources => return "cargo xtask gpu-sources".to_owned(),
+            Action::Python => return "cargo xtask python".to_owned(),
             Action::Cargo(args) => (args, None),
             Action::CargoWith(args, variable) => (args, Some(variable)),
         };
@@ -158,6 +163,7 @@ fn perform(action: &Action, root: &Path) -> Result<(), String> {
     match action {
         Action::HouseRules => check_house_rules(root),
         Action::GpuSources => crate::gpu_sources::run(root).map_err(|error| error.to_string()),
+        Action::Python => crate::python::check(root, false).map_err(|error| error.to_string()),
         Action::Cargo(args) => cargo(args, None, root),
         Action::CargoWith(args, variable) => cargo(args, Some(*variable), root),
     }

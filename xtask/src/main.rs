@@ -11,6 +11,7 @@ mod ci;
 mod gpu_sources;
 mod house_rules;
 mod programs;
+mod python;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -36,6 +37,12 @@ enum Task {
     Ci,
     /// Compile the CUDA and HIP sources of what solves launch; needs the compilers, not the GPUs.
     GpuSources,
+    /// Build the Python wheel, install it into an environment of its own, and test it there.
+    Python {
+        /// Build it as it is published: takes minutes longer.
+        #[arg(long)]
+        release: bool,
+    },
     /// Run one benchmark, print its tables, write its numbers as JSON.
     Bench(bench::Options),
 }
@@ -50,6 +57,7 @@ fn main() -> ExitCode {
     let outcome: Result<(), Box<dyn std::error::Error>> = match Arguments::parse().task {
         Task::Ci => ci::run(workspace_root()).map_err(Into::into),
         Task::GpuSources => gpu_sources::run(workspace_root()).map_err(Into::into),
+        Task::Python { release } => python::check(workspace_root(), release).map_err(Into::into),
         Task::Bench(options) => bench::run(&options, workspace_root()).map_err(Into::into),
     };
     match outcome {

@@ -136,6 +136,7 @@ impl<T> Line<'_, T> {
 }
 
 /// Runs `work` on the pool. A callback that returns `True` stops it; an exception in a callback, or Ctrl-C, stops it and is raised.
+#[allow(clippy::redundant_closure_for_method_calls)] // `Python::check_signals` itself is for one lifetime only
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     pool: &ThreadPool,
@@ -168,7 +169,10 @@ pub(crate) fn run<T: Send>(
                             }
                         });
                         let go_on = matches!(told, Ok(false));
-                        raised = raised.or(told.err());
+                        if let Err(error) = told {
+                            stop.store(true, Ordering::Relaxed); // whatever else there is to solve
+                            raised.get_or_insert(error);
+                        }
                         let _ = answer.send(if go_on {
                             ControlFlow::Continue(())
                         } else {
@@ -176,8 +180,6 @@ pub(crate) fn run<T: Send>(
                         });
                     }
                     Err(RecvTimeoutError::Timeout) => {
-                        #[allow(clippy::redundant_closure_for_method_calls)]
-                        // the method is for one lifetime only
                         if let Err(error) = Python::attach(|py| py.check_signals()) {
                             stop.store(true, Ordering::Relaxed);
                             raised.get_or_insert(error);

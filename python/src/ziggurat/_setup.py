@@ -83,6 +83,10 @@ def solver(
     return MultilevelSolver(A, asked, near_nullspace, coords, threads, copy, block_size)
 
 
+#: The cycle of the solvers that have PyAMG's names.
+_CYCLE = {"smoother": {"kind": "chebyshev", "degree": 2}}
+
+
 def _extent(max_levels: Optional[int], max_coarse: Optional[int]) -> dict[str, Any]:
     """PyAMG's names for the extent of a hierarchy."""
     given = {"max_levels": max_levels, "coarse_rows": max_coarse}
@@ -97,10 +101,10 @@ def smoothed_aggregation_solver(
     max_coarse: Optional[int] = None,
     **options: Any,
 ) -> MultilevelSolver:
-    """Smoothed aggregation, under PyAMG's name, with a cycle as strong as PyAMG's.
+    """Smoothed aggregation, under PyAMG's name.
 
-    PyAMG's cycle smooths with four sweeps of Gauss–Seidel, which know no threads. Here a Chebyshev polynomial of degree 2
-    before and after the coarse level takes their place; :func:`ziggurat.solver` takes what is usually fastest.
+    PyAMG's cycle smooths with four sweeps of Gauss–Seidel, one after the other. Here polynomials of Chebyshev, of degree 2, take their
+    place, which threads can share: a stronger cycle than that of :func:`ziggurat.solver`, so that fewer iterations are needed.
 
     Parameters
     ----------
@@ -121,8 +125,7 @@ def smoothed_aggregation_solver(
     >>> ml.config["method"], ml.levels[-1].rows <= 100
     ('sa', True)
     """
-    usual = {"smoother": {"kind": "chebyshev", "degree": 2}, **_extent(max_levels, max_coarse)}
-    options["config"] = merged(usual, options.get("config") or {})
+    options["config"] = merged({**_CYCLE, **_extent(max_levels, max_coarse)}, options.get("config") or {})
     if B is not None:
         options["near_nullspace"] = B
     return solver(A, "sa", **options)
@@ -143,7 +146,9 @@ def ruge_stuben_solver(
     >>> ziggurat.ruge_stuben_solver(ziggurat.gallery.poisson2d(40)).config["method"]
     'classical'
     """
-    options["config"] = merged(_extent(max_levels, max_coarse), options.get("config") or {})
+    # PyAMG coarsens every level by one step, and we by two on the finest unless told.
+    usual = {**_CYCLE, **_extent(max_levels, max_coarse), "classical": {"aggressive_levels": 0}}
+    options["config"] = merged(usual, options.get("config") or {})
     return solver(A, "classical", **options)
 
 

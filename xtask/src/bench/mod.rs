@@ -9,6 +9,7 @@ mod gpu;
 mod machine;
 mod pool;
 mod precision;
+mod python;
 mod quality;
 mod race;
 mod report;
@@ -44,6 +45,7 @@ const BENCHES: &[Bench] = &[
     precision::BENCH,
     scaling::BENCH,
     gpu::BENCH,
+    python::BENCH,
 ];
 
 /// Load up to which a machine counts as quiet.
@@ -115,7 +117,7 @@ pub(crate) enum BenchError {
     #[error("{0}: {1}")]
     Solve(String, String),
     /// A competitor that does not run.
-    #[error("{0}\nthe race needs hypre and MPI: apt install libhypre-dev libopenmpi-dev openmpi-bin")]
+    #[error("{0}")]
     Competitor(String),
     /// A program of ours that does not build or run.
     #[error("{0}")]

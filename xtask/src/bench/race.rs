@@ -156,7 +156,10 @@ fn hypre(driver: &Path, file: &Path, system: &ModelSystem, threshold: f64) -> Re
 /// What a command prints to standard output.
 fn run_command(command: &mut Command) -> Result<String, BenchError> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|error| BenchError::Competitor(format!("{name}: {error}")))?;
+    let output = command.output().map_err(|error| {
+        let needs = "the race needs hypre and MPI: apt install libhypre-dev libopenmpi-dev openmpi-bin";
+        BenchError::Competitor(format!("{name}: {error}\n{needs}"))
+    })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(BenchError::Competitor(format!("{name}: {}", said.trim())));
