@@ -26,6 +26,14 @@ def slow_system():
     return A, np.random.default_rng(0).standard_normal((n * n, 400))
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """Whoever runs the tests in the background may have told its processes to ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture(scope="module")
 def slow():
     A, B = slow_system()
@@ -33,7 +41,8 @@ def slow():
 
 
 PROGRAM = """
-    import sys, time
+    import signal, sys, time
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.path[:0] = [{folder!r}]
     import numpy as np, ziggurat
     from test_interrupt import slow_system

@@ -13,14 +13,18 @@ use crate::number::{Reads, Store};
 /// Matrices tried per kernel and number pair.
 const CASES: u32 = 48;
 
+/// The same on a device with a memory of its own, where every case waits for what crosses, and for kernels to be compiled.
+const REMOTE_CASES: u32 = 20;
+
 /// Coefficients: zero, one and others; every storage number holds them exactly.
 fn coefficient() -> impl Strategy<Value = f64> {
     prop_oneof![Just(0.0), Just(1.0), Just(-1.0), Just(0.75), Just(-2.5)]
 }
 
-fn run<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>, test: impl Fn(T)) {
+fn run<T: std::fmt::Debug>(device: &impl Device, strategy: impl Strategy<Value = T>, test: impl Fn(T)) {
+    let cases = if device.traffic().is_some() { REMOTE_CASES } else { CASES };
     // Failures are printed with the shrunk input, which is small enough to type; no file is kept.
-    let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(
         config,
         proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
@@ -42,7 +46,7 @@ pub fn spmv<D: Device, C: Reads<S>, S: Store>(device: &D)
 where
     f64: Reads<S>,
 {
-    run((small(false), coefficient(), coefficient()), |(input, alpha, beta)| {
+    run(device, (small(false), coefficient(), coefficient()), |(input, alpha, beta)| {
         check_spmv::<D, C, S>(device, &input, alpha, beta);
     });
 }
@@ -76,7 +80,7 @@ pub fn residual<D: Device, C: Reads<S>, S: Store>(device: &D)
 where
     f64: Reads<S>,
 {
-    run(small(false), |input| check_residual::<D, C, S>(device, &input));
+    run(device, small(false), |input| check_residual::<D, C, S>(device, &input));
 }
 
 fn check_residual<D: Device, C: Reads<S>, S: Store>(device: &D, input: &Input)
@@ -107,7 +111,7 @@ pub fn sweep<D: Device, C: Reads<S>, S: Store>(device: &D)
 where
     f64: Reads<S>,
 {
-    run((small(true), coefficient(), coefficient()), |(input, omega, beta)| {
+    run(device, (small(true), coefficient(), coefficient()), |(input, omega, beta)| {
         check_sweep::<D, C, S>(device, &input, omega, beta);
     });
 }
@@ -150,7 +154,7 @@ where
     f64: Reads<S>,
 {
     let block = prop_oneof![Just(1usize), 2..40usize, Just(1000usize)];
-    run((small(true), block, any::<bool>(), any::<bool>()), |(input, block, backward, guess)| {
+    run(device, (small(true), block, any::<bool>(), any::<bool>()), |(input, block, backward, guess)| {
         let direction = if backward { Direction::Backward } else { Direction::Forward };
         check_gauss_seidel::<D, C, S>(device, &input, block, direction, guess);
     });
