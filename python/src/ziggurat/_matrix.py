@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 SparseMatrix = Any
 
 
+def in_order(array: Any, dtype: Any = None) -> Any:
+    """An array as the native part can read it: contiguous and aligned. It is copied if it is not so already."""
+    return np.require(array, dtype, ["C", "A"])
+
+
 def csr_parts(A: SparseMatrix, copy: bool = False) -> tuple[Parts, Optional[int]]:
     """Rows, columns, row pointers, column indices and values of ``A``, and its block size if it has one.
 
@@ -37,16 +42,14 @@ def csr_parts(A: SparseMatrix, copy: bool = False) -> tuple[Parts, Optional[int]
     if A.format == "bsr" and A.blocksize[0] == A.blocksize[1]:
         block = int(A.blocksize[0])
     csr = A if A.format == "csr" else A.tocsr()
-    data = np.ascontiguousarray(csr.data, dtype=np.float64)
+    indptr, indices, data = in_order(csr.indptr), in_order(csr.indices), in_order(csr.data, np.float64)
     # What tocsr has made is nobody else's.
     if copy and csr is A:
-        indices, data = csr.indices.copy(), data.copy()
-    else:
-        indices = csr.indices
+        indices, data = indices.copy(), data.copy()
     # After an in-place change that made it smaller, a matrix may have room to spare behind its last entry.
-    nnz = int(csr.indptr[-1])
+    nnz = int(indptr[-1])
     rows, cols = csr.shape
-    return (rows, cols, csr.indptr, indices[:nnz], data[:nnz]), block
+    return (rows, cols, indptr, indices[:nnz], data[:nnz]), block
 
 
 def vector(b: Any, rows: int, name: str = "b") -> tuple[np.ndarray[Any, np.dtype[np.float64]], tuple[int, ...]]:
@@ -61,5 +64,5 @@ def vector(b: Any, rows: int, name: str = "b") -> tuple[np.ndarray[Any, np.dtype
     if array.shape[0] != rows:
         what = "the right-hand side" if name == "b" else "the initial guess"
         raise SolveError(f"{what} has {array.shape[0]} entries, the matrix {rows} rows")
-    columns = np.ascontiguousarray(array.T, dtype=np.float64).reshape(-1)
+    columns = in_order(array.T, np.float64).reshape(-1)
     return columns, array.shape

@@ -14,7 +14,7 @@ from ziggurat import _native
 from ziggurat._errors import ConfigError, ConvergenceWarning, SolveError
 from ziggurat._info import SolveInfo
 from ziggurat._level import Level
-from ziggurat._matrix import SparseMatrix, csr_parts, vector
+from ziggurat._matrix import SparseMatrix, csr_parts, in_order, vector
 from ziggurat._options import plain, real, whole
 from ziggurat._preconditioner import Preconditioner
 
@@ -54,7 +54,7 @@ class MultilevelSolver:
         self._threads = threads = whole("threads", threads, 1)
         block_size = whole("block_size", block_size, 1)
         self._vectors: Optional[_native.Vectors] = None
-        self._coords = None if coords is None else np.ascontiguousarray(coords, dtype=np.float64)
+        self._coords = None if coords is None else in_order(coords, np.float64)
         if self._coords is not None and self._coords.ndim != 2:
             raise ConfigError(f"coords has {self._coords.ndim} dimension(s); give one row per node: x, y and z in columns")
         if near_nullspace is not None:
@@ -64,7 +64,7 @@ class MultilevelSolver:
             vectors = vectors.reshape(-1, 1) if vectors.ndim == 1 else vectors
             if vectors.ndim != 2:
                 raise ConfigError(f"near_nullspace has {vectors.ndim} dimensions; give a matrix with a vector in each column")
-            self._vectors = (np.ascontiguousarray(vectors), block_size or block)
+            self._vectors = (in_order(vectors), block_size or block)
         self._native = _native.NativeSolver(parts, self._asked, self._vectors, self._coords, threads)
         self._last: Optional[SolveInfo] = None
 

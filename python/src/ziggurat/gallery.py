@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ziggurat import _native
+from ziggurat._matrix import in_order
 from ziggurat._errors import ConfigError
 
 __all__ = [
@@ -123,7 +124,7 @@ def rigid_body_modes(coords: ArrayLike) -> NDArray[np.float64]:
     >>> ziggurat.gallery.rigid_body_modes([[0, 0], [1, 0], [0, 1]]).shape
     (6, 3)
     """
-    points = np.ascontiguousarray(coords, dtype=np.float64)
+    points = in_order(coords, np.float64)
     if points.ndim != 2:
         raise ConfigError(f"coords has {points.ndim} dimension(s); give one row per node: x, y and z in columns")
     return _native.rigid_body_modes(points)
