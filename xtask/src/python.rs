@@ -74,12 +74,25 @@ impl Environment {
         run("installing", &self.python(), &arguments, root)
     }
 
-    /// Runs everything that the package must pass.
+    /// Runs everything that the package must pass: tests beside what hardly uses a second core.
     fn check(&self, root: &Path) -> Result<(), PythonError> {
+        std::thread::scope(|scope| {
+            let types = scope.spawn(|| self.check_types_and_notebooks(root));
+            let tests = self.check_tests(root);
+            let types = types.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            tests.and(types)
+        })
+    }
+
+    fn check_tests(&self, root: &Path) -> Result<(), PythonError> {
         let (python, sources) = (self.python(), root.join("python"));
         run("tests", &python, &["-m", "pytest", "--quiet", "tests"], &sources)?;
         let doctests = ["-m", "pytest", "--quiet", "--doctest-modules", "--pyargs", "ziggurat"];
-        run("examples in docstrings", &python, &doctests, &sources)?;
+        run("examples in docstrings", &python, &doctests, &sources)
+    }
+
+    fn check_types_and_notebooks(&self, root: &Path) -> Result<(), PythonError> {
+        let (python, sources) = (self.python(), root.join("python"));
         run("types", &python, &["-m", "mypy"], &sources)?;
         let allowed = "tests/typing/stubtest-allowlist.txt";
         let stubs = ["-m", "mypy.stubtest", "ziggurat._native", "--allowlist", allowed];
