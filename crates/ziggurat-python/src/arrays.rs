@@ -89,27 +89,25 @@ where
 pub(crate) fn csr(parts: &Parts<'_>, pool: &ThreadPool) -> PyResult<Csr<f64>> {
     let (rows, cols, row_ptr, columns, values) = parts;
     let (rows, cols) = (*rows, *cols);
-    let row_ptr = indices::<usize>(row_ptr, "indptr")?;
     let py = values.py();
-    let lent = columns.cast::<PyArray1<i32>>().ok().and_then(Lent::of);
-    let values_lent = Lent::of(values);
-    let shared = match (lent, values_lent) {
-        (Some(columns), Some(values)) => {
-            let row_ptr = row_ptr.clone();
-            within(py, pool, || Csr::try_shared(rows, cols, row_ptr, Unsigned(columns), values))
+    let begins = || indices::<usize>(row_ptr, "indptr");
+    let copied =
+        || Ok::<_, PyErr>((indices::<u32>(columns, "indices")?, values.readonly().as_array().to_vec()));
+    let lent = columns.cast::<PyArray1<i32>>().ok().and_then(Lent::of).zip(Lent::of(values));
+    let begin = begins()?;
+    let made = match lent {
+        Some((columns, values)) => {
+            within(py, pool, || Csr::try_shared(rows, cols, begin, Unsigned(columns), values))
         }
-        _ => {
-            let columns = indices::<u32>(columns, "indices")?;
-            let values = values.readonly().as_array().to_vec();
-            let row_ptr = row_ptr.clone();
-            within(py, pool, || Csr::try_new(rows, cols, row_ptr, columns, values))
+        None => {
+            let (columns, values) = copied()?;
+            within(py, pool, || Csr::try_new(rows, cols, begin, columns, values))
         }
     };
-    match shared {
+    match made {
         Err(MatrixError::ColumnsNotIncreasing { .. }) => {
-            let columns = indices::<u32>(columns, "indices")?;
-            let values = values.readonly().as_array().to_vec();
-            let sorted = within(py, pool, || Csr::from_unsorted(rows, cols, row_ptr, columns, values));
+            let (begin, (columns, values)) = (begins()?, copied()?);
+            let sorted = within(py, pool, || Csr::from_unsorted(rows, cols, begin, columns, values));
             sorted.map_err(|error| matrix_error(py, &error))
         }
         // Of two ways to say what is wrong, that which has the number that the caller wrote.

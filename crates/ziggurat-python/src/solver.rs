@@ -14,9 +14,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::ThreadPool;
 use ziggurat::amg::Hierarchy;
+use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::krylov::Stopping;
 use ziggurat::sparse::Csr;
-use ziggurat::{Solution, SolveError, SolveOptions, Solver, SolverConfig, Updated};
+use ziggurat::{Solution, SolveError, SolveOptions, Solver, SolverBuilder, SolverConfig, Updated};
 use ziggurat_report::{self as report, Page, html};
 
 use crate::arrays::{Arrays, Parts, csr, into_python};
@@ -87,17 +88,9 @@ impl NativeSolver {
         let a = csr(&matrix, &pool)?;
         let kernel = near_kernel(py, &pool, &a, vectors.as_ref(), coordinates.as_ref())?;
         let start = Instant::now();
-        let solver = run(py, &pool, None, |_| {
-            let builder = Solver::builder().config(config);
-            match kernel {
-                Some(kernel) => builder.near_kernel(kernel),
-                None => builder,
-            }
-            .build(a)
-        })?;
-        let solver = solver.map_err(|error| solve_error(py, &error))?;
-        let state = RwLock::new(State::new(solver, start.elapsed().as_secs_f64()));
-        Ok(NativeSolver { state, updates: AtomicUsize::new(0), threads })
+        let builder = builder(config, kernel);
+        let solver = run(py, &pool, None, |_| builder.build(a))?;
+        Self::made(py, solver, start, threads)
     }
 
     /// Takes up a hierarchy that `save` has written; vectors are for building it anew.
@@ -117,17 +110,9 @@ impl NativeSolver {
             within(py, &pool, || Hierarchy::load(saved)).map_err(|error| file_error(py, &error))?;
         let a = hierarchy.levels()[0].matrix();
         let kernel = near_kernel(py, &pool, a, vectors.as_ref(), coordinates.as_ref())?;
-        let solver = run(py, &pool, None, |_| {
-            let builder = Solver::builder().config(config);
-            match kernel {
-                Some(kernel) => builder.near_kernel(kernel),
-                None => builder,
-            }
-            .build_from(hierarchy)
-        })?;
-        let solver = solver.map_err(|error| solve_error(py, &error))?;
-        let state = RwLock::new(State::new(solver, start.elapsed().as_secs_f64()));
-        Ok(NativeSolver { state, updates: AtomicUsize::new(0), threads })
+        let builder = builder(config, kernel);
+        let solver = run(py, &pool, None, |_| builder.build_from(hierarchy))?;
+        Self::made(py, solver, start, threads)
     }
 
     /// The hierarchy as bytes.
@@ -302,6 +287,18 @@ impl NativeSolver {
 const TURN: Duration = Duration::from_millis(1);
 
 impl NativeSolver {
+    /// A solver whose setup began at `start`, unless it failed.
+    fn made(
+        py: Python<'_>,
+        solver: Result<Solver, SolveError>,
+        start: Instant,
+        threads: Option<usize>,
+    ) -> PyResult<Self> {
+        let solver = solver.map_err(|error| solve_error(py, &error))?;
+        let state = RwLock::new(State::new(solver, start.elapsed().as_secs_f64()));
+        Ok(NativeSolver { state, updates: AtomicUsize::new(0), threads })
+    }
+
     /// The state, to be read. Waits without the GIL, and can be interrupted.
     fn read(&self, py: Python<'_>) -> PyResult<RwLockReadGuard<'_, State>> {
         turn(py, || match self.updates.load(Ordering::Acquire) {
@@ -320,6 +317,15 @@ impl NativeSolver {
 
     fn pool(&self, py: Python<'_>) -> PyResult<Arc<ThreadPool>> {
         pool(py, self.threads)
+    }
+}
+
+/// Begins a solver of this configuration, with a near-kernel if there is one.
+fn builder(config: SolverConfig, kernel: Option<NearKernel>) -> SolverBuilder {
+    let builder = Solver::builder().config(config);
+    match kernel {
+        Some(kernel) => builder.near_kernel(kernel),
+        None => builder,
     }
 }
 

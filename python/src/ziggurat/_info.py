@@ -156,6 +156,10 @@ class SolveInfo:
 
         return convergence(self, ax, label)
 
+    def _failure(self) -> str:
+        """What to tell somebody who got no solution."""
+        return f"relative residual {self.relative_residual:.2e} after {self.iterations} iterations: {self.reason}"
+
     def __repr__(self) -> str:
         verdict = "converged" if self.converged else f"NOT converged ({self.stop_reason})"
         residual = f"relative residual {self.relative_residual:.2e}"

@@ -222,8 +222,7 @@ def solve(
     x, info = ml.solve(b, x0, tol, maxiter, residuals=residuals, return_info=True)
     for one in info if isinstance(info, list) else [info]:
         if not one.converged:
-            text = f"relative residual {one.relative_residual:.2e} after {one.iterations} iterations: {one.reason}"
-            raise NotConvergedError(text, one, x)
+            raise NotConvergedError(one._failure(), one, x)
     return (x, ml) if return_solver else x
 
 

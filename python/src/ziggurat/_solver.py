@@ -204,8 +204,7 @@ class MultilevelSolver:
         for column, info in enumerate(infos):
             if not info.converged:
                 where = "" if len(infos) == 1 else f"column {column}: "
-                text = f"{where}relative residual {info.relative_residual:.2e} after {info.iterations} iterations: {info.reason}"
-                warnings.warn(text, ConvergenceWarning, stacklevel=2)
+                warnings.warn(where + info._failure(), ConvergenceWarning, stacklevel=2)
         return solution
 
     def aspreconditioner(self) -> Preconditioner:
@@ -313,16 +312,16 @@ class MultilevelSolver:
         with open(path, "w", encoding="utf-8") as file:
             file.write(page)
 
-    def __repr__(self) -> str:
+    def _choices(self) -> str:
         config = self.config
-        what = f"{config['method']}, {config['krylov']}, {config['precision']}"
-        return f"<MultilevelSolver: {self.shape[0]} rows, {len(self.levels)} levels, {what}>"
+        return f"{config['method']}, {config['krylov']}, {config['precision']}"
+
+    def __repr__(self) -> str:
+        return f"<MultilevelSolver: {self.shape[0]} rows, {len(self.levels)} levels, {self._choices()}>"
 
     def __str__(self) -> str:
-        config = self.config
-        head = f"{config['method']}, {config['krylov']}, {config['precision']}"
         complexity = f"operator complexity {self.operator_complexity():.2f}, grid complexity {self.grid_complexity():.2f}"
-        return f"MultilevelSolver ({head})\n\n{self._native.table()}\n  {complexity}, setup {self.setup_seconds:.3f} s"
+        return f"MultilevelSolver ({self._choices()})\n\n{self._native.table()}\n  {complexity}, setup {self.setup_seconds:.3f} s"
 
     def _repr_html_(self) -> str:
         return self._native.html() if self._last is None else self._last._repr_html_()
