@@ -6,6 +6,12 @@ use std::process::Command;
 /// As the tests of this workspace are built, so that nothing is compiled twice.
 pub(crate) const AS_TESTS: &[&str] = &["--workspace", "--all-features"];
 
+/// Where cargo puts what it builds.
+pub(crate) fn target() -> PathBuf {
+    let usual = || crate::workspace_root().join("target");
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(usual, PathBuf::from)
+}
+
 /// `cargo build` with these arguments and targets (`--bin NAME`, `--example NAME`). Returns the folder that they are in; examples are in
 /// `examples` there. On failure, what cargo said.
 pub(crate) fn build(how: &[&str], targets: &[&str]) -> Result<PathBuf, String> {
@@ -16,6 +22,5 @@ pub(crate) fn build(how: &[&str], targets: &[&str]) -> Result<PathBuf, String> {
     if !built.status.success() {
         return Err(String::from_utf8_lossy(&built.stderr).into_owned());
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join(if how.contains(&"--release") { "release" } else { "debug" }))
+    Ok(target().join(if how.contains(&"--release") { "release" } else { "debug" }))
 }

@@ -114,9 +114,7 @@ pub(crate) fn check(root: &Path, release: bool) -> Result<(), PythonError> {
 
 /// A folder of ours beside what cargo builds.
 fn folder(name: &str) -> PathBuf {
-    let root = crate::workspace_root();
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    target.join("python").join(name)
+    crate::programs::target().join("python").join(name)
 }
 
 /// Runs a program and shows what it says.
