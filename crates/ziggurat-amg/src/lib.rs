@@ -9,30 +9,29 @@
 
 #![forbid(unsafe_code)]
 
-mod coarse;
 pub mod coarsen;
-mod cycle;
 mod error;
 pub mod halo;
 mod hierarchy;
 pub mod interpolate;
 mod lower;
+mod multigrid;
+mod power_of_two;
 mod rank;
 pub mod smoother;
 mod spectral_radius;
 pub mod strength;
 
-pub use coarse::{INSTEAD_OF_DIRECT, MAX_DENSE_ROWS, MAX_SPARSE_ROWS};
-pub use cycle::Cycle;
 pub use error::SetupError;
 pub use hierarchy::{
     Classical, Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, HierarchyFileError, Interpolation,
     Known, Level, Pairwise, SmoothedAggregation,
 };
 pub use lower::{
-    Considered, Cycling, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, Multigrid, Part,
-    StoredLevel,
+    COARSE_FALLBACK_SMOOTHER, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, MAX_DENSE_ROWS,
+    MAX_SPARSE_ROWS, Part,
 };
+pub use multigrid::{Considered, Cycle, Cycling, Multigrid, StoredLevel};
 pub use spectral_radius::spectral_radius_of_parts;
 
 #[cfg(test)]

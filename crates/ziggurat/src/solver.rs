@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use thiserror::Error;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{Hierarchy, Known, Multigrid, SetupError, StoredLevel};
+use ziggurat_amg::{ExactMatrix, Hierarchy, Known, Multigrid, SetupError, StoredLevel};
 use ziggurat_krylov::{KrylovError, KrylovReport, Local, Observer};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Traffic};
 use ziggurat_sparse::{Csr, Kind, MatrixError};
@@ -83,6 +83,8 @@ pub enum SolveError {
 pub struct Solver<D: Device = Cpu> {
     iteration: Iteration<Local<D>>,
     hierarchy: Hierarchy,
+    /// The finest matrix as the outer iteration stores it.
+    finest: ExactMatrix,
     near_kernel: Option<NearKernel>,
     pace: Pace,
     stages: Vec<(&'static str, f64)>,
@@ -210,14 +212,15 @@ impl<D: Device> Solver<D> {
         diagnosed: f64,
     ) -> Result<Self, SolveError> {
         let start = Instant::now();
-        let (matrix, multigrid) = lower(&device, &hierarchy, &config)?;
+        let finest = hierarchy.finest(config.lowering().formats);
+        let (matrix, multigrid) = lower(&device, &hierarchy, &finest, &config)?;
         let kernel = exact_kernel(&device, nature, hierarchy.levels()[0].matrix().rows())?;
         let pace = Pace::default();
         let mut stages = hierarchy.stages();
         stages.insert(0, ("diagnosis", diagnosed));
         stages.push(("lowering", start.elapsed().as_secs_f64()));
         let iteration = Iteration::new(Local(device), matrix, multigrid, kernel, config, asked);
-        let (finest, count) = (hierarchy.levels()[0].matrix(), hierarchy.levels().len());
+        let (given, count) = (hierarchy.levels()[0].matrix(), hierarchy.levels().len());
         for (index, (level, stored)) in
             hierarchy.levels().iter().zip(iteration.preconditioner().stored()).enumerate()
         {
@@ -232,12 +235,12 @@ impl<D: Device> Solver<D> {
         tracing::info!(
             target: "ziggurat::setup",
             "{} rows, {} entries: {method}, {krylov}, {precision}; {count} levels, operator complexity {:.2}, {:.3} s",
-            finest.rows(),
-            finest.nnz(),
+            given.rows(),
+            given.nnz(),
             hierarchy.operator_complexity(),
             stages.iter().map(|stage| stage.1).sum::<f64>()
         );
-        Ok(Solver { iteration, hierarchy, near_kernel, pace, stages })
+        Ok(Solver { iteration, hierarchy, finest, near_kernel, pace, stages })
     }
 
     /// Solves A x = b from a zero guess. A singular system is solved in the least-squares sense.
@@ -289,7 +292,7 @@ impl<D: Device> Solver<D> {
     ) -> Result<Solution, SolveError> {
         let device = self.device();
         let before = device.traffic();
-        let widen = || Ok(lower(device, &self.hierarchy, &wide(self.config()))?.1);
+        let widen = || Ok(lower(device, &self.hierarchy, &self.finest, &wide(self.config()))?.1);
         let (b, guess) = (device.upload(b)?, guess.map(|guess| device.upload(guess)).transpose()?);
         let solution = self.iteration.solve(b, guess, options, observer, widen)?;
         let Solution { x, report, promotion, .. } = solution;
@@ -412,13 +415,12 @@ fn wide(config: &SolverConfig) -> SolverConfig {
 fn lower<D: Device>(
     device: &D,
     hierarchy: &Hierarchy,
+    finest: &ExactMatrix,
     config: &SolverConfig,
 ) -> Result<(Matrix<D>, Multigrid<D>), SolveError> {
-    let lowering = config.lowering();
-    let matrix = hierarchy.finest(lowering.formats).operator(device)?;
-    let multigrid =
-        hierarchy.lower(device, &config.cycling(), |index| config.precision.level(index), lowering)?;
-    Ok((matrix, multigrid))
+    let precision = |index| config.precision.level(index);
+    let multigrid = hierarchy.lower_with(finest, device, &config.cycling(), precision, config.lowering())?;
+    Ok((finest.operator(device)?, multigrid))
 }
 
 /// Solves A x = b, everything chosen by the matrix.

@@ -10,7 +10,7 @@
 //! more than it holds.
 
 use std::io::{self, Read, Write};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use thiserror::Error;
 use ziggurat_sparse::{Csr, MatrixError};
@@ -161,7 +161,7 @@ impl Hierarchy {
         if levels.is_empty() {
             return Err(broken(0, "there is no level"));
         }
-        Ok(Hierarchy { levels, finest: OnceLock::new(), stop, seconds: 0.0 })
+        Ok(Hierarchy { levels, stop, seconds: 0.0 })
     }
 }
 

@@ -8,18 +8,15 @@ mod aggregation;
 mod classical;
 mod file;
 mod table;
-mod transposed;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use ziggurat_sparse::algebra::{TripleProductPlan, transpose};
-use ziggurat_sparse::device::{Cpu, Device};
 use ziggurat_sparse::{Csr, MatrixError};
 
 use crate::SetupError;
 use crate::interpolate::{NearKernel, Symmetry};
-use crate::lower::{Cycling, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, Multigrid, Part};
 
 pub use aggregation::{Pairwise, SmoothedAggregation};
 pub use classical::{Classical, Interpolation};
@@ -181,8 +178,6 @@ impl Clock {
 #[derive(Clone, Debug)]
 pub struct Hierarchy {
     levels: Vec<Level>,
-    /// See [`Hierarchy::finest`].
-    finest: OnceLock<ExactMatrix>,
     stop: CoarseningStop,
     seconds: f64,
 }
@@ -206,6 +201,20 @@ impl Level {
     /// Unknowns per node: the matrix consists of blocks of this size.
     pub fn block(&self) -> usize {
         self.block
+    }
+
+    /// ρ(D⁻¹A), where coarsening has estimated it.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
+    /// let hierarchy = Hierarchy::build(a, &HierarchyConfig::default())?;
+    /// assert!(hierarchy.levels()[0].radius().is_some_and(|radius| (1.9..2.1).contains(&radius)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn radius(&self) -> Option<f64> {
+        self.radius
     }
 
     /// The stages that led to the next level, with the seconds each took.
@@ -284,7 +293,7 @@ impl Hierarchy {
                 }
             }
         };
-        Ok(Hierarchy { levels, finest: OnceLock::new(), stop, seconds: start.elapsed().as_secs_f64() })
+        Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64() })
     }
 
     /// Puts new values on the same pattern: P and R stay, every level's matrix is computed anew by the stored plans.
@@ -309,7 +318,6 @@ impl Hierarchy {
         self.check_pattern(&a)?;
         a.view().check_finite()?;
         self.levels[0].a = a;
-        self.finest = OnceLock::new();
         self.levels.iter_mut().for_each(|level| level.radius = None);
         for index in 1..self.levels.len() {
             let (finer, coarser) = self.levels.split_at_mut(index);
@@ -366,26 +374,6 @@ impl Hierarchy {
         &self.levels
     }
 
-    /// The finest matrix in the format and number of fewest bytes that hold it exactly, as an outer iteration wants it. Made
-    /// at the first call, and shared with the lowered finest level where that is stored in the same number.
-    ///
-    /// ```
-    /// use ziggurat_amg::{Formats, Hierarchy, HierarchyConfig};
-    /// use ziggurat_sparse::{Kind, gallery::Problem};
-    /// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
-    /// let hierarchy = Hierarchy::build(a, &HierarchyConfig::default())?;
-    /// assert_eq!(hierarchy.finest(Formats::FewestBytes).storage(), Kind::F32); // 4 and -1
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn finest(&self, formats: Formats) -> ExactMatrix {
-        let make =
-            || ExactMatrix::of_part(Part::<Cpu>::from(&self.levels[0].a), self.levels[0].block, formats);
-        match formats {
-            Formats::FewestBytes => self.finest.get_or_init(make).clone(),
-            Formats::Csr => make(), // shares the hierarchy's own
-        }
-    }
-
     /// Why there is no further level.
     pub fn stop(&self) -> CoarseningStop {
         self.stop
@@ -427,30 +415,6 @@ impl Hierarchy {
     pub fn grid_complexity(&self) -> f64 {
         let all: usize = self.levels.iter().map(|level| level.a.rows()).sum();
         all as f64 / self.levels[0].a.rows().max(1) as f64
-    }
-
-    /// Moves the hierarchy to a device; `precision` chooses the numbers of each level, `lowering` how they are stored.
-    pub fn lower<D: Device>(
-        &self,
-        device: &D,
-        cycling: &Cycling,
-        precision: impl Fn(usize) -> LevelPrecision,
-        lowering: Lowering,
-    ) -> Result<Multigrid<D>, SetupError> {
-        let finest = self.finest(lowering.formats);
-        let levels = self.levels.iter().enumerate();
-        let sources: Vec<_> = levels
-            .map(|(index, level)| LevelSource {
-                device,
-                a: Part::from(&level.a),
-                block: level.block,
-                host: (index == 0).then_some(&finest),
-                radius: level.radius,
-                smoother: None,
-                transfer: level.transfer.as_ref().map(|way| (Part::from(&way.r), Part::from(&way.p))),
-            })
-            .collect();
-        Multigrid::new(&sources, cycling, precision, lowering)
     }
 }
 

@@ -1,11 +1,11 @@
 //! Hierarchies by what they must preserve, and by how fast their cycles converge.
 
 use super::*;
-use crate::Cycle;
 use crate::interpolate::LongRange;
 use crate::smoother::Smoother;
+use crate::{Cycle, Cycling, LevelPrecision, Lowering};
 use ziggurat_sparse::CsrRef;
-use ziggurat_sparse::device::Cpu;
+use ziggurat_sparse::device::{Cpu, Device};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::operator::LinearOperator;
 

@@ -1,22 +1,29 @@
-//! Lowering: from a full-precision hierarchy on the host to what the solve phase runs on a device.
+//! Lowering: from a full-precision hierarchy on the host to a [`Multigrid`](crate::Multigrid) on a
+//! device.
 //!
-//! Per level it decides the storage number, the working number, the format and the smoother's data, and moves everything to the
-//! device; nowhere else are these decided. The result is a [`Multigrid`]: a linear operator that applies one cycle.
+//! For each level it decides the storage number, the working number, the format and the smoother's
+//! data, and moves everything to the device. It is the one step that knows both the hierarchy and
+//! what the solve phase runs.
 
-mod entry;
-pub(crate) mod format;
-pub(crate) mod level;
-mod multigrid;
-pub(crate) mod part;
+mod assembly;
+mod coarse;
+mod exact;
+mod factors;
+mod format;
+mod hierarchy;
+mod level;
+mod part;
 mod precision;
-pub(crate) mod scaling;
-pub(crate) mod vectors;
+mod scaling;
+mod source;
+mod transposed;
 
-pub use format::{Considered, ExactMatrix, Formats, Lowering};
-pub use level::StoredLevel;
-pub use multigrid::{Cycling, LevelSource, Multigrid};
+pub use coarse::{COARSE_FALLBACK_SMOOTHER, MAX_DENSE_ROWS, MAX_SPARSE_ROWS};
+pub use exact::ExactMatrix;
+pub use format::{Formats, Lowering};
 pub use part::Part;
 pub use precision::LevelPrecision;
+pub use source::LevelSource;
 
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use ziggurat_sparse::device::{Device, HostMatrix, Remote};
 use ziggurat_sparse::{Csr, CsrRef, MatrixError, Store};
 
-use super::format::Factors;
+use super::factors::Factors;
 use crate::SetupError;
 
 /// A matrix as lowering reads it: all of it, or the part that a process holds.

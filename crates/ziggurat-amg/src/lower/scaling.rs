@@ -25,11 +25,10 @@ use ziggurat_sparse::algebra::scaled;
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::{Csr, Kind, MatrixError};
 
-use super::format::{Factors, Formats};
-use super::level::{LevelOps, LevelParts, TransferParts, level};
-use super::multigrid::LevelSource;
+use super::factors::Factors;
 use super::part::Part;
-use crate::SetupError;
+use super::source::LevelSource;
+use crate::power_of_two;
 use crate::smoother::SmootherData;
 
 /// S of a level.
@@ -75,17 +74,17 @@ impl Scaling {
         // A row without a diagonal entry is measured by its largest.
         let factor = |row: usize| {
             let diagonal = a.get(row, row).unwrap_or(0.0).abs();
-            power_of_two(if diagonal > 0.0 { diagonal } else { part.largest_in_row(row) }.sqrt())
+            power_of_two::nearest(if diagonal > 0.0 { diagonal } else { part.largest_in_row(row) }.sqrt())
         };
         let mut factors: Vec<f64> = a.all_rows().into_par_iter().map(factor).collect();
         // Within the range of single precision, which vectors are scaled in on entry.
-        let mean = mean(device, &factors);
+        let mean = power_of_two::mean(device, &factors);
         factors.par_iter_mut().for_each(|factor| *factor = factor.clamp(mean / SPREAD, mean * SPREAD));
         let inverses: Vec<f64> = factors.par_iter().map(|factor| factor.recip()).collect();
         let both = Factors { left: Some(&inverses), right: Some(&inverses), factor: 1.0 };
         let largest = part.largest(device, device, both);
         // √G
-        let root = power_of_two_below((most(storage) / largest).sqrt());
+        let root = power_of_two::at_most((most(storage) / largest).sqrt());
         factors.par_iter_mut().for_each(|factor| *factor /= root);
         let inverses = factors.par_iter().map(|factor| factor.recip()).collect();
         Some(Scaling { factors, inverses })
@@ -126,31 +125,6 @@ pub(crate) fn scaled_smoother<'a>(
     smoother
 }
 
-/// Moves a level to the device in scaled variables; `scalings` are its own and the next level's, `coarse` the next level's device.
-pub(crate) fn scaled_level<D: Device>(
-    source: &LevelSource<'_, D>,
-    smoother: Cow<'_, SmootherData>,
-    scalings: [Option<&Scaling>; 2],
-    (coarse, coarse_working): (&D, Kind),
-    (working, storage): (Kind, Kind),
-    formats: Formats,
-) -> Result<Box<dyn LevelOps<D>>, SetupError> {
-    let [own, next] = scalings;
-    let smoother = scaled_smoother(smoother, own);
-    let factors = Scaling::of_matrix(own);
-    let (here, there) = (own.map(|own| &own.factors[..]), next.map(|next| &next.inverses[..]));
-    let device = source.device;
-    let transfer = source.transfer.map(|(r, p)| TransferParts {
-        r: (lifted([device, device], r, [there, here], storage), r),
-        p: (lifted([device, coarse], p, [here, there], storage), p),
-        coarse,
-        coarse_working,
-    });
-    let (a, block, host) = (source.a, source.block, source.host);
-    let parts = LevelParts { a, factors, block, host, formats, transfer, smoother: &smoother };
-    level(device, &parts, working, storage)
-}
-
 /// S⁻¹ A S⁻¹
 pub(crate) fn scaled_matrix(a: &Csr<f64>, scaling: &Scaling) -> Result<Csr<f64>, MatrixError> {
     scaled(a.view(), a.all_rows(), &scaling.inverses, &scaling.inverses)
@@ -158,7 +132,7 @@ pub(crate) fn scaled_matrix(a: &Csr<f64>, scaling: &Scaling) -> Result<Csr<f64>,
 
 /// The factors of a transfer in scaled variables, L T M, and a power of two that puts its largest entry near the end of the range.
 /// The devices are that of the level and that whose vectors the columns belong to.
-fn lifted<'a, D: Device>(
+pub(super) fn lifted<'a, D: Device>(
     [device, columns]: [&D; 2],
     t: Part<'_, D>,
     [left, right]: [Option<&'a [f64]>; 2],
@@ -166,7 +140,7 @@ fn lifted<'a, D: Device>(
 ) -> Factors<'a> {
     let factors = Factors { left, right, factor: 1.0 };
     let largest = t.largest(device, columns, factors);
-    let factor = if largest > 0.0 { power_of_two_below(most(storage) / largest) } else { 1.0 };
+    let factor = if largest > 0.0 { power_of_two::at_most(most(storage) / largest) } else { 1.0 };
     Factors { factor, ..factors }
 }
 
@@ -180,35 +154,6 @@ fn most(storage: Kind) -> f64 {
 
 /// How far the factors of a level may be from their mean.
 const SPREAD: f64 = (1u64 << 63) as f64;
-
-/// The power of two next to the geometric mean of powers of two, over all processes that share a device.
-pub(super) fn mean<D: Device>(device: &D, powers: &[f64]) -> f64 {
-    // Of integers, so that it does not matter in which order they are added up.
-    let mut sums = [powers.par_iter().map(|power| exponent(*power)).sum(), powers.len() as i64];
-    device.sum_of_all(&mut sums);
-    2f64.powi((sums[0] / sums[1].max(1)) as i32)
-}
-
-/// The exponent of a normal number.
-fn exponent(x: f64) -> i64 {
-    ((x.to_bits() >> 52) & 0x7ff) as i64 - 1023
-}
-
-/// The power of two next to a positive number, on a scale of logarithms; 1 for what has none.
-pub(crate) fn power_of_two(x: f64) -> f64 {
-    if !(x > 0.0 && x.is_finite()) {
-        return 1.0;
-    }
-    // Numbers that are not normal are below 2⁻⁵⁰⁰ all the same.
-    let fraction = f64::from_bits(x.to_bits() & 0x000f_ffff_ffff_ffff | 0x3ff0_0000_0000_0000);
-    let up = i64::from(fraction > std::f64::consts::SQRT_2);
-    2f64.powi((exponent(x) + up).clamp(-500, 500) as i32)
-}
-
-/// The largest power of two that is not above a positive number; 1 for what has none.
-fn power_of_two_below(x: f64) -> f64 {
-    if x > 0.0 && x.is_finite() { x.log2().floor().clamp(-500.0, 500.0).exp2() } else { 1.0 }
-}
 
 #[cfg(test)]
 mod tests {
@@ -259,25 +204,6 @@ mod tests {
         assert_eq!(of(&a, Kind::F64), None);
         let zero = Csr::try_new(1, 1, vec![0, 1], vec![0], vec![0.0]).unwrap();
         assert!(of(&zero, Kind::F16).unwrap().factors[0].is_finite());
-    }
-
-    #[test]
-    fn powers_of_two_are_the_nearest() {
-        for (x, power) in [
-            (1.0, 1.0),
-            (1.4, 1.0),
-            (1.5, 2.0),
-            (3.0, 4.0),
-            (0.7, 0.5),
-            (0.75, 1.0),
-            (1e-320, 2f64.powi(-500)),
-        ] {
-            assert_eq!(power_of_two(x), power, "{x}");
-        }
-        for none in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(power_of_two(none), 1.0);
-        }
-        assert_eq!((mean(&Cpu::new(), &[1.0, 4.0, 16.0]), mean(&Cpu::new(), &[])), (4.0, 1.0));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::smoother::{ChebyshevBase, Smoother};
-use crate::{Cycle, SetupError};
+use crate::{Cycle, Cycling, Multigrid, SetupError};
 use ziggurat_sparse::algebra::{transpose, triple_product};
 use ziggurat_sparse::device::{Cpu, Device, Reference};
 use ziggurat_sparse::gallery::Problem;

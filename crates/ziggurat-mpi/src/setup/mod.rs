@@ -18,7 +18,7 @@ use std::sync::Arc;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::smoother::{ChebyshevBase, Smoother, SmootherData};
 use ziggurat_amg::{
-    Coarsening, CoarseningStop, HierarchyConfig, INSTEAD_OF_DIRECT, MAX_SPARSE_ROWS, SetupError,
+    COARSE_FALLBACK_SMOOTHER, Coarsening, CoarseningStop, HierarchyConfig, MAX_SPARSE_ROWS, SetupError,
     spectral_radius_of_parts,
 };
 use ziggurat_sparse::{Csr, Dense};
@@ -181,7 +181,7 @@ fn onto_one_rank(
 fn last(a: DistributedCsr) -> Result<Level, DistributedError> {
     let comm = a.comm().clone();
     let distributed = comm.total(u64::from(!a.rows.is_empty())) > 1;
-    let smoother = if distributed { Some(smoother(INSTEAD_OF_DIRECT, &a, None)?) } else { None };
+    let smoother = if distributed { Some(smoother(COARSE_FALLBACK_SMOOTHER, &a, None)?) } else { None };
     Ok(Level { comm, a, radius: None, smoother, transfer: None })
 }
 

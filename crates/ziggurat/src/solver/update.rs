@@ -106,9 +106,15 @@ impl<D: Device> Solver<D> {
         let config = if self.iteration.is_wide() { wide(self.config()) } else { self.config().clone() };
         let (device, rows) = (self.device(), old.rows());
         let kernel = exact_kernel(device, nature, rows);
-        let moved = updated.and_then(|()| Ok((lower(device, &self.hierarchy, &config)?, kernel?)));
+        let moved = updated.and_then(|()| {
+            let finest = self.hierarchy.finest(config.lowering().formats);
+            Ok((lower(device, &self.hierarchy, &finest, &config)?, finest, kernel?))
+        });
         match moved {
-            Ok(((matrix, multigrid), kernel)) => self.iteration.replace(matrix, multigrid, kernel),
+            Ok(((matrix, multigrid), finest, kernel)) => {
+                self.iteration.replace(matrix, multigrid, kernel);
+                self.finest = finest;
+            }
             Err(error) => {
                 // They made a hierarchy before, and will again.
                 let _ = self.hierarchy.update_values(old);

@@ -1,7 +1,8 @@
-//! Vectors whose precision is known at run time only.
+//! Vectors whose precision is known only at run time.
 //!
-//! Inside a level everything is typed; between levels, and between the finest level and a Krylov method, a vector is
-//! one of two. Borrowed forms let the finest level work straight on the caller's vectors.
+//! Inside a level everything is typed. Between levels, and between the finest level and a Krylov
+//! method, a vector is in one of two precisions. The borrowed forms let the finest level work
+//! directly on the caller's vectors.
 
 use ziggurat_sparse::device::{Device, DeviceError};
 use ziggurat_sparse::{Kind, Real};
@@ -28,7 +29,7 @@ pub(crate) enum WorkMut<'a, D: Device> {
 }
 
 impl<D: Device> Work<D> {
-    /// Zeros in the given working precision; storage precisions count as `f32`, which reads them.
+    /// Zeros in the given working precision. Storage precisions count as `f32`, which reads them.
     pub(crate) fn zeros(device: &D, working: Kind, len: usize) -> Result<Self, DeviceError> {
         Ok(match working {
             Kind::F64 => Work::F64(device.zeros(len)?),
@@ -52,7 +53,7 @@ impl<D: Device> Work<D> {
 }
 
 impl<D: Device> WorkMut<'_, D> {
-    /// The same vector, borrowed again for a shorter while.
+    /// The same vector, reborrowed for a shorter lifetime.
     pub(crate) fn reborrow(&mut self) -> WorkMut<'_, D> {
         match self {
             WorkMut::F64(x) => WorkMut::F64(&mut **x),
@@ -76,8 +77,8 @@ impl<D: Device> Clone for WorkRef<'_, D> {
 }
 impl<D: Device> Copy for WorkRef<'_, D> {}
 
-/// Typed access for a level, which knows its working precision at compile time. A vector of the other precision is a
-/// fault of the cycle, hence the panic.
+/// Typed access for a level, which knows its working precision at compile time. A vector of the
+/// other precision is a bug in the cycle, hence the panic.
 pub(crate) trait Working<D: Device>: Real {
     fn get<'a>(x: WorkRef<'a, D>) -> &'a D::Vector<Self>;
     fn get_mut<'a>(x: WorkMut<'a, D>) -> &'a mut D::Vector<Self>;
@@ -111,12 +112,28 @@ macro_rules! working {
 working!(f64, F64);
 working!(f32, F32);
 
-/// y ← x, whatever the two precisions are.
+/// y ← x, for any two precisions.
 pub(crate) fn convert<D: Device>(device: &D, x: WorkRef<'_, D>, y: WorkMut<'_, D>) {
     match (x, y) {
         (WorkRef::F64(x), WorkMut::F64(y)) => device.copy(x, y),
         (WorkRef::F32(x), WorkMut::F32(y)) => device.copy(x, y),
         (WorkRef::F64(x), WorkMut::F32(y)) => device.cast(x, y),
         (WorkRef::F32(x), WorkMut::F64(y)) => device.cast(x, y),
+    }
+}
+
+/// y ← α x + β y for vectors of the same precision.
+pub(crate) fn axpby<D: Device>(device: &D, alpha: f64, x: WorkRef<'_, D>, beta: f64, y: WorkMut<'_, D>) {
+    match y {
+        WorkMut::F64(y) => device.axpby(alpha, f64::get(x), beta, y),
+        WorkMut::F32(y) => device.axpby(alpha as f32, f32::get(x), beta as f32, y),
+    }
+}
+
+/// x · y for vectors of the same precision.
+pub(crate) fn dot<D: Device>(device: &D, x: WorkRef<'_, D>, y: WorkRef<'_, D>) -> f64 {
+    match x {
+        WorkRef::F64(x) => device.dot(x, f64::get(y)),
+        WorkRef::F32(x) => device.dot(x, f32::get(y)),
     }
 }

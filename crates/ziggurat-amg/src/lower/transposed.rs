@@ -10,12 +10,17 @@
 
 use std::sync::Arc;
 
+use ziggurat_sparse::Csr;
 use ziggurat_sparse::algebra::transpose;
 use ziggurat_sparse::device::Device;
 
-use super::{Hierarchy, Level};
+use super::format::Lowering;
+use super::part::Part;
+use super::precision::LevelPrecision;
+use super::source::LevelSource;
 use crate::SetupError;
-use crate::lower::{Cycling, LevelPrecision, LevelSource, Lowering, Multigrid, Part};
+use crate::hierarchy::Hierarchy;
+use crate::multigrid::{Cycling, Multigrid};
 
 impl Hierarchy {
     /// As [`Hierarchy::lower`], the cycle transposed. For [cycles that have one](crate::Cycle::has_transpose).
@@ -50,24 +55,25 @@ impl Hierarchy {
     ) -> Result<Multigrid<D>, SetupError> {
         let exchanged =
             Cycling { pre_sweeps: cycling.post_sweeps, post_sweeps: cycling.pre_sweeps, ..*cycling };
-        let matrices: Vec<_> =
-            self.levels.iter().map(|level| Arc::new(transpose(level.a.view(), level.a.all_rows()))).collect();
-        let smoothed = self.levels.iter().filter(|level| level.transfer.is_some()).enumerate();
-        let data = smoothed.map(|(index, Level { a, radius, .. })| {
-            let data = cycling.smoother.data(a.view(), a.all_rows(), *radius);
+        let transposed = |a: &Csr<f64>| Arc::new(transpose(a.view(), a.all_rows()));
+        let matrices: Vec<_> = self.levels().iter().map(|level| transposed(level.matrix())).collect();
+        let smoothed = self.levels().iter().filter(|level| level.restriction().is_some()).enumerate();
+        let data = smoothed.map(|(index, level)| {
+            let a = level.matrix();
+            let data = cycling.smoother.data(a.view(), a.all_rows(), level.radius());
             data.map_err(SetupError::at(index, "smoother"))
         });
         let data = data.collect::<Result<Vec<_>, _>>()?;
-        let levels = self.levels.iter().zip(&matrices).enumerate();
+        let levels = self.levels().iter().zip(&matrices).enumerate();
         let sources: Vec<_> = levels
             .map(|(index, (level, a))| LevelSource {
                 device,
                 a: Part::from(a),
-                block: level.block,
+                block: level.block(),
                 host: None,
-                radius: level.radius,
+                radius: level.radius(),
                 smoother: data.get(index),
-                transfer: level.transfer.as_ref().map(|way| (Part::from(&way.r), Part::from(&way.p))),
+                transfer: level.restriction().zip(level.prolongation()).map(|(r, p)| (r.into(), p.into())),
             })
             .collect();
         Multigrid::new(&sources, &exchanged, precision, lowering)

@@ -1,18 +1,20 @@
-//! How vectors enter a finest level that is scaled or narrow, and how they leave it.
+//! How vectors enter a finest level that is scaled or in reduced precision, and how they leave it.
 //!
 //! ```text
 //! b' = σ S⁻¹ b        x = S⁻¹ x' / σ        in double precision, rounded once to the level's number
 //! ```
 //!
-//! S is the level's scaling (`scaling.rs`). σ is a power of two that keeps the vector well within the range of a narrow working
-//! precision, whatever the units of the caller: in Krylov methods residuals become small. It is the inverse of S's mean
-//! unless that leaves the largest element too far from one; then it is made one, in a second pass, which is rare because single
-//! precision reaches far. Cycles are homogeneous, so a power of two changes nothing else. Cost: a pass over vectors each way.
+//! S is the scaling of the level, a diagonal of powers of two. σ is a power of two that keeps the
+//! vector within the range of a narrow working precision, whatever the caller's units: residuals
+//! become small in Krylov methods. It is the inverse of the mean of S unless that leaves the largest
+//! element too far from one. Then the largest element is scaled to one in a second pass, which is
+//! rare because single precision has a wide range. Cycles are homogeneous, so a power of two changes
+//! nothing else. Cost: one pass over the vectors in each direction.
 
 use ziggurat_sparse::device::{Device, DeviceError};
 
-use super::scaling::{Scaling, mean, power_of_two};
 use super::vectors::{WorkMut, WorkRef};
+use crate::power_of_two;
 
 /// How far from one the largest element may be: single precision has 2⁶⁶ more on either side.
 const COMFORT: f64 = (1u64 << 60) as f64;
@@ -26,17 +28,17 @@ pub(crate) struct Entry<D: Device> {
 }
 
 impl<D: Device> Entry<D> {
-    /// Without a scaling, vectors change their number only. Every process calls it.
-    pub(crate) fn new(device: &D, scaling: Option<&Scaling>) -> Result<Self, DeviceError> {
-        let Some(scaling) = scaling else { return Ok(Entry { inverses: None, mean: 1.0 }) };
-        let mean = mean(device, &scaling.inverses);
-        let mut others = [scaling.inverses.iter().filter(|&&inverse| inverse != mean).count() as i64];
+    /// `inverses` is the diagonal of S⁻¹. Without it, vectors only change their number. Collective.
+    pub(crate) fn new(device: &D, inverses: Option<&[f64]>) -> Result<Self, DeviceError> {
+        let Some(inverses) = inverses else { return Ok(Entry { inverses: None, mean: 1.0 }) };
+        let mean = power_of_two::mean(device, inverses);
+        let mut others = [inverses.iter().filter(|&&inverse| inverse != mean).count() as i64];
         device.sum_of_all(&mut others);
         if others == [0] {
             return Ok(Entry { inverses: None, mean });
         }
-        // Powers of two, which scaling keeps within the range of single precision around their mean.
-        let relative: Vec<f32> = scaling.inverses.iter().map(|inverse| (inverse / mean) as f32).collect();
+        // Powers of two that scaling keeps within the range of single precision around their mean.
+        let relative: Vec<f32> = inverses.iter().map(|inverse| (inverse / mean) as f32).collect();
         Ok(Entry { inverses: Some(device.upload(&relative)?), mean })
     }
 
@@ -47,12 +49,12 @@ impl<D: Device> Entry<D> {
         if (COMFORT.recip()..=COMFORT).contains(&largest) {
             return sigma;
         }
-        // What overflowed or vanished is measured before it is cast. (Of zeros the power of two is one.)
+        // Overflow and underflow are measured before the cast. (For zeros the power of two is one.)
         let largest = match b {
             WorkRef::F64(b) => device.norm_max(b),
             WorkRef::F32(b) => device.norm_max(b),
         };
-        let again = power_of_two(largest.recip());
+        let again = power_of_two::nearest(largest.recip());
         self.scale(device, again, b, into);
         sigma * again
     }
@@ -60,7 +62,7 @@ impl<D: Device> Entry<D> {
     /// Reads x' and writes x.
     pub(crate) fn leave(&self, device: &D, sigma: f64, from: WorkRef<'_, D>, x: WorkMut<'_, D>) {
         let (alpha, d) = (self.mean / sigma, self.inverses.as_ref());
-        // Nobody asks for the largest element here, and knowing it takes a wait.
+        // The largest element is not needed here, and returning it synchronises with the device.
         match (from, x) {
             (WorkRef::F64(from), WorkMut::F64(x)) => device.cast_scaled(alpha, d, from, x),
             (WorkRef::F64(from), WorkMut::F32(x)) => device.cast_scaled(alpha, d, from, x),
@@ -69,7 +71,7 @@ impl<D: Device> Entry<D> {
         }
     }
 
-    /// into ← α S⁻¹ from, over S's mean; returns the largest element.
+    /// into ← α S⁻¹ from, over the mean of S⁻¹; returns the largest element.
     fn scale(&self, device: &D, alpha: f64, from: WorkRef<'_, D>, into: WorkMut<'_, D>) -> f64 {
         let d = self.inverses.as_ref();
         match (from, into) {

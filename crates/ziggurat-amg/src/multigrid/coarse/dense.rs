@@ -11,7 +11,7 @@ use ziggurat_sparse::{Csr, CsrRef};
 use crate::SetupError;
 
 /// A⁻¹, or A⁺ where A is singular.
-pub(super) fn inverse(a: CsrRef<'_, f64>) -> Result<Csr<f64>, SetupError> {
+pub(crate) fn inverse(a: CsrRef<'_, f64>) -> Result<Csr<f64>, SetupError> {
     let n = a.rows();
     let mut dense = Mat::<f64>::zeros(n, n);
     for row in a.all_rows() {

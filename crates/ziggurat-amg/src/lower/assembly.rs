@@ -1,0 +1,109 @@
+//! From the levels of a hierarchy to a [`Multigrid`] on a device.
+
+use ziggurat_sparse::device::Device;
+use ziggurat_sparse::{Kind, MatrixError};
+
+use super::coarse::coarse_solver;
+use super::factors::Factors;
+use super::format::Lowering;
+use super::level::{LevelParts, TransferParts, level};
+use super::precision::LevelPrecision;
+use super::scaling::{Scaling, lifted, scaled_smoother};
+use super::source::LevelSource;
+use crate::SetupError;
+use crate::multigrid::entry::Entry;
+use crate::multigrid::level::LevelOps;
+use crate::multigrid::{Cycling, Multigrid};
+
+impl<D: Device> Multigrid<D> {
+    /// Moves a hierarchy, finest level first, to its levels' devices. `precision` chooses each level's
+    /// numbers; the coarsest level is solved in double precision. On a device
+    /// [without it](Device::computes_in) the other levels are in single precision.
+    ///
+    /// Collective among processes. A coarsest level with remote columns is smoothed; to be solved
+    /// directly, all of it must be on one process.
+    pub fn new(
+        levels: &[LevelSource<'_, D>],
+        cycling: &Cycling,
+        precision: impl Fn(usize) -> LevelPrecision,
+        lowering: Lowering,
+    ) -> Result<Self, SetupError> {
+        let Some((coarsest, finer)) = levels.split_last() else {
+            let what = "levels of the hierarchy";
+            return Err(MatrixError::Mismatch { what, expected: 1, found: 0 }.into());
+        };
+        for (index, source) in levels.iter().enumerate() {
+            source.check().map_err(SetupError::at(index, "lowering"))?;
+        }
+        let precision = |index: usize| precision(index).on(levels[index].device);
+        let scalings = match lowering.scaled {
+            true => Scaling::of_levels(levels, |index| precision(index).stored()),
+            false => vec![None; levels.len()],
+        };
+        let assembly = Assembly { levels, scalings: &scalings, cycling, lowering };
+        let lowered =
+            (0..finer.len()).map(|index| assembly.level(index, precision)).collect::<Result<Vec<_>, _>>()?;
+        let finest = scalings[0].as_ref().map(|scaling| &scaling.inverses[..]);
+        let narrow = finest.is_some() || lowered.first().is_some_and(|level| level.working() != Kind::F64);
+        let entry = narrow.then(|| Entry::new(levels[0].device, finest)).transpose()?;
+        let coarse = coarse_solver(coarsest, scalings[finer.len()].as_ref())
+            .map_err(SetupError::at(finer.len(), "direct solve"))?;
+        Ok(Multigrid {
+            devices: levels.iter().map(|source| source.device.clone()).collect(),
+            levels: lowered,
+            coarse,
+            rows: levels[0].a.rows(),
+            coarse_rows: coarsest.a.rows(),
+            cycling: *cycling,
+            entry,
+        })
+    }
+}
+
+/// What all levels are lowered with.
+struct Assembly<'a, 'b, D: Device> {
+    levels: &'a [LevelSource<'b, D>],
+    scalings: &'a [Option<Scaling>],
+    cycling: &'a Cycling,
+    lowering: Lowering,
+}
+
+impl<D: Device> Assembly<'_, '_, D> {
+    /// Moves a level that is not the coarsest to its device, in scaled variables where it has a
+    /// scaling.
+    fn level(
+        &self,
+        index: usize,
+        precision: impl Fn(usize) -> LevelPrecision,
+    ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
+        let at = |stage| SetupError::at(index, stage);
+        let source = &self.levels[index];
+        let (own, next) = (self.scalings[index].as_ref(), self.scalings[index + 1].as_ref());
+        let (working, storage) = (precision(index).working, precision(index).stored());
+        let coarsest = index + 2 == self.levels.len();
+        let coarse_working = if coarsest { Kind::F64 } else { precision(index + 1).working };
+        let (device, coarse) = (source.device, self.levels[index + 1].device);
+        let (here, there) = (own.map(|own| &own.factors[..]), next.map(|next| &next.inverses[..]));
+        let transfer = source.transfer.map(|(r, p)| {
+            let (r_factors, p_factors) = match (own, next) {
+                (None, None) => (Factors::ONE, Factors::ONE),
+                _ => (
+                    lifted([device, device], r, [there, here], storage),
+                    lifted([device, coarse], p, [here, there], storage),
+                ),
+            };
+            TransferParts { r: (r_factors, r), p: (p_factors, p), coarse, coarse_working }
+        });
+        let smoother = source.smoother_data(&self.cycling.smoother).map_err(at("smoother"))?;
+        let parts = LevelParts {
+            a: source.a,
+            factors: Scaling::of_matrix(own),
+            block: source.block,
+            host: source.host,
+            formats: self.lowering.formats,
+            transfer,
+            smoother: &scaled_smoother(smoother, own),
+        };
+        level(device, &parts, working, storage).map_err(at("lowering"))
+    }
+}

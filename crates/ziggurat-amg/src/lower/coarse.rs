@@ -1,0 +1,85 @@
+//! How the coarsest level is solved: inverted, factorised or smoothed.
+//!
+//! A small matrix is inverted and a larger one factorised. Factors of matrices from grids in space
+//! grow like n^(4/3), so a level that is still large (coarsening stalled early, or hardly any rows
+//! are strongly connected) is smoothed instead. So is a level that several processes share.
+
+use std::borrow::Cow;
+
+use ziggurat_sparse::Kind;
+use ziggurat_sparse::algebra::scale_symmetric;
+use ziggurat_sparse::device::{Device, HostMatrix};
+
+use super::format::Formats;
+use super::level::{LevelParts, level};
+use super::scaling::{Scaling, scaled_matrix, scaled_smoother};
+use super::source::LevelSource;
+use crate::SetupError;
+use crate::multigrid::coarse::{CoarseSolver, Factors, inverse};
+use crate::smoother::{ChebyshevBase, Smoother};
+
+/// Rows up to which the inverse is formed: at most 8 MB of numbers.
+pub const MAX_DENSE_ROWS: usize = 1000;
+
+/// Rows up to which a sparse matrix is factorised: some seconds, and some hundred megabytes.
+pub const MAX_SPARSE_ROWS: usize = 10_000;
+
+/// The smoother of a coarsest level that is not solved directly: symmetric and positive wherever the
+/// matrix is.
+///
+/// ```
+/// use ziggurat_amg::COARSE_FALLBACK_SMOOTHER;
+/// use ziggurat_sparse::gallery::Problem;
+/// let a = "poisson2d:8".parse::<Problem>()?.matrix()?;
+/// // It needs no estimate of the spectrum.
+/// let data = COARSE_FALLBACK_SMOOTHER.data(a.view(), a.all_rows(), None)?;
+/// assert_eq!(data.diagonal.len(), 64);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub const COARSE_FALLBACK_SMOOTHER: Smoother =
+    Smoother::Chebyshev { degree: 6, base: ChebyshevBase::L1Jacobi, ratio: 20.0 };
+
+/// Makes the solver of the coarsest level.
+///
+/// Where the level is scaled, so are its vectors. What counts as singular does not depend on the
+/// scaling: the unscaled matrix is inverted, and the inverse is scaled.
+pub(super) fn coarse_solver<D: Device>(
+    source: &LevelSource<'_, D>,
+    scaling: Option<&Scaling>,
+) -> Result<CoarseSolver<D>, SetupError> {
+    let (device, a, shared) = (source.device, source.a.own, source.a.remote.is_some());
+    if a.rows() <= MAX_DENSE_ROWS && !shared {
+        let mut inverse = inverse(a.view())?;
+        if let Some(scaling) = scaling {
+            scale_symmetric(&mut inverse, &scaling.factors)?;
+        }
+        let inverse = HostMatrix::from(inverse);
+        let bytes = inverse.bytes();
+        return Ok(CoarseSolver::Inverse(device.upload_matrix(inverse)?, bytes));
+    }
+    let in_own_variables = || match scaling {
+        Some(scaling) => scaled_matrix(a, scaling).map(Cow::Owned),
+        None => Ok(Cow::Borrowed(&**a)),
+    };
+    if a.rows() <= MAX_SPARSE_ROWS && !shared {
+        let a = in_own_variables()?;
+        return Ok(CoarseSolver::Sparse(Factors::new(a.view())?, a.bytes()));
+    }
+    let smoother = if shared || source.smoother.is_some() {
+        scaled_smoother(source.smoother_data(&COARSE_FALLBACK_SMOOTHER)?, scaling)
+    } else {
+        let a = in_own_variables()?;
+        Cow::Owned(COARSE_FALLBACK_SMOOTHER.data(a.view(), a.all_rows(), None)?)
+    };
+    let parts = LevelParts {
+        a: source.a,
+        factors: Scaling::of_matrix(scaling),
+        block: source.block,
+        host: None,
+        formats: Formats::default(),
+        transfer: None,
+        smoother: &smoother,
+    };
+    let why = if shared { "shared by processes: smoothed" } else { "too large to be factorised: smoothed" };
+    Ok(CoarseSolver::Smoothed(level(device, &parts, Kind::F64, Kind::F64)?, why))
+}

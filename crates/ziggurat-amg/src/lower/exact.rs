@@ -1,0 +1,161 @@
+//! The finest matrix as an outer iteration in double precision applies it.
+//!
+//! It is stored in the format of fewest bytes, and in single precision where that holds every value
+//! exactly. A lowered level of the same number shares it.
+
+use rayon::prelude::*;
+use ziggurat_sparse::device::{Device, DeviceError, HostMatrix, Remote};
+use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
+use ziggurat_sparse::{Kind, Store};
+
+use super::factors::Factors;
+use super::format::{Formats, Purpose, host_matrix};
+use super::part::Part;
+use crate::multigrid::Considered;
+
+/// A matrix on the host as an iteration in double precision wants it: in the format of fewest bytes, and in single precision
+/// where that holds every value exactly.
+///
+/// ```
+/// use ziggurat_amg::{Formats, Hierarchy, HierarchyConfig};
+/// use ziggurat_sparse::{Kind, device::Cpu, gallery::Problem};
+/// let a = "poisson3d:8".parse::<Problem>()?.matrix()?;
+/// let finest = Hierarchy::build(a, &HierarchyConfig::default())?.finest(Formats::FewestBytes);
+/// assert_eq!((finest.storage(), finest.considered().format()), (Kind::F32, "delta-sell")); // 6 and -1
+/// assert_eq!(finest.operator(&Cpu::new())?.shape(), (512, 512));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ExactMatrix {
+    stored: Stored,
+    considered: Considered,
+}
+
+#[derive(Clone, Debug)]
+enum Stored {
+    F64(HostMatrix<f64>),
+    F32(HostMatrix<f32>),
+}
+
+impl ExactMatrix {
+    /// A matrix that consists of blocks of this size, or what a process owns of it; the remote columns go to
+    /// [`operator_of_part`](ExactMatrix::operator_of_part).
+    ///
+    /// ```
+    /// use ziggurat_amg::{ExactMatrix, Formats, Part};
+    /// use ziggurat_sparse::{Kind, device::Cpu, gallery::Problem};
+    /// let a = "poisson3d:8".parse::<Problem>()?.matrix()?.into();
+    /// assert_eq!(ExactMatrix::of_part(Part::<Cpu>::from(&a), 1, Formats::FewestBytes).storage(), Kind::F32);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of_part<D: Device>(part: Part<'_, D>, block: usize, formats: Formats) -> Self {
+        let a = part.own;
+        let purpose = Purpose { formats, block, row_by_row: false };
+        let exact = |value: &f64| f64::from(*value as f32) == *value;
+        let remote = part.remote.map_or(&[][..], |remote| remote.matrix.values());
+        let values = a.values().par_iter().chain(remote);
+        if formats == Formats::FewestBytes && values.into_par_iter().all(exact) {
+            let (matrix, considered) = host_matrix(a, purpose);
+            return ExactMatrix { stored: Stored::F32(matrix), considered };
+        }
+        let (matrix, considered) = host_matrix(a, purpose);
+        ExactMatrix { stored: Stored::F64(matrix), considered }
+    }
+
+    /// The number it is stored in.
+    pub fn storage(&self) -> Kind {
+        match self.stored {
+            Stored::F64(_) => Kind::F64,
+            Stored::F32(_) => Kind::F32,
+        }
+    }
+
+    /// The format of own columns, and which others were considered.
+    pub fn considered(&self) -> &Considered {
+        &self.considered
+    }
+
+    /// The matrix as an operator on a device.
+    pub fn operator<D: Device>(&self, device: &D) -> Result<Box<dyn LinearOperator<D, f64>>, DeviceError> {
+        Ok(match &self.stored {
+            Stored::F64(matrix) => Box::new(MatrixOperator::new(device, matrix.clone())?),
+            Stored::F32(matrix) => Box::new(MatrixOperator::new(device, matrix.clone())?),
+        })
+    }
+
+    /// The matrix as an operator on a device that this process shares with others; `remote` is what it was made with, and is
+    /// stored in the same number.
+    ///
+    /// ```
+    /// use ziggurat_amg::{ExactMatrix, Formats, Part};
+    /// use ziggurat_sparse::device::{Device, DeviceError};
+    /// use ziggurat_sparse::operator::LinearOperator;
+    ///
+    /// /// On every process alike.
+    /// fn operator<D: Device>(device: &D, a: Part<'_, D>) -> Result<Box<dyn LinearOperator<D, f64>>, DeviceError> {
+    ///     let exact = ExactMatrix::of_part(a, 1, Formats::FewestBytes);
+    ///     match a.remote {
+    ///         Some(remote) => exact.operator_of_part(device, remote),
+    ///         None => exact.operator(device),
+    ///     }
+    /// }
+    /// let (cpu, a) = (ziggurat_sparse::device::Cpu::new(), ziggurat_sparse::Csr::identity(3)?.into());
+    /// assert_eq!(operator(&cpu, Part::from(&a))?.shape(), (3, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn operator_of_part<D: Device>(
+        &self,
+        device: &D,
+        remote: &Remote<f64, D::Halo>,
+    ) -> Result<Box<dyn LinearOperator<D, f64>>, DeviceError> {
+        Ok(match &self.stored {
+            Stored::F64(own) => Box::new(MatrixOperator::part(device, own.clone(), remote.clone())?),
+            Stored::F32(own) => {
+                let (rows, halo) = (remote.rows.clone(), remote.halo.clone());
+                let remote = Remote { rows, matrix: remote.matrix.view().stored_as::<f32>(), halo };
+                Box::new(MatrixOperator::part(device, own.clone(), remote)?)
+            }
+        })
+    }
+
+    /// The matrix times its factors, stored as `S`, if that is less work than to make it from scratch: itself, or its format
+    /// in another number.
+    pub(crate) fn stored_as<S: Store>(&self, factors: Factors<'_>) -> Option<(HostMatrix<S>, Considered)> {
+        let stored: &dyn std::any::Any = match &self.stored {
+            Stored::F64(matrix) => matrix,
+            Stored::F32(matrix) => matrix,
+        };
+        if let Some(same) = stored.downcast_ref::<HostMatrix<S>>().filter(|_| factors.is_one()) {
+            return Some((same.clone(), self.considered.clone()));
+        }
+        let rescaled: HostMatrix<S> = match &self.stored {
+            Stored::F64(HostMatrix::DeltaSell(a)) => a.rescaled(|i, j| factors.of(i, j)).into(),
+            Stored::F32(HostMatrix::DeltaSell(a)) => a.rescaled(|i, j| factors.of(i, j)).into(),
+            Stored::F64(HostMatrix::Bsr(a)) => a.view().rescaled(|i, j| factors.of(i, j)).into(),
+            Stored::F32(HostMatrix::Bsr(a)) => a.view().rescaled(|i, j| factors.of(i, j)).into(),
+            _ => return None,
+        };
+        let why = "as the outer iteration has it";
+        let considered = Considered::only(rescaled.format(), rescaled.bytes(), why);
+        Some((rescaled, considered))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use ziggurat_sparse::device::Cpu;
+    use ziggurat_sparse::gallery::Problem;
+
+    #[test]
+    fn single_precision_is_used_where_it_is_exact() {
+        let a = "poisson3d:8".parse::<Problem>().unwrap().matrix().unwrap();
+        let mut a = Arc::new(a);
+        assert_eq!(ExactMatrix::of_part(Part::<Cpu>::from(&a), 1, Formats::FewestBytes).storage(), Kind::F32);
+        assert_eq!(ExactMatrix::of_part(Part::<Cpu>::from(&a), 1, Formats::Csr).storage(), Kind::F64);
+        Arc::make_mut(&mut a).values_mut()[5] = 0.1;
+        assert_eq!(ExactMatrix::of_part(Part::<Cpu>::from(&a), 1, Formats::FewestBytes).storage(), Kind::F64);
+    }
+}

@@ -1,0 +1,84 @@
+//! Lowering of a [`Hierarchy`] that one process holds.
+
+use ziggurat_sparse::device::{Cpu, Device};
+
+use super::exact::ExactMatrix;
+use super::format::{Formats, Lowering};
+use super::part::Part;
+use super::precision::LevelPrecision;
+use super::source::LevelSource;
+use crate::SetupError;
+use crate::hierarchy::Hierarchy;
+use crate::multigrid::{Cycling, Multigrid};
+
+impl Hierarchy {
+    /// The finest matrix in the format and number of fewest bytes that hold it exactly, as an outer
+    /// iteration applies it. Made at every call.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Formats, Hierarchy, HierarchyConfig};
+    /// use ziggurat_sparse::{Kind, gallery::Problem};
+    /// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
+    /// let hierarchy = Hierarchy::build(a, &HierarchyConfig::default())?;
+    /// assert_eq!(hierarchy.finest(Formats::FewestBytes).storage(), Kind::F32); // 4 and -1
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finest(&self, formats: Formats) -> ExactMatrix {
+        let finest = &self.levels()[0];
+        ExactMatrix::of_part(Part::<Cpu>::from(finest.matrix()), finest.block(), formats)
+    }
+
+    /// Moves the hierarchy to a device. `precision` chooses the numbers of each level, `lowering` how
+    /// they are stored.
+    pub fn lower<D: Device>(
+        &self,
+        device: &D,
+        cycling: &Cycling,
+        precision: impl Fn(usize) -> LevelPrecision,
+        lowering: Lowering,
+    ) -> Result<Multigrid<D>, SetupError> {
+        self.lower_with(&self.finest(lowering.formats), device, cycling, precision, lowering)
+    }
+
+    /// As [`Hierarchy::lower`], with the matrix of the outer iteration, which a finest level of the
+    /// same number shares.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering};
+    /// use ziggurat_sparse::{device::Cpu, gallery::Problem};
+    /// let (a, cpu) = ("poisson2d:40".parse::<Problem>()?.matrix()?, Cpu::new());
+    /// let hierarchy = Hierarchy::build(a, &HierarchyConfig::default())?;
+    /// let lowering = Lowering::default();
+    /// let finest = hierarchy.finest(lowering.formats);
+    /// let outer = finest.operator(&cpu)?;
+    /// let f64 = |_| LevelPrecision::default();
+    /// let cycle = hierarchy.lower_with(&finest, &cpu, &Cycling::default(), f64, lowering)?;
+    /// assert_eq!(cycle.stored().len(), hierarchy.levels().len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a level has no usable diagonal, or the device has no memory for it.
+    pub fn lower_with<D: Device>(
+        &self,
+        finest: &ExactMatrix,
+        device: &D,
+        cycling: &Cycling,
+        precision: impl Fn(usize) -> LevelPrecision,
+        lowering: Lowering,
+    ) -> Result<Multigrid<D>, SetupError> {
+        let levels = self.levels().iter().enumerate();
+        let sources: Vec<_> = levels
+            .map(|(index, level)| LevelSource {
+                device,
+                a: Part::from(level.matrix()),
+                block: level.block(),
+                host: (index == 0).then_some(finest),
+                radius: level.radius(),
+                smoother: None,
+                transfer: level.restriction().zip(level.prolongation()).map(|(r, p)| (r.into(), p.into())),
+            })
+            .collect();
+        Multigrid::new(&sources, cycling, precision, lowering)
+    }
+}

@@ -1,0 +1,71 @@
+//! One level of a hierarchy as lowering reads it.
+
+use std::borrow::Cow;
+
+use ziggurat_sparse::MatrixError;
+use ziggurat_sparse::device::Device;
+
+use super::exact::ExactMatrix;
+use super::part::Part;
+use crate::SetupError;
+use crate::smoother::{Smoother, SmootherData};
+
+/// One level of a hierarchy, as lowering reads it. Every process has the same number of levels; some
+/// may be empty.
+#[derive(Debug)]
+pub struct LevelSource<'a, D: Device> {
+    /// Where this level's vectors live. The level's operations run there, the transfer to the next
+    /// level included.
+    pub device: &'a D,
+    /// The level's matrix.
+    pub a: Part<'a, D>,
+    /// The size of its blocks; 1 for a scalar matrix.
+    pub block: usize,
+    /// The same matrix as the outer iteration stores it, where there is one.
+    pub host: Option<&'a ExactMatrix>,
+    /// ρ(D⁻¹A), where it is known already.
+    pub radius: Option<f64>,
+    /// The smoother's data, where it has been computed already. A level with remote columns needs it,
+    /// because smoothers read whole rows. On the coarsest level, the data of
+    /// [`COARSE_FALLBACK_SMOOTHER`](crate::COARSE_FALLBACK_SMOOTHER).
+    pub smoother: Option<&'a SmootherData>,
+    /// Restriction and prolongation to the next level; `None` on the coarsest. Columns of the
+    /// prolongation belong to vectors of the next level's device, all others to this one's.
+    pub transfer: Option<(Part<'a, D>, Part<'a, D>)>,
+}
+
+// Deriving would require `D: Copy`.
+impl<D: Device> Clone for LevelSource<'_, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<D: Device> Copy for LevelSource<'_, D> {}
+
+impl<'a, D: Device> LevelSource<'a, D> {
+    /// Checks that the parts fit together.
+    pub(super) fn check(&self) -> Result<(), SetupError> {
+        let transfer = self.transfer.iter().flat_map(|(r, p)| [r, p]);
+        std::iter::once(&self.a).chain(transfer).try_for_each(Part::check)?;
+        let (expected, found) = (self.a.rows(), self.smoother.map(|data| data.diagonal.len()));
+        match found {
+            Some(found) if found != expected => {
+                let what = "elements of a smoother's diagonal";
+                Err(MatrixError::Mismatch { what, expected, found }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The smoother's data: what is there already, or computed from the matrix.
+    pub(super) fn smoother_data(&self, smoother: &Smoother) -> Result<Cow<'a, SmootherData>, SetupError> {
+        match self.smoother {
+            Some(data) => Ok(Cow::Borrowed(data)),
+            None if self.a.remote.is_some() => {
+                let what = "elements of the smoother's diagonal, which a level with remote columns needs";
+                Err(MatrixError::Mismatch { what, expected: self.a.rows(), found: 0 }.into())
+            }
+            None => Ok(Cow::Owned(smoother.data(self.a.own.view(), self.a.own.all_rows(), self.radius)?)),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The coarsest level, solved directly.
+//!
+//! - A small matrix is inverted once, and every solve is a product with the inverse, the same kernel
+//!   as everywhere else, on any device. A singular matrix gets its pseudo-inverse, which solves in the
+//!   least-squares sense.
+//! - A larger matrix is factorised as a sparse matrix on the host. Both use faer.
+//! - A level that is too large to factorise, or distributed over processes, is smoothed instead.
+
+mod dense;
+mod sparse;
+
+use ziggurat_sparse::device::{Device, DeviceError};
+
+use super::level::{LevelOps, Scratch, Sweeps};
+use super::stored::Considered;
+use super::vectors::{WorkMut, WorkRef};
+
+pub(crate) use dense::inverse;
+pub(crate) use sparse::Factors;
+
+/// A solver for the coarsest level. Vectors are in double precision.
+pub(crate) enum CoarseSolver<D: Device> {
+    /// x = A⁺ b with the (pseudo-)inverse on the device, and its bytes.
+    Inverse(D::Matrix<f64>, usize),
+    /// Factors on the host, and the bytes of the matrix.
+    Sparse(Factors, usize),
+    /// A level like the others, without a next one, and why it is not factorised.
+    Smoothed(Box<dyn LevelOps<D>>, &'static str),
+}
+
+/// The scratch memory of a coarse solve.
+pub(crate) enum CoarseScratch<D: Device> {
+    /// An inverse needs none.
+    None,
+    /// A copy on the host, for sparse factors.
+    Host(Vec<f64>),
+    /// The vectors of a level.
+    Level(Scratch<D>),
+}
+
+impl<D: Device> CoarseSolver<D> {
+    /// Its format and bytes. For factors these are the bytes of the matrix: faer does not tell theirs.
+    pub(crate) fn stored(&self) -> Considered {
+        match self {
+            CoarseSolver::Inverse(_, bytes) => {
+                Considered::only("inverse", *bytes, "small enough to be inverted")
+            }
+            CoarseSolver::Sparse(_, bytes) => {
+                Considered::only("factors", *bytes, "small enough to be factorised")
+            }
+            CoarseSolver::Smoothed(level, why) => {
+                let format = &level.stored().format;
+                Considered::only(format.format(), format.bytes(), why)
+            }
+        }
+    }
+
+    /// Allocates the scratch memory.
+    pub(crate) fn scratch(&self, device: &D, rows: usize) -> Result<CoarseScratch<D>, DeviceError> {
+        Ok(match self {
+            CoarseSolver::Inverse(..) => CoarseScratch::None,
+            CoarseSolver::Sparse(..) => CoarseScratch::Host(vec![0.0; rows]),
+            CoarseSolver::Smoothed(level, _) => CoarseScratch::Level(level.scratch(device)?),
+        })
+    }
+
+    /// x ← A⁺ b, or an approximation of it where the level is smoothed.
+    pub(crate) fn solve(
+        &self,
+        device: &D,
+        b: &D::Vector<f64>,
+        x: &mut D::Vector<f64>,
+        scratch: &mut CoarseScratch<D>,
+    ) -> Result<(), DeviceError> {
+        match (self, scratch) {
+            (CoarseSolver::Inverse(inverse, _), _) => device.spmv(1.0, inverse, b, 0.0, x),
+            (CoarseSolver::Sparse(factors, _), CoarseScratch::Host(host)) => {
+                device.download(b, host)?;
+                factors.solve_in_place(host);
+                device.write(host, x)?;
+            }
+            (CoarseSolver::Smoothed(level, _), CoarseScratch::Level(scratch)) => {
+                let once = Sweeps { count: 1, from_zero: true, post: false };
+                level.smooth(device, WorkRef::F64(b), WorkMut::F64(x), scratch, once);
+            }
+            _ => {} // `scratch` allocates what belongs to the solver
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! Multigrid cycles: the order in which levels are visited.
+//!
+//! ```text
+//! cycle(l, b):  on the coarsest level x = A⁺ b, elsewhere
+//!               x = smooth(b) from zero,  x += P cycle(l+1, R (b − A x)),  x = smooth*(b, x)
+//! ```
+//!
+//! V visits each level once. W calls the next level's cycle twice, F once as F and once as V. K
+//! accelerates two calls by flexible conjugate gradients (`k_cycle.rs`), which keeps its convergence
+//! where plain aggregation slows V down. With equal numbers of adjoint pre- and post-smoothing
+//! sweeps, V and W are symmetric, as conjugate gradients needs. F is not, because its second visit
+//! differs from its first, and K is not even linear: both need a flexible Krylov method.
+
+use std::str::FromStr;
+
+use ziggurat_sparse::UnknownName;
+use ziggurat_sparse::device::Device;
+
+use super::Multigrid;
+use super::coarse::CoarseScratch;
+use super::level::{LevelOps, Scratch, Sweeps};
+use super::vectors::{Work, WorkMut, WorkRef, Working, axpby};
+use super::workspace::{AgainWork, Below, Clock, LevelWork};
+
+/// Which cycle.
+///
+/// ```
+/// use ziggurat_amg::Cycle;
+/// assert_eq!("w".parse(), Ok(Cycle::W));
+/// assert!("x".parse::<Cycle>().is_err());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cycle {
+    /// Each level once.
+    #[default]
+    V,
+    /// Each level twice per visit of the level above.
+    W,
+    /// Once as F, once as V.
+    F,
+    /// Two iterations of flexible conjugate gradients per level.
+    K,
+}
+
+impl Cycle {
+    /// All of them.
+    pub const ALL: [Cycle; 4] = [Cycle::V, Cycle::W, Cycle::F, Cycle::K];
+
+    /// Whether its transpose is a cycle, too. F is not symmetric, and K is not linear.
+    ///
+    /// ```
+    /// use ziggurat_amg::Cycle;
+    /// assert!(Cycle::W.has_transpose() && !Cycle::K.has_transpose());
+    /// ```
+    pub const fn has_transpose(self) -> bool {
+        matches!(self, Cycle::V | Cycle::W)
+    }
+
+    /// The name used in options and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cycle::V => "v",
+            Cycle::W => "w",
+            Cycle::F => "f",
+            Cycle::K => "k",
+        }
+    }
+
+    /// Whether the cycle is a symmetric operator for a symmetric matrix, as conjugate gradients needs.
+    pub const fn is_symmetric(self) -> bool {
+        matches!(self, Cycle::V | Cycle::W)
+    }
+}
+
+impl FromStr for Cycle {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        let found = Cycle::ALL.into_iter().find(|cycle| cycle.name().eq_ignore_ascii_case(name));
+        found.ok_or_else(|| UnknownName::new("cycle", name, Cycle::ALL.map(Cycle::name)))
+    }
+}
+
+/// A level during one visit, with its scratch vectors and the clock.
+struct Visit<'a, D: Device> {
+    index: usize,
+    level: &'a dyn LevelOps<D>,
+    device: &'a D,
+    scratch: &'a mut Scratch<D>,
+    clock: &'a Clock,
+}
+
+impl<D: Device> Visit<'_, D> {
+    fn smooth(&mut self, b: WorkRef<'_, D>, x: WorkMut<'_, D>, sweeps: Sweeps) {
+        let Visit { index, level, device, scratch, clock } = self;
+        clock.time(*index, *device, || level.smooth(device, b, x, scratch, sweeps));
+    }
+
+    fn restrict(&mut self, b: WorkRef<'_, D>, x: WorkRef<'_, D>, coarse: WorkMut<'_, D>) {
+        let Visit { index, level, device, scratch, clock } = self;
+        clock.time(*index, *device, || level.restrict(device, b, x, scratch, coarse));
+    }
+
+    fn prolong(&mut self, coarse: WorkRef<'_, D>, x: WorkMut<'_, D>) {
+        let Visit { index, level, device, scratch, clock } = self;
+        clock.time(*index, *device, || level.prolong(device, coarse, scratch, x));
+    }
+}
+
+impl<D: Device> Multigrid<D> {
+    /// x ← cycle(b) on level `index`, from a zero guess.
+    pub(super) fn visit(
+        &self,
+        index: usize,
+        cycle: Cycle,
+        b: WorkRef<'_, D>,
+        mut x: WorkMut<'_, D>,
+        work: Below<'_, D>,
+    ) {
+        let Below { levels, coarse, clock } = work;
+        let Some((own, levels)) = levels.split_first_mut() else {
+            return self.solve_coarsest(b, x, coarse, clock);
+        };
+        let LevelWork { scratch, coarse_b, coarse_x, again } = own;
+        let (level, device) = (&*self.levels[index], &self.devices[index]);
+        let below = Below { levels, coarse, clock };
+        let mut here = Visit { index, level, device, scratch, clock };
+
+        here.smooth(b, x.reborrow(), self.pre_smoothing());
+        here.restrict(b, x.view(), coarse_b.view_mut());
+        self.correct(index + 1, cycle, coarse_b, coarse_x, again.as_mut(), below);
+        here.prolong(coarse_x.view(), x.reborrow());
+        here.smooth(b, x, self.post_smoothing());
+    }
+
+    /// x ← coarse-grid correction for b by one or more visits to level `index`. Overwrites b.
+    fn correct(
+        &self,
+        index: usize,
+        cycle: Cycle,
+        b: &mut Work<D>,
+        x: &mut Work<D>,
+        again: Option<&mut AgainWork<D>>,
+        mut below: Below<'_, D>,
+    ) {
+        match (cycle, again) {
+            (Cycle::K, Some(work)) => self.krylov_visit(index, b, x, work, below),
+            (Cycle::W | Cycle::F, Some(work)) => {
+                // x = x₁ + cycle(b − A x₁): the second visit corrects what the first one left.
+                let second = if cycle == Cycle::F { Cycle::V } else { cycle };
+                let (level, device) = (&self.levels[index], &self.devices[index]);
+                self.visit(index, cycle, b.view(), x.view_mut(), below.reborrow());
+                level.apply(device, x.view(), work.image.view_mut());
+                axpby(device, -1.0, work.image.view(), 1.0, b.view_mut());
+                self.visit(index, second, b.view(), work.direction.view_mut(), below);
+                axpby(device, 1.0, work.direction.view(), 1.0, x.view_mut());
+            }
+            _ => self.visit(index, cycle, b.view(), x.view_mut(), below),
+        }
+    }
+
+    /// x ← A⁺ b on the coarsest level.
+    fn solve_coarsest(
+        &self,
+        b: WorkRef<'_, D>,
+        x: WorkMut<'_, D>,
+        scratch: &mut CoarseScratch<D>,
+        clock: &Clock,
+    ) {
+        let index = self.levels.len();
+        let device = &self.devices[index];
+        clock.time(index, device, || {
+            // Only a device that lost its memory can fail here; its next `finish` returns the error.
+            let _ = self.coarse.solve(device, f64::get(b), f64::get_mut(x), scratch);
+        });
+    }
+
+    fn pre_smoothing(&self) -> Sweeps {
+        Sweeps { count: self.cycling.pre_sweeps, from_zero: true, post: false }
+    }
+
+    fn post_smoothing(&self) -> Sweeps {
+        Sweeps { count: self.cycling.post_sweeps, from_zero: false, post: true }
+    }
+}

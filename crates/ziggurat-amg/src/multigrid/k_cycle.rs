@@ -1,0 +1,56 @@
+//! The K-cycle: at most two iterations of flexible conjugate gradients on each level, preconditioned
+//! by the level's cycle (Notay & Vassilevski, *Recursive Krylov-based multigrid cycles*, 2008).
+//!
+//! ```text
+//! c = cycle(b),  v = A c,  ρ = c·v,  α = c·b,  r = b − (α/ρ) v
+//! ‖r‖ ≤ ‖b‖/4:  x = (α/ρ) c
+//! otherwise     d = cycle(r),  w = A d,  γ = d·v,  β = d·w,  δ = d·r,  ρ₂ = β − γ²/ρ
+//!               x = (α/ρ − γ δ/(ρ ρ₂)) c + (δ/ρ₂) d
+//! ```
+//!
+//! Cost: up to two visits and two products per level, so 2ˡ visits to level l.
+
+use ziggurat_sparse::device::Device;
+
+use super::vectors::{Work, axpby, dot};
+use super::workspace::{AgainWork, Below};
+use super::{Cycle, Multigrid};
+
+/// One iteration is enough where it reduces the square of the residual to this fraction.
+const ENOUGH: f64 = 0.0625;
+
+impl<D: Device> Multigrid<D> {
+    /// x ← the K-cycle for b on level `index`. Overwrites b.
+    pub(super) fn krylov_visit(
+        &self,
+        index: usize,
+        b: &mut Work<D>,
+        x: &mut Work<D>,
+        work: &mut AgainWork<D>,
+        mut below: Below<'_, D>,
+    ) {
+        let (level, device) = (&self.levels[index], &self.devices[index]);
+        let AgainWork { direction: c, image: v, second_image: w } = work;
+        self.visit(index, Cycle::K, b.view(), c.view_mut(), below.reborrow());
+        level.apply(device, c.view(), v.view_mut());
+        let (rho, alpha) = (dot(device, c.view(), v.view()), dot(device, c.view(), b.view()));
+        let step = if rho > 0.0 { alpha / rho } else { 1.0 };
+        let before = dot(device, b.view(), b.view());
+        axpby(device, -step, v.view(), 1.0, b.view_mut());
+        let after = dot(device, b.view(), b.view());
+        if rho <= 0.0 || rho.is_nan() || after <= ENOUGH * before {
+            axpby(device, step, c.view(), 0.0, x.view_mut());
+            return;
+        }
+        // The second direction goes to x, which is not needed until the end.
+        self.visit(index, Cycle::K, b.view(), x.view_mut(), below);
+        level.apply(device, x.view(), w.view_mut());
+        let gamma = dot(device, x.view(), v.view());
+        let beta = dot(device, x.view(), w.view());
+        let second = dot(device, x.view(), b.view());
+        let rho_2 = beta - gamma * gamma / rho;
+        let (first, second) =
+            if rho_2 > 0.0 { (step - gamma * second / (rho * rho_2), second / rho_2) } else { (step, 0.0) };
+        axpby(device, first, c.view(), second, x.view_mut());
+    }
+}

@@ -1,0 +1,215 @@
+//! One level as the solve phase runs it: matrices in the level's storage number, vectors in its
+//! working number.
+//!
+//! Inside, everything is typed (`C` computes, `S` stores). Outside it is a `Box<dyn LevelOps>`, one
+//! dynamic call per operation, so that levels of different precision fit in one list. The
+//! optimisations of Tsai's thesis, section 5.2, are here: smoothing from a zero guess starts without
+//! the matrix, nothing is computed that is not needed, and all vectors exist before the first cycle.
+
+use ziggurat_sparse::device::{Device, DeviceError, Direction};
+use ziggurat_sparse::{Kind, Reads, Store};
+
+use super::stored::StoredLevel;
+use super::vectors::{Work, WorkMut, WorkRef, Working, convert};
+use crate::smoother::SmootherKind;
+
+/// What a cycle asks of a level.
+pub(crate) trait LevelOps<D: Device>: Send + Sync {
+    /// The precision of this level's vectors.
+    fn working(&self) -> Kind;
+
+    /// Number of unknowns.
+    fn rows(&self) -> usize;
+
+    /// The scratch vectors of the operations below.
+    fn scratch(&self, device: &D) -> Result<Scratch<D>, DeviceError>;
+
+    /// x ← smoothed solution of A x = b.
+    fn smooth(
+        &self,
+        device: &D,
+        b: WorkRef<'_, D>,
+        x: WorkMut<'_, D>,
+        scratch: &mut Scratch<D>,
+        sweeps: Sweeps,
+    );
+
+    /// b_coarse ← R (b − A x)
+    fn restrict(
+        &self,
+        device: &D,
+        b: WorkRef<'_, D>,
+        x: WorkRef<'_, D>,
+        scratch: &mut Scratch<D>,
+        coarse: WorkMut<'_, D>,
+    );
+
+    /// x ← x + P e
+    fn prolong(&self, device: &D, coarse: WorkRef<'_, D>, scratch: &mut Scratch<D>, x: WorkMut<'_, D>);
+
+    /// y ← A x
+    fn apply(&self, device: &D, x: WorkRef<'_, D>, y: WorkMut<'_, D>);
+
+    /// How its matrices are stored.
+    fn stored(&self) -> &StoredLevel;
+}
+
+/// How often and in which role a smoother is applied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sweeps {
+    /// Number of sweeps.
+    pub count: usize,
+    /// Start from zero instead of from x.
+    pub from_zero: bool,
+    /// Post-smoothing: the adjoint of pre-smoothing.
+    pub post: bool,
+}
+
+/// The scratch vectors of a level.
+#[derive(Debug)]
+pub(crate) struct Scratch<D: Device> {
+    /// The other iterate of a sweep.
+    other: Work<D>,
+    residual: Work<D>,
+    /// Restricted residuals and corrections in this level's precision, where the coarse level has
+    /// another one.
+    border: Option<Work<D>>,
+}
+
+/// Restriction and prolongation to the next level, each with the factor it is multiplied by.
+pub(crate) struct Transfer<D: Device, S: Store> {
+    pub r: (f64, D::Matrix<S>),
+    pub p: (f64, D::Matrix<S>),
+    pub coarse_rows: usize,
+    pub coarse_working: Kind,
+}
+
+/// A level that computes in `C` on matrices stored in `S`.
+pub(crate) struct Level<D: Device, C: Working<D>, S: Store> {
+    pub rows: usize,
+    pub a: D::Matrix<S>,
+    pub transfer: Option<Transfer<D, S>>,
+    pub diagonal: D::Vector<C>,
+    pub smoother: SmootherKind,
+    pub stored: StoredLevel,
+}
+
+impl<D: Device, C: Working<D> + Reads<S>, S: Store> Level<D, C, S> {
+    /// One application of the smoother; the result is in `x`.
+    fn sweep(
+        &self,
+        device: &D,
+        b: &D::Vector<C>,
+        x: &mut D::Vector<C>,
+        other: &mut D::Vector<C>,
+        from_zero: bool,
+        post: bool,
+    ) {
+        match &self.smoother {
+            SmootherKind::Recurrence(steps) => {
+                let mut steps = steps.iter();
+                if from_zero && let Some(&(omega, _)) = steps.next() {
+                    // The residual of zero is b, so this needs no pass over the matrix. The iterate
+                    // before x is zero, too.
+                    device.diagonal(C::narrow(omega), &self.diagonal, b, C::zero(), x);
+                    if steps.len() > 0 {
+                        device.fill(C::zero(), other);
+                    }
+                }
+                for &(omega, beta) in steps {
+                    // `other` holds the iterate before x and receives the one after it.
+                    device.sweep(&self.a, C::narrow(omega), &self.diagonal, b, x, C::narrow(beta), other);
+                    std::mem::swap(x, other);
+                }
+            }
+            SmootherKind::GaussSeidel { block } => {
+                let direction = if post { Direction::Backward } else { Direction::Forward };
+                let guess = if from_zero { None } else { Some(&*x) };
+                device.gauss_seidel(&self.a, &self.diagonal, b, guess, *block, direction, other);
+                std::mem::swap(x, other);
+            }
+        }
+    }
+}
+
+impl<D: Device, C: Working<D> + Reads<S>, S: Store> LevelOps<D> for Level<D, C, S> {
+    fn working(&self) -> Kind {
+        C::KIND
+    }
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn scratch(&self, device: &D) -> Result<Scratch<D>, DeviceError> {
+        let crossing = self.transfer.as_ref().filter(|transfer| transfer.coarse_working != C::KIND);
+        let border = match crossing {
+            Some(transfer) => Some(C::wrap(device.zeros(transfer.coarse_rows)?)),
+            None => None,
+        };
+        Ok(Scratch {
+            other: C::wrap(device.zeros(self.rows)?),
+            residual: C::wrap(device.zeros(self.rows)?),
+            border,
+        })
+    }
+
+    fn smooth(
+        &self,
+        device: &D,
+        b: WorkRef<'_, D>,
+        x: WorkMut<'_, D>,
+        scratch: &mut Scratch<D>,
+        sweeps: Sweeps,
+    ) {
+        let (b, x, other) = (C::get(b), C::get_mut(x), C::get_mut(scratch.other.view_mut()));
+        if sweeps.from_zero && sweeps.count == 0 {
+            device.fill(C::zero(), x);
+        }
+        for sweep in 0..sweeps.count {
+            self.sweep(device, b, x, other, sweeps.from_zero && sweep == 0, sweeps.post);
+        }
+    }
+
+    fn restrict(
+        &self,
+        device: &D,
+        b: WorkRef<'_, D>,
+        x: WorkRef<'_, D>,
+        scratch: &mut Scratch<D>,
+        coarse: WorkMut<'_, D>,
+    ) {
+        let Some(transfer) = &self.transfer else { return };
+        let residual = C::get_mut(scratch.residual.view_mut());
+        device.residual(&self.a, C::get(x), C::get(b), residual);
+        let (factor, r) = (C::narrow(transfer.r.0), &transfer.r.1);
+        match &mut scratch.border {
+            None => device.spmv(factor, r, residual, C::zero(), C::get_mut(coarse)),
+            Some(border) => {
+                device.spmv(factor, r, residual, C::zero(), C::get_mut(border.view_mut()));
+                convert(device, border.view(), coarse);
+            }
+        }
+    }
+
+    fn prolong(&self, device: &D, coarse: WorkRef<'_, D>, scratch: &mut Scratch<D>, x: WorkMut<'_, D>) {
+        let Some(transfer) = &self.transfer else { return };
+        let correction = match &mut scratch.border {
+            None => coarse,
+            Some(border) => {
+                convert(device, coarse, border.view_mut());
+                border.view()
+            }
+        };
+        let (factor, p) = (C::narrow(transfer.p.0), &transfer.p.1);
+        device.spmv(factor, p, C::get(correction), C::one(), C::get_mut(x));
+    }
+
+    fn apply(&self, device: &D, x: WorkRef<'_, D>, y: WorkMut<'_, D>) {
+        device.spmv(C::one(), &self.a, C::get(x), C::zero(), C::get_mut(y));
+    }
+
+    fn stored(&self) -> &StoredLevel {
+        &self.stored
+    }
+}

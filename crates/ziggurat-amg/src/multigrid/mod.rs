@@ -1,0 +1,187 @@
+//! What the solve phase runs: a cycle over levels that live on a device, as a linear operator.
+//!
+//! This module knows levels, vectors and cycles. How a [`Multigrid`] is made from a hierarchy is the
+//! business of `lower`.
+
+pub(crate) mod coarse;
+mod cycle;
+pub(crate) mod entry;
+mod k_cycle;
+pub(crate) mod level;
+mod stored;
+pub(crate) mod vectors;
+mod workspace;
+
+use std::fmt;
+
+use ziggurat_sparse::Kind;
+use ziggurat_sparse::device::{Device, DeviceError};
+use ziggurat_sparse::operator::{LinearOperator, Workspace};
+
+use crate::smoother::Smoother;
+use coarse::CoarseSolver;
+use entry::Entry;
+use level::LevelOps;
+use vectors::{WorkMut, WorkRef, convert};
+use workspace::{Below, CycleWork};
+
+pub use cycle::Cycle;
+pub use stored::{Considered, StoredLevel};
+
+/// How levels are visited and smoothed.
+///
+/// ```
+/// use ziggurat_amg::Cycling;
+/// assert_eq!((Cycling::default().pre_sweeps, Cycling::default().post_sweeps), (1, 1));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cycling {
+    /// The order of the levels.
+    pub cycle: Cycle,
+    /// Smoothing sweeps before the coarse-grid correction.
+    pub pre_sweeps: usize,
+    /// Smoothing sweeps after it.
+    pub post_sweeps: usize,
+    /// The smoother.
+    pub smoother: Smoother,
+}
+
+impl Default for Cycling {
+    fn default() -> Self {
+        Cycling { cycle: Cycle::V, pre_sweeps: 1, post_sweeps: 1, smoother: Smoother::default() }
+    }
+}
+
+/// A hierarchy on a device: applies one multigrid cycle from a zero guess.
+///
+/// ```
+/// use ziggurat_amg::{Cycling, LevelPrecision, LevelSource, Lowering, Multigrid, Part};
+/// use ziggurat_sparse::device::Cpu;
+/// use ziggurat_sparse::gallery::Problem;
+/// use ziggurat_sparse::operator::LinearOperator;
+/// // One level: the cycle is a direct solve.
+/// let a = "poisson2d:4".parse::<Problem>()?.matrix()?.into();
+/// let (device, a) = (&Cpu::new(), Part::from(&a));
+/// let level =
+///     LevelSource { device, a, block: 1, host: None, radius: None, smoother: None, transfer: None };
+/// let multigrid = Multigrid::new(&[level], &Cycling::default(), |_| LevelPrecision::default(), Lowering::default())?;
+/// let (b, mut x) = (vec![1.0_f64; 16], vec![0.0_f64; 16]);
+/// let mut work = LinearOperator::<Cpu, f64>::workspace(&multigrid, device)?;
+/// multigrid.apply(device, &b, &mut x, &mut work);
+/// assert!((4.0 * x[0] - x[1] - x[4] - 1.0).abs() < 1e-12);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Multigrid<D: Device> {
+    /// Of every level, the coarsest included.
+    pub(crate) devices: Vec<D>,
+    /// Every level but the coarsest.
+    pub(crate) levels: Vec<Box<dyn LevelOps<D>>>,
+    pub(crate) coarse: CoarseSolver<D>,
+    pub(crate) rows: usize,
+    pub(crate) coarse_rows: usize,
+    pub(crate) cycling: Cycling,
+    pub(crate) entry: Option<Entry<D>>,
+}
+
+impl<D: Device> fmt::Debug for Multigrid<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Multigrid")
+            .field("levels", &(self.levels.len() + 1))
+            .field("rows", &self.rows)
+            .finish()
+    }
+}
+
+impl<D: Device> Multigrid<D> {
+    /// How each level is stored, finest first. The coarsest is solved directly.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering};
+    /// use ziggurat_sparse::{Kind, device::Cpu, gallery::Problem};
+    /// let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
+    /// let narrow = |_| LevelPrecision { working: Kind::F32, storage: Kind::F16 };
+    /// let hierarchy = Hierarchy::build(a, &HierarchyConfig::default())?;
+    /// let stored = hierarchy.lower(&Cpu::new(), &Cycling::default(), narrow, Lowering::default())?.stored();
+    /// assert_eq!((stored[0].storage, stored[0].working), (Kind::F16, Kind::F32));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stored(&self) -> Vec<StoredLevel> {
+        let format = self.coarse.stored();
+        let coarsest = StoredLevel { storage: Kind::F64, working: Kind::F64, format, transfer_bytes: 0 };
+        self.levels.iter().map(|level| level.stored().clone()).chain([coarsest]).collect()
+    }
+
+    /// The seconds that one cycle spends on each level, finest first: smoothing and transfers, or the
+    /// direct solve. Runs a few cycles and returns the best times. Collective.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering};
+    /// use ziggurat_sparse::{device::Cpu, gallery::Problem};
+    /// let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
+    /// let hierarchy = Hierarchy::build(a, &HierarchyConfig::default())?;
+    /// let multigrid = hierarchy.lower(&Cpu::new(), &Cycling::default(), |_| LevelPrecision::default(), Lowering::default())?;
+    /// let seconds = multigrid.level_seconds()?;
+    /// assert!(seconds.len() == hierarchy.levels().len() && seconds.iter().all(|&level| level > 0.0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the device has no memory for the vectors, or fails.
+    pub fn level_seconds(&self) -> Result<Vec<f64>, DeviceError> {
+        const CYCLES: usize = 4; // the first one warms up
+        let device = &self.devices[0];
+        let (mut b, mut x) = (device.zeros(self.rows)?, device.zeros(self.rows)?);
+        device.fill(1.0, &mut b);
+        let count = self.devices.len();
+        let mut best = vec![f64::INFINITY; count];
+        let mut work = self.make_work(Kind::F64)?;
+        for _ in 0..CYCLES {
+            work.clock.start(count);
+            self.cycle(device, WorkRef::F64(&b), WorkMut::F64(&mut x), &mut work);
+            best.iter_mut().zip(work.clock.stop()).for_each(|(best, seconds)| *best = best.min(seconds));
+        }
+        device.finish()?;
+        Ok(best)
+    }
+
+    /// x ← one cycle for b. Both are in the caller's precision.
+    fn cycle(&self, device: &D, b: WorkRef<'_, D>, x: WorkMut<'_, D>, work: &mut CycleWork<D>) {
+        let CycleWork { levels, coarse, border, clock } = work;
+        let (cycle, below) = (self.cycling.cycle, Below { levels, coarse, clock });
+        match (border, &self.entry) {
+            (None, _) => self.visit(0, cycle, b, x, below),
+            (Some((inner, correction)), None) => {
+                convert(device, b, inner.view_mut());
+                self.visit(0, cycle, inner.view(), correction.view_mut(), below);
+                convert(device, correction.view(), x);
+            }
+            (Some((inner, correction)), Some(entry)) => {
+                let sigma = entry.enter(device, b, inner.view_mut());
+                self.visit(0, cycle, inner.view(), correction.view_mut(), below);
+                entry.leave(device, sigma, correction.view(), x);
+            }
+        }
+    }
+}
+
+macro_rules! operator {
+    ($t:ty, $variant:ident) => {
+        impl<D: Device> LinearOperator<D, $t> for Multigrid<D> {
+            fn shape(&self) -> (usize, usize) {
+                (self.rows, self.rows)
+            }
+
+            fn workspace(&self, _: &D) -> Result<Workspace, DeviceError> {
+                Ok(Workspace::new(self.make_work(Kind::$variant)?))
+            }
+
+            // The device is the finest level's.
+            fn apply(&self, device: &D, x: &D::Vector<$t>, y: &mut D::Vector<$t>, work: &mut Workspace) {
+                let (b, x) = (WorkRef::$variant(x), WorkMut::$variant(y));
+                self.cycle(device, b, x, work.get::<CycleWork<D>>());
+            }
+        }
+    };
+}
+operator!(f64, F64);
+operator!(f32, F32);

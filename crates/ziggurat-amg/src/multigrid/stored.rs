@@ -1,0 +1,71 @@
+//! How a level is stored, and which formats were considered for it: data for reports.
+
+use std::fmt;
+
+use ziggurat_sparse::Kind;
+
+/// The formats that were considered, with their bytes. The first was chosen.
+///
+/// ```
+/// use ziggurat_amg::{Formats, Hierarchy, HierarchyConfig};
+/// use ziggurat_sparse::gallery::Problem;
+/// let a = "poisson2d:100".parse::<Problem>()?.matrix()?;
+/// let finest = Hierarchy::build(a, &HierarchyConfig::default())?.finest(Formats::FewestBytes);
+/// assert!(finest.considered().to_string().starts_with("delta-sell"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Considered {
+    pub(crate) candidates: Vec<(&'static str, usize)>,
+    /// Why there was no choice, where there was none.
+    pub(crate) why: Option<&'static str>,
+}
+
+impl Considered {
+    /// The name of the chosen format.
+    pub fn format(&self) -> &'static str {
+        self.candidates.first().map_or("none", |first| first.0)
+    }
+
+    /// The bytes of the chosen format.
+    pub fn bytes(&self) -> usize {
+        self.candidates.first().map_or(0, |first| first.1)
+    }
+
+    /// With the bytes of a part that is stored the same way in any format.
+    pub(crate) fn and(mut self, bytes: usize) -> Self {
+        self.candidates.iter_mut().for_each(|candidate| candidate.1 += bytes);
+        self
+    }
+
+    /// A format without an alternative.
+    pub(crate) fn only(format: &'static str, bytes: usize, why: &'static str) -> Self {
+        Considered { candidates: vec![(format, bytes)], why: Some(why) }
+    }
+}
+
+impl fmt::Display for Considered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (k, &(format, bytes)) in self.candidates.iter().enumerate() {
+            let before = ["", " < ", " < "].get(k).copied().unwrap_or(", ");
+            write!(f, "{before}{format} {:.3} MB", bytes as f64 * 1e-6)?;
+        }
+        match self.why {
+            Some(why) => write!(f, " ({why})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How a level is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredLevel {
+    /// The number its matrices are stored in.
+    pub storage: Kind,
+    /// The number its vectors are stored and computed in.
+    pub working: Kind,
+    /// The format of its matrix.
+    pub format: Considered,
+    /// Bytes of restriction and prolongation to the next level.
+    pub transfer_bytes: usize,
+}

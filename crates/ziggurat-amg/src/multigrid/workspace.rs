@@ -1,0 +1,114 @@
+//! The memory of a cycle: every vector it needs, allocated before the first one, and a clock.
+
+use std::cell::Cell;
+use std::time::Instant;
+
+use ziggurat_sparse::Kind;
+use ziggurat_sparse::device::{Device, DeviceError};
+
+use super::coarse::CoarseScratch;
+use super::level::Scratch;
+use super::vectors::Work;
+use super::{Cycle, Multigrid};
+
+/// The memory of one application.
+pub(super) struct CycleWork<D: Device> {
+    /// Of every level but the coarsest.
+    pub levels: Vec<LevelWork<D>>,
+    pub coarse: CoarseScratch<D>,
+    /// Right-hand side and solution of the finest level, where its precision is not the caller's.
+    pub border: Option<(Work<D>, Work<D>)>,
+    pub clock: Clock,
+}
+
+/// The vectors of one level and of its border with the next.
+pub(super) struct LevelWork<D: Device> {
+    pub scratch: Scratch<D>,
+    /// The next level's right-hand side and solution.
+    pub coarse_b: Work<D>,
+    pub coarse_x: Work<D>,
+    /// Where the next level is visited more than once.
+    pub again: Option<AgainWork<D>>,
+}
+
+/// The vectors of repeated visits to a level: W-, F- and K-cycles.
+pub(super) struct AgainWork<D: Device> {
+    pub direction: Work<D>,
+    pub image: Work<D>,
+    pub second_image: Work<D>,
+}
+
+/// What is left of a [`CycleWork`] below a level.
+pub(super) struct Below<'a, D: Device> {
+    pub levels: &'a mut [LevelWork<D>],
+    pub coarse: &'a mut CoarseScratch<D>,
+    pub clock: &'a Clock,
+}
+
+impl<D: Device> Below<'_, D> {
+    /// The same, borrowed again for one of several visits.
+    pub(super) fn reborrow(&mut self) -> Below<'_, D> {
+        Below { levels: self.levels, coarse: self.coarse, clock: self.clock }
+    }
+}
+
+/// The seconds spent on every level, where they are asked for.
+#[derive(Default)]
+pub(super) struct Clock(Option<Vec<Cell<f64>>>);
+
+impl Clock {
+    /// Starts to measure `levels` levels.
+    pub(super) fn start(&mut self, levels: usize) {
+        self.0 = Some(vec![Cell::new(0.0); levels]);
+    }
+
+    /// Stops to measure; returns the seconds of each level.
+    pub(super) fn stop(&mut self) -> Vec<f64> {
+        self.0.take().unwrap_or_default().into_iter().map(Cell::into_inner).collect()
+    }
+
+    /// Runs `work` and adds its time to a level, synchronising with a device that queues work.
+    pub(super) fn time<D: Device>(&self, level: usize, device: &D, work: impl FnOnce()) {
+        let Some(seconds) = self.0.as_ref().and_then(|levels| levels.get(level)) else { return work() };
+        let start = Instant::now();
+        work();
+        let _ = device.finish(); // the caller finishes the device at the end and sees its error
+        seconds.set(seconds.get() + start.elapsed().as_secs_f64());
+    }
+}
+
+impl<D: Device> Multigrid<D> {
+    /// Allocates the memory of a cycle for vectors that enter in the precision `caller`.
+    pub(super) fn make_work(&self, caller: Kind) -> Result<CycleWork<D>, DeviceError> {
+        let zeros =
+            |index: usize| Work::zeros(&self.devices[index], self.working(index), self.level_rows(index));
+        let mut levels = Vec::with_capacity(self.levels.len());
+        for (index, level) in self.levels.iter().enumerate() {
+            // The next level is visited once in a V-cycle, and so is the coarsest in any cycle.
+            let repeated = self.cycling.cycle != Cycle::V && index + 1 < self.levels.len();
+            let again = if repeated {
+                let [direction, image, second_image] =
+                    [zeros(index + 1)?, zeros(index + 1)?, zeros(index + 1)?];
+                Some(AgainWork { direction, image, second_image })
+            } else {
+                None
+            };
+            let (coarse_b, coarse_x) = (zeros(index + 1)?, zeros(index + 1)?);
+            let scratch = level.scratch(&self.devices[index])?;
+            levels.push(LevelWork { scratch, coarse_b, coarse_x, again });
+        }
+        let direct = self.working(0) == caller && self.entry.is_none();
+        let border = if direct { None } else { Some((zeros(0)?, zeros(0)?)) };
+        let coarse = self.coarse.scratch(&self.devices[self.levels.len()], self.coarse_rows)?;
+        Ok(CycleWork { levels, coarse, border, clock: Clock::default() })
+    }
+
+    /// The working precision of a level.
+    fn working(&self, index: usize) -> Kind {
+        self.levels.get(index).map_or(Kind::F64, |level| level.working())
+    }
+
+    fn level_rows(&self, index: usize) -> usize {
+        self.levels.get(index).map_or(self.coarse_rows, |level| level.rows())
+    }
+}
