@@ -24,18 +24,17 @@ use crate::error::KrylovError;
 use crate::monitor::{Monitor, Step};
 use crate::observer::Observer;
 use crate::report::KrylovReport;
-use crate::space::{Space, VectorOf};
 use crate::stop::{StopReason, Stopping};
 use crate::system::{OperatorWork, Problem, System};
 
 /// The memory of [`bicgstab`](bicgstab()): seven vectors, and what the operators need.
 ///
 /// ```
-/// use ziggurat_krylov::{BiCgStabWork, Local, System};
+/// use ziggurat_krylov::{BiCgStabWork, System};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::<Cpu, f64>::new(&space.0, Csr::identity(3).unwrap())?;
-/// let work: BiCgStabWork<Cpu, f64> = BiCgStabWork::new(&space, &System::new(&a))?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
+/// let work: BiCgStabWork<Cpu, f64> = BiCgStabWork::new(&device, &System::new(&a))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -57,8 +56,7 @@ pub struct BiCgStabWork<D: Device, C: Real> {
 
 impl<D: Device, C: Real> BiCgStabWork<D, C> {
     /// Memory for systems of this size with these operators.
-    pub fn new<S: Space<Device = D>>(space: &S, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
-        let device = space.device();
+    pub fn new(device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
         let n = system.rows(device)?;
         Ok(BiCgStabWork {
             operators: OperatorWork::new(device, system)?,
@@ -76,30 +74,29 @@ impl<D: Device, C: Real> BiCgStabWork<D, C> {
 /// Solves A x = b by BiCGStab, from the initial guess in `x`. An iteration has two products with A and two with M.
 ///
 /// ```
-/// use ziggurat_krylov::{BiCgStabWork, Local, Stopping, System, bicgstab};
+/// use ziggurat_krylov::{BiCgStabWork, Stopping, System, bicgstab};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, 1.0, 2.0])?;
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::new(&space.0, a)?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
-/// let mut work = BiCgStabWork::new(&space, &system)?;
+/// let mut work = BiCgStabWork::new(&device, &system)?;
 /// let mut x = vec![0.0; 2];
-/// let report = bicgstab(&space, &system, &vec![2.0, 3.0], &mut x, &Stopping::default(), None, &mut work)?;
+/// let report = bicgstab(&device, &system, &vec![2.0, 3.0], &mut x, &Stopping::default(), None, &mut work)?;
 /// assert!(report.reason.is_converged() && (x[1] - 1.0_f64).abs() < 1e-7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn bicgstab<S: Space, C: Real>(
-    space: &S,
-    system: &System<'_, S::Device, C>,
-    b: &VectorOf<S, C>,
-    x: &mut VectorOf<S, C>,
+pub fn bicgstab<D: Device, C: Real>(
+    device: &D,
+    system: &System<'_, D, C>,
+    b: &D::Vector<C>,
+    x: &mut D::Vector<C>,
     stopping: &Stopping,
     observer: Option<&mut Observer<'_>>,
-    work: &mut BiCgStabWork<S::Device, C>,
+    work: &mut BiCgStabWork<D, C>,
 ) -> Result<KrylovReport, KrylovError> {
     let BiCgStabWork { operators, r, shadow, p, mp, v, ms, t } = work;
-    let device = space.device();
-    let mut problem = Problem::new(space, system, b, x, device.len(r), operators)?;
+    let mut problem = Problem::new(device, system, b, x, device.len(r), operators)?;
     let (mut monitor, residual) = Monitor::begin(&mut problem, x, r, stopping, observer)?;
 
     // x·y of this size, relative to ‖x‖‖y‖, is rounding.
@@ -121,7 +118,7 @@ pub fn bicgstab<S: Space, C: Real>(
         problem.precondition(p, mp);
         problem.apply(mp, v);
         let mut products = [0.0; 2];
-        space.dots(&[&*shadow, &*v], v, &mut products);
+        device.dots(&[&*shadow, &*v], v, &mut products);
         let [shadow_v, vv] = products;
         if !(shadow_v.is_finite() && vv.is_finite()) {
             break StopReason::NotFinite;
@@ -138,7 +135,7 @@ pub fn bicgstab<S: Space, C: Real>(
             continue;
         }
         let alpha = rho / shadow_v;
-        let s_norm = space.combine(&[C::narrow(-alpha)], &[&*v], C::one(), r).sqrt();
+        let s_norm = device.combine(&[C::narrow(-alpha)], &[&*v], C::one(), r).sqrt();
         if !s_norm.is_finite() {
             break StopReason::NotFinite;
         }
@@ -149,11 +146,11 @@ pub fn bicgstab<S: Space, C: Real>(
         if s_norm > monitor.target() {
             problem.precondition(r, ms);
             problem.apply(ms, t);
-            space.dots(&[&*r, &*t], t, &mut products);
+            device.dots(&[&*r, &*t], t, &mut products);
             let [ts, tt] = products;
             if ts.abs() > rounding * s_norm * tt.sqrt() {
                 omega = ts / tt;
-                norm = space.combine(&[C::narrow(-omega)], &[&*t], C::one(), r).sqrt();
+                norm = device.combine(&[C::narrow(-omega)], &[&*t], C::one(), r).sqrt();
             } else if !(ts.is_finite() && tt.is_finite()) {
                 norm = f64::NAN;
             }
@@ -175,7 +172,7 @@ pub fn bicgstab<S: Space, C: Real>(
         }
         if start_anew.is_none() {
             let rho_before = rho;
-            rho = space.dot(shadow, r);
+            rho = device.dot(shadow, r);
             if rho.abs() > rounding * shadow_norm * norm {
                 let beta = (rho / rho_before) * (alpha / omega);
                 device.axpbypcz(C::one(), r, C::narrow(-beta * omega), v, C::narrow(beta), p);

@@ -24,18 +24,17 @@ use crate::error::KrylovError;
 use crate::monitor::{Monitor, Step};
 use crate::observer::Observer;
 use crate::report::KrylovReport;
-use crate::space::{Space, VectorOf};
 use crate::stop::{StopReason, Stopping};
 use crate::system::{OperatorWork, Problem, System};
 
 /// The memory of [`cg`](cg()) and of [`flexible_cg`](crate::flexible_cg()): four vectors, and what the operators need.
 ///
 /// ```
-/// use ziggurat_krylov::{CgWork, Local, System};
+/// use ziggurat_krylov::{CgWork, System};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::<Cpu, f64>::new(&space.0, Csr::identity(3).unwrap())?;
-/// let work: CgWork<Cpu, f64> = CgWork::new(&space, &System::new(&a))?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
+/// let work: CgWork<Cpu, f64> = CgWork::new(&device, &System::new(&a))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -50,8 +49,7 @@ pub struct CgWork<D: Device, C: Real> {
 
 impl<D: Device, C: Real> CgWork<D, C> {
     /// Memory for systems of this size with these operators.
-    pub fn new<S: Space<Device = D>>(space: &S, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
-        let device = space.device();
+    pub fn new(device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
         let n = system.rows(device)?;
         Ok(CgWork {
             operators: OperatorWork::new(device, system)?,
@@ -66,28 +64,28 @@ impl<D: Device, C: Real> CgWork<D, C> {
 /// Solves A x = b by conjugate gradients, from the initial guess in `x`.
 ///
 /// ```
-/// use ziggurat_krylov::{CgWork, Local, Stopping, System, cg};
+/// use ziggurat_krylov::{CgWork, Stopping, System, cg};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![2.0, -1.0, -1.0, 2.0])?;
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::new(&space.0, a)?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
-/// let mut work = CgWork::new(&space, &system)?;
+/// let mut work = CgWork::new(&device, &system)?;
 /// let mut x = vec![0.0; 2];
-/// let report = cg(&space, &system, &vec![1.0, 1.0], &mut x, &Stopping::default(), None, &mut work)?;
+/// let report = cg(&device, &system, &vec![1.0, 1.0], &mut x, &Stopping::default(), None, &mut work)?;
 /// assert_eq!((x, report.iterations), (vec![1.0, 1.0], 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn cg<S: Space, C: Real>(
-    space: &S,
-    system: &System<'_, S::Device, C>,
-    b: &VectorOf<S, C>,
-    x: &mut VectorOf<S, C>,
+pub fn cg<D: Device, C: Real>(
+    device: &D,
+    system: &System<'_, D, C>,
+    b: &D::Vector<C>,
+    x: &mut D::Vector<C>,
     stopping: &Stopping,
     observer: Option<&mut Observer<'_>>,
-    work: &mut CgWork<S::Device, C>,
+    work: &mut CgWork<D, C>,
 ) -> Result<KrylovReport, KrylovError> {
-    conjugate_gradients(Beta::FletcherReeves, space, system, b, x, stopping, observer, work)
+    conjugate_gradients(Beta::FletcherReeves, device, system, b, x, stopping, observer, work)
 }
 
 /// How the new direction is made conjugate to the old one.
@@ -99,19 +97,18 @@ pub(crate) enum Beta {
     PolakRibiere,
 }
 
-pub(crate) fn conjugate_gradients<S: Space, C: Real>(
+pub(crate) fn conjugate_gradients<D: Device, C: Real>(
     rule: Beta,
-    space: &S,
-    system: &System<'_, S::Device, C>,
-    b: &VectorOf<S, C>,
-    x: &mut VectorOf<S, C>,
+    device: &D,
+    system: &System<'_, D, C>,
+    b: &D::Vector<C>,
+    x: &mut D::Vector<C>,
     stopping: &Stopping,
     observer: Option<&mut Observer<'_>>,
-    work: &mut CgWork<S::Device, C>,
+    work: &mut CgWork<D, C>,
 ) -> Result<KrylovReport, KrylovError> {
     let CgWork { operators, r, z, p, q } = work;
-    let device = space.device();
-    let mut problem = Problem::new(space, system, b, x, device.len(r), operators)?;
+    let mut problem = Problem::new(device, system, b, x, device.len(r), operators)?;
     let (mut monitor, _) = Monitor::begin(&mut problem, x, r, stopping, observer)?;
 
     // α p is still to be added to x.
@@ -125,8 +122,8 @@ pub(crate) fn conjugate_gradients<S: Space, C: Real>(
         problem.precondition(r, z);
         let mut products = [0.0; 2]; // r·z and, where β asks for it, Ap·z
         match rule {
-            Beta::FletcherReeves => products[0] = space.dot(r, z),
-            Beta::PolakRibiere => space.dots(&[&*r, &*q], z, &mut products),
+            Beta::FletcherReeves => products[0] = device.dot(r, z),
+            Beta::PolakRibiere => device.dots(&[&*r, &*q], z, &mut products),
         }
         let [rz, qz] = products;
         if !rz.is_finite() {
@@ -148,7 +145,7 @@ pub(crate) fn conjugate_gradients<S: Space, C: Real>(
         }
 
         problem.apply(p, q);
-        let pq = space.dot(p, q);
+        let pq = device.dot(p, q);
         if !pq.is_finite() {
             break StopReason::NotFinite;
         }
@@ -156,7 +153,7 @@ pub(crate) fn conjugate_gradients<S: Space, C: Real>(
             break StopReason::NotPositiveMatrix;
         }
         let alpha = rz / pq;
-        let norm = space.combine(&[C::narrow(-alpha)], &[&*q], C::one(), r).sqrt();
+        let norm = device.combine(&[C::narrow(-alpha)], &[&*q], C::one(), r).sqrt();
         if norm.is_finite() {
             pending = Some(alpha); // otherwise α is not fit for x
         }

@@ -22,19 +22,18 @@ use crate::gram_schmidt::GramSchmidt;
 use crate::monitor::{Monitor, Step};
 use crate::observer::Observer;
 use crate::report::KrylovReport;
-use crate::space::{Space, VectorOf};
 use crate::stop::{StopReason, Stopping};
 use crate::system::{OperatorWork, Problem, System};
 
 /// The memory of [`gmres`](gmres()): restart + 2 vectors, and what the operators need.
 ///
 /// ```
-/// use ziggurat_krylov::{GmresWork, Local, System};
+/// use ziggurat_krylov::{GmresWork, System};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::<Cpu, f64>::new(&space.0, Csr::identity(3).unwrap())?;
-/// let work: GmresWork<Cpu, f64> = GmresWork::new(&space, &System::new(&a), 30)?;
-/// assert!(GmresWork::<Cpu, f64>::new(&space, &System::new(&a), 0).is_err());
+/// let device = Cpu::new();
+/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
+/// let work: GmresWork<Cpu, f64> = GmresWork::new(&device, &System::new(&a), 30)?;
+/// assert!(GmresWork::<Cpu, f64>::new(&device, &System::new(&a), 0).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -42,41 +41,37 @@ pub struct GmresWork<D: Device, C: Real>(pub(crate) ArnoldiWork<D, C>);
 
 impl<D: Device, C: Real> GmresWork<D, C> {
     /// Memory for systems of this size with these operators, and `restart` steps before a restart.
-    pub fn new<S: Space<Device = D>>(
-        space: &S,
-        system: &System<'_, D, C>,
-        restart: usize,
-    ) -> Result<Self, KrylovError> {
-        Ok(GmresWork(ArnoldiWork::new(space, system, restart, false)?))
+    pub fn new(device: &D, system: &System<'_, D, C>, restart: usize) -> Result<Self, KrylovError> {
+        Ok(GmresWork(ArnoldiWork::new(device, system, restart, false)?))
     }
 }
 
 /// Solves A x = b by GMRES with restarts, from the initial guess in `x`.
 ///
 /// ```
-/// use ziggurat_krylov::{GmresWork, Local, Stopping, System, gmres};
+/// use ziggurat_krylov::{GmresWork, Stopping, System, gmres};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// // A rotation: as unsymmetric as can be.
 /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![1, 0], vec![1.0, -1.0])?;
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::new(&space.0, a)?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
-/// let mut work = GmresWork::new(&space, &system, 30)?;
+/// let mut work = GmresWork::new(&device, &system, 30)?;
 /// let mut x = vec![0.0; 2];
-/// let report = gmres(&space, &system, &vec![1.0, 2.0], &mut x, &Stopping::default(), None, &mut work)?;
+/// let report = gmres(&device, &system, &vec![1.0, 2.0], &mut x, &Stopping::default(), None, &mut work)?;
 /// assert!(report.reason.is_converged() && (x[0] + 2.0_f64).abs() < 1e-14 && report.iterations == 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn gmres<S: Space, C: Real>(
-    space: &S,
-    system: &System<'_, S::Device, C>,
-    b: &VectorOf<S, C>,
-    x: &mut VectorOf<S, C>,
+pub fn gmres<D: Device, C: Real>(
+    device: &D,
+    system: &System<'_, D, C>,
+    b: &D::Vector<C>,
+    x: &mut D::Vector<C>,
     stopping: &Stopping,
     observer: Option<&mut Observer<'_>>,
-    work: &mut GmresWork<S::Device, C>,
+    work: &mut GmresWork<D, C>,
 ) -> Result<KrylovReport, KrylovError> {
-    minimal_residuals(space, system, b, x, stopping, observer, &mut work.0)
+    minimal_residuals(device, system, b, x, stopping, observer, &mut work.0)
 }
 
 /// What GMRES and FGMRES share. They differ in how many preconditioned vectors they keep.
@@ -94,8 +89,8 @@ pub(crate) struct ArnoldiWork<D: Device, C: Real> {
 }
 
 impl<D: Device, C: Real> ArnoldiWork<D, C> {
-    pub(crate) fn new<S: Space<Device = D>>(
-        space: &S,
+    pub(crate) fn new(
+        device: &D,
         system: &System<'_, D, C>,
         restart: usize,
         flexible: bool,
@@ -103,7 +98,6 @@ impl<D: Device, C: Real> ArnoldiWork<D, C> {
         if restart == 0 {
             return Err(KrylovError::Setting { name: "restart", value: 0.0, must: "at least 1" });
         }
-        let device = space.device();
         let n = system.rows(device)?;
         let vectors = |count: usize| (0..count).map(|_| device.zeros(n)).collect::<Result<Vec<_>, _>>();
         Ok(ArnoldiWork {
@@ -118,25 +112,24 @@ impl<D: Device, C: Real> ArnoldiWork<D, C> {
     }
 }
 
-pub(crate) fn minimal_residuals<S: Space, C: Real>(
-    space: &S,
-    system: &System<'_, S::Device, C>,
-    b: &VectorOf<S, C>,
-    x: &mut VectorOf<S, C>,
+pub(crate) fn minimal_residuals<D: Device, C: Real>(
+    device: &D,
+    system: &System<'_, D, C>,
+    b: &D::Vector<C>,
+    x: &mut D::Vector<C>,
     stopping: &Stopping,
     observer: Option<&mut Observer<'_>>,
-    work: &mut ArnoldiWork<S::Device, C>,
+    work: &mut ArnoldiWork<D, C>,
 ) -> Result<KrylovReport, KrylovError> {
     let ArnoldiWork { operators, basis, flexible, preconditioned, gram_schmidt, hessenberg, coefficients } =
         work;
     let flexible = *flexible;
-    let device = space.device();
     let rounding = 8.0 * C::KIND.facts().unit_roundoff;
     let restart = basis.len() - 1;
-    let mut problem = Problem::new(space, system, b, x, device.len(&basis[0]), operators)?;
+    let mut problem = Problem::new(device, system, b, x, device.len(&basis[0]), operators)?;
     let (mut monitor, mut residual) = Monitor::begin(&mut problem, x, &mut basis[0], stopping, observer)?;
 
-    let none: &[VectorOf<S, C>] = &[];
+    let none: &[D::Vector<C>] = &[];
     let reason = loop {
         if let Some(reason) = monitor.reason_to_stop() {
             break reason;
@@ -159,7 +152,7 @@ pub(crate) fn minimal_residuals<S: Space, C: Real>(
             let z = &mut preconditioned[if flexible { k } else { 0 }];
             problem.precondition(&v[k], z);
             problem.apply(z, &mut w[0]);
-            let column = gram_schmidt.orthonormalise(space, &mut basis[..=k + 1]);
+            let column = gram_schmidt.orthonormalise(device, &mut basis[..=k + 1]);
             if column.iter().any(|h| !h.is_finite()) {
                 break Some(StopReason::NotFinite);
             }

@@ -14,7 +14,6 @@ use ziggurat_sparse::device::Device;
 use crate::error::KrylovError;
 use crate::observer::{Observer, Progress};
 use crate::report::KrylovReport;
-use crate::space::{Space, VectorOf};
 use crate::stop::{StopReason, Stopping};
 use crate::system::{Problem, Residual};
 
@@ -38,8 +37,8 @@ pub(crate) enum Step {
     Stop(StopReason),
 }
 
-pub(crate) struct Monitor<'a, 'o, S> {
-    space: &'a S,
+pub(crate) struct Monitor<'a, 'o, D> {
+    device: &'a D,
     stopping: &'a Stopping,
     observer: Option<&'a mut Observer<'o>>,
     start: Instant,
@@ -61,20 +60,20 @@ pub(crate) struct Monitor<'a, 'o, S> {
     decided: Option<StopReason>,
 }
 
-impl<'a, 'o, S: Space> Monitor<'a, 'o, S> {
+impl<'a, 'o, D: Device> Monitor<'a, 'o, D> {
     /// r ← b − A x, and the first verdict on it. For b = 0 the solution is x = 0 at once.
     pub(crate) fn begin<C: Real>(
-        problem: &mut Problem<'a, S, C>,
-        x: &mut VectorOf<S, C>,
-        r: &mut VectorOf<S, C>,
+        problem: &mut Problem<'a, D, C>,
+        x: &mut D::Vector<C>,
+        r: &mut D::Vector<C>,
         stopping: &'a Stopping,
         observer: Option<&'a mut Observer<'o>>,
     ) -> Result<(Self, Residual), KrylovError> {
         let start = Instant::now();
         stopping.validate()?;
-        let (space, device) = (problem.space, problem.space.device());
-        let b_norm = space.norm(problem.b);
-        let b_is_zero = b_norm == 0.0 && !space.any(device.norm_max(problem.b) > 0.0);
+        let device = problem.device;
+        let b_norm = device.norm(problem.b);
+        let b_is_zero = b_norm == 0.0 && device.norm_max(problem.b) == 0.0;
         if b_is_zero {
             device.fill(C::zero(), x);
             device.fill(C::zero(), r);
@@ -83,7 +82,7 @@ impl<'a, 'o, S: Space> Monitor<'a, 'o, S> {
             if b_is_zero { Residual { whole: 0.0, projected: 0.0 } } else { problem.residual(x, r) };
         let most_verified = if stopping.verify_every > 0 { MOST_HISTORY } else { MOST_VERIFIED };
         let mut monitor = Monitor {
-            space,
+            device,
             stopping,
             observer,
             start,
@@ -131,7 +130,7 @@ impl<'a, 'o, S: Space> Monitor<'a, 'o, S> {
             return Some(StopReason::MaxIterations);
         }
         let limit = self.stopping.max_seconds?;
-        self.space.any(self.seconds() >= limit).then_some(StopReason::TimeLimit)
+        self.device.any(self.seconds() >= limit).then_some(StopReason::TimeLimit)
     }
 
     /// Notes an iteration and the residual norm that the recurrence has after it.
@@ -147,7 +146,7 @@ impl<'a, 'o, S: Space> Monitor<'a, 'o, S> {
                 target: self.target,
                 seconds,
             };
-            if self.space.any(observer(&progress).is_break()) {
+            if self.device.any(observer(&progress).is_break()) {
                 return Step::Stop(StopReason::Interrupted);
             }
         }
@@ -193,9 +192,9 @@ impl<'a, 'o, S: Space> Monitor<'a, 'o, S> {
     pub(crate) fn finish<C: Real>(
         mut self,
         mut reason: StopReason,
-        problem: &mut Problem<'_, S, C>,
-        x: &VectorOf<S, C>,
-        r: &mut VectorOf<S, C>,
+        problem: &mut Problem<'_, D, C>,
+        x: &D::Vector<C>,
+        r: &mut D::Vector<C>,
     ) -> KrylovReport {
         if self.current.is_none() {
             self.note(problem.residual(x, r));

@@ -1,6 +1,6 @@
 //! Small matrices, their solutions by elimination, and one way to solve on any device.
 
-use ziggurat_krylov::{KrylovReport, Local, Method, Observer, Stopping, System, Work, solve};
+use ziggurat_krylov::{KrylovReport, Method, Observer, Stopping, System, Work, solve};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::hash::hash_id;
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
@@ -168,7 +168,6 @@ pub(crate) fn ask<D: Device, C: Reads<C>>(
     stopping: &Stopping,
     observer: Option<&mut Observer<'_>>,
 ) -> (Vec<f64>, KrylovReport) {
-    let space = Local(device.clone());
     let narrow = |host: &[f64]| host.iter().map(|&x| C::narrow(x)).collect::<Vec<C>>();
     let upload = |host: &[f64]| device.upload(&narrow(host)).unwrap();
     let operator = |a: &Csr<f64>| MatrixOperator::<D, C>::new(device, a.view().stored_as::<C>()).unwrap();
@@ -178,11 +177,11 @@ pub(crate) fn ask<D: Device, C: Reads<C>>(
     if let Some(m) = &m {
         system = system.preconditioner(m);
     }
-    let mut work = Work::new(method, &space, &system).unwrap();
+    let mut work = Work::new(method, device, &system).unwrap();
     let b = upload(question.b);
     let zero = vec![0.0; question.b.len()];
     let mut x = upload(if question.guess.is_empty() { &zero } else { question.guess });
-    let report = solve(&space, &system, &b, &mut x, stopping, observer, &mut work).unwrap();
+    let report = solve(device, &system, &b, &mut x, stopping, observer, &mut work).unwrap();
 
     let mut r = device.zeros::<C>(question.b.len()).unwrap();
     LinearOperator::<D, C>::residual(
