@@ -21,11 +21,11 @@ use ziggurat_sparse::Real;
 use ziggurat_sparse::device::Device;
 
 use crate::error::KrylovError;
-use crate::monitor::{Monitor, Step};
-use crate::observer::Observer;
+use crate::problem::LinearProblem;
 use crate::report::KrylovReport;
-use crate::stop::{StopReason, Stopping};
-use crate::system::{OperatorWork, Problem, System};
+use crate::run::{Run, Step};
+use crate::stop::StopReason;
+use crate::system::{OperatorWork, System};
 
 /// The memory of [`cg`](cg()) and of [`flexible_cg`](crate::flexible_cg()): four vectors, and what the operators need.
 ///
@@ -51,41 +51,33 @@ impl<D: Device, C: Real> CgWork<D, C> {
     /// Memory for systems of this size with these operators.
     pub fn new(device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
         let n = system.rows(device)?;
-        Ok(CgWork {
-            operators: OperatorWork::new(device, system)?,
-            r: device.zeros(n)?,
-            z: device.zeros(n)?,
-            p: device.zeros(n)?,
-            q: device.zeros(n)?,
-        })
+        let operators = OperatorWork::new(device, system)?;
+        let [r, z, p, q] = std::array::from_fn(|_| device.zeros(n));
+        Ok(CgWork { operators, r: r?, z: z?, p: p?, q: q? })
     }
 }
 
 /// Solves A x = b by conjugate gradients, from the initial guess in `x`.
 ///
 /// ```
-/// use ziggurat_krylov::{CgWork, Stopping, System, cg};
+/// use ziggurat_krylov::{CgWork, LinearProblem, System, cg};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![2.0, -1.0, -1.0, 2.0])?;
 /// let device = Cpu::new();
 /// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
 /// let mut work = CgWork::new(&device, &system)?;
-/// let mut x = vec![0.0; 2];
-/// let report = cg(&device, &system, &vec![1.0, 1.0], &mut x, &Stopping::default(), None, &mut work)?;
+/// let (b, mut x) = (vec![1.0, 1.0], vec![0.0; 2]);
+/// let report = cg(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
 /// assert_eq!((x, report.iterations), (vec![1.0, 1.0], 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn cg<D: Device, C: Real>(
-    device: &D,
-    system: &System<'_, D, C>,
-    b: &D::Vector<C>,
+    problem: LinearProblem<'_, D, C>,
     x: &mut D::Vector<C>,
-    stopping: &Stopping,
-    observer: Option<&mut Observer<'_>>,
     work: &mut CgWork<D, C>,
 ) -> Result<KrylovReport, KrylovError> {
-    conjugate_gradients(Beta::FletcherReeves, device, system, b, x, stopping, observer, work)
+    conjugate_gradients(Beta::FletcherReeves, problem, x, work)
 }
 
 /// How the new direction is made conjugate to the old one.
@@ -99,27 +91,23 @@ pub(crate) enum Beta {
 
 pub(crate) fn conjugate_gradients<D: Device, C: Real>(
     rule: Beta,
-    device: &D,
-    system: &System<'_, D, C>,
-    b: &D::Vector<C>,
+    problem: LinearProblem<'_, D, C>,
     x: &mut D::Vector<C>,
-    stopping: &Stopping,
-    observer: Option<&mut Observer<'_>>,
     work: &mut CgWork<D, C>,
 ) -> Result<KrylovReport, KrylovError> {
     let CgWork { operators, r, z, p, q } = work;
-    let mut problem = Problem::new(device, system, b, x, device.len(r), operators)?;
-    let (mut monitor, _) = Monitor::begin(&mut problem, x, r, stopping, observer)?;
+    let device = problem.device;
+    let (mut run, _) = Run::start(problem, operators, x, r)?;
 
     // α p is still to be added to x.
     let mut pending: Option<f64> = None;
     // r·z and p·Ap of the iteration before, unless there is none to be conjugate to.
     let mut before: Option<(f64, f64)> = None;
     let reason = loop {
-        if let Some(reason) = monitor.reason_to_stop() {
+        if let Some(reason) = run.reason_to_stop() {
             break reason;
         }
-        problem.precondition(r, z);
+        run.precondition(r, z);
         let mut products = [0.0; 2]; // r·z and, where β asks for it, Ap·z
         match rule {
             Beta::FletcherReeves => products[0] = device.dot(r, z),
@@ -144,7 +132,7 @@ pub(crate) fn conjugate_gradients<D: Device, C: Real>(
             _ => device.copy(z, p),
         }
 
-        problem.apply(p, q);
+        run.apply(p, q);
         let pq = device.dot(p, q);
         if !pq.is_finite() {
             break StopReason::NotFinite;
@@ -158,19 +146,18 @@ pub(crate) fn conjugate_gradients<D: Device, C: Real>(
             pending = Some(alpha); // otherwise α is not fit for x
         }
         before = Some((rz, pq));
-        match monitor.record(norm) {
-            Step::Continue if monitor.is_watched() => {
+        match run.record(norm) {
+            Step::Continue if run.is_watched() => {
                 device.axpby(C::narrow(alpha), p, C::one(), x);
                 pending = Some(0.0); // p goes on being the direction that the next one turns from
-                monitor.note(problem.residual(x, z));
+                run.watch(x, z);
             }
             Step::Continue => {}
             Step::Stop(reason) => break reason,
             Step::Verify => {
                 device.axpby(C::narrow(alpha), p, C::one(), x);
                 (pending, before) = (None, None);
-                let residual = problem.residual(x, r);
-                if let Some(reason) = monitor.verify(norm, residual) {
+                if let Err(reason) = run.verify(norm, x, r) {
                     break reason;
                 }
             }
@@ -179,5 +166,5 @@ pub(crate) fn conjugate_gradients<D: Device, C: Real>(
     if let Some(alpha) = pending {
         device.axpby(C::narrow(alpha), p, C::one(), x);
     }
-    Ok(monitor.finish(reason, &mut problem, x, r))
+    Ok(run.finish(reason, x, r))
 }

@@ -18,7 +18,7 @@
 //! [`StopReason`] that says what to try; an error ([`KrylovError`]) means that the question made no sense.
 //!
 //! ```
-//! use ziggurat_krylov::{Method, Stopping, System, Work, solve};
+//! use ziggurat_krylov::{LinearProblem, Method, System, Work, solve};
 //! use ziggurat_sparse::Csr;
 //! use ziggurat_sparse::device::Cpu;
 //! use ziggurat_sparse::operator::MatrixOperator;
@@ -29,7 +29,7 @@
 //! let system = System::new(&a);
 //! let mut work = Work::new(Method::Cg, &device, &system)?; // once; for as many solves as you like
 //! let (b, mut x) = (vec![1.0_f64, 2.0], vec![0.0; 2]);
-//! let report = solve(&device, &system, &b, &mut x, &Stopping::default(), None, &mut work)?;
+//! let report = solve(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
 //! assert!(report.reason.is_converged() && report.iterations <= 2);
 //! assert!((x[0] - 1.0 / 11.0).abs() < 1e-8 && (x[1] - 7.0 / 11.0).abs() < 1e-8);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -46,9 +46,10 @@ mod givens;
 pub mod gmres;
 mod gram_schmidt;
 mod method;
-mod monitor;
 mod observer;
+mod problem;
 mod report;
+mod run;
 mod stop;
 mod system;
 
@@ -57,9 +58,10 @@ pub use cg::{CgWork, cg};
 pub use error::KrylovError;
 pub use fgmres::{FgmresWork, fgmres};
 pub use flexible_cg::flexible_cg;
-pub use gmres::{GmresWork, gmres};
+pub use gmres::{ArnoldiWork, GmresWork, gmres};
 pub use method::{DEFAULT_RESTART, Method, Work, solve};
 pub use observer::{Observer, Progress};
+pub use problem::LinearProblem;
 pub use report::KrylovReport;
 pub use stop::{StopReason, Stopping};
 pub use system::System;

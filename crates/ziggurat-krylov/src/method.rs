@@ -12,9 +12,8 @@ use crate::error::KrylovError;
 use crate::fgmres::{FgmresWork, fgmres};
 use crate::flexible_cg::flexible_cg;
 use crate::gmres::{GmresWork, gmres};
-use crate::observer::Observer;
+use crate::problem::LinearProblem;
 use crate::report::KrylovReport;
-use crate::stop::Stopping;
 use crate::system::System;
 
 /// Steps before GMRES and FGMRES start anew, where nobody says otherwise.
@@ -119,6 +118,7 @@ pub struct Work<D: Device, C: Real> {
 #[derive(Debug)]
 enum Memory<D: Device, C: Real> {
     Cg(CgWork<D, C>),
+    FlexibleCg(CgWork<D, C>),
     Gmres(GmresWork<D, C>),
     Fgmres(FgmresWork<D, C>),
     BiCgStab(BiCgStabWork<D, C>),
@@ -129,7 +129,8 @@ impl<D: Device, C: Real> Work<D, C> {
     /// operators take the same scratch memory, as after an update of values.
     pub fn new(method: Method, device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
         let memory = match method {
-            Method::Cg | Method::FlexibleCg => Memory::Cg(CgWork::new(device, system)?),
+            Method::Cg => Memory::Cg(CgWork::new(device, system)?),
+            Method::FlexibleCg => Memory::FlexibleCg(CgWork::new(device, system)?),
             Method::Gmres { restart } => Memory::Gmres(GmresWork::new(device, system, restart)?),
             Method::Fgmres { restart } => Memory::Fgmres(FgmresWork::new(device, system, restart)?),
             Method::BiCgStab => Memory::BiCgStab(BiCgStabWork::new(device, system)?),
@@ -146,7 +147,7 @@ impl<D: Device, C: Real> Work<D, C> {
 /// Solves A x = b from the initial guess in `x`, by the method that `work` was made for.
 ///
 /// ```
-/// use ziggurat_krylov::{Method, Stopping, System, Work, solve};
+/// use ziggurat_krylov::{LinearProblem, System, Work, solve};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![3.0, 1.0, -1.0, 3.0])?;
 /// let device = Cpu::new();
@@ -157,28 +158,23 @@ impl<D: Device, C: Real> Work<D, C> {
 /// let mut x = vec![0.0; 2];
 /// for step in 1..=3 {
 ///     let b = vec![1.0, f64::from(step)];
-///     assert!(solve(&device, &system, &b, &mut x, &Stopping::default(), None, &mut work)?.reason.is_converged());
+///     let problem = LinearProblem::new(&device, &system, &b);
+///     assert!(solve(problem, &mut x, &mut work)?.reason.is_converged());
 /// }
 /// assert!(x[0].abs() < 1e-8 && (x[1] - 1.0_f64).abs() < 1e-8);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn solve<D: Device, C: Real>(
-    device: &D,
-    system: &System<'_, D, C>,
-    b: &D::Vector<C>,
+    problem: LinearProblem<'_, D, C>,
     x: &mut D::Vector<C>,
-    stopping: &Stopping,
-    observer: Option<&mut Observer<'_>>,
     work: &mut Work<D, C>,
 ) -> Result<KrylovReport, KrylovError> {
     match &mut work.memory {
-        Memory::Cg(memory) if work.method == Method::FlexibleCg => {
-            flexible_cg(device, system, b, x, stopping, observer, memory)
-        }
-        Memory::Cg(memory) => cg(device, system, b, x, stopping, observer, memory),
-        Memory::Gmres(memory) => gmres(device, system, b, x, stopping, observer, memory),
-        Memory::Fgmres(memory) => fgmres(device, system, b, x, stopping, observer, memory),
-        Memory::BiCgStab(memory) => bicgstab(device, system, b, x, stopping, observer, memory),
+        Memory::Cg(work) => cg(problem, x, work),
+        Memory::FlexibleCg(work) => flexible_cg(problem, x, work),
+        Memory::Gmres(work) => gmres(problem, x, work),
+        Memory::Fgmres(work) => fgmres(problem, x, work),
+        Memory::BiCgStab(work) => bicgstab(problem, x, work),
     }
 }
 

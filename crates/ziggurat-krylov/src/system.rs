@@ -110,8 +110,8 @@ pub(crate) fn check_length(what: &'static str, found: usize, expected: usize) ->
 /// What A and M scribble on.
 #[derive(Debug)]
 pub(crate) struct OperatorWork {
-    matrix: Workspace,
-    preconditioner: Workspace,
+    pub(crate) matrix: Workspace,
+    pub(crate) preconditioner: Workspace,
 }
 
 impl OperatorWork {
@@ -124,64 +124,5 @@ impl OperatorWork {
             None => Workspace::none(),
         };
         Ok(OperatorWork { matrix: system.matrix.workspace(device)?, preconditioner })
-    }
-}
-
-/// A system with its right-hand side, its device and the operators' scratch memory: what a method works on.
-pub(crate) struct Problem<'a, D: Device, C: Real> {
-    pub(crate) device: &'a D,
-    system: &'a System<'a, D, C>,
-    pub(crate) b: &'a D::Vector<C>,
-    work: &'a mut OperatorWork,
-}
-
-/// Norms of b − A x: of itself, and after the kernel was projected out of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Residual {
-    pub(crate) whole: f64,
-    pub(crate) projected: f64,
-}
-
-impl<'a, D: Device, C: Real> Problem<'a, D, C> {
-    /// Checks that everything fits: sizes of A, M, b, x, the kernel, and of the method's vectors (`work_len`).
-    pub(crate) fn new(
-        device: &'a D,
-        system: &'a System<'a, D, C>,
-        b: &'a D::Vector<C>,
-        x: &D::Vector<C>,
-        work_len: usize,
-        work: &'a mut OperatorWork,
-    ) -> Result<Self, KrylovError> {
-        let n = system.rows(device)?;
-        check_length("the right-hand side", device.len(b), n)?;
-        check_length("the initial guess", device.len(x), n)?;
-        check_length("the work memory, made for another system,", work_len, n)?;
-        Ok(Problem { device, system, b, work })
-    }
-
-    /// y ← A x
-    pub(crate) fn apply(&mut self, x: &D::Vector<C>, y: &mut D::Vector<C>) {
-        self.system.matrix.apply(self.device, x, y, &mut self.work.matrix);
-    }
-
-    /// z ← M r, without its part in the kernel
-    pub(crate) fn precondition(&mut self, r: &D::Vector<C>, z: &mut D::Vector<C>) {
-        let device = self.device;
-        match self.system.preconditioner {
-            Some(preconditioner) => preconditioner.apply(device, r, z, &mut self.work.preconditioner),
-            None => device.copy(r, z),
-        }
-        self.system.project(self.device, z);
-    }
-
-    /// r ← b − A x, without its part in the kernel
-    pub(crate) fn residual(&mut self, x: &D::Vector<C>, r: &mut D::Vector<C>) -> Residual {
-        self.system.matrix.residual(self.device, x, self.b, r, &mut self.work.matrix);
-        let whole = self.device.norm(r);
-        if self.system.kernel.is_empty() {
-            return Residual { whole, projected: whole };
-        }
-        self.system.project(self.device, r);
-        Residual { whole, projected: self.device.norm(r) }
     }
 }

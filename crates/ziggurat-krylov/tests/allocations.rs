@@ -7,7 +7,7 @@
 use std::alloc::System as SystemAllocator;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use ziggurat_krylov::{Method, Stopping, System, Work, solve};
+use ziggurat_krylov::{LinearProblem, Method, Stopping, System, Work, solve};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::Cpu;
 use ziggurat_sparse::operator::MatrixOperator;
@@ -57,7 +57,8 @@ fn as_many_allocations_for_sixty_iterations_as_for_six() {
                 x.fill(0.0);
                 let stopping = Stopping::default().rtol(0.0).max_iterations(iterations);
                 let before = allocations();
-                let report = solve(&device, &system, &b, &mut x, &stopping, None, &mut work).unwrap();
+                let problem = LinearProblem::new(&device, &system, &b).stopping(stopping);
+                let report = solve(problem, &mut x, &mut work).unwrap();
                 let allocations = allocations() - before;
                 assert_eq!(report.iterations, iterations, "{method}: {report}");
                 allocations

@@ -8,7 +8,7 @@
 
 use std::error::Error;
 
-use ziggurat::krylov::{Method, Stopping, System, Work, solve};
+use ziggurat::krylov::{LinearProblem, Method, Stopping, System, Work, solve};
 use ziggurat::sparse::device::Cpu;
 use ziggurat::sparse::gallery::Problem;
 use ziggurat::sparse::operator::{LinearOperator, Workspace};
@@ -64,7 +64,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     ] {
         let mut x = vec![0.0; rows];
         let mut work = Work::new(Method::Cg, &device, &system)?;
-        let report = solve(&device, &system, &b, &mut x, &stopping, None, &mut work)?;
+        let problem = LinearProblem::new(&device, &system, &b).stopping(stopping);
+        let report = solve(problem, &mut x, &mut work)?;
         println!("{label}: {report}");
     }
     Ok(())

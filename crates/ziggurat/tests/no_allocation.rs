@@ -10,7 +10,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use ziggurat::amg::{
     Coarsening, Cycle, Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering, Pairwise,
 };
-use ziggurat::krylov::{DEFAULT_RESTART, Method, Progress, Stopping, System, Work, solve};
+use ziggurat::krylov::{DEFAULT_RESTART, LinearProblem, Method, Progress, System, Work, solve};
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::Cpu;
 use ziggurat_sparse::gallery::Problem;
@@ -72,9 +72,8 @@ fn check_every_method() {
                 }
                 ControlFlow::Continue(())
             };
-            let report =
-                solve(&device, &system, &b, &mut x, &Stopping::default(), Some(&mut watch), &mut work)
-                    .unwrap();
+            let problem = LinearProblem::new(&device, &system, &b).observer(&mut watch);
+            let report = solve(problem, &mut x, &mut work).unwrap();
             assert!(report.iterations >= 5, "{method}: {} iterations", report.iterations);
             let [before, after] = counts;
             assert!(before > 0);

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ziggurat_krylov::{Method, StopReason, Stopping, System, Work, solve};
+use ziggurat_krylov::{LinearProblem, Method, StopReason, Stopping, System, Work, solve};
 use ziggurat_sparse::device::{Cpu, Device, Reference};
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator, Workspace};
 use ziggurat_sparse::{Csr, Reads};
@@ -160,9 +160,7 @@ fn flexible_methods_bear_a_changing_preconditioner() {
     let operator = MatrixOperator::new(&device, a.clone()).unwrap();
     let system = System::new(&operator).preconditioner(&fickle);
     for method in [Method::FlexibleCg, Method::Fgmres { restart: 30 }, Method::Fgmres { restart: 1 }] {
-        let mut work = Work::new(method, &device, &system).unwrap();
-        let mut x = vec![0.0; 80];
-        let report = solve(&device, &system, &b, &mut x, &Stopping::default(), None, &mut work).unwrap();
+        let (x, report) = solved(method, LinearProblem::new(&device, &system, &b));
         assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
         assert!(residual_norm(&a, &x, &b) <= 1.001e-8 * norm(&b), "{method}");
     }
@@ -211,7 +209,8 @@ fn memory_is_used_again_without_a_trace() {
         let mut work = Work::new(method, &device, &system).unwrap();
         let mut run = |b: &Vec<f64>| {
             let mut x = vec![0.0; 81];
-            let report = solve(&device, &system, b, &mut x, &Stopping::default(), None, &mut work).unwrap();
+            let problem = LinearProblem::new(&device, &system, b);
+            let report = solve(problem, &mut x, &mut work).unwrap();
             (x, report.history)
         };
         let first = run(&b);
@@ -226,10 +225,9 @@ fn a_matrix_stored_in_single_precision_is_solved_in_double() {
     let device = Cpu::new();
     let operator = MatrixOperator::<Cpu, f32>::new(&device, a.view().stored_as::<f32>()).unwrap();
     let system = System::new(&operator);
-    let mut work = Work::new(Method::Cg, &device, &system).unwrap();
-    let (b, mut x) = (vec![1.0_f64; 100], vec![0.0; 100]);
-    let report =
-        solve(&device, &system, &b, &mut x, &Stopping::default().rtol(1e-13), None, &mut work).unwrap();
+    let b = vec![1.0_f64; 100];
+    let stopping = Stopping::default().rtol(1e-13);
+    let (x, report) = solved(Method::Cg, LinearProblem::new(&device, &system, &b).stopping(stopping));
     assert!(report.reason.is_converged(), "{report}");
     assert!(residual_norm(&a, &x, &b) <= 1.1e-13 * norm(&b)); // this matrix is exact in single precision
 }

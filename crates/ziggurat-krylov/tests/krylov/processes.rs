@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ziggurat_krylov::{Method, Progress, StopReason, Stopping, System, Work, solve};
+use ziggurat_krylov::{LinearProblem, Method, Progress, StopReason, Stopping, System};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Remote};
 use ziggurat_sparse::operator::MatrixOperator;
 use ziggurat_sparse::{Csr, Reads, Real, Store};
@@ -254,11 +254,8 @@ fn two_processes_solve_as_one() {
         let [(first, here), (second, there)] = in_two_processes(|device| {
             let operator = MatrixOperator::new(&device, blocks[device.rank].clone()).unwrap();
             let system = System::new(&operator);
-            let mut work = Work::new(method, &device, &system).unwrap();
             let b = if device.rank == 0 { b[..n].to_vec() } else { b[n..].to_vec() };
-            let mut x = vec![0.0; b.len()];
-            let report = solve(&device, &system, &b, &mut x, &Stopping::default(), None, &mut work).unwrap();
-            (x, report)
+            solved(method, LinearProblem::new(&device, &system, &b))
         });
         assert_eq!((here.reason, &here.history), (there.reason, &there.history), "{method}: they agree");
         assert_eq!(here.iterations, report.iterations, "{method}");
@@ -279,13 +276,12 @@ fn laplace_in_two_processes(
         let rank = device.rank;
         let operator = MatrixOperator::new(&device, a.clone()).unwrap();
         let system = System::new(&operator);
-        let mut work = Work::new(method, &device, &system).unwrap();
-        let (b, mut x) = (random_vector(64, rank as u64), vec![0.0; 64]);
+        let b = random_vector(64, rank as u64);
         let mut observer = |progress: &Progress| {
             if wants_to_stop(rank, progress) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let stopping = stopping(rank);
-        let report = solve(&device, &system, &b, &mut x, &stopping, Some(&mut observer), &mut work).unwrap();
+        let problem = LinearProblem::new(&device, &system, &b).stopping(stopping(rank));
+        let (_, report) = solved(method, problem.observer(&mut observer));
         (report.reason, report.iterations)
     })
 }
@@ -318,10 +314,8 @@ fn a_right_hand_side_that_is_zero_on_one_process_is_not_zero() {
         let reasons = in_two_processes(|device| {
             let operator = MatrixOperator::new(&device, a.clone()).unwrap();
             let system = System::new(&operator);
-            let mut work = Work::new(method, &device, &system).unwrap();
-            let (b, mut x) = (vec![device.rank as f64 * 1e-200; 5], vec![0.0; 5]);
-            let stopping = Stopping::default();
-            solve(&device, &system, &b, &mut x, &stopping, None, &mut work).unwrap().reason
+            let b = vec![device.rank as f64 * 1e-200; 5];
+            solved(method, LinearProblem::new(&device, &system, &b)).1.reason
         });
         assert_eq!(reasons, [StopReason::NotFinite; 2], "{method}");
     }

@@ -1,6 +1,6 @@
 //! Questions that make no sense are refused with their cause.
 
-use ziggurat_krylov::{KrylovError, Method, Stopping, System, Work, solve};
+use ziggurat_krylov::{KrylovError, LinearProblem, Method, Stopping, System, Work, solve};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::Cpu;
 use ziggurat_sparse::operator::MatrixOperator;
@@ -29,8 +29,9 @@ fn shapes_that_do_not_fit() {
         let system = System::new(&three);
         let mut work = Work::new(method, &device, &system).unwrap();
         let mut ask = |system: &System<'_, Cpu, f64>, b: usize, x: usize, stopping: Stopping| {
-            let error = solve(&device, system, &vec![1.0; b], &mut vec![0.0; x], &stopping, None, &mut work);
-            error.unwrap_err().to_string()
+            let (b, mut x) = (vec![1.0; b], vec![0.0; x]);
+            let problem = LinearProblem::new(&device, system, &b).stopping(stopping);
+            solve(problem, &mut x, &mut work).unwrap_err().to_string()
         };
         let stopping = Stopping::default();
         assert_eq!(ask(&system, 4, 3, stopping), "the right-hand side has 4 entries, the matrix 3 rows");

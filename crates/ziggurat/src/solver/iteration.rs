@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use ziggurat_amg::Multigrid;
-use ziggurat_krylov::{KrylovReport, Observer, System, Work, solve as krylov_solve};
+use ziggurat_krylov::{self as krylov, KrylovReport, LinearProblem, Observer, System, Work};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::operator::LinearOperator;
 
@@ -122,7 +122,11 @@ impl<D: Device> Iteration<D> {
     ) -> Result<KrylovReport, SolveError> {
         let system = System::new(&*self.matrix).preconditioner(cycle).kernel(&self.kernel);
         let mut work = Work::new(options.method(&self.config), &self.device, &system)?;
-        let report = krylov_solve(&self.device, &system, b, x, &options.stopping, observer, &mut work)?;
+        let mut problem = LinearProblem::new(&self.device, &system, b).stopping(options.stopping);
+        if let Some(observer) = observer {
+            problem = problem.observer(observer);
+        }
+        let report = krylov::solve(problem, x, &mut work)?;
         // A device that failed says so, before anybody looks at x or blames the precision.
         self.device.finish()?;
         Ok(report)
