@@ -21,21 +21,20 @@ use ziggurat_sparse::Real;
 use ziggurat_sparse::device::Device;
 
 use crate::error::KrylovError;
-use crate::monitor::{Monitor, Step};
-use crate::observer::Observer;
+use crate::problem::LinearProblem;
 use crate::report::KrylovReport;
-use crate::space::{Space, VectorOf};
-use crate::stop::{StopReason, Stopping};
-use crate::system::{OperatorWork, Problem, System};
+use crate::run::{Run, Step};
+use crate::stop::StopReason;
+use crate::system::{OperatorWork, System};
 
 /// The memory of [`bicgstab`](bicgstab()): seven vectors, and what the operators need.
 ///
 /// ```
-/// use ziggurat_krylov::{BiCgStabWork, Local, System};
+/// use ziggurat_krylov::{BiCgStabWork, System};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::<Cpu, f64>::new(&space.0, Csr::identity(3).unwrap())?;
-/// let work: BiCgStabWork<Cpu, f64> = BiCgStabWork::new(&space, &System::new(&a))?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
+/// let work: BiCgStabWork<Cpu, f64> = BiCgStabWork::new(&device, &System::new(&a))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -57,50 +56,37 @@ pub struct BiCgStabWork<D: Device, C: Real> {
 
 impl<D: Device, C: Real> BiCgStabWork<D, C> {
     /// Memory for systems of this size with these operators.
-    pub fn new<S: Space<Device = D>>(space: &S, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
-        let device = space.device();
+    pub fn new(device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
         let n = system.rows(device)?;
-        Ok(BiCgStabWork {
-            operators: OperatorWork::new(device, system)?,
-            r: device.zeros(n)?,
-            shadow: device.zeros(n)?,
-            p: device.zeros(n)?,
-            mp: device.zeros(n)?,
-            v: device.zeros(n)?,
-            ms: device.zeros(n)?,
-            t: device.zeros(n)?,
-        })
+        let operators = OperatorWork::new(device, system)?;
+        let [r, shadow, p, mp, v, ms, t] = std::array::from_fn(|_| device.zeros(n));
+        Ok(BiCgStabWork { operators, r: r?, shadow: shadow?, p: p?, mp: mp?, v: v?, ms: ms?, t: t? })
     }
 }
 
 /// Solves A x = b by BiCGStab, from the initial guess in `x`. An iteration has two products with A and two with M.
 ///
 /// ```
-/// use ziggurat_krylov::{BiCgStabWork, Local, Stopping, System, bicgstab};
+/// use ziggurat_krylov::{BiCgStabWork, LinearProblem, System, bicgstab};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, 1.0, 2.0])?;
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::new(&space.0, a)?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
-/// let mut work = BiCgStabWork::new(&space, &system)?;
-/// let mut x = vec![0.0; 2];
-/// let report = bicgstab(&space, &system, &vec![2.0, 3.0], &mut x, &Stopping::default(), None, &mut work)?;
+/// let mut work = BiCgStabWork::new(&device, &system)?;
+/// let (b, mut x) = (vec![2.0, 3.0], vec![0.0; 2]);
+/// let report = bicgstab(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
 /// assert!(report.reason.is_converged() && (x[1] - 1.0_f64).abs() < 1e-7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn bicgstab<S: Space, C: Real>(
-    space: &S,
-    system: &System<'_, S::Device, C>,
-    b: &VectorOf<S, C>,
-    x: &mut VectorOf<S, C>,
-    stopping: &Stopping,
-    observer: Option<&mut Observer<'_>>,
-    work: &mut BiCgStabWork<S::Device, C>,
+pub fn bicgstab<D: Device, C: Real>(
+    problem: LinearProblem<'_, D, C>,
+    x: &mut D::Vector<C>,
+    work: &mut BiCgStabWork<D, C>,
 ) -> Result<KrylovReport, KrylovError> {
     let BiCgStabWork { operators, r, shadow, p, mp, v, ms, t } = work;
-    let device = space.device();
-    let mut problem = Problem::new(space, system, b, x, device.len(r), operators)?;
-    let (mut monitor, residual) = Monitor::begin(&mut problem, x, r, stopping, observer)?;
+    let device = problem.device;
+    let (mut run, residual) = Run::start(problem, operators, x, r)?;
 
     // x·y of this size, relative to ‖x‖‖y‖, is rounding.
     let rounding = C::KIND.facts().unit_roundoff;
@@ -108,7 +94,7 @@ pub fn bicgstab<S: Space, C: Real>(
     let (mut rho, mut shadow_norm) = (0.0, 0.0);
     let mut fresh = true;
     let reason = loop {
-        if let Some(reason) = monitor.reason_to_stop() {
+        if let Some(reason) = run.reason_to_stop() {
             break reason;
         }
         if fresh {
@@ -118,10 +104,10 @@ pub fn bicgstab<S: Space, C: Real>(
         }
 
         // ---- along M p
-        problem.precondition(p, mp);
-        problem.apply(mp, v);
+        run.precondition(p, mp);
+        run.apply(mp, v);
         let mut products = [0.0; 2];
-        space.dots(&[&*shadow, &*v], v, &mut products);
+        device.dots(&[&*shadow, &*v], v, &mut products);
         let [shadow_v, vv] = products;
         if !(shadow_v.is_finite() && vv.is_finite()) {
             break StopReason::NotFinite;
@@ -130,15 +116,14 @@ pub fn bicgstab<S: Space, C: Real>(
             if fresh {
                 break StopReason::Breakdown;
             }
-            let residual = problem.residual(x, r);
-            if let Some(reason) = monitor.verify(f64::INFINITY, residual) {
-                break reason;
+            match run.verify(f64::INFINITY, x, r) {
+                Ok(residual) => (norm, fresh) = (residual.projected, true),
+                Err(reason) => break reason,
             }
-            (norm, fresh) = (residual.projected, true);
             continue;
         }
         let alpha = rho / shadow_v;
-        let s_norm = space.combine(&[C::narrow(-alpha)], &[&*v], C::one(), r).sqrt();
+        let s_norm = device.combine(&[C::narrow(-alpha)], &[&*v], C::one(), r).sqrt();
         if !s_norm.is_finite() {
             break StopReason::NotFinite;
         }
@@ -146,14 +131,14 @@ pub fn bicgstab<S: Space, C: Real>(
         // ---- along M s, unless s is small enough already
         let mut omega = 0.0;
         norm = s_norm;
-        if s_norm > monitor.target() {
-            problem.precondition(r, ms);
-            problem.apply(ms, t);
-            space.dots(&[&*r, &*t], t, &mut products);
+        if s_norm > run.target() {
+            run.precondition(r, ms);
+            run.apply(ms, t);
+            device.dots(&[&*r, &*t], t, &mut products);
             let [ts, tt] = products;
             if ts.abs() > rounding * s_norm * tt.sqrt() {
                 omega = ts / tt;
-                norm = space.combine(&[C::narrow(-omega)], &[&*t], C::one(), r).sqrt();
+                norm = device.combine(&[C::narrow(-omega)], &[&*t], C::one(), r).sqrt();
             } else if !(ts.is_finite() && tt.is_finite()) {
                 norm = f64::NAN;
             }
@@ -165,17 +150,17 @@ pub fn bicgstab<S: Space, C: Real>(
         }
 
         // Start anew when that is all there is left to do, or when convergence is promised.
-        let mut start_anew = match monitor.record(norm) {
+        let mut start_anew = match run.record(norm) {
             Step::Stop(reason) => break reason,
             Step::Verify => Some(norm),
             Step::Continue => (omega == 0.0).then_some(f64::INFINITY),
         };
-        if start_anew.is_none() && monitor.is_watched() {
-            monitor.note(problem.residual(x, t));
+        if start_anew.is_none() && run.is_watched() {
+            run.watch(x, t);
         }
         if start_anew.is_none() {
             let rho_before = rho;
-            rho = space.dot(shadow, r);
+            rho = device.dot(shadow, r);
             if rho.abs() > rounding * shadow_norm * norm {
                 let beta = (rho / rho_before) * (alpha / omega);
                 device.axpbypcz(C::one(), r, C::narrow(-beta * omega), v, C::narrow(beta), p);
@@ -184,13 +169,12 @@ pub fn bicgstab<S: Space, C: Real>(
             }
         }
         if let Some(promised) = start_anew {
-            let residual = problem.residual(x, r);
-            if let Some(reason) = monitor.verify(promised, residual) {
-                break reason;
+            match run.verify(promised, x, r) {
+                Ok(residual) => norm = residual.projected,
+                Err(reason) => break reason,
             }
-            norm = residual.projected;
         }
         fresh = start_anew.is_some();
     };
-    Ok(monitor.finish(reason, &mut problem, x, r))
+    Ok(run.finish(reason, x, r))
 }

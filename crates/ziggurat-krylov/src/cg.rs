@@ -21,21 +21,20 @@ use ziggurat_sparse::Real;
 use ziggurat_sparse::device::Device;
 
 use crate::error::KrylovError;
-use crate::monitor::{Monitor, Step};
-use crate::observer::Observer;
+use crate::problem::LinearProblem;
 use crate::report::KrylovReport;
-use crate::space::{Space, VectorOf};
-use crate::stop::{StopReason, Stopping};
-use crate::system::{OperatorWork, Problem, System};
+use crate::run::{Run, Step};
+use crate::stop::StopReason;
+use crate::system::{OperatorWork, System};
 
 /// The memory of [`cg`](cg()) and of [`flexible_cg`](crate::flexible_cg()): four vectors, and what the operators need.
 ///
 /// ```
-/// use ziggurat_krylov::{CgWork, Local, System};
+/// use ziggurat_krylov::{CgWork, System};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::<Cpu, f64>::new(&space.0, Csr::identity(3).unwrap())?;
-/// let work: CgWork<Cpu, f64> = CgWork::new(&space, &System::new(&a))?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
+/// let work: CgWork<Cpu, f64> = CgWork::new(&device, &System::new(&a))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -50,44 +49,35 @@ pub struct CgWork<D: Device, C: Real> {
 
 impl<D: Device, C: Real> CgWork<D, C> {
     /// Memory for systems of this size with these operators.
-    pub fn new<S: Space<Device = D>>(space: &S, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
-        let device = space.device();
+    pub fn new(device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
         let n = system.rows(device)?;
-        Ok(CgWork {
-            operators: OperatorWork::new(device, system)?,
-            r: device.zeros(n)?,
-            z: device.zeros(n)?,
-            p: device.zeros(n)?,
-            q: device.zeros(n)?,
-        })
+        let operators = OperatorWork::new(device, system)?;
+        let [r, z, p, q] = std::array::from_fn(|_| device.zeros(n));
+        Ok(CgWork { operators, r: r?, z: z?, p: p?, q: q? })
     }
 }
 
 /// Solves A x = b by conjugate gradients, from the initial guess in `x`.
 ///
 /// ```
-/// use ziggurat_krylov::{CgWork, Local, Stopping, System, cg};
+/// use ziggurat_krylov::{CgWork, LinearProblem, System, cg};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![2.0, -1.0, -1.0, 2.0])?;
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::new(&space.0, a)?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
-/// let mut work = CgWork::new(&space, &system)?;
-/// let mut x = vec![0.0; 2];
-/// let report = cg(&space, &system, &vec![1.0, 1.0], &mut x, &Stopping::default(), None, &mut work)?;
+/// let mut work = CgWork::new(&device, &system)?;
+/// let (b, mut x) = (vec![1.0, 1.0], vec![0.0; 2]);
+/// let report = cg(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
 /// assert_eq!((x, report.iterations), (vec![1.0, 1.0], 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn cg<S: Space, C: Real>(
-    space: &S,
-    system: &System<'_, S::Device, C>,
-    b: &VectorOf<S, C>,
-    x: &mut VectorOf<S, C>,
-    stopping: &Stopping,
-    observer: Option<&mut Observer<'_>>,
-    work: &mut CgWork<S::Device, C>,
+pub fn cg<D: Device, C: Real>(
+    problem: LinearProblem<'_, D, C>,
+    x: &mut D::Vector<C>,
+    work: &mut CgWork<D, C>,
 ) -> Result<KrylovReport, KrylovError> {
-    conjugate_gradients(Beta::FletcherReeves, space, system, b, x, stopping, observer, work)
+    conjugate_gradients(Beta::FletcherReeves, problem, x, work)
 }
 
 /// How the new direction is made conjugate to the old one.
@@ -99,34 +89,29 @@ pub(crate) enum Beta {
     PolakRibiere,
 }
 
-pub(crate) fn conjugate_gradients<S: Space, C: Real>(
+pub(crate) fn conjugate_gradients<D: Device, C: Real>(
     rule: Beta,
-    space: &S,
-    system: &System<'_, S::Device, C>,
-    b: &VectorOf<S, C>,
-    x: &mut VectorOf<S, C>,
-    stopping: &Stopping,
-    observer: Option<&mut Observer<'_>>,
-    work: &mut CgWork<S::Device, C>,
+    problem: LinearProblem<'_, D, C>,
+    x: &mut D::Vector<C>,
+    work: &mut CgWork<D, C>,
 ) -> Result<KrylovReport, KrylovError> {
     let CgWork { operators, r, z, p, q } = work;
-    let device = space.device();
-    let mut problem = Problem::new(space, system, b, x, device.len(r), operators)?;
-    let (mut monitor, _) = Monitor::begin(&mut problem, x, r, stopping, observer)?;
+    let device = problem.device;
+    let (mut run, _) = Run::start(problem, operators, x, r)?;
 
     // α p is still to be added to x.
     let mut pending: Option<f64> = None;
     // r·z and p·Ap of the iteration before, unless there is none to be conjugate to.
     let mut before: Option<(f64, f64)> = None;
     let reason = loop {
-        if let Some(reason) = monitor.reason_to_stop() {
+        if let Some(reason) = run.reason_to_stop() {
             break reason;
         }
-        problem.precondition(r, z);
+        run.precondition(r, z);
         let mut products = [0.0; 2]; // r·z and, where β asks for it, Ap·z
         match rule {
-            Beta::FletcherReeves => products[0] = space.dot(r, z),
-            Beta::PolakRibiere => space.dots(&[&*r, &*q], z, &mut products),
+            Beta::FletcherReeves => products[0] = device.dot(r, z),
+            Beta::PolakRibiere => device.dots(&[&*r, &*q], z, &mut products),
         }
         let [rz, qz] = products;
         if !rz.is_finite() {
@@ -147,8 +132,8 @@ pub(crate) fn conjugate_gradients<S: Space, C: Real>(
             _ => device.copy(z, p),
         }
 
-        problem.apply(p, q);
-        let pq = space.dot(p, q);
+        run.apply(p, q);
+        let pq = device.dot(p, q);
         if !pq.is_finite() {
             break StopReason::NotFinite;
         }
@@ -156,24 +141,23 @@ pub(crate) fn conjugate_gradients<S: Space, C: Real>(
             break StopReason::NotPositiveMatrix;
         }
         let alpha = rz / pq;
-        let norm = space.combine(&[C::narrow(-alpha)], &[&*q], C::one(), r).sqrt();
+        let norm = device.combine(&[C::narrow(-alpha)], &[&*q], C::one(), r).sqrt();
         if norm.is_finite() {
             pending = Some(alpha); // otherwise α is not fit for x
         }
         before = Some((rz, pq));
-        match monitor.record(norm) {
-            Step::Continue if monitor.is_watched() => {
+        match run.record(norm) {
+            Step::Continue if run.is_watched() => {
                 device.axpby(C::narrow(alpha), p, C::one(), x);
                 pending = Some(0.0); // p goes on being the direction that the next one turns from
-                monitor.note(problem.residual(x, z));
+                run.watch(x, z);
             }
             Step::Continue => {}
             Step::Stop(reason) => break reason,
             Step::Verify => {
                 device.axpby(C::narrow(alpha), p, C::one(), x);
                 (pending, before) = (None, None);
-                let residual = problem.residual(x, r);
-                if let Some(reason) = monitor.verify(norm, residual) {
+                if let Err(reason) = run.verify(norm, x, r) {
                     break reason;
                 }
             }
@@ -182,5 +166,5 @@ pub(crate) fn conjugate_gradients<S: Space, C: Real>(
     if let Some(alpha) = pending {
         device.axpby(C::narrow(alpha), p, C::one(), x);
     }
-    Ok(monitor.finish(reason, &mut problem, x, r))
+    Ok(run.finish(reason, x, r))
 }

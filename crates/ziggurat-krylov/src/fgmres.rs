@@ -11,59 +11,40 @@ use ziggurat_sparse::device::Device;
 
 use crate::error::KrylovError;
 use crate::gmres::{ArnoldiWork, minimal_residuals};
-use crate::observer::Observer;
+use crate::problem::LinearProblem;
 use crate::report::KrylovReport;
-use crate::space::{Space, VectorOf};
-use crate::stop::Stopping;
-use crate::system::System;
 
 /// The memory of [`fgmres`](fgmres()): 2 restart + 1 vectors, and what the operators need.
 ///
 /// ```
-/// use ziggurat_krylov::{FgmresWork, Local, System};
+/// use ziggurat_krylov::{FgmresWork, System};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::<Cpu, f64>::new(&space.0, Csr::identity(3).unwrap())?;
-/// let work: FgmresWork<Cpu, f64> = FgmresWork::new(&space, &System::new(&a), 30)?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
+/// let work: FgmresWork<Cpu, f64> = FgmresWork::new(&device, &System::new(&a), 30)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
-pub struct FgmresWork<D: Device, C: Real>(ArnoldiWork<D, C>);
-
-impl<D: Device, C: Real> FgmresWork<D, C> {
-    /// Memory for systems of this size with these operators, and `restart` steps before a restart.
-    pub fn new<S: Space<Device = D>>(
-        space: &S,
-        system: &System<'_, D, C>,
-        restart: usize,
-    ) -> Result<Self, KrylovError> {
-        Ok(FgmresWork(ArnoldiWork::new(space, system, restart, true)?))
-    }
-}
+pub type FgmresWork<D, C> = ArnoldiWork<D, C, true>;
 
 /// Solves A x = b by flexible GMRES with restarts, from the initial guess in `x`.
 ///
 /// ```
-/// use ziggurat_krylov::{FgmresWork, Local, Stopping, System, fgmres};
+/// use ziggurat_krylov::{FgmresWork, LinearProblem, System, fgmres};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, 1.0, 2.0])?;
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::new(&space.0, a)?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
-/// let mut work = FgmresWork::new(&space, &system, 30)?;
-/// let mut x = vec![0.0; 2];
-/// let report = fgmres(&space, &system, &vec![2.0, 3.0], &mut x, &Stopping::default(), None, &mut work)?;
+/// let mut work = FgmresWork::new(&device, &system, 30)?;
+/// let (b, mut x) = (vec![2.0, 3.0], vec![0.0; 2]);
+/// let report = fgmres(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
 /// assert!(report.reason.is_converged() && (x[1] - 1.0_f64).abs() < 1e-14);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn fgmres<S: Space, C: Real>(
-    space: &S,
-    system: &System<'_, S::Device, C>,
-    b: &VectorOf<S, C>,
-    x: &mut VectorOf<S, C>,
-    stopping: &Stopping,
-    observer: Option<&mut Observer<'_>>,
-    work: &mut FgmresWork<S::Device, C>,
+pub fn fgmres<D: Device, C: Real>(
+    problem: LinearProblem<'_, D, C>,
+    x: &mut D::Vector<C>,
+    work: &mut FgmresWork<D, C>,
 ) -> Result<KrylovReport, KrylovError> {
-    minimal_residuals(space, system, b, x, stopping, observer, &mut work.0)
+    minimal_residuals(problem, x, work)
 }

@@ -10,39 +10,32 @@
 //! **Cost.** That of CG with one vector more to read, 13 per iteration. Three sums over processes, as CG.
 
 use ziggurat_sparse::Real;
+use ziggurat_sparse::device::Device;
 
 use crate::cg::{Beta, CgWork, conjugate_gradients};
 use crate::error::KrylovError;
-use crate::observer::Observer;
+use crate::problem::LinearProblem;
 use crate::report::KrylovReport;
-use crate::space::{Space, VectorOf};
-use crate::stop::Stopping;
-use crate::system::System;
 
 /// Solves A x = b by flexible conjugate gradients, from the initial guess in `x`.
 ///
 /// ```
-/// use ziggurat_krylov::{CgWork, Local, Stopping, System, flexible_cg};
+/// use ziggurat_krylov::{CgWork, LinearProblem, System, flexible_cg};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![2.0, -1.0, -1.0, 2.0])?;
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::new(&space.0, a)?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
-/// let mut work = CgWork::new(&space, &system)?;
-/// let mut x = vec![0.0; 2];
-/// let report =
-///     flexible_cg(&space, &system, &vec![3.0, 0.0], &mut x, &Stopping::default(), None, &mut work)?;
+/// let mut work = CgWork::new(&device, &system)?;
+/// let (b, mut x) = (vec![3.0, 0.0], vec![0.0; 2]);
+/// let report = flexible_cg(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
 /// assert!((x[0] - 2.0_f64).abs() < 1e-12 && report.iterations == 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn flexible_cg<S: Space, C: Real>(
-    space: &S,
-    system: &System<'_, S::Device, C>,
-    b: &VectorOf<S, C>,
-    x: &mut VectorOf<S, C>,
-    stopping: &Stopping,
-    observer: Option<&mut Observer<'_>>,
-    work: &mut CgWork<S::Device, C>,
+pub fn flexible_cg<D: Device, C: Real>(
+    problem: LinearProblem<'_, D, C>,
+    x: &mut D::Vector<C>,
+    work: &mut CgWork<D, C>,
 ) -> Result<KrylovReport, KrylovError> {
-    conjugate_gradients(Beta::PolakRibiere, space, system, b, x, stopping, observer, work)
+    conjugate_gradients(Beta::PolakRibiere, problem, x, work)
 }

@@ -19,98 +19,75 @@ use ziggurat_sparse::device::Device;
 use crate::error::KrylovError;
 use crate::givens::Hessenberg;
 use crate::gram_schmidt::GramSchmidt;
-use crate::monitor::{Monitor, Step};
-use crate::observer::Observer;
+use crate::problem::LinearProblem;
 use crate::report::KrylovReport;
-use crate::space::{Space, VectorOf};
-use crate::stop::{StopReason, Stopping};
-use crate::system::{OperatorWork, Problem, System};
+use crate::run::{Run, Step};
+use crate::stop::StopReason;
+use crate::system::{OperatorWork, System};
 
 /// The memory of [`gmres`](gmres()): restart + 2 vectors, and what the operators need.
 ///
 /// ```
-/// use ziggurat_krylov::{GmresWork, Local, System};
+/// use ziggurat_krylov::{GmresWork, System};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::<Cpu, f64>::new(&space.0, Csr::identity(3).unwrap())?;
-/// let work: GmresWork<Cpu, f64> = GmresWork::new(&space, &System::new(&a), 30)?;
-/// assert!(GmresWork::<Cpu, f64>::new(&space, &System::new(&a), 0).is_err());
+/// let device = Cpu::new();
+/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
+/// let work: GmresWork<Cpu, f64> = GmresWork::new(&device, &System::new(&a), 30)?;
+/// assert!(GmresWork::<Cpu, f64>::new(&device, &System::new(&a), 0).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
-pub struct GmresWork<D: Device, C: Real>(pub(crate) ArnoldiWork<D, C>);
-
-impl<D: Device, C: Real> GmresWork<D, C> {
-    /// Memory for systems of this size with these operators, and `restart` steps before a restart.
-    pub fn new<S: Space<Device = D>>(
-        space: &S,
-        system: &System<'_, D, C>,
-        restart: usize,
-    ) -> Result<Self, KrylovError> {
-        Ok(GmresWork(ArnoldiWork::new(space, system, restart, false)?))
-    }
-}
+pub type GmresWork<D, C> = ArnoldiWork<D, C, false>;
 
 /// Solves A x = b by GMRES with restarts, from the initial guess in `x`.
 ///
 /// ```
-/// use ziggurat_krylov::{GmresWork, Local, Stopping, System, gmres};
+/// use ziggurat_krylov::{GmresWork, LinearProblem, System, gmres};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// // A rotation: as unsymmetric as can be.
 /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![1, 0], vec![1.0, -1.0])?;
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::new(&space.0, a)?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
-/// let mut work = GmresWork::new(&space, &system, 30)?;
-/// let mut x = vec![0.0; 2];
-/// let report = gmres(&space, &system, &vec![1.0, 2.0], &mut x, &Stopping::default(), None, &mut work)?;
+/// let mut work = GmresWork::new(&device, &system, 30)?;
+/// let (b, mut x) = (vec![1.0, 2.0], vec![0.0; 2]);
+/// let report = gmres(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
 /// assert!(report.reason.is_converged() && (x[0] + 2.0_f64).abs() < 1e-14 && report.iterations == 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn gmres<S: Space, C: Real>(
-    space: &S,
-    system: &System<'_, S::Device, C>,
-    b: &VectorOf<S, C>,
-    x: &mut VectorOf<S, C>,
-    stopping: &Stopping,
-    observer: Option<&mut Observer<'_>>,
-    work: &mut GmresWork<S::Device, C>,
+pub fn gmres<D: Device, C: Real>(
+    problem: LinearProblem<'_, D, C>,
+    x: &mut D::Vector<C>,
+    work: &mut GmresWork<D, C>,
 ) -> Result<KrylovReport, KrylovError> {
-    minimal_residuals(space, system, b, x, stopping, observer, &mut work.0)
+    minimal_residuals(problem, x, work)
 }
 
-/// What GMRES and FGMRES share. They differ in how many preconditioned vectors they keep.
+/// The memory of Arnoldi's process. `FLEXIBLE` tells whether M v of every step is kept, as FGMRES
+/// needs, or only that of the current step, as for GMRES.
 #[derive(Debug)]
-pub(crate) struct ArnoldiWork<D: Device, C: Real> {
+pub struct ArnoldiWork<D: Device, C: Real, const FLEXIBLE: bool> {
     operators: OperatorWork,
-    /// restart + 1 vectors; the first is the residual, too.
+    /// restart + 1 vectors; the first one also holds the residual.
     basis: Vec<D::Vector<C>>,
-    /// Whether M v of every step is kept, or only that of the present step.
-    flexible: bool,
+    /// M v of every step, or of the current step.
     preconditioned: Vec<D::Vector<C>>,
     gram_schmidt: GramSchmidt<C>,
     hessenberg: Hessenberg,
     coefficients: Vec<C>,
 }
 
-impl<D: Device, C: Real> ArnoldiWork<D, C> {
-    pub(crate) fn new<S: Space<Device = D>>(
-        space: &S,
-        system: &System<'_, D, C>,
-        restart: usize,
-        flexible: bool,
-    ) -> Result<Self, KrylovError> {
+impl<D: Device, C: Real, const FLEXIBLE: bool> ArnoldiWork<D, C, FLEXIBLE> {
+    /// Memory for systems of this size with these operators, and `restart` steps before a restart.
+    pub fn new(device: &D, system: &System<'_, D, C>, restart: usize) -> Result<Self, KrylovError> {
         if restart == 0 {
             return Err(KrylovError::Setting { name: "restart", value: 0.0, must: "at least 1" });
         }
-        let device = space.device();
         let n = system.rows(device)?;
         let vectors = |count: usize| (0..count).map(|_| device.zeros(n)).collect::<Result<Vec<_>, _>>();
         Ok(ArnoldiWork {
             operators: OperatorWork::new(device, system)?,
             basis: vectors(restart + 1)?,
-            flexible,
-            preconditioned: vectors(if flexible { restart } else { 1 })?,
+            preconditioned: vectors(if FLEXIBLE { restart } else { 1 })?,
             gram_schmidt: GramSchmidt::new(restart + 1),
             hessenberg: Hessenberg::new(restart),
             coefficients: vec![C::zero(); restart],
@@ -118,27 +95,20 @@ impl<D: Device, C: Real> ArnoldiWork<D, C> {
     }
 }
 
-pub(crate) fn minimal_residuals<S: Space, C: Real>(
-    space: &S,
-    system: &System<'_, S::Device, C>,
-    b: &VectorOf<S, C>,
-    x: &mut VectorOf<S, C>,
-    stopping: &Stopping,
-    observer: Option<&mut Observer<'_>>,
-    work: &mut ArnoldiWork<S::Device, C>,
+pub(crate) fn minimal_residuals<D: Device, C: Real, const FLEXIBLE: bool>(
+    problem: LinearProblem<'_, D, C>,
+    x: &mut D::Vector<C>,
+    work: &mut ArnoldiWork<D, C, FLEXIBLE>,
 ) -> Result<KrylovReport, KrylovError> {
-    let ArnoldiWork { operators, basis, flexible, preconditioned, gram_schmidt, hessenberg, coefficients } =
-        work;
-    let flexible = *flexible;
-    let device = space.device();
+    let ArnoldiWork { operators, basis, preconditioned, gram_schmidt, hessenberg, coefficients } = work;
+    let device = problem.device;
     let rounding = 8.0 * C::KIND.facts().unit_roundoff;
     let restart = basis.len() - 1;
-    let mut problem = Problem::new(space, system, b, x, device.len(&basis[0]), operators)?;
-    let (mut monitor, mut residual) = Monitor::begin(&mut problem, x, &mut basis[0], stopping, observer)?;
+    let (mut run, mut residual) = Run::start(problem, operators, x, &mut basis[0])?;
 
-    let none: &[VectorOf<S, C>] = &[];
+    let none: &[D::Vector<C>] = &[];
     let reason = loop {
-        if let Some(reason) = monitor.reason_to_stop() {
+        if let Some(reason) = run.reason_to_stop() {
             break reason;
         }
         let beta = residual.projected;
@@ -152,14 +122,14 @@ pub(crate) fn minimal_residuals<S: Space, C: Real>(
             if k == restart {
                 break None;
             }
-            if let Some(reason) = monitor.reason_to_stop() {
+            if let Some(reason) = run.reason_to_stop() {
                 break Some(reason);
             }
             let (v, w) = basis.split_at_mut(k + 1);
-            let z = &mut preconditioned[if flexible { k } else { 0 }];
-            problem.precondition(&v[k], z);
-            problem.apply(z, &mut w[0]);
-            let column = gram_schmidt.orthonormalise(space, &mut basis[..=k + 1]);
+            let z = &mut preconditioned[if FLEXIBLE { k } else { 0 }];
+            run.precondition(&v[k], z);
+            run.apply(z, &mut w[0]);
+            let column = gram_schmidt.orthonormalise(device, &mut basis[..=k + 1]);
             if column.iter().any(|h| !h.is_finite()) {
                 break Some(StopReason::NotFinite);
             }
@@ -168,7 +138,7 @@ pub(crate) fn minimal_residuals<S: Space, C: Real>(
                 Some(norm) => promised = norm,
                 None => break Some(StopReason::Breakdown),
             }
-            match monitor.record(promised) {
+            match run.record(promised) {
                 Step::Stop(reason) => break Some(reason),
                 Step::Verify => break None,
                 Step::Continue if complete => break None,
@@ -181,19 +151,18 @@ pub(crate) fn minimal_residuals<S: Space, C: Real>(
         for (coefficient, y) in coefficients.iter_mut().zip(hessenberg.solve()) {
             *coefficient = C::narrow(*y);
         }
-        if flexible {
+        if FLEXIBLE {
             device.combine(coefficients, &preconditioned[..k], C::one(), x);
         } else if k > 0 {
             let (v, u) = basis.split_at_mut(k); // vector k is of no more use in this cycle
             device.combine(coefficients, v, C::zero(), &mut u[0]);
-            problem.precondition(&u[0], &mut preconditioned[0]);
+            run.precondition(&u[0], &mut preconditioned[0]);
             device.axpby(C::one(), &preconditioned[0], C::one(), x);
         }
-        residual = problem.residual(x, &mut basis[0]);
-        let verdict = monitor.verify(promised, residual);
-        if let Some(reason) = stop.or(verdict) {
-            break reason;
+        match (stop, run.verify(promised, x, &mut basis[0])) {
+            (None, Ok(verified)) => residual = verified,
+            (Some(reason), _) | (None, Err(reason)) => break reason,
         }
     };
-    Ok(monitor.finish(reason, &mut problem, x, &mut basis[0]))
+    Ok(run.finish(reason, x, &mut basis[0]))
 }

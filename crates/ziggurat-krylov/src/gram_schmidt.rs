@@ -1,6 +1,6 @@
 //! Classical Gram–Schmidt, repeated when needed: w ← w − V (Vᵀ w).
 //!
-//! All coefficients come from one pass and one sum over processes ([`Space::dots`]), where the modified form needs one for
+//! All coefficients come from one pass and one sum over processes ([`Device::dots`]), where the modified form needs one for
 //! each vector. Where cancellation has eaten more than a factor √2 of w, once more: then V stays orthonormal to rounding.
 //! J. Daniel, W. Gragg, L. Kaufman, G. Stewart, Math. Comp. 30, 1976; "twice is enough" (Kahan, in B. Parlett, The
 //! symmetric eigenvalue problem, 1980).
@@ -9,8 +9,6 @@
 
 use ziggurat_sparse::Real;
 use ziggurat_sparse::device::Device;
-
-use crate::space::{Space, VectorOf};
 
 /// Squared norms may drop by this factor before the pass is repeated.
 const DROP: f64 = 0.5;
@@ -33,20 +31,20 @@ impl<C: Real> GramSchmidt<C> {
     /// Makes the last of `vectors` orthogonal to all others, which are orthonormal, and of length one. Returns the
     /// coefficients that it had, ending with the length it was divided by. A length of rounding errors is returned as
     /// zero, and the vector is then of no use.
-    pub(crate) fn orthonormalise<S: Space>(&mut self, space: &S, vectors: &mut [VectorOf<S, C>]) -> &[f64] {
+    pub(crate) fn orthonormalise<D: Device>(&mut self, device: &D, vectors: &mut [D::Vector<C>]) -> &[f64] {
         let k = vectors.len() - 1;
         let (total, again, narrow) = (&mut self.total[..=k], &mut self.again[..k], &mut self.narrow[..k]);
-        space.dots(vectors, &vectors[k], total); // the last one is ‖w‖²
+        device.dots(vectors, &vectors[k], total); // the last one is ‖w‖²
         let before = total[k];
         let (basis, last) = vectors.split_at_mut(k);
         let w = &mut last[0];
 
         negate_into(narrow, &total[..k]);
-        let mut after = space.combine(narrow, basis, C::one(), w);
+        let mut after = device.combine(narrow, basis, C::one(), w);
         if after < DROP * before {
-            space.dots(basis, w, again);
+            device.dots(basis, w, again);
             negate_into(narrow, again);
-            after = space.combine(narrow, basis, C::one(), w);
+            after = device.combine(narrow, basis, C::one(), w);
             for (total, again) in total.iter_mut().zip(again) {
                 *total += *again;
             }
@@ -55,9 +53,9 @@ impl<C: Real> GramSchmidt<C> {
         let length = if after <= rounding * rounding * before { 0.0 } else { after.sqrt() };
         total[k] = length;
         if length > 0.0 {
-            let none: &[VectorOf<S, C>] = &[];
+            let none: &[D::Vector<C>] = &[];
             // The norm of the result is one; nobody needs its sum over processes.
-            space.device().combine(&[], none, C::narrow(1.0 / length), w);
+            device.combine(&[], none, C::narrow(1.0 / length), w);
         }
         total
     }
@@ -72,7 +70,6 @@ fn negate_into<C: Real>(narrow: &mut [C], coefficients: &[f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::space::Local;
     use ziggurat_sparse::device::Cpu;
 
     /// Columns of a Hilbert-like matrix: nearly parallel, the worst case for Gram–Schmidt.
@@ -82,12 +79,12 @@ mod tests {
 
     #[test]
     fn orthonormal_to_rounding_however_parallel_the_input() {
-        let (space, count) = (Local(Cpu::new()), 9);
+        let (device, count) = (Cpu::new(), 9);
         let original = nearly_parallel(200, count);
         let mut vectors = original.clone();
         let mut gram_schmidt = GramSchmidt::new(count);
         for k in 0..count {
-            let h = gram_schmidt.orthonormalise(&space, &mut vectors[..=k]).to_vec();
+            let h = gram_schmidt.orthonormalise(&device, &mut vectors[..=k]).to_vec();
             assert!(h[k] > 0.0);
             // The input is V h.
             for i in 0..200 {
@@ -98,17 +95,17 @@ mod tests {
         for i in 0..count {
             for j in 0..=i {
                 let expected = if i == j { 1.0 } else { 0.0 };
-                assert!((space.0.dot(&vectors[i], &vectors[j]) - expected).abs() < 1e-14, "{i}, {j}");
+                assert!((device.dot(&vectors[i], &vectors[j]) - expected).abs() < 1e-14, "{i}, {j}");
             }
         }
     }
 
     #[test]
     fn a_dependent_vector_has_length_zero() {
-        let space = Local(Cpu::new());
+        let device = Cpu::new();
         let mut gram_schmidt = GramSchmidt::new(3);
         let mut vectors = vec![vec![0.6, 0.8, 0.0], vec![0.0, 0.0, 1.0], vec![1.2, 1.6, -3.0]];
-        let h = gram_schmidt.orthonormalise(&space, &mut vectors);
+        let h = gram_schmidt.orthonormalise(&device, &mut vectors);
         assert!((h[0] - 2.0).abs() < 1e-15 && h[1] == -3.0 && h[2] == 0.0);
     }
 }

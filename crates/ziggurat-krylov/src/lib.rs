@@ -1,8 +1,8 @@
 //! Krylov methods for A x = b, each written once.
 //!
 //! A method sees the matrix and the preconditioner as [linear operators](ziggurat_sparse::operator), its vectors on a
-//! device, and its inner products through a [`Space`]. So a GPU is another device, MPI is another space, and neither is
-//! a second copy of a method.
+//! [device](ziggurat_sparse::device::Device). The device forms inner products over all processes that share the vectors, so
+//! a method runs unchanged on a GPU and under MPI.
 //!
 //! | method | for | keeps (vectors) | inner products are summed |
 //! |---|---|---|---|
@@ -18,18 +18,18 @@
 //! [`StopReason`] that says what to try; an error ([`KrylovError`]) means that the question made no sense.
 //!
 //! ```
-//! use ziggurat_krylov::{Local, Method, Stopping, System, Work, solve};
+//! use ziggurat_krylov::{LinearProblem, Method, System, Work, solve};
 //! use ziggurat_sparse::Csr;
 //! use ziggurat_sparse::device::Cpu;
 //! use ziggurat_sparse::operator::MatrixOperator;
 //!
 //! let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0, 1.0, 1.0, 3.0])?;
-//! let space = Local(Cpu::new());
-//! let a = MatrixOperator::new(&space.0, a)?;
+//! let device = Cpu::new();
+//! let a = MatrixOperator::new(&device, a)?;
 //! let system = System::new(&a);
-//! let mut work = Work::new(Method::Cg, &space, &system)?; // once; for as many solves as you like
+//! let mut work = Work::new(Method::Cg, &device, &system)?; // once; for as many solves as you like
 //! let (b, mut x) = (vec![1.0_f64, 2.0], vec![0.0; 2]);
-//! let report = solve(&space, &system, &b, &mut x, &Stopping::default(), None, &mut work)?;
+//! let report = solve(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
 //! assert!(report.reason.is_converged() && report.iterations <= 2);
 //! assert!((x[0] - 1.0 / 11.0).abs() < 1e-8 && (x[1] - 7.0 / 11.0).abs() < 1e-8);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -46,10 +46,10 @@ mod givens;
 pub mod gmres;
 mod gram_schmidt;
 mod method;
-mod monitor;
 mod observer;
+mod problem;
 mod report;
-mod space;
+mod run;
 mod stop;
 mod system;
 
@@ -58,10 +58,10 @@ pub use cg::{CgWork, cg};
 pub use error::KrylovError;
 pub use fgmres::{FgmresWork, fgmres};
 pub use flexible_cg::flexible_cg;
-pub use gmres::{GmresWork, gmres};
+pub use gmres::{ArnoldiWork, GmresWork, gmres};
 pub use method::{DEFAULT_RESTART, Method, Work, solve};
 pub use observer::{Observer, Progress};
+pub use problem::LinearProblem;
 pub use report::KrylovReport;
-pub use space::{Local, Space, VectorOf};
 pub use stop::{StopReason, Stopping};
 pub use system::System;

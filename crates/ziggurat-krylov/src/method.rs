@@ -12,10 +12,8 @@ use crate::error::KrylovError;
 use crate::fgmres::{FgmresWork, fgmres};
 use crate::flexible_cg::flexible_cg;
 use crate::gmres::{GmresWork, gmres};
-use crate::observer::Observer;
+use crate::problem::LinearProblem;
 use crate::report::KrylovReport;
-use crate::space::{Space, VectorOf};
-use crate::stop::Stopping;
 use crate::system::System;
 
 /// Steps before GMRES and FGMRES start anew, where nobody says otherwise.
@@ -103,11 +101,11 @@ impl FromStr for Method {
 /// The memory of a method, made once and used for many solves. It carries the choice of the method.
 ///
 /// ```
-/// use ziggurat_krylov::{Local, Method, System, Work};
+/// use ziggurat_krylov::{Method, System, Work};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::<Cpu, f64>::new(&space.0, Csr::identity(3).unwrap())?;
-/// let work: Work<Cpu, f64> = Work::new(Method::Fgmres { restart: 10 }, &space, &System::new(&a))?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
+/// let work: Work<Cpu, f64> = Work::new(Method::Fgmres { restart: 10 }, &device, &System::new(&a))?;
 /// assert_eq!(work.method(), Method::Fgmres { restart: 10 });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -120,6 +118,7 @@ pub struct Work<D: Device, C: Real> {
 #[derive(Debug)]
 enum Memory<D: Device, C: Real> {
     Cg(CgWork<D, C>),
+    FlexibleCg(CgWork<D, C>),
     Gmres(GmresWork<D, C>),
     Fgmres(FgmresWork<D, C>),
     BiCgStab(BiCgStabWork<D, C>),
@@ -128,16 +127,13 @@ enum Memory<D: Device, C: Real> {
 impl<D: Device, C: Real> Work<D, C> {
     /// Memory for this method, on systems of this size with these operators. Another system may be solved with it if its
     /// operators take the same scratch memory, as after an update of values.
-    pub fn new<S: Space<Device = D>>(
-        method: Method,
-        space: &S,
-        system: &System<'_, D, C>,
-    ) -> Result<Self, KrylovError> {
+    pub fn new(method: Method, device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
         let memory = match method {
-            Method::Cg | Method::FlexibleCg => Memory::Cg(CgWork::new(space, system)?),
-            Method::Gmres { restart } => Memory::Gmres(GmresWork::new(space, system, restart)?),
-            Method::Fgmres { restart } => Memory::Fgmres(FgmresWork::new(space, system, restart)?),
-            Method::BiCgStab => Memory::BiCgStab(BiCgStabWork::new(space, system)?),
+            Method::Cg => Memory::Cg(CgWork::new(device, system)?),
+            Method::FlexibleCg => Memory::FlexibleCg(CgWork::new(device, system)?),
+            Method::Gmres { restart } => Memory::Gmres(GmresWork::new(device, system, restart)?),
+            Method::Fgmres { restart } => Memory::Fgmres(FgmresWork::new(device, system, restart)?),
+            Method::BiCgStab => Memory::BiCgStab(BiCgStabWork::new(device, system)?),
         };
         Ok(Work { method, memory })
     }
@@ -151,39 +147,34 @@ impl<D: Device, C: Real> Work<D, C> {
 /// Solves A x = b from the initial guess in `x`, by the method that `work` was made for.
 ///
 /// ```
-/// use ziggurat_krylov::{Local, Method, Stopping, System, Work, solve};
+/// use ziggurat_krylov::{LinearProblem, System, Work, solve};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![3.0, 1.0, -1.0, 3.0])?;
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::new(&space.0, a)?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
-/// let mut work = Work::new("bicgstab".parse()?, &space, &system)?;
+/// let mut work = Work::new("bicgstab".parse()?, &device, &system)?;
 /// // Steps in time: the memory is used again, and the last solution is the next guess.
 /// let mut x = vec![0.0; 2];
 /// for step in 1..=3 {
 ///     let b = vec![1.0, f64::from(step)];
-///     assert!(solve(&space, &system, &b, &mut x, &Stopping::default(), None, &mut work)?.reason.is_converged());
+///     let problem = LinearProblem::new(&device, &system, &b);
+///     assert!(solve(problem, &mut x, &mut work)?.reason.is_converged());
 /// }
 /// assert!(x[0].abs() < 1e-8 && (x[1] - 1.0_f64).abs() < 1e-8);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn solve<S: Space, C: Real>(
-    space: &S,
-    system: &System<'_, S::Device, C>,
-    b: &VectorOf<S, C>,
-    x: &mut VectorOf<S, C>,
-    stopping: &Stopping,
-    observer: Option<&mut Observer<'_>>,
-    work: &mut Work<S::Device, C>,
+pub fn solve<D: Device, C: Real>(
+    problem: LinearProblem<'_, D, C>,
+    x: &mut D::Vector<C>,
+    work: &mut Work<D, C>,
 ) -> Result<KrylovReport, KrylovError> {
     match &mut work.memory {
-        Memory::Cg(memory) if work.method == Method::FlexibleCg => {
-            flexible_cg(space, system, b, x, stopping, observer, memory)
-        }
-        Memory::Cg(memory) => cg(space, system, b, x, stopping, observer, memory),
-        Memory::Gmres(memory) => gmres(space, system, b, x, stopping, observer, memory),
-        Memory::Fgmres(memory) => fgmres(space, system, b, x, stopping, observer, memory),
-        Memory::BiCgStab(memory) => bicgstab(space, system, b, x, stopping, observer, memory),
+        Memory::Cg(work) => cg(problem, x, work),
+        Memory::FlexibleCg(work) => flexible_cg(problem, x, work),
+        Memory::Gmres(work) => gmres(problem, x, work),
+        Memory::Fgmres(work) => fgmres(problem, x, work),
+        Memory::BiCgStab(work) => bicgstab(problem, x, work),
     }
 }
 

@@ -23,21 +23,21 @@ pub struct Progress {
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use ziggurat_krylov::{Local, Method, Progress, StopReason, Stopping, System, Work, solve};
+/// use ziggurat_krylov::{LinearProblem, Method, Progress, StopReason, System, Work, solve};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 ///
 /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, 2.0])?;
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::new(&space.0, a)?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
-/// let mut work = Work::new(Method::Cg, &space, &system)?;
+/// let mut work = Work::new(Method::Cg, &device, &system)?;
 /// let mut stop_at_once = |progress: &Progress| {
 ///     assert_eq!(progress.iteration, 1);
 ///     ControlFlow::Break(())
 /// };
 /// let (b, mut x) = (vec![1.0, 1.0], vec![0.0, 0.0]);
-/// let report =
-///     solve(&space, &system, &b, &mut x, &Stopping::default(), Some(&mut stop_at_once), &mut work)?;
+/// let problem = LinearProblem::new(&device, &system, &b).observer(&mut stop_at_once);
+/// let report = solve(problem, &mut x, &mut work)?;
 /// assert_eq!(report.reason, StopReason::Interrupted);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

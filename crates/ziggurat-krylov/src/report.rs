@@ -7,16 +7,17 @@ use crate::stop::StopReason;
 /// What a solve did. Every residual but the history's is a true one: b − A x, computed anew.
 ///
 /// ```
-/// use ziggurat_krylov::{Local, Method, StopReason, Stopping, System, Work, solve};
+/// use ziggurat_krylov::{LinearProblem, Method, StopReason, Stopping, System, Work, solve};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, 3.0])?;
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::new(&space.0, a)?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
-/// let mut work = Work::new(Method::Cg, &space, &system)?;
+/// let mut work = Work::new(Method::Cg, &device, &system)?;
 /// let (b, mut x) = (vec![3.0, 4.0], vec![0.0; 2]);
 /// let one_step = Stopping::default().max_iterations(1);
-/// let report = solve(&space, &system, &b, &mut x, &one_step, None, &mut work)?;
+/// let problem = LinearProblem::new(&device, &system, &b).stopping(one_step);
+/// let report = solve(problem, &mut x, &mut work)?;
 /// assert_eq!((report.reason, report.iterations), (StopReason::MaxIterations, 1));
 /// assert_eq!(report.initial_residual, 5.0);
 /// assert!((report.relative_residual - report.residual / 5.0).abs() < 1e-15);

@@ -7,7 +7,6 @@ use ziggurat_sparse::device::Device;
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
 
 use crate::error::KrylovError;
-use crate::space::{Space, VectorOf};
 
 /// Kernel vectors projected out together; their coefficients fit on the stack.
 const TOGETHER: usize = 8;
@@ -21,16 +20,16 @@ const TOGETHER: usize = 8;
 /// stagnated: [project](System::project) b first if you want the least-squares solution.
 ///
 /// ```
-/// use ziggurat_krylov::{Local, System};
+/// use ziggurat_krylov::System;
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// // A spring between two masses: nothing holds them in place.
 /// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, -1.0, -1.0, 1.0])?;
-/// let space = Local(Cpu::new());
-/// let a = MatrixOperator::new(&space.0, a)?;
+/// let device = Cpu::new();
+/// let a = MatrixOperator::new(&device, a)?;
 /// let kernel = [vec![0.5_f64.sqrt(); 2]];
 /// let system = System::new(&a).kernel(&kernel);
 /// let mut b = vec![3.0, 1.0];
-/// system.project(&space, &mut b);
+/// system.project(&device, &mut b);
 /// assert!((b[0] - 1.0_f64).abs() < 1e-15 && (b[1] + 1.0_f64).abs() < 1e-15);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -62,15 +61,15 @@ impl<'a, D: Device, C: Real> System<'a, D, C> {
     }
 
     /// v ← v − N (Nᵀ v), where N has the kernel's vectors as columns.
-    pub fn project<S: Space<Device = D>>(&self, space: &S, v: &mut D::Vector<C>) {
+    pub fn project(&self, device: &D, v: &mut D::Vector<C>) {
         for kernel in self.kernel.chunks(TOGETHER) {
             let (mut parts, mut coefficients) = ([0.0; TOGETHER], [C::zero(); TOGETHER]);
             let (parts, coefficients) = (&mut parts[..kernel.len()], &mut coefficients[..kernel.len()]);
-            space.dots(kernel, v, parts);
+            device.dots(kernel, v, parts);
             for (coefficient, part) in coefficients.iter_mut().zip(parts) {
                 *coefficient = C::narrow(-*part);
             }
-            space.device().combine(coefficients, kernel, C::one(), v);
+            device.combine(coefficients, kernel, C::one(), v);
         }
     }
 
@@ -111,8 +110,8 @@ pub(crate) fn check_length(what: &'static str, found: usize, expected: usize) ->
 /// What A and M scribble on.
 #[derive(Debug)]
 pub(crate) struct OperatorWork {
-    matrix: Workspace,
-    preconditioner: Workspace,
+    pub(crate) matrix: Workspace,
+    pub(crate) preconditioner: Workspace,
 }
 
 impl OperatorWork {
@@ -125,65 +124,5 @@ impl OperatorWork {
             None => Workspace::none(),
         };
         Ok(OperatorWork { matrix: system.matrix.workspace(device)?, preconditioner })
-    }
-}
-
-/// A system with its right-hand side, its space and the operators' scratch memory: what a method works on.
-pub(crate) struct Problem<'a, S: Space, C: Real> {
-    pub(crate) space: &'a S,
-    system: &'a System<'a, S::Device, C>,
-    pub(crate) b: &'a VectorOf<S, C>,
-    work: &'a mut OperatorWork,
-}
-
-/// Norms of b − A x: of itself, and after the kernel was projected out of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Residual {
-    pub(crate) whole: f64,
-    pub(crate) projected: f64,
-}
-
-impl<'a, S: Space, C: Real> Problem<'a, S, C> {
-    /// Checks that everything fits: sizes of A, M, b, x, the kernel, and of the method's vectors (`work_len`).
-    pub(crate) fn new(
-        space: &'a S,
-        system: &'a System<'a, S::Device, C>,
-        b: &'a VectorOf<S, C>,
-        x: &VectorOf<S, C>,
-        work_len: usize,
-        work: &'a mut OperatorWork,
-    ) -> Result<Self, KrylovError> {
-        let device = space.device();
-        let n = system.rows(device)?;
-        check_length("the right-hand side", device.len(b), n)?;
-        check_length("the initial guess", device.len(x), n)?;
-        check_length("the work memory, made for another system,", work_len, n)?;
-        Ok(Problem { space, system, b, work })
-    }
-
-    /// y ← A x
-    pub(crate) fn apply(&mut self, x: &VectorOf<S, C>, y: &mut VectorOf<S, C>) {
-        self.system.matrix.apply(self.space.device(), x, y, &mut self.work.matrix);
-    }
-
-    /// z ← M r, without its part in the kernel
-    pub(crate) fn precondition(&mut self, r: &VectorOf<S, C>, z: &mut VectorOf<S, C>) {
-        let device = self.space.device();
-        match self.system.preconditioner {
-            Some(preconditioner) => preconditioner.apply(device, r, z, &mut self.work.preconditioner),
-            None => device.copy(r, z),
-        }
-        self.system.project(self.space, z);
-    }
-
-    /// r ← b − A x, without its part in the kernel
-    pub(crate) fn residual(&mut self, x: &VectorOf<S, C>, r: &mut VectorOf<S, C>) -> Residual {
-        self.system.matrix.residual(self.space.device(), x, self.b, r, &mut self.work.matrix);
-        let whole = self.space.norm(r);
-        if self.system.kernel.is_empty() {
-            return Residual { whole, projected: whole };
-        }
-        self.system.project(self.space, r);
-        Residual { whole, projected: self.space.norm(r) }
     }
 }

@@ -7,7 +7,7 @@
 use std::alloc::System as SystemAllocator;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use ziggurat_krylov::{Local, Method, Stopping, System, Work, solve};
+use ziggurat_krylov::{LinearProblem, Method, Stopping, System, Work, solve};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::Cpu;
 use ziggurat_sparse::operator::MatrixOperator;
@@ -44,20 +44,21 @@ fn as_many_allocations_for_sixty_iterations_as_for_six() {
     let n = 20_000;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     pool.install(|| {
-        let space = Local(Cpu::new());
-        let operator = MatrixOperator::new(&space.0, free_chain(n)).unwrap();
+        let device = Cpu::new();
+        let operator = MatrixOperator::new(&device, free_chain(n)).unwrap();
         let kernel = [vec![1.0 / (n as f64).sqrt(); n]];
         let system = System::new(&operator).kernel(&kernel);
         let mut b: Vec<f64> = (0..n).map(|i| (i * i % 17) as f64 - 8.0).collect();
-        system.project(&space, &mut b);
+        system.project(&device, &mut b);
         let mut x = vec![0.0; n];
         for method in Method::ALL.into_iter().chain([Method::Gmres { restart: 7 }]) {
-            let mut work = Work::new(method, &space, &system).unwrap();
+            let mut work = Work::new(method, &device, &system).unwrap();
             let mut count = |iterations: usize| {
                 x.fill(0.0);
                 let stopping = Stopping::default().rtol(0.0).max_iterations(iterations);
                 let before = allocations();
-                let report = solve(&space, &system, &b, &mut x, &stopping, None, &mut work).unwrap();
+                let problem = LinearProblem::new(&device, &system, &b).stopping(stopping);
+                let report = solve(problem, &mut x, &mut work).unwrap();
                 let allocations = allocations() - before;
                 assert_eq!(report.iterations, iterations, "{method}: {report}");
                 allocations

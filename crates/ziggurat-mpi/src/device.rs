@@ -14,7 +14,6 @@ use std::any::Any;
 use std::borrow::Borrow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ziggurat_krylov::Space;
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, Remote};
 use ziggurat_sparse::{Csr, Reads, Real, Store};
 
@@ -30,6 +29,7 @@ use crate::neighbourhood::Neighbourhood;
 /// // Every rank has a part of the vector; the dot product is that of the whole.
 /// let device = Distributed::new(Arc::new(Alone));
 /// assert_eq!(device.dot(&vec![1.0, 2.0], &vec![3.0, 4.0]), 11.0);
+/// assert!(device.any(true) && !device.any(false));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Distributed {
@@ -334,31 +334,5 @@ impl Device for Distributed {
 
     fn norm_max<C: Real>(&self, x: &Vec<C>) -> f64 {
         self.comm.most(self.cpu.norm_max(x))
-    }
-}
-
-/// The space of vectors that are spread over ranks: the device has added up what there is to add.
-///
-/// ```
-/// use std::sync::Arc;
-/// use ziggurat_krylov::Space;
-/// use ziggurat_mpi::{Alone, Distributed, Ranks};
-/// let ranks = Ranks(Distributed::new(Arc::new(Alone)));
-/// assert!(ranks.any(true) && ranks.norm(&vec![3.0, 4.0]) == 5.0);
-/// ```
-#[derive(Clone, Debug)]
-pub struct Ranks(pub Distributed);
-
-impl Space for Ranks {
-    type Device = Distributed;
-
-    fn device(&self) -> &Distributed {
-        &self.0
-    }
-
-    fn sum(&self, _: &mut [f64]) {}
-
-    fn any(&self, flag: bool) -> bool {
-        self.0.comm.any(flag)
     }
 }

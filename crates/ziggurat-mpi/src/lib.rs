@@ -45,7 +45,7 @@ mod transpose;
 
 pub use c::{ZigguratMpiReport, ziggurat_mpi_solve, ziggurat_mpi_solve_f};
 pub use comm::{Alone, Comm, Mpi, MpiError, Session};
-pub use device::{Distributed, DistributedMatrix, HaloOf, Ranks};
+pub use device::{Distributed, DistributedMatrix, HaloOf};
 pub use error::{DistributedError, agree, agree_as};
 pub use input::{InputError, rigid_body_modes};
 pub use matrix::DistributedCsr;

@@ -17,7 +17,7 @@ use ziggurat_krylov::Observer;
 use ziggurat_sparse::MatrixError;
 
 use crate::comm::Comm;
-use crate::device::{Distributed, Ranks};
+use crate::device::Distributed;
 use crate::error::{DistributedError, agree};
 use crate::matrix::DistributedCsr;
 use crate::nature::Nature;
@@ -51,7 +51,7 @@ pub struct DistributedSolver {
     given: Partition,
     inside: Arc<Partition>,
     levels: Vec<Lowerable>,
-    iteration: Iteration<Ranks>,
+    iteration: Iteration<Distributed>,
     config: SolverConfig,
     reports: Vec<LevelReport>,
     seconds: f64,
@@ -143,7 +143,7 @@ impl DistributedSolver {
         let constant = (given.global_rows() as f64).sqrt().recip();
         let in_kernel = nature.facts.symmetric && nature.annihilates_constants;
         let kernel = if in_kernel { vec![vec![constant; inside.len()]] } else { Vec::new() };
-        let iteration = Iteration::new(Ranks(device), matrix, multigrid, kernel, config.clone(), asked);
+        let iteration = Iteration::new(device, matrix, multigrid, kernel, config.clone(), asked);
         let seconds = start.elapsed().as_secs_f64();
         let given = (*given.rows).clone();
         Ok(DistributedSolver { comm, given, inside, levels: lowerable, iteration, config, reports, seconds })

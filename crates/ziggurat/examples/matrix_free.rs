@@ -8,7 +8,7 @@
 
 use std::error::Error;
 
-use ziggurat::krylov::{Local, Method, Stopping, System, Work, solve};
+use ziggurat::krylov::{LinearProblem, Method, Stopping, System, Work, solve};
 use ziggurat::sparse::device::Cpu;
 use ziggurat::sparse::gallery::Problem;
 use ziggurat::sparse::operator::{LinearOperator, Workspace};
@@ -57,14 +57,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let simpler = "poisson3d:24".parse::<Problem>()?.matrix()?;
     let multigrid = Solver::new(simpler, SolverConfig::default())?;
 
-    let space = Local(Cpu::new());
+    let device = Cpu::new();
     for (label, system) in [
         ("without preconditioner", System::new(&operator)),
         ("with multigrid", System::new(&operator).preconditioner(multigrid.preconditioner())),
     ] {
         let mut x = vec![0.0; rows];
-        let mut work = Work::new(Method::Cg, &space, &system)?;
-        let report = solve(&space, &system, &b, &mut x, &stopping, None, &mut work)?;
+        let mut work = Work::new(Method::Cg, &device, &system)?;
+        let problem = LinearProblem::new(&device, &system, &b).stopping(stopping);
+        let report = solve(problem, &mut x, &mut work)?;
         println!("{label}: {report}");
     }
     Ok(())

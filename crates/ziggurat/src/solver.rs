@@ -19,8 +19,8 @@ use std::time::Instant;
 
 use thiserror::Error;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{ExactMatrix, Hierarchy, Known, Multigrid, SetupError, StoredLevel};
-use ziggurat_krylov::{KrylovError, KrylovReport, Local, Observer};
+use ziggurat_amg::{Hierarchy, Known, Multigrid, SetupError, StoredLevel};
+use ziggurat_krylov::{KrylovError, KrylovReport, Observer};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Traffic};
 use ziggurat_sparse::{Csr, Kind, MatrixError};
 
@@ -81,7 +81,7 @@ pub enum SolveError {
 ///
 /// It iterates on the CPU, or on [another device](SolverBuilder::device).
 pub struct Solver<D: Device = Cpu> {
-    iteration: Iteration<Local<D>>,
+    iteration: Iteration<D>,
     hierarchy: Hierarchy,
     /// The finest matrix as the outer iteration stores it.
     finest: ExactMatrix,
@@ -219,8 +219,8 @@ impl<D: Device> Solver<D> {
         let mut stages = hierarchy.stages();
         stages.insert(0, ("diagnosis", diagnosed));
         stages.push(("lowering", start.elapsed().as_secs_f64()));
-        let iteration = Iteration::new(Local(device), matrix, multigrid, kernel, config, asked);
-        let (given, count) = (hierarchy.levels()[0].matrix(), hierarchy.levels().len());
+        let iteration = Iteration::new(device, matrix, multigrid, kernel, config, asked);
+        let (finest, count) = (hierarchy.levels()[0].matrix(), hierarchy.levels().len());
         for (index, (level, stored)) in
             hierarchy.levels().iter().zip(iteration.preconditioner().stored()).enumerate()
         {
@@ -312,7 +312,7 @@ impl<D: Device> Solver<D> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn device(&self) -> &D {
-        &self.iteration.space.0
+        &self.iteration.device
     }
 
     /// The levels; prints as a table.

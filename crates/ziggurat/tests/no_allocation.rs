@@ -10,7 +10,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use ziggurat::amg::{
     Coarsening, Cycle, Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering, Pairwise,
 };
-use ziggurat::krylov::{DEFAULT_RESTART, Local, Method, Progress, Stopping, System, Work, solve};
+use ziggurat::krylov::{DEFAULT_RESTART, LinearProblem, Method, Progress, System, Work, solve};
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::Cpu;
 use ziggurat_sparse::gallery::Problem;
@@ -33,8 +33,8 @@ fn nothing_is_allocated_while_iterating() {
 
 fn check_every_method() {
     let a = "poisson3d:24".parse::<Problem>().unwrap().matrix().unwrap();
-    let (space, n) = (Local(Cpu::new()), a.rows());
-    let matrix = MatrixOperator::new(&space.0, a.clone()).unwrap();
+    let (device, n) = (Cpu::new(), a.rows());
+    let matrix = MatrixOperator::new(&device, a.clone()).unwrap();
     let plain = HierarchyConfig {
         coarsening: Coarsening::Pairwise(Pairwise::default()),
         ..HierarchyConfig::default()
@@ -49,7 +49,7 @@ fn check_every_method() {
     ] {
         let hierarchy = Hierarchy::build(&a, &config).unwrap();
         let cycling = Cycling { cycle, ..Cycling::default() };
-        let multigrid = hierarchy.lower(&space.0, &cycling, |_| precision, Lowering::default()).unwrap();
+        let multigrid = hierarchy.lower(&device, &cycling, |_| precision, Lowering::default()).unwrap();
         let system = System::new(&matrix).preconditioner(&multigrid);
         let restart = DEFAULT_RESTART;
         let methods = [
@@ -60,7 +60,7 @@ fn check_every_method() {
             Method::BiCgStab,
         ];
         for method in methods {
-            let mut work = Work::new(method, &space, &system).unwrap();
+            let mut work = Work::new(method, &device, &system).unwrap();
             let (b, mut x) = (vec![1.0; n], vec![0.0; n]);
             let mut counts = [0; 2];
             let mut watch = |progress: &Progress| {
@@ -72,9 +72,8 @@ fn check_every_method() {
                 }
                 ControlFlow::Continue(())
             };
-            let report =
-                solve(&space, &system, &b, &mut x, &Stopping::default(), Some(&mut watch), &mut work)
-                    .unwrap();
+            let problem = LinearProblem::new(&device, &system, &b).observer(&mut watch);
+            let report = solve(problem, &mut x, &mut work).unwrap();
             assert!(report.iterations >= 5, "{method}: {} iterations", report.iterations);
             let [before, after] = counts;
             assert!(before > 0);

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ziggurat_krylov::{Local, Method, StopReason, Stopping, System, Work, solve};
+use ziggurat_krylov::{LinearProblem, Method, StopReason, Stopping, System, Work, solve};
 use ziggurat_sparse::device::{Cpu, Device, Reference};
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator, Workspace};
 use ziggurat_sparse::{Csr, Reads};
@@ -110,7 +110,7 @@ fn iterations_stay_below_the_bound_by_the_condition_number() {
     assert!(cg <= bound, "{cg} > {bound}");
     // A lower bound that a wrong stopping rule would break: √κ-dependence is real for a random right-hand side.
     assert!(cg > m, "{cg}");
-    // GMRES without restart minimises the residual over the same space, so it is never behind CG.
+    // GMRES without restart minimises the residual over the same device, so it is never behind CG.
     assert!(iterations(Method::Gmres { restart: 200 }, Question::new(&a, &b), rtol) <= cg);
 }
 
@@ -154,15 +154,13 @@ impl LinearOperator<Cpu, f64> for Fickle {
 #[test]
 fn flexible_methods_bear_a_changing_preconditioner() {
     let (a, b) = (random_matrix(80, true, 11), random_vector(80, 12));
-    let space = Local(Cpu::new());
+    let device = Cpu::new();
     let fickle =
-        Fickle { jacobi: MatrixOperator::new(&space.0, jacobi(&a)).unwrap(), calls: AtomicUsize::new(0) };
-    let operator = MatrixOperator::new(&space.0, a.clone()).unwrap();
+        Fickle { jacobi: MatrixOperator::new(&device, jacobi(&a)).unwrap(), calls: AtomicUsize::new(0) };
+    let operator = MatrixOperator::new(&device, a.clone()).unwrap();
     let system = System::new(&operator).preconditioner(&fickle);
     for method in [Method::FlexibleCg, Method::Fgmres { restart: 30 }, Method::Fgmres { restart: 1 }] {
-        let mut work = Work::new(method, &space, &system).unwrap();
-        let mut x = vec![0.0; 80];
-        let report = solve(&space, &system, &b, &mut x, &Stopping::default(), None, &mut work).unwrap();
+        let (x, report) = solved(method, LinearProblem::new(&device, &system, &b));
         assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
         assert!(residual_norm(&a, &x, &b) <= 1.001e-8 * norm(&b), "{method}");
     }
@@ -204,14 +202,15 @@ fn convection_converges_by_every_general_method() {
 #[test]
 fn memory_is_used_again_without_a_trace() {
     let (a, b) = (convection2d(9, 0.3), random_vector(81, 8));
-    let space = Local(Cpu::new());
-    let operator = MatrixOperator::new(&space.0, a).unwrap();
+    let device = Cpu::new();
+    let operator = MatrixOperator::new(&device, a).unwrap();
     let system = System::new(&operator);
     for method in general_methods() {
-        let mut work = Work::new(method, &space, &system).unwrap();
+        let mut work = Work::new(method, &device, &system).unwrap();
         let mut run = |b: &Vec<f64>| {
             let mut x = vec![0.0; 81];
-            let report = solve(&space, &system, b, &mut x, &Stopping::default(), None, &mut work).unwrap();
+            let problem = LinearProblem::new(&device, &system, b);
+            let report = solve(problem, &mut x, &mut work).unwrap();
             (x, report.history)
         };
         let first = run(&b);
@@ -223,13 +222,12 @@ fn memory_is_used_again_without_a_trace() {
 #[test]
 fn a_matrix_stored_in_single_precision_is_solved_in_double() {
     let a: Csr<f64> = laplace2d(10);
-    let space = Local(Cpu::new());
-    let operator = MatrixOperator::<Cpu, f32>::new(&space.0, a.view().stored_as::<f32>()).unwrap();
+    let device = Cpu::new();
+    let operator = MatrixOperator::<Cpu, f32>::new(&device, a.view().stored_as::<f32>()).unwrap();
     let system = System::new(&operator);
-    let mut work = Work::new(Method::Cg, &space, &system).unwrap();
-    let (b, mut x) = (vec![1.0_f64; 100], vec![0.0; 100]);
-    let report =
-        solve(&space, &system, &b, &mut x, &Stopping::default().rtol(1e-13), None, &mut work).unwrap();
+    let b = vec![1.0_f64; 100];
+    let stopping = Stopping::default().rtol(1e-13);
+    let (x, report) = solved(Method::Cg, LinearProblem::new(&device, &system, &b).stopping(stopping));
     assert!(report.reason.is_converged(), "{report}");
     assert!(residual_norm(&a, &x, &b) <= 1.1e-13 * norm(&b)); // this matrix is exact in single precision
 }

@@ -1,10 +1,10 @@
 //! Small matrices, their solutions by elimination, and one way to solve on any device.
 
-use ziggurat_krylov::{KrylovReport, Local, Method, Observer, Stopping, System, Work, solve};
+use ziggurat_krylov::{KrylovReport, LinearProblem, Method, Observer, Stopping, System, Work, solve};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::hash::hash_id;
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
-use ziggurat_sparse::{Csr, Reads};
+use ziggurat_sparse::{Csr, Reads, Real};
 
 /// A number between -1 and 1.
 pub(crate) fn random(seed: u64, index: usize) -> f64 {
@@ -160,6 +160,17 @@ impl<'a> Question<'a> {
     }
 }
 
+/// The solution from a zero guess, and the report.
+pub(crate) fn solved<D: Device, C: Real>(
+    method: Method,
+    problem: LinearProblem<'_, D, C>,
+) -> (D::Vector<C>, KrylovReport) {
+    let mut work = Work::new(method, problem.device, problem.system).unwrap();
+    let mut x = problem.device.zeros(problem.device.len(problem.b)).unwrap();
+    let report = solve(problem, &mut x, &mut work).unwrap();
+    (x, report)
+}
+
 /// The answer in double precision, and the report. Checks on the way that the reported residual is the true one.
 pub(crate) fn ask<D: Device, C: Reads<C>>(
     device: &D,
@@ -168,7 +179,6 @@ pub(crate) fn ask<D: Device, C: Reads<C>>(
     stopping: &Stopping,
     observer: Option<&mut Observer<'_>>,
 ) -> (Vec<f64>, KrylovReport) {
-    let space = Local(device.clone());
     let narrow = |host: &[f64]| host.iter().map(|&x| C::narrow(x)).collect::<Vec<C>>();
     let upload = |host: &[f64]| device.upload(&narrow(host)).unwrap();
     let operator = |a: &Csr<f64>| MatrixOperator::<D, C>::new(device, a.view().stored_as::<C>()).unwrap();
@@ -178,11 +188,15 @@ pub(crate) fn ask<D: Device, C: Reads<C>>(
     if let Some(m) = &m {
         system = system.preconditioner(m);
     }
-    let mut work = Work::new(method, &space, &system).unwrap();
+    let mut work = Work::new(method, device, &system).unwrap();
     let b = upload(question.b);
     let zero = vec![0.0; question.b.len()];
     let mut x = upload(if question.guess.is_empty() { &zero } else { question.guess });
-    let report = solve(&space, &system, &b, &mut x, stopping, observer, &mut work).unwrap();
+    let mut problem = LinearProblem::new(device, &system, &b).stopping(*stopping);
+    if let Some(observer) = observer {
+        problem = problem.observer(observer);
+    }
+    let report = solve(problem, &mut x, &mut work).unwrap();
 
     let mut r = device.zeros::<C>(question.b.len()).unwrap();
     LinearOperator::<D, C>::residual(

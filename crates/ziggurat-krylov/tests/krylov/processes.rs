@@ -1,54 +1,236 @@
-//! Several processes, played by threads: a method needs nothing of them but the sum.
+//! Two processes, played by threads that each have a device and a part of every vector.
 
+use std::borrow::Borrow;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use ziggurat_krylov::{Method, Progress, Space, StopReason, Stopping, System, Work, solve};
-use ziggurat_sparse::Csr;
-use ziggurat_sparse::device::Cpu;
+use ziggurat_krylov::{LinearProblem, Method, Progress, StopReason, Stopping, System};
+use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Remote};
 use ziggurat_sparse::operator::MatrixOperator;
+use ziggurat_sparse::{Csr, Reads, Real, Store};
 
 use crate::matrices::*;
 
-/// One of two processes.
+/// The device of one process of two: kernels run on its own rows, reductions cover both processes.
+///
+/// Both must call the same reductions in the same order. A method that branches on a number of one
+/// process alone gives them different messages, or leaves one waiting, and the test fails.
+#[derive(Clone, Debug)]
 struct Process {
     cpu: Cpu,
     rank: usize,
-    barrier: Arc<Barrier>,
-    mail: Arc<[Mutex<Vec<f64>>; 2]>,
+    link: Arc<Mutex<Link>>,
 }
 
-impl Space for Process {
-    type Device = Cpu;
+/// The name of a reduction and this process's numbers.
+type Message = (&'static str, Vec<f64>);
 
-    fn device(&self) -> &Cpu {
-        &self.cpu
+#[derive(Debug)]
+struct Link {
+    to_other: Sender<Message>,
+    from_other: Receiver<Message>,
+}
+
+impl Process {
+    fn pair() -> [Process; 2] {
+        let (to_second, from_first) = channel();
+        let (to_first, from_second) = channel();
+        let process = |rank, to_other, from_other| {
+            let link = Arc::new(Mutex::new(Link { to_other, from_other }));
+            Process { cpu: Cpu::new(), rank, link }
+        };
+        [process(0, to_second, from_second), process(1, to_first, from_first)]
     }
 
-    fn sum(&self, parts: &mut [f64]) {
-        *self.mail[self.rank].lock().unwrap() = parts.to_vec();
-        self.barrier.wait();
-        let [first, second] = [0, 1].map(|rank| self.mail[rank].lock().unwrap().clone());
-        for (k, part) in parts.iter_mut().enumerate() {
-            *part = first[k] + second[k];
+    /// Combines each number with that of the other process, the first process's on the left.
+    fn reduce(&self, name: &'static str, numbers: &mut [f64], combine: impl Fn(f64, f64) -> f64) {
+        let link = self.link.lock().unwrap();
+        link.to_other.send((name, numbers.to_vec())).unwrap();
+        let (other_name, others) =
+            link.from_other.recv_timeout(Duration::from_secs(60)).expect("the other process does the same");
+        assert_eq!((name, numbers.len()), (other_name, others.len()), "both processes do the same");
+        for (number, other) in numbers.iter_mut().zip(others) {
+            *number = if self.rank == 0 { combine(*number, other) } else { combine(other, *number) };
         }
-        self.barrier.wait();
+    }
+
+    fn sum(&self, name: &'static str, number: f64) -> f64 {
+        let mut sum = [number];
+        self.reduce(name, &mut sum, |first, second| first + second);
+        sum[0]
     }
 }
 
-/// Runs the same question in two processes, of which each has its own matrix and right-hand side.
-fn in_two_processes<R: Send>(question: impl Fn(Process) -> R + Sync) -> Vec<R> {
-    let barrier = Arc::new(Barrier::new(2));
-    let mail = Arc::new([Mutex::default(), Mutex::default()]);
+impl Device for Process {
+    type Vector<T: Store> = Vec<T>;
+    type Matrix<S: Store> = HostMatrix<S>;
+    type Halo = Nobody;
+
+    fn name(&self) -> String {
+        format!("process {} of 2", self.rank)
+    }
+
+    fn sum_of_all(&self, numbers: &mut [i64]) {
+        let mut sums: Vec<f64> = numbers.iter().map(|&number| number as f64).collect();
+        self.reduce("sum_of_all", &mut sums, |first, second| first + second);
+        numbers.iter_mut().zip(sums).for_each(|(number, sum)| *number = sum as i64);
+    }
+
+    fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
+        &self,
+        coefficients: &[C],
+        xs: &[B],
+        beta: C,
+        y: &mut Vec<C>,
+    ) -> f64 {
+        self.sum("combine", self.cpu.combine(coefficients, xs, beta, y))
+    }
+
+    fn dot<C: Real>(&self, x: &Vec<C>, y: &Vec<C>) -> f64 {
+        self.sum("dot", self.cpu.dot(x, y))
+    }
+
+    fn dots<C: Real, B: Borrow<Vec<C>> + Sync>(&self, xs: &[B], y: &Vec<C>, out: &mut [f64]) {
+        self.cpu.dots(xs, y, out);
+        self.reduce("dots", out, |first, second| first + second);
+    }
+
+    fn norm_max<C: Real>(&self, x: &Vec<C>) -> f64 {
+        let mut largest = [self.cpu.norm_max(x)];
+        self.reduce("norm_max", &mut largest, f64::max);
+        largest[0]
+    }
+
+    // ---- local to a process
+
+    fn zeros<T: Store>(&self, len: usize) -> Result<Vec<T>, DeviceError> {
+        self.cpu.zeros(len)
+    }
+
+    fn upload<T: Store>(&self, host: &[T]) -> Result<Vec<T>, DeviceError> {
+        self.cpu.upload(host)
+    }
+
+    fn write<T: Store>(&self, host: &[T], x: &mut Vec<T>) -> Result<(), DeviceError> {
+        self.cpu.write(host, x)
+    }
+
+    fn download<T: Store>(&self, x: &Vec<T>, host: &mut [T]) -> Result<(), DeviceError> {
+        self.cpu.download(x, host)
+    }
+
+    fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<HostMatrix<S>, DeviceError> {
+        self.cpu.upload_matrix(host)
+    }
+
+    fn len<T: Store>(&self, x: &Vec<T>) -> usize {
+        x.len()
+    }
+
+    fn shape<S: Store>(&self, a: &HostMatrix<S>) -> (usize, usize) {
+        (a.rows(), a.cols())
+    }
+
+    fn finish(&self) -> Result<(), DeviceError> {
+        self.cpu.finish()
+    }
+
+    fn spmv<C: Reads<S>, S: Store>(&self, alpha: C, a: &HostMatrix<S>, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
+        self.cpu.spmv(alpha, a, x, beta, y);
+    }
+
+    fn residual<C: Reads<S>, S: Store>(&self, a: &HostMatrix<S>, x: &Vec<C>, b: &Vec<C>, r: &mut Vec<C>) {
+        self.cpu.residual(a, x, b, r);
+    }
+
+    fn fill<C: Real>(&self, value: C, x: &mut Vec<C>) {
+        self.cpu.fill(value, x);
+    }
+
+    fn copy<C: Real>(&self, x: &Vec<C>, y: &mut Vec<C>) {
+        self.cpu.copy(x, y);
+    }
+
+    fn axpby<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
+        self.cpu.axpby(alpha, x, beta, y);
+    }
+
+    fn axpbypcz<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &Vec<C>, gamma: C, z: &mut Vec<C>) {
+        self.cpu.axpbypcz(alpha, x, beta, y, gamma, z);
+    }
+
+    fn step_and_turn<C: Real>(&self, alpha: C, x: &mut Vec<C>, beta: C, z: &Vec<C>, p: &mut Vec<C>) {
+        self.cpu.step_and_turn(alpha, x, beta, z, p);
+    }
+
+    // ---- not used by Krylov methods
+
+    fn upload_part<S: Store>(
+        &self,
+        _: HostMatrix<S>,
+        remote: Remote<S, Nobody>,
+    ) -> Result<HostMatrix<S>, DeviceError> {
+        match remote.halo {}
+    }
+
+    fn halo_values(&self, halo: &Nobody, _: &[f64]) -> Vec<f64> {
+        match *halo {}
+    }
+
+    fn sweep<C: Reads<S>, S: Store>(
+        &self,
+        _: &HostMatrix<S>,
+        _: C,
+        _: &Vec<C>,
+        _: &Vec<C>,
+        _: &Vec<C>,
+        _: C,
+        _: &mut Vec<C>,
+    ) {
+        unimplemented!()
+    }
+
+    fn gauss_seidel<C: Reads<S>, S: Store>(
+        &self,
+        _: &HostMatrix<S>,
+        _: &Vec<C>,
+        _: &Vec<C>,
+        _: Option<&Vec<C>>,
+        _: usize,
+        _: Direction,
+        _: &mut Vec<C>,
+    ) {
+        unimplemented!()
+    }
+
+    fn cast<X: Real, Y: Real>(&self, _: &Vec<X>, _: &mut Vec<Y>) {
+        unimplemented!()
+    }
+
+    fn cast_scaled_max<X: Real, Y: Real>(
+        &self,
+        _: f64,
+        _: Option<&Vec<f32>>,
+        _: &Vec<X>,
+        _: &mut Vec<Y>,
+    ) -> f64 {
+        unimplemented!()
+    }
+
+    fn diagonal<C: Real>(&self, _: C, _: &Vec<C>, _: &Vec<C>, _: C, _: &mut Vec<C>) {
+        unimplemented!()
+    }
+}
+
+/// Runs `solve` in two processes at once.
+fn in_two_processes<R: Send>(solve: impl Fn(Process) -> R + Sync) -> [R; 2] {
     std::thread::scope(|scope| {
-        let processes: Vec<_> = [0, 1]
-            .map(|rank| {
-                let (barrier, mail, question) = (barrier.clone(), mail.clone(), &question);
-                scope.spawn(move || question(Process { cpu: Cpu::new(), rank, barrier, mail }))
-            })
-            .into_iter()
-            .collect();
-        processes.into_iter().map(|process| process.join().unwrap()).collect()
+        let solve = &solve;
+        Process::pair()
+            .map(|process| scope.spawn(move || solve(process)))
+            .map(|thread| thread.join().expect("the process ends without a panic"))
     })
 }
 
@@ -69,47 +251,72 @@ fn two_processes_solve_as_one() {
         let (x, report) =
             ask::<_, f64>(&Cpu::new(), method, Question::new(&whole, &b), &Stopping::default(), None);
         assert_eq!(report.reason, StopReason::Converged);
-        let parts = in_two_processes(|space| {
-            let operator = MatrixOperator::new(&space.cpu, blocks[space.rank].clone()).unwrap();
+        let [(first, here), (second, there)] = in_two_processes(|device| {
+            let operator = MatrixOperator::new(&device, blocks[device.rank].clone()).unwrap();
             let system = System::new(&operator);
-            let mut work = Work::new(method, &space, &system).unwrap();
-            let b = if space.rank == 0 { b[..n].to_vec() } else { b[n..].to_vec() };
-            let mut x = vec![0.0; b.len()];
-            let report = solve(&space, &system, &b, &mut x, &Stopping::default(), None, &mut work).unwrap();
-            (x, report)
+            let b = if device.rank == 0 { b[..n].to_vec() } else { b[n..].to_vec() };
+            solved(method, LinearProblem::new(&device, &system, &b))
         });
-        let [(first, here), (second, there)] = &parts[..] else { panic!("two processes") };
         assert_eq!((here.reason, &here.history), (there.reason, &there.history), "{method}: they agree");
         assert_eq!(here.iterations, report.iterations, "{method}");
-        let joined = [&first[..], second].concat();
+        let joined = [&first[..], &second].concat();
         let difference: Vec<f64> = joined.iter().zip(&x).map(|(x, y)| x - y).collect();
         assert!(norm(&difference) <= 1e-10 * norm(&x), "{method}: {:.1e}", norm(&difference));
     }
 }
 
-#[test]
-fn one_process_stops_all() {
+/// Solves with the five-point Laplacian on both processes, whose right-hand sides differ.
+fn laplace_in_two_processes(
+    method: Method,
+    stopping: impl Fn(usize) -> Stopping + Sync,
+    wants_to_stop: impl Fn(usize, &Progress) -> bool + Sync,
+) -> [(StopReason, usize); 2] {
     let a: Csr<f64> = laplace2d(8);
+    in_two_processes(|device| {
+        let rank = device.rank;
+        let operator = MatrixOperator::new(&device, a.clone()).unwrap();
+        let system = System::new(&operator);
+        let b = random_vector(64, rank as u64);
+        let mut observer = |progress: &Progress| {
+            if wants_to_stop(rank, progress) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let problem = LinearProblem::new(&device, &system, &b).stopping(stopping(rank));
+        let (_, report) = solved(method, problem.observer(&mut observer));
+        (report.reason, report.iterations)
+    })
+}
+
+#[test]
+fn an_observer_of_one_process_stops_both() {
     for method in Method::ALL {
-        let reports = in_two_processes(|space| {
-            let operator = MatrixOperator::new(&space.cpu, a.clone()).unwrap();
+        // Time limits differ as well, as clocks do.
+        let stopping = |rank: usize| Stopping::default().max_seconds(1000.0 + rank as f64);
+        let reports =
+            laplace_in_two_processes(method, stopping, |rank, progress| rank == 1 && progress.iteration == 2);
+        assert_eq!(reports, [(StopReason::Interrupted, 2); 2], "{method}");
+    }
+}
+
+#[test]
+fn a_clock_of_one_process_stops_both() {
+    for method in Method::ALL {
+        let stopping = |rank: usize| Stopping::default().max_seconds(if rank == 0 { 0.0 } else { 1000.0 });
+        let reports = laplace_in_two_processes(method, stopping, |_, _| false);
+        assert_eq!(reports, [(StopReason::TimeLimit, 0); 2], "{method}");
+    }
+}
+
+#[test]
+fn a_right_hand_side_that_is_zero_on_one_process_is_not_zero() {
+    // The squares of the second process's values underflow: ‖b‖ is zero on both, max |b| on one.
+    let a: Csr<f64> = laplace1d(5);
+    for method in Method::ALL {
+        let reasons = in_two_processes(|device| {
+            let operator = MatrixOperator::new(&device, a.clone()).unwrap();
             let system = System::new(&operator);
-            let mut work = Work::new(method, &space, &system).unwrap();
-            let (b, mut x) = (random_vector(64, space.rank as u64), vec![0.0; 64]);
-            let rank = space.rank;
-            let mut observer = |progress: &Progress| {
-                if rank == 1 && progress.iteration == 2 {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
-            };
-            // Their limits differ, too, as clocks do.
-            let stopping = Stopping::default().max_seconds(1000.0 + rank as f64);
-            solve(&space, &system, &b, &mut x, &stopping, Some(&mut observer), &mut work).unwrap()
+            let b = vec![device.rank as f64 * 1e-200; 5];
+            solved(method, LinearProblem::new(&device, &system, &b)).1.reason
         });
-        for report in reports {
-            assert_eq!((report.reason, report.iterations), (StopReason::Interrupted, 2), "{method}");
-        }
+        assert_eq!(reasons, [StopReason::NotFinite; 2], "{method}");
     }
 }

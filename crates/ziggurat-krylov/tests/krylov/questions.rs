@@ -1,6 +1,6 @@
 //! Questions that make no sense are refused with their cause.
 
-use ziggurat_krylov::{KrylovError, Local, Method, Stopping, System, Work, solve};
+use ziggurat_krylov::{KrylovError, LinearProblem, Method, Stopping, System, Work, solve};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::Cpu;
 use ziggurat_sparse::operator::MatrixOperator;
@@ -13,12 +13,12 @@ fn operator(a: Csr<f64>) -> MatrixOperator<Cpu, f64> {
 
 #[test]
 fn shapes_that_do_not_fit() {
-    let space = Local(Cpu::new());
+    let device = Cpu::new();
     let wide = operator(Csr::try_new(2, 3, vec![0, 1, 2], vec![0, 2], vec![1.0, 1.0]).unwrap());
     let (three, four) = (operator(laplace1d(3)), operator(laplace1d(4)));
     let kernel = [vec![0.5; 4]];
     for method in Method::ALL {
-        let refused = |system: &System<'_, Cpu, f64>| Work::new(method, &space, system).unwrap_err();
+        let refused = |system: &System<'_, Cpu, f64>| Work::new(method, &device, system).unwrap_err();
         assert_eq!(refused(&System::new(&wide)), KrylovError::NotSquare { rows: 2, cols: 3 });
         assert_eq!(
             refused(&System::new(&three).preconditioner(&four)),
@@ -27,10 +27,11 @@ fn shapes_that_do_not_fit() {
         assert!(refused(&System::new(&three).kernel(&kernel)).to_string().contains("kernel"));
 
         let system = System::new(&three);
-        let mut work = Work::new(method, &space, &system).unwrap();
+        let mut work = Work::new(method, &device, &system).unwrap();
         let mut ask = |system: &System<'_, Cpu, f64>, b: usize, x: usize, stopping: Stopping| {
-            let error = solve(&space, system, &vec![1.0; b], &mut vec![0.0; x], &stopping, None, &mut work);
-            error.unwrap_err().to_string()
+            let (b, mut x) = (vec![1.0; b], vec![0.0; x]);
+            let problem = LinearProblem::new(&device, system, &b).stopping(stopping);
+            solve(problem, &mut x, &mut work).unwrap_err().to_string()
         };
         let stopping = Stopping::default();
         assert_eq!(ask(&system, 4, 3, stopping), "the right-hand side has 4 entries, the matrix 3 rows");
@@ -42,11 +43,11 @@ fn shapes_that_do_not_fit() {
 
 #[test]
 fn a_restart_of_zero() {
-    let space = Local(Cpu::new());
+    let device = Cpu::new();
     let a = operator(laplace1d(3));
     let system: System<'_, Cpu, f64> = System::new(&a);
     for method in [Method::Gmres { restart: 0 }, Method::Fgmres { restart: 0 }] {
-        let error = Work::new(method, &space, &system).unwrap_err();
+        let error = Work::new(method, &device, &system).unwrap_err();
         assert_eq!(error.to_string(), "`restart` is 0; it must be at least 1");
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ziggurat_krylov::{KrylovReport, Local, Method, Progress, StopReason, Stopping, System, Work, solve};
+use ziggurat_krylov::{KrylovReport, LinearProblem, Method, Progress, StopReason, Stopping, System};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::{Cpu, Device};
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator, Workspace};
@@ -151,14 +151,12 @@ impl<D: Device> LinearOperator<D, f64> for Failing {
 #[test]
 fn a_late_nan_does_not_spoil_what_was_reached() {
     let (a, b) = (laplace2d(10), random_vector(100, 2));
-    let space = Local(Cpu::new());
-    let operator = MatrixOperator::new(&space.0, a).unwrap();
+    let device = Cpu::new();
+    let operator = MatrixOperator::new(&device, a).unwrap();
     for method in Method::ALL {
         let failing = Failing { n: 100, fails_at: 12, calls: AtomicUsize::new(0) };
         let system = System::new(&operator).preconditioner(&failing);
-        let mut work = Work::new(method, &space, &system).unwrap();
-        let mut x = vec![0.0; 100];
-        let report = solve(&space, &system, &b, &mut x, &Stopping::default(), None, &mut work).unwrap();
+        let (x, report) = solved(method, LinearProblem::new(&device, &system, &b));
         assert_eq!(report.reason, StopReason::NotFinite, "{method}");
         assert!(x.iter().all(|x| x.is_finite()), "{method}");
         assert!(report.residual < report.initial_residual && report.iterations > 5, "{method}: {report}");
@@ -202,16 +200,14 @@ impl LinearOperator<Cpu, f64> for Counting {
 #[test]
 fn bicgstab_starts_anew_when_its_shadow_is_of_no_more_use() {
     // Among small matrices of small integers many make a denominator vanish.
-    let space = Local(Cpu::new());
+    let device = Cpu::new();
     let (mut converged, mut rescued) = (0, 0);
     for seed in 0..400 {
         let a = from_formula(4, |i, j| (2.49 * random(seed, 4 * i + j)).round());
         let b: Vec<f64> = (0..4).map(|i| (2.49 * random(seed + 1000, i)).round()).collect();
-        let operator = Counting(MatrixOperator::new(&space.0, a.clone()).unwrap(), AtomicUsize::new(0));
+        let operator = Counting(MatrixOperator::new(&device, a.clone()).unwrap(), AtomicUsize::new(0));
         let system = System::new(&operator);
-        let mut work = Work::new(Method::BiCgStab, &space, &system).unwrap();
-        let mut x = vec![0.0; 4];
-        let report = solve(&space, &system, &b, &mut x, &Stopping::default(), None, &mut work).unwrap();
+        let (x, report) = solved(Method::BiCgStab, LinearProblem::new(&device, &system, &b));
         if report.reason.is_converged() {
             converged += 1;
             assert!(residual_norm(&a, &x, &b) <= 1.001e-8 * norm(&b));
@@ -271,13 +267,11 @@ impl LinearOperator<Cpu, f64> for Sloppy {
 fn a_promise_that_is_not_kept_starts_anew_until_it_is_true() {
     let a = random_matrix(50, true, 4);
     let b = random_vector(50, 5);
-    let space = Local(Cpu::new());
-    let sloppy = Sloppy(MatrixOperator::new(&space.0, a.clone()).unwrap());
+    let device = Cpu::new();
+    let sloppy = Sloppy(MatrixOperator::new(&device, a.clone()).unwrap());
     let system = System::new(&sloppy);
     for method in Method::ALL {
-        let mut work = Work::new(method, &space, &system).unwrap();
-        let mut x = vec![0.0; 50];
-        let report = solve(&space, &system, &b, &mut x, &Stopping::default(), None, &mut work).unwrap();
+        let (x, report) = solved(method, LinearProblem::new(&device, &system, &b));
         assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
         assert!(residual_norm(&a, &x, &b) <= 1.001e-8 * norm(&b), "{method}");
         let promises = report.history.iter().filter(|&&norm_r| norm_r <= 1e-8 * norm(&b)).count();

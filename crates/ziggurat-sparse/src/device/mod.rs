@@ -216,6 +216,14 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// Adds up each number over all processes that share this device's vectors.
     fn sum_of_all(&self, _numbers: &mut [i64]) {}
 
+    /// Whether the flag is set on any process that shares this device's vectors. Clocks and user
+    /// requests differ between processes, so they must agree on decisions that depend on them.
+    fn any(&self, flag: bool) -> bool {
+        let mut votes = [i64::from(flag)];
+        self.sum_of_all(&mut votes);
+        votes[0] > 0
+    }
+
     // ---- a matrix and vectors
 
     /// y ← α A x + β y

@@ -1,18 +1,18 @@
-//! What iterates: a Krylov method preconditioned by a multigrid cycle, in whatever space its vectors live.
+//! What iterates: a Krylov method preconditioned by a multigrid cycle, on any device.
 //!
 //! ```text
 //! b ← b − N Nᵀ b (N: the kernel);   x ← krylov(A, cycle, b, x) from zero;   again with a wide cycle, if it was slow
 //! ```
 //!
 //! A solver of one process and one of many differ in how a system is set up, not in how it is solved: that is here, once. All
-//! that is decided here is decided by numbers that every process has: norms of the space, and agreement on what users want
-//! ([`Space::any`]). Cost: that of the iterations.
+//! that is decided here is decided by numbers that every process has: norms, and agreement on what users want
+//! ([`Device::any`]). Cost: that of the iterations.
 
 use std::fmt;
 use std::sync::OnceLock;
 
 use ziggurat_amg::Multigrid;
-use ziggurat_krylov::{KrylovReport, Observer, Space, System, VectorOf, Work, solve as krylov_solve};
+use ziggurat_krylov::{self as krylov, KrylovReport, LinearProblem, Observer, System, Work};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::operator::LinearOperator;
 
@@ -25,11 +25,10 @@ const ROUNDING: f64 = 1e-13;
 /// The matrix as the outer iteration applies it.
 pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
 
-/// A matrix and its cycle, ready to iterate in a space. [`Solver`](crate::Solver) has one in the space of one process.
+/// A matrix and its cycle, ready to iterate on a device.
 ///
 /// ```
 /// use ziggurat::amg::{Formats, Hierarchy, HierarchyConfig};
-/// use ziggurat::krylov::Local;
 /// use ziggurat::sparse::{device::Cpu, gallery::Problem};
 /// use ziggurat::{Iteration, SolveOptions, SolverConfig, config::Precision};
 /// let (a, cpu) = ("poisson3d:12".parse::<Problem>()?.matrix()?, Cpu::new());
@@ -41,26 +40,26 @@ pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
 /// let matrix = hierarchy.finest(Formats::FewestBytes).operator(&cpu)?;
 /// let narrow = lower(Precision::F16)?;
 /// let chosen = SolverConfig { precision: Precision::F16, ..config.clone() };
-/// let iteration = Iteration::new(Local(cpu), matrix, narrow, Vec::new(), chosen, config.clone());
+/// let iteration = Iteration::new(cpu, matrix, narrow, Vec::new(), chosen, config.clone());
 /// let options = SolveOptions::from(iteration.config());
 /// let solution = iteration.solve(vec![1.0; 1728], None, &options, None, || Ok(lower(Precision::F64)?))?;
 /// assert!(solution.report.reason.is_converged() && !iteration.is_wide());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Iteration<S: Space> {
+pub struct Iteration<D: Device> {
     /// Where vectors live.
-    pub space: S,
-    matrix: Matrix<S::Device>,
-    pub(super) multigrid: Multigrid<S::Device>,
+    pub device: D,
+    matrix: Matrix<D>,
+    pub(super) multigrid: Multigrid<D>,
     /// The cycle in double precision, once a solve has needed it.
-    pub(super) wide: OnceLock<Multigrid<S::Device>>,
+    pub(super) wide: OnceLock<Multigrid<D>>,
     /// Orthonormal vectors that the matrix maps to zero.
-    kernel: Vec<VectorOf<S, f64>>,
+    kernel: Vec<D::Vector<f64>>,
     pub(super) config: SolverConfig,
     pub(super) asked: SolverConfig,
 }
 
-impl<S: Space> fmt::Debug for Iteration<S> {
+impl<D: Device> fmt::Debug for Iteration<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Iteration")
             .field("multigrid", self.preconditioner())
@@ -69,42 +68,42 @@ impl<S: Space> fmt::Debug for Iteration<S> {
     }
 }
 
-impl<S: Space> Iteration<S> {
+impl<D: Device> Iteration<D> {
     /// Joins what has been set up. `kernel` are orthonormal vectors that the matrix maps to zero; nothing is left to be chosen
     /// in `config`, which the cycle was lowered with; `asked` is what it was before: a precision that was left to be
     /// chosen is watched.
     pub fn new(
-        space: S,
-        matrix: Box<dyn LinearOperator<S::Device, f64>>,
-        multigrid: Multigrid<S::Device>,
-        kernel: Vec<VectorOf<S, f64>>,
+        device: D,
+        matrix: Box<dyn LinearOperator<D, f64>>,
+        multigrid: Multigrid<D>,
+        kernel: Vec<D::Vector<f64>>,
         config: SolverConfig,
         asked: SolverConfig,
     ) -> Self {
-        Iteration { space, matrix, multigrid, wide: OnceLock::new(), kernel, config, asked }
+        Iteration { device, matrix, multigrid, wide: OnceLock::new(), kernel, config, asked }
     }
 
     /// Solves A x = b from a guess, or from zero; a singular system in the least-squares sense. `widen` makes the cycle in double
     /// precision if a watched solve needs it.
     pub fn solve(
         &self,
-        mut b: VectorOf<S, f64>,
-        guess: Option<VectorOf<S, f64>>,
+        mut b: D::Vector<f64>,
+        guess: Option<D::Vector<f64>>,
         options: &SolveOptions,
         observer: Option<&mut Observer<'_>>,
-        widen: impl FnOnce() -> Result<Multigrid<S::Device>, SolveError>,
-    ) -> Result<Solution<VectorOf<S, f64>>, SolveError> {
-        let (device, rows) = (self.space.device(), self.matrix.shape().0);
+        widen: impl FnOnce() -> Result<Multigrid<D>, SolveError>,
+    ) -> Result<Solution<D::Vector<f64>>, SolveError> {
+        let (device, rows) = (&self.device, self.matrix.shape().0);
         let before = device.traffic();
         let mut x = match guess {
             Some(guess) => guess,
             None => device.zeros(rows)?,
         };
         if device.len(&b) == rows && !self.kernel.is_empty() {
-            let before = self.space.norm(&b);
-            System::new(&*self.matrix).kernel(&self.kernel).project(&self.space, &mut b);
+            let before = self.device.norm(&b);
+            System::new(&*self.matrix).kernel(&self.kernel).project(&self.device, &mut b);
             // What rounding leaves of a right-hand side in the kernel is no right-hand side: zero solves it.
-            if self.space.norm(&b) <= ROUNDING * before {
+            if self.device.norm(&b) <= ROUNDING * before {
                 device.fill(0.0, &mut b);
             }
         }
@@ -115,17 +114,21 @@ impl<S: Space> Iteration<S> {
     /// Iterates from x with the given cycle.
     pub(super) fn run(
         &self,
-        cycle: &Multigrid<S::Device>,
-        b: &VectorOf<S, f64>,
-        x: &mut VectorOf<S, f64>,
+        cycle: &Multigrid<D>,
+        b: &D::Vector<f64>,
+        x: &mut D::Vector<f64>,
         options: &SolveOptions,
         observer: Option<&mut Observer<'_>>,
     ) -> Result<KrylovReport, SolveError> {
         let system = System::new(&*self.matrix).preconditioner(cycle).kernel(&self.kernel);
-        let mut work = Work::new(options.method(&self.config), &self.space, &system)?;
-        let report = krylov_solve(&self.space, &system, b, x, &options.stopping, observer, &mut work)?;
+        let mut work = Work::new(options.method(&self.config), &self.device, &system)?;
+        let mut problem = LinearProblem::new(&self.device, &system, b).stopping(options.stopping);
+        if let Some(observer) = observer {
+            problem = problem.observer(observer);
+        }
+        let report = krylov::solve(problem, x, &mut work)?;
         // A device that failed says so, before anybody looks at x or blames the precision.
-        self.space.device().finish()?;
+        self.device.finish()?;
         Ok(report)
     }
 
@@ -133,9 +136,9 @@ impl<S: Space> Iteration<S> {
     /// [`is_wide`](Iteration::is_wide), and its kernel.
     pub fn replace(
         &mut self,
-        matrix: Box<dyn LinearOperator<S::Device, f64>>,
-        multigrid: Multigrid<S::Device>,
-        kernel: Vec<VectorOf<S, f64>>,
+        matrix: Box<dyn LinearOperator<D, f64>>,
+        multigrid: Multigrid<D>,
+        kernel: Vec<D::Vector<f64>>,
     ) {
         (self.matrix, self.kernel) = (matrix, kernel);
         match self.wide.get_mut() {
@@ -150,7 +153,7 @@ impl<S: Space> Iteration<S> {
     }
 
     /// The cycle that the next solve begins with.
-    pub fn preconditioner(&self) -> &Multigrid<S::Device> {
+    pub fn preconditioner(&self) -> &Multigrid<D> {
         self.wide.get().unwrap_or(&self.multigrid)
     }
 

@@ -10,7 +10,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use ziggurat_amg::Multigrid;
-use ziggurat_krylov::{KrylovReport, Observer, Progress, Space, StopReason, VectorOf};
+use ziggurat_krylov::{KrylovReport, Observer, Progress, StopReason};
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::Device;
 
@@ -74,15 +74,15 @@ fn slow(progress: &Progress) -> Option<Fault> {
     (rate > SLOW).then_some(Fault::Slow(rate)) // NaN is for the method itself to notice
 }
 
-impl<S: Space> Iteration<S> {
+impl<D: Device> Iteration<D> {
     /// Iterates with the levels as they are, and with wide ones if that is what it takes.
     pub(super) fn solve_watched(
         &self,
-        b: &VectorOf<S, f64>,
-        x: &mut VectorOf<S, f64>,
+        b: &D::Vector<f64>,
+        x: &mut D::Vector<f64>,
         options: &SolveOptions,
         mut observer: Option<&mut Observer<'_>>,
-        widen: impl FnOnce() -> Result<Multigrid<S::Device>, SolveError>,
+        widen: impl FnOnce() -> Result<Multigrid<D>, SolveError>,
     ) -> Result<(KrylovReport, Option<Promotion>), SolveError> {
         if let Some(wide) = self.wide.get() {
             return Ok((self.run(wide, b, x, options, observer)?, None));
@@ -98,7 +98,7 @@ impl<S: Space> Iteration<S> {
         };
         let narrow = self.run(&self.multigrid, b, x, options, Some(&mut watching))?;
         // Residuals are the same on every process, and so is the fault; users are not.
-        if narrow.reason == StopReason::Interrupted && self.space.any(asked_to_stop) {
+        if narrow.reason == StopReason::Interrupted && self.device.any(asked_to_stop) {
             return Ok((narrow, None));
         }
         let why = match (fault, narrow.reason) {
@@ -110,8 +110,8 @@ impl<S: Space> Iteration<S> {
             }
             (None, reason) => Fault::Failed(reason),
         };
-        let device = self.space.device();
-        if self.space.any(!device.norm_max(x).is_finite()) {
+        let device = &self.device;
+        if !device.norm_max(x).is_finite() {
             device.fill(0.0, x);
         }
         let mut rest = options.clone();

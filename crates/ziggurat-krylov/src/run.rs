@@ -1,0 +1,281 @@
+//! A solve in progress: applies A and M, counts iterations, and decides when to stop.
+//!
+//! A method passes the residual norm of its recurrence to [`Run::record`] after each iteration. When
+//! that norm is within the tolerance, or the method must restart for another reason, it calls
+//! [`Run::verify`], which computes b − A x: the method has converged, stagnated, or continues from
+//! the true residual. Only true residuals decide about convergence.
+//!
+//! A restart was useless if the true residual decreased by less than half of what the recurrence
+//! promised since the restart before, or not at all. Two useless restarts in a row are a stagnation.
+
+use std::time::Instant;
+
+use ziggurat_sparse::Real;
+use ziggurat_sparse::device::Device;
+
+use crate::error::KrylovError;
+use crate::observer::Progress;
+use crate::problem::LinearProblem;
+use crate::report::KrylovReport;
+use crate::stop::StopReason;
+use crate::system::OperatorWork;
+
+/// Iterations for which the history is allocated in advance (at most half a megabyte). A longer
+/// history reallocates.
+const MAX_PREALLOCATED_HISTORY: usize = 1 << 16;
+
+/// The same for true residuals, where they are computed at restarts only.
+const MAX_PREALLOCATED_RESTARTS: usize = 1 << 10;
+
+/// The relative decrease of the true residual between restarts that counts as none.
+const NO_DECREASE: f64 = 1e-8;
+
+/// What to do after an iteration.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Do the next one.
+    Continue,
+    /// The recurrence promises convergence: [`verify`](Run::verify) it.
+    Verify,
+    /// Stop.
+    Stop(StopReason),
+}
+
+/// Norms of b − A x, as it is and after its kernel component was projected out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Residual {
+    pub(crate) whole: f64,
+    pub(crate) projected: f64,
+}
+
+pub(crate) struct Run<'a, 'w, D: Device, C: Real> {
+    problem: LinearProblem<'a, D, C>,
+    work: &'w mut OperatorWork,
+    start: Instant,
+    b_norm: f64,
+    target: f64,
+    initial_residual: f64,
+    history: Vec<f64>,
+    /// True residual norms, each with the number of iterations before it.
+    verified: Vec<(usize, f64)>,
+    /// The smallest true residual norm so far.
+    best: f64,
+    /// The true residual norm at the last restart.
+    last: f64,
+    /// Consecutive useless restarts.
+    useless: u32,
+    /// The true residual norm of x, unless x has changed since it was computed.
+    current: Option<f64>,
+    /// A decision made before the first iteration.
+    decided: Option<StopReason>,
+}
+
+impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
+    /// Validates the problem, computes r ← b − A x and decides whether there is anything to do.
+    /// For b = 0 the solution is x = 0.
+    pub(crate) fn start(
+        problem: LinearProblem<'a, D, C>,
+        work: &'w mut OperatorWork,
+        x: &mut D::Vector<C>,
+        r: &mut D::Vector<C>,
+    ) -> Result<(Self, Residual), KrylovError> {
+        let start = Instant::now();
+        let (device, stopping) = (problem.device, problem.stopping);
+        problem.validate(x, device.len(r))?;
+        let b_norm = device.norm(problem.b);
+        let b_is_zero = b_norm == 0.0 && device.norm_max(problem.b) == 0.0;
+        let max_verified =
+            if stopping.verify_every > 0 { MAX_PREALLOCATED_HISTORY } else { MAX_PREALLOCATED_RESTARTS };
+        let mut run = Run {
+            problem,
+            work,
+            start,
+            b_norm,
+            target: stopping.target(b_norm),
+            initial_residual: 0.0,
+            history: Vec::with_capacity(stopping.max_iterations.min(MAX_PREALLOCATED_HISTORY)),
+            verified: Vec::with_capacity(stopping.max_iterations.min(max_verified) + 2),
+            best: 0.0,
+            last: 0.0,
+            useless: 0,
+            current: None,
+            decided: None,
+        };
+        let residual = if b_is_zero {
+            device.fill(C::zero(), x);
+            device.fill(C::zero(), r);
+            Residual { whole: 0.0, projected: 0.0 }
+        } else {
+            run.residual(x, r)
+        };
+        run.note(residual);
+        (run.initial_residual, run.best, run.last) = (residual.whole, residual.whole, residual.whole);
+        let b_underflowed = b_norm == 0.0 && !b_is_zero;
+        run.decided = if b_underflowed { Some(StopReason::NotFinite) } else { run.settled(residual) };
+        Ok((run, residual))
+    }
+
+    // ---- operators
+
+    /// y ← A x
+    pub(crate) fn apply(&mut self, x: &D::Vector<C>, y: &mut D::Vector<C>) {
+        self.problem.system.matrix.apply(self.problem.device, x, y, &mut self.work.matrix);
+    }
+
+    /// z ← M r, with its kernel component projected out.
+    pub(crate) fn precondition(&mut self, r: &D::Vector<C>, z: &mut D::Vector<C>) {
+        let LinearProblem { device, system, .. } = self.problem;
+        match system.preconditioner {
+            Some(preconditioner) => preconditioner.apply(device, r, z, &mut self.work.preconditioner),
+            None => device.copy(r, z),
+        }
+        system.project(device, z);
+    }
+
+    /// r ← b − A x, with its kernel component projected out.
+    fn residual(&mut self, x: &D::Vector<C>, r: &mut D::Vector<C>) -> Residual {
+        let LinearProblem { device, system, b, .. } = self.problem;
+        system.matrix.residual(device, x, b, r, &mut self.work.matrix);
+        let whole = device.norm(r);
+        if system.kernel.is_empty() {
+            return Residual { whole, projected: whole };
+        }
+        system.project(device, r);
+        Residual { whole, projected: device.norm(r) }
+    }
+
+    // ---- decisions
+
+    /// The residual norm to reach.
+    pub(crate) fn target(&self) -> f64 {
+        self.target
+    }
+
+    /// Whether to stop before the next iteration, and why.
+    pub(crate) fn reason_to_stop(&self) -> Option<StopReason> {
+        if self.decided.is_some() {
+            return self.decided;
+        }
+        let stopping = &self.problem.stopping;
+        if self.history.len() >= stopping.max_iterations {
+            return Some(StopReason::MaxIterations);
+        }
+        let limit = stopping.max_seconds?;
+        self.problem.device.any(self.seconds() >= limit).then_some(StopReason::TimeLimit)
+    }
+
+    /// Records an iteration and the residual norm of the recurrence after it.
+    pub(crate) fn record(&mut self, residual: f64) -> Step {
+        self.current = None;
+        self.history.push(residual);
+        let seconds = self.seconds();
+        if let Some(observer) = &mut self.problem.observer {
+            let progress = Progress {
+                iteration: self.history.len(),
+                residual,
+                relative_residual: residual / self.b_norm,
+                target: self.target,
+                seconds,
+            };
+            if self.problem.device.any(observer(&progress).is_break()) {
+                return Step::Stop(StopReason::Interrupted);
+            }
+        }
+        if !residual.is_finite() {
+            Step::Stop(StopReason::NotFinite)
+        } else if residual <= self.target {
+            Step::Verify
+        } else {
+            Step::Continue
+        }
+    }
+
+    /// Whether the report asks for the true residual after this iteration, although no decision
+    /// depends on it.
+    pub(crate) fn is_watched(&self) -> bool {
+        let every = self.problem.stopping.verify_every;
+        every > 0 && self.history.len().is_multiple_of(every)
+    }
+
+    /// Computes the true residual of x, in `r`, for the report.
+    pub(crate) fn watch(&mut self, x: &D::Vector<C>, r: &mut D::Vector<C>) {
+        let residual = self.residual(x, r);
+        self.note(residual);
+    }
+
+    /// Computes the true residual r ← b − A x, for which the recurrence promised the norm `promised`,
+    /// and decides whether to restart from it or to stop. An infinite promise marks a restart that the
+    /// method cannot avoid: it does not count for stagnation.
+    pub(crate) fn verify(
+        &mut self,
+        promised: f64,
+        x: &D::Vector<C>,
+        r: &mut D::Vector<C>,
+    ) -> Result<Residual, StopReason> {
+        let residual = self.residual(x, r);
+        self.note(residual);
+        if let Some(reason) = self.settled(residual) {
+            return Err(reason);
+        }
+        if promised.is_finite() {
+            let (gained, expected) = (self.best - residual.whole, self.last - promised);
+            let useful = gained > 0.5 * expected && gained > NO_DECREASE * self.best;
+            self.useless = if useful { 0 } else { self.useless + 1 };
+        }
+        self.best = self.best.min(residual.whole);
+        self.last = residual.whole;
+        if self.useless >= 2 { Err(StopReason::Stagnated) } else { Ok(residual) }
+    }
+
+    /// Whether a true residual ends the solve.
+    fn settled(&self, residual: Residual) -> Option<StopReason> {
+        if !(self.b_norm.is_finite() && residual.whole.is_finite()) {
+            Some(StopReason::NotFinite)
+        } else if residual.whole <= self.target {
+            Some(StopReason::Converged)
+        } else if residual.projected <= self.target {
+            Some(StopReason::Stagnated) // the rest is in the kernel, which A cannot reduce
+        } else {
+            None
+        }
+    }
+
+    /// Stores the true residual of the present x.
+    fn note(&mut self, residual: Residual) {
+        self.current = Some(residual.whole);
+        self.verified.push((self.history.len(), residual.whole));
+    }
+
+    /// The report on x. Computes the true residual, in `r`, unless it is known.
+    pub(crate) fn finish(
+        mut self,
+        mut reason: StopReason,
+        x: &D::Vector<C>,
+        r: &mut D::Vector<C>,
+    ) -> KrylovReport {
+        if self.current.is_none() {
+            self.watch(x, r);
+        }
+        let residual = self.current.unwrap_or(f64::NAN);
+        // The last permitted iteration may have reached the tolerance. An interrupt is still reported
+        // as one.
+        if residual <= self.target && reason != StopReason::Interrupted && self.decided.is_none() {
+            reason = StopReason::Converged;
+        }
+        KrylovReport {
+            reason,
+            iterations: self.history.len(),
+            residual,
+            relative_residual: if self.b_norm == 0.0 { residual } else { residual / self.b_norm },
+            initial_residual: self.initial_residual,
+            b_norm: self.b_norm,
+            seconds: self.seconds(),
+            history: self.history,
+            verified: self.verified,
+        }
+    }
+
+    fn seconds(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+}
