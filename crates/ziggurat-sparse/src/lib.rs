@@ -1,13 +1,14 @@
 //! What a sparse matrix is, and how fast it multiplies: the ground floor of the Ziggurat multigrid solver.
 //!
-//! - [`number`]: numbers in memory ([`Store`]) and in arithmetic ([`Real`]), and which reads which ([`Reads`]).
+//! - [`number`]: numbers in memory ([`Store`]) and in arithmetic ([`Real`]).
 //! - [`matrix`]: [`Csr`] and its borrowed form [`CsrRef`], and the other formats.
 //! - [`operator`]: anything that maps a vector to a vector, as Krylov methods see it.
 //! - [`gallery`]: model problems by name and size, as in `poisson3d:100`.
 //! - [`graph`]: permutations, reverse Cuthill–McKee, connected components.
 //! - [`spectrum`]: bounds of the eigenvalues of D⁻¹A.
 //! - [`hash`]: one deterministic hash of a global id, for ties, start vectors and shuffles.
-//! - [`device`]: where vectors live and kernels run: [`device::Cpu`], and the readable oracle [`device::Reference`].
+//! - [`device`]: where vectors live and kernels run: [`device::Cpu`], and the readable oracle [`device::Reference`]; which
+//!   arithmetic reads which memory ([`Reads`]).
 //! - [`algebra`]: transposes, products, sums, scalings and truncation, for the setup of multigrid.
 //! - [`io`]: Matrix Market files, read and written.
 
@@ -26,9 +27,11 @@ mod name;
 pub mod number;
 pub mod operator;
 mod parallel;
+mod simd;
 pub mod spectrum;
 
+pub use device::Reads;
 pub use exact_sum::ExactSum;
 pub use matrix::{Bsr, BsrRef, Coo, Csr, CsrRef, DeltaSell, Dense, MatrixError};
 pub use name::UnknownName;
-pub use number::{Facts, Kind, Reads, Real, Store, bf16, f16};
+pub use number::{Facts, Kind, Real, Store, bf16, f16};

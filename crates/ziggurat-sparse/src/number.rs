@@ -1,7 +1,7 @@
 //! Numbers: how they lie in memory, and how they are computed with.
 //!
 //! Memory and arithmetic are two choices (ARCHITECTURE.md, "Storage is not arithmetic"). A [`Store`] is a number as it
-//! lies in memory: `f64 f32 f16 bf16`. A [`Real`] is a number we compute in: `f64 f32`. [`Reads`] says which arithmetic
+//! lies in memory: `f64 f32 f16 bf16`. A [`Real`] is a number we compute in: `f64 f32`. [`Reads`](crate::Reads) says which arithmetic
 //! may read which memory; widening happens in registers and is always exact, so there are seven pairs:
 //!
 //! | arithmetic | reads |
@@ -21,9 +21,7 @@ use half::slice::HalfFloatSliceExt;
 pub use half::{bf16, f16};
 use num_traits::{Float, NumAssign};
 
-use crate::algebra::block_product::BlockProducts;
-use crate::device::cpu::compiled::Compiled;
-use crate::device::cpu::widen::Widen;
+use crate::UnknownName;
 
 /// Names a storage number at run time. A device whose memory is opaque bytes picks its kernel by it.
 ///
@@ -110,7 +108,7 @@ impl Kind {
         }
     }
 
-    /// Whether arithmetic in `self` may read memory of `stored`: the run-time form of [`Reads`].
+    /// Whether arithmetic in `self` may read memory of `stored`: the run-time form of [`Reads`](crate::Reads).
     ///
     /// ```
     /// use ziggurat_sparse::Kind;
@@ -132,13 +130,13 @@ impl Display for Kind {
 }
 
 impl std::str::FromStr for Kind {
-    type Err = crate::UnknownName;
+    type Err = UnknownName;
 
     fn from_str(name: &str) -> Result<Kind, Self::Err> {
         Kind::ALL
             .into_iter()
             .find(|kind| kind.name() == name)
-            .ok_or_else(|| crate::UnknownName::new("number", name, Kind::ALL.iter().map(|kind| kind.name())))
+            .ok_or_else(|| UnknownName::new("number", name, Kind::ALL.iter().map(|kind| kind.name())))
     }
 }
 
@@ -186,24 +184,7 @@ pub trait Store: Pod + Default + PartialEq + Debug + Display + Send + Sync {
 /// }
 /// assert_eq!(hypotenuse(3.0_f32, 4.0), 5.0);
 /// ```
-pub trait Real: Store + Float + NumAssign + Sum + BlockProducts {}
-
-/// Arithmetic in `Self` may read memory of type `S`; the seven pairs of the [module](self).
-///
-/// The trait is sealed: a new pair is a decision of this crate, because every device must then provide it.
-///
-/// ```
-/// use ziggurat_sparse::{Reads, Store, f16};
-/// fn sum<C: Reads<S>, S: Store>(stored: &[S]) -> C {
-///     stored.iter().map(|&s| C::read(s)).sum()
-/// }
-/// let stored = [f16::narrow(1.5), f16::narrow(2.5)];
-/// assert_eq!(sum::<f32, _>(&stored), 4.0);
-/// ```
-pub trait Reads<S: Store>: Real + Widen<S> + Compiled<S> {
-    /// The same value, widened.
-    fn read(stored: S) -> Self;
-}
+pub trait Real: Store + Float + NumAssign + Sum + sealed::Sealed {}
 
 /// `f64` to `f32` by rounding to odd: the truncated value, with its last bit set when anything was cut off. Rounding
 /// the result once more to 16 bits then equals rounding the original once (Boldo & Melquiond, 2008), while going
@@ -259,28 +240,16 @@ stores! {
     bf16, Bf16, |x| bf16::from_f32(round_to_odd(x)), bf16::to_f64;
 }
 
+/// Keeps [`Real`] to the numbers that kernels are compiled for.
+mod sealed {
+    /// A number that this crate computes in.
+    pub trait Sealed {}
+    impl Sealed for f64 {}
+    impl Sealed for f32 {}
+}
+
 impl Real for f64 {}
 impl Real for f32 {}
-
-macro_rules! reads {
-    ($($c:ty, $s:ty, $read:expr;)*) => {$(
-        impl Reads<$s> for $c {
-            #[inline]
-            fn read(stored: $s) -> $c {
-                $read(stored)
-            }
-        }
-    )*};
-}
-reads! {
-    f64, f64, |s| s;
-    f64, f32, f64::from;
-    f64, f16, f16::to_f64;
-    f64, bf16, bf16::to_f64;
-    f32, f32, |s| s;
-    f32, f16, f16::to_f32;
-    f32, bf16, bf16::to_f32;
-}
 
 #[cfg(test)]
 mod tests {
@@ -365,8 +334,6 @@ mod tests {
             prop_assume!(!half.is_nan() && !brain.is_nan());
             prop_assert_eq!(f16::narrow(half.wide()).to_bits(), bits);
             prop_assert_eq!(bf16::narrow(brain.wide()).to_bits(), bits);
-            prop_assert_eq!(f64::from(<f32 as Reads<f16>>::read(half)), half.wide());
-            prop_assert_eq!(<f64 as Reads<bf16>>::read(brain), brain.wide());
         }
     }
 }

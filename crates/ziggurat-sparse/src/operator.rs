@@ -7,8 +7,8 @@
 use std::any::Any;
 use std::fmt;
 
-use crate::device::{Device, DeviceError, HostMatrix, Remote};
-use crate::number::{Reads, Real, Store};
+use crate::device::{Device, DeviceError, HostMatrix, Reads, Remote};
+use crate::number::{Real, Store};
 
 /// Scratch memory of one operator, owned by whoever applies it.
 ///

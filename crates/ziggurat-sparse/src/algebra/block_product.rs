@@ -13,44 +13,14 @@
 use std::ops::Range;
 
 use super::accumulator::Places;
+use super::block_shape::BlockShape;
 use super::block_sums::{AnySums, FixedSums, SumBlocks};
 use super::pattern::Pattern;
-use crate::device::Simd;
-use crate::device::cpu::simd::{Isa, Kernel};
-use crate::matrix::CsrRef;
-use crate::number::Real;
-
-/// Blocks of `rows` x `inner` times blocks of `inner` x `cols`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BlockShape {
-    pub(super) rows: usize,
-    pub(super) inner: usize,
-    pub(super) cols: usize,
-}
-
-impl BlockShape {
-    /// Not blocks.
-    pub(super) const SCALAR: BlockShape = BlockShape { rows: 1, inner: 1, cols: 1 };
-
-    /// Entries of a block of C.
-    pub(super) fn entries(self) -> usize {
-        self.rows * self.cols
-    }
-
-    /// Multiplications that one term of blocks takes.
-    pub(super) fn terms(self) -> usize {
-        self.rows * self.inner * self.cols
-    }
-
-    /// Rows of unknowns, given those of nodes.
-    pub(super) fn rows_of(self, nodes: &Range<usize>) -> Range<usize> {
-        nodes.start * self.rows..nodes.end * self.rows
-    }
-}
+use crate::number::{Kind, Real};
+use crate::simd::{Isa, Kernel, Simd};
 
 /// Some consecutive rows of C, to be computed.
-#[allow(missing_debug_implementations)] // nobody outside sees it
-pub struct BlockRows<'a, T> {
+pub(super) struct BlockRows<'a, T> {
     /// Nodes, as rows of A.
     pub(super) rows: Range<usize>,
     /// Where each ends, in blocks of C.
@@ -58,7 +28,9 @@ pub struct BlockRows<'a, T> {
     /// Blocks of the longest.
     pub(super) longest: usize,
     pub(super) places: Places,
-    pub(super) a: CsrRef<'a, T>,
+    /// A by unknowns.
+    pub(super) a: Pattern<'a>,
+    pub(super) a_values: &'a [T],
     /// B by nodes: its columns by unknowns are s n times as many, and would be read as often as the values.
     pub(super) b_nodes: Pattern<'a>,
     /// Of B, from its first row on.
@@ -68,30 +40,46 @@ pub struct BlockRows<'a, T> {
     pub(super) values: &'a mut [T],
 }
 
-/// The product of blocks in one number. Implemented for concrete numbers, so that its kernels are compiled here and not
-/// in every crate that multiplies matrices.
-pub trait BlockProducts: Sized {
+impl<'a, T: Real> BlockRows<'a, T> {
     /// Computes the values. The matrices must be block-full for this shape.
-    fn compute_blocks(rows: BlockRows<'_, Self>, shape: BlockShape);
+    pub(super) fn compute(self, shape: BlockShape) {
+        // Generic code is compiled in every crate that calls it, and these kernels are large. So they are compiled
+        // here, for each number that is a `Real`.
+        if T::KIND == Kind::F32 {
+            compute_f32(self.cast(), shape);
+        } else {
+            compute_f64(self.cast(), shape);
+        }
+    }
+
+    /// The same rows, where `T` is `U`.
+    fn cast<U: Real>(self) -> BlockRows<'a, U> {
+        let BlockRows { rows, ends, longest, places, a, a_values, b_nodes, b_values, columns, values } = self;
+        let (a_values, b_values) = (bytemuck::cast_slice(a_values), bytemuck::cast_slice(b_values));
+        let values = bytemuck::cast_slice_mut(values);
+        BlockRows { rows, ends, longest, places, a, a_values, b_nodes, b_values, columns, values }
+    }
 }
 
-macro_rules! block_products {
-    ($($t:ty),+) => {$(
-        impl BlockProducts for $t {
-            fn compute_blocks(rows: BlockRows<'_, $t>, shape: BlockShape) {
-                let longest = rows.longest;
-                match (shape.rows, shape.inner, shape.cols) {
-                    // Elasticity in three dimensions: A·P, R·AP, and both on the levels beneath.
-                    (3, 3, 6) => Simd::best().run(Work { sums: FixedSums::<$t, 3, 3, 6>::new(longest), rows }),
-                    (6, 3, 6) => Simd::best().run(Work { sums: FixedSums::<$t, 6, 3, 6>::new(longest), rows }),
-                    (6, 6, 6) => Simd::best().run(Work { sums: FixedSums::<$t, 6, 6, 6>::new(longest), rows }),
-                    _ => Simd::best().run(Work { sums: AnySums::new(shape, longest), rows }),
-                }
-            }
-        }
-    )+};
+fn compute_f64(rows: BlockRows<'_, f64>, shape: BlockShape) {
+    compute(rows, shape);
 }
-block_products!(f64, f32);
+
+fn compute_f32(rows: BlockRows<'_, f32>, shape: BlockShape) {
+    compute(rows, shape);
+}
+
+/// Picks the kernel for the shape, and runs it in the best instruction set.
+fn compute<T: Real>(rows: BlockRows<'_, T>, shape: BlockShape) {
+    let longest = rows.longest;
+    match (shape.rows, shape.inner, shape.cols) {
+        // Elasticity in three dimensions: A·P, R·AP, and both on the levels beneath.
+        (3, 3, 6) => Simd::best().run(Work { sums: FixedSums::<T, 3, 3, 6>::new(longest), rows }),
+        (6, 3, 6) => Simd::best().run(Work { sums: FixedSums::<T, 6, 3, 6>::new(longest), rows }),
+        (6, 6, 6) => Simd::best().run(Work { sums: FixedSums::<T, 6, 6, 6>::new(longest), rows }),
+        _ => Simd::best().run(Work { sums: AnySums::new(shape, longest), rows }),
+    }
+}
 
 /// Rows to compute, and how.
 struct Work<'a, T, S> {
@@ -105,7 +93,8 @@ impl<T: Real, S: SumBlocks<T>> Kernel for Work<'_, T, S> {
     #[inline(always)]
     fn run<I: Isa>(self) {
         let Work { mut sums, rows: work } = self;
-        let BlockRows { rows, ends, longest, mut places, a, b_nodes, b_values, columns, values } = work;
+        let BlockRows { rows, ends, longest, mut places, a, a_values, b_nodes, b_values, columns, values } =
+            work;
         let BlockShape { rows: m, inner: s, cols: n } = sums.shape();
         // No row of B has more blocks than the row of C that it is added to.
         let mut found = vec![0; longest];
@@ -117,9 +106,9 @@ impl<T: Real, S: SumBlocks<T>> Kernel for Work<'_, T, S> {
             let columns = &columns[begin * m * n..][..len];
             places.begin(columns.chunks_exact(n).map(|block| block[0] / n as u32));
             sums.begin(end - begin);
-            let a_ptr = &a.row_ptr()[row * m..=row * m + m];
-            let a_values = &a.values()[a_ptr[0]..a_ptr[m]];
-            for (block, a_columns) in a.columns()[a_ptr[0]..a_ptr[1]].chunks_exact(s).enumerate() {
+            let a_ptr = &a.row_ptr[row * m..=row * m + m];
+            let a_values = &a_values[a_ptr[0]..a_ptr[m]];
+            for (block, a_columns) in a.columns[a_ptr[0]..a_ptr[1]].chunks_exact(s).enumerate() {
                 let inner = (a_columns[0] / s as u32) as usize;
                 let b_columns = b_nodes.row(inner);
                 let found = &mut found[..b_columns.len()];

@@ -4,7 +4,7 @@
 //! to them, and in CSR the rows of a block lie apart. Sizes that occur often are compiled by themselves, with loops that
 //! the compiler unrolls and vectorises (6 numbers as 4 and 2).
 
-use super::block_product::BlockShape;
+use super::block_shape::BlockShape;
 use crate::number::Real;
 
 /// Sums up the blocks of one row of C at a time.

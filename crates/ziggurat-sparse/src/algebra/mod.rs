@@ -6,7 +6,8 @@
 
 mod accumulator;
 mod add;
-pub(crate) mod block_product;
+mod block_product;
+mod block_shape;
 mod block_sums;
 mod node_pattern;
 mod pattern;

@@ -10,10 +10,11 @@
 use std::ops::Range;
 
 use super::accumulator::{ColumnHash, ColumnWindow, FindColumns, Places, SumValues, ValueHash, ValueWindow};
-use super::block_product::{BlockRows, BlockShape};
+use super::block_product::BlockRows;
+use super::block_shape::BlockShape;
+use super::node_pattern::NodePattern;
 use super::pattern::Pattern;
-use super::pieces::{Blocks, Foreign};
-use crate::matrix::CsrRef;
+use crate::matrix::{CsrRef, MatrixError};
 use crate::number::Real;
 
 /// Columns by which a piece's buffer grows.
@@ -21,6 +22,33 @@ const COLUMN_ROOM: usize = 32 * 1024;
 
 /// Widest window, in columns: 1 MiB of `f64`, about a core's second-level cache.
 const MAX_WINDOW: usize = 128 * 1024;
+
+/// What a product of blocks has to know.
+#[derive(Clone, Debug)]
+pub(super) struct Blocks {
+    pub(super) shape: BlockShape,
+    /// The nodes of B. In a product of scalars there are none.
+    pub(super) right: NodePattern,
+}
+
+/// Which matrix of a numeric phase has another pattern than the symbolic phase saw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Foreign {
+    Left,
+    Result,
+}
+
+impl Foreign {
+    /// The error that says so, where A is called `left`.
+    pub(super) fn error(self, left: &'static str) -> MatrixError {
+        MatrixError::OtherPattern {
+            what: match self {
+                Foreign::Left => left,
+                Foreign::Result => "the matrix to hold the product",
+            },
+        }
+    }
+}
 
 /// Some consecutive rows of C.
 #[derive(Clone, Debug)]
@@ -202,9 +230,10 @@ impl Piece {
         let window = self.in_window.then_some(&self.span);
         if shape != BlockShape::SCALAR {
             let (rows, ends, places) = (self.rows.clone(), &self.ends[..], Places::new(window, longest));
+            let (a, a_values) = (a.into(), a.values());
             let (b_nodes, b_values) = ((&blocks.right).into(), b.values());
-            let rows = BlockRows { rows, ends, longest, places, a, b_nodes, b_values, columns, values };
-            T::compute_blocks(rows, shape);
+            BlockRows { rows, ends, longest, places, a, a_values, b_nodes, b_values, columns, values }
+                .compute(shape);
         } else if let Some(span) = window {
             self.sum_values(a, b, columns, values, ValueWindow::new(span));
         } else {

@@ -11,11 +11,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::block_product::BlockShape;
+use super::block_shape::BlockShape;
 use super::node_pattern::NodePattern;
 use super::pattern::Pattern;
-use super::piece::{Piece, Size};
-use crate::matrix::{Csr, CsrRef, MatrixError};
+use super::piece::{Blocks, Foreign, Piece, Size};
+use crate::matrix::{Csr, CsrRef};
 use crate::number::Real;
 use crate::parallel::split_row;
 
@@ -34,38 +34,11 @@ pub(super) struct Pieces {
     pieces: Vec<Piece>,
 }
 
-/// What a product of blocks has to know.
-#[derive(Clone, Debug)]
-pub(super) struct Blocks {
-    pub(super) shape: BlockShape,
-    /// The nodes of B. In a product of scalars there are none.
-    pub(super) right: NodePattern,
-}
-
 /// Whether the rows of A are marked, because a numeric phase may see another matrix; who calls may know better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Marked {
     Yes,
     No,
-}
-
-/// Which matrix of a numeric phase has another pattern than the symbolic phase saw.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Foreign {
-    Left,
-    Result,
-}
-
-impl Foreign {
-    /// The error that says so, where A is called `left`.
-    pub(super) fn error(self, left: &'static str) -> MatrixError {
-        MatrixError::OtherPattern {
-            what: match self {
-                Foreign::Left => left,
-                Foreign::Result => "the matrix to hold the product",
-            },
-        }
-    }
 }
 
 impl Pieces {

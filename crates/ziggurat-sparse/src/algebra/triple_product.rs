@@ -16,7 +16,7 @@
 
 use std::ops::Range;
 
-use super::block_product::BlockShape;
+use super::block_shape::BlockShape;
 use super::node_pattern::NodePattern;
 use super::pattern::Pattern;
 use super::pieces::{Marked, Pieces};

@@ -7,8 +7,12 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
-pub mod cpu;
+mod cpu;
+mod direction;
+mod error;
 mod host_matrix;
+mod memory;
+mod reads;
 mod reference;
 mod remote;
 mod traffic;
@@ -16,96 +20,17 @@ mod traffic;
 use std::borrow::Borrow;
 use std::fmt::Debug;
 
-use thiserror::Error;
+use crate::number::{Kind, Real, Store};
 
-use crate::number::{Kind, Reads, Real, Store};
-
-pub use cpu::{Cpu, Simd};
+pub use crate::simd::Simd;
+pub use cpu::Cpu;
+pub use direction::Direction;
+pub use error::DeviceError;
 pub use host_matrix::HostMatrix;
+pub use reads::Reads;
 pub use reference::Reference;
 pub use remote::{Nobody, Remote};
 pub use traffic::Traffic;
-
-/// The order in which a Gauss–Seidel sweep takes the rows.
-///
-/// ```
-/// use ziggurat_sparse::device::Direction;
-/// assert_eq!(Direction::Forward.reversed(), Direction::Backward);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// First row first.
-    Forward,
-    /// Last row first: the adjoint of the forward sweep.
-    Backward,
-}
-
-impl Direction {
-    /// The other one.
-    pub fn reversed(self) -> Self {
-        match self {
-            Direction::Forward => Direction::Backward,
-            Direction::Backward => Direction::Forward,
-        }
-    }
-}
-
-/// Why a device could not do what was asked.
-///
-/// ```
-/// use ziggurat_sparse::device::{Cpu, Device, DeviceError};
-/// let error = Cpu::new().zeros::<f64>(usize::MAX / 16).unwrap_err();
-/// assert!(matches!(error, DeviceError::OutOfMemory { .. }));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum DeviceError {
-    /// The memory asked for is not there.
-    #[error("the device has no room for {bytes} bytes more; use a smaller problem or a narrower precision")]
-    OutOfMemory {
-        /// Bytes asked for.
-        bytes: usize,
-    },
-    /// The device has no arithmetic in this number.
-    #[error("the device {device} cannot compute in {number}; {instead}")]
-    Lacks {
-        /// What it is called.
-        device: String,
-        /// The number it lacks.
-        number: Kind,
-        /// What to do instead.
-        instead: &'static str,
-    },
-    /// The device counts in fewer bits.
-    #[error("{found} {what} are more than the device can count ({most}); split the problem among processes")]
-    TooLarge {
-        /// What there are too many of.
-        what: &'static str,
-        /// How many there are.
-        found: usize,
-        /// How many there may be.
-        most: usize,
-    },
-    /// The device has no kernels for a format.
-    #[error("the device {device} does not know the format {format}; use csr, which every device knows")]
-    UnknownFormat {
-        /// What it is called.
-        device: String,
-        /// The format's name.
-        format: &'static str,
-    },
-    /// Queued work failed, and nothing says which.
-    #[error(
-        "work queued on the device {device} failed: {reason}; results since its last `finish` are not to be trusted, \
-         set up again or use another device"
-    )]
-    Lost {
-        /// What it is called.
-        device: String,
-        /// What its driver says.
-        reason: String,
-    },
-}
 
 /// A place where vectors live and kernels run.
 ///
@@ -179,7 +104,7 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
 
     /// A vector as a host array. Its memory on the device is given up, so nothing is copied where that is the host's.
     fn to_host<T: Store>(&self, x: Self::Vector<T>) -> Result<Vec<T>, DeviceError> {
-        let mut host = cpu::zeros(self.len(&x))?;
+        let mut host = memory::zeros(self.len(&x))?;
         self.download(&x, &mut host)?;
         Ok(host)
     }

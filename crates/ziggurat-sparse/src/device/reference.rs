@@ -5,8 +5,8 @@
 
 use std::borrow::Borrow;
 
-use super::{Device, DeviceError, Direction, HostMatrix, Nobody, Remote};
-use crate::number::{Reads, Real, Store};
+use super::{Device, DeviceError, Direction, HostMatrix, Nobody, Reads, Remote};
+use crate::number::{Real, Store};
 
 /// The slow, readable device.
 ///

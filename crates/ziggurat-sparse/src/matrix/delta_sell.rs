@@ -130,17 +130,13 @@ pub struct DeltaSell<S> {
 /// let a = DeltaSell::<f32>::from_csr(a.view()).ok_or("too long a row")?;
 /// let parts = a.parts();
 /// assert_eq!(parts.values.len(), 16 * parts.bases.len());
-/// assert_eq!((parts.counts.len() - 1) / 16 + 1, parts.value_ptr.len() - 1); // sixteen chunks are a window
+/// assert_eq!(parts.counts.len() % 16, 0); // sixteen chunks are a window
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct DeltaSellParts<'a, S> {
-    /// Per window of 256 rows, where its values begin; one more at the end.
-    pub value_ptr: &'a [usize],
-    /// Per window, where its differences begin.
-    pub delta_ptr: &'a [usize],
     /// Per chunk of 16 rows, its slots of consecutive columns, of differences within 64, within 128, of 8, 16 and 32 bits. Windows
-    /// are whole: their last chunks may be of no slots.
+    /// of 256 rows are whole: their last chunks may be of no slots.
     pub counts: &'a [[u16; WIDTHS]],
     /// Which row of its window each lane computes; empty where every lane computes its own.
     pub order: &'a [u8],
@@ -156,8 +152,6 @@ impl<S: Store> DeltaSell<S> {
     /// Its arrays.
     pub fn parts(&self) -> DeltaSellParts<'_, S> {
         DeltaSellParts {
-            value_ptr: &self.value_ptr,
-            delta_ptr: &self.delta_ptr,
             counts: &self.counts,
             order: &self.order,
             bases: &self.bases,

@@ -7,8 +7,8 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::bounds::{assert_close, content, row_terms, wide};
 use super::inputs::{Format, Input, large, small, vector};
-use crate::device::{Device, Direction, Reference};
-use crate::number::{Reads, Store};
+use crate::device::{Device, Direction, Reads, Reference};
+use crate::number::Store;
 
 /// Matrices tried per kernel and number pair.
 const CASES: u32 = 48;

@@ -9,16 +9,16 @@
 
 use std::ops::Range;
 
-use super::lanes::{LANES, Lanes, Widened};
 use super::row_products::RowProducts;
-use super::simd::{Isa, prefetch};
 use crate::matrix::{BsrRef, MAX_BLOCK};
-use crate::number::{Reads, Store};
+use crate::number::Store;
+use crate::simd::lanes::{LANES, Lanes, Widened};
+use crate::simd::{InLanes, Isa, prefetch};
 
 /// Bytes ahead to prefetch among the values, as for CSR.
 const AHEAD_BYTES: usize = 4096;
 
-impl<C: Reads<S>, S: Store> RowProducts<C> for BsrRef<'_, S> {
+impl<C: InLanes<S>, S: Store> RowProducts<C> for BsrRef<'_, S> {
     fn step_ptr(&self) -> &[usize] {
         self.row_ptr()
     }
@@ -45,7 +45,7 @@ impl<C: Reads<S>, S: Store> RowProducts<C> for BsrRef<'_, S> {
 
 /// Blocks of `N` by `N`.
 #[inline(always)]
-fn unrolled<I: Isa, C: Reads<S>, S: Store, const N: usize>(
+fn unrolled<I: Isa, C: InLanes<S>, S: Store, const N: usize>(
     a: BsrRef<'_, S>,
     steps: Range<usize>,
     x: &[C],
@@ -72,7 +72,7 @@ fn unrolled<I: Isa, C: Reads<S>, S: Store, const N: usize>(
 /// # Safety
 /// Blocks are `N` by `N`, and x has as many elements as the matrix has columns.
 #[inline(always)]
-unsafe fn sums<I: Isa, C: Reads<S>, S: Store, const N: usize>(
+unsafe fn sums<I: Isa, C: InLanes<S>, S: Store, const N: usize>(
     a: BsrRef<'_, S>,
     block_row: usize,
     x: &[C],
@@ -95,7 +95,7 @@ unsafe fn sums<I: Isa, C: Reads<S>, S: Store, const N: usize>(
 /// # Safety
 /// As for [`sums`].
 #[inline(always)]
-unsafe fn sums_in_lanes<I: Isa, C: Reads<S>, S: Store, const N: usize>(
+unsafe fn sums_in_lanes<I: Isa, C: InLanes<S>, S: Store, const N: usize>(
     a: BsrRef<'_, S>,
     block_row: usize,
     x: &[C],
@@ -153,7 +153,12 @@ unsafe fn block_and_x<'a, C, S: Store>(
 }
 
 #[inline(always)]
-fn of_any_size<I: Isa, C: Reads<S>, S: Store>(a: BsrRef<'_, S>, steps: Range<usize>, x: &[C], out: &mut [C]) {
+fn of_any_size<I: Isa, C: InLanes<S>, S: Store>(
+    a: BsrRef<'_, S>,
+    steps: Range<usize>,
+    x: &[C],
+    out: &mut [C],
+) {
     assert!(steps.end <= a.block_rows() && x.len() == a.cols());
     let size = a.block_size();
     for (block_row, out) in steps.zip(out.chunks_exact_mut(size)) {

@@ -10,9 +10,10 @@ use half::{bf16, f16};
 
 use super::gauss_seidel::{Sweep, gauss_seidel};
 use super::row_products::map_rows;
-use super::simd::Simd;
-use crate::device::{Direction, HostMatrix};
-use crate::number::{Reads, Store};
+use crate::device::direction::Direction;
+use crate::device::host_matrix::HostMatrix;
+use crate::number::Store;
+use crate::simd::{InLanes, Simd};
 
 /// The kernels for arithmetic in `Self` on memory of `S`; [`Device`](crate::device::Device) says what they compute.
 pub trait Compiled<S: Store>: Sized {
@@ -37,7 +38,7 @@ pub trait Compiled<S: Store>: Sized {
 }
 
 /// y ← finish(rows, (A x) there, y there) for all rows, whatever the format of A.
-fn map_product<C: Reads<S>, S: Store>(
+fn map_product<C: InLanes<S>, S: Store>(
     simd: Simd,
     a: &HostMatrix<S>,
     x: &[C],

@@ -1,7 +1,7 @@
 //! Row products of a CSR matrix: (A x)_i = Σ_k a_k x[column_k].
 //!
 //! Bytes: per entry the stored value and 4 for its column; per row 8 for the row pointer and the result; x once, if the
-//! columns of neighbouring rows overlap. Scalar loads of x keep up with memory (see [`simd`](super::simd)), so the
+//! columns of neighbouring rows overlap. Scalar loads of x keep up with memory (see [`simd`](crate::simd)), so the
 //! loop is scalar; long rows use four partial sums, which hides the latency of the addition.
 
 #![allow(unsafe_code)]
@@ -9,9 +9,9 @@
 use std::ops::Range;
 
 use super::row_products::RowProducts;
-use super::simd::{Isa, prefetch};
 use crate::matrix::CsrRef;
-use crate::number::{Reads, Store};
+use crate::number::Store;
+use crate::simd::{InLanes, Isa, prefetch};
 
 /// Entries ahead to prefetch: about 4 KiB of columns and values, the distance the hardware cannot see across pages.
 const AHEAD: usize = 512;
@@ -19,7 +19,7 @@ const AHEAD: usize = 512;
 /// Rows at least this long use four partial sums.
 const LONG_ROW: usize = 12;
 
-impl<C: Reads<S>, S: Store> RowProducts<C> for CsrRef<'_, S> {
+impl<C: InLanes<S>, S: Store> RowProducts<C> for CsrRef<'_, S> {
     fn step_ptr(&self) -> &[usize] {
         self.row_ptr()
     }

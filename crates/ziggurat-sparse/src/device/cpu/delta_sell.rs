@@ -1,25 +1,25 @@
 //! Row products of a delta-SELL matrix: sixteen rows at a time, (A x)_i = Σ_slots a x[base + difference].
 //!
 //! Bytes: per stored value the value, ¼ for its base and 0, 1, 2 or 4 for its difference. A consecutive slot is a vector load
-//! of x; others load x element by element, because this machine's gathers are slower than that (see [`simd`](super::simd)).
+//! of x; others load x element by element, because this machine's gathers are slower than that (see [`simd`](crate::simd)).
 
 #![allow(unsafe_code)]
 
 use std::ops::Range;
 
-use super::lanes::{Lanes, Widened};
 use super::row_products::{BATCH, RowProducts};
-use super::simd::{Isa, prefetch};
 use crate::matrix::DeltaSell;
 use crate::matrix::delta_sell::{LANES, WIDTHS, WINDOW, Width};
-use crate::number::{Reads, Store};
+use crate::number::Store;
+use crate::simd::lanes::{Lanes, Widened};
+use crate::simd::{InLanes, Isa, prefetch};
 
 /// Bytes ahead to prefetch among the values, as for CSR.
 const AHEAD_BYTES: usize = 2048;
 
 const _: () = assert!(WINDOW <= BATCH);
 
-impl<C: Reads<S>, S: Store> RowProducts<C> for &DeltaSell<S> {
+impl<C: InLanes<S>, S: Store> RowProducts<C> for &DeltaSell<S> {
     fn step_ptr(&self) -> &[usize] {
         self.value_ptr()
     }
@@ -73,7 +73,7 @@ struct Chunk<'a, C, S> {
     x: &'a [C],
 }
 
-impl<C: Reads<S>, S: Store> Chunk<'_, C, S> {
+impl<C: InLanes<S>, S: Store> Chunk<'_, C, S> {
     /// The row products of the chunk that begins here; moves on to the next.
     ///
     /// # Safety

@@ -15,10 +15,11 @@
 
 use rayon::prelude::*;
 
-use super::super::{Direction, HostMatrix};
-use super::simd::{Isa, Kernel, Simd};
+use crate::device::direction::Direction;
+use crate::device::host_matrix::HostMatrix;
 use crate::matrix::{BsrRef, CsrRef};
-use crate::number::{Reads, Store};
+use crate::number::Store;
+use crate::simd::{InLanes, Isa, Kernel, Simd};
 
 /// Everything a sweep reads; see the formula in the [module](self). `x` is `None` for a zero guess.
 pub(super) struct Sweep<'a, C, S: 'static> {
@@ -39,7 +40,7 @@ impl<C, S> Clone for Sweep<'_, C, S> {
 impl<C, S> Copy for Sweep<'_, C, S> {}
 
 /// y ← one sweep
-pub(super) fn gauss_seidel<C: Reads<S>, S: Store>(simd: Simd, sweep: Sweep<'_, C, S>, y: &mut [C]) {
+pub(super) fn gauss_seidel<C: InLanes<S>, S: Store>(simd: Simd, sweep: Sweep<'_, C, S>, y: &mut [C]) {
     let n = sweep.a.rows();
     assert_eq!(
         [sweep.d.len(), sweep.b.len(), sweep.a.cols(), y.len()],
@@ -66,7 +67,7 @@ struct Block<'a, C, S: 'static> {
     y: &'a mut [C],
 }
 
-impl<C: Reads<S>, S: Store> Kernel for Block<'_, C, S> {
+impl<C: InLanes<S>, S: Store> Kernel for Block<'_, C, S> {
     type Output = ();
 
     #[inline(always)]
@@ -94,7 +95,7 @@ impl<C: Reads<S>, S: Store> Kernel for Block<'_, C, S> {
 
 /// Relaxes the rows of a block in the sweep's direction; `product(i, y)` is (A x)_i with the newest values.
 #[inline(always)]
-fn rows<I: Isa, C: Reads<S>, S: Store>(
+fn rows<I: Isa, C: InLanes<S>, S: Store>(
     sweep: &Sweep<'_, C, S>,
     first: usize,
     y: &mut [C],
@@ -110,7 +111,7 @@ fn rows<I: Isa, C: Reads<S>, S: Store>(
 
 /// The newest value of unknown `j`: y inside the block, x (or zero) outside.
 #[inline(always)]
-fn newest<C: Reads<S>, S: Store>(j: usize, first: usize, x: Option<&[C]>, y: &[C]) -> C {
+fn newest<C: InLanes<S>, S: Store>(j: usize, first: usize, x: Option<&[C]>, y: &[C]) -> C {
     // One comparison: a column before the block wraps to a huge number.
     match (y.get(j.wrapping_sub(first)), x) {
         (Some(&y), _) => y,
@@ -120,7 +121,7 @@ fn newest<C: Reads<S>, S: Store>(j: usize, first: usize, x: Option<&[C]>, y: &[C
 }
 
 #[inline(always)]
-fn csr_row<I: Isa, C: Reads<S>, S: Store>(
+fn csr_row<I: Isa, C: InLanes<S>, S: Store>(
     a: CsrRef<'_, S>,
     i: usize,
     first: usize,
@@ -136,7 +137,7 @@ fn csr_row<I: Isa, C: Reads<S>, S: Store>(
 }
 
 #[inline(always)]
-fn bsr_row<I: Isa, C: Reads<S>, S: Store>(
+fn bsr_row<I: Isa, C: InLanes<S>, S: Store>(
     a: BsrRef<'_, S>,
     i: usize,
     first: usize,

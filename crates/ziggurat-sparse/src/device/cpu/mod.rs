@@ -5,23 +5,21 @@
 //! depend on how many there are.
 
 mod bsr;
-pub(crate) mod compiled;
+pub(super) mod compiled;
 mod csr;
 mod delta_sell;
 mod gauss_seidel;
-pub(crate) mod lanes;
-pub(crate) mod reduce;
+mod reduce;
 mod row_products;
-pub(crate) mod simd;
 mod vector;
-pub(crate) mod widen;
 
 use std::borrow::Borrow;
 
-use super::{Device, DeviceError, Direction, HostMatrix, Nobody, Remote};
-use crate::number::{Reads, Real, Store};
+use super::memory::{allocate, zeros};
+use super::{Device, DeviceError, Direction, HostMatrix, Nobody, Reads, Remote};
+use crate::number::{Real, Store};
 use crate::parallel::over_pieces;
-pub use simd::Simd;
+use crate::simd::Simd;
 use vector::{map1, map2};
 
 /// The fast device for CPUs.
@@ -66,20 +64,6 @@ impl Cpu {
     pub fn simd(&self) -> Simd {
         self.simd
     }
-}
-
-/// Reserves before it fills, so that too large a request is an error instead of an abort.
-fn allocate<T>(len: usize, fill: impl FnOnce(&mut Vec<T>)) -> Result<Vec<T>, DeviceError> {
-    let mut vector = Vec::new();
-    let reserved = vector.try_reserve_exact(len);
-    reserved.map_err(|_| DeviceError::OutOfMemory { bytes: len.saturating_mul(size_of::<T>()) })?;
-    fill(&mut vector);
-    Ok(vector)
-}
-
-/// Zeros in host memory.
-pub(super) fn zeros<T: Store>(len: usize) -> Result<Vec<T>, DeviceError> {
-    allocate(len, |vector| vector.resize(len, T::default()))
 }
 
 impl Device for Cpu {

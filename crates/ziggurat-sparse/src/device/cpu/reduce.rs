@@ -9,9 +9,9 @@ use std::borrow::Borrow;
 
 use rayon::prelude::*;
 
-use super::simd::{Isa, Kernel, Simd};
 use crate::number::Real;
 use crate::parallel::PIECE;
+use crate::simd::{Isa, Kernel, Simd};
 
 /// Partial sums per block: four AVX-512 registers of doubles, enough to hide the latency of an addition.
 const LANES: usize = 32;

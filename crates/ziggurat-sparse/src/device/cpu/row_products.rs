@@ -7,9 +7,9 @@
 
 use std::ops::Range;
 
-use super::simd::{Isa, Kernel, Simd};
 use crate::number::Real;
 use crate::parallel::over_rows;
+use crate::simd::{Isa, Kernel, Simd};
 
 /// Rows whose products are buffered at a time: 2 KiB of doubles.
 pub(super) const BATCH: usize = 256;

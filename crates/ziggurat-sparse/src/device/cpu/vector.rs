@@ -6,9 +6,9 @@
 
 use rayon::prelude::*;
 
-use super::simd::{Isa, Kernel, Simd};
 use crate::number::Real;
 use crate::parallel::{PIECE, over_pieces};
+use crate::simd::{Isa, Kernel, Simd};
 
 /// y_i ← f(x_i, y_i)
 pub(super) fn map1<X: Copy + Sync, Y: Copy + Send>(

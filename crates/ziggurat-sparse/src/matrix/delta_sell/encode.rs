@@ -6,10 +6,10 @@ use rayon::prelude::*;
 
 use super::draft::{Content, Drafts, Rows, Scale, Slot, Stencil};
 use super::{CHUNKS, DeltaSell, LANES, WIDTHS, WINDOW, Width};
-use crate::device::cpu::simd::{Isa, Kernel, Simd};
 use crate::matrix::CsrRef;
 use crate::number::Store;
 use crate::parallel::counts_to_starts;
+use crate::simd::{Isa, Kernel, Simd};
 
 /// Rows are sorted by length where that leaves at most this part of the stored values.
 const SORT_PAYS: f64 = 0.85;

@@ -4,9 +4,9 @@
 //! Cost: a pass over the matrix, and the memory of a new one.
 
 use super::{DeltaSell, LANES, WINDOW, Width};
-use crate::device::cpu::simd::{Isa, Kernel, Simd};
 use crate::number::Store;
 use crate::parallel::over_values;
+use crate::simd::{Isa, Kernel, Simd};
 
 impl<S: Store> DeltaSell<S> {
     /// The same pattern with every value multiplied by `scale(row, column)` and rounded to `T`.

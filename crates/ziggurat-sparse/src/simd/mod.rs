@@ -10,12 +10,17 @@
 
 #![allow(unsafe_code)]
 
+pub(crate) mod lanes;
+pub(crate) mod widen;
+
 use half::{bf16, f16};
 
-use super::lanes::{Lanes, Portable, Widened};
+use lanes::{Lanes, Portable, Widened};
 #[cfg(target_arch = "x86_64")]
-use super::lanes::{avx2, avx512};
-use crate::number::{Reads, Store};
+use lanes::{avx2, avx512};
+use widen::Widen;
+
+use crate::number::Store;
 
 /// An instruction set of the CPU.
 ///
@@ -77,7 +82,7 @@ impl Simd {
 
     /// Runs a kernel compiled for this instruction set.
     ///
-    /// `self` must be available; [`Cpu`](super::Cpu) keeps no other. (Checked here too: detection is one cached load.)
+    /// `self` must be available; [`Cpu`](crate::device::Cpu) keeps no other. (Checked here too: detection is one cached load.)
     #[inline]
     pub(crate) fn run<K: Kernel>(self, kernel: K) -> K::Output {
         #[cfg(target_arch = "x86_64")]
@@ -120,7 +125,25 @@ pub trait Isa {
     type Double: Lanes<f64> + Widened<f64> + Widened<f32> + Widened<f16> + Widened<bf16>;
 
     /// Widens a stored number.
-    fn read<C: Reads<S>, S: Store>(stored: S) -> C;
+    fn read<C: Widen<S>, S: Store>(stored: S) -> C;
+}
+
+/// The registers of `Self` for values stored in `S`, in any instruction set.
+pub trait InLanes<S: Store>: Widen<S> {
+    /// Sixteen of these in the registers of an instruction set.
+    type In<I: Isa>: Lanes<Self> + Widened<S>;
+}
+
+macro_rules! in_lanes {
+    ($($c:ty: $lanes:ident, $($s:ty),+;)+) => {$($(
+        impl InLanes<$s> for $c {
+            type In<I: Isa> = I::$lanes;
+        }
+    )+)+};
+}
+in_lanes! {
+    f64: Double, f64, f32, f16, bf16;
+    f32: Single, f32, f16, bf16;
 }
 
 /// No instruction beyond the architecture's base.
@@ -131,8 +154,8 @@ impl Isa for Plain {
     type Double = Portable<f64>;
 
     #[inline(always)]
-    fn read<C: Reads<S>, S: Store>(stored: S) -> C {
-        C::read(stored)
+    fn read<C: Widen<S>, S: Store>(stored: S) -> C {
+        C::widen(stored)
     }
 }
 
@@ -150,7 +173,7 @@ where
     type Double = Double;
 
     #[inline(always)]
-    fn read<C: Reads<S>, S: Store>(stored: S) -> C {
+    fn read<C: Widen<S>, S: Store>(stored: S) -> C {
         // SAFETY: this type is used by run_avx512 and run_avx2 alone, whose callers have checked for F16C.
         unsafe { C::widen_f16c(stored) }
     }

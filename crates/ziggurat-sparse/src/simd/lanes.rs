@@ -11,7 +11,8 @@ pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
 
-use crate::number::{Reads, Real, Store};
+use super::widen::Widen;
+use crate::number::{Real, Store};
 
 /// How many.
 pub(crate) const LANES: usize = 16;
@@ -116,10 +117,10 @@ impl<C: Real> Lanes<C> for Portable<C> {
     }
 }
 
-impl<C: Reads<S>, S: Store> Widened<S> for Portable<C> {
+impl<C: Widen<S>, S: Store> Widened<S> for Portable<C> {
     #[inline(always)]
     unsafe fn widen(stored: *const S) -> Self {
         // SAFETY: the caller's promise.
-        Portable(unsafe { stored.cast::<[S; LANES]>().read() }.map(C::read))
+        Portable(unsafe { stored.cast::<[S; LANES]>().read() }.map(C::widen))
     }
 }

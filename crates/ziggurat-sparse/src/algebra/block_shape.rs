@@ -1,0 +1,31 @@
+//! The sizes of the blocks in a product of blocks.
+
+use std::ops::Range;
+
+/// Blocks of `rows` x `inner` times blocks of `inner` x `cols`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct BlockShape {
+    pub(super) rows: usize,
+    pub(super) inner: usize,
+    pub(super) cols: usize,
+}
+
+impl BlockShape {
+    /// Not blocks.
+    pub(super) const SCALAR: BlockShape = BlockShape { rows: 1, inner: 1, cols: 1 };
+
+    /// Entries of a block of C.
+    pub(super) fn entries(self) -> usize {
+        self.rows * self.cols
+    }
+
+    /// Multiplications that one term of blocks takes.
+    pub(super) fn terms(self) -> usize {
+        self.rows * self.inner * self.cols
+    }
+
+    /// Rows of unknowns, given those of nodes.
+    pub(super) fn rows_of(self, nodes: &Range<usize>) -> Range<usize> {
+        nodes.start * self.rows..nodes.end * self.rows
+    }
+}
