@@ -8,10 +8,10 @@ use ziggurat_sparse::spectrum::SpectrumError;
 /// Why a hierarchy could not be built or moved to a device.
 ///
 /// ```
-/// use ziggurat_amg::{SetupError, smoother::Smoother};
+/// use ziggurat_amg::{SetupError, halo::Whole, smoother::Smoother};
 /// use ziggurat_sparse::Csr;
 /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 0], vec![1.0, 1.0])?;
-/// let error = Smoother::default().data(a.view(), a.all_rows(), None).unwrap_err();
+/// let error = Smoother::default().data(a.view(), &Whole::new(a.rows()), None).unwrap_err();
 /// assert!(error.to_string().starts_with("row 1: the diagonal entry is 0"));
 /// # Ok::<(), ziggurat_sparse::MatrixError>(())
 /// ```
@@ -47,9 +47,20 @@ pub enum SetupError {
         /// What the factorisation said.
         reason: String,
     },
-    /// Another process has failed, and says why.
-    #[error("another process has failed; its own report says why")]
-    Elsewhere,
+    /// Another process has failed.
+    #[error("rank {rank}: {message}")]
+    Elsewhere {
+        /// The process.
+        rank: usize,
+        /// Its error.
+        message: String,
+    },
+    /// The rows of a level could not be distributed over processes.
+    #[error("the level cannot be distributed over processes: {reason}")]
+    Distribution {
+        /// What went wrong.
+        reason: String,
+    },
     /// A fault on one level, in one stage.
     #[error("level {level}, {stage}: {source}")]
     Level {

@@ -24,15 +24,16 @@ pub mod strength;
 
 pub use error::SetupError;
 pub use hierarchy::{
-    Classical, Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, HierarchyFileError, Interpolation,
-    Known, Level, Pairwise, SmoothedAggregation,
+    Built, Classical, Coarsening, CoarseningStop, Coarser, Hierarchy, HierarchyConfig, HierarchyFileError,
+    Interpolation, Level, LevelMatrix, MatrixProperties, Pairwise, Setup, SmoothedAggregation, Stages,
+    WholeMatrix, WholeTransfer,
 };
 pub use lower::{
     COARSE_FALLBACK_SMOOTHER, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, MAX_DENSE_ROWS,
     MAX_SPARSE_ROWS, Part,
 };
 pub use multigrid::{Considered, Cycle, Cycling, Multigrid, StoredLevel};
-pub use spectral_radius::spectral_radius_of_parts;
+pub use spectral_radius::spectral_radius;
 
 #[cfg(test)]
 mod testing;

@@ -11,7 +11,7 @@ use ziggurat_sparse::spectrum::{
 use ziggurat_sparse::{CsrRef, ExactSum};
 
 use crate::SetupError;
-use crate::halo::Halo;
+use crate::halo::Processes;
 
 /// Steps of Lanczos. The top of the spectrum is dense on grid problems: twice as many move the bound by 3 percent.
 const LANCZOS_STEPS: usize = 4;
@@ -22,8 +22,26 @@ const POWER_STEPS: usize = 8;
 /// A bound is nearly reached where power iteration has found a value of this part of it.
 const REACHED: f64 = 0.88;
 
-/// An upper estimate of the spectral radius of D⁻¹A.
-pub(crate) fn spectral_radius(a: CsrRef<'_, f64>) -> Result<f64, SetupError> {
+/// An upper estimate of ρ(D⁻¹A). `a` has the owned rows of `halo`, and its columns are the local rows.
+/// The bits do not depend on the number of processes, if each begins at a multiple of 512 rows.
+///
+/// ```
+/// use ziggurat_amg::{halo::Whole, spectral_radius};
+/// use ziggurat_sparse::gallery::Problem;
+/// let a = "poisson2d:20".parse::<Problem>()?.matrix()?;
+/// let radius = spectral_radius(a.view(), &Whole::new(a.rows()))?;
+/// assert!((1.9..2.1).contains(&radius));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If a row of any process has no diagonal entry.
+pub fn spectral_radius<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> Result<f64, SetupError> {
+    if halo.is_whole() { of_whole(a) } else { of_parts(a, halo) }
+}
+
+/// In one process, the passes of Lanczos are fused.
+fn of_whole(a: CsrRef<'_, f64>) -> Result<f64, SetupError> {
     let proved = gershgorin(a, a.all_rows())?;
     match lanczos_jacobi(a, LANCZOS_STEPS) {
         Ok(bounds) => Ok(bounds.upper.min(proved)),
@@ -32,29 +50,11 @@ pub(crate) fn spectral_radius(a: CsrRef<'_, f64>) -> Result<f64, SetupError> {
     }
 }
 
-/// The same number where processes hold parts of the matrix: `a` has the owned rows of `halo`, and its columns are the local
-/// rows. The same bits, if processes begin at multiples of 512 rows.
-///
-/// ```
-/// use ziggurat_amg::{halo::Whole, spectral_radius_of_parts};
-/// use ziggurat_sparse::gallery::Problem;
-/// let a = "poisson2d:20".parse::<Problem>()?.matrix()?;
-/// let radius = spectral_radius_of_parts(a.view(), &Whole::new(a.rows()))?;
-/// assert!((1.9..2.1).contains(&radius));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// # Errors
-/// If a row of any process has no diagonal entry.
-pub fn spectral_radius_of_parts<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> Result<f64, SetupError> {
+fn of_parts<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> Result<f64, SetupError> {
     let owned = halo.owned();
     let found = gershgorin(a, owned.clone())
         .and_then(|proved| Ok((proved, JacobiScaled::try_new(a, owned.clone())?)));
-    let failed = halo.any(found.is_err());
-    let (proved, operator) = found?;
-    if failed {
-        return Err(SetupError::Elsewhere);
-    }
+    let (proved, operator) = halo.agree(found.map_err(SetupError::from))?;
     let proved = halo.largest(proved);
     let first = if owned.is_empty() { 0 } else { halo.global_id(owned.start) };
     let mut local = vec![0.0; halo.local()];
@@ -80,7 +80,7 @@ pub fn spectral_radius_of_parts<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> Result
 }
 
 /// The sum over all processes.
-fn sum<H: Halo>(part: &mut ExactSum, halo: &H) {
+fn sum<H: Processes>(part: &mut ExactSum, halo: &H) {
     halo.sum(bytemuck::cast_slice_mut(part.digits_mut()));
 }
 

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use ziggurat_sparse::gallery::{Problem, rigid_body_modes};
 use ziggurat_sparse::{Csr, Dense};
 
-use crate::halo::{Halo, Whole};
+use crate::SetupError;
+use crate::halo::{Halo, Message, Processes, Whole};
 use crate::interpolate::NearKernel;
 use crate::strength::{Filter, Strength, StrongGraph, strong_connections};
 
@@ -136,6 +137,104 @@ impl Halo for Rank<'_> {
 
     fn largest(&self, x: f64) -> f64 {
         self.all_gather(x).into_iter().fold(f64::NEG_INFINITY, f64::max)
+    }
+}
+
+impl Processes for Rank<'_> {
+    fn exchange_rows<T: Pod + Send + Sync>(&self, values: &mut [T], width: usize) {
+        let owned = self.owned();
+        let own = values[owned.start * width..owned.end * width].to_vec();
+        values.copy_from_slice(&self.all_gather(own).concat());
+    }
+
+    fn number(&self, count: usize) -> Result<(u64, u64), SetupError> {
+        let counts = self.all_gather(count as u64);
+        Ok((counts[..self.rank].iter().sum(), counts.iter().sum()))
+    }
+
+    fn process(&self) -> usize {
+        self.rank
+    }
+
+    fn owners(&self, ids: &[u64]) -> Vec<usize> {
+        ids.iter().map(|&id| self.starts.partition_point(|&start| start as u64 <= id) - 1).collect()
+    }
+
+    fn deliver(&self, messages: Vec<Message>) -> Vec<Message> {
+        let all = self.all_gather(messages);
+        let from = |(from, messages): (usize, Vec<Message>)| {
+            let own = messages.into_iter().find(|(to, _)| *to == self.rank);
+            own.map(|(_, words)| (from, words))
+        };
+        all.into_iter().enumerate().filter_map(from).collect()
+    }
+
+    fn agree<T>(&self, result: Result<T, SetupError>) -> Result<T, SetupError> {
+        let errors = self.all_gather(result.as_ref().err().map(ToString::to_string));
+        match errors.into_iter().enumerate().find_map(|(rank, error)| Some((rank, error?))) {
+            Some((rank, message)) => result.and(Err(SetupError::Elsewhere { rank, message })),
+            None => result,
+        }
+    }
+}
+
+/// A range of rows, for steps that do not communicate.
+pub(crate) struct Part {
+    pub owned: Range<usize>,
+    pub local: usize,
+}
+
+impl Halo for Part {
+    fn owned(&self) -> Range<usize> {
+        self.owned.clone()
+    }
+
+    fn local(&self) -> usize {
+        self.local
+    }
+
+    fn global_id(&self, local: usize) -> u64 {
+        local as u64
+    }
+
+    fn exchange<T: Pod + Send + Sync>(&self, _: &mut [T]) {}
+
+    fn known_elsewhere(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    fn any(&self, flag: bool) -> bool {
+        flag
+    }
+
+    fn sum(&self, _: &mut [u64]) {}
+
+    fn largest(&self, x: f64) -> f64 {
+        x
+    }
+}
+
+impl Processes for Part {
+    fn exchange_rows<T: Pod + Send + Sync>(&self, _: &mut [T], _: usize) {}
+
+    fn number(&self, count: usize) -> Result<(u64, u64), SetupError> {
+        Ok((0, count as u64))
+    }
+
+    fn process(&self) -> usize {
+        0
+    }
+
+    fn owners(&self, ids: &[u64]) -> Vec<usize> {
+        vec![0; ids.len()]
+    }
+
+    fn deliver(&self, messages: Vec<Message>) -> Vec<Message> {
+        messages
+    }
+
+    fn agree<T>(&self, result: Result<T, SetupError>) -> Result<T, SetupError> {
+        result
     }
 }
 

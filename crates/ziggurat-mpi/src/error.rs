@@ -72,21 +72,24 @@ pub enum DistributedError {
     },
 }
 
-impl DistributedError {
-    /// Whether it says no more than that another rank has failed.
-    fn is_elsewhere(&self) -> bool {
-        let DistributedError::Solve(SolveError::Setup(error)) = self else { return false };
-        let mut error = error;
-        while let SetupError::Level { source, .. } = error {
-            error = source;
+impl From<SetupError> for DistributedError {
+    fn from(error: SetupError) -> Self {
+        match error {
+            SetupError::Elsewhere { rank, message } => DistributedError::Elsewhere { rank, message },
+            error => DistributedError::Solve(error.into()),
         }
-        *error == SetupError::Elsewhere
     }
 }
 
-impl From<SetupError> for DistributedError {
-    fn from(error: SetupError) -> Self {
-        SolveError::from(error).into()
+/// Setup runs the code of one process, which knows its own errors.
+impl From<DistributedError> for SetupError {
+    fn from(error: DistributedError) -> Self {
+        match error {
+            DistributedError::Solve(SolveError::Setup(error)) => error,
+            DistributedError::Solve(SolveError::Matrix(error)) => error.into(),
+            DistributedError::Elsewhere { rank, message } => SetupError::Elsewhere { rank, message },
+            error => SetupError::Distribution { reason: error.to_string() },
+        }
     }
 }
 
@@ -117,12 +120,7 @@ pub fn agree<T, E: Into<DistributedError>>(
     comm: &dyn Comm,
     result: Result<T, E>,
 ) -> Result<T, DistributedError> {
-    // Who knows only that somebody has failed lets that one speak.
-    let spoken = match result.map_err(E::into) {
-        Err(error) if error.is_elsewhere() => Ok(None),
-        result => result.map(Some),
-    };
-    agree_as(comm, spoken)?.ok_or_else(|| SetupError::Elsewhere.into())
+    agree_as(comm, result.map_err(E::into))
 }
 
 /// As [`agree`], for errors of another kind: this rank keeps its own, and another's becomes one of that kind.

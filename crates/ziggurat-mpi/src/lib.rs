@@ -32,7 +32,6 @@ mod device;
 mod error;
 mod input;
 mod matrix;
-mod nature;
 mod neighbourhood;
 mod partition;
 mod product;

@@ -2,7 +2,7 @@
 //!
 //! A rank has its own rows. Their columns are numbered locally, in 32 bits and in the order of global ids: its own, and those of a
 //! [`Neighbourhood`]. A square matrix has a local row for every local column, those of others being empty unless they were
-//! [fetched](DistributedCsr::extended); so the row-local kernels of setup run on it as they run on a whole matrix, over a range
+//! fetched; so the row-local kernels of setup run on it as they run on a whole matrix, over a range
 //! of rows, and give the same bits.
 
 use std::borrow::Cow;
@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use ziggurat::diagnose::unknowns_per_node;
 use ziggurat_amg::SetupError;
 use ziggurat_amg::halo::Halo;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
@@ -267,7 +268,7 @@ impl DistributedCsr {
     }
 
     /// A square matrix with the rows of others that lie within `depth` connections of own rows, in either direction. All ranks call it.
-    pub(crate) fn extended(&self, depth: usize) -> Result<Cow<'_, Self>, DistributedError> {
+    pub(crate) fn with_halo(&self, depth: usize) -> Result<Cow<'_, Self>, DistributedError> {
         if self.comm().size() == 1 {
             return Ok(Cow::Borrowed(self));
         }
@@ -324,6 +325,20 @@ impl DistributedCsr {
         Self::square(self.comm(), self.rows.clone(), self.block(), both).map(Some)
     }
 
+    /// The same matrix with as many unknowns per node as its pattern shows
+    /// ([`unknowns_per_node`](ziggurat::diagnose::unknowns_per_node)). Ranks own multiples of 12 rows,
+    /// except the last. All ranks call it.
+    ///
+    /// # Errors
+    /// If memory runs out on a rank.
+    pub fn with_detected_nodes(self) -> Result<Self, DistributedError> {
+        let block = unknowns_per_node(self.view(), &self.around.rows());
+        if block == self.block() {
+            return Ok(self);
+        }
+        DistributedCsr::square(self.comm(), self.rows.clone(), block, self.own_named())
+    }
+
     /// Own entries, by global ids.
     pub(crate) fn entries(&self) -> Vec<(u64, u64, f64)> {
         let of_row = |id: u64| {
@@ -334,7 +349,7 @@ impl DistributedCsr {
     }
 
     /// A fault of local rows, by their global ids.
-    pub(crate) fn globally(&self, error: SetupError) -> SetupError {
+    pub(crate) fn with_global_ids(&self, error: SetupError) -> SetupError {
         let id = |local: usize| self.around.rows().global_id(local) as usize;
         match error {
             SetupError::Matrix(MatrixError::ZeroDiagonal { row, value }) => {
@@ -349,7 +364,12 @@ impl DistributedCsr {
 }
 
 /// The neighbourhood of the columns that rows use.
-fn surroundings(comm: &Arc<dyn Comm>, cols: &Partition, block: usize, rows: &NamedRows) -> Neighbourhood {
+fn surroundings(
+    comm: &Arc<dyn Comm>,
+    cols: &Arc<Partition>,
+    block: usize,
+    rows: &NamedRows,
+) -> Neighbourhood {
     let used = rows.used();
     let ids = rows.ids.iter().zip(used).filter(|(_, used)| *used).map(|(&id, _)| id);
     Neighbourhood::new(comm, cols, block, ids)

@@ -10,15 +10,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use ziggurat_amg::halo::Halo;
+use ziggurat_amg::SetupError;
+use ziggurat_amg::halo::{Halo, Message, Processes};
 
 use crate::comm::{Comm, Parcel, ParcelMut, Route};
+use crate::error::agree_as;
 use crate::partition::{Partition, by_owner};
 
 /// A rank's own nodes and those around them that it has values of.
 #[derive(Clone, Debug)]
 pub struct Neighbourhood {
     comm: Arc<dyn Comm>,
+    /// Which rank owns which rows.
+    partition: Arc<Partition>,
     /// Own nodes.
     own: Range<u64>,
     /// Unknowns per node.
@@ -37,7 +41,7 @@ impl Neighbourhood {
     /// A halo of the nodes that the rows `ids` belong to, which increase; own ones are left out. All ranks of the communicator call it.
     pub(crate) fn new(
         comm: &Arc<dyn Comm>,
-        rows: &Partition,
+        rows: &Arc<Partition>,
         block: usize,
         ids: impl Iterator<Item = u64>,
     ) -> Self {
@@ -59,7 +63,8 @@ impl Neighbourhood {
             send.push(peer, nodes.len());
             send_nodes.extend(nodes.into_iter().map(|node| (node - own.start) as u32));
         }
-        Neighbourhood { comm: comm.clone(), own, block, others, below, receive, send, send_nodes }
+        let (comm, partition) = (comm.clone(), rows.clone());
+        Neighbourhood { comm, partition, own, block, others, below, receive, send, send_nodes }
     }
 
     /// The communicator of those who share these rows.
@@ -178,7 +183,7 @@ impl Neighbourhood {
 
 /// The nodes, or the rows, of a neighbourhood.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Items<'a> {
+pub struct Items<'a> {
     around: &'a Neighbourhood,
     per_node: usize,
 }
@@ -227,5 +232,37 @@ impl Halo for Items<'_> {
 
     fn largest(&self, x: f64) -> f64 {
         self.around.comm.most(x)
+    }
+}
+
+impl Processes for Items<'_> {
+    fn exchange_rows<T: Pod + Send + Sync>(&self, values: &mut [T], width: usize) {
+        self.around.exchange(values, self.per_node * width);
+    }
+
+    fn is_whole(&self) -> bool {
+        self.around.comm.size() == 1
+    }
+
+    fn number(&self, count: usize) -> Result<(u64, u64), SetupError> {
+        Ok(Partition::count(&*self.around.comm, count)?)
+    }
+
+    fn process(&self) -> usize {
+        self.around.comm.rank()
+    }
+
+    fn owners(&self, ids: &[u64]) -> Vec<usize> {
+        let rows_per_item = (self.around.block / self.per_node) as u64;
+        let rows: Vec<u64> = ids.iter().map(|id| id * rows_per_item).collect();
+        self.around.partition.owners(&*self.around.comm, &rows)
+    }
+
+    fn deliver(&self, messages: Vec<Message>) -> Vec<Message> {
+        self.around.comm.deliver(messages)
+    }
+
+    fn agree<T>(&self, result: Result<T, SetupError>) -> Result<T, SetupError> {
+        agree_as(&*self.around.comm, result)
     }
 }

@@ -33,14 +33,20 @@ impl Partition {
     /// # Errors
     /// If there are more ids than 64 bits can count.
     pub fn try_new(comm: &dyn Comm, count: usize) -> Result<Self, DistributedError> {
+        let (begin, global) = Self::count(comm, count)?;
+        Ok(Self::with_range(comm, begin..begin + count as u64, global))
+    }
+
+    /// The first id of this rank where every rank owns `count` ids, and how many ids there are.
+    pub(crate) fn count(comm: &dyn Comm, count: usize) -> Result<(u64, u64), DistributedError> {
         let count = count as u64;
         let begin = comm.before(count);
-        // Halves, so that what does not fit is seen.
+        // Halves, so that an overflow is seen.
         let mut halves = [count & 0xffff_ffff, count >> 32];
         comm.sum(&mut halves);
         let global = u128::from(halves[0]) + (u128::from(halves[1]) << 32);
         let global = u64::try_from(global).map_err(|_| DistributedError::TooManyRows)?;
-        Ok(Self::with_range(comm, begin..begin + count, global))
+        Ok((begin, global))
     }
 
     /// Every rank owns a range; ranges follow one another in the order of ranks.
@@ -120,16 +126,6 @@ impl Partition {
         // Slots increase with ids, and answers come in the order of slots.
         answers.into_iter().flat_map(|(_, owners)| owners).map(|owner| owner as usize).collect()
     }
-
-    /// What the owner of each of `ids`, which increase, answers. All ranks call it.
-    pub(crate) fn ask(&self, comm: &dyn Comm, ids: &[u64], answer: impl Fn(u64) -> u64) -> Vec<u64> {
-        let owners = self.owners(comm, ids);
-        let questions = by_owner(ids, &owners).map(|(owner, ids)| (owner, ids.to_vec())).collect();
-        let asked = comm.deliver(questions);
-        let answers =
-            asked.into_iter().map(|(from, ids)| (from, ids.into_iter().map(&answer).collect())).collect();
-        comm.deliver(answers).into_iter().flat_map(|(_, answers)| answers).collect()
-    }
 }
 
 /// Ids that increase, and so do their owners: the part of each owner.
@@ -151,7 +147,6 @@ mod tests {
     fn one_rank_owns_all_of_it() {
         let partition = Partition::try_new(&Alone, 7).unwrap();
         assert_eq!(partition.owners(&Alone, &[0, 3, 6]), [0, 0, 0]);
-        assert_eq!(partition.ask(&Alone, &[1, 5], |id| 10 * id), [10, 50]);
         assert_eq!(partition.aligned(&Alone, 4).own(), 0..7);
         assert_eq!(Partition::even(&Alone, 0, 4).own(), 0..0);
     }

@@ -3,11 +3,11 @@
 //! Counts are gathered among the ranks of a level. Those of the coarsest know all levels; the lowest of them tells the others.
 
 use serde::{Deserialize, Serialize};
-use ziggurat_amg::StoredLevel;
 use ziggurat_amg::halo::Halo;
+use ziggurat_amg::{Level, StoredLevel};
 
 use crate::comm::Comm;
-use crate::setup::Level;
+use crate::matrix::DistributedCsr;
 
 /// A level of a distributed hierarchy.
 ///
@@ -67,15 +67,15 @@ pub(crate) struct Facts {
 
 impl LevelReport {
     /// Counts what this rank's levels have, over their ranks. The last level of a rank that has no rows of it counts nothing.
-    pub(crate) fn facts(levels: &[Level]) -> Vec<(std::sync::Arc<dyn Comm>, Facts)> {
-        let of_level = |level: &Level| {
-            let a = &level.a;
+    pub(crate) fn facts(levels: &[Level<DistributedCsr>]) -> Vec<(std::sync::Arc<dyn Comm>, Facts)> {
+        let of_level = |level: &Level<DistributedCsr>| {
+            let a = level.distributed_matrix();
             let halo = a.around.halo_rows() as u64;
             let mut sums = [a.own_nnz() as u64, u64::from(!a.own.is_empty()), halo, a.fingerprint()];
             let mut most = [a.around.rows().owned().len() as f64, halo as f64, a.around.neighbours() as f64];
-            level.comm.sum(&mut sums);
-            level.comm.largest(&mut most);
-            (level.comm.clone(), Facts { sums, most, rows: a.global_rows() })
+            a.comm().sum(&mut sums);
+            a.comm().largest(&mut most);
+            (a.comm().clone(), Facts { sums, most, rows: a.global_rows() })
         };
         levels.iter().map(of_level).collect()
     }

@@ -10,9 +10,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ziggurat::diagnose::MatrixKind;
 use ziggurat::{Iteration, Solution, SolveError, SolveOptions, SolverConfig};
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{ExactMatrix, LevelSource, MAX_SPARSE_ROWS, Multigrid, Part};
+use ziggurat_amg::smoother::{Smoother, SmootherData};
+use ziggurat_amg::{
+    COARSE_FALLBACK_SMOOTHER, CoarseningStop, ExactMatrix, Hierarchy, Level, LevelSource, MAX_SPARSE_ROWS,
+    Multigrid, Part, Setup,
+};
 use ziggurat_krylov::Observer;
 use ziggurat_sparse::MatrixError;
 
@@ -20,11 +25,10 @@ use crate::comm::Comm;
 use crate::device::Distributed;
 use crate::error::{DistributedError, agree};
 use crate::matrix::DistributedCsr;
-use crate::nature::Nature;
 use crate::partition::Partition;
 use crate::report::LevelReport;
 use crate::rows::send_home;
-use crate::setup::{self, Plan, grain, moved};
+use crate::setup::{self, Transfer, grain, moved, row_by_row};
 use crate::split::Split;
 
 /// A distributed system that is set up. Every method is called by all ranks.
@@ -54,6 +58,8 @@ pub struct DistributedSolver {
     iteration: Iteration<Distributed>,
     config: SolverConfig,
     reports: Vec<LevelReport>,
+    stages: Vec<(&'static str, f64)>,
+    stop: CoarseningStop,
     seconds: f64,
 }
 
@@ -71,7 +77,7 @@ struct Lowerable {
     a: Split,
     block: usize,
     radius: Option<f64>,
-    smoother: Option<ziggurat_amg::smoother::SmootherData>,
+    smoother: Option<SmootherData>,
     transfer: Option<(Split, Split)>,
 }
 
@@ -105,48 +111,66 @@ impl DistributedSolver {
         let (start, comm) = (Instant::now(), given.comm().clone());
         agree(&*comm, asked.validate().map_err(SolveError::from))?;
         agree(&*comm, check(given, kernel))?;
-        let nature = Nature::of(given)?;
-        let config = asked.resolve(nature.facts);
-        let hierarchy = config.hierarchy_config();
-        let symmetry = if nature.facts.symmetric { Symmetry::Symmetric } else { Symmetry::General };
-        let plan = Plan { config: &hierarchy, smoother: config.cycling().smoother, symmetry };
+        let device = Distributed::new(comm.clone());
+        let kind = MatrixKind::of(given)?;
+        let config = asked.resolve(kind.facts(&device));
+        let hierarchy_config = config.hierarchy_config();
+        let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
+        let smoother = config.cycling().smoother;
+        let setup = Setup { config: &hierarchy_config, symmetry, smoother };
+        let diagnosed = start.elapsed().as_secs_f64();
 
-        let mut unit = grain(given.block(), plan.smoother);
-        if given.global_rows() <= hierarchy.coarse_rows as u64 {
+        let mut unit = grain(given.block(), smoother);
+        if given.global_rows() <= hierarchy_config.coarse_rows as u64 {
             unit = given.global_rows().max(1);
         }
-        let (levels, inside) = loop {
+        let (hierarchy, inside) = loop {
             let inside = Arc::new(given.rows.aligned(&*comm, unit));
             let a = placed(given, &inside)?;
             let kernel = placed_kernel(given, &inside, kernel)?;
-            let levels = setup::build(a, &kernel, &plan, 0)?;
+            let hierarchy = Hierarchy::of_matrix(a, kernel, &setup)?;
             // A matrix that cannot be coarsened is solved by one rank, if it can be.
-            let on_several = levels.len() == 1 && levels[0].smoother.is_some();
+            let on_several =
+                hierarchy.levels().len() == 1 && is_shared(hierarchy.levels()[0].distributed_matrix());
             if comm.any(on_several) && given.global_rows() <= MAX_SPARSE_ROWS as u64 {
                 unit = given.global_rows();
                 continue;
             }
-            break (levels, inside);
+            break (hierarchy, inside);
         };
-        let facts = LevelReport::facts(&levels);
-        let lowerable = agree(&*comm, levels.into_iter().map(Lowerable::new).collect::<Result<Vec<_>, _>>())?;
+        let lowering = Instant::now();
+        let (mut stages, stop) = (hierarchy.stages(), hierarchy.stop());
+        let facts = LevelReport::facts(hierarchy.levels());
+        let levels = hierarchy.into_levels().into_iter().map(|level| Lowerable::new(level, smoother));
+        let lowerable = agree(&*comm, levels.collect::<Result<Vec<_>, _>>())?;
         let multigrid = agree(&*comm, lower(&lowerable, &config))?;
         let reports = LevelReport::gather(&*comm, facts, &multigrid.stored());
         let finest = &lowerable[0];
         let exact = ExactMatrix::of_part(finest.part(&finest.a), finest.block, config.lowering().formats);
-        let device = Distributed::new(comm.clone());
         let matrix = match finest.shared {
             true => exact.operator_of_part(&device, &finest.a.remote),
             false => exact.operator(&device),
         };
         let matrix = agree(&*comm, matrix.map_err(SolveError::from))?;
-        let constant = (given.global_rows() as f64).sqrt().recip();
-        let in_kernel = nature.facts.symmetric && nature.annihilates_constants;
-        let kernel = if in_kernel { vec![vec![constant; inside.len()]] } else { Vec::new() };
+        let kernel = agree(&*comm, kind.null_space(&device, inside.len()).map_err(SolveError::from))?;
         let iteration = Iteration::new(device, matrix, multigrid, kernel, config.clone(), asked);
+        stages.insert(0, ("diagnosis", diagnosed));
+        stages.push(("lowering", lowering.elapsed().as_secs_f64()));
         let seconds = start.elapsed().as_secs_f64();
         let given = (*given.rows).clone();
-        Ok(DistributedSolver { comm, given, inside, levels: lowerable, iteration, config, reports, seconds })
+        let levels = lowerable;
+        Ok(DistributedSolver {
+            comm,
+            given,
+            inside,
+            levels,
+            iteration,
+            config,
+            reports,
+            stages,
+            stop,
+            seconds,
+        })
     }
 
     /// Solves A x = b from a zero guess; `b` and the solution's `x` have the elements of this rank's rows, its report is that of the whole.
@@ -155,10 +179,11 @@ impl DistributedSolver {
     /// # Errors
     /// If `b` does not have as many elements as this rank has rows, on any rank.
     pub fn solve(&self, b: &[f64]) -> Result<Solution, DistributedError> {
-        self.solve_observed(b, None)
+        self.solve_with(b, None, &SolveOptions::from(self.iteration.config()), None)
     }
 
-    /// As [`solve`](Self::solve), with somebody who is told of every iteration, and may ask to stop: then all ranks stop.
+    /// As [`solve`](Self::solve), with an observer of every iteration that may ask to stop: then all
+    /// ranks stop.
     ///
     /// # Errors
     /// As [`solve`](Self::solve).
@@ -167,20 +192,36 @@ impl DistributedSolver {
         b: &[f64],
         observer: Option<&mut Observer<'_>>,
     ) -> Result<Solution, DistributedError> {
-        let fits = if b.len() == self.given.len() {
-            Ok(())
-        } else {
-            let what = "elements of the right-hand side, against this rank's rows";
-            Err(MatrixError::Mismatch { what, expected: self.given.len(), found: b.len() })
+        self.solve_with(b, None, &SolveOptions::from(self.iteration.config()), observer)
+    }
+
+    /// As [`solve`](Self::solve), from this rank's rows of a guess if there is one, with per-solve
+    /// overrides. All ranks give the same options, and all of them a guess or none.
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve), and if the guess has another length.
+    pub fn solve_with(
+        &self,
+        b: &[f64],
+        guess: Option<&[f64]>,
+        options: &SolveOptions,
+        observer: Option<&mut Observer<'_>>,
+    ) -> Result<Solution, DistributedError> {
+        let expected = self.given.len();
+        let fits = |what, found: usize| match found == expected {
+            true => Ok(()),
+            false => Err(MatrixError::Mismatch { what, expected, found }),
         };
-        agree(&*self.comm, fits)?;
-        let b = moved(&*self.comm, &self.given, &self.inside, 1, b);
-        let widen = || {
-            let config = SolverConfig { precision: ziggurat::config::Precision::F64, ..self.config.clone() };
-            lower(&self.levels, &config)
-        };
-        let options = SolveOptions::from(self.iteration.config());
-        let solution = agree(&*self.comm, self.iteration.solve(b, None, &options, observer, widen))?;
+        let checked = fits("elements of the right-hand side, against this rank's rows", b.len());
+        let checked = checked.and_then(|()| match guess {
+            Some(guess) => fits("elements of the guess, against this rank's rows", guess.len()),
+            None => Ok(()),
+        });
+        agree(&*self.comm, checked)?;
+        let inside = |x: &[f64]| moved(&*self.comm, &self.given, &self.inside, 1, x);
+        let (b, guess) = (inside(b), guess.map(inside));
+        let widen = || lower(&self.levels, &self.config.in_double_precision());
+        let solution = agree(&*self.comm, self.iteration.solve(b, guess, options, observer, widen))?;
         let x = moved(&*self.comm, &self.inside, &self.given, 1, &solution.x);
         Ok(Solution { x, ..solution })
     }
@@ -195,6 +236,16 @@ impl DistributedSolver {
         &self.reports
     }
 
+    /// What setup spent its time on, in seconds, in order, on this rank.
+    pub fn stages(&self) -> &[(&'static str, f64)] {
+        &self.stages
+    }
+
+    /// Why there is no further level.
+    pub fn stop(&self) -> CoarseningStop {
+        self.stop
+    }
+
     /// Seconds that setup took on this rank.
     pub fn setup_seconds(&self) -> f64 {
         self.seconds
@@ -203,7 +254,7 @@ impl DistributedSolver {
 
 /// Refuses what no level could be built of.
 fn check(a: &DistributedCsr, kernel: Option<&NearKernel>) -> Result<(), DistributedError> {
-    let finite = a.view().check_finite().map_err(|error| a.globally(error.into()));
+    let finite = a.view().check_finite().map_err(|error| a.with_global_ids(error.into()));
     finite?;
     let mismatch = |what, expected, found| Err(MatrixError::Mismatch { what, expected, found }.into());
     match kernel {
@@ -237,7 +288,7 @@ fn placed_kernel(
 ) -> Result<NearKernel, DistributedError> {
     let Some(kernel) = kernel else { return Ok(NearKernel::constants(inside.len(), a.block())?) };
     let comm = &**a.comm();
-    let (rows, count) = (kernel.rows(), kernel.count());
+    let count = kernel.count();
     // The same on every rank, or it is not constant.
     let value = kernel.vectors().values().first().copied();
     let (least, most) = (
@@ -245,27 +296,42 @@ fn placed_kernel(
         comm.most(value.unwrap_or(f64::NEG_INFINITY)),
     );
     let constant = !comm.any(!kernel.is_constant()) && -least == most;
-    let values: Vec<f64> =
-        (0..rows).flat_map(|row| kernel.vectors().columns().map(move |column| column[row])).collect();
-    let values = moved(comm, &a.rows, inside, count, &values);
+    let values = moved(comm, &a.rows, inside, count, &row_by_row(kernel));
     setup::near_kernel(&values, kernel.block(), count, inside.len(), constant)
 }
 
+/// Whether several ranks have rows of it. Collective.
+fn is_shared(a: &DistributedCsr) -> bool {
+    a.comm().total(u64::from(!a.rows.is_empty())) > 1
+}
+
 impl Lowerable {
-    fn new(level: setup::Level) -> Result<Self, DistributedError> {
-        let transfer = match level.transfer {
-            Some((r, p)) => Some((Split::of(r)?, Split::of(p)?)),
+    /// Computes the smoother's data, which reads whole rows, and splits own from remote columns. The
+    /// last level is solved directly where one rank has it, and smoothed where several have.
+    fn new(level: Level<DistributedCsr>, smoother: Smoother) -> Result<Self, DistributedError> {
+        let (a, radius, transfer) = level.into_parts();
+        let comm = a.comm().clone();
+        let smoother = match transfer {
+            Some(_) => Some(smoother),
+            None if is_shared(&a) => Some(COARSE_FALLBACK_SMOOTHER),
             None => None,
         };
-        // The last level is solved directly where one rank has it.
-        let shared = level.comm.size() > 1 && (transfer.is_some() || level.smoother.is_some());
+        let data = |smoother: Smoother| {
+            let made = smoother.data(a.view(), &a.around.rows(), radius);
+            agree(&*comm, made.map_err(|error| a.with_global_ids(error)))
+        };
+        let smoother = smoother.map(data).transpose()?;
+        let transfer = match transfer {
+            Some(Transfer { r, p }) => Some((Split::of(r)?, Split::of(p)?)),
+            None => None,
+        };
         Ok(Lowerable {
-            device: Distributed::new(level.comm.clone()),
-            shared,
-            block: level.a.block(),
-            a: Split::of(level.a)?,
-            radius: level.radius,
-            smoother: level.smoother,
+            device: Distributed::new(comm.clone()),
+            shared: comm.size() > 1 && smoother.is_some(),
+            block: a.block(),
+            a: Split::of(a)?,
+            radius,
+            smoother,
             transfer,
         })
     }

@@ -335,6 +335,17 @@ impl SolverConfig {
         Cycling { cycle, pre_sweeps, post_sweeps, smoother }
     }
 
+    /// The same with levels in double precision, or in the widest number that a device computes in.
+    ///
+    /// ```
+    /// use ziggurat::{SolverConfig, config::Precision};
+    /// assert_eq!(SolverConfig::default().in_double_precision().precision, Precision::F64);
+    /// ```
+    #[must_use]
+    pub fn in_double_precision(&self) -> Self {
+        SolverConfig { precision: Precision::F64, ..self.clone() }
+    }
+
     /// How levels are to be stored.
     ///
     /// ```

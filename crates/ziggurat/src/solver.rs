@@ -18,14 +18,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use thiserror::Error;
+use ziggurat_amg::halo::Whole;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{Hierarchy, Known, Multigrid, SetupError, StoredLevel};
+use ziggurat_amg::{
+    ExactMatrix, Hierarchy, MatrixProperties, Multigrid, SetupError, StoredLevel, WholeMatrix,
+};
 use ziggurat_krylov::{KrylovError, KrylovReport, Observer};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Traffic};
-use ziggurat_sparse::{Csr, Kind, MatrixError};
+use ziggurat_sparse::{Csr, MatrixError};
 
-use crate::config::{ConfigError, Facts, Precision, SolverConfig};
-use crate::diagnose::{Nature, nature};
+use crate::config::{ConfigError, SolverConfig};
+use crate::diagnose::{MatrixKind, unknowns_per_node};
 
 pub use builder::SolverBuilder;
 pub use iteration::Iteration;
@@ -172,17 +175,21 @@ impl<D: Device> Solver<D> {
     ) -> Result<Self, SolveError> {
         asked.validate()?;
         let start = Instant::now();
-        let nature = nature(a.view(), near_kernel.as_ref().map(NearKernel::block));
+        let block = match &near_kernel {
+            Some(kernel) => kernel.block(),
+            None => unknowns_per_node(a.view(), &Whole::new(a.rows())),
+        };
+        let kind = MatrixKind::of(&WholeMatrix::new(a.clone(), block))?;
         let kernel = match &near_kernel {
             Some(kernel) => kernel.clone(),
-            None => NearKernel::constants(a.rows(), nature.block).map_err(SetupError::from)?,
+            None => NearKernel::constants(a.rows(), block).map_err(SetupError::from)?,
         };
-        let config = asked.resolve(facts(&device, nature, kernel.block(), a.nnz()));
-        let symmetry = if nature.symmetric { Symmetry::Symmetric } else { Symmetry::General };
-        let known = Known { near_kernel: kernel, symmetry };
+        let config = asked.resolve(kind.facts(&device));
+        let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
+        let properties = MatrixProperties { near_kernel: kernel, symmetry };
         let diagnosed = start.elapsed().as_secs_f64();
-        let hierarchy = Hierarchy::with_known(a.clone(), known, &config.hierarchy_config())?;
-        Self::with_parts(device, hierarchy, nature, config, asked, near_kernel, diagnosed)
+        let hierarchy = Hierarchy::with_properties(a.clone(), properties, &config.hierarchy_config())?;
+        Self::with_parts(device, hierarchy, kind, config, asked, near_kernel, diagnosed)
     }
 
     /// A hierarchy that is there already. The near-kernel is for building it anew.
@@ -194,18 +201,17 @@ impl<D: Device> Solver<D> {
     ) -> Result<Self, SolveError> {
         asked.validate()?;
         let start = Instant::now();
-        let finest = &hierarchy.levels()[0];
-        let nature = nature(finest.matrix().view(), Some(finest.block()));
-        let config = asked.resolve(facts(&device, nature, finest.block(), finest.matrix().nnz()));
+        let kind = MatrixKind::of(hierarchy.levels()[0].distributed_matrix())?;
+        let config = asked.resolve(kind.facts(&device));
         let diagnosed = start.elapsed().as_secs_f64();
-        Self::with_parts(device, hierarchy, nature, config, asked, near_kernel, diagnosed)
+        Self::with_parts(device, hierarchy, kind, config, asked, near_kernel, diagnosed)
     }
 
     /// Lowers a hierarchy. `diagnosed` is how long diagnosis took.
     fn with_parts(
         device: D,
         hierarchy: Hierarchy,
-        nature: Nature,
+        kind: MatrixKind,
         config: SolverConfig,
         asked: SolverConfig,
         near_kernel: Option<NearKernel>,
@@ -214,13 +220,13 @@ impl<D: Device> Solver<D> {
         let start = Instant::now();
         let finest = hierarchy.finest(config.lowering().formats);
         let (matrix, multigrid) = lower(&device, &hierarchy, &finest, &config)?;
-        let kernel = exact_kernel(&device, nature, hierarchy.levels()[0].matrix().rows())?;
+        let kernel = kind.null_space(&device, hierarchy.levels()[0].matrix().rows())?;
         let pace = Pace::default();
         let mut stages = hierarchy.stages();
         stages.insert(0, ("diagnosis", diagnosed));
         stages.push(("lowering", start.elapsed().as_secs_f64()));
         let iteration = Iteration::new(device, matrix, multigrid, kernel, config, asked);
-        let (finest, count) = (hierarchy.levels()[0].matrix(), hierarchy.levels().len());
+        let (given, count) = (hierarchy.levels()[0].matrix(), hierarchy.levels().len());
         for (index, (level, stored)) in
             hierarchy.levels().iter().zip(iteration.preconditioner().stored()).enumerate()
         {
@@ -292,7 +298,8 @@ impl<D: Device> Solver<D> {
     ) -> Result<Solution, SolveError> {
         let device = self.device();
         let before = device.traffic();
-        let widen = || Ok(lower(device, &self.hierarchy, &self.finest, &wide(self.config()))?.1);
+        let widen =
+            || Ok(lower(device, &self.hierarchy, &self.finest, &self.config().in_double_precision())?.1);
         let (b, guess) = (device.upload(b)?, guess.map(|guess| device.upload(guess)).transpose()?);
         let solution = self.iteration.solve(b, guess, options, observer, widen)?;
         let Solution { x, report, promotion, .. } = solution;
@@ -358,7 +365,11 @@ impl<D: Device> Solver<D> {
     /// # Errors
     /// If the cycle has no transpose that is a cycle: F- and K-cycles.
     pub fn transposed_preconditioner(&self) -> Result<Multigrid<D>, SolveError> {
-        let config = if self.iteration.is_wide() { wide(self.config()) } else { self.config().clone() };
+        let config = if self.iteration.is_wide() {
+            self.config().in_double_precision()
+        } else {
+            self.config().clone()
+        };
         let cycling = config.cycling();
         if !cycling.cycle.has_transpose() {
             let reason = format!("a cycle of kind {} has no transpose; take v or w", config.cycle.kind);
@@ -381,34 +392,9 @@ impl<D: Device> Solver<D> {
     }
 }
 
-/// What decides about `auto`.
-fn facts(device: &impl Device, nature: Nature, block: usize, nnz: usize) -> Facts {
-    let f64 = device.computes_in(Kind::F64);
-    Facts { symmetric: nature.symmetric, positive_diagonal: nature.positive_diagonal, block, nnz, f64 }
-}
-
-/// What the matrix is known to map to zero exactly: nothing or the constants.
-fn exact_kernel<D: Device>(
-    device: &D,
-    nature: Nature,
-    rows: usize,
-) -> Result<Vec<D::Vector<f64>>, DeviceError> {
-    if !(nature.symmetric && nature.annihilates_constants) {
-        return Ok(Vec::new());
-    }
-    let mut constants = device.zeros(rows)?;
-    device.fill((rows as f64).sqrt().recip(), &mut constants);
-    Ok(vec![constants])
-}
-
 /// What a device has counted since, if it counts.
 fn traffic_since(device: &impl Device, before: Option<Traffic>) -> Option<Traffic> {
     Some(device.traffic()?.since(before?))
-}
-
-/// The same with levels in double precision, or in the widest number that the device computes in.
-fn wide(config: &SolverConfig) -> SolverConfig {
-    SolverConfig { precision: Precision::F64, ..config.clone() }
 }
 
 /// Moves the finest matrix, as the operator of the outer iteration, and the hierarchy to the device.

@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::halo::Halo;
 
 /// The root of a row that is left out. No row has this global id.
-pub(super) const NO_ROOT: u64 = u64::MAX;
+pub const NO_ROOT: u64 = u64::MAX;
 
 /// Every local row's aggregate.
 ///
@@ -92,7 +92,7 @@ impl Aggregates {
 
     /// From the global id of every local row's root, [`NO_ROOT`] for rows that are left out. A root is its own root. Numbers
     /// increase with the roots' ids.
-    pub(super) fn from_roots<H: Halo>(roots: &[u64], halo: &H) -> Self {
+    pub(crate) fn from_roots<H: Halo>(roots: &[u64], halo: &H) -> Self {
         // Local rows are in the order of their ids, so these are, too.
         let is_root = |&(row, &root): &(usize, &u64)| root == halo.global_id(row);
         let mut ids: Vec<u64> = roots.iter().enumerate().filter(is_root).map(|(_, &root)| root).collect();
@@ -152,6 +152,18 @@ impl Aggregates {
     pub fn get(&self, row: usize) -> Option<u32> {
         let aggregate = self.of[row];
         (aggregate != Self::NONE).then_some(aggregate)
+    }
+
+    /// The global id of each own row's root, [`NO_ROOT`] for rows that are left out.
+    ///
+    /// # Panics
+    /// If the aggregates were [given](Self::try_new) by their numbers, or belong to another halo.
+    pub fn own_roots<H: Halo>(&self, halo: &H) -> Vec<u64> {
+        let root = |&aggregate: &u32| match aggregate {
+            Self::NONE => NO_ROOT,
+            aggregate => self.roots[aggregate as usize],
+        };
+        self.of[halo.owned()].iter().map(root).collect()
     }
 
     /// How many rows each aggregate has here.

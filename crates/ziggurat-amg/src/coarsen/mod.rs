@@ -11,6 +11,7 @@
 
 mod aggregates;
 mod aggressive;
+mod coarse_rows;
 mod mis2;
 mod node_matrix;
 mod pairwise;
@@ -18,10 +19,12 @@ mod pmis;
 mod splitting;
 mod undirected;
 
-pub use aggregates::{Aggregates, AggregatesError};
+pub use aggregates::{Aggregates, AggregatesError, NO_ROOT};
 pub use aggressive::{Paths, aggressive, coarsen_again};
+pub use coarse_rows::CoarseRows;
 pub use mis2::mis2;
 pub use node_matrix::node_matrix;
+pub(crate) use pairwise::sum_by_aggregate;
 pub use pairwise::{MATCHING_ROUNDS, pairwise, pairwise_passes};
 pub use pmis::pmis;
 pub(crate) use splitting::FINE;

@@ -104,7 +104,7 @@ pub fn pairwise_passes(a: CsrRef<'_, f64>, passes: usize, rounds: usize) -> Resu
     let mut coarse: Option<Csr<f64>> = None;
     let mut last = aggregates.clone();
     for _ in 1..passes {
-        let matrix = aggregated(coarse.as_ref().map_or(a, Csr::view), &last)?;
+        let matrix = sum_by_aggregate(coarse.as_ref().map_or(a, Csr::view), &last)?;
         last = pairwise(matrix.view(), rounds, &Whole::new(matrix.rows()))?;
         aggregates = aggregates.joined_by(&last);
         coarse = Some(matrix);
@@ -112,8 +112,8 @@ pub fn pairwise_passes(a: CsrRef<'_, f64>, passes: usize, rounds: usize) -> Resu
     Ok(aggregates)
 }
 
-/// Pᵀ A P, P being 1 where a row is in an aggregate.
-fn aggregated(a: CsrRef<'_, f64>, aggregates: &Aggregates) -> Result<Csr<f64>, MatrixError> {
+/// Pᵀ A P, where P is 1 where a row is in an aggregate.
+pub(crate) fn sum_by_aggregate(a: CsrRef<'_, f64>, aggregates: &Aggregates) -> Result<Csr<f64>, MatrixError> {
     let p = Csr::build(
         a.all_rows(),
         aggregates.count(),

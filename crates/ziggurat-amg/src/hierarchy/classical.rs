@@ -6,10 +6,11 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use ziggurat_sparse::{Csr, CsrRef};
 
-use super::{Clock, Coarser};
+use super::matrix::{Coarser, LevelMatrix};
+use super::stages::Stages;
 use crate::SetupError;
-use crate::coarsen::{Paths, Splitting, coarsen_again, pmis};
-use crate::halo::{Halo, Whole};
+use crate::coarsen::{CoarseRows, Paths, Splitting, coarsen_again, pmis};
+use crate::halo::{Halo, Processes};
 use crate::interpolate::{
     LongRange, Symmetry, Truncation, classical_modified, extended_i, hybrid, multipass, two_stage,
 };
@@ -28,6 +29,12 @@ pub enum Interpolation {
     /// Chronos's hybrid: distance two only where distance one does not suffice.
     Hybrid,
 }
+
+/// How far two-stage interpolation and the second pass of aggressive coarsening look.
+const TWO_STAGE: usize = 3;
+
+/// Multipass goes as many rows away as it has passes. After aggressive coarsening four are usual.
+const MULTIPASS: usize = 6;
 
 /// PMIS that keeps at most one row in so many coarsens fast enough by itself: a second pass would save little of the work
 /// of a cycle, and cost iterations.
@@ -76,25 +83,36 @@ impl Default for Classical {
 }
 
 impl Classical {
-    pub(super) fn coarser(
+    /// How far beyond own rows a step on level `level` looks.
+    fn halo_depth(&self, level: usize) -> usize {
+        match self.long_range {
+            _ if level >= self.aggressive_levels => 1,
+            LongRange::Multipass => MULTIPASS,
+            LongRange::TwoStage => TWO_STAGE,
+        }
+    }
+
+    /// One step from a level to the next.
+    pub(super) fn coarser<M: LevelMatrix>(
         &self,
-        a: CsrRef<'_, f64>,
+        a: &M,
         symmetry: Symmetry,
-        index: usize,
-        clock: &mut Clock,
+        stages: &mut Stages,
     ) -> Result<Coarser, SetupError> {
-        let (rows, halo) = (a.all_rows(), Whole::new(a.rows()));
-        let at = |stage| SetupError::at(index, stage);
-        let strong = strong_connections(a, rows.clone(), &self.strength, &[], &halo)
-            .map_err(|error| at("strength")(error.into()))?;
-        clock.lap("strength");
-        let (first, second) = self.split(&strong, index, &halo).map_err(at("coarsening"))?;
-        clock.lap("coarsening");
-        let p = self
-            .interpolate(a, rows, &strong, &first, second.as_ref(), &halo, symmetry)
-            .map_err(at("interpolation"))?;
-        clock.lap("interpolation");
-        Ok(Coarser { p, dead: Vec::new(), kernel: None, radius: None })
+        let level = stages.level();
+        let wide = &*a.extended(self.halo_depth(level))?;
+        let (matrix, halo) = (wide.view(), wide.rows());
+        let strong = stages.run("strength", wide, || {
+            strong_connections(matrix, matrix.all_rows(), &self.strength, &[], &halo)
+        })?;
+        let (first, second) = stages.run("coarsening", wide, || self.split(&strong, level, &halo))?;
+        let coarse =
+            stages.run("coarsening", wide, || coarse_rows(second.as_ref().unwrap_or(&first), &halo))?;
+        let p = stages.run("interpolation", wide, || {
+            self.interpolate(matrix, halo.owned(), &strong, &first, second.as_ref(), &halo, symmetry)
+        })?;
+        // Classical coarsening does not keep nodes together: the next level consists of scalars.
+        Ok(Coarser { p, coarse, block: 1, kernel: None, dead: Vec::new(), radius: None })
     }
 
     /// The coarse rows of level `index`; where it is coarsened aggressively, those of the first pass and those of the second.
@@ -104,7 +122,7 @@ impl Classical {
     ///
     /// # Errors
     /// If the graph does not fit the halo.
-    pub fn split<H: Halo>(
+    fn split<H: Halo>(
         &self,
         strong: &StrongGraph,
         index: usize,
@@ -125,7 +143,7 @@ impl Classical {
     ///
     /// # Errors
     /// If the truncation makes no sense, or the arguments do not fit together.
-    pub fn interpolate<H: Halo>(
+    fn interpolate<H: Halo>(
         &self,
         a: CsrRef<'_, f64>,
         rows: Range<usize>,
@@ -148,4 +166,18 @@ impl Classical {
             (_, _, Interpolation::Hybrid) => hybrid(a, rows, strong, first, halo, symmetry, truncation),
         }?)
     }
+}
+
+/// The rows of the next level, numbered over all processes.
+fn coarse_rows<H: Processes>(kept: &Splitting, halo: &H) -> Result<CoarseRows, SetupError> {
+    if halo.is_whole() {
+        return CoarseRows::number(kept.coarse_rows(), halo);
+    }
+    let is_coarse = |row: &usize| kept.coarse_index(*row).is_some();
+    let mut coarse = CoarseRows::number(halo.owned().filter(is_coarse).count(), halo)?;
+    let mut ids = vec![u64::MAX; halo.local()];
+    halo.owned().filter(is_coarse).zip(coarse.first..).for_each(|(row, id)| ids[row] = id);
+    halo.exchange(&mut ids);
+    coarse.ids = kept.coarse_points().into_iter().map(|row| ids[row as usize]).collect();
+    Ok(coarse)
 }

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use thiserror::Error;
 use ziggurat_sparse::{Csr, MatrixError};
 
-use super::{CoarseningStop, Hierarchy, Level, Transfer};
+use super::level::Level;
+use super::whole::{WholeMatrix, WholeTransfer};
+use super::{CoarseningStop, Hierarchy};
 
 const MAGIC: &[u8; 19] = b"ziggurat hierarchy\n";
 
@@ -24,13 +26,6 @@ const VERSION: u64 = 1;
 
 /// Bytes read at a time, so that a wrong length ends at the end of the file and not in an allocation.
 const CHUNK: usize = 1 << 20;
-
-const STOPS: [CoarseningStop; 4] = [
-    CoarseningStop::SmallEnough,
-    CoarseningStop::MaxLevels,
-    CoarseningStop::Stalled,
-    CoarseningStop::NothingToCoarsen,
-];
 
 /// Why a hierarchy could not be saved or loaded.
 ///
@@ -94,15 +89,15 @@ impl Hierarchy {
     pub fn save(&self, out: impl Write) -> Result<(), HierarchyFileError> {
         let mut out = io::BufWriter::with_capacity(CHUNK, out);
         out.write_all(MAGIC)?;
-        let stop = STOPS.iter().position(|stop| *stop == self.stop).unwrap_or(0);
+        let stop = CoarseningStop::ALL.iter().position(|stop| *stop == self.stop).unwrap_or(0);
         integers(&mut out, &[VERSION, stop as u64, self.levels.len() as u64])?;
         for level in &self.levels {
             let dead = level.transfer.as_ref().map_or(&[][..], |transfer| &transfer.dead);
-            integers(&mut out, &[level.block as u64, dead.len() as u64])?;
+            integers(&mut out, &[level.a.block as u64, dead.len() as u64])?;
             for &unknown in dead {
                 integers(&mut out, &[u64::from(unknown)])?;
             }
-            matrix(&mut out, &level.a)?;
+            matrix(&mut out, &level.a.a)?;
             if let Some(transfer) = &level.transfer {
                 matrix(&mut out, &transfer.p)?;
                 matrix(&mut out, &transfer.r)?;
@@ -129,7 +124,10 @@ impl Hierarchy {
         }
         let (stop, count) = (integer(&mut input)?, integer(&mut input)?);
         let broken = |level: usize, what| HierarchyFileError::Broken { level, what };
-        let stop = STOPS.get(stop as usize).copied().ok_or(broken(0, "it does not say why it ends"))?;
+        let stop = CoarseningStop::ALL
+            .get(stop as usize)
+            .copied()
+            .ok_or(broken(0, "it does not say why it ends"))?;
         let mut levels: Vec<Level> = Vec::new();
         for index in 0..count as usize {
             let block = integer(&mut input)? as usize;
@@ -139,7 +137,7 @@ impl Hierarchy {
             if a.rows() != a.cols() || block == 0 || !a.rows().is_multiple_of(block) {
                 return Err(broken(index, "its matrix is not square, or blocks do not tile it"));
             }
-            if let Some(Transfer { p, .. }) = levels.last().and_then(|level| level.transfer.as_ref())
+            if let Some(WholeTransfer { p, .. }) = levels.last().and_then(|level| level.transfer.as_ref())
                 && p.cols() != a.rows()
             {
                 return Err(broken(index, "it does not have the rows that the level above expects"));
@@ -152,11 +150,12 @@ impl Hierarchy {
                 if dead.iter().any(|&unknown| unknown as usize >= p.cols()) {
                     return Err(broken(index, "an unknown is said to be dead that does not exist"));
                 }
-                Some(Transfer { p, r, galerkin: None, dead })
+                Some(WholeTransfer { p, r, galerkin: None, dead })
             } else {
                 None
             };
-            levels.push(Level { a, block, radius: None, transfer, stages: Vec::new() });
+            let a = WholeMatrix { a, block };
+            levels.push(Level { a, radius: None, transfer, stages: Vec::new() });
         }
         if levels.is_empty() {
             return Err(broken(0, "there is no level"));
@@ -218,7 +217,7 @@ fn read_matrix(input: &mut impl Read, level: usize) -> Result<Csr<f64>, Hierarch
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{HierarchyConfig, Known, interpolate::Symmetry, testing::rigid_bodies};
+    use crate::{HierarchyConfig, MatrixProperties, interpolate::Symmetry, testing::rigid_bodies};
     use ziggurat_sparse::gallery::Problem;
 
     fn saved(hierarchy: &Hierarchy) -> Vec<u8> {
@@ -230,8 +229,8 @@ mod tests {
     #[test]
     fn what_is_loaded_is_what_was_saved() {
         let (a, near_kernel) = rigid_bodies(6);
-        let known = Known { near_kernel, symmetry: Symmetry::Symmetric };
-        let mut hierarchy = Hierarchy::with_known(&a, known, &HierarchyConfig::default()).unwrap();
+        let known = MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric };
+        let mut hierarchy = Hierarchy::with_properties(&a, known, &HierarchyConfig::default()).unwrap();
         let mut loaded = Hierarchy::load(&saved(&hierarchy)[..]).unwrap();
         let same = |one: &Hierarchy, other: &Hierarchy| {
             assert_eq!((one.stop(), one.levels().len()), (other.stop(), other.levels().len()));

@@ -26,7 +26,7 @@ impl fmt::Display for Hierarchy {
             "level       rows        entries  per row min  avg   max    row sums from        to  weights from     to     ms"
         )?;
         for (index, level) in self.levels.iter().enumerate() {
-            let a = &level.a;
+            let a = level.matrix();
             let lengths = a.row_ptr().windows(2).map(|w| (w[1] - w[0]) as f64);
             let (shortest, longest) = extremes(lengths);
             let average = a.nnz() as f64 / a.rows().max(1) as f64;

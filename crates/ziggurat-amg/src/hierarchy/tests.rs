@@ -5,6 +5,7 @@ use crate::interpolate::LongRange;
 use crate::smoother::Smoother;
 use crate::{Cycle, Cycling, LevelPrecision, Lowering};
 use ziggurat_sparse::CsrRef;
+use ziggurat_sparse::algebra::transpose;
 use ziggurat_sparse::device::{Cpu, Device};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::operator::LinearOperator;
@@ -27,9 +28,9 @@ fn pairwise() -> HierarchyConfig {
 }
 
 /// Elasticity and its rigid-body modes.
-fn elasticity(size: u32) -> (Csr<f64>, Known) {
+fn elasticity(size: u32) -> (Csr<f64>, MatrixProperties) {
     let (a, near_kernel) = crate::testing::rigid_bodies(size);
-    (a, Known { near_kernel, symmetry: Symmetry::Symmetric })
+    (a, MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric })
 }
 
 fn asymmetry(a: CsrRef<'_, f64>) -> f64 {
@@ -81,7 +82,7 @@ fn the_same_bits_for_one_and_two_threads() {
         same(&|| Hierarchy::build(matrix("jump3d:24"), &config).unwrap());
     }
     let (a, known) = elasticity(8);
-    same(&|| Hierarchy::with_known(&a, known.clone(), &aggregation()).unwrap());
+    same(&|| Hierarchy::with_properties(&a, known.clone(), &aggregation()).unwrap());
 }
 
 #[test]
@@ -222,7 +223,7 @@ fn aggregation_is_cheap_and_takes_few_iterations() {
 fn rigid_body_modes_make_elasticity_easy() {
     let (a, known) = elasticity(10);
     let cycling = Cycling::default();
-    let hierarchy = Hierarchy::with_known(&a, known, &aggregation()).unwrap();
+    let hierarchy = Hierarchy::with_properties(&a, known, &aggregation()).unwrap();
     let with = iterations(&a, &hierarchy, &cycling);
     assert!(with <= 21 && hierarchy.operator_complexity() < 1.3, "{with} iterations");
     let without = iterations(&a, &Hierarchy::build(&a, &aggregation()).unwrap(), &cycling);

@@ -19,6 +19,8 @@
 //!
 //! Cost: for the constant vector, one pass over the rows; else 4 k² flops per row.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use ziggurat_sparse::{Csr, Dense, MatrixError};
 
@@ -164,12 +166,12 @@ fn decompose(columns: &mut [f64], rows: usize, k: usize, r: &mut [f64]) {
 }
 
 impl Tentative {
-    /// Of rows that whoever owns the aggregates has computed: `k` values for every row of every node of `aggregates`. What it says
-    /// of the next level is not to be used.
+    /// From values that the owners of the aggregates have computed: `k` for every row of every node of
+    /// `aggregates`. Its near-kernel of the next level is not to be used.
     ///
     /// # Errors
-    /// If there are not as many values.
-    pub fn from_rows(
+    /// If the number of values is another.
+    pub(super) fn from_rows(
         aggregates: &Aggregates,
         block: usize,
         k: usize,
@@ -216,15 +218,24 @@ impl Tentative {
         &self.dead
     }
 
-    /// P as a matrix: rows are fine rows, columns the unknowns of aggregates, k each. Rows that are left out are empty.
+    /// P as a matrix: columns are the unknowns of aggregates, k each. Rows that are left out are empty.
     ///
     /// # Errors
     /// If these are not the aggregates that it was made of.
     pub fn matrix(&self, aggregates: &Aggregates) -> Result<Csr<f64>, MatrixError> {
+        self.rows_of_matrix(aggregates, 0..aggregates.rows() * self.block)
+    }
+
+    /// As [`matrix`](Self::matrix), the rows `rows` of it.
+    pub(crate) fn rows_of_matrix(
+        &self,
+        aggregates: &Aggregates,
+        rows: Range<usize>,
+    ) -> Result<Csr<f64>, MatrixError> {
         self.check(aggregates)?;
         let (k, block) = (self.columns_per_row(), self.block);
         Csr::build(
-            0..aggregates.rows() * block,
+            rows,
             self.coarse.rows(),
             || (),
             |(), row| if aggregates.get(row / block).is_some() { k } else { 0 },

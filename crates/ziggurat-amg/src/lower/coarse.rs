@@ -15,6 +15,7 @@ use super::level::{LevelParts, level};
 use super::scaling::{Scaling, scaled_matrix, scaled_smoother};
 use super::source::LevelSource;
 use crate::SetupError;
+use crate::halo::Whole;
 use crate::multigrid::coarse::{CoarseSolver, Factors, inverse};
 use crate::smoother::{ChebyshevBase, Smoother};
 
@@ -28,11 +29,11 @@ pub const MAX_SPARSE_ROWS: usize = 10_000;
 /// matrix is.
 ///
 /// ```
-/// use ziggurat_amg::COARSE_FALLBACK_SMOOTHER;
+/// use ziggurat_amg::{COARSE_FALLBACK_SMOOTHER, halo::Whole};
 /// use ziggurat_sparse::gallery::Problem;
 /// let a = "poisson2d:8".parse::<Problem>()?.matrix()?;
 /// // It needs no estimate of the spectrum.
-/// let data = COARSE_FALLBACK_SMOOTHER.data(a.view(), a.all_rows(), None)?;
+/// let data = COARSE_FALLBACK_SMOOTHER.data(a.view(), &Whole::new(a.rows()), None)?;
 /// assert_eq!(data.diagonal.len(), 64);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -69,7 +70,7 @@ pub(super) fn coarse_solver<D: Device>(
         scaled_smoother(source.smoother_data(&COARSE_FALLBACK_SMOOTHER)?, scaling)
     } else {
         let a = in_own_variables()?;
-        Cow::Owned(COARSE_FALLBACK_SMOOTHER.data(a.view(), a.all_rows(), None)?)
+        Cow::Owned(COARSE_FALLBACK_SMOOTHER.data(a.view(), &Whole::new(a.rows()), None)?)
     };
     let parts = LevelParts {
         a: source.a,

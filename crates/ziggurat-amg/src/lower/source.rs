@@ -8,6 +8,7 @@ use ziggurat_sparse::device::Device;
 use super::exact::ExactMatrix;
 use super::part::Part;
 use crate::SetupError;
+use crate::halo::Whole;
 use crate::smoother::{Smoother, SmootherData};
 
 /// One level of a hierarchy, as lowering reads it. Every process has the same number of levels; some
@@ -65,7 +66,9 @@ impl<'a, D: Device> LevelSource<'a, D> {
                 let what = "elements of the smoother's diagonal, which a level with remote columns needs";
                 Err(MatrixError::Mismatch { what, expected: self.a.rows(), found: 0 }.into())
             }
-            None => Ok(Cow::Owned(smoother.data(self.a.own.view(), self.a.own.all_rows(), self.radius)?)),
+            None => {
+                Ok(Cow::Owned(smoother.data(self.a.own.view(), &Whole::new(self.a.rows()), self.radius)?))
+            }
         }
     }
 }

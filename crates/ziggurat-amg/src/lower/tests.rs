@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::halo::Whole;
 use crate::smoother::{ChebyshevBase, Smoother};
 use crate::{Cycle, Cycling, Multigrid, SetupError};
 use ziggurat_sparse::algebra::{transpose, triple_product};
@@ -247,8 +248,11 @@ fn a_process_may_hold_nothing_of_a_level() {
 fn a_smoother_that_is_given_is_the_one_that_is_computed() {
     let (levels, cpu, b) = (levels(32), Cpu::new(), vector(1024, 8));
     let narrow = |_| LevelPrecision { working: Kind::F32, storage: Kind::F16 };
-    let data: Vec<_> =
-        levels.a.iter().map(|a| Smoother::default().data(a.view(), a.all_rows(), None).unwrap()).collect();
+    let data: Vec<_> = levels
+        .a
+        .iter()
+        .map(|a| Smoother::default().data(a.view(), &Whole::new(a.rows()), None).unwrap())
+        .collect();
     let mut sources = levels.sources(&cpu);
     let computed = Multigrid::new(&sources, &Cycling::default(), narrow, Lowering::default()).unwrap();
     sources.iter_mut().zip(&data).for_each(|(source, data)| source.smoother = Some(data));

@@ -19,6 +19,7 @@ use super::part::Part;
 use super::precision::LevelPrecision;
 use super::source::LevelSource;
 use crate::SetupError;
+use crate::halo::Whole;
 use crate::hierarchy::Hierarchy;
 use crate::multigrid::{Cycling, Multigrid};
 
@@ -60,7 +61,7 @@ impl Hierarchy {
         let smoothed = self.levels().iter().filter(|level| level.restriction().is_some()).enumerate();
         let data = smoothed.map(|(index, level)| {
             let a = level.matrix();
-            let data = cycling.smoother.data(a.view(), a.all_rows(), level.radius());
+            let data = cycling.smoother.data(a.view(), &Whole::new(a.rows()), level.radius());
             data.map_err(SetupError::at(index, "smoother"))
         });
         let data = data.collect::<Result<Vec<_>, _>>()?;

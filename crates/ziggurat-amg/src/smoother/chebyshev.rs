@@ -37,10 +37,10 @@ pub(super) fn data(
     degree: usize,
     base: ChebyshevBase,
     ratio: f64,
-    radius: impl Fn() -> Result<f64, SetupError>,
+    radius: f64,
 ) -> Result<SmootherData, SetupError> {
     let (diagonal, upper) = match base {
-        ChebyshevBase::Jacobi => (jacobi::inverse_diagonal(a, rows)?, SAFETY * radius()?),
+        ChebyshevBase::Jacobi => (jacobi::inverse_diagonal(a, rows)?, SAFETY * radius),
         ChebyshevBase::L1Jacobi => (l1_jacobi::diagonal(a, rows)?, 1.0),
     };
     Ok(SmootherData { diagonal, kind: SmootherKind::Recurrence(coefficients(degree, upper / ratio, upper)) })

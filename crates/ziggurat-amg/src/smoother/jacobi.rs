@@ -17,13 +17,10 @@ pub(super) fn diagonal(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
     omega: Option<f64>,
-    radius: impl Fn() -> Result<f64, SetupError>,
+    radius: f64,
 ) -> Result<Vec<f64>, SetupError> {
     let inverse = inverse_diagonal(a, rows)?;
-    let omega = match omega {
-        Some(omega) => omega,
-        None => 1.6 / radius()?,
-    };
+    let omega = omega.unwrap_or(1.6 / radius);
     Ok(inverse.into_par_iter().map(|d| omega * d).collect())
 }
 

@@ -11,11 +11,10 @@ mod jacobi;
 mod l1_jacobi;
 mod spai0;
 
-use std::ops::Range;
-
 use ziggurat_sparse::{CsrRef, MatrixError};
 
 use crate::SetupError;
+use crate::halo::Processes;
 use crate::spectral_radius::spectral_radius;
 
 pub use chebyshev::ChebyshevBase;
@@ -84,59 +83,60 @@ pub enum SmootherKind {
 }
 
 impl Smoother {
-    /// Computes the smoother's data for some rows of a square matrix: element k belongs to row `rows.start + k`. Costs one pass
-    /// over the rows, or about ten where a bound of the spectrum is needed; `radius` is ρ(D⁻¹A), if it is known already.
-    ///
-    /// A process that owns a part of a matrix has its rows, whole, and maybe those of neighbours; the diagonal entry of row i
-    /// is in column i. Blocks of Gauss–Seidel begin at the first of `rows`.
+    /// Computes the smoother's data for the owned rows of a square matrix whose columns are the local
+    /// rows of `halo`. Costs one pass over the rows, or about ten where a bound of the spectrum is
+    /// needed; `radius` is ρ(D⁻¹A), if it is known already. Collective.
     ///
     /// ```
-    /// use ziggurat_amg::smoother::Smoother;
+    /// use ziggurat_amg::{halo::Whole, smoother::Smoother};
     /// use ziggurat_sparse::gallery::Problem;
     /// let a = "poisson2d:8".parse::<Problem>()?.matrix()?;
-    /// let data = Smoother::L1Jacobi.data(a.view(), a.all_rows(), None)?;
+    /// let data = Smoother::L1Jacobi.data(a.view(), &Whole::new(64), None)?;
     /// assert_eq!(data.diagonal[27], 1.0 / 8.0); // 4 + 1 + 1 + 1 + 1
-    /// assert_eq!(Smoother::L1Jacobi.data(a.view(), 27..28, None)?.diagonal, [1.0 / 8.0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// If a row has no usable diagonal entry; if there are no such rows; if the smoother needs ρ(D⁻¹A), which only the
-    /// whole matrix tells, and a part comes without it.
-    pub fn data(
+    /// If a row has no usable diagonal entry, or the matrix does not have the owned rows.
+    pub fn data<H: Processes>(
         &self,
         a: CsrRef<'_, f64>,
-        rows: Range<usize>,
+        halo: &H,
         radius: Option<f64>,
     ) -> Result<SmootherData, SetupError> {
-        let mismatch =
-            |what, expected, found| SetupError::from(MatrixError::Mismatch { what, expected, found });
+        let rows = halo.owned();
         if rows.end > a.rows() {
-            return Err(mismatch("rows of the matrix that is to be smoothed", rows.end, a.rows()));
+            let what = "rows of the matrix that is to be smoothed";
+            return Err(MatrixError::Mismatch { what, expected: rows.end, found: a.rows() }.into());
         }
-        let one_step = |diagonal| SmootherData { diagonal, kind: SmootherKind::Recurrence(vec![(1.0, 0.0)]) };
-        // Without rows there is nothing to damp, and nothing to estimate.
-        let radius = || match radius {
-            Some(radius) => Ok(radius),
-            None if rows.is_empty() => Ok(1.0),
-            None if rows == a.all_rows() && a.rows() == a.cols() => spectral_radius(a),
-            None => {
-                let what = "rows of the whole matrix (a part needs to be given ρ(D⁻¹A))";
-                Err(mismatch(what, a.cols(), rows.len()))
-            }
+        // Before anything that may fail on one process alone: the estimate is collective.
+        let radius = match radius {
+            None if self.needs_radius() => Some(spectral_radius(a, halo)?),
+            radius => radius,
         };
+        // An empty matrix has none, and smoothers that do not need it do not read it.
+        let radius = radius.filter(|&radius| radius > 0.0).unwrap_or(1.0);
+        let one_step = |diagonal| SmootherData { diagonal, kind: SmootherKind::Recurrence(vec![(1.0, 0.0)]) };
         match *self {
-            Smoother::Jacobi { omega } => Ok(one_step(jacobi::diagonal(a, rows.clone(), omega, radius)?)),
+            Smoother::Jacobi { omega } => Ok(one_step(jacobi::diagonal(a, rows, omega, radius)?)),
             Smoother::L1Jacobi => Ok(one_step(l1_jacobi::diagonal(a, rows)?)),
             Smoother::Spai0 => Ok(one_step(spai0::diagonal(a, rows)?)),
             Smoother::Chebyshev { degree, base, ratio } => {
-                chebyshev::data(a, rows.clone(), degree, base, ratio, radius)
+                chebyshev::data(a, rows, degree, base, ratio, radius)
             }
             Smoother::GaussSeidel { block } => {
                 let kind = SmootherKind::GaussSeidel { block };
                 Ok(SmootherData { diagonal: gauss_seidel::diagonal(a, rows, block)?, kind })
             }
         }
+    }
+
+    /// Whether ρ(D⁻¹A) decides how far it steps.
+    fn needs_radius(&self) -> bool {
+        matches!(
+            self,
+            Smoother::Jacobi { omega: None } | Smoother::Chebyshev { base: ChebyshevBase::Jacobi, .. }
+        )
     }
 }
 

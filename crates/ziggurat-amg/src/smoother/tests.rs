@@ -2,6 +2,8 @@
 
 use super::chebyshev::coefficients;
 use super::*;
+use crate::halo::Whole;
+use crate::testing::Part;
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::gallery::Problem;
 
@@ -22,7 +24,8 @@ fn matrix(name: &str) -> Csr<f64> {
 fn diagonals_are_what_their_formulas_say() {
     let a = matrix("poisson2d:9");
     let centre = 40;
-    let of = |smoother: Smoother| smoother.data(a.view(), a.all_rows(), None).unwrap().diagonal[centre];
+    let of =
+        |smoother: Smoother| smoother.data(a.view(), &Whole::new(a.rows()), None).unwrap().diagonal[centre];
     assert_eq!(of(Smoother::Jacobi { omega: Some(0.5) }), 0.125);
     // Gershgorin bounds the radius by 2; it is 1.951.
     let jacobi = of(Smoother::Jacobi { omega: None });
@@ -58,7 +61,7 @@ fn chebyshev_is_small_on_its_interval_and_one_at_zero() {
 fn a_missing_diagonal_is_named() {
     let a = Csr::try_new(3, 3, vec![0, 1, 2, 2], vec![0, 1], vec![1.0, 1.0]).unwrap();
     for smoother in ALL {
-        let error = smoother.data(a.view(), a.all_rows(), None).unwrap_err().to_string();
+        let error = smoother.data(a.view(), &Whole::new(a.rows()), None).unwrap_err().to_string();
         assert!(error.starts_with("row 2: the diagonal entry is"), "{smoother:?}: {error}");
     }
 }
@@ -68,7 +71,7 @@ fn negative_matrices_have_negative_diagonals() {
     let mut a = matrix("poisson2d:5");
     a.values_mut().iter_mut().for_each(|value| *value = -*value);
     for smoother in ALL {
-        let data = smoother.data(a.view(), a.all_rows(), None).unwrap();
+        let data = smoother.data(a.view(), &Whole::new(a.rows()), None).unwrap();
         assert!(data.diagonal.iter().all(|&d| d < 0.0), "{smoother:?}");
     }
 }
@@ -76,7 +79,7 @@ fn negative_matrices_have_negative_diagonals() {
 #[test]
 fn a_part_is_smoothed_as_in_the_whole() {
     let a = matrix("jump3d:6");
-    let radius = spectral_radius(a.view()).unwrap();
+    let radius = spectral_radius(a.view(), &Whole::new(a.rows())).unwrap();
     // Rows that begin and end with a block of Gauss–Seidel: its blocks are then the same ones.
     let (begin, end) = (64, 192);
     // As a process holds it: its own rows first, the columns of its own first.
@@ -93,22 +96,24 @@ fn a_part_is_smoothed_as_in_the_whole() {
     }
     let own = Csr::from_unsorted(end - begin, a.cols(), row_ptr, columns, values).unwrap();
     for smoother in ALL {
-        let whole = smoother.data(a.view(), a.all_rows(), Some(radius)).unwrap();
-        let part = smoother.data(a.view(), begin..end, Some(radius)).unwrap();
+        let whole = smoother.data(a.view(), &Whole::new(a.rows()), Some(radius)).unwrap();
+        let part = smoother.data(a.view(), &Part { owned: begin..end, local: 216 }, Some(radius)).unwrap();
         assert_eq!((&part.diagonal[..], &part.kind), (&whole.diagonal[begin..end], &whole.kind));
-        let own = smoother.data(own.view(), own.all_rows(), Some(radius)).unwrap();
+        let own =
+            smoother.data(own.view(), &Part { owned: 0..end - begin, local: 216 }, Some(radius)).unwrap();
         for (own, whole) in own.diagonal.iter().zip(&part.diagonal) {
             assert!((own / whole - 1.0).abs() < 1e-14, "{smoother:?}: {own}, {whole}");
         }
-        assert_eq!(smoother.data(a.view(), 5..5, None).unwrap().diagonal, []);
-        assert!(smoother.data(a.view(), 5..217, Some(radius)).is_err());
+        assert_eq!(smoother.data(a.view(), &Part { owned: 5..5, local: 216 }, None).unwrap().diagonal, []);
+        assert!(smoother.data(a.view(), &Part { owned: 5..217, local: 217 }, Some(radius)).is_err());
     }
-    let error = ALL[0].data(a.view(), begin..end, None).unwrap_err().to_string();
-    assert!(error.contains("a part needs"), "{error}");
     let (mut faulty, entry) = (a.clone(), a.row_ptr()[100]);
     faulty.values_mut()[entry..a.row_ptr()[101]].fill(0.0);
     for smoother in ALL {
-        let error = smoother.data(faulty.view(), begin..end, Some(radius)).unwrap_err().to_string();
+        let error = smoother
+            .data(faulty.view(), &Part { owned: begin..end, local: 216 }, Some(radius))
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with("row 100: "), "{smoother:?}: {error}");
     }
 }

@@ -11,7 +11,7 @@
 //! of threads.
 
 mod advice;
-mod nature;
+mod matrix_kind;
 mod rows;
 mod symmetry;
 #[cfg(test)]
@@ -23,7 +23,7 @@ use ziggurat_sparse::matrix::detect_block_size;
 use ziggurat_sparse::{CsrRef, Kind};
 
 pub use advice::{Advice, AdviceLevel};
-pub(crate) use nature::{Nature, nature};
+pub use matrix_kind::{MatrixKind, unknowns_per_node};
 use rows::RowFacts;
 pub use symmetry::Symmetry;
 

@@ -16,6 +16,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use serde::Serialize;
+use ziggurat_amg::halo::Processes;
 use ziggurat_sparse::CsrRef;
 
 use super::ROUNDING;
@@ -69,8 +70,12 @@ pub(super) fn symmetry(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64) -> 
     })
 }
 
-/// Whether a matrix is square and symmetric to rounding: all that a solver asks, and for most matrices one quick look.
-pub(super) fn is_symmetric(a: CsrRef<'_, f64>) -> bool {
+/// Whether a matrix is square and symmetric to rounding: all that a solver asks, and for most matrices
+/// one quick look. `a` has the owned rows of `halo` and those of neighbours. Collective.
+pub(super) fn is_symmetric<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> bool {
+    if !halo.is_whole() {
+        return !halo.any(!own_rows_are_mirrored(a, halo.owned()));
+    }
     if a.rows() != a.cols() {
         return false;
     }
@@ -79,6 +84,21 @@ pub(super) fn is_symmetric(a: CsrRef<'_, f64>) -> bool {
         let (tally, facts) = tally(a);
         measure(a, &facts, tally.largest, quick.structure()).to_rounding
     }
+}
+
+/// Whether every entry of some rows is mirrored, to rounding, in rows that are there.
+fn own_rows_are_mirrored(a: CsrRef<'_, f64>, own: Range<usize>) -> bool {
+    let size = |row: usize| a.row(row).1.iter().fold(0.0, |size: f64, value| size.max(value.abs()));
+    let sizes: Vec<f64> = a.all_rows().into_par_iter().map(size).collect();
+    let is_mirrored = |row: usize, column: usize, value: f64| {
+        let mirrored = a.get(column, row).unwrap_or(0.0);
+        let allowed = || ROUNDING * sizes[row].sqrt() * sizes[column].sqrt();
+        value == mirrored || (value - mirrored).abs() <= allowed()
+    };
+    own.into_par_iter().with_min_len(PIECE).all(|row| {
+        let (columns, values) = a.row(row);
+        columns.iter().zip(values).all(|(&column, &value)| is_mirrored(row, column as usize, value))
+    })
 }
 
 /// The second pass.

@@ -8,12 +8,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use ziggurat_amg::WholeMatrix;
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::Device;
 
-use super::{SolveError, Solver, exact_kernel, facts, lower, wide};
+use super::{SolveError, Solver, lower};
 use crate::config::{Rebuild, Update};
-use crate::diagnose::nature;
+use crate::diagnose::MatrixKind;
 
 /// What an update came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,9 +88,8 @@ impl<D: Device> Solver<D> {
         self.hierarchy.check_pattern(&a)?;
         let Update { rebuild, factor } = self.config().update;
         let block = self.hierarchy.levels()[0].block();
-        let nature = nature(a.view(), Some(block));
-        let facts = facts(self.device(), nature, block, a.nnz());
-        let same_kind = self.iteration.asked.resolve(facts) == *self.config();
+        let kind = MatrixKind::of(&WholeMatrix::new(a.clone(), block))?;
+        let same_kind = self.iteration.asked.resolve(kind.facts(self.device())) == *self.config();
         let wanted = match rebuild {
             Rebuild::Always => true,
             Rebuild::Never => false,
@@ -103,9 +103,13 @@ impl<D: Device> Solver<D> {
         let old = self.hierarchy.levels()[0].matrix().clone();
         let updated = self.hierarchy.update_values(a).map_err(SolveError::from);
         // What had to become wide stays so.
-        let config = if self.iteration.is_wide() { wide(self.config()) } else { self.config().clone() };
+        let config = if self.iteration.is_wide() {
+            self.config().in_double_precision()
+        } else {
+            self.config().clone()
+        };
         let (device, rows) = (self.device(), old.rows());
-        let kernel = exact_kernel(device, nature, rows);
+        let kernel = kind.null_space(device, rows);
         let moved = updated.and_then(|()| {
             let finest = self.hierarchy.finest(config.lowering().formats);
             Ok((lower(device, &self.hierarchy, &finest, &config)?, finest, kernel?))

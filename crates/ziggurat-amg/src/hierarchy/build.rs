@@ -1,0 +1,58 @@
+//! The level loop: coarsen, interpolate, form the Galerkin product, and go on with the next level.
+
+use super::level::Level;
+use super::matrix::{Built, Coarser, LevelMatrix, Setup};
+use super::stages::Stages;
+use super::{Coarsening, CoarseningStop};
+use crate::SetupError;
+use crate::interpolate::NearKernel;
+
+/// The levels from `level` on, which has the matrix `a`. Collective.
+pub(super) fn build<M: LevelMatrix>(
+    a: M,
+    kernel: NearKernel,
+    setup: &Setup<'_>,
+    level: usize,
+) -> Result<Built<M>, SetupError> {
+    let mut stages = Stages::new(level);
+    if let Some(stop) = stop_before(&a, setup, level) {
+        return Ok(last(a, stages, stop));
+    }
+    let coarser = coarsen(&a, &kernel, setup, &mut stages)?;
+    drop(kernel);
+    if let Some(stop) = CoarseningStop::after(a.global_rows(), coarser.coarse.global) {
+        return Ok(last(a, stages, stop));
+    }
+    let radius = coarser.radius;
+    let next = |a, kernel| build(a, kernel, setup, level + 1);
+    let (transfer, below) = a.descend(coarser, setup, &mut stages, next)?;
+    let mut levels = vec![Level { a, radius, transfer: Some(transfer), stages: stages.into_seconds() }];
+    levels.extend(below.levels);
+    Ok(Built { levels, stop: below.stop })
+}
+
+/// Why a level is the last one, before it is looked at.
+fn stop_before<M: LevelMatrix>(a: &M, setup: &Setup<'_>, level: usize) -> Option<CoarseningStop> {
+    if a.global_rows() <= setup.config.coarse_rows as u64 {
+        return Some(CoarseningStop::SmallEnough);
+    }
+    (level + 1 >= setup.config.max_levels).then_some(CoarseningStop::MaxLevels)
+}
+
+fn last<M: LevelMatrix>(a: M, stages: Stages, stop: CoarseningStop) -> Built<M> {
+    let level = Level { a, radius: None, transfer: None, stages: stages.into_seconds() };
+    Built { levels: vec![level], stop }
+}
+
+fn coarsen<M: LevelMatrix>(
+    a: &M,
+    kernel: &NearKernel,
+    setup: &Setup<'_>,
+    stages: &mut Stages,
+) -> Result<Coarser, SetupError> {
+    match &setup.config.coarsening {
+        Coarsening::SmoothedAggregation(method) => method.coarser(a, kernel, stages),
+        Coarsening::Pairwise(method) => method.coarser(a, kernel, stages),
+        Coarsening::Classical(method) => method.coarser(a, setup.symmetry, stages),
+    }
+}

@@ -1,0 +1,152 @@
+//! Plain aggregation of pairs (Notay, 2010): a coarse node is a pair of pairs of fine ones, and
+//! interpolation is the near-kernel, cut up by aggregates. It costs little per level and needs a
+//! K-cycle.
+
+use serde::{Deserialize, Serialize};
+
+use super::matrix::{Coarser, LevelMatrix};
+use super::smoothed_aggregation::nodes;
+use super::stages::Stages;
+use crate::SetupError;
+use crate::coarsen::{MATCHING_ROUNDS, NO_ROOT, pairwise, pairwise_passes};
+use crate::halo::{Halo, Processes};
+use crate::interpolate::{LocalTentative, NearKernel};
+
+/// Plain aggregation: pairs of pairs by graph matching, interpolation constant on each. Visit its levels by K-cycles.
+///
+/// ```
+/// use ziggurat_amg::Pairwise;
+/// assert_eq!(Pairwise::default().passes, 2);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Pairwise {
+    /// Times that rows are paired before a level is made: 2^passes rows per coarse row, at most.
+    pub passes: usize,
+}
+
+impl Default for Pairwise {
+    fn default() -> Self {
+        Pairwise { passes: 2 }
+    }
+}
+
+impl Pairwise {
+    /// One step from a level to the next. Reads the rows of neighbours.
+    pub(super) fn coarser<M: LevelMatrix>(
+        &self,
+        a: &M,
+        kernel: &NearKernel,
+        stages: &mut Stages,
+    ) -> Result<Coarser, SetupError> {
+        let halo = a.nodes();
+        let nodes = stages.run("coarsening", a, || nodes(a))?;
+        let tentative = if halo.is_whole() {
+            let nodes = nodes.as_ref().map_or(a.view(), |nodes| nodes.view());
+            let aggregates =
+                stages.run("coarsening", a, || pairwise_passes(nodes, self.passes, MATCHING_ROUNDS))?;
+            stages.run("interpolation", a, || LocalTentative::new(aggregates, kernel, &halo))?
+        } else {
+            let nodes = match nodes {
+                Some(nodes) => a.of_nodes(&nodes)?,
+                None => a.clone(),
+            };
+            let roots = self.roots(nodes, stages)?;
+            stages.run("interpolation", a, || LocalTentative::from_roots(&roots, kernel, &halo))?
+        };
+        let own = a.rows().owned();
+        let p = stages
+            .run("interpolation", a, || tentative.tentative.rows_of_matrix(&tentative.aggregates, own))?;
+        Ok(Coarser::by_aggregation(p, tentative, kernel.count(), None))
+    }
+
+    /// The root of each own node's aggregate, where pairs reach across processes. Every pass but the
+    /// last makes a matrix of its own, whose rows stay with the owners of the pairs' roots.
+    fn roots<M: LevelMatrix>(&self, nodes: M, stages: &mut Stages) -> Result<Vec<u64>, SetupError> {
+        let count = nodes.rows().owned().len();
+        let first = nodes.rows().number(count)?.0;
+        // The row of the present matrix that each own node belongs to, and the node that each own row
+        // stands for.
+        let mut rows: Vec<u64> = (first..first + count as u64).collect();
+        let mut origins = rows.clone();
+        let mut present = nodes;
+        for _ in 1..self.passes {
+            let found = pair(&present, &mut rows, &mut origins, stages)?;
+            let next = present.rows().number(found.own_roots.len())?.0;
+            let number = |id: u64| next + found.place(id) as u64;
+            follow(&mut rows, |ids| present.rows().ask(ids, number));
+            present = present.aggregated(&found.roots)?;
+        }
+        let found = pair(&present, &mut rows, &mut origins, stages)?;
+        follow(&mut rows, |ids| present.rows().ask(ids, |id| origins[found.place(id)]));
+        Ok(rows)
+    }
+}
+
+/// The pairs of one pass.
+struct Pairs {
+    /// The root of each own row.
+    roots: Vec<u64>,
+    /// The own rows that are roots, increasing.
+    own_roots: Vec<u64>,
+}
+
+impl Pairs {
+    /// The place of an own root among them.
+    fn place(&self, root: u64) -> usize {
+        self.own_roots.partition_point(|&other| other < root)
+    }
+}
+
+/// Pairs the rows of `present`. Afterwards, `rows` has the root of each own node's row, and `origins`
+/// the node that each own root stands for.
+fn pair<M: LevelMatrix>(
+    present: &M,
+    rows: &mut [u64],
+    origins: &mut Vec<u64>,
+    stages: &mut Stages,
+) -> Result<Pairs, SetupError> {
+    let wide = &*present.extended(1)?;
+    let pairs = stages.run("coarsening", wide, || pairwise(wide.view(), MATCHING_ROUNDS, &wide.rows()))?;
+    let (roots, halo) = (pairs.own_roots(&wide.rows()), present.rows());
+    let begin = halo.number(roots.len())?.0;
+    follow(rows, |ids| halo.ask(ids, |id| roots[(id - begin) as usize]));
+    let is_root = |(row, root): &(u64, &u64)| row == *root;
+    let own_roots: Vec<u64> = (begin..).zip(&roots).filter(is_root).map(|both| both.0).collect();
+    *origins = own_roots.iter().map(|root| origins[(root - begin) as usize]).collect();
+    Ok(Pairs { roots, own_roots })
+}
+
+/// Replaces every id by what `ask` answers; those left out stay so.
+fn follow(ids: &mut [u64], ask: impl FnOnce(&[u64]) -> Vec<u64>) {
+    let mut asked: Vec<u64> = ids.iter().copied().filter(|&id| id != NO_ROOT).collect();
+    asked.sort_unstable();
+    asked.dedup();
+    let answers = ask(&asked);
+    for id in ids {
+        *id = asked.binary_search(id).map_or(NO_ROOT, |at| answers[at]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::coarsen::Aggregates;
+    use crate::halo::Whole;
+    use crate::hierarchy::WholeMatrix;
+    use crate::testing::problem;
+
+    #[test]
+    fn both_ways_find_the_same_aggregates() {
+        for (name, passes) in [("poisson2d:14", 1), ("poisson3d:9", 2), ("jump3d:10", 3)] {
+            let a = problem(name);
+            let expected = pairwise_passes(a.view(), passes, MATCHING_ROUNDS).unwrap();
+            let rows = a.rows();
+            let matrix = WholeMatrix { a: Arc::new(a), block: 1 };
+            let roots = Pairwise { passes }.roots(matrix, &mut Stages::new(0)).unwrap();
+            assert_eq!(Aggregates::from_roots(&roots, &Whole::new(rows)).of(), expected.of(), "{name}");
+        }
+    }
+}

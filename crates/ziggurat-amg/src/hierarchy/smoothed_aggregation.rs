@@ -1,0 +1,83 @@
+//! Smoothed aggregation (Vaněk, Mandel & Brezina, 1996): a coarse node is a set of fine ones, and
+//! interpolation is the near-kernel, cut up by aggregates and smoothed once.
+
+use serde::{Deserialize, Serialize};
+use ziggurat_sparse::{Csr, MatrixError};
+
+use super::matrix::{Coarser, LevelMatrix};
+use super::stages::Stages;
+use crate::SetupError;
+use crate::coarsen::{mis2, node_matrix};
+use crate::halo::Halo;
+use crate::interpolate::{LocalTentative, NearKernel, Scaling, Smoothing, smoothed};
+use crate::spectral_radius::spectral_radius;
+use crate::strength::{Filter, Strength, strong_connections};
+
+/// Smoothed aggregation: MIS-2 aggregates, tentative interpolation of the near-kernel, smoothed once.
+///
+/// ```
+/// use ziggurat_amg::SmoothedAggregation;
+/// assert_eq!(SmoothedAggregation::default().damping, 4.0 / 3.0);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SmoothedAggregation {
+    /// Which connections aggregates grow along.
+    pub strength: Strength,
+    /// Interpolation is smoothed along connections of at least this part of each row's largest.
+    pub filter: f64,
+    /// How far tentative interpolation is smoothed: ω ρ(D⁻¹A), between 0 and 2; 4/3 is the textbook's.
+    pub damping: f64,
+}
+
+impl Default for SmoothedAggregation {
+    fn default() -> Self {
+        let strength = Strength { filter: Filter::Threshold(0.015), ..Strength::symmetric() };
+        SmoothedAggregation { strength, filter: 0.1, damping: 4.0 / 3.0 }
+    }
+}
+
+impl SmoothedAggregation {
+    /// How interpolation is smoothed, where ρ(D⁻¹A) is `radius`.
+    ///
+    /// ```
+    /// use ziggurat_amg::SmoothedAggregation;
+    /// assert_eq!(SmoothedAggregation::default().smoothing(2.0).filter, 0.1);
+    /// ```
+    pub fn smoothing(&self, radius: f64) -> Smoothing {
+        Smoothing { damping: self.damping, scaling: Scaling::SpectralRadius(radius), filter: self.filter }
+    }
+
+    /// One step from a level to the next. Reads the rows of neighbours.
+    pub(super) fn coarser<M: LevelMatrix>(
+        &self,
+        a: &M,
+        kernel: &NearKernel,
+        stages: &mut Stages,
+    ) -> Result<Coarser, SetupError> {
+        let wide = &*a.extended(1)?;
+        let (halo, own) = (wide.nodes(), wide.rows().owned());
+        let nodes = stages.run("strength", wide, || nodes(wide))?;
+        let nodes = nodes.as_ref().map_or(wide.view(), Csr::view);
+        let strong = stages.run("strength", wide, || {
+            strong_connections(nodes, nodes.all_rows(), &self.strength, &[], &halo)
+        })?;
+        let aggregates = stages.run("coarsening", wide, || mis2(&strong, Some(nodes), &halo))?;
+        let tentative =
+            stages.run("tentative interpolation", wide, || LocalTentative::new(aggregates, kernel, &halo))?;
+        let radius = stages.run("spectral radius", a, || spectral_radius(a.view(), &a.rows()))?;
+        let p = stages.run("interpolation", wide, || {
+            let LocalTentative { aggregates, tentative, .. } = &tentative;
+            smoothed(wide.view(), own, nodes, aggregates, tentative, &self.smoothing(radius))
+        })?;
+        Ok(Coarser::by_aggregation(p, tentative, kernel.count(), Some(radius)))
+    }
+}
+
+/// The matrix whose rows are nodes; `None` where the matrix itself is that.
+pub(super) fn nodes<M: LevelMatrix>(a: &M) -> Result<Option<Csr<f64>>, MatrixError> {
+    match a.block() {
+        1 => Ok(None),
+        block => node_matrix(a.view(), block, 0..a.nodes().local()).map(Some),
+    }
+}

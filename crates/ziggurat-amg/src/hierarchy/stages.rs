@@ -1,0 +1,55 @@
+//! The stages of a level's setup: each is timed, and its errors say where they happened.
+
+use std::time::Instant;
+
+use super::matrix::LevelMatrix;
+use crate::SetupError;
+use crate::halo::Processes;
+
+/// The stages of one level's setup so far.
+#[derive(Debug)]
+pub struct Stages {
+    level: usize,
+    done: Vec<(&'static str, f64)>,
+}
+
+impl Stages {
+    /// Of level `level`, 0 the finest.
+    pub(crate) fn new(level: usize) -> Self {
+        Stages { level, done: Vec::new() }
+    }
+
+    /// The level, 0 the finest.
+    pub fn level(&self) -> usize {
+        self.level
+    }
+
+    /// Runs a stage on the rows that `on` knows. It fails on all processes if it fails on one; an error
+    /// names the level, the stage, and rows by their global ids.
+    pub fn run<M: LevelMatrix, T, E: Into<SetupError>>(
+        &mut self,
+        stage: &'static str,
+        on: &M,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, SetupError> {
+        let start = Instant::now();
+        let named = |error: E| SetupError::at(self.level, stage)(on.globally(error.into()));
+        let result = on.rows().agree(work().map_err(named));
+        self.add(stage, start);
+        result
+    }
+
+    /// Notes a stage that began at `start` and ends now. Parts of one stage are added up.
+    pub fn add(&mut self, stage: &'static str, start: Instant) {
+        let seconds = start.elapsed().as_secs_f64();
+        match self.done.last_mut() {
+            Some(last) if last.0 == stage => last.1 += seconds,
+            _ => self.done.push((stage, seconds)),
+        }
+    }
+
+    /// The stages in order, with the seconds that each took.
+    pub(crate) fn into_seconds(self) -> Vec<(&'static str, f64)> {
+        self.done
+    }
+}

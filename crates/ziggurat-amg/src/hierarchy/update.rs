@@ -1,0 +1,85 @@
+//! New values on the pattern of a hierarchy.
+
+use std::sync::Arc;
+
+use ziggurat_sparse::algebra::TripleProductPlan;
+use ziggurat_sparse::{Csr, MatrixError};
+
+use super::Hierarchy;
+use super::whole::{WholeTransfer, set_dead_diagonal};
+use crate::SetupError;
+
+impl Hierarchy {
+    /// Puts new values on the same pattern: P and R stay, every level's matrix is computed anew by the stored plans.
+    /// For time stepping, where a matrix changes little from step to step.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let mut a = "poisson2d:40".parse::<Problem>()?.matrix()?;
+    /// let mut hierarchy = Hierarchy::build(a.clone(), &HierarchyConfig::default())?;
+    /// let before = hierarchy.levels()[1].matrix().values()[0];
+    /// a.values_mut().iter_mut().for_each(|value| *value *= 2.0);
+    /// hierarchy.update_values(a)?;
+    /// assert_eq!(hierarchy.levels()[1].matrix().values()[0], 2.0 * before);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the pattern is another; then [`Hierarchy::build`] is what is needed.
+    pub fn update_values(&mut self, a: impl Into<Arc<Csr<f64>>>) -> Result<(), SetupError> {
+        let a = a.into();
+        self.check_pattern(&a)?;
+        a.view().check_finite()?;
+        self.levels[0].a.a = a;
+        self.levels.iter_mut().for_each(|level| level.radius = None);
+        for index in 1..self.levels.len() {
+            let (finer, coarser) = self.levels.split_at_mut(index);
+            let (fine, coarse) = (&mut finer[index - 1], &mut coarser[0]);
+            if let Some(WholeTransfer { p, r, galerkin, dead }) = &mut fine.transfer {
+                let (r, a, p) = (r.view(), fine.a.a.view(), p.view());
+                let at = |error: MatrixError| SetupError::at(index, "Galerkin product")(error.into());
+                match galerkin {
+                    // Copied only where a lowered hierarchy still shares the old values.
+                    Some(plan) => plan.compute_into(r, a, p, Arc::make_mut(&mut coarse.a.a)).map_err(at)?,
+                    None => {
+                        let (rows, blocks) = (r.all_rows(), (fine.a.block, coarse.a.block));
+                        let (plan, product) =
+                            TripleProductPlan::with_blocked_product(r, rows, a, p, blocks.0, blocks.1)
+                                .map_err(at)?;
+                        (*galerkin, coarse.a.a) = (Some(plan), Arc::new(product));
+                    }
+                }
+                set_dead_diagonal(Arc::make_mut(&mut coarse.a.a), dead);
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a matrix that differs from the finest in more than its values.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
+    /// use ziggurat_sparse::{Csr, gallery::Problem};
+    /// let a = "poisson2d:4".parse::<Problem>()?.matrix()?;
+    /// let hierarchy = Hierarchy::build(&a, &HierarchyConfig::default())?;
+    /// assert!(hierarchy.check_pattern(&a).is_ok() && hierarchy.check_pattern(&Csr::identity(16)?).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If its rows or the places of its entries are others.
+    pub fn check_pattern(&self, a: &Csr<f64>) -> Result<(), SetupError> {
+        let old = &self.levels[0].a.a;
+        let mismatch =
+            |what, expected, found| SetupError::from(MatrixError::Mismatch { what, expected, found });
+        if old.rows() != a.rows() || old.cols() != a.cols() {
+            return Err(mismatch("rows of the matrix whose values are to be replaced", old.rows(), a.rows()));
+        }
+        if old.row_ptr() != a.row_ptr() || old.columns() != a.columns() {
+            let what = "entries of the matrix whose values are to be replaced, with the same pattern";
+            return Err(mismatch(what, old.nnz(), a.nnz()));
+        }
+        Ok(())
+    }
+}

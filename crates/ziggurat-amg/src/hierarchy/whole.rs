@@ -1,0 +1,119 @@
+//! The matrix of a level that one process holds.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ziggurat_sparse::algebra::{TripleProductPlan, transpose};
+use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+
+use super::matrix::{Built, Coarser, LevelMatrix, Setup};
+use super::stages::Stages;
+use crate::SetupError;
+use crate::coarsen::{Aggregates, sum_by_aggregate};
+use crate::halo::Whole;
+use crate::interpolate::NearKernel;
+
+/// A matrix that one process holds, and its unknowns per node.
+#[derive(Clone, Debug)]
+pub struct WholeMatrix {
+    pub(crate) a: Arc<Csr<f64>>,
+    pub(crate) block: usize,
+}
+
+/// Restriction and prolongation of a level that one process holds.
+#[derive(Clone, Debug)]
+pub struct WholeTransfer {
+    pub(crate) p: Arc<Csr<f64>>,
+    pub(crate) r: Arc<Csr<f64>>,
+    /// None where the hierarchy was loaded from a file, until its values change.
+    pub(crate) galerkin: Option<TripleProductPlan<f64>>,
+    /// Coarse unknowns whose columns of P are zero.
+    pub(crate) dead: Vec<u32>,
+}
+
+impl WholeMatrix {
+    /// A square matrix of blocks of `block` unknowns per node.
+    pub fn new(a: Arc<Csr<f64>>, block: usize) -> Self {
+        WholeMatrix { a, block }
+    }
+}
+
+impl LevelMatrix for WholeMatrix {
+    type Halo<'a> = Whole;
+    type Transfer = WholeTransfer;
+
+    fn view(&self) -> CsrRef<'_, f64> {
+        self.a.view()
+    }
+
+    fn block(&self) -> usize {
+        self.block
+    }
+
+    fn global_rows(&self) -> u64 {
+        self.a.rows() as u64
+    }
+
+    fn rows(&self) -> Whole {
+        Whole::new(self.a.rows())
+    }
+
+    fn nodes(&self) -> Whole {
+        Whole::new(self.a.rows() / self.block)
+    }
+
+    fn extended(&self, _: usize) -> Result<Cow<'_, Self>, SetupError> {
+        Ok(Cow::Borrowed(self))
+    }
+
+    fn of_nodes(&self, rows: &Csr<f64>) -> Result<Self, SetupError> {
+        Ok(WholeMatrix { a: Arc::new(rows.clone()), block: 1 })
+    }
+
+    fn aggregated(&self, roots: &[u64]) -> Result<Self, SetupError> {
+        let aggregates = Aggregates::from_roots(roots, &self.rows());
+        Ok(WholeMatrix { a: Arc::new(sum_by_aggregate(self.view(), &aggregates)?), block: 1 })
+    }
+
+    fn descend(
+        &self,
+        coarser: Coarser,
+        _: &Setup<'_>,
+        stages: &mut Stages,
+        next: impl FnOnce(Self, NearKernel) -> Result<Built<Self>, SetupError>,
+    ) -> Result<(WholeTransfer, Built<Self>), SetupError> {
+        let Coarser { p, block, kernel, dead, .. } = coarser;
+        let r = stages.run("transpose", self, || Ok::<_, SetupError>(transpose(p.view(), p.all_rows())))?;
+        let (galerkin, coarse) = stages.run("Galerkin product", self, || {
+            let (a, rows) = (self.view(), r.all_rows());
+            let (plan, mut coarse) =
+                TripleProductPlan::with_blocked_product(r.view(), rows, a, p.view(), self.block, block)?;
+            set_dead_diagonal(&mut coarse, &dead);
+            Ok::<_, MatrixError>((plan, coarse))
+        })?;
+        let kernel = match kernel {
+            Some(kernel) => kernel,
+            None => NearKernel::constants(coarse.rows(), 1)?,
+        };
+        let transfer = WholeTransfer { p: Arc::new(p), r: Arc::new(r), galerkin: Some(galerkin), dead };
+        let below = next(WholeMatrix { a: Arc::new(coarse), block }, kernel)?;
+        Ok((transfer, below))
+    }
+}
+
+/// Gives dead unknowns a diagonal entry as large as the largest. Their rows are zero otherwise.
+pub(crate) fn set_dead_diagonal(a: &mut Csr<f64>, dead: &[u32]) {
+    if dead.is_empty() {
+        return;
+    }
+    let diagonal = a.view().diagonal(a.all_rows());
+    let largest = diagonal.into_iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    let scale = if largest > 0.0 { largest } else { 1.0 };
+    for &unknown in dead {
+        let row = unknown as usize;
+        let (begin, place) = (a.row_ptr()[row], a.row(row).0.binary_search(&unknown));
+        if let Ok(place) = place {
+            a.values_mut()[begin + place] = scale;
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Tentative interpolation of the nodes that a process knows, where aggregates reach across processes.
+//!
+//! The owner of an aggregate's root collects its members' rows of the near-kernel, decomposes them as
+//! one process would ([`tentative`]), and sends members' rows home. Members are in the order of their
+//! ids, so the decomposition has the same bits. In one process there is nobody to ask.
+//!
+//! Cost: two rounds of messages with the owners of roots nearby, of as many numbers as the members
+//! there have.
+
+use rayon::prelude::*;
+use ziggurat_sparse::Dense;
+
+use super::near_kernel::NearKernel;
+use super::tentative::{Tentative, tentative};
+use crate::SetupError;
+use crate::coarsen::{Aggregates, CoarseRows, NO_ROOT};
+use crate::halo::{Message, Processes};
+
+/// Tentative interpolation of local nodes.
+#[derive(Clone, Debug)]
+pub struct LocalTentative {
+    /// The aggregates of local nodes, numbered along `coarse.ids`.
+    pub aggregates: Aggregates,
+    /// Their tentative interpolation.
+    pub tentative: Tentative,
+    /// The unknowns of the next level.
+    pub coarse: CoarseRows,
+    /// What the owners of roots know of the next level, where that is not part of `tentative`.
+    own: Option<(NearKernel, Vec<u32>)>,
+}
+
+impl LocalTentative {
+    /// Tentative interpolation of aggregates that were grown over `halo`. `kernel` has the rows of own
+    /// nodes. Collective.
+    ///
+    /// # Errors
+    /// If aggregates and near-kernel do not have the same nodes, or the next level is too large.
+    pub fn new<H: Processes>(
+        aggregates: Aggregates,
+        kernel: &NearKernel,
+        halo: &H,
+    ) -> Result<Self, SetupError> {
+        if !halo.is_whole() {
+            return Self::from_roots(&aggregates.own_roots(halo), kernel, halo);
+        }
+        let tentative = tentative(&aggregates, kernel)?;
+        let coarse = CoarseRows::number(aggregates.count() * kernel.count(), halo)?;
+        Ok(LocalTentative { aggregates, tentative, coarse, own: None })
+    }
+
+    /// The same from the global id of each own node's root, [`NO_ROOT`] for nodes left out. Collective.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn from_roots<H: Processes>(
+        roots: &[u64],
+        kernel: &NearKernel,
+        halo: &H,
+    ) -> Result<Self, SetupError> {
+        let own = OwnTentative::decompose(roots, kernel, halo)?;
+        own.with_halo(kernel, halo)
+    }
+
+    /// The near-kernel of own rows of the next level, and which of these are dead: their columns of P
+    /// are zero.
+    pub fn into_coarse_kernel(self) -> (NearKernel, Vec<u32>) {
+        self.own.unwrap_or_else(|| {
+            let dead = self.tentative.dead().to_vec();
+            (self.tentative.into_coarse_kernel(), dead)
+        })
+    }
+}
+
+/// Tentative interpolation of own nodes.
+struct OwnTentative {
+    /// For each own node, the first coarse row of its aggregate; [`NO_ROOT`] if it has none.
+    first: Vec<u64>,
+    /// For each own node, block × k values.
+    values: Vec<f64>,
+    coarse: CoarseRows,
+    /// The near-kernel of own coarse rows, and which of them are dead.
+    kernel: NearKernel,
+    dead: Vec<u32>,
+}
+
+/// A node of an aggregate whose root is own.
+#[derive(Clone, Copy)]
+struct Member<'a> {
+    node: u64,
+    root: u64,
+    /// Its values of the near-kernel, if they came from another process.
+    sent: Option<&'a [u64]>,
+}
+
+impl OwnTentative {
+    /// Cuts the near-kernel up by aggregates. `roots` has the root of each own node.
+    fn decompose<H: Processes>(roots: &[u64], kernel: &NearKernel, halo: &H) -> Result<Self, SetupError> {
+        let (block, k) = (kernel.block(), kernel.count());
+        let width = block * k;
+        // Nodes are numbered in the order of processes.
+        let first_node = halo.number(roots.len())?.0;
+        let own_nodes = first_node..first_node + roots.len() as u64;
+        let value = |node: usize, place: usize| kernel.vectors().column(place % k)[node * block + place / k];
+
+        // Members of others' aggregates go to the owners of their roots.
+        let guests = guests(roots, &own_nodes, halo);
+        let mut messages: Vec<Message> = Vec::new();
+        for group in guests.chunk_by(|x, y| x.0 == y.0) {
+            let words = group.iter().flat_map(|&(_, node)| {
+                let values = (0..width).map(move |place| value(node, place).to_bits());
+                [roots[node], first_node + node as u64].into_iter().chain(values)
+            });
+            messages.push((group[0].0, words.collect()));
+        }
+        let received = halo.deliver(messages);
+
+        // All members of own aggregates: those of lower processes have lower ids, those of higher
+        // processes higher ones.
+        let visitors = |lower: bool| {
+            let from = received.iter().filter(move |(from, _)| (*from < halo.process()) == lower);
+            let members = from.flat_map(|(_, words)| words.chunks_exact(2 + width));
+            members.map(|words| Member { node: words[1], root: words[0], sent: Some(&words[2..]) })
+        };
+        let hosts = own_nodes.clone().zip(roots).filter(|(_, root)| own_nodes.contains(root));
+        let hosts = hosts.map(|(node, &root)| Member { node, root, sent: None });
+        let members: Vec<Member<'_>> = visitors(true).chain(hosts).chain(visitors(false)).collect();
+        let is_root = |&(node, root): &(u64, &u64)| node == *root;
+        let own_roots: Vec<u64> = own_nodes.clone().zip(roots).filter(is_root).map(|found| found.0).collect();
+        let number = |root: u64| own_roots.partition_point(|&other| other < root);
+        let of: Vec<u32> = members.par_iter().map(|member| number(member.root) as u32).collect();
+        let made = Dense::zeros(members.len() * block, k).map_err(SetupError::from).and_then(|vectors| {
+            let vectors = gathered(vectors, &members, kernel, first_node);
+            let kernel = NearKernel::part(vectors, block, kernel.is_constant())?;
+            Ok(tentative(&numbered(own_roots.len(), of)?, &kernel)?)
+        });
+        let made = halo.agree(made)?;
+        let coarse = CoarseRows::number(own_roots.len() * k, halo)?;
+
+        // Results go home.
+        let coarse_row = |root: u64| coarse.first + (number(root) * k) as u64;
+        let q = |place: usize| &made.values()[place * width..(place + 1) * width];
+        let answer = |(from, words): &Message| {
+            let answers = words.chunks_exact(2 + width).flat_map(|member| {
+                let place = members.partition_point(|other| other.node < member[1]);
+                [coarse_row(member[0])].into_iter().chain(q(place).iter().map(|value| value.to_bits()))
+            });
+            (*from, answers.collect())
+        };
+        let answers = halo.deliver(received.iter().map(answer).collect());
+        let mut first = vec![NO_ROOT; roots.len()];
+        let mut values = vec![0.0; roots.len() * width];
+        for (place, member) in members.iter().enumerate().filter(|(_, member)| member.sent.is_none()) {
+            let node = (member.node - first_node) as usize;
+            first[node] = coarse_row(member.root);
+            values[node * width..(node + 1) * width].copy_from_slice(q(place));
+        }
+        let answers = answers.iter().flat_map(|(_, words)| words.chunks_exact(1 + width));
+        for (&(_, node), answer) in guests.iter().zip(answers) {
+            first[node] = answer[0];
+            let values = &mut values[node * width..(node + 1) * width];
+            values.iter_mut().zip(&answer[1..]).for_each(|(value, &bits)| *value = f64::from_bits(bits));
+        }
+        let dead = made.dead().to_vec();
+        Ok(OwnTentative { first, values, coarse, kernel: made.into_coarse_kernel(), dead })
+    }
+
+    /// The same for all local nodes: the owners' values, and aggregates numbered along the coarse rows
+    /// that are met.
+    fn with_halo<H: Processes>(self, kernel: &NearKernel, halo: &H) -> Result<LocalTentative, SetupError> {
+        let OwnTentative { first: own_first, values: own_values, mut coarse, kernel: own_kernel, dead } =
+            self;
+        let (width, own) = (kernel.block() * kernel.count(), halo.owned());
+        let mut first = vec![NO_ROOT; halo.local()];
+        first[own.clone()].copy_from_slice(&own_first);
+        halo.exchange(&mut first);
+        let mut values = vec![0.0; halo.local() * width];
+        values[own.start * width..own.end * width].copy_from_slice(&own_values);
+        halo.exchange_rows(&mut values, width);
+        let firsts = sorted(first.iter().copied().filter(|&id| id != NO_ROOT));
+        let number = |&id: &u64| firsts.binary_search(&id).map_or(Aggregates::NONE, |at| at as u32);
+        let made = numbered(firsts.len(), first.iter().map(number).collect()).and_then(|aggregates| {
+            let tentative = Tentative::from_rows(&aggregates, kernel.block(), kernel.count(), values)?;
+            Ok((aggregates, tentative))
+        });
+        let (aggregates, tentative) = halo.agree(made)?;
+        let k = kernel.count() as u64;
+        coarse.ids = firsts.into_iter().flat_map(|first| first..first + k).collect();
+        Ok(LocalTentative { aggregates, tentative, coarse, own: Some((own_kernel, dead)) })
+    }
+}
+
+/// Own nodes whose root another process owns: that process, and the node; by process.
+fn guests<H: Processes>(roots: &[u64], own: &std::ops::Range<u64>, halo: &H) -> Vec<(usize, usize)> {
+    let elsewhere = sorted(roots.iter().copied().filter(|root| *root != NO_ROOT && !own.contains(root)));
+    let owners = halo.owners(&elsewhere);
+    let owner = |root: &u64| elsewhere.binary_search(root).ok().map(|at| owners[at]);
+    let sent = roots.iter().enumerate().filter_map(|(node, root)| Some((owner(root)?, node)));
+    let mut sent: Vec<(usize, usize)> = sent.collect();
+    sent.sort_unstable();
+    sent
+}
+
+/// The near-kernel of members, in their order.
+fn gathered(
+    mut vectors: Dense<f64>,
+    members: &[Member<'_>],
+    kernel: &NearKernel,
+    first_node: u64,
+) -> Dense<f64> {
+    let (block, k) = (kernel.block(), kernel.count());
+    for c in 0..k {
+        let given = kernel.vectors().column(c);
+        let to = vectors.column_mut(c).par_chunks_exact_mut(block).zip(members);
+        to.for_each(|(to, member)| match member.sent {
+            None => to.copy_from_slice(&given[(member.node - first_node) as usize * block..][..block]),
+            Some(words) => {
+                let sent = words.iter().skip(c).step_by(k);
+                to.iter_mut().zip(sent).for_each(|(to, &bits)| *to = f64::from_bits(bits));
+            }
+        });
+    }
+    vectors
+}
+
+/// Aggregates by numbers that were made here: a fault would be a bug of this file.
+fn numbered(count: usize, of: Vec<u32>) -> Result<Aggregates, SetupError> {
+    Aggregates::try_new(count, of).map_err(|error| SetupError::Distribution { reason: error.to_string() })
+}
+
+/// Increasing, each once.
+fn sorted(ids: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut ids: Vec<u64> = ids.collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coarsen::mis2;
+    use crate::halo::{Halo, Whole};
+    use crate::testing::{on_ranks, problem, symmetric_graph};
+
+    /// The tentative values of own rows have the same bits on any number of processes.
+    #[test]
+    fn the_same_bits_on_any_number_of_processes() {
+        let a = problem("poisson2d:24");
+        let graph = symmetric_graph(&a);
+        let values = |ranks: usize| {
+            on_ranks(ranks, &graph, |graph, halo| {
+                let owned = halo.owned();
+                let kernel = (0..owned.len()).map(|row| 1.0 + ((owned.start + row) % 7) as f64).collect();
+                let kernel = Dense::try_new(owned.len(), 1, kernel).unwrap();
+                let kernel = NearKernel::part(kernel, 1, false).unwrap();
+                let aggregates = mis2(graph, Some(a.view()), halo).unwrap();
+                let made = LocalTentative::new(aggregates, &kernel, halo).unwrap();
+                assert!(made.coarse.ids.windows(2).all(|pair| pair[0] < pair[1]));
+                made.tentative.values()[owned].iter().map(|value| value.to_bits()).collect()
+            })
+        };
+        let whole = {
+            let kernel = (0..576).map(|row| 1.0 + (row % 7) as f64).collect();
+            let kernel = NearKernel::part(Dense::try_new(576, 1, kernel).unwrap(), 1, false).unwrap();
+            let halo = Whole::new(576);
+            let aggregates = mis2(&graph, Some(a.view()), &halo).unwrap();
+            let made = LocalTentative::new(aggregates, &kernel, &halo).unwrap();
+            made.tentative.values().iter().map(|value| value.to_bits()).collect::<Vec<u64>>()
+        };
+        for ranks in [1, 2, 5] {
+            assert_eq!(values(ranks), whole, "{ranks} processes");
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! What setup on many ranks adds to the level loop of `ziggurat-amg`: where coarse rows go.
+//!
+//! A step fetches the rows of other ranks that it reads, runs the kernel of one process on its own
+//! rows, and sends home what belongs to others. Rows and columns are in the order of global ids
+//! everywhere, and sums over ranks are exact, so the hierarchy has the same bits on any number of ranks.
+//!
+//! **Agglomeration.** The rows of a coarse level belong to the owners of their roots, with bounds moved
+//! to multiples of a *grain* ([`GRAIN`] nodes). A level of fewer grains than ranks lives on fewer ranks,
+//! in a communicator of these, and the coarsest on one. The other ranks hold empty levels there, and
+//! wait in the prolongation.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ziggurat_amg::coarsen::NO_ROOT;
+use ziggurat_amg::halo::{Halo, Processes};
+use ziggurat_amg::interpolate::NearKernel;
+use ziggurat_amg::smoother::Smoother;
+use ziggurat_amg::{
+    Built, CoarseningStop, Coarser, Level, LevelMatrix, MAX_SPARSE_ROWS, Setup, SetupError, Stages,
+};
+use ziggurat_sparse::{Csr, CsrRef, Dense};
+
+use crate::comm::{Alone, Comm};
+use crate::error::{DistributedError, agree};
+use crate::matrix::DistributedCsr;
+use crate::neighbourhood::Items;
+use crate::partition::Partition;
+use crate::product::{Factor, times};
+use crate::rows::{GlobalRows, NamedRows, send_home};
+
+/// Nodes that are never cut apart: sums of Lanczos are formed over so many rows, and a rank that owned
+/// fewer would wait for messages most of the time.
+pub(crate) const GRAIN: usize = 512;
+
+/// Restriction and prolongation. Their messages go through the communicator of the finer level.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    pub(crate) r: DistributedCsr,
+    pub(crate) p: DistributedCsr,
+}
+
+impl LevelMatrix for DistributedCsr {
+    type Halo<'a> = Items<'a>;
+    type Transfer = Transfer;
+
+    fn view(&self) -> CsrRef<'_, f64> {
+        self.local.view()
+    }
+
+    fn block(&self) -> usize {
+        self.around.block()
+    }
+
+    fn global_rows(&self) -> u64 {
+        self.rows.global()
+    }
+
+    fn rows(&self) -> Items<'_> {
+        self.around.rows()
+    }
+
+    fn nodes(&self) -> Items<'_> {
+        self.around.nodes()
+    }
+
+    fn extended(&self, depth: usize) -> Result<Cow<'_, Self>, SetupError> {
+        Ok(self.with_halo(depth)?)
+    }
+
+    fn of_nodes(&self, nodes: &Csr<f64>) -> Result<Self, SetupError> {
+        let block = self.block() as u64;
+        let own = self.own_rows().start / block..self.own_rows().end / block;
+        let global = self.global_rows() / block;
+        let rows = Arc::new(Partition::with_range(&**self.comm(), own.clone(), global));
+        let halo = self.around.nodes();
+        let mut home = GlobalRows::new();
+        for (local, id) in halo.owned().zip(own) {
+            let (columns, values) = nodes.row(local);
+            home.columns.extend(columns.iter().map(|&column| halo.global_id(column as usize)));
+            home.values.extend_from_slice(values);
+            home.end_row(id);
+        }
+        let home = home.named(&rows.own());
+        Ok(DistributedCsr::square(self.comm(), rows, 1, home)?)
+    }
+
+    fn aggregated(&self, roots: &[u64]) -> Result<Self, SetupError> {
+        let comm = self.comm();
+        let is_root = |(row, root): &(u64, &u64)| row == *root;
+        let own_roots: Vec<u64> = self.own_rows().zip(roots).filter(is_root).map(|(row, _)| row).collect();
+        let natural = Arc::new(Partition::try_new(&**comm, own_roots.len())?);
+        let mut ids: Vec<u64> = roots.iter().copied().filter(|&id| id != NO_ROOT).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let number = |id: u64| natural.own().start + own_roots.partition_point(|&root| root < id) as u64;
+        let numbers = self.rows().ask(&ids, number);
+        let mut p = GlobalRows::new();
+        for (&root, id) in roots.iter().zip(self.own_rows()) {
+            if let Ok(at) = ids.binary_search(&root) {
+                p.columns.push(numbers[at]);
+                p.values.push(1.0);
+            }
+            p.end_row(id);
+        }
+        let p = p.named(&natural.own());
+        let p = DistributedCsr::rectangular(comm, self.rows.clone(), natural.clone(), 1, p)?;
+        let r = p.transposed(1)?;
+        Ok(DistributedCsr::square(comm, natural, 1, triple_product(&r, self, &p)?)?)
+    }
+
+    fn globally(&self, error: SetupError) -> SetupError {
+        self.with_global_ids(error)
+    }
+
+    fn descend(
+        &self,
+        coarser: Coarser,
+        setup: &Setup<'_>,
+        stages: &mut Stages,
+        next: impl FnOnce(Self, NearKernel) -> Result<Built<Self>, SetupError>,
+    ) -> Result<(Transfer, Built<Self>), SetupError> {
+        let comm = self.comm().clone();
+        let (coarse, block) = (&coarser.coarse, coarser.block);
+        let own = coarse.first..coarse.first + coarse.own as u64;
+        let natural = Partition::with_range(&*comm, own, coarse.global);
+        let target = Arc::new(target(&*comm, &natural, block, stages.level() + 1, setup));
+        // One rank numbers coarse rows as they are.
+        let ids = match comm.size() {
+            1 => (0..coarse.global).collect(),
+            _ => coarse.ids.clone(),
+        };
+        let start = Instant::now();
+        let p = named(coarser.p, ids);
+        let p = DistributedCsr::rectangular(&comm, self.rows.clone(), target.clone(), block, p)?;
+        let mut transfer = Transfer { r: p.transposed(self.block())?, p };
+        stages.add("transpose", start);
+        let start = Instant::now();
+        let product = triple_product(&transfer.r, self, &transfer.p)?;
+        stages.add("Galerkin product", start);
+        let kernel = coarser.kernel.as_ref();
+        let vectors = kernel.map_or(0, NearKernel::count);
+        let values = moved(&*comm, &natural, &target, vectors, &kernel.map(row_by_row).unwrap_or_default());
+        let below = match comm.subset(!target.is_empty()) {
+            Some(comm) => coarse_matrix(&comm, &target, block, product, &values, vectors)
+                .map_err(SetupError::from)
+                .and_then(|(a, kernel)| next(a, kernel)),
+            // The other ranks go on; this one only waits for how they fare.
+            None => Ok(Built { levels: Vec::new(), stop: CoarseningStop::SmallEnough }),
+        };
+        let mut below = shared(&*comm, agree(&*comm, below)?, block)?;
+        let on_several = |level: &Level<Self>| level.distributed_matrix().comm().size() > 1;
+        let on_several = below.levels.len() == 1 && on_several(&below.levels[0]);
+        if comm.any(on_several && target.global() <= MAX_SPARSE_ROWS as u64) {
+            below.levels = vec![onto_one_rank(self, &mut transfer, &below.levels[0], &target, block)?];
+        }
+        Ok((transfer, below))
+    }
+}
+
+/// The same levels on every rank: a rank without rows of them holds empty ones, and learns why
+/// coarsening stopped.
+fn shared(
+    comm: &dyn Comm,
+    mut below: Built<DistributedCsr>,
+    block: usize,
+) -> Result<Built<DistributedCsr>, DistributedError> {
+    let known = !below.levels.is_empty();
+    let stop = CoarseningStop::ALL.iter().position(|stop| *stop == below.stop).unwrap_or(0);
+    let stop = comm.most(if known { stop as f64 } else { -1.0 });
+    let count = comm.most(below.levels.len() as f64) as usize;
+    if !known {
+        below.levels = (1..=count).map(|level| empty(block, level < count)).collect::<Result<_, _>>()?;
+        below.stop = CoarseningStop::ALL[stop.max(0.0) as usize];
+    }
+    Ok(below)
+}
+
+/// Own rows of R·(A·P).
+fn triple_product(
+    r: &DistributedCsr,
+    a: &DistributedCsr,
+    p: &DistributedCsr,
+) -> Result<NamedRows, DistributedError> {
+    let NamedRows { ids, row_ptr, columns, values } = times(a, &p.factor())?;
+    let ap = agree(&**a.comm(), Csr::try_new(a.own.len(), ids.len(), row_ptr, columns, values))?;
+    times(r, &Factor::of(&a.rows, &p.cols, &ap, &ids))
+}
+
+/// The next level's matrix and near-kernel, on the ranks that own rows of it.
+fn coarse_matrix(
+    comm: &Arc<dyn Comm>,
+    target: &Partition,
+    block: usize,
+    product: NamedRows,
+    values: &[f64],
+    count: usize,
+) -> Result<(DistributedCsr, NearKernel), DistributedError> {
+    let rows = Arc::new(Partition::with_range(&**comm, target.own(), target.global()));
+    let mut a = DistributedCsr::square(comm, rows, block, product)?;
+    let kernel = near_kernel(values, block, count, a.own.len(), false)?;
+    if count > 0 {
+        revive(&mut a, &kernel);
+    }
+    Ok((a, kernel))
+}
+
+/// Moves a last level onto one rank, which solves it directly; the transfer to it changes, too.
+fn onto_one_rank(
+    finer: &DistributedCsr,
+    transfer: &mut Transfer,
+    level: &Level<DistributedCsr>,
+    rows: &Partition,
+    block: usize,
+) -> Result<Level<DistributedCsr>, DistributedError> {
+    let comm = finer.comm().clone();
+    let target = Arc::new(rows.aligned(&*comm, rows.global()));
+    let product = send_home(&*comm, &target, level.distributed_matrix().entries());
+    let p = transfer.p.own_named();
+    let p = DistributedCsr::rectangular(&comm, finer.rows.clone(), target.clone(), block, p)?;
+    *transfer = Transfer { r: p.transposed(finer.block())?, p };
+    match comm.subset(!target.is_empty()) {
+        Some(comm) => {
+            let rows = Arc::new(Partition::with_range(&*comm, target.own(), target.global()));
+            let product = product.named(&target.own());
+            Ok(Level::last(DistributedCsr::square(&comm, rows, block, product)?))
+        }
+        None => empty(block, false),
+    }
+}
+
+/// Where the rows of a coarse level go.
+fn target(comm: &dyn Comm, natural: &Partition, block: usize, level: usize, setup: &Setup<'_>) -> Partition {
+    let rows = natural.global();
+    let last = rows <= setup.config.coarse_rows as u64
+        || level + 1 >= setup.config.max_levels && rows <= MAX_SPARSE_ROWS as u64;
+    // The coarsest level is solved on one rank.
+    natural.aligned(comm, if last { rows } else { grain(block, setup.smoother) })
+}
+
+/// Rows that are never cut apart.
+pub(crate) fn grain(block: usize, smoother: Smoother) -> u64 {
+    let rows = (GRAIN * block) as u64;
+    match smoother {
+        // Blocks of Gauss–Seidel do not depend on ranks.
+        Smoother::GaussSeidel { block } => least_common_multiple(rows, block.max(1) as u64),
+        _ => rows,
+    }
+}
+
+fn least_common_multiple(x: u64, y: u64) -> u64 {
+    let (mut greatest, mut rest) = (x, y);
+    while rest != 0 {
+        (greatest, rest) = (rest, greatest % rest);
+    }
+    x / greatest * y
+}
+
+/// A level without rows, on a rank that has nothing to do with it; with a transfer if another level
+/// follows.
+fn empty(block: usize, followed: bool) -> Result<Level<DistributedCsr>, DistributedError> {
+    let comm: Arc<dyn Comm> = Arc::new(Alone);
+    let rows = Arc::new(Partition::try_new(&*comm, 0)?);
+    let a = DistributedCsr::square(&comm, rows, block, GlobalRows::new().named(&(0..0)))?;
+    let transfer = Transfer { r: a.clone(), p: a.clone() };
+    Ok(if followed { Level::with_transfer(a, transfer) } else { Level::last(a) })
+}
+
+/// Values that belong to rows, `count` each, go from those who have them to those who own the rows now.
+pub(crate) fn moved(
+    comm: &dyn Comm,
+    from: &Partition,
+    to: &Partition,
+    count: usize,
+    values: &[f64],
+) -> Vec<f64> {
+    let ids: Vec<u64> = from.own().collect();
+    let owners = to.owners(comm, &ids);
+    let (mut messages, mut left): (Vec<(usize, Vec<u64>)>, _) = (Vec::new(), values);
+    for (owner, ids) in crate::partition::by_owner(&ids, &owners) {
+        let part;
+        (part, left) = left.split_at(ids.len() * count);
+        messages.push((owner, part.iter().map(|value| value.to_bits()).collect()));
+    }
+    // Ranks are in the order of their rows, before and after.
+    let received = comm.deliver(messages);
+    received.into_iter().flat_map(|(_, words)| words).map(f64::from_bits).collect()
+}
+
+/// A near-kernel from its values, row by row; constants where there are none.
+pub(crate) fn near_kernel(
+    values: &[f64],
+    block: usize,
+    count: usize,
+    rows: usize,
+    constant: bool,
+) -> Result<NearKernel, DistributedError> {
+    if count == 0 {
+        return Ok(NearKernel::constants(rows, block)?);
+    }
+    let mut vectors = Dense::zeros(rows, count)?;
+    for vector in 0..count {
+        let of_vector = values.iter().skip(vector).step_by(count);
+        vectors.column_mut(vector).iter_mut().zip(of_vector).for_each(|(to, &value)| *to = value);
+    }
+    Ok(NearKernel::part(vectors, block, constant)?)
+}
+
+/// Gives unknowns that stand for nothing a diagonal entry, as large as the largest on any rank: see `ziggurat-amg`. They are those
+/// whose own near-kernel vector is zero at their place.
+fn revive(a: &mut DistributedCsr, kernel: &NearKernel) {
+    let block = kernel.block();
+    let diagonal = a.view().diagonal(a.own.clone());
+    let largest = diagonal.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    let largest = a.comm().most(largest);
+    let scale = if largest > 0.0 { largest } else { 1.0 };
+    let is_dead = |row: usize| kernel.vectors().column(row % block)[row] == 0.0;
+    for row in (0..a.own.len()).filter(|&row| is_dead(row)) {
+        let local = a.own.start + row;
+        let begin = a.local.row_ptr()[local];
+        if let Ok(place) = a.local.row(local).0.binary_search(&(local as u32)) {
+            a.local.values_mut()[begin + place] = scale;
+        }
+    }
+}
+
+/// The values of a near-kernel, row by row.
+pub(crate) fn row_by_row(kernel: &NearKernel) -> Vec<f64> {
+    let vectors = kernel.vectors();
+    (0..vectors.rows()).flat_map(|row| vectors.columns().map(move |column| column[row])).collect()
+}
+
+/// Own rows of a matrix whose columns are named by `ids`.
+fn named(p: Csr<f64>, ids: Vec<u64>) -> NamedRows {
+    let (row_ptr, columns, values) = p.into_parts();
+    NamedRows { ids, row_ptr, columns, values }
+}

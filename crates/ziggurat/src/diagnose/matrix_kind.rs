@@ -1,0 +1,167 @@
+//! The few facts of a matrix that the solver decides by: the part of the diagnosis that every setup
+//! pays for.
+//!
+//! They are found over a [`LevelMatrix`]: one process looks at all rows, several look at their own rows
+//! and those of neighbours, and agree. Cost: a few passes over the matrix.
+
+use rayon::prelude::*;
+use ziggurat_amg::halo::{Halo, Processes};
+use ziggurat_amg::{LevelMatrix, SetupError};
+use ziggurat_sparse::CsrRef;
+use ziggurat_sparse::device::{Device, DeviceError};
+use ziggurat_sparse::matrix::detect_block_size;
+
+use super::rows::sums_to_zero;
+use super::symmetry::is_symmetric;
+use crate::config::Facts;
+
+/// Rows that one task handles.
+const PIECE: usize = 4096;
+
+/// Blocks are full if all but one value in twenty are entries.
+const FILL: f64 = 1.05;
+
+/// What decides how a matrix is solved with.
+///
+/// ```
+/// use ziggurat::amg::WholeMatrix;
+/// use ziggurat::diagnose::MatrixKind;
+/// use ziggurat_sparse::gallery::Problem;
+/// let a = "neumann3d:6".parse::<Problem>()?.matrix()?;
+/// let kind = MatrixKind::of(&WholeMatrix::new(a.into(), 1))?;
+/// assert!(kind.symmetric && kind.annihilates_constants && kind.rows == 216);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MatrixKind {
+    /// a_ij = a_ji, up to rounding.
+    pub symmetric: bool,
+    /// Every diagonal entry is positive.
+    pub positive_diagonal: bool,
+    /// Every row sums to zero, up to rounding: the constant vector is in the null space.
+    pub annihilates_constants: bool,
+    /// Unknowns per node.
+    pub block: usize,
+    /// Rows over all processes.
+    pub rows: u64,
+    /// Entries over all processes.
+    pub nnz: u64,
+}
+
+impl MatrixKind {
+    /// Looks at a matrix. Collective.
+    ///
+    /// # Errors
+    /// If the rows of neighbours cannot be had.
+    pub fn of<M: LevelMatrix>(a: &M) -> Result<Self, SetupError> {
+        let wide = &*a.extended(1)?;
+        let (matrix, halo) = (wide.view(), wide.rows());
+        let (positive_diagonal, zero_sums) = diagonal_and_sums(matrix, &halo);
+        let own = halo.owned();
+        let entries = matrix.row_ptr()[own.end] - matrix.row_ptr()[own.start];
+        let mut totals = [u64::from(!positive_diagonal), u64::from(!zero_sums), entries as u64];
+        halo.sum(&mut totals);
+        Ok(MatrixKind {
+            symmetric: is_symmetric(matrix, &halo),
+            positive_diagonal: totals[0] == 0,
+            annihilates_constants: totals[1] == 0 && a.global_rows() > 0,
+            block: a.block(),
+            rows: a.global_rows(),
+            nnz: totals[2],
+        })
+    }
+
+    /// What [`SolverConfig::resolve`](crate::SolverConfig::resolve) decides by, for a device.
+    pub fn facts(&self, device: &impl Device) -> Facts {
+        Facts {
+            symmetric: self.symmetric,
+            positive_diagonal: self.positive_diagonal,
+            block: self.block,
+            nnz: self.nnz as usize,
+            f64: device.computes_in(ziggurat_sparse::Kind::F64),
+        }
+    }
+
+    /// An orthonormal basis of what the matrix is known to map to zero exactly: nothing or the
+    /// constants. `own_rows` is the number of rows that this process owns.
+    ///
+    /// # Errors
+    /// If the device has no memory for the vector.
+    pub fn null_space<D: Device>(
+        &self,
+        device: &D,
+        own_rows: usize,
+    ) -> Result<Vec<D::Vector<f64>>, DeviceError> {
+        if !(self.symmetric && self.annihilates_constants) {
+            return Ok(Vec::new());
+        }
+        let mut constants = device.zeros(own_rows)?;
+        device.fill((self.rows as f64).sqrt().recip(), &mut constants);
+        Ok(vec![constants])
+    }
+}
+
+/// Whether every diagonal entry of own rows is positive, and whether every own row sums to zero.
+fn diagonal_and_sums<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> (bool, bool) {
+    let own = halo.owned();
+    let piece = |piece: usize| {
+        let (mut positive, mut zero_sums) = (true, true);
+        for row in own.start + piece * PIECE..own.end.min(own.start + (piece + 1) * PIECE) {
+            positive = positive && a.get(row, row).is_some_and(|value| value > 0.0);
+            // One row with another sum decides for all of them.
+            if zero_sums {
+                let sums = a.row(row).1.iter().fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
+                zero_sums = sums_to_zero(sums.0, sums.1);
+            }
+            if !positive && !zero_sums {
+                break;
+            }
+        }
+        (positive, zero_sums)
+    };
+    let pieces = (0..own.len().div_ceil(PIECE)).into_par_iter().map(piece);
+    pieces.reduce(|| (true, true), |one, other| (one.0 && other.0, one.1 && other.1))
+}
+
+/// Unknowns per node, as the pattern shows them: the largest of 6, 4, 3, 2 whose blocks are full, else
+/// 1. Processes own multiples of 12 rows, except the last. Collective.
+///
+/// ```
+/// use ziggurat::amg::halo::Whole;
+/// use ziggurat::diagnose::unknowns_per_node;
+/// use ziggurat_sparse::gallery::Problem;
+/// let a = "elasticity3d:4".parse::<Problem>()?.matrix()?;
+/// assert_eq!(unknowns_per_node(a.view(), &Whole::new(a.rows())), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn unknowns_per_node<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> usize {
+    const SIZES: [usize; 4] = [6, 4, 3, 2];
+    if halo.is_whole() {
+        return detect_block_size(a).unwrap_or(1);
+    }
+    let own = halo.owned();
+    // Values of each size of blocks, the entries, and the rows.
+    let mut counts = [0u64; 6];
+    for (count, size) in counts.iter_mut().zip(SIZES) {
+        let mut met: Vec<u64> = Vec::new();
+        for first in own.clone().step_by(size) {
+            met.clear();
+            for row in first..(first + size).min(own.end) {
+                let columns = a.row(row).0;
+                met.extend(columns.iter().map(|&column| halo.global_id(column as usize) / size as u64));
+            }
+            met.sort_unstable();
+            met.dedup();
+            *count += (met.len() * size * size) as u64;
+        }
+    }
+    counts[4] = (a.row_ptr()[own.end] - a.row_ptr()[own.start]) as u64;
+    counts[5] = own.len() as u64;
+    halo.sum(&mut counts);
+    let entries = counts[4] as f64;
+    let full = |&(&count, size): &(&u64, usize)| {
+        counts[5].is_multiple_of(size as u64) && count as f64 <= FILL * entries && entries > 0.0
+    };
+    counts.iter().zip(SIZES).find(full).map_or(1, |found| found.1)
+}
