@@ -1,17 +1,20 @@
-//! Sums of doubles that do not depend on the order of addition: Kulisch's long accumulator (U. Kulisch & W. Miranker, 1981).
+//! Sums of doubles that do not depend on the order of addition: Kulisch's long accumulator (U.
+//! Kulisch & W. Miranker, 1981).
 //!
 //! ```text
 //! Σ x_k = 2^-1074 Σ_i d_i 2^(32 i)        d_i: integers of 64 bits
 //! ```
 //!
-//! Every finite double is an integer multiple of 2^-1074, so a sum is an integer of some two thousand bits, held in digits that
-//! overlap by 31 bits: two thousand million numbers can be added before a carry is lost. Digits of several accumulators may be
-//! added in any order, by threads or by an all-reduce of integers; rounding happens once, at the end. So the sum of numbers that
-//! are spread over processes has the same bits however they are spread.
+//! Every finite double is an integer multiple of 2^-1074, so a sum is an integer of about two
+//! thousand bits. It is held in digits that overlap by 31 bits, so 2^31 numbers can be added before
+//! a carry is lost. Digits of several accumulators may be added in any order, by threads or by an
+//! all-reduce of integers; rounding happens once, at the end. The sum of distributed numbers
+//! therefore has the same bits for any distribution.
 //!
-//! Cost: three integer additions per number, and 552 bytes per accumulator. It is meant for sums of blocks, not of elements.
+//! Cost: three integer additions per number, and 552 bytes per accumulator. It is meant for sums of
+//! blocks, not of elements.
 
-/// Digits: 2098 bits of numbers, and room for carries.
+/// Number of digits: 2098 bits for the numbers, plus room for carries.
 const DIGITS: usize = 68;
 
 /// A sum without rounding errors.
@@ -25,7 +28,7 @@ const DIGITS: usize = 68;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExactSum {
-    /// The digits, least first, and how many numbers were not finite.
+    /// The digits, least significant first, followed by the count of numbers that were not finite.
     digits: [i64; DIGITS + 1],
 }
 
@@ -44,7 +47,8 @@ impl ExactSum {
         }
         let bits = x.to_bits();
         let (exponent, fraction) = ((bits >> 52 & 0x7ff) as usize, bits & ((1 << 52) - 1));
-        // Numbers that are not normal have the exponent of the smallest that is, without the leading one.
+        // Subnormal numbers have the exponent of the smallest normal number, without the leading
+        // one.
         let (place, mantissa) =
             if exponent == 0 { (0, fraction) } else { (exponent - 1, fraction | 1 << 52) };
         let shifted = u128::from(mantissa) << (place % 32);
@@ -54,19 +58,22 @@ impl ExactSum {
         }
     }
 
-    /// The digits, to be added to those of other accumulators one by one.
+    /// The digits, for adding to those of other accumulators element by element.
     ///
     /// ```
     /// use ziggurat_sparse::ExactSum;
-    /// let (mut one, two) = ([0.1].into_iter().collect::<ExactSum>(), [0.2].into_iter().collect::<ExactSum>());
-    /// one.digits_mut().iter_mut().zip(two.clone().digits_mut()).for_each(|(one, two)| *one += *two);
+    /// let mut one: ExactSum = [0.1].into_iter().collect();
+    /// let mut two: ExactSum = [0.2].into_iter().collect();
+    /// for (digit, other) in one.digits_mut().iter_mut().zip(two.digits_mut()) {
+    ///     *digit += *other;
+    /// }
     /// assert_eq!(one.rounded(), 0.1 + 0.2);
     /// ```
     pub fn digits_mut(&mut self) -> &mut [i64] {
         &mut self.digits
     }
 
-    /// The sum, rounded once; NaN if a number was not finite.
+    /// The sum, rounded once; NaN if any number was not finite.
     pub fn rounded(&self) -> f64 {
         if self.digits[DIGITS] != 0 {
             return f64::NAN;
@@ -81,16 +88,17 @@ impl ExactSum {
         let Some(top) = digits[..DIGITS].iter().rposition(|&digit| digit != 0) else { return 0.0 };
         let low = top.saturating_sub(2);
         let leading = digits[low..=top].iter().rev().fold(0u128, |sum, &digit| sum << 32 | digit as u128);
-        // What is below is less than a rounding error of the 65 bits or more above it, but it decides ties.
+        // The lower digits are less than a rounding error of the 65 or more bits above them, but
+        // they decide ties.
         let rest = u128::from(digits[..low].iter().any(|&digit| digit != 0));
         let size = (leading | rest) as f64;
-        // In two steps: the power alone may be too small for a double.
+        // In two steps, because the power alone may underflow.
         let size = size * 2f64.powi(16 * low as i32 - 537) * 2f64.powi(16 * low as i32 - 537);
         if negative { -size } else { size }
     }
 }
 
-/// Makes every digit but the last one lie between 0 and 2³².
+/// Propagates carries until every digit but the last lies in 0..2³².
 fn carry(digits: &mut [i64]) {
     let mut carried = 0;
     let last = digits.len() - 1;

@@ -1,16 +1,16 @@
-//! What a sparse matrix is, and how fast it multiplies: the ground floor of the Ziggurat multigrid solver.
+//! Sparse matrices, kernels and devices: the lowest layer of the Ziggurat multigrid solver.
 //!
 //! - [`number`]: numbers in memory ([`Store`]) and in arithmetic ([`Real`]).
 //! - [`matrix`]: [`Csr`] and its borrowed form [`CsrRef`], and the other formats.
-//! - [`operator`]: anything that maps a vector to a vector, as Krylov methods see it.
+//! - [`operator`]: linear operators, the interface that Krylov methods use.
 //! - [`gallery`]: model problems by name and size, as in `poisson3d:100`.
 //! - [`graph`]: permutations, reverse Cuthill–McKee, connected components.
 //! - [`spectrum`]: bounds of the eigenvalues of D⁻¹A.
-//! - [`hash`]: one deterministic hash of a global id, for ties, start vectors and shuffles.
-//! - [`device`]: where vectors live and kernels run: [`device::Cpu`], and the readable oracle [`device::Reference`]; which
-//!   arithmetic reads which memory ([`Reads`]).
-//! - [`algebra`]: transposes, products, sums, scalings and truncation, for the setup of multigrid.
-//! - [`io`]: Matrix Market files, read and written.
+//! - [`hash`]: a deterministic hash of a global id, for tie-breaking, start vectors and shuffles.
+//! - [`device`]: where vectors live and kernels run: [`device::Cpu`] and the readable oracle
+//!   [`device::Reference`], and which arithmetic reads which memory ([`Reads`]).
+//! - [`algebra`]: transposes, products, sums, scalings and truncation for multigrid setup.
+//! - [`io`]: reading and writing Matrix Market files.
 
 #![deny(unsafe_code)]
 

@@ -1,22 +1,26 @@
-//! An unknown name, answered with the nearest known one.
+//! The error for an unknown name, with the closest known name as a suggestion.
 
 use thiserror::Error;
 
-/// A name that is not in the list it should come from. Its message names the nearest one and lists them all.
+/// A name that is not one of the accepted names. The message suggests the closest one and lists all
+/// of them.
 ///
 /// ```
 /// use ziggurat_sparse::UnknownName;
 /// let error = UnknownName::new("method", "classcal", ["sa", "classical"]);
-/// assert_eq!(error.to_string(), "unknown method `classcal`; did you mean `classical`? (known: sa, classical)");
+/// assert_eq!(
+///     error.to_string(),
+///     "unknown method `classcal`; did you mean `classical`? (known: sa, classical)"
+/// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown {what} `{found}`{} (known: {})", self.suggestion(), self.known.join(", "))]
 pub struct UnknownName {
-    /// What kind of thing was to be named: "number", "problem", "method" …
+    /// What the name stands for: "number", "problem", "method" …
     pub what: &'static str,
     /// The name that was given.
     pub found: String,
-    /// The names that would have been understood.
+    /// The accepted names.
     pub known: Vec<String>,
 }
 
@@ -26,7 +30,7 @@ impl UnknownName {
         UnknownName { what, found: found.to_owned(), known: known.into_iter().map(Into::into).collect() }
     }
 
-    /// The known name nearest to what was given, unless none resembles it.
+    /// The known name closest to the given one, or `None` if no name is similar.
     pub fn nearest(&self) -> Option<&str> {
         let (name, similarity) = self
             .known

@@ -1,17 +1,20 @@
-//! Numbers: how they lie in memory, and how they are computed with.
+//! Number types in memory and in arithmetic.
 //!
-//! Memory and arithmetic are two choices (ARCHITECTURE.md, "Storage is not arithmetic"). A [`Store`] is a number as it
-//! lies in memory: `f64 f32 f16 bf16`. A [`Real`] is a number we compute in: `f64 f32`. [`Reads`](crate::Reads) says which arithmetic
-//! may read which memory; widening happens in registers and is always exact, so there are seven pairs:
+//! Memory and arithmetic are separate choices (ARCHITECTURE.md, "Storage is not arithmetic"). A
+//! [`Store`] is a number type in memory: `f64 f32 f16 bf16`. A [`Real`] is a number type for
+//! arithmetic: `f64 f32`. [`Reads`](crate::Reads) says which arithmetic may read which memory;
+//! widening happens in registers and is always exact, so there are seven pairs:
 //!
 //! | arithmetic | reads |
 //! |---|---|
 //! | `f64` | `f64 f32 f16 bf16` |
 //! | `f32` | `f32 f16 bf16` |
 //!
-//! The range and rounding of each number are in [`Facts`], for the policy that picks a storage number per level.
+//! [`Facts`] holds the range and rounding of each number type, for the policy that chooses the
+//! storage type of each level.
 //!
-//! Complex numbers will enter as further `Store`s with their own [`Kind`]s; nothing here assumes an order on a `Store`.
+//! Complex numbers can be added as further `Store`s with their own [`Kind`]s; nothing here assumes
+//! an order on a `Store`.
 
 use bytemuck::Pod;
 use std::fmt::{self, Debug, Display};
@@ -23,7 +26,8 @@ use num_traits::{Float, NumAssign};
 
 use crate::UnknownName;
 
-/// Names a storage number at run time. A device whose memory is opaque bytes picks its kernel by it.
+/// Identifies a storage number type at run time. A device with opaque memory selects its kernel by
+/// it.
 ///
 /// ```
 /// use ziggurat_sparse::Kind;
@@ -42,27 +46,27 @@ pub enum Kind {
     Bf16,
 }
 
-/// Range and rounding of a storage number.
+/// Range and rounding of a storage number type.
 ///
 /// ```
 /// use ziggurat_sparse::Kind;
-/// // bf16 keeps f32's range and pays with three of f16's bits.
+/// // bf16 has the range of f32 and three bits less precision than f16.
 /// assert!(Kind::Bf16.facts().max > 1e38);
 /// assert_eq!(Kind::Bf16.facts().unit_roundoff, 8.0 * Kind::F16.facts().unit_roundoff);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Facts {
-    /// Bytes one number takes in memory.
+    /// Bytes per number.
     pub bytes: usize,
-    /// Bits of the significand, the leading one included.
+    /// Bits of the significand, including the leading one.
     pub significand_bits: u32,
-    /// Largest finite value. Anything that rounds above it becomes infinite.
+    /// Largest finite value. Larger values round to infinity.
     pub max: f64,
-    /// Smallest positive value that keeps all its significant bits.
+    /// Smallest positive value with full precision.
     pub min_normal: f64,
-    /// Smallest positive value at all; half of it or less becomes zero.
+    /// Smallest positive value; half of it or less rounds to zero.
     pub min_subnormal: f64,
-    /// Largest relative error of rounding to nearest within the normal range: 2^-significand_bits.
+    /// Largest relative error of rounding to nearest in the normal range: 2^-significand_bits.
     pub unit_roundoff: f64,
 }
 
@@ -76,12 +80,13 @@ const fn power_of_two(exponent: i32) -> f64 {
 }
 
 impl Kind {
-    /// All four, widest first.
+    /// All number types, widest first.
     pub const ALL: [Kind; 4] = [Kind::F64, Kind::F32, Kind::F16, Kind::Bf16];
 
-    /// Range and rounding of this number.
+    /// Range and rounding of this number type.
     pub const fn facts(self) -> Facts {
-        // (bytes, significand bits, largest exponent); the smallest normal exponent is 1 - the largest.
+        // (bytes, significand bits, largest exponent). The smallest normal exponent is
+        // 1 - largest exponent.
         let (bytes, bits, top) = match self {
             Kind::F64 => (8, 53, 1023),
             Kind::F32 => (4, 24, 127),
@@ -108,11 +113,13 @@ impl Kind {
         }
     }
 
-    /// Whether arithmetic in `self` may read memory of `stored`: the run-time form of [`Reads`](crate::Reads).
+    /// Whether arithmetic in `self` may read memory of `stored`: the run-time form of
+    /// [`Reads`](crate::Reads).
     ///
     /// ```
     /// use ziggurat_sparse::Kind;
-    /// assert!(Kind::F32.reads(Kind::Bf16) && !Kind::F32.reads(Kind::F64) && !Kind::F16.reads(Kind::F16));
+    /// assert!(Kind::F32.reads(Kind::Bf16) && !Kind::F32.reads(Kind::F64));
+    /// assert!(!Kind::F16.reads(Kind::F16)); // f16 is not an arithmetic type
     /// ```
     pub const fn reads(self, stored: Kind) -> bool {
         match self {
@@ -140,8 +147,8 @@ impl std::str::FromStr for Kind {
     }
 }
 
-/// A number as it lies in memory: `f64`, `f32`, `f16` or `bf16`. Plain bytes, as messages between processes and other devices'
-/// memories need.
+/// A number type in memory: `f64`, `f32`, `f16` or `bf16`. Its values are plain bytes, so they can
+/// be sent between processes and copied to other devices.
 ///
 /// ```
 /// use ziggurat_sparse::{Kind, Store, f16};
@@ -150,14 +157,14 @@ impl std::str::FromStr for Kind {
 /// assert!(f16::narrow(1e6).wide().is_infinite()); // out of range: scale first
 /// ```
 pub trait Store: Pod + Default + PartialEq + Debug + Display + Send + Sync {
-    /// This number's name at run time.
+    /// The run-time identifier of this type.
     const KIND: Kind;
 
-    /// Rounds to nearest, ties to even, once. Beyond the largest value the result is infinite; it is never clamped
-    /// silently.
+    /// Rounds once, to nearest, ties to even. Values beyond the largest finite one become infinite;
+    /// they are never clamped.
     fn narrow(x: f64) -> Self;
 
-    /// [`narrow`](Store::narrow), for each element.
+    /// Applies [`narrow`](Store::narrow) to each element.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -166,7 +173,7 @@ pub trait Store: Pod + Default + PartialEq + Debug + Display + Send + Sync {
         wide.iter().zip(narrow).for_each(|(&wide, narrow)| *narrow = Self::narrow(wide));
     }
 
-    /// The same value in double precision: always exact.
+    /// The value in double precision; always exact.
     fn wide(self) -> f64;
 
     /// Whether the value is neither infinite nor NaN.
@@ -175,7 +182,7 @@ pub trait Store: Pod + Default + PartialEq + Debug + Display + Send + Sync {
     }
 }
 
-/// A number we compute in: `f64` or `f32`.
+/// A number type for arithmetic: `f64` or `f32`. The trait is sealed.
 ///
 /// ```
 /// use ziggurat_sparse::Real;
@@ -186,21 +193,22 @@ pub trait Store: Pod + Default + PartialEq + Debug + Display + Send + Sync {
 /// ```
 pub trait Real: Store + Float + NumAssign + Sum + sealed::Sealed {}
 
-/// `f64` to `f32` by rounding to odd: the truncated value, with its last bit set when anything was cut off. Rounding
-/// the result once more to 16 bits then equals rounding the original once (Boldo & Melquiond, 2008), while going
-/// through an ordinary `as f32` rounds twice and is off by one unit about once in 2^13 values.
+/// Converts `f64` to `f32` by rounding to odd: truncates, and sets the last bit if anything was cut
+/// off. Rounding the result again to 16 bits then equals rounding the original once (Boldo &
+/// Melquiond, 2008). Rounding through an ordinary `as f32` would round twice, and differ by one
+/// unit about once in 2^13 values.
 #[inline(always)]
 fn round_to_odd(x: f64) -> f32 {
     let nearest = x as f32;
     let wide = f64::from(nearest);
-    // Without branches, so that loops become vectors. What is infinite, or so large that it becomes so in 16 bits, or NaN,
-    // remains that.
+    // Branch-free, so that loops vectorise. Infinities, values that overflow in 16 bits, and NaN
+    // are preserved.
     let truncated = nearest.to_bits().wrapping_sub(u32::from(wide.abs() > x.abs()));
     f32::from_bits(truncated | u32::from(wide != x))
 }
 
-/// Sixteen at a time, because `half` asks what the CPU can do whenever it is called. Inlined, so that a kernel compiles it for
-/// its instruction set.
+/// Converts sixteen numbers at a time, because `half` detects CPU features on every call. Inlined,
+/// so that a kernel compiles it for its own instruction set.
 #[inline(always)]
 fn narrow_to_f16(wide: &[f64], narrow: &mut [f16]) {
     assert_eq!(wide.len(), narrow.len(), "lengths");
@@ -240,9 +248,9 @@ stores! {
     bf16, Bf16, |x| bf16::from_f32(round_to_odd(x)), bf16::to_f64;
 }
 
-/// Keeps [`Real`] to the numbers that kernels are compiled for.
+/// Restricts [`Real`] to the types that kernels are compiled for.
 mod sealed {
-    /// A number that this crate computes in.
+    /// A number type for arithmetic.
     pub trait Sealed {}
     impl Sealed for f64 {}
     impl Sealed for f32 {}
@@ -287,7 +295,8 @@ mod tests {
 
     #[test]
     fn narrowing_rounds_once() {
-        // Just above the midpoint of two neighbours, by less than f32 can see: two roundings would go down to even.
+        // Just above the midpoint of two neighbours, by less than f32 resolves: rounding twice
+        // would round down to even.
         let just_above = 1.0 + 2f64.powi(-11) + 2f64.powi(-40);
         assert_eq!(f16::narrow(just_above).wide(), 1.0 + 2f64.powi(-10));
         let just_above = 1.0 + 2f64.powi(-8) + 2f64.powi(-40);
@@ -300,8 +309,8 @@ mod tests {
         assert!(error.to_string().contains("did you mean `f16`"), "{error}");
     }
 
-    /// Whether `found` is the stored number nearest to `x`, ties to the even one: no neighbour is nearer. (The oracle is
-    /// not `half`'s own conversion from f64, which cuts bits off before it rounds.)
+    /// Whether `found` is the stored number nearest to `x`, ties to even: no neighbour is nearer.
+    /// (`half`'s own conversion from f64 cannot be the oracle: it truncates before it rounds.)
     fn is_nearest(x: f64, found: f64, bits: u16, value: impl Fn(u16) -> f64) -> bool {
         if !found.is_finite() {
             return x.abs() > 65000.0; // exact limits: see the test of overflow

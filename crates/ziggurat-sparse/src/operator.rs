@@ -1,8 +1,8 @@
-//! Anything that maps a vector to a vector: a matrix, a preconditioner, a solver, your own code.
+//! Linear operators: a matrix, a preconditioner, a solver, or user code.
 //!
-//! Krylov methods see nothing else. An operator is shared (`&self`, `Send + Sync`): whatever it scribbles on belongs to
-//! the caller, in a [`Workspace`] made once, so that many threads can use one operator and nothing is allocated while
-//! iterating.
+//! This is the only interface that Krylov methods use. An operator is shared (`&self`,
+//! `Send + Sync`). Its scratch memory belongs to the caller, in a [`Workspace`] that is created
+//! once, so that many threads can use one operator and iterations allocate nothing.
 
 use std::any::Any;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::fmt;
 use crate::device::{Device, DeviceError, HostMatrix, Reads, Remote};
 use crate::number::{Real, Store};
 
-/// Scratch memory of one operator, owned by whoever applies it.
+/// Scratch memory of one operator, owned by the caller.
 ///
 /// ```
 /// use ziggurat_sparse::operator::Workspace;
@@ -26,18 +26,18 @@ impl Workspace {
         Workspace(Box::new(work))
     }
 
-    /// For operators that need none.
+    /// The workspace of an operator that needs no scratch memory.
     pub fn none() -> Self {
         Workspace::new(())
     }
 
-    /// The scratch memory again.
+    /// The wrapped scratch memory.
     ///
     /// # Panics
-    /// If it was made as another type: the workspace of one operator was handed to another.
-    #[allow(clippy::expect_used)] // a fault of the calling program; see above
+    /// If it was created with another type, that is, for another operator.
+    #[allow(clippy::expect_used)] // an error of the calling program; see above
     pub fn get<W: Any>(&mut self) -> &mut W {
-        self.0.downcast_mut().expect("the workspace of this operator, not of another")
+        self.0.downcast_mut().expect("the workspace belongs to another operator")
     }
 }
 
@@ -72,7 +72,7 @@ pub trait LinearOperator<D: Device, C: Real>: Send + Sync {
     /// Rows and columns: lengths of y and x.
     fn shape(&self) -> (usize, usize);
 
-    /// Makes the scratch memory that `apply` needs.
+    /// Creates the scratch memory that `apply` needs.
     fn workspace(&self, _device: &D) -> Result<Workspace, DeviceError> {
         Ok(Workspace::none())
     }
@@ -80,7 +80,7 @@ pub trait LinearOperator<D: Device, C: Real>: Send + Sync {
     /// y ← Op x. The old y is not read.
     fn apply(&self, device: &D, x: &D::Vector<C>, y: &mut D::Vector<C>, work: &mut Workspace);
 
-    /// r ← b − Op x. A matrix does it in one pass.
+    /// r ← b − Op x. A matrix computes it in one pass.
     fn residual(
         &self,
         device: &D,
@@ -94,7 +94,7 @@ pub trait LinearOperator<D: Device, C: Real>: Send + Sync {
     }
 }
 
-/// A matrix on a device, stored in `S`, as an operator in any arithmetic that reads `S`.
+/// A matrix on a device, stored in `S`, as an operator for any arithmetic that reads `S`.
 ///
 /// ```
 /// use ziggurat_sparse::Csr;
@@ -116,18 +116,19 @@ pub struct MatrixOperator<D: Device, S: Store> {
 }
 
 impl<D: Device, S: Store> MatrixOperator<D, S> {
-    /// Moves a matrix to the device, in the format and the number it has.
+    /// Moves a matrix to the device, keeping its format and number type.
     pub fn new(device: &D, matrix: impl Into<HostMatrix<S>>) -> Result<Self, DeviceError> {
         Ok(Self::on_device(device, device.upload_matrix(matrix.into())?))
     }
 
-    /// Moves the part of a matrix that this process owns: `own` has its own columns, `remote` those of others.
+    /// Moves the part of a matrix that this process owns: `own` holds the columns that the process
+    /// owns, `remote` the columns of other processes.
     ///
     /// ```
     /// use ziggurat_sparse::device::{Device, DeviceError, HostMatrix, Remote};
     /// use ziggurat_sparse::operator::MatrixOperator;
     ///
-    /// /// On every process alike.
+    /// /// The same code on every process.
     /// fn operator<D: Device>(
     ///     device: &D,
     ///     own: HostMatrix<f64>,
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    #[should_panic(expected = "the workspace of this operator")]
+    #[should_panic(expected = "the workspace belongs to another operator")]
     fn a_foreign_workspace_is_a_fault_of_the_program() {
         Workspace::new(1_u8).get::<f64>();
     }

@@ -1,19 +1,20 @@
-//! Splitting rows among threads.
+//! Splitting work among threads.
 //!
-//! Work is cut where the *entries* are, not the rows, so that a few long rows do not hold up the rest; and it is cut
-//! by halving, so that rayon can steal large pieces and no list of pieces is allocated. The cuts depend on the matrix
-//! alone. Since every row is computed by itself, the result does not depend on the cuts or on the number of threads.
+//! Work is split by *entries*, not by rows, so that a few long rows do not delay the rest. It is
+//! split by halving, so that rayon can steal large pieces and no list of pieces is allocated. The
+//! cuts depend only on the matrix. Since every row is computed independently, the result depends
+//! neither on the cuts nor on the number of threads.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-/// Elements of a vector that one task handles: 64 KiB of doubles, which stay in the first-level caches' neighbourhood.
+/// Vector elements per task: 64 KiB of doubles, which stay in the first two cache levels.
 pub(crate) const PIECE: usize = 8 * 1024;
 
-/// Calls `work` on consecutive pieces of `out`, each with the index of its first element. A vector of one piece does not
-/// wake another thread: on a coarse level that costs more than the work.
+/// Calls `work` on consecutive pieces of `out`, each with the index of its first element. A vector
+/// of one piece wakes no other thread: on a coarse level that would cost more than the work.
 pub(crate) fn over_pieces<T: Send>(out: &mut [T], work: &(impl Fn(usize, &mut [T]) + Sync)) {
     if out.len() <= PIECE {
         work(0, out);
@@ -22,7 +23,7 @@ pub(crate) fn over_pieces<T: Send>(out: &mut [T], work: &(impl Fn(usize, &mut [T
     }
 }
 
-/// Scratch values that are handed from task to task: no more are made than tasks run at a time.
+/// Scratch values that tasks reuse: at most one is created per concurrently running task.
 pub(crate) struct Scratch<S, F> {
     make: F,
     idle: Mutex<Vec<S>>,
@@ -33,9 +34,10 @@ impl<S: Send, F: Fn() -> S + Sync> Scratch<S, F> {
         Scratch { make, idle: Mutex::new(Vec::new()) }
     }
 
-    /// Calls `work` with a scratch value that other tasks may have used before.
+    /// Calls `work` with a scratch value, which another task may have used before.
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut S) -> R) -> R {
-        // A poisoned lock means that another task panicked: the panic is on its way, this task need not care.
+        // A poisoned lock means that another task panicked. That panic propagates anyway, so it is
+        // ignored here.
         let taken = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut scratch = taken.unwrap_or_else(&self.make);
         let result = work(&mut scratch);
@@ -44,12 +46,12 @@ impl<S: Send, F: Fn() -> S + Sync> Scratch<S, F> {
     }
 }
 
-/// Entries (plus rows) that one task handles. About 50 µs of memory traffic: far above the cost of a steal, small
-/// enough to balance two dozen threads on a million entries.
+/// Entries plus rows per task. About 50 µs of memory traffic: far above the cost of a steal, and
+/// small enough to balance two dozen threads on a million entries.
 const GRAIN: usize = 32 * 1024;
 
-/// The row at which `rows` splits into halves of about equal work, or `None` when it is not worth splitting.
-/// `row_ptr` belongs to the whole matrix, `rows` is a range within it.
+/// The row at which `rows` splits into halves of about equal work, or `None` if splitting is not
+/// worthwhile. `row_ptr` covers the whole matrix, `rows` is a range within it.
 pub(crate) fn split_row(row_ptr: &[usize], rows: &Range<usize>) -> Option<usize> {
     let work_before = |row: usize| row_ptr[row] + row; // rows cost something even when they are empty
     let (begin, end) = (work_before(rows.start), work_before(rows.end));
@@ -69,7 +71,7 @@ pub(crate) fn split_row(row_ptr: &[usize], rows: &Range<usize>) -> Option<usize>
     Some(low.clamp(rows.start + 1, rows.end - 1))
 }
 
-/// Calls `work` on pieces of `rows`, each with the part of `out` that belongs to it (`stride` elements per row).
+/// Calls `work` on pieces of `rows`, each with its part of `out` (`stride` elements per row).
 pub(crate) fn over_rows<T: Send>(
     row_ptr: &[usize],
     rows: Range<usize>,
@@ -89,8 +91,9 @@ pub(crate) fn over_rows<T: Send>(
     }
 }
 
-/// Calls `work` on pieces of `rows`, each with its part of the entries of a matrix under construction: `out_ptr[k]` is
-/// where the entries of row `rows.start + k` begin in `columns` and `values`.
+/// Calls `work` on pieces of `rows`, each with its part of the entries of a matrix under
+/// construction: the entries of row `rows.start + k` begin at `out_ptr[k]` in `columns` and
+/// `values`.
 pub(crate) fn over_entries<T: Send>(
     out_ptr: &[usize],
     rows: Range<usize>,
@@ -101,7 +104,7 @@ pub(crate) fn over_entries<T: Send>(
     over_blocks(out_ptr, rows, 1, columns, values, work);
 }
 
-/// [`over_entries`] for a matrix of blocks: each entry has one column and `block_len` values.
+/// As [`over_entries`], for a matrix of blocks: each entry has one column and `block_len` values.
 pub(crate) fn over_blocks<T: Send>(
     out_ptr: &[usize],
     rows: Range<usize>,
@@ -138,14 +141,16 @@ pub(crate) fn over_blocks<T: Send>(
     }
 }
 
-/// The first position at which `wanted` holds. Looks at pieces: a question per element costs rayon more than the look.
+/// The first position at which `wanted` holds. Searches in pieces, because rayon's overhead per
+/// element exceeds the cost of a comparison.
 pub(crate) fn first_position<T: Sync>(slice: &[T], wanted: impl Fn(&T) -> bool + Sync) -> Option<usize> {
     let pieces = slice.par_chunks(GRAIN).enumerate();
     pieces.find_map_first(|(k, piece)| Some(k * GRAIN + piece.iter().position(&wanted)?))
 }
 
-/// Calls `work` on pieces of `rows`, each with the part of `values` that belongs to it: the values of a matrix whose
-/// pattern stays. `row_ptr` belongs to the whole matrix, `values` begins with the first of `rows`.
+/// Calls `work` on pieces of `rows`, each with its part of `values`, for updating the values of a
+/// matrix whose pattern stays. `row_ptr` covers the whole matrix, `values` begins with the first of
+/// `rows`.
 pub(crate) fn over_values<T: Send>(
     row_ptr: &[usize],
     rows: Range<usize>,
@@ -164,7 +169,8 @@ pub(crate) fn over_values<T: Send>(
     }
 }
 
-/// Turns counts into starts, in place: `[2, 0, 3, _]` becomes `[0, 2, 2, 5]`. Returns the total.
+/// Turns counts into start offsets, in place: `[2, 0, 3, _]` becomes `[0, 2, 2, 5]`. Returns the
+/// total.
 pub(crate) fn counts_to_starts(counts: &mut [usize]) -> usize {
     let mut start = 0;
     for slot in counts.iter_mut() {
@@ -172,7 +178,7 @@ pub(crate) fn counts_to_starts(counts: &mut [usize]) -> usize {
         *slot = start;
         start += count;
     }
-    // The last slot is not a count: it receives the total.
+    // The last slot is not a count; it receives the total.
     counts.last().copied().unwrap_or(0)
 }
 

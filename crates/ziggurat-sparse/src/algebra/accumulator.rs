@@ -1,50 +1,52 @@
-//! Collecting one row of a product: which columns it has, and their sums.
+//! Accumulating one row of a product: its columns, and their sums.
 //!
-//! Row i of A·B is a sum of rows of B, whose columns arrive in sorted runs that overlap. Two ways to bring equal
-//! columns together, chosen for a piece of rows at a time:
+//! Row i of A·B is a sum of rows of B, whose columns arrive in sorted runs that overlap. There are
+//! two ways to merge equal columns, chosen for each piece of rows:
 //!
-//! - **Window**: when the columns of the whole piece lie within a narrow range, an array over that range, indexed by
-//!   the column itself (Gustavson, 1978). Nothing to search and nothing to predict. Rows that are neighbours touch
-//!   neighbouring columns, so what is used of it at a time stays in the first-level cache.
-//! - **Hash**: otherwise, a table of a power of two at least twice the row's columns, with linear probing (Nagasaka,
-//!   Matsuoka, Azad & Buluç, 2018). It fits the cache however far the columns are spread.
+//! - **Window**: if the columns of the whole piece lie within a narrow range, an array over that
+//!   range, indexed by the column (Gustavson, 1978). It needs no search and has no unpredictable
+//!   branches. Neighbouring rows touch neighbouring columns, so the part in use stays in the
+//!   first-level cache.
+//! - **Hash**: otherwise, a hash table with a power of two slots, at least twice the columns of the
+//!   row, and linear probing (Nagasaka, Matsuoka, Azad & Buluç, 2018). It fits the cache even if
+//!   the columns are far apart.
 //!
-//! The columns of a row are listed as they arrive and sorted at the end. Sums run in the order of arrival in both, so
-//! both give the same bits.
+//! The columns of a row are listed as they arrive and sorted at the end. Both ways add terms in the
+//! order of arrival, so both give the same bits.
 
 use std::ops::Range;
 
 use crate::number::Real;
 
-/// A slot of a hash table that holds no column. No matrix has a column of this number.
+/// Marks an empty slot of a hash table. No matrix has a column with this number.
 pub(super) const FREE: u32 = u32::MAX;
 
 /// Finds the columns of one row at a time: the symbolic phase.
 pub(super) trait FindColumns {
-    /// Begins a row to which `terms()` columns will be added, repetitions included.
+    /// Begins a row to which `terms()` columns will be added, including repetitions.
     fn begin(&mut self, terms: impl FnOnce() -> usize);
 
-    /// Adds the columns of a row of B to the `len` found so far, of which `found` begins; returns how many there are
-    /// then. `found` has room for one more than the row can have.
+    /// Adds the columns of a row of B to the `len` columns at the start of `found`, and returns
+    /// their new number. `found` has room for one column more than the row can have.
     fn add(&mut self, columns: &[u32], found: &mut [u32], len: usize) -> usize;
 }
 
-/// Sums up the values of one row at a time, the row's columns being known: the numeric phase.
+/// Sums the values of one row at a time, given the columns of the row: the numeric phase.
 pub(super) trait SumValues<T> {
-    /// Begins the row with these columns, whose values are to be written to `sums`.
+    /// Begins the row with these columns. Their sums will be written to `sums`.
     fn begin(&mut self, columns: &[u32], sums: &mut [T]);
 
     /// Adds `scale` times a row of B.
     fn add(&mut self, scale: T, columns: &[u32], values: &[T], sums: &mut [T]);
 
-    /// Ends the row: its values are in `sums`.
+    /// Ends the row: writes its values to `sums`.
     fn end(&mut self, columns: &[u32], sums: &mut [T]);
 }
 
-/// [`FindColumns`] by a window.
+/// [`FindColumns`] with a window.
 pub(super) struct ColumnWindow {
     first: u32,
-    /// The row that last had this column, so that nothing is cleared between rows.
+    /// The last row with this column, so that nothing is cleared between rows.
     last_row: Vec<u32>,
     row: u32,
 }
@@ -64,8 +66,8 @@ impl FindColumns for ColumnWindow {
     #[inline]
     fn add(&mut self, columns: &[u32], found: &mut [u32], mut len: usize) -> usize {
         for &column in columns {
-            // Whether a column is new cannot be predicted, so it decides an addition and not a jump: a known one is
-            // written, too, and overwritten by the next.
+            // Whether a column is new is unpredictable, so it selects an increment and not a
+            // branch: a known column is written as well, and overwritten by the next.
             let last_row = &mut self.last_row[(column - self.first) as usize];
             found[len] = column;
             len += usize::from(*last_row != self.row);
@@ -75,7 +77,7 @@ impl FindColumns for ColumnWindow {
     }
 }
 
-/// [`SumValues`] by a window.
+/// [`SumValues`] with a window.
 pub(super) struct ValueWindow<T> {
     first: u32,
     /// Zero between rows.
@@ -107,9 +109,9 @@ impl<T: Real> SumValues<T> for ValueWindow<T> {
     }
 }
 
-/// A hash table of columns, sized anew for every row.
+/// A hash table of columns, resized for every row.
 pub(super) struct Table {
-    /// Only the first `slots` belong to the present row.
+    /// Only the first `slots` are used by the current row.
     pub(super) keys: Vec<u32>,
     slots: usize,
     shift: u32,
@@ -121,7 +123,7 @@ impl Table {
         Table { keys: vec![FREE; Self::slots(columns)], slots: 0, shift: 0 }
     }
 
-    /// Begins a row of at most so many columns, however many the table was made for.
+    /// Begins a row of at most `columns` columns, and grows the table if necessary.
     #[inline]
     pub(super) fn make_room(&mut self, columns: usize) {
         if self.keys.len() < Self::slots(columns) {
@@ -130,7 +132,7 @@ impl Table {
         self.clear(columns);
     }
 
-    /// At most half full.
+    /// The number of slots for this many columns; the table is at most half full.
     fn slots(columns: usize) -> usize {
         (2 * columns).next_power_of_two().max(16)
     }
@@ -142,8 +144,8 @@ impl Table {
         self.keys[..self.slots].fill(FREE);
     }
 
-    /// The slot that holds the column, or the free one where it belongs. The multiplier, 2^64 over the golden ratio
-    /// (Knuth), sends neighbouring columns to distant slots.
+    /// The slot that holds the column, or the empty slot where it belongs. The multiplier, 2^64
+    /// over the golden ratio (Knuth), sends neighbouring columns to distant slots.
     #[inline]
     pub(super) fn slot(&self, column: u32) -> usize {
         let keys = &self.keys[..self.slots];
@@ -155,15 +157,15 @@ impl Table {
     }
 }
 
-/// [`FindColumns`] by a hash table.
+/// [`FindColumns`] with a hash table.
 pub(super) struct ColumnHash {
     table: Table,
-    /// No row has more.
+    /// Upper bound on the columns of a row.
     most: usize,
 }
 
 impl ColumnHash {
-    /// For rows of at most so many columns.
+    /// For rows of at most this many columns.
     pub(super) fn new(most: usize) -> Self {
         ColumnHash { table: Table::new(most), most }
     }
@@ -189,14 +191,14 @@ impl FindColumns for ColumnHash {
     }
 }
 
-/// A hash table that knows the place of every column in its row.
+/// A hash table with the position of every column in its row.
 pub(super) struct PlaceHash {
     table: Table,
     places: Vec<u32>,
 }
 
 impl PlaceHash {
-    /// For rows of at most so many columns.
+    /// For rows of at most this many columns.
     fn new(columns: usize) -> Self {
         let table = Table::new(columns);
         PlaceHash { places: vec![0; table.keys.len()], table }
@@ -219,11 +221,11 @@ impl PlaceHash {
     }
 }
 
-/// [`SumValues`] by a hash table.
+/// [`SumValues`] with a hash table.
 pub(super) struct ValueHash(PlaceHash);
 
 impl ValueHash {
-    /// For rows of at most so many columns.
+    /// For rows of at most this many columns.
     pub(super) fn new(columns: usize) -> Self {
         ValueHash(PlaceHash::new(columns))
     }
@@ -247,15 +249,15 @@ impl<T: Real> SumValues<T> for ValueHash {
     fn end(&mut self, _columns: &[u32], _sums: &mut [T]) {}
 }
 
-/// The place of every column in its row, by a window or by a hash table. It serves blocks, which take so long to
-/// multiply that one question per block which of the two it is does not matter.
+/// The position of every column in its row, by a window or by a hash table. It is used for blocks,
+/// whose multiplication takes long enough that one branch per block does not matter.
 pub(super) enum Places {
     Window { first: u32, places: Vec<u32> },
     Hash(PlaceHash),
 }
 
 impl Places {
-    /// For rows of at most `longest` columns, which lie within the window if there is one.
+    /// For rows of at most `longest` columns, all within the window if there is one.
     pub(super) fn new(window: Option<&Range<u32>>, longest: usize) -> Self {
         match window {
             Some(columns) => Places::Window { first: columns.start, places: vec![0; columns.len()] },
@@ -276,7 +278,7 @@ impl Places {
         }
     }
 
-    /// Writes the places of some of the row's columns.
+    /// Writes the positions of some of the row's columns.
     #[inline(always)]
     pub(super) fn look_up(&self, columns: &[u32], found: &mut [u32]) {
         let pairs = columns.iter().zip(found);

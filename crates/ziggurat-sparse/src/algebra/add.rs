@@ -1,7 +1,7 @@
 //! Sum: C = α A[rows, :] + β B[rows, :], by merging sorted rows.
 //!
-//! C has an entry wherever A or B has one, even where the values cancel. Cost: each row is merged twice, once to count
-//! its columns and once to write them.
+//! C has an entry wherever A or B has one, even if the values cancel. Cost: each row is merged
+//! twice, once to count its columns and once to write them.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ use crate::number::Real;
 /// ```
 ///
 /// # Errors
-/// If the matrices have not as many columns as each other, or not the rows asked for.
+/// If the matrices differ in their number of columns, or a range of rows is out of bounds.
 pub fn add<T: Real>(
     alpha: T,
     a: CsrRef<'_, T>,
@@ -60,7 +60,7 @@ pub fn add<T: Real>(
     ))
 }
 
-/// Calls `visit` for every column of two sorted rows, with its place in each.
+/// Calls `visit` for every column of two sorted rows, with its position in each.
 #[inline]
 fn merge(a: &[u32], b: &[u32], mut visit: impl FnMut(u32, Option<usize>, Option<usize>)) {
     let (mut i, mut j) = (0, 0);

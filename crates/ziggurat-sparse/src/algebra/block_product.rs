@@ -1,14 +1,14 @@
-//! Product of blocks: C_IK = Σ_J A_IJ · B_JK, for matrices of nodes with several unknowns each.
+//! Product of blocks: C_IK = Σ_J A_IJ · B_JK, for matrices with several unknowns per node.
 //!
-//! The numeric phase of a product of block-full matrices (`node_pattern.rs`): the place of C_IK in its row is looked
-//! up once per block and not per entry, and the small dense product that follows is what vector units are made for.
-//! Matrices stay in CSR: a block is a few runs of consecutive values. How they are summed up is told in
-//! `block_sums.rs`.
+//! The numeric phase of a product of block-full matrices (`node_pattern.rs`). The position of C_IK
+//! in its row is looked up once per block instead of once per entry, and the small dense product
+//! that follows vectorises well. Matrices stay in CSR: a block is a few runs of consecutive values.
+//! `block_sums.rs` accumulates them.
 //!
-//! The terms of an entry of C are added in the same order as in the product by scalars, and without fused
-//! multiply-add, so both give the same bits, on every instruction set.
+//! The terms of an entry of C are added in the same order as in the scalar product, and without
+//! fused multiply-add, so both give the same bits, on every instruction set.
 //!
-//! Cost: m s n multiplications per term of blocks of m x s by s x n.
+//! Cost: m s n multiplications per product of an m x s block and an s x n block.
 
 use std::ops::Range;
 
@@ -19,23 +19,23 @@ use super::pattern::Pattern;
 use crate::number::{Kind, Real};
 use crate::simd::{Isa, Kernel, Simd};
 
-/// Some consecutive rows of C, to be computed.
+/// The input and output of the numeric phase for some consecutive rows of C.
 pub(super) struct BlockRows<'a, T> {
-    /// Nodes, as rows of A.
+    /// The nodes, as rows of A.
     pub(super) rows: Range<usize>,
-    /// Where each ends, in blocks of C.
+    /// Where each row ends, in blocks of C.
     pub(super) ends: &'a [u32],
-    /// Blocks of the longest.
+    /// Blocks of the longest row.
     pub(super) longest: usize,
     pub(super) places: Places,
-    /// A by unknowns.
+    /// The pattern of A by unknowns.
     pub(super) a: Pattern<'a>,
     pub(super) a_values: &'a [T],
-    /// B by nodes: its columns by unknowns are s n times as many, and would be read as often as the values.
+    /// The pattern of B by nodes: by unknowns there would be s n times as many columns to read.
     pub(super) b_nodes: Pattern<'a>,
-    /// Of B, from its first row on.
+    /// The values of B, from its first row on.
     pub(super) b_values: &'a [T],
-    /// Of these rows of C, in unknowns.
+    /// The columns of these rows of C, in unknowns.
     pub(super) columns: &'a [u32],
     pub(super) values: &'a mut [T],
 }
@@ -43,8 +43,8 @@ pub(super) struct BlockRows<'a, T> {
 impl<'a, T: Real> BlockRows<'a, T> {
     /// Computes the values. The matrices must be block-full for this shape.
     pub(super) fn compute(self, shape: BlockShape) {
-        // Generic code is compiled in every crate that calls it, and these kernels are large. So they are compiled
-        // here, for each number that is a `Real`.
+        // Generic code is compiled in every crate that calls it, and these kernels are large. So
+        // they are compiled in this crate, for both types that implement `Real`.
         if T::KIND == Kind::F32 {
             compute_f32(self.cast(), shape);
         } else {
@@ -52,7 +52,7 @@ impl<'a, T: Real> BlockRows<'a, T> {
         }
     }
 
-    /// The same rows, where `T` is `U`.
+    /// Converts the element type; `T` and `U` must be the same type.
     fn cast<U: Real>(self) -> BlockRows<'a, U> {
         let BlockRows { rows, ends, longest, places, a, a_values, b_nodes, b_values, columns, values } = self;
         let (a_values, b_values) = (bytemuck::cast_slice(a_values), bytemuck::cast_slice(b_values));
@@ -69,11 +69,12 @@ fn compute_f32(rows: BlockRows<'_, f32>, shape: BlockShape) {
     compute(rows, shape);
 }
 
-/// Picks the kernel for the shape, and runs it in the best instruction set.
+/// Selects the kernel for the shape, and runs it with the best instruction set.
 fn compute<T: Real>(rows: BlockRows<'_, T>, shape: BlockShape) {
     let longest = rows.longest;
     match (shape.rows, shape.inner, shape.cols) {
-        // Elasticity in three dimensions: A·P, R·AP, and both on the levels beneath.
+        // Elasticity in three dimensions: A·P and R·AP on the finest level, and both on coarser
+        // levels.
         (3, 3, 6) => Simd::best().run(Work { sums: FixedSums::<T, 3, 3, 6>::new(longest), rows }),
         (6, 3, 6) => Simd::best().run(Work { sums: FixedSums::<T, 6, 3, 6>::new(longest), rows }),
         (6, 6, 6) => Simd::best().run(Work { sums: FixedSums::<T, 6, 6, 6>::new(longest), rows }),
@@ -81,7 +82,7 @@ fn compute<T: Real>(rows: BlockRows<'_, T>, shape: BlockShape) {
     }
 }
 
-/// Rows to compute, and how.
+/// The kernel: rows to compute, and the accumulator for them.
 struct Work<'a, T, S> {
     rows: BlockRows<'a, T>,
     sums: S,
@@ -96,7 +97,7 @@ impl<T: Real, S: SumBlocks<T>> Kernel for Work<'_, T, S> {
         let BlockRows { rows, ends, longest, mut places, a, a_values, b_nodes, b_values, columns, values } =
             work;
         let BlockShape { rows: m, inner: s, cols: n } = sums.shape();
-        // No row of B has more blocks than the row of C that it is added to.
+        // No row of B has more blocks than the row of C to which it is added.
         let mut found = vec![0; longest];
         let mut begin = 0;
         for (row, &end) in rows.zip(ends) {
@@ -132,7 +133,7 @@ mod tests {
     use crate::number::Real;
     use proptest::prelude::*;
 
-    /// Numbers that do not add up exactly.
+    /// Values whose sums are not exact.
     fn uneven(entry: usize, row: usize, column: usize) -> f64 {
         ((entry * 31 + row * 7 + column) as f64).sin()
     }
@@ -145,7 +146,7 @@ mod tests {
         (transpose(p.view(), p.all_rows()), a, p)
     }
 
-    /// R A P by scalars or by blocks; twice.
+    /// R A P by scalars or by blocks, computed twice.
     fn galerkin<T: Real>(
         r: CsrRef<'_, T>,
         a: CsrRef<'_, T>,
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn nodes_far_apart_go_by_hash() {
-        // Columns over a wider range than there are terms: a window would be mostly empty.
+        // The columns span a wider range than there are terms: a window would be mostly empty.
         let scattered = |rows: usize, cols: usize, stride: usize| {
             let columns = (0..2 * rows).map(|k| (k * stride % cols) as u32).collect();
             let row_ptr = (0..=rows).map(|row| 2 * row).collect();
@@ -206,7 +207,7 @@ mod tests {
         let (r, a, p) = (r.view(), a.view(), p.view());
         let (mut plan, mut c) = TripleProductPlan::with_blocked_product(r, r.all_rows(), a, p, 3, 6).unwrap();
         assert!(plan.is_blocked());
-        // As block-full, and of the same size.
+        // Also block-full, and of the same size.
         let turned = |m: CsrRef<'_, f64>| {
             let columns = m.columns().iter().map(|&column| m.cols() as u32 - 1 - column).collect();
             let (row_ptr, values) = (m.row_ptr().to_vec(), m.values().to_vec());
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!(plan.compute_into(r, a, p2.view(), &mut c), error("P"));
         let refused = Err(MatrixError::OtherPattern { what: "the matrix to hold the product" });
         assert_eq!(plan.compute_into(r, a, p, &mut c2), refused);
-        // One entry elsewhere: in the first row, in the last, and the ends as they were.
+        // One entry moved, in the first row or in the last; row ends unchanged.
         for row in [0, c.rows() - 1] {
             let (mut row_ptr, mut columns, values) = c.clone().into_parts();
             let free = (0..c.cols() as u32).find(|column| c.get(row, *column as usize).is_none()).unwrap();
@@ -228,7 +229,7 @@ mod tests {
                 Csr::from_unsorted(c.rows(), c.cols(), row_ptr.clone(), columns.clone(), values.clone())
                     .unwrap();
             assert_eq!(plan.compute_into(r, a, p, &mut other), refused);
-            // Or as many columns, and one more in the row before.
+            // Or the same number of columns, with one more in the row before.
             if row > 0 {
                 columns[row_ptr[row]] =
                     (0..c.cols() as u32).find(|column| c.get(row - 1, *column as usize).is_none()).unwrap();
@@ -246,8 +247,8 @@ mod tests {
     }
 
     proptest! {
-        /// Of any extents, with halo rows, empty rows and dense ones, for a range of nodes; integers add up exactly,
-        /// and so do blocks that are not full.
+        /// Of any extents, with halo rows, empty rows and dense ones, for a range of nodes. Sums of
+        /// integers are exact, and blocks that are not full are covered as well.
         #[test]
         fn agrees_with_the_product_by_scalars(
             ((m, n), r, a, p, rows, hole) in (sizes(), 0..5usize, 0..6usize, 0..6usize, 0..5usize).prop_flat_map(
@@ -282,7 +283,7 @@ mod tests {
             c.values_mut().fill(f64::NAN);
             plan.compute_into(r, a, p, &mut c).unwrap();
             prop_assert_eq!(&c, &expected);
-            // Half a node is no node.
+            // Half a node is not a node.
             if n > 1 && !rows.is_empty() {
                 let part = rows.start + 1..rows.end;
                 let (plan, rest) =

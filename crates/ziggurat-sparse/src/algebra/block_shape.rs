@@ -11,7 +11,7 @@ pub(super) struct BlockShape {
 }
 
 impl BlockShape {
-    /// Not blocks.
+    /// Scalars: blocks of one entry.
     pub(super) const SCALAR: BlockShape = BlockShape { rows: 1, inner: 1, cols: 1 };
 
     /// Entries of a block of C.
@@ -19,12 +19,12 @@ impl BlockShape {
         self.rows * self.cols
     }
 
-    /// Multiplications that one term of blocks takes.
+    /// Multiplications per product of two blocks.
     pub(super) fn terms(self) -> usize {
         self.rows * self.inner * self.cols
     }
 
-    /// Rows of unknowns, given those of nodes.
+    /// The rows of unknowns that belong to rows of nodes.
     pub(super) fn rows_of(self, nodes: &Range<usize>) -> Range<usize> {
         nodes.start * self.rows..nodes.end * self.rows
     }

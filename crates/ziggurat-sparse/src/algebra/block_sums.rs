@@ -1,31 +1,32 @@
-//! Summing up one row of a product of blocks: Σ_J A_IJ · B_JK for all K, in small dense products.
+//! Accumulating one row of a product of blocks: Σ_J A_IJ · B_JK for all K, as small dense products.
 //!
-//! The blocks of the row are summed up in a buffer in which each is contiguous, and copied out at the end: every J adds
-//! to them, and in CSR the rows of a block lie apart. Sizes that occur often are compiled by themselves, with loops that
-//! the compiler unrolls and vectorises (6 numbers as 4 and 2).
+//! The blocks of the row are accumulated in a buffer in which each block is contiguous, and copied
+//! to the result at the end: every J adds to them, and in CSR the rows of a block are not
+//! contiguous. Frequent sizes are compiled separately, with loops that the compiler unrolls and
+//! vectorises (6 numbers as 4 and 2).
 
 use super::block_shape::BlockShape;
 use crate::number::Real;
 
-/// Sums up the blocks of one row of C at a time.
+/// Accumulates the blocks of one row of C at a time.
 pub(super) trait SumBlocks<T> {
     fn shape(&self) -> BlockShape;
 
-    /// Begins a row of so many blocks.
+    /// Begins a row of `blocks` blocks.
     fn begin(&mut self, blocks: usize);
 
-    /// Adds A_IJ · B_JK for all K, to the blocks in these places. `a` holds the values of row I, in which J is the
-    /// block of this number; `b` those of row J.
+    /// Adds A_IJ · B_JK for all K to the blocks at these positions. `a` holds the values of row I,
+    /// in which J is block number `block`; `b` holds those of row J.
     fn add(&mut self, a: &[T], block: usize, b: &[T], places: &[u32]);
 
     /// Ends the row: writes its values.
     fn end(&mut self, values: &mut [T]);
 }
 
-/// [`SumBlocks`] for a size known beforehand.
+/// [`SumBlocks`] for a size known at compile time.
 pub(super) struct FixedSums<T, const M: usize, const S: usize, const N: usize> {
     sums: Vec<[[T; N]; M]>,
-    /// Blocks of the present row.
+    /// Blocks of the current row.
     blocks: usize,
 }
 
@@ -88,9 +89,9 @@ impl<T: Real, const M: usize, const S: usize, const N: usize> SumBlocks<T> for F
 /// [`SumBlocks`] for any size.
 pub(super) struct AnySums<T> {
     shape: BlockShape,
-    /// Block by block, each row by row.
+    /// Block by block, each block in row-major order.
     sums: Vec<T>,
-    /// Blocks of the present row.
+    /// Blocks of the current row.
     blocks: usize,
 }
 

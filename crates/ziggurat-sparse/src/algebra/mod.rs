@@ -1,8 +1,9 @@
-//! Algebra for the setup of multigrid: products, transposes, sums, scalings, truncation.
+//! Sparse algebra for multigrid setup: products, transposes, sums, scalings, truncation.
 //!
-//! Everything here works on a range of rows of a matrix that may hold more rows and columns than that range, because
-//! halo rows are appended when the matrix is distributed: row `rows.start + k` becomes row `k` of the result. Every row
-//! is computed by itself and in a fixed order, so the result has the same bits for any number of threads.
+//! All functions work on a range of rows of a matrix that may have more rows and columns than that
+//! range, because halo rows are appended to distributed matrices. Row `rows.start + k` becomes row
+//! `k` of the result. Every row is computed independently and in a fixed order, so the result has
+//! the same bits for any number of threads.
 
 mod accumulator;
 mod add;
@@ -33,20 +34,20 @@ use std::ops::Range;
 
 use crate::matrix::{CsrRef, MatrixError};
 
-/// Refuses a range of rows that the matrix does not have.
+/// Checks that the matrix has a range of rows.
 fn check_rows<T>(a: CsrRef<'_, T>, rows: &Range<usize>) -> Result<(), MatrixError> {
     if rows.end > a.rows() {
         let what = "rows of the matrix, for the range asked for";
         return Err(MatrixError::Mismatch { what, expected: rows.end, found: a.rows() });
     }
     if rows.start > rows.end {
-        let what = "end of the range of rows, which begins beyond it";
+        let what = "end of the range of rows (at least its start)";
         return Err(MatrixError::Mismatch { what, expected: rows.start, found: rows.end });
     }
     Ok(())
 }
 
-/// Refuses an extent that does not fit.
+/// Checks that an extent matches.
 fn check_extent(what: &'static str, expected: usize, found: usize) -> Result<(), MatrixError> {
     if expected == found { Ok(()) } else { Err(MatrixError::Mismatch { what, expected, found }) }
 }

@@ -1,12 +1,13 @@
-//! The pattern of nodes of a matrix with several unknowns per node.
+//! The node pattern of a matrix with several unknowns per node.
 //!
-//! A matrix is *block-full* for blocks of m x n when its rows come in groups of m with the same columns, and these
-//! columns in full groups of n that begin at a multiple of n: node I is connected to node J by a whole block, or not at
-//! all. Elasticity is, and so is its smoothed aggregation. The pattern of such a matrix is m n times smaller when
-//! nodes stand for unknowns, and as much cheaper to multiply.
+//! A matrix is *block-full* for m x n blocks if its rows come in groups of m with the same columns,
+//! and these columns in full groups of n that begin at multiples of n: node I is connected to node
+//! J by a full block or not at all. Elasticity matrices and their smoothed aggregation coarsenings
+//! are block-full. With nodes instead of unknowns, the pattern of such a matrix is m n times
+//! smaller, and a symbolic product costs m n times less.
 //!
-//! The values of block (I, J) need no other layout than CSR: the rows of node I follow each other and are equally
-//! long, and the block's n columns stand side by side in each.
+//! The values of block (I, J) need no other layout than CSR: the rows of node I are consecutive and
+//! equally long, and the n columns of the block are adjacent in each.
 //!
 //! Cost: one pass over the columns to check, and one over the first row of every node.
 
@@ -17,15 +18,15 @@ use super::pattern::Pattern;
 use crate::matrix::{count_rows, in_full_blocks};
 use crate::parallel::over_values;
 
-/// Larger blocks are not looked for: such matrices are dense.
+/// Larger blocks are not considered: such matrices are dense.
 const LARGEST: usize = 1024;
 
-/// Where the blocks of a matrix stand.
+/// The positions of the blocks of a matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NodePattern {
-    /// Where each row of nodes begins, and where the last one ends.
+    /// Where each block row begins, and where the last one ends.
     pub(super) row_ptr: Vec<usize>,
-    /// Nodes.
+    /// The nodes of the blocks.
     pub(super) columns: Vec<u32>,
 }
 
@@ -36,8 +37,9 @@ impl<'a> From<&'a NodePattern> for Pattern<'a> {
 }
 
 impl NodePattern {
-    /// The pattern of nodes of these rows of a matrix with `cols` columns; `None` if they are not block-full. Nodes
-    /// before the first of `rows` have empty rows, so that nodes keep their numbers.
+    /// The node pattern of these rows of a matrix with `cols` columns; `None` if they are not
+    /// block-full. Nodes before the first of `rows` have empty rows, so that nodes keep their
+    /// numbers.
     pub(super) fn find(
         a: Pattern<'_>,
         rows: Range<usize>,
@@ -104,7 +106,8 @@ mod tests {
         {
             assert_eq!(nodes_of(&a, rows.clone(), m, n), None, "{rows:?} by {m} x {n}");
         }
-        // One entry less, or in another place: a block short, rows that differ, a block that begins at an odd column.
+        // One entry removed or moved: an incomplete block, rows that differ, a block that begins at
+        // an odd column.
         let (row_ptr, columns, values) = a.clone().into_parts();
         let shifted = columns.iter().map(|column| column + 1).collect();
         let shifted = Csr::try_new(6, 6, row_ptr.clone(), shifted, values.clone()).unwrap();
@@ -115,7 +118,7 @@ mod tests {
             row_ptr.iter_mut().filter(|begin| **begin > entry).for_each(|begin| *begin -= 1);
             let less = Csr::try_new(6, 4, row_ptr, columns, vec![1.0; a.nnz() - 1]).unwrap();
             assert_eq!(nodes_of(&less, 0..6, 3, 2), None, "without entry {entry}");
-            // A range of rows is judged by itself.
+            // A range of rows is checked independently of the others.
             assert_eq!(nodes_of(&less, 0..3, 3, 2).is_some(), entry >= 6);
             assert_eq!(nodes_of(&less, 3..6, 3, 2).is_some(), entry < 6);
         }

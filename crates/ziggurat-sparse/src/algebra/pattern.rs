@@ -1,8 +1,10 @@
-//! The pattern of a matrix, and a 64-bit mark by which a plan recognises the pattern it was made for.
+//! The pattern of a matrix, and its 64-bit hash, by which a plan recognises the pattern it was made
+//! for.
 //!
-//! A numeric phase trusts the pattern that the symbolic phase saw. A matrix of the same size with other columns would
-//! give wrong numbers without a word, so both phases mark the pattern, in one pass over the columns, and the marks are
-//! compared. Two patterns that differ by accident have the same mark with probability 2^-64.
+//! A numeric phase relies on the pattern that the symbolic phase saw. A matrix of the same size
+//! with other columns would silently give wrong values, so both phases hash the pattern (its
+//! *mark*), in one pass over the columns, and compare. Two different patterns have the same mark
+//! with probability 2^-64.
 
 use std::ops::Range;
 
@@ -10,10 +12,10 @@ use rayon::prelude::*;
 
 use crate::matrix::CsrRef;
 
-/// Rows that one task marks.
+/// Rows per task.
 const CHUNK: usize = 4096;
 
-/// Where the entries of a matrix stand.
+/// The positions of the entries of a matrix.
 #[derive(Clone, Copy)]
 pub(super) struct Pattern<'a> {
     /// Where each row begins, and where the last one ends.
@@ -27,8 +29,8 @@ impl<'a, T> From<CsrRef<'a, T>> for Pattern<'a> {
     }
 }
 
-/// One step of a hash: a product of 64 x 64 bits, folded (the step of Wang Yi's wyhash, 2019). It depends on all that
-/// went before, so the same numbers in another order give another hash.
+/// One step of the hash: a product of 64 x 64 bits, folded (the step of Wang Yi's wyhash, 2019). It
+/// depends on all previous steps, so the same numbers in another order give another hash.
 #[inline]
 fn mix(hash: u64, x: u64, y: u64) -> u64 {
     let product = u128::from(hash ^ x) * u128::from(y ^ 0x9e37_79b9_7f4a_7c15);
@@ -47,13 +49,13 @@ impl<'a> Pattern<'a> {
         &self.columns[self.row_ptr[row]..self.row_ptr[row + 1]]
     }
 
-    /// How many entries a row has.
+    /// The number of entries of a row.
     #[inline]
     pub(super) fn row_len(self, row: usize) -> usize {
         self.row_ptr[row + 1] - self.row_ptr[row]
     }
 
-    /// The mark of some rows, by one thread.
+    /// The mark of some rows, computed by one thread.
     pub(super) fn mark_of(self, rows: Range<usize>) -> u64 {
         let pointers = &self.row_ptr[rows.start..=rows.end];
         let columns = &self.columns[pointers[0]..pointers[rows.len()]];
@@ -73,7 +75,7 @@ impl<'a> Pattern<'a> {
         let rows = self.row_ptr.len() - 1;
         let chunk =
             |chunk: usize| mix(chunk as u64, self.mark_of(chunk * CHUNK..((chunk + 1) * CHUNK).min(rows)), 0);
-        // A sum of integers: the same in any order.
+        // A sum of integers is the same in any order.
         (0..rows.div_ceil(CHUNK)).into_par_iter().map(chunk).reduce(|| 0, u64::wrapping_add)
     }
 }
@@ -90,7 +92,7 @@ mod tests {
         let (row_ptr, columns, values) = a.clone().into_parts();
         let mark = |a: &Csr<f64>| Pattern::from(a.view()).mark();
         let original = mark(&a);
-        // The entry after row 10's last moves from row 11 to row 10: only a row pointer changes.
+        // The first entry of row 11 moves to row 10: only a row pointer changes.
         let mut moved = row_ptr.clone();
         moved[11] += 1;
         let moved = Csr::from_unsorted(a.rows(), a.cols(), moved, columns.clone(), values.clone()).unwrap();

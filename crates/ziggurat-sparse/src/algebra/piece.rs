@@ -1,11 +1,13 @@
-//! One piece of a product C = A[rows, :] · B: some consecutive rows, worked on by one thread at a time.
+//! One piece of a product C = A[rows, :] · B: some consecutive rows, processed by one thread at a
+//! time.
 //!
-//! In the symbolic phase a piece finds its columns once, into a buffer of its own: nobody has to count them first. It
-//! also notes between which columns they lie, and so whether its rows are collected in a window or in a hash table,
-//! and keeps that for the numeric phase. How a row is collected is told in `accumulator.rs`.
+//! In the symbolic phase a piece finds its columns in one pass, into its own buffer, without
+//! counting them first. It also records the range of its columns, which decides whether its rows
+//! are accumulated in a window or in a hash table, in both phases. `accumulator.rs` implements
+//! both.
 //!
-//! A piece of a product of blocks consists of rows of *nodes*, and its columns are nodes. It is the same in the symbolic
-//! phase; the numeric one is in `block_product.rs`.
+//! A piece of a product of blocks consists of rows of *nodes*, and its columns are nodes. The
+//! symbolic phase is the same; the numeric phase is in `block_product.rs`.
 
 use std::ops::Range;
 
@@ -17,21 +19,21 @@ use super::pattern::Pattern;
 use crate::matrix::{CsrRef, MatrixError};
 use crate::number::Real;
 
-/// Columns by which a piece's buffer grows.
+/// Columns by which the buffer of a piece grows.
 const COLUMN_ROOM: usize = 32 * 1024;
 
-/// Widest window, in columns: 1 MiB of `f64`, about a core's second-level cache.
+/// The widest window, in columns: 1 MiB of `f64`, about the size of a second-level cache.
 const MAX_WINDOW: usize = 128 * 1024;
 
-/// What a product of blocks has to know.
+/// The block structure of a product of blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
     pub(super) shape: BlockShape,
-    /// The nodes of B. In a product of scalars there are none.
+    /// The node pattern of B; empty in a product of scalars.
     pub(super) right: NodePattern,
 }
 
-/// Which matrix of a numeric phase has another pattern than the symbolic phase saw.
+/// The matrix of a numeric phase whose pattern differs from that of the symbolic phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Foreign {
     Left,
@@ -39,7 +41,7 @@ pub(super) enum Foreign {
 }
 
 impl Foreign {
-    /// The error that says so, where A is called `left`.
+    /// The corresponding error, in which A is called `left`.
     pub(super) fn error(self, left: &'static str) -> MatrixError {
         MatrixError::OtherPattern {
             what: match self {
@@ -53,28 +55,29 @@ impl Foreign {
 /// Some consecutive rows of C.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
-    /// As rows of A.
+    /// The rows, as rows of A.
     pub(super) rows: Range<usize>,
-    /// Of these rows of A; `None` where the matrices are marked as a whole.
+    /// The mark of these rows of A; `None` if the caller checks whole matrices.
     pub(super) mark: Option<u64>,
-    /// Between which columns the entries of C lie.
+    /// The range of columns of C.
     span: Range<u32>,
-    /// Whether rows are collected in a window over that span.
+    /// Whether rows are accumulated in a window over that range.
     pub(super) in_window: bool,
-    /// Where its entries begin in C.
+    /// Where the entries of the piece begin in C.
     pub(super) begin: usize,
-    /// Where each row ends, counted from there. A piece of more than one row is far from 2^32 terms.
+    /// Where each row ends, relative to `begin`. A piece of more than one row has far fewer than
+    /// 2^32 terms.
     pub(super) ends: Vec<u32>,
     pub(super) columns: Vec<u32>,
 }
 
-/// What some rows of C will take.
+/// The cost of computing some rows of C.
 pub(super) struct Size {
-    /// Terms A[i, j] · B[j, k].
+    /// The number of terms A[i, j] · B[j, k].
     pub(super) terms: usize,
-    /// Terms of the row that has most.
+    /// The number of terms of the row with the most terms.
     pub(super) terms_of_row: usize,
-    /// Between which columns the entries lie.
+    /// The range of columns.
     span: Range<u32>,
 }
 
@@ -93,7 +96,7 @@ impl Size {
             }
             terms_of_row = terms_of_row.max(terms - before);
         }
-        // No matrix has a column u32::MAX, so one beyond the last still is a u32.
+        // No matrix has column u32::MAX, so `last + 1` does not overflow.
         let span = if terms == 0 { 0..0 } else { first..last + 1 };
         Size { terms, terms_of_row, span }
     }
@@ -111,7 +114,7 @@ impl Piece {
         let mut piece = Piece {
             mark: None,
             span: size.span.clone(),
-            // Clearing a window must not cost more than the work within it.
+            // Clearing a window must not cost more than the computation.
             in_window: size.span.len() <= size.terms.min(MAX_WINDOW),
             begin: 0,
             ends: Vec::with_capacity(rows.len()),
@@ -128,7 +131,7 @@ impl Piece {
         piece
     }
 
-    /// No row has more than `most` columns.
+    /// Finds the columns of all rows, none of which has more than `most`.
     pub(super) fn find_columns(
         &mut self,
         a: Pattern<'_>,
@@ -155,18 +158,18 @@ impl Piece {
         self.columns.shrink_to_fit();
     }
 
-    /// Where its entries end in C.
+    /// Where the entries of the piece end in C.
     pub(super) fn end(&self) -> usize {
         self.begin + self.ends.last().map_or(0, |&end| end as usize)
     }
 
-    /// The entries of each row, counted from where the piece begins.
+    /// The entries of each row, relative to `begin`.
     fn row_ranges(&self) -> impl Iterator<Item = Range<usize>> {
         let mut begin = 0;
         self.ends.iter().map(move |&end| std::mem::replace(&mut begin, end as usize)..end as usize)
     }
 
-    /// Writes the pattern of its rows of C, in unknowns.
+    /// Writes the pattern of the piece's rows of C, in unknowns.
     pub(super) fn write_pattern(&self, shape: BlockShape, ends: &mut [usize], columns: &mut [u32]) {
         let rows = self.row_ranges().zip(ends.chunks_exact_mut(shape.rows));
         for (range, ends) in rows {
@@ -191,7 +194,7 @@ impl Piece {
         }
     }
 
-    /// Whether its rows of C, in unknowns, have their pattern.
+    /// Whether a pattern, in unknowns, is that of the piece's rows of C.
     pub(super) fn has_pattern(&self, shape: BlockShape, ends: &[usize], columns: &[u32]) -> bool {
         let ends_right = self.row_ranges().zip(ends.chunks_exact(shape.rows)).all(|(range, ends)| {
             let (first, len) = ((self.begin + range.start) * shape.entries(), range.len() * shape.cols);
@@ -203,7 +206,7 @@ impl Piece {
         self.row_ranges().filter(|range| !range.is_empty()).all(|range| {
             let entries = range.start * shape.entries()..range.end * shape.entries();
             let nodes = &self.columns[range];
-            // Columns increase, so the first and the last of a block tell all of it.
+            // Columns increase, so the first and the last column of a block determine the others.
             let block_right = |(block, &node): (&[u32], &u32)| {
                 let first = node * shape.cols as u32;
                 block[0] == first && block[shape.cols - 1] == first + (shape.cols as u32 - 1)
@@ -213,7 +216,7 @@ impl Piece {
         })
     }
 
-    /// The numeric phase, for columns that are the piece's own.
+    /// The numeric phase, for the columns of this piece.
     pub(super) fn compute<T: Real>(
         &self,
         blocks: &Blocks,

@@ -1,11 +1,11 @@
-//! A product C = A[rows, :] · B, cut into pieces of rows that are worked on side by side.
+//! A product C = A[rows, :] · B, split into pieces of rows that are computed in parallel.
 //!
-//! A piece has about so many terms A[i, j] · B[j, k], which is what a product costs; the cuts depend on the matrices
-//! alone. What happens within a piece is told in `piece.rs`.
+//! All pieces have about the same number of terms A[i, j] · B[j, k], which is the cost of a
+//! product; the cuts depend only on the matrices. See `piece.rs` for the computation of one piece.
 //!
-//! A product of block-full matrices (`node_pattern.rs`) is cut and found by nodes, and laid out by unknowns: here, and
-//! in `Piece`, rows and columns and entries are those of nodes, unless said otherwise. In a product of scalars that is
-//! the same.
+//! A product of block-full matrices (`node_pattern.rs`) is split and its pattern found by nodes,
+//! and the result is stored by unknowns. Here and in `Piece`, rows, columns and entries are those
+//! of nodes unless stated otherwise. In a product of scalars both are the same.
 
 use std::ops::Range;
 
@@ -19,10 +19,11 @@ use crate::matrix::{Csr, CsrRef};
 use crate::number::Real;
 use crate::parallel::split_row;
 
-/// Terms in a piece: some hundred microseconds of work.
+/// Terms per piece: a few hundred microseconds of work.
 const PIECE_TERMS: usize = 256 * 1024;
 
-/// Terms of scalars that take as long as one of a product of blocks, where nothing has to be looked up.
+/// Multiplications within blocks that take as long as one term of a product of scalars, because
+/// they need no lookup.
 const TERMS_AT_ONCE: usize = 8;
 
 /// The pattern of a product, piece by piece.
@@ -34,7 +35,8 @@ pub(super) struct Pieces {
     pieces: Vec<Piece>,
 }
 
-/// Whether the rows of A are marked, because a numeric phase may see another matrix; who calls may know better.
+/// Whether the rows of A are marked, because a numeric phase may get another matrix. Some callers
+/// check that themselves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Marked {
     Yes,
@@ -42,7 +44,7 @@ pub(super) enum Marked {
 }
 
 impl Pieces {
-    /// The symbolic phase, for matrices that fit together.
+    /// The symbolic phase, for matrices of matching extents.
     pub(super) fn find(
         a: Pattern<'_>,
         rows: Range<usize>,
@@ -63,8 +65,8 @@ impl Pieces {
         }
     }
 
-    /// The symbolic phase for block-full matrices, given by their nodes; `cols` are nodes, too, but `rows` unknowns. Nothing
-    /// is marked: who calls knows the matrices.
+    /// The symbolic phase for block-full matrices, given by their node patterns. `cols` counts
+    /// nodes, `rows` are rows of unknowns. Nothing is marked: the caller checks the matrices.
     pub(super) fn find_blocks(
         rows: Range<usize>,
         a_nodes: Pattern<'_>,
@@ -93,7 +95,7 @@ impl Pieces {
         self.pieces.last().map_or(0, Piece::end) * self.blocks.shape.entries()
     }
 
-    /// The pattern of C by nodes, while the pieces still have it.
+    /// The node pattern of C, if the pieces still hold it.
     pub(super) fn nodes(&self) -> NodePattern {
         let entries = self.pieces.last().map_or(0, Piece::end);
         let (mut row_ptr, mut columns) =
@@ -106,12 +108,13 @@ impl Pieces {
         NodePattern { row_ptr, columns }
     }
 
-    /// The numeric phase, into a new matrix. The pattern of `b` must be the one that [`find`](Self::find) saw.
+    /// The numeric phase, into a new matrix. `b` must have the pattern that was passed to
+    /// [`find`](Self::find).
     pub(super) fn compute<T: Real>(&self, a: CsrRef<'_, T>, b: CsrRef<'_, T>) -> Result<Csr<T>, Foreign> {
         self.lay_out(|piece, columns, values| piece.compute(&self.blocks, a, b, columns, values))
     }
 
-    /// The numeric phase, into a matrix that has the pattern of C already.
+    /// The numeric phase, into a matrix that already has the pattern of C.
     pub(super) fn compute_into<T: Real>(
         &self,
         a: CsrRef<'_, T>,
@@ -129,8 +132,8 @@ impl Pieces {
         })
     }
 
-    /// C with all values zero. It takes the columns along: from now on there is only
-    /// [`compute_own`](Self::compute_own).
+    /// C with all values zero. This moves the columns out of the pieces, so that only
+    /// [`compute_own`](Self::compute_own) can be called afterwards.
     pub(super) fn take_pattern<T: Real>(&mut self) -> Result<Csr<T>, Foreign> {
         let c = self.lay_out(|_, _, _| Ok(()))?;
         for piece in &mut self.pieces {
@@ -139,7 +142,7 @@ impl Pieces {
         Ok(c)
     }
 
-    /// The numeric phase, into the matrix that [`take_pattern`](Self::take_pattern) gave.
+    /// The numeric phase, into the matrix that [`take_pattern`](Self::take_pattern) returned.
     pub(super) fn compute_own<T: Real>(
         &self,
         a: CsrRef<'_, T>,
@@ -151,7 +154,7 @@ impl Pieces {
         })
     }
 
-    /// C, with values that `fill` writes.
+    /// C, with values written by `fill`.
     fn lay_out<T: Real>(
         &self,
         fill: impl Fn(&Piece, &[u32], &mut [T]) -> Result<(), Foreign> + Sync,
@@ -167,9 +170,10 @@ impl Pieces {
     }
 }
 
-/// Cuts `rows` into pieces of so many terms and finds the columns of each.
+/// Splits `rows` into pieces of at most `terms` terms and finds the columns of each.
 fn cut(a: Pattern<'_>, rows: Range<usize>, b: Pattern<'_>, cols: usize, terms: usize) -> Vec<Piece> {
-    // By the entries of A first, which costs nothing; the small pieces then by terms, which have to be counted.
+    // First by the entries of A, which costs nothing; then small pieces by terms, which have to be
+    // counted.
     let middle = match split_row(a.row_ptr, &rows) {
         Some(middle) => middle,
         None => {
@@ -188,7 +192,7 @@ fn cut(a: Pattern<'_>, rows: Range<usize>, b: Pattern<'_>, cols: usize, terms: u
     left
 }
 
-/// Tells every piece where it begins.
+/// Sets where each piece begins.
 fn in_sequence(mut pieces: Vec<Piece>) -> Vec<Piece> {
     let mut begin = 0;
     for piece in &mut pieces {
@@ -216,7 +220,8 @@ impl<'a, T> Out<'a, T> {
     }
 }
 
-/// Calls `work` on every piece with its part of C. Of several errors the first piece's is reported.
+/// Calls `work` on every piece with its part of C. If several pieces fail, the error of the first
+/// one is returned.
 fn over_pieces<T: Send>(
     shape: BlockShape,
     pieces: &[Piece],
@@ -263,7 +268,7 @@ mod tests {
 
     #[test]
     fn window_and_hash_and_any_number_of_threads_give_the_same_bits() {
-        // Values that do not add up exactly, so that another order of summation would show.
+        // Values whose sums are not exact, so that another order of summation would show.
         let mut a = poisson3d(40);
         for (k, value) in a.values_mut().iter_mut().enumerate() {
             *value *= 1.0 + (k as f64).sin();
@@ -293,7 +298,7 @@ mod tests {
         let pieces = Pieces::find(b.view().into(), b.all_rows(), b.view().into(), b.cols(), Marked::No);
         assert!(pieces.pieces.iter().all(|piece| !piece.in_window));
         let c = pieces.compute(b.view(), b.view()).unwrap();
-        // Renumbering commutes with multiplying; integers add up exactly.
+        // Renumbering commutes with multiplication; sums of integers are exact.
         assert_eq!(c, scattered(&product(a.view(), a.all_rows(), a.view()).unwrap(), 100_003));
         assert_eq!(on_threads(1, || product(b.view(), b.all_rows(), b.view())).unwrap(), c);
     }

@@ -1,12 +1,12 @@
-//! Sparse product: C = A[rows, :] · B, row by row (Gustavson, 1978), at once or in two phases.
+//! Sparse product: C = A[rows, :] · B, row by row (Gustavson, 1978), in one pass or in two phases.
 //!
-//! Row i of C is Σ_j A[i, j] · B[j, :]. The *symbolic* phase finds the columns of every row of C and is kept as a
-//! [`ProductPlan`]; the *numeric* phase computes the values, and can be repeated for new values of A and B. How the
-//! work is cut up is told in `pieces.rs`. A product that is wanted once is found in one pass ([`product`], told in
-//! `row_product.rs`).
+//! Row i of C is Σ_j A[i, j] · B[j, :]. The *symbolic* phase finds the columns of every row of C
+//! and is kept as a [`ProductPlan`]; the *numeric* phase computes the values, and can be repeated
+//! for new values of A and B. `pieces.rs` splits the work. A product that is computed only once
+//! takes a single pass ([`product`], in `row_product.rs`).
 //!
-//! Cost: one step per term A[i, j] · B[j, k] in each phase, and sorting the columns of each row of C in the symbolic
-//! one. Memory: the plan takes 4 bytes per entry and per row of C.
+//! Cost: one step per term A[i, j] · B[j, k] in each phase, and sorting the columns of each row of
+//! C in the symbolic phase. Memory: the plan takes 4 bytes per entry and per row of C.
 
 use std::ops::Range;
 
@@ -17,11 +17,11 @@ use super::{check_extent, check_rows};
 use crate::matrix::{Csr, CsrRef, MatrixError};
 use crate::number::{Real, Store};
 
-/// C = A[rows, :] · B as far as the patterns decide it: the symbolic phase, done once. [`compute`](Self::compute) and
+/// The symbolic phase of C = A[rows, :] · B, done once. [`compute`](Self::compute) and
 /// [`compute_into`](Self::compute_into) are the numeric phase.
 ///
-/// C has an entry wherever the patterns give one, even where the values cancel: so the pattern of C does not depend on
-/// values, and is symmetric when it should be.
+/// C has an entry wherever the patterns give one, even if the values cancel. So the pattern of C
+/// does not depend on values, and is symmetric when it should be.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, algebra::ProductPlan};
@@ -32,7 +32,8 @@ use crate::number::{Real, Store};
 ///
 /// let mut twice = a.clone();
 /// twice.values_mut().iter_mut().for_each(|value| *value *= 2.0);
-/// plan.compute_into(twice.view(), a.view(), &mut c)?; // new values, same pattern: nothing is allocated
+/// // New values, same pattern: nothing is allocated.
+/// plan.compute_into(twice.view(), a.view(), &mut c)?;
 /// assert_eq!(c.row(0), (&[0, 1][..], &[2.0, 16.0][..]));
 /// # Ok::<(), ziggurat_sparse::MatrixError>(())
 /// ```
@@ -51,7 +52,7 @@ impl ProductPlan {
     /// The symbolic phase. Values are not read.
     ///
     /// # Errors
-    /// If `a` has not as many columns as `b` has rows, or not the rows asked for.
+    /// If the columns of `a` do not match the rows of `b`, or the range of rows is out of bounds.
     pub fn new<S: Store, U: Store>(
         a: CsrRef<'_, S>,
         rows: Range<usize>,
@@ -81,18 +82,18 @@ impl ProductPlan {
     /// The numeric phase, into a new matrix.
     ///
     /// # Errors
-    /// If the patterns of `a` and `b` are not those the plan was made for.
+    /// If `a` or `b` has another pattern than the plan was made for.
     pub fn compute<T: Real>(&self, a: CsrRef<'_, T>, b: CsrRef<'_, T>) -> Result<Csr<T>, MatrixError> {
         self.check(a, b)?;
         self.pieces.compute(a, b).map_err(|foreign| foreign.error(LEFT))
     }
 
-    /// The numeric phase, into a matrix that [`compute`](Self::compute) has given before. Nothing is allocated but the
-    /// threads' scratch.
+    /// The numeric phase, into a matrix that [`compute`](Self::compute) returned. Allocates only
+    /// scratch memory of the threads.
     ///
     /// # Errors
-    /// If the patterns of `a` and `b` are not those the plan was made for, or that of `c` is not the product's. The
-    /// values of `c` are then undefined, its pattern is as before.
+    /// If `a` or `b` has another pattern than the plan was made for, or `c` has another pattern
+    /// than the product. The values of `c` are then unspecified, its pattern is unchanged.
     pub fn compute_into<T: Real>(
         &self,
         a: CsrRef<'_, T>,
@@ -103,7 +104,7 @@ impl ProductPlan {
         self.pieces.compute_into(a, b, c).map_err(|foreign| foreign.error(LEFT))
     }
 
-    /// Checks all of `a` and `b` but the rows of `a`, which every piece checks for itself.
+    /// Checks `a` and `b`, except for the rows of `a`, which every piece checks.
     fn check<T: Real>(&self, a: CsrRef<'_, T>, b: CsrRef<'_, T>) -> Result<(), MatrixError> {
         if a.rows() < self.pieces.rows().end || a.cols() != self.inner {
             return Err(MatrixError::OtherPattern { what: LEFT });
@@ -115,7 +116,7 @@ impl ProductPlan {
     }
 }
 
-/// C = A[rows, :] · B, once. Rows of C are sorted; entries that cancel are kept as zeros.
+/// C = A[rows, :] · B in one pass. Rows of C are sorted; entries that cancel are kept as zeros.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, algebra::product};
@@ -126,7 +127,7 @@ impl ProductPlan {
 /// ```
 ///
 /// # Errors
-/// If `a` has not as many columns as `b` has rows, or not the rows asked for.
+/// If the columns of `a` do not match the rows of `b`, or the range of rows is out of bounds.
 pub fn product<T: Real>(
     a: CsrRef<'_, T>,
     rows: Range<usize>,
@@ -157,7 +158,7 @@ mod tests {
             let c = product(empty(m, k).view(), 0..m, empty(k, n).view()).unwrap();
             assert_eq!(c, empty(m, n));
         }
-        // 1 x n times n x 1, and n x 1 times 1 x n: one long row, and every row dense.
+        // 1 x n times n x 1, and n x 1 times 1 x n: one long row, and all rows dense.
         let n = 700u32;
         let row = Csr::try_new(1, 700, vec![0, 700], (0..n).collect(), vec![1.0; 700]).unwrap();
         let column = Csr::try_new(700, 1, (0..=700).collect(), vec![0; 700], vec![2.0; 700]).unwrap();
@@ -218,7 +219,8 @@ mod tests {
             if b.rows() > 0 {
                 prop_assert_eq!(dense(c.view()), dense_product(&a, &b));
             }
-            // A range of rows is those rows of the whole; and the pattern is the pattern of the patterns.
+            // A range of rows gives those rows of the whole product, and the pattern does not
+            // depend on values.
             let part = product(a.view(), rows.clone(), b.view()).unwrap();
             prop_assert_eq!(part.rows(), rows.len());
             for k in 0..rows.len() {

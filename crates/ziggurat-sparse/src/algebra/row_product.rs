@@ -1,10 +1,12 @@
-//! C = A · B in one pass, row by row (Gustavson, 1978): columns and values of a row are found together.
+//! C = A · B in one pass, row by row (Gustavson, 1978): the columns and values of a row are found
+//! together.
 //!
-//! Row i of C is Σ_j A[i, j] · B[j, :], summed up in a sparse accumulator. Where only one product is wanted this takes half
-//! as long as a symbolic and a numeric phase. What B is does not matter, as long as it has rows: it may be a product that
-//! was left in pieces.
+//! Row i of C is Σ_j A[i, j] · B[j, :], summed in a sparse accumulator. For a single product this
+//! takes half as long as a symbolic and a numeric phase. B can be anything with rows, such as a
+//! product that was left in pieces.
 //!
-//! Cost: one step per term A[i, j] · B[j, k], and sorting the columns of each row where they have to be sorted.
+//! Cost: one step per term A[i, j] · B[j, k], and sorting the columns of each row if sorted rows
+//! are required.
 
 use std::ops::Range;
 
@@ -12,13 +14,14 @@ use super::sparse_accumulator::{HashAccumulator, SparseAccumulator, SumRow};
 use crate::matrix::{CollectedRows, Csr, CsrRef, MatrixError};
 use crate::number::Real;
 
-/// Columns that lie within so many stay in a core's second-level cache when every column has a sum of its own.
+/// Rows whose columns lie within this distance stay in a second-level cache when every column has
+/// its own sum.
 const NEAR: usize = 64 * 1024;
 
-/// Rows that tell how far the columns of a row lie apart.
+/// Number of rows sampled to estimate how far apart the columns of a row are.
 const SAMPLES: usize = 64;
 
-/// What can be a right factor.
+/// A right factor.
 pub(super) trait Rows<T>: Sync {
     /// Columns and values of a row.
     fn row(&self, row: usize) -> (&[u32], &[T]);
@@ -38,11 +41,11 @@ impl<T: Sync> Rows<T> for CollectedRows<T> {
     }
 }
 
-/// A product of matrices that fit together.
+/// A product of matrices with matching extents.
 pub(super) struct RowProduct<'a, T, B> {
     pub(super) a: CsrRef<'a, T>,
     pub(super) b: &'a B,
-    /// Of B.
+    /// The columns of B.
     pub(super) cols: usize,
 }
 
@@ -68,7 +71,7 @@ impl<T: Real, B: Rows<T>> RowProduct<'_, T, B> {
         })
     }
 
-    /// All rows of C, for another product: the columns of a row are not sorted.
+    /// All rows of C, for use in another product: the columns of a row are not sorted.
     pub(super) fn in_pieces(&self) -> CollectedRows<T> {
         if self.is_local(&self.a.all_rows()) {
             self.in_pieces_by(|| SparseAccumulator::new(self.cols))
@@ -94,7 +97,7 @@ impl<T: Real, B: Rows<T>> RowProduct<'_, T, B> {
         }
     }
 
-    /// Whether the columns of most rows lie near each other.
+    /// Whether the columns of most rows are close to each other.
     fn is_local(&self, rows: &Range<usize>) -> bool {
         if self.cols <= NEAR {
             return true;
@@ -126,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_same_bits_as_in_two_phases_on_any_number_of_threads() {
-        // More columns than are near each other, and values that do not add up exactly.
+        // More columns than `NEAR`, and values whose sums are not exact.
         let mut a = poisson3d(52);
         for (k, value) in a.values_mut().iter_mut().enumerate() {
             *value *= 1.0 + (k as f64).sin();

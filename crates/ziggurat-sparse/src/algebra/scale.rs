@@ -1,6 +1,7 @@
-//! Diagonal scaling: D A, A D, D A D and L A[rows, :] R, the diagonals given as vectors.
+//! Diagonal scaling: D A, A D, D A D and L A[rows, :] R, with the diagonals given as vectors.
 //!
-//! Powers of two scale exactly. Cost: one pass over the matrix; in place, only the values are written.
+//! Scaling by powers of two is exact. Cost: one pass over the matrix; in place, only the values are
+//! written.
 
 use std::ops::Range;
 
@@ -23,7 +24,7 @@ const FACTORS_OF_COLUMNS: &str = "factors, one per column";
 /// ```
 ///
 /// # Errors
-/// If there are not as many factors as rows.
+/// If the number of factors is not the number of rows.
 pub fn scale_rows<T: Real>(a: &mut Csr<T>, factors: &[T]) -> Result<(), MatrixError> {
     check_extent(FACTORS_OF_ROWS, a.rows(), factors.len())?;
     change(a, |row, _, value| factors[row] * value);
@@ -41,38 +42,39 @@ pub fn scale_rows<T: Real>(a: &mut Csr<T>, factors: &[T]) -> Result<(), MatrixEr
 /// ```
 ///
 /// # Errors
-/// If there are not as many factors as columns.
+/// If the number of factors is not the number of columns.
 pub fn scale_columns<T: Real>(a: &mut Csr<T>, factors: &[T]) -> Result<(), MatrixError> {
     check_extent(FACTORS_OF_COLUMNS, a.cols(), factors.len())?;
     change(a, |_, column, value| value * factors[column]);
     Ok(())
 }
 
-/// Multiplies entry (i, j) by `factors[i] * factors[j]`, in place: D A D. A symmetric matrix stays symmetric, to the
-/// last bit.
+/// Multiplies entry (i, j) by `factors[i] * factors[j]`, in place: D A D. A symmetric matrix stays
+/// symmetric to the last bit.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, algebra::scale_symmetric};
 /// // D = diag(A)^(-1/2) makes the diagonal one.
 /// let mut a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0_f64, 1.0, 1.0, 16.0])?;
-/// let d: Vec<f64> = a.view().diagonal(a.all_rows()).iter().map(|value| value.sqrt().recip()).collect();
+/// let diagonal = a.view().diagonal(a.all_rows());
+/// let d: Vec<f64> = diagonal.iter().map(|value| value.sqrt().recip()).collect();
 /// scale_symmetric(&mut a, &d)?;
 /// assert_eq!(a.values(), [1.0, 0.125, 0.125, 1.0]);
 /// # Ok::<(), ziggurat_sparse::MatrixError>(())
 /// ```
 ///
 /// # Errors
-/// If the matrix is not square, or there are not as many factors as rows.
+/// If the matrix is not square, or the number of factors is not the number of rows.
 pub fn scale_symmetric<T: Real>(a: &mut Csr<T>, factors: &[T]) -> Result<(), MatrixError> {
     check_extent(FACTORS_OF_ROWS, a.rows(), factors.len())?;
     check_extent(FACTORS_OF_COLUMNS, a.cols(), factors.len())?;
-    // The factors first: their product is the same for (i, j) and (j, i).
+    // The factors are multiplied first: their product is the same for (i, j) and (j, i).
     change(a, |row, column, value| (factors[row] * factors[column]) * value);
     Ok(())
 }
 
-/// The rows `rows` of A, entry (i, j) multiplied by `left[i] * right[j]`, as a new matrix. Like the columns, `left` is
-/// counted in the whole of `a`, not from `rows.start`.
+/// The rows `rows` of A, with entry (i, j) multiplied by `left[i] * right[j]`, as a new matrix. The
+/// indices of `left` are rows of the whole of `a`, not relative to `rows.start`.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, algebra::scaled};
@@ -83,7 +85,7 @@ pub fn scale_symmetric<T: Real>(a: &mut Csr<T>, factors: &[T]) -> Result<(), Mat
 /// ```
 ///
 /// # Errors
-/// If there are not as many factors as rows and columns, or `a` has not the rows asked for.
+/// If the number of factors is not that of rows and columns, or the range of rows is out of bounds.
 pub fn scaled<T: Real>(
     a: CsrRef<'_, T>,
     rows: Range<usize>,

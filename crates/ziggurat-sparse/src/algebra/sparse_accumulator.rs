@@ -1,21 +1,23 @@
-//! Sparse accumulator: one row of a sparse result, summed up term by term (Gilbert, Moler & Schreiber, *Sparse matrices in
-//! Matlab*, 1992).
+//! Sparse accumulator: one row of a sparse result, summed term by term (Gilbert, Moler & Schreiber,
+//! *Sparse matrices in Matlab*, 1992).
 //!
-//! Terms arrive in any order and columns repeat. Two ways to bring equal columns together:
+//! Terms arrive in any order and columns repeat. There are two ways to merge equal columns:
 //!
-//! - [`SparseAccumulator`]: a sum for every column there is, a note of the last row that had the column, and the list of the
-//!   present row's columns. Nothing to search, and nothing to predict: neighbouring rows touch neighbouring columns, so
-//!   what is used of it at a time stays in the first-level cache.
-//! - [`HashAccumulator`]: a table of a power of two at least twice the row's columns, with linear probing (Nagasaka,
-//!   Matsuoka, Azad & Buluç, 2018). It fits the cache however far the columns are spread.
+//! - [`SparseAccumulator`]: for every column of the matrix a sum and the last row with that column,
+//!   and the list of columns of the current row. It needs no search and has no unpredictable
+//!   branches. Neighbouring rows touch neighbouring columns, so the part in use stays in the
+//!   first-level cache.
+//! - [`HashAccumulator`]: a hash table with a power of two slots, at least twice the columns of the
+//!   row, and linear probing (Nagasaka, Matsuoka, Azad & Buluç, 2018). It fits the cache even if
+//!   the columns are far apart.
 //!
-//! Sums run in the order of arrival in both, so both give the same bits. Cost: one step per term.
+//! Both add terms in the order of arrival, so both give the same bits. Cost: one step per term.
 
 use super::accumulator::{FREE, Table};
 use crate::matrix::Entries;
 use crate::number::Real;
 
-/// What sums up the rows of a product.
+/// Accumulates the rows of a product.
 pub(super) trait SumRow<T>: Send {
     /// Begins a row to which `terms()` terms will be added.
     fn begin_row(&mut self, terms: impl FnOnce() -> usize);
@@ -23,14 +25,15 @@ pub(super) trait SumRow<T>: Send {
     /// Adds `scale` times a sparse row.
     fn add_row(&mut self, scale: T, columns: &[u32], values: &[T]);
 
-    /// Sorts the columns of the present row.
+    /// Sorts the columns of the current row.
     fn sort_row(&mut self);
 
-    /// Hands out the columns and sums of the present row: as they arrived, unless they were sorted.
+    /// Moves the columns and sums of the current row to `entries`, in the order of arrival unless
+    /// they were sorted.
     fn drain_row(&mut self, entries: &mut Entries<T>);
 }
 
-/// A sum for every column there is.
+/// A sum for every column of the matrix.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, algebra::SparseAccumulator};
@@ -50,28 +53,28 @@ pub(super) trait SumRow<T>: Send {
 pub struct SparseAccumulator<T> {
     slots: Vec<Slot<T>>,
     row: u32,
-    /// Only the first `len` belong to the row.
+    /// The columns of the current row; only the first `len` are used.
     columns: Vec<u32>,
     len: usize,
 }
 
-/// What is known of a column.
+/// The state of a column.
 #[derive(Clone, Copy, Debug)]
 struct Slot<T> {
-    /// Zero but for the present row.
+    /// Zero except in the current row.
     sum: T,
-    /// The row that last had this column.
+    /// The last row with this column.
     last_row: u32,
 }
 
 impl<T: Real> SparseAccumulator<T> {
-    /// For rows of a matrix with so many columns.
+    /// For rows of a matrix with `cols` columns.
     pub fn new(cols: usize) -> Self {
         let slots = vec![Slot { sum: T::zero(), last_row: 0 }; cols];
         SparseAccumulator { slots, row: 0, columns: vec![0; 64], len: 0 }
     }
 
-    /// Begins a row. The one before must have been drained.
+    /// Begins a row. The previous one must have been drained.
     #[inline]
     pub fn begin(&mut self) {
         self.row += 1;
@@ -81,19 +84,20 @@ impl<T: Real> SparseAccumulator<T> {
     /// Adds a term.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If the column is out of bounds.
     #[inline]
     pub fn add(&mut self, column: u32, value: T) {
         self.add_row(value, &[column], &[T::one()]);
     }
 
-    /// Sorts the columns of the present row.
+    /// Sorts the columns of the current row.
     #[inline]
     pub fn sort(&mut self) {
         self.columns[..self.len].sort_unstable();
     }
 
-    /// Hands out the columns and sums of the present row: in the order of arrival, unless they were sorted.
+    /// Moves the columns and sums of the current row to `entries`, in the order of arrival unless
+    /// they were sorted.
     #[inline]
     pub fn drain_into(&mut self, entries: &mut Entries<T>) {
         let slots = &mut self.slots[..];
@@ -118,8 +122,8 @@ impl<T: Real> SumRow<T> for SparseAccumulator<T> {
         let (slots, found) = (&mut self.slots[..], &mut self.columns[..]);
         let (row, mut len) = (self.row, self.len);
         for (&column, &value) in columns.iter().zip(values) {
-            // Whether a column is new cannot be predicted, so it decides an addition and not a jump: a known one is
-            // listed, too, and overwritten by the next.
+            // Whether a column is new is unpredictable, so it selects an increment and not a
+            // branch: a known column is listed as well, and overwritten by the next.
             let slot = &mut slots[column as usize];
             found[len] = column;
             len += usize::from(slot.last_row != row);
@@ -140,7 +144,7 @@ impl<T: Real> SumRow<T> for SparseAccumulator<T> {
     }
 }
 
-/// A hash table, sized anew for every row.
+/// A hash table, resized for every row.
 pub(super) struct HashAccumulator<T> {
     table: Table,
     sums: Vec<T>,
@@ -149,7 +153,7 @@ pub(super) struct HashAccumulator<T> {
 }
 
 impl<T: Real> HashAccumulator<T> {
-    /// For rows of a matrix with so many columns.
+    /// For rows of a matrix with `cols` columns.
     pub(super) fn new(cols: usize) -> Self {
         HashAccumulator { table: Table::new(0), sums: Vec::new(), columns: Vec::new(), cols }
     }
@@ -192,7 +196,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The rows that `sums` makes of some terms.
+    /// The rows that `sums` computes from some terms.
     fn rows(mut sums: impl SumRow<f64>, rows: &[Vec<(u32, f64)>], sorted: bool) -> Vec<Vec<(u32, f64)>> {
         let mut found = Vec::new();
         for terms in rows {

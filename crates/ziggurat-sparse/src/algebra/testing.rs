@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::matrix::{Csr, CsrRef};
 
-/// Runs `work` on a pool of so many threads.
+/// Runs `work` on a pool with this many threads.
 pub(super) fn on_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
 }
@@ -66,8 +66,8 @@ pub(super) fn dense(a: CsrRef<'_, f64>) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// A matrix of the given extents, about a third full, with empty rows and now and then a dense one. Its values are
-/// small integers, so that sums are exact in any order.
+/// A matrix of the given extents, about a third full, with empty rows and some dense ones. Its
+/// values are small integers, so that sums are exact in any order.
 pub(super) fn of_extents(rows: usize, cols: usize) -> impl Strategy<Value = Csr<f64>> {
     let row = (0..6u8, prop::collection::vec((any::<u8>(), -8..=8i8), cols));
     prop::collection::vec(row, rows).prop_map(move |drawn| {
@@ -90,8 +90,8 @@ pub(super) fn of_extents(rows: usize, cols: usize) -> impl Strategy<Value = Csr<
     })
 }
 
-/// The matrix whose entries are blocks of m x n wherever `nodes` has an entry. `value` is given the number of that entry,
-/// and the row and the column within the block.
+/// The matrix with an m x n block for each entry of `nodes`. `value` receives the index of that
+/// entry, and the row and the column within the block.
 pub(super) fn blocks_of(
     nodes: &Csr<f64>,
     m: usize,
@@ -116,7 +116,7 @@ pub(super) fn arbitrary(rows: usize, cols: usize) -> impl Strategy<Value = (Csr<
     (0..=rows, 0..=cols).prop_flat_map(|(rows, cols)| (of_extents(rows, cols), range_within(rows)))
 }
 
-/// Any range of at most so many rows.
+/// Any range within this many rows.
 pub(super) fn range_within(rows: usize) -> impl Strategy<Value = Range<usize>> {
     (0..=rows, 0..=rows).prop_map(|(a, b)| a.min(b)..a.max(b))
 }

@@ -1,14 +1,17 @@
 //! Transpose: T[j, k] = A[rows.start + k, j], by a counting sort in two levels.
 //!
-//! The counting sort of Gustavson (1978) counts every column, then drops every entry into its place. Two threads
-//! cannot do that to one array, and an array of counts per thread takes threads × columns of memory. So the columns are
-//! first cut into a few hundred buckets of equal width. Since the columns of a row increase, the entries of a row that
-//! fall into one bucket stand side by side: a bucket's work is a list of such segments, two numbers each, and no entry
-//! is moved for it. Then every bucket runs the counting sort on its own columns, into its own part of the result.
+//! The counting sort of Gustavson (1978) counts the entries of every column, then moves every entry
+//! to its position. Two threads cannot do that in one array, and an array of counts per thread
+//! takes threads × columns of memory. So the columns are first split into a few hundred buckets of
+//! equal width. Since the columns of a row increase, the entries of a row in one bucket are
+//! contiguous: the input of a bucket is a list of such segments, two numbers each, and no entry is
+//! moved to make it. Then every bucket runs the counting sort on its own columns, into its own part
+//! of the result.
 //!
-//! Cost: the columns are read three times, the values once, the result is written once. Beside the result it takes 8
-//! bytes per segment: for a matrix whose rows are local, little more than one segment per row; never more than one per
-//! entry. A bucket is the work of one thread, so a matrix of very few columns gains nothing from threads.
+//! Cost: the columns are read three times, the values once, and the result is written once.
+//! Additional memory: 8 bytes per segment. A matrix with local rows has little more than one
+//! segment per row; there is never more than one per entry. A bucket is processed by one thread, so
+//! a matrix with very few columns does not benefit from threads.
 
 use std::ops::Range;
 
@@ -18,31 +21,31 @@ use crate::matrix::{Csr, CsrRef};
 use crate::number::Store;
 use crate::parallel::split_row;
 
-/// Entries per bucket to aim at: what is dropped into place then stays within the cache.
+/// Target number of entries per bucket, so that the output of a bucket stays in the cache.
 const BUCKET_ENTRIES: usize = 32 * 1024;
 
-/// Most buckets. Every block of rows keeps two numbers per bucket.
+/// Maximum number of buckets. Every block of rows stores two numbers per bucket.
 const MAX_BUCKETS: usize = 512;
 
-/// The entries of one row that fall into one bucket: where they begin. They end with the bucket or the row.
+/// The start of the entries of one row in one bucket. They end with the bucket or the row.
 #[derive(Clone, Copy, Default)]
 struct Segment {
     row: u32,
-    /// Counted from the row's first entry.
+    /// Relative to the first entry of the row.
     begin: u32,
 }
 
 /// The segments of a block of rows, ordered by bucket, then by row.
 struct Block {
     segments: Vec<Segment>,
-    /// Where each bucket's segments begin, and where the last one's end.
+    /// Where the segments of each bucket begin, and where the last ones end.
     bucket_ptr: Vec<u32>,
     /// Entries in each bucket.
     entries: Vec<u32>,
 }
 
-/// The transpose of the rows `rows` of `a`: a matrix of `a.cols()` rows and `rows.len()` columns, whose column `k` is
-/// row `rows.start + k` of `a`.
+/// The transpose of the rows `rows` of `a`: a matrix with `a.cols()` rows and `rows.len()` columns,
+/// whose column `k` is row `rows.start + k` of `a`.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, algebra::transpose};
@@ -56,19 +59,19 @@ struct Block {
 /// ```
 ///
 /// # Panics
-/// If `rows` does not lie within the rows of `a`.
+/// If `rows` is out of bounds.
 pub fn transpose<T: Store>(a: CsrRef<'_, T>, rows: Range<usize>) -> Csr<T> {
     let (first, extent) = (rows.start, rows.len());
     let nnz = a.row_ptr()[rows.end] - a.row_ptr()[rows.start];
     let wanted = (nnz / BUCKET_ENTRIES).clamp(1, MAX_BUCKETS);
-    // Widths are powers of two, so that a shift finds the bucket.
+    // Bucket widths are powers of two, so that a shift finds the bucket.
     let shift = a.cols().div_ceil(wanted).max(1).next_power_of_two().trailing_zeros();
     let buckets = a.cols().div_ceil(1 << shift);
 
     let mut blocks = Vec::new();
     cut_blocks(a, rows, shift, buckets, &mut blocks);
 
-    // Every bucket's part of the result.
+    // The part of the result of every bucket.
     let mut row_ptr = vec![0; a.cols() + 1];
     let (mut columns, mut values) = (vec![0; nnz], vec![T::default(); nnz]);
     let mut parts = Vec::with_capacity(buckets);
@@ -91,7 +94,8 @@ pub fn transpose<T: Store>(a: CsrRef<'_, T>, rows: Range<usize>) -> Csr<T> {
                 &block.segments[block.bucket_ptr[bucket] as usize..block.bucket_ptr[bucket + 1] as usize]
             })
         };
-        // `ends[c]` becomes the start of column c's entries, and is moved on to their end as they are dropped in.
+        // `ends[c]` is first the start of the entries of column c, and advances to their end as
+        // they are written.
         for segment in segments() {
             let (row_columns, _) = a.row(segment.row as usize);
             for &column in &row_columns[segment.begin as usize..] {
@@ -125,7 +129,7 @@ pub fn transpose<T: Store>(a: CsrRef<'_, T>, rows: Range<usize>) -> Csr<T> {
     Csr::from_valid_parts(a.cols(), extent, row_ptr, columns, values)
 }
 
-/// Cuts `rows` into blocks and lists the segments of each, in the order of the rows.
+/// Splits `rows` into blocks and lists the segments of each, in row order.
 fn cut_blocks<T: Store>(
     a: CsrRef<'_, T>,
     rows: Range<usize>,
@@ -156,7 +160,7 @@ impl Block {
             while let Some(column) = columns.get(begin) {
                 let bucket = (column >> shift) as usize;
                 let rest = &columns[begin..];
-                // The whole rest falls into this bucket as a rule.
+                // Usually all remaining entries are in this bucket.
                 let length = match rest.last() {
                     Some(last) if (last >> shift) as usize == bucket => rest.len(),
                     _ => rest.iter().take_while(|&column| (column >> shift) as usize == bucket).count(),
@@ -218,7 +222,7 @@ mod tests {
         let no_columns = Csr::<f64>::try_new(3, 0, vec![0; 4], vec![], vec![]).unwrap();
         let t = transpose(no_columns.view(), 1..3);
         assert_eq!((t.rows(), t.cols(), t.nnz()), (0, 2, 0));
-        // One dense row among empty ones: it crosses every bucket.
+        // One dense row among empty ones: it spans all buckets.
         let n = 200_000;
         let dense = Csr::try_new(
             3,
@@ -236,7 +240,7 @@ mod tests {
     #[test]
     fn many_buckets_and_blocks_give_the_same_bits_on_any_number_of_threads() {
         let a = poisson3d(40);
-        // Columns spread by a stride coprime to their number: every row crosses many buckets.
+        // Columns spread by a stride coprime to their number: every row spans many buckets.
         let spread =
             a.columns().iter().map(|&column| ((column as usize * 12_347) % a.rows()) as u32).collect();
         let values = (0..a.nnz()).map(|k| k as f64).collect();

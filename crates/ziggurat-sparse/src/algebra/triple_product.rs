@@ -1,18 +1,20 @@
 //! Triple product: C = R[rows, :] · A · P, the coarse matrix of multigrid, computed as R · (A · P).
 //!
-//! With R = Pᵀ it is the Galerkin product. The order matters little on a CPU, but on a GPU R(AP) is several times faster
-//! than (RA)P (Isotton, *Chronos*, thesis, Padova: 0.75 against 4.32 s), and one order everywhere gives one result.
+//! With R = Pᵀ this is the Galerkin product. The order matters little on a CPU, but on a GPU R(AP)
+//! is several times faster than (RA)P (Isotton, *Chronos*, thesis, Padova: 0.75 against 4.32 s),
+//! and the same order everywhere gives the same result.
 //!
-//! Once, both products are made in one pass each (`row_product.rs`): A·P is left in the pieces it was found in, its rows
-//! unsorted, and thrown away after use. Who repeats the product for new values gets a symbolic phase at the first
-//! repetition, and a numeric one, which takes half of the time of a product in one pass, from then on (`pieces.rs`); A·P
-//! is kept between numeric phases. All ways give the same bits.
+//! The first time, both products are computed in one pass each (`row_product.rs`): A·P stays in the
+//! pieces it was computed in, with unsorted rows, and is dropped after use. The first repetition
+//! for new values adds a symbolic phase. From then on, each repetition is a numeric phase
+//! (`pieces.rs`), which takes half the time of a product in one pass; A·P is kept between numeric
+//! phases. All variants give the same bits.
 //!
-//! For systems with several unknowns per node both phases work by blocks (`block_product.rs`), and there is nothing
-//! faster for the first time.
+//! For systems with several unknowns per node both phases work by blocks (`block_product.rs`), also
+//! the first time.
 //!
-//! Cost: that of the two products. Memory: A·P, 12 bytes per entry in `f64`, while the product runs or between numeric
-//! phases, and 4 bytes per entry of C for these.
+//! Cost: that of the two products. Memory: A·P, 12 bytes per entry in `f64`, during the product or
+//! between numeric phases, and 4 bytes per entry of C for numeric phases.
 
 use std::ops::Range;
 
@@ -25,25 +27,30 @@ use super::{check_extent, check_rows};
 use crate::matrix::{Csr, CsrRef, MatrixError};
 use crate::number::Real;
 
-/// What a product C = R[rows, :] · A · P knows of its matrices, so that it can be repeated for new values of R, A and P:
+/// A plan for repeating C = R[rows, :] · A · P with new values of R, A and P:
 /// [`compute_into`](Self::compute_into).
 ///
-/// A·P is computed for *all* rows of `a`, and the columns of `r` name those rows. In a distributed matrix the rows of
-/// A·P that R needs from other processes have to be among them: append the halo rows to `a` before.
+/// A·P is computed for *all* rows of `a`; the columns of `r` refer to those rows. In a distributed
+/// matrix they must include the rows of A·P that R needs from other processes: append the halo rows
+/// to `a` first.
 ///
-/// C has an entry wherever the patterns give one, even where the values cancel. When A is symmetric and R = Pᵀ, the
-/// pattern of C is symmetric, and its values are up to rounding.
+/// C has an entry wherever the patterns give one, even if the values cancel. If A is symmetric and
+/// R = Pᵀ, the pattern of C is symmetric, and its values are symmetric up to rounding.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, algebra::{TripleProductPlan, transpose}};
-/// // -u'' on four points, and pairs of them.
+/// // -u'' on four points, aggregated in pairs.
 /// let mut a = Csr::try_new(
-///     4, 4, vec![0, 2, 5, 8, 10],
-///     vec![0, 1, 0, 1, 2, 1, 2, 3, 2, 3], vec![2.0, -1.0, -1.0, 2.0, -1.0, -1.0, 2.0, -1.0, -1.0, 2.0],
+///     4,
+///     4,
+///     vec![0, 2, 5, 8, 10],
+///     vec![0, 1, 0, 1, 2, 1, 2, 3, 2, 3],
+///     vec![2.0, -1.0, -1.0, 2.0, -1.0, -1.0, 2.0, -1.0, -1.0, 2.0],
 /// )?;
 /// let p = Csr::try_new(4, 2, (0..=4).collect(), vec![0, 0, 1, 1], vec![1.0; 4])?;
 /// let r = transpose(p.view(), p.all_rows());
-/// let (mut plan, mut c) = TripleProductPlan::with_product(r.view(), r.all_rows(), a.view(), p.view())?;
+/// let (mut plan, mut c) =
+///     TripleProductPlan::with_product(r.view(), r.all_rows(), a.view(), p.view())?;
 /// assert_eq!(c.values(), [2.0, -1.0, -1.0, 2.0]);
 ///
 /// a.values_mut().iter_mut().for_each(|value| *value *= 10.0); // the next time step
@@ -54,9 +61,9 @@ use crate::number::Real;
 #[derive(Clone, Debug)]
 pub struct TripleProductPlan<T: 'static> {
     rows: Range<usize>,
-    /// Of R, A, P and C.
+    /// The marks of R, A, P and C.
     marks: [u64; 4],
-    /// None before the first repetition, unless it works by blocks.
+    /// `None` before the first repetition, except in a product by blocks.
     symbolic: Option<Symbolic<T>>,
     in_blocks: bool,
 }
@@ -64,19 +71,19 @@ pub struct TripleProductPlan<T: 'static> {
 /// The symbolic phase.
 #[derive(Clone, Debug)]
 struct Symbolic<T: 'static> {
-    /// Of A·P.
+    /// The pieces of A·P.
     fine: Pieces,
-    /// Its values belong to the last numeric phase.
+    /// A·P, with the values of the last numeric phase.
     ap: Csr<T>,
-    /// Of R·(A·P).
+    /// The pieces of R·(A·P).
     coarse: Pieces,
 }
 
 impl<T: Real> TripleProductPlan<T> {
-    /// The product, and what is needed to repeat it.
+    /// Computes the product, and returns it with a plan to repeat it.
     ///
     /// # Errors
-    /// If the extents of the matrices do not fit together, or `r` has not the rows asked for.
+    /// If the extents of the matrices do not match, or the range of rows is out of bounds.
     pub fn with_product(
         r: CsrRef<'_, T>,
         rows: Range<usize>,
@@ -88,21 +95,26 @@ impl<T: Real> TripleProductPlan<T> {
         Ok((TripleProductPlan { rows, marks, symbolic: None, in_blocks: false }, c))
     }
 
-    /// As [`with_product`](Self::with_product) for a system with `fine_block` unknowns per node, and `coarse_block` of
-    /// them per coarse node: works by blocks, which is several times faster, and gives the same bits.
+    /// As [`with_product`](Self::with_product), for matrices with `fine_block` unknowns per node
+    /// and `coarse_block` unknowns per coarse node. Works by blocks, which is several times faster,
+    /// and gives the same bits.
     ///
-    /// Every block has to be full: R in blocks of `coarse_block` x `fine_block`, A of `fine_block` x `fine_block`, P of
-    /// `fine_block` x `coarse_block`. The rows of one node have the same columns, and with the first unknown of a node
-    /// come all the others. `rows` has to begin and end with a node. Where any of that does not hold, the product is
-    /// that of [`with_product`](Self::with_product); [`is_blocked`](Self::is_blocked) tells which it became.
+    /// Every block must be full: R in `coarse_block` x `fine_block` blocks, A in `fine_block` x
+    /// `fine_block` blocks, P in `fine_block` x `coarse_block` blocks. That is, the rows of a node
+    /// have the same columns, and if they have one unknown of a node they have all of them. `rows`
+    /// must begin and end at a node. If any of this does not hold, the product is that of
+    /// [`with_product`](Self::with_product); [`is_blocked`](Self::is_blocked) returns which one it
+    /// is.
     ///
     /// ```
     /// use ziggurat_sparse::{Csr, algebra::{TripleProductPlan, transpose, triple_product}};
-    /// // Two nodes with two unknowns each, which make one coarse node with three.
-    /// let a = Csr::try_new(4, 4, vec![0, 4, 8, 12, 16], [0, 1, 2, 3].repeat(4), (0..16).map(f64::from).collect())?;
-    /// let p = Csr::try_new(4, 3, vec![0, 3, 6, 9, 12], [0, 1, 2].repeat(4), (0..12).map(f64::from).collect())?;
+    /// // Two nodes with two unknowns each form one coarse node with three.
+    /// let numbers = |count| (0..count).map(f64::from).collect();
+    /// let a = Csr::try_new(4, 4, vec![0, 4, 8, 12, 16], [0, 1, 2, 3].repeat(4), numbers(16))?;
+    /// let p = Csr::try_new(4, 3, vec![0, 3, 6, 9, 12], [0, 1, 2].repeat(4), numbers(12))?;
     /// let r = transpose(p.view(), p.all_rows());
-    /// let (plan, c) = TripleProductPlan::with_blocked_product(r.view(), r.all_rows(), a.view(), p.view(), 2, 3)?;
+    /// let (plan, c) =
+    ///     TripleProductPlan::with_blocked_product(r.view(), 0..3, a.view(), p.view(), 2, 3)?;
     /// assert!(plan.is_blocked());
     /// assert_eq!(triple_product(r.view(), r.all_rows(), a.view(), p.view())?, c);
     /// # Ok::<(), ziggurat_sparse::MatrixError>(())
@@ -134,10 +146,10 @@ impl<T: Real> TripleProductPlan<T> {
         self.in_blocks
     }
 
-    /// The product for new values, into the matrix that it gave before.
+    /// Computes the product for new values, into the matrix that was returned with the plan.
     ///
     /// # Errors
-    /// If the pattern of a matrix is another. The values of `c` are then as they were.
+    /// If the pattern of a matrix has changed. The values of `c` are then unchanged.
     pub fn compute_into(
         &mut self,
         r: CsrRef<'_, T>,
@@ -162,7 +174,7 @@ impl<T: Real> TripleProductPlan<T> {
 }
 
 impl<T: Real> Symbolic<T> {
-    /// By scalars.
+    /// The symbolic phase by scalars.
     fn find(
         r: CsrRef<'_, T>,
         rows: Range<usize>,
@@ -180,7 +192,7 @@ impl<T: Real> Symbolic<T> {
         self.fine.compute_own(a, p, &mut self.ap).map_err(|foreign| foreign.error("A"))
     }
 
-    /// By blocks; `None` where matrices are not block-full.
+    /// The symbolic phase by blocks; `None` if the matrices are not block-full.
     fn find_blocks(
         r: CsrRef<'_, T>,
         rows: Range<usize>,
@@ -190,7 +202,7 @@ impl<T: Real> Symbolic<T> {
         coarse_block: usize,
     ) -> Result<Option<Self>, MatrixError> {
         let (m, n) = (fine_block, coarse_block);
-        // P is the smallest, and the one that fails first.
+        // P is the smallest, and the most likely not to be block-full.
         let nodes = || {
             let p_nodes = NodePattern::find(p.into(), p.all_rows(), p.cols(), m, n)?;
             let r_nodes = NodePattern::find(r.into(), rows.clone(), r.cols(), n, m)?;
@@ -211,7 +223,8 @@ impl<T: Real> Symbolic<T> {
     }
 }
 
-/// C = R[rows, :] · A · P, once. As in [`TripleProductPlan`], A·P is computed for all rows of `a`.
+/// C = R[rows, :] · A · P, computed once. As in [`TripleProductPlan`], A·P is computed for all rows
+/// of `a`.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, algebra::{transpose, triple_product}};
@@ -224,7 +237,7 @@ impl<T: Real> Symbolic<T> {
 /// ```
 ///
 /// # Errors
-/// If the extents of the matrices do not fit together, or `r` has not the rows asked for.
+/// If the extents of the matrices do not match, or the range of rows is out of bounds.
 pub fn triple_product<T: Real>(
     r: CsrRef<'_, T>,
     rows: Range<usize>,
@@ -254,7 +267,7 @@ mod tests {
     use crate::algebra::{product, transpose};
     use proptest::prelude::*;
 
-    /// (I - 2/3 D⁻¹ A) P: smoothed aggregation, whose values do not add up exactly.
+    /// (I - 2/3 D⁻¹ A) P: smoothed aggregation, whose sums are not exact.
     fn smoothed(a: &Csr<f64>, p: &Csr<f64>) -> Csr<f64> {
         let mut smoother = a.clone();
         for value in smoother.values_mut() {
@@ -278,7 +291,8 @@ mod tests {
         for (x, y) in c.values().iter().zip(t.values()) {
             assert!((x - y).abs() <= 1e-14 * largest, "{x} and {y}");
         }
-        // Constants are in the range of P away from the boundary: there the rows of C sum to zero.
+        // Constants are in the range of P away from the boundary, so the rows of C sum to zero
+        // there.
         let middle = (7 * 7 * 7) / 2;
         assert!(c.row(middle).1.iter().sum::<f64>().abs() < 1e-13 * largest);
     }
@@ -324,8 +338,8 @@ mod tests {
     }
 
     proptest! {
-        /// Integers add up exactly, so the other order of multiplication gives the same values. A has halo rows:
-        /// more rows than columns, or fewer.
+        /// Sums of integers are exact, so the other order of multiplication gives the same values.
+        /// A has halo rows: more rows than columns, or fewer.
         #[test]
         fn agrees_with_the_other_order(
             (r, a, p, rows) in (0..9usize, 0..9usize, 0..9usize, 0..9usize).prop_flat_map(|(l, m, n, o)| {

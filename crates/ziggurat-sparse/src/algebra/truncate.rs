@@ -1,13 +1,14 @@
-//! Truncation: the small entries of each row dropped, its sum kept.
+//! Truncation: dropping the small entries of each row, preserving row sums.
 //!
-//! Long-range interpolation makes rows of many small weights, and the Galerkin product multiplies them. Of row i,
-//! truncation keeps the entries with |w_ij| ≥ relative · max_k |w_ik|, and of those at most the `max_entries` largest;
-//! then it multiplies them by Σ_j w_ij / Σ_kept w_ij, so that constants are interpolated as before (De Sterck, Falgout,
-//! Nolting & Yang, *Distance-two interpolation for parallel algebraic multigrid*, 2008; hypre's default).
+//! Long-range interpolation creates rows of many small weights, and the Galerkin product multiplies
+//! their number. Of row i, truncation keeps the entries with |w_ij| ≥ relative · max_k |w_ik|, and
+//! of those at most the `max_entries` largest. Then it multiplies them by Σ_j w_ij / Σ_kept w_ij,
+//! so that constants are interpolated as before (De Sterck, Falgout, Nolting & Yang, *Distance-two
+//! interpolation for parallel algebraic multigrid*, 2008; hypre's default).
 //!
-//! The whole sum is kept, not the positive and negative parts each: that is what preserving constants asks for, and
-//! positive parts alone may vanish with the small entries. Cost: one pass over the rows, and a selection in O(row) for
-//! rows that are too long.
+//! The total sum is preserved, not the sums of positive and negative entries separately: this is
+//! what preserving constants requires, and the positive entries may all be dropped. Cost: one pass
+//! over the rows, and a linear-time selection in rows that are too long.
 
 use std::ops::Range;
 
@@ -18,10 +19,10 @@ use super::check_rows;
 use crate::matrix::{Csr, CsrRef, MatrixError};
 use crate::number::Real;
 
-/// Up to so many entries per row are found without sorting.
+/// Up to this many entries per row are selected without sorting.
 const FEW: usize = 8;
 
-/// How much of each row is kept. The default keeps everything.
+/// What is kept of each row. The default keeps everything.
 ///
 /// ```
 /// use ziggurat_sparse::algebra::Truncation;
@@ -32,14 +33,14 @@ const FEW: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Truncation {
-    /// Entries smaller than this times the largest of their row are dropped (by absolute value). From 0, which drops
-    /// none, to 1, which keeps only the largest.
+    /// Entries smaller than this times the largest entry of their row are dropped (by absolute
+    /// value). From 0, which drops none, to 1, which keeps only the largest.
     pub relative: f64,
-    /// At most so many entries per row are kept: the largest by absolute value, of equal ones those with the lower
-    /// column. At least 1.
+    /// The maximum number of entries per row: the largest by absolute value are kept; of equal
+    /// entries, those with the lower column. At least 1.
     pub max_entries: Option<usize>,
-    /// Whether the kept entries are scaled so that every row keeps its sum. A row whose kept entries sum to zero is
-    /// not scaled.
+    /// Whether the kept entries are scaled to preserve the row sum. A row whose kept entries sum to
+    /// zero is not scaled.
     pub keep_row_sums: bool,
 }
 
@@ -49,22 +50,22 @@ impl Default for Truncation {
     }
 }
 
-/// Why rows cannot be truncated so.
+/// Why a truncation is not possible.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum TruncationError {
-    /// The relative threshold makes no sense.
+    /// The relative threshold is out of range.
     #[error(
-        "the relative threshold is {found}; it must lie between 0 (drop nothing) and 1 (keep the largest)"
+        "the relative threshold is {found}; it must be between 0 (drop nothing) and 1 (keep only the largest)"
     )]
     Relative {
-        /// What it is.
+        /// The given threshold.
         found: f64,
     },
-    /// No entry may be kept.
-    #[error("at most 0 entries per row would leave nothing; allow at least 1, or `None` for any number")]
+    /// The maximum number of entries is zero.
+    #[error("the maximum number of entries per row is 0; allow at least 1, or `None` for any number")]
     NoEntries,
-    /// The matrix has not the rows asked for.
+    /// The range of rows is out of bounds.
     #[error(transparent)]
     Rows(#[from] MatrixError),
 }
@@ -82,7 +83,7 @@ pub enum TruncationError {
 /// ```
 ///
 /// # Errors
-/// If `how` makes no sense (see [`TruncationError`]), or `p` has not the rows asked for.
+/// If `how` is invalid (see [`TruncationError`]), or the range of rows is out of bounds.
 pub fn truncate<T: Real>(
     p: CsrRef<'_, T>,
     rows: Range<usize>,
@@ -104,13 +105,14 @@ pub fn truncate<T: Real>(
     Ok(t)
 }
 
-/// Truncates one row at a time, for code that makes rows and need not keep them whole.
+/// Truncates one row at a time, for code that computes rows and does not store them untruncated.
 ///
 /// ```
 /// use ziggurat_sparse::algebra::{RowTruncation, Truncation};
-/// let mut longest_two = RowTruncation::new(Truncation { max_entries: Some(2), ..Truncation::default() })?;
+/// let how = Truncation { max_entries: Some(2), ..Truncation::default() };
+/// let mut largest_two = RowTruncation::new(how)?;
 /// let (mut columns, mut values) = ([3, 5, 8], [0.5, 0.25, 0.25]);
-/// assert_eq!(longest_two.apply(&mut columns, &mut values), 2);
+/// assert_eq!(largest_two.apply(&mut columns, &mut values), 2);
 /// assert_eq!(columns[..2], [3, 5]);
 /// assert!((values[0] + values[1] - 1.0_f64).abs() < 1e-15);
 /// # Ok::<(), ziggurat_sparse::algebra::TruncationError>(())
@@ -118,14 +120,14 @@ pub fn truncate<T: Real>(
 #[derive(Clone, Debug)]
 pub struct RowTruncation {
     how: Truncation,
-    /// Absolute values.
+    /// The absolute values of the entries.
     sizes: Vec<f64>,
-    /// The same, to be put in order.
+    /// A copy of `sizes` for selection.
     ordered: Vec<f64>,
 }
 
 impl RowTruncation {
-    /// Checks that `how` makes sense.
+    /// Checks `how`.
     ///
     /// # Errors
     /// See [`TruncationError`].
@@ -139,19 +141,19 @@ impl RowTruncation {
         Ok(RowTruncation { how, sizes: Vec::new(), ordered: Vec::new() })
     }
 
-    /// Whether a row of so many entries stays as it is, whatever they are.
+    /// Whether a row with this many entries is never changed.
     #[inline]
     pub fn keeps_all_of(&self, entries: usize) -> bool {
         self.how.relative == 0.0 && self.how.max_entries.is_none_or(|most| entries <= most)
     }
 
-    /// Moves the entries that are kept to the front, in their order, and returns how many there are. `columns` increase
-    /// and are as many as `values`.
+    /// Moves the kept entries to the front, in their order, and returns their number. `columns`
+    /// increases and has the length of `values`.
     pub fn apply<T: Real>(&mut self, columns: &mut [u32], values: &mut [T]) -> usize {
         if self.keeps_all_of(values.len()) {
             return values.len();
         }
-        // What is not a number counts as infinite: it must not vanish unseen.
+        // NaN counts as infinite, so that it is not dropped silently.
         let size = |value: &T| {
             let size = value.wide().abs();
             if size.is_nan() { f64::INFINITY } else { size }
@@ -159,7 +161,7 @@ impl RowTruncation {
         self.sizes.clear();
         self.sizes.extend(values.iter().map(size));
         let largest = self.sizes.iter().fold(0.0, |largest: f64, &size| largest.max(size));
-        // Nothing times infinity would be no number.
+        // 0 · ∞ would be NaN.
         let threshold = if self.how.relative == 0.0 { 0.0 } else { self.how.relative * largest };
         let least = self.least_kept();
         let mut room = self.how.max_entries.unwrap_or(usize::MAX)
@@ -168,7 +170,7 @@ impl RowTruncation {
         let (mut sum, mut kept_sum) = (T::zero(), T::zero());
         let mut kept = 0;
         for place in 0..values.len() {
-            // What is kept cannot be predicted, so it decides additions and not jumps.
+            // Whether an entry is kept is unpredictable, so it selects increments and not branches.
             let (value, size) = (values[place], self.sizes[place]);
             let last = (size == least) & (room > 0);
             let keep = (size >= threshold) & (last | (size > least));
@@ -187,14 +189,15 @@ impl RowTruncation {
         kept
     }
 
-    /// The smallest size among the `max_entries` largest: all that are larger are kept, and as many of this size as there is
-    /// room for. Negative if everything is.
+    /// The smallest of the `max_entries` largest sizes. All larger entries are kept, and as many of
+    /// this size as there is room for. Negative if all entries are kept.
     fn least_kept(&mut self) -> f64 {
         match self.how.max_entries {
             Some(most) if most >= self.sizes.len() => -1.0,
             None => -1.0,
             Some(most @ 1..=FEW) => {
-                // The largest so far, in order. A size drops through them until it finds its place: no jumps.
+                // The largest so far, sorted. Each size moves through them to its position, without
+                // branches.
                 let mut largest = [-1.0; FEW];
                 for &size in &self.sizes {
                     let mut size = size;
@@ -255,7 +258,7 @@ mod tests {
     fn a_kept_sum_of_zero_is_not_divided_by() {
         let how = Truncation { relative: 0.5, ..Default::default() };
         assert_eq!(kept(&[1.0, -1.0, 0.25], how), (vec![0, 1], vec![1.0, -1.0]));
-        // A row of zeros has no smallest entry.
+        // A row of zeros keeps all entries.
         assert_eq!(kept(&[0.0, 0.0], how), (vec![0, 1], vec![0.0, 0.0]));
     }
 
@@ -266,7 +269,7 @@ mod tests {
         assert!(columns == [1] && values[0].is_nan());
         let everything = Truncation { keep_row_sums: false, ..Default::default() };
         assert_eq!(kept(&[5.0, f64::INFINITY], everything).0, [0, 1]);
-        // Any entry is at least nothing times infinity.
+        // A relative threshold of 0 drops nothing, even if the largest entry is infinite.
         let two = Truncation { max_entries: Some(2), ..everything };
         assert_eq!(kept(&[5.0, f64::INFINITY, 7.0], two).0, [1, 2]);
     }
@@ -295,7 +298,7 @@ mod tests {
             prop_assert_eq!((t.row_ptr(), t.columns()), (scaled.row_ptr(), scaled.columns()));
             for (k, row) in rows.enumerate() {
                 let (old_columns, old) = p.row(row);
-                // The definition, by sorting.
+                // The definition, implemented by sorting.
                 let largest = old.iter().fold(0.0f64, |most, value| most.max(value.abs()));
                 let mut order: Vec<usize> =
                     (0..old.len()).filter(|&at| old[at].abs() >= relative * largest).collect();

@@ -1,6 +1,6 @@
 //! The order of rows in a Gauss–Seidel sweep.
 
-/// The order in which a Gauss–Seidel sweep takes the rows.
+/// The order in which a Gauss–Seidel sweep visits the rows.
 ///
 /// ```
 /// use ziggurat_sparse::device::Direction;
@@ -8,14 +8,14 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// First row first.
+    /// From the first row to the last.
     Forward,
-    /// Last row first: the adjoint of the forward sweep.
+    /// From the last row to the first: the adjoint of the forward sweep.
     Backward,
 }
 
 impl Direction {
-    /// The other one.
+    /// The opposite direction.
     pub fn reversed(self) -> Self {
         match self {
             Direction::Forward => Direction::Backward,

@@ -1,10 +1,10 @@
-//! Errors of devices.
+//! Device errors.
 
 use thiserror::Error;
 
 use crate::number::Kind;
 
-/// Why a device could not do what was asked.
+/// Why an operation on a device failed.
 ///
 /// ```
 /// use ziggurat_sparse::device::{Cpu, Device, DeviceError};
@@ -14,49 +14,51 @@ use crate::number::Kind;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DeviceError {
-    /// The memory asked for is not there.
-    #[error("the device has no room for {bytes} bytes more; use a smaller problem or a narrower precision")]
+    /// Not enough memory.
+    #[error("the device cannot allocate {bytes} more bytes; use a smaller problem or a lower precision")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: usize,
     },
-    /// The device has no arithmetic in this number.
+    /// The device does not compute in this number type.
     #[error("the device {device} cannot compute in {number}; {instead}")]
     Lacks {
-        /// What it is called.
+        /// The name of the device.
         device: String,
-        /// The number it lacks.
+        /// The number type that is not supported.
         number: Kind,
-        /// What to do instead.
+        /// A suggested alternative.
         instead: &'static str,
     },
-    /// The device counts in fewer bits.
-    #[error("{found} {what} are more than the device can count ({most}); split the problem among processes")]
+    /// A count exceeds the device's index type.
+    #[error(
+        "{found} {what} exceed the limit of the device ({most}); distribute the problem over more processes"
+    )]
     TooLarge {
-        /// What there are too many of.
+        /// What is counted.
         what: &'static str,
-        /// How many there are.
+        /// The count.
         found: usize,
-        /// How many there may be.
+        /// The largest supported count.
         most: usize,
     },
     /// The device has no kernels for a format.
-    #[error("the device {device} does not know the format {format}; use csr, which every device knows")]
+    #[error("the device {device} does not support the format {format}; use csr, which every device supports")]
     UnknownFormat {
-        /// What it is called.
+        /// The name of the device.
         device: String,
         /// The format's name.
         format: &'static str,
     },
-    /// Queued work failed, and nothing says which.
+    /// Queued work failed; the failing kernel is unknown.
     #[error(
-        "work queued on the device {device} failed: {reason}; results since its last `finish` are not to be trusted, \
+        "work queued on the device {device} failed: {reason}; results since the last `finish` are invalid; \
          set up again or use another device"
     )]
     Lost {
-        /// What it is called.
+        /// The name of the device.
         device: String,
-        /// What its driver says.
+        /// The driver's message.
         reason: String,
     },
 }

@@ -1,12 +1,12 @@
-//! A matrix in host memory, in whichever format it has: what lowering hands to a device.
+//! A matrix in host memory, in any format: the input of a device upload.
 
 use std::sync::Arc;
 
 use crate::matrix::{Bsr, Csr, DeltaSell};
 use crate::number::Store;
 
-/// A matrix in one of the formats that every device understands. It may be shared with whoever else needs it: a device
-/// whose memory is the host's copies nothing.
+/// A matrix in one of the formats that every device supports. It is reference-counted: a device
+/// that uses host memory copies nothing.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, device::HostMatrix};
@@ -21,7 +21,7 @@ pub enum HostMatrix<S: 'static> {
     Csr(Arc<Csr<S>>),
     /// Small dense blocks in compressed rows.
     Bsr(Arc<Bsr<S>>),
-    /// Sliced rows with short columns.
+    /// Sliced rows with compressed column indices.
     DeltaSell(Arc<DeltaSell<S>>),
 }
 
@@ -68,7 +68,7 @@ impl<S: Store> HostMatrix<S> {
         }
     }
 
-    /// Number of stored values, the zeros that fill blocks included.
+    /// Number of stored values, including the zeros that fill blocks.
     pub fn nnz(&self) -> usize {
         match self {
             HostMatrix::Csr(a) => a.nnz(),
@@ -77,7 +77,7 @@ impl<S: Store> HostMatrix<S> {
         }
     }
 
-    /// Bytes the arrays take in memory.
+    /// Memory used by the arrays, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             HostMatrix::Csr(a) => a.bytes(),

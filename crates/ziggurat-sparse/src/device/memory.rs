@@ -1,9 +1,9 @@
-//! Vectors in host memory.
+//! Allocation of vectors in host memory.
 
 use super::error::DeviceError;
 use crate::number::Store;
 
-/// Reserves before it fills, so that too large a request is an error instead of an abort.
+/// Reserves memory before filling it, so that an excessive request is an error and not an abort.
 pub(super) fn allocate<T>(len: usize, fill: impl FnOnce(&mut Vec<T>)) -> Result<Vec<T>, DeviceError> {
     let mut vector = Vec::new();
     let reserved = vector.try_reserve_exact(len);
@@ -12,7 +12,7 @@ pub(super) fn allocate<T>(len: usize, fill: impl FnOnce(&mut Vec<T>)) -> Result<
     Ok(vector)
 }
 
-/// Zeros in host memory.
+/// A vector of zeros in host memory.
 pub(super) fn zeros<T: Store>(len: usize) -> Result<Vec<T>, DeviceError> {
     allocate(len, |vector| vector.resize(len, T::default()))
 }

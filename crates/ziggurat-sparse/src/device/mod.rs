@@ -1,9 +1,9 @@
 //! Where vectors live and kernels run.
 //!
-//! Krylov methods, cycles and smoothers are written once, generic over a [`Device`]; a device is a place to run, not a
-//! copy of the algorithm. Two are here: [`Reference`], slow and readable, the oracle for all others, and [`Cpu`], the
-//! fast one. The conformance suite (feature `conformance`) compares any device with the oracle, kernel by kernel and
-//! number pair by number pair.
+//! Krylov methods, cycles and smoothers are written once, generic over a [`Device`]. Two devices
+//! are here: [`Reference`], slow and readable, the oracle for all others, and [`Cpu`], the fast
+//! one. The conformance suite (feature `conformance`) compares a device with the oracle for every
+//! kernel and every pair of number types.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -34,20 +34,23 @@ pub use traffic::Traffic;
 
 /// A place where vectors live and kernels run.
 ///
-/// **Types.** Matrices are stored in any [`Store`], vectors in the number computed in ([`Real`]); `C: Reads<S>` ties the
-/// two. A device whose memory is opaque picks its kernel by [`Store::KIND`].
+/// **Types.** Matrices are stored in any [`Store`], vectors in the arithmetic type ([`Real`]);
+/// `C: Reads<S>` connects the two. A device with opaque memory selects its kernel by
+/// [`Store::KIND`].
 ///
-/// **Sizes.** Kernels panic when sizes do not fit: that is a fault of the calling algorithm, never of a user's input,
-/// which is checked where it enters.
+/// **Sizes.** Kernels panic if sizes do not match: that is an error of the calling algorithm. User
+/// input is checked where it enters.
 ///
-/// **Results.** Every kernel gives the same bits whatever the number of threads. A coefficient `beta` equal to zero
-/// means that the old content is *not read*: it may be garbage or NaN.
+/// **Results.** Every kernel gives the same bits for any number of threads. If a coefficient `beta`
+/// is zero, the old content is *not read*: it may be arbitrary, even NaN.
 ///
-/// **Processes.** Where several share vectors, each has a device and a part of every vector, and all call the same kernels in
-/// the same order. What a kernel returns ([`dot`](Device::dot), the largest element, …) is then of the whole vector, the same
-/// bits on every process. A device of one process says [`Nobody`].
+/// **Processes.** If several processes share vectors, each has a device and a part of every vector,
+/// and all call the same kernels in the same order. The result of a reduction
+/// ([`dot`](Device::dot), the largest element, …) then covers the whole vector and has the same
+/// bits on every process. A device for a single process uses [`Nobody`] as its halo.
 ///
-/// **Time.** A device may queue work; [`Device::finish`] waits for it. Kernels allocate nothing.
+/// **Asynchrony.** A device may queue work; [`Device::finish`] waits for it. Kernels do not
+/// allocate.
 ///
 /// ```
 /// use ziggurat_sparse::Csr;
@@ -67,28 +70,31 @@ pub use traffic::Traffic;
 /// # Ok::<(), DeviceError>(())
 /// ```
 pub trait Device: Clone + Debug + Send + Sync + 'static {
-    /// Numbers in this device's memory.
+    /// A vector in device memory.
     type Vector<T: Store>: Debug + Send + Sync;
-    /// A matrix in this device's memory.
+    /// A matrix in device memory.
     type Matrix<S: Store>: Debug + Send + Sync;
-    /// How this process reaches the elements of a vector that others hold. A device of one process has none: [`Nobody`].
+    /// How this process obtains vector elements that other processes hold. A device for a single
+    /// process uses [`Nobody`].
     type Halo: Clone + Debug + Send + Sync;
 
-    /// What to call this device in a report.
+    /// The name of this device in reports.
     fn name(&self) -> String;
 
-    /// Whether arithmetic in that number runs on the device itself. One that has vectors in double precision but cannot compute
-    /// with them keeps those on the host; levels are then lowered to `f32`.
+    /// Whether arithmetic in this number type runs on the device itself. A device that stores
+    /// vectors in double precision but cannot compute with them keeps them on the host; levels are
+    /// then lowered to `f32`.
     fn computes_in(&self, _number: Kind) -> bool {
         true
     }
 
-    /// What went to and from this device since it was made; `None` where its memory is the host's.
+    /// The traffic to and from this device since it was created; `None` if its memory is the
+    /// host's.
     fn traffic(&self) -> Option<Traffic> {
         None
     }
 
-    // ---- memory
+    // Memory
 
     /// A vector of zeros.
     fn zeros<T: Store>(&self, len: usize) -> Result<Self::Vector<T>, DeviceError>;
@@ -96,23 +102,25 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// Copies a host array to the device.
     fn upload<T: Store>(&self, host: &[T]) -> Result<Self::Vector<T>, DeviceError>;
 
-    /// Overwrites a vector by a host array of the same length.
+    /// Overwrites a vector with a host array of the same length.
     fn write<T: Store>(&self, host: &[T], x: &mut Self::Vector<T>) -> Result<(), DeviceError>;
 
     /// Copies a vector to a host array of the same length.
     fn download<T: Store>(&self, x: &Self::Vector<T>, host: &mut [T]) -> Result<(), DeviceError>;
 
-    /// A vector as a host array. Its memory on the device is given up, so nothing is copied where that is the host's.
+    /// Converts a vector to a host array. Consumes the vector, so nothing is copied if it is in
+    /// host memory.
     fn to_host<T: Store>(&self, x: Self::Vector<T>) -> Result<Vec<T>, DeviceError> {
         let mut host = memory::zeros(self.len(&x))?;
         self.download(&x, &mut host)?;
         Ok(host)
     }
 
-    /// Moves a matrix to the device, in the format and the number it has.
+    /// Moves a matrix to the device, keeping its format and number type.
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<Self::Matrix<S>, DeviceError>;
 
-    /// Moves the part of a matrix that this process owns: `own` has the columns that are its own, `remote` the others.
+    /// Moves the part of a matrix that this process owns: `own` holds the columns that the process
+    /// owns, `remote` the columns of other processes.
     fn upload_part<S: Store>(
         &self,
         own: HostMatrix<S>,
@@ -122,23 +130,24 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// Length of a vector.
     fn len<T: Store>(&self, x: &Self::Vector<T>) -> usize;
 
-    /// Rows and columns of a matrix, as far as they are this process's own.
+    /// Rows and columns of the part of a matrix that this process owns.
     fn shape<S: Store>(&self, a: &Self::Matrix<S>) -> (usize, usize);
 
-    /// Waits until all queued work is done, and reports if any of it failed.
+    /// Waits for all queued work, and reports whether any of it failed.
     fn finish(&self) -> Result<(), DeviceError>;
 
-    // ---- other processes
+    // Other processes
 
-    /// What other processes have for the elements that `halo` names, given this process's own elements.
+    /// The values of the elements that `halo` names, received from other processes. `own` holds the
+    /// elements of this process.
     fn halo_values(&self, halo: &Self::Halo, own: &[f64]) -> Vec<f64>;
 
-    /// The largest of a number over all processes that share this device's vectors.
+    /// The maximum of `x` over all processes that share this device's vectors.
     fn largest_of_all(&self, x: f64) -> f64 {
         x
     }
 
-    /// Adds up each number over all processes that share this device's vectors.
+    /// Sums each number over all processes that share this device's vectors.
     fn sum_of_all(&self, _numbers: &mut [i64]) {}
 
     /// Whether the flag is set on any process that shares this device's vectors. Clocks and user
@@ -149,7 +158,7 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         votes[0] > 0
     }
 
-    // ---- a matrix and vectors
+    // Kernels on a matrix and vectors
 
     /// y ← α A x + β y
     fn spmv<C: Reads<S>, S: Store>(
@@ -172,8 +181,9 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
 
     /// One smoothing sweep in one pass over the matrix: y ← x + ω d∘(b − A x) + β (x − y).
     ///
-    /// With β = 0 this is damped Jacobi (d = 1/diag A) or ℓ1-Jacobi (d = 1/Σ|a_ij|). With the previous iterate in `y`
-    /// and β ≠ 0 it is one step of a three-term recurrence such as Chebyshev's, and the caller swaps x and y.
+    /// With β = 0 this is damped Jacobi (d = 1/diag A) or ℓ1-Jacobi (d = 1/Σ|a_ij|). With the
+    /// previous iterate in `y` and β ≠ 0 it is one step of a three-term recurrence such as
+    /// Chebyshev's; the caller swaps x and y.
     fn sweep<C: Reads<S>, S: Store>(
         &self,
         a: &Self::Matrix<S>,
@@ -185,10 +195,10 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         y: &mut Self::Vector<C>,
     );
 
-    /// One Gauss–Seidel sweep within blocks of `block` consecutive rows, Jacobi between blocks: for each block K and its
-    /// rows i in the given order, y_i ← x_i + d_i (b_i − Σ_{j∈K} a_ij y_j − Σ_{j∉K} a_ij x_j), where y starts as x.
-    /// Without `x` the guess is zero. The old y is not read. A block size that does not fit the matrix's own blocks is
-    /// rounded up to them.
+    /// One Gauss–Seidel sweep within blocks of `block` consecutive rows, Jacobi between blocks: for
+    /// each block K and its rows i in the given order, y_i ← x_i + d_i (b_i − Σ_{j∈K} a_ij y_j −
+    /// Σ_{j∉K} a_ij x_j), where y starts as x. Without `x` the initial guess is zero. The old y is
+    /// not read. The block size is rounded up to a multiple of the matrix's own block size.
     fn gauss_seidel<C: Reads<S>, S: Store>(
         &self,
         a: &Self::Matrix<S>,
@@ -200,7 +210,7 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         y: &mut Self::Vector<C>,
     );
 
-    // ---- vectors
+    // Kernels on vectors
 
     /// x ← value
     fn fill<C: Real>(&self, value: C, x: &mut Self::Vector<C>);
@@ -208,13 +218,15 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// y ← x
     fn copy<C: Real>(&self, x: &Self::Vector<C>, y: &mut Self::Vector<C>);
 
-    /// y ← x, converted to the other number (rounded to nearest when it is the narrower).
+    /// y ← x, converted to the other number type (rounded to nearest if that is narrower).
     fn cast<X: Real, Y: Real>(&self, x: &Self::Vector<X>, y: &mut Self::Vector<Y>);
 
-    /// y ← α d∘x (without `d`, α x), computed in double precision and rounded once to the other number.
+    /// y ← α d∘x (without `d`, α x), computed in double precision and rounded once to the other
+    /// number type.
     ///
-    /// It is how vectors change their number and their scale at once, as a multigrid in a narrow number needs. It returns
-    /// nothing because that takes a wait on a device that queues work, and a message among several processes.
+    /// This changes the number type and the scale of a vector in one pass, as multigrid in reduced
+    /// precision requires. It returns nothing, because a result would synchronise with a device
+    /// that queues work and require communication among processes.
     fn cast_scaled<X: Real, Y: Real>(
         &self,
         alpha: f64,
@@ -225,7 +237,8 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         self.cast_scaled_max(alpha, d, x, y);
     }
 
-    /// As [`cast_scaled`](Device::cast_scaled); returns max |y_i|, which tells whether they fit. NaN if any entry is NaN.
+    /// As [`cast_scaled`](Device::cast_scaled), and returns max |y_i|, which shows whether the
+    /// values fit. NaN if any entry is NaN.
     fn cast_scaled_max<X: Real, Y: Real>(
         &self,
         alpha: f64,
@@ -248,7 +261,8 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         z: &mut Self::Vector<C>,
     );
 
-    /// y ← α d∘x + β y: a diagonal matrix times a vector; a [`sweep`](Device::sweep) from a zero guess.
+    /// y ← α d∘x + β y: a diagonal matrix times a vector, or a [`sweep`](Device::sweep) from a zero
+    /// guess.
     fn diagonal<C: Real>(
         &self,
         alpha: C,
@@ -258,9 +272,10 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         y: &mut Self::Vector<C>,
     );
 
-    /// x ← x + α p, then p ← z + β p, in one pass: a conjugate gradient method steps along p and turns.
+    /// x ← x + α p, then p ← z + β p, in one pass: the step and the new search direction of the
+    /// conjugate gradient method.
     ///
-    /// It moves five vectors, where two updates move six.
+    /// It moves five vectors; two separate updates move six.
     fn step_and_turn<C: Real>(
         &self,
         alpha: C,
@@ -272,8 +287,9 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
 
     /// y ← Σ_k c_k x_k + β y, in one pass; returns y·y of the new y, as [`dot`](Device::dot) would.
     ///
-    /// With one vector it is [`axpby`](Device::axpby) and a norm, with none it scales y, with many it is the update of
-    /// Gram–Schmidt. `xs` are vectors or references to them, as many as coefficients.
+    /// With one vector this is [`axpby`](Device::axpby) and a norm, with none it scales y, with
+    /// several it is the update of Gram–Schmidt. `xs` holds vectors or references to them, one per
+    /// coefficient.
     fn combine<C: Real, B: Borrow<Self::Vector<C>> + Sync>(
         &self,
         coefficients: &[C],
@@ -282,10 +298,11 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         y: &mut Self::Vector<C>,
     ) -> f64;
 
-    /// Σ x_i y_i, added up in double precision over blocks whose size depends on the length alone.
+    /// Σ x_i y_i, summed in double precision over blocks whose size depends only on the length.
     fn dot<C: Real>(&self, x: &Self::Vector<C>, y: &Self::Vector<C>) -> f64;
 
-    /// out_k ← x_k·y for every k, each as [`dot`](Device::dot) gives it. A device may read y once for many.
+    /// out_k ← x_k·y for every k, with the same result as [`dot`](Device::dot). A device may read y
+    /// once for several k.
     fn dots<C: Real, B: Borrow<Self::Vector<C>> + Sync>(
         &self,
         xs: &[B],

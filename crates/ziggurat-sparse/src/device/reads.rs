@@ -6,9 +6,10 @@ use super::cpu::compiled::Compiled;
 use crate::number::Store;
 use crate::simd::InLanes;
 
-/// Arithmetic in `Self` may read memory of type `S`; the seven pairs of [`number`](crate::number).
+/// Arithmetic in `Self` may read memory of type `S`: the seven pairs listed in
+/// [`number`](crate::number).
 ///
-/// The trait is sealed: a new pair is a decision of this crate, because every device must then provide it.
+/// The trait is sealed, because every device must implement every pair.
 ///
 /// ```
 /// use ziggurat_sparse::{Reads, Store, f16};
@@ -19,7 +20,7 @@ use crate::simd::InLanes;
 /// assert_eq!(sum::<f32, _>(&stored), 4.0);
 /// ```
 pub trait Reads<S: Store>: InLanes<S> + Compiled<S> {
-    /// The same value, widened.
+    /// Widens a stored value; always exact.
     #[inline]
     fn read(stored: S) -> Self {
         Self::widen(stored)

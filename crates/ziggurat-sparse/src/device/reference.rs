@@ -1,7 +1,7 @@
-//! The reference device: every kernel as its formula reads, one entry after another, on one thread.
+//! The reference device: every kernel follows its formula, one entry after another, on one thread.
 //!
-//! It is the oracle that every other device is tested against. Nobody should solve with it, and nobody should make it
-//! faster.
+//! It is the oracle for testing other devices. It is not meant for solving, and should not be
+//! optimised.
 
 use std::borrow::Borrow;
 
@@ -53,7 +53,7 @@ fn product<C: Reads<S>, S: Store>(a: &HostMatrix<S>, x: &[C]) -> Vec<C> {
     (0..a.rows()).map(|i| row_product(a, i, x)).collect()
 }
 
-/// β y, or zero without looking at y when β is zero.
+/// β y, or zero without reading y if β is zero.
 fn times<C: Real>(beta: C, y: C) -> C {
     if beta.is_zero() { C::zero() } else { beta * y }
 }
@@ -171,7 +171,7 @@ impl Device for Reference {
                 order.reverse();
             }
             for i in order {
-                // The newest values: of this block from y, of all others from x.
+                // The newest values: y within this block, x outside.
                 let newest: Vec<C> =
                     (0..n).map(|j| if j / block == first / block { y[j] } else { x[j] }).collect();
                 y[i] = x[i] + d[i] * (b[i] - row_product(a, i, &newest));

@@ -1,34 +1,36 @@
-//! The part of a matrix whose columns other processes hold.
+//! The part of a matrix in columns that other processes own.
 //!
 //! ```text
 //! A x = A_own x_own + A_remote x_halo
 //! ```
 //!
-//! A process owns some rows of a matrix and the elements of vectors that belong to them. Most entries of its rows are in columns
-//! of its own; the others, in a few rows at the border, multiply elements that neighbours send: the halo. What a halo
-//! is, the device says ([`Device::Halo`](super::Device::Halo)). Bytes: as CSR, and 4 for each row at the border.
+//! A process owns some rows of a matrix and the corresponding vector elements. Most entries of its
+//! rows lie in columns that it owns. The others, in a few boundary rows, multiply elements received
+//! from neighbours: the halo. The halo type is defined by the device
+//! ([`Device::Halo`](super::Device::Halo)). Bytes: those of CSR, and 4 per boundary row.
 
 use crate::matrix::{Csr, MatrixError};
 use crate::number::Store;
 
-/// The halo of a device of one process: there is none.
+/// The halo of a device for a single process: an empty type, because there is no halo.
 ///
 /// ```
 /// use ziggurat_sparse::device::{Cpu, Device, Nobody};
 /// fn halo_of<D: Device<Halo = Nobody>>(_: &D) -> Option<Nobody> {
-///     None // nothing else can be said
+///     None // `Nobody` has no values
 /// }
 /// assert!(halo_of(&Cpu::new()).is_none());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nobody {}
 
-/// The entries of a process's rows in columns that others hold.
+/// The entries of a process's rows in columns that other processes own.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, device::Remote};
-/// // Of three rows of its own, the last has an entry in the only column of the halo.
-/// let remote = Remote { rows: vec![2], matrix: Csr::try_new(1, 1, vec![0, 1], vec![0], vec![-1.0])?, halo: () };
+/// // Of the three rows of a process, the last has an entry in the only halo column.
+/// let matrix = Csr::try_new(1, 1, vec![0, 1], vec![0], vec![-1.0])?;
+/// let remote = Remote { rows: vec![2], matrix, halo: () };
 /// assert_eq!(remote.row(2), (&[0][..], &[-1.0][..]));
 /// assert_eq!(remote.row(1), (&[][..], &[][..]));
 /// assert!(remote.check(3).is_ok() && remote.check(2).is_err());
@@ -36,19 +38,20 @@ pub enum Nobody {}
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remote<S: 'static, H> {
-    /// The process's rows that have such entries, increasing.
+    /// The rows of the process that have such entries, in increasing order.
     pub rows: Vec<u32>,
-    /// A row for each of them, a column for each element of the halo.
+    /// One row for each of them, one column for each halo element.
     pub matrix: Csr<S>,
-    /// How the elements of the halo are reached.
+    /// How the halo elements are obtained.
     pub halo: H,
 }
 
 impl<S: Store, H> Remote<S, H> {
-    /// Checks that this belongs to a matrix of so many rows.
+    /// Checks that this fits a matrix of `own_rows` rows.
     ///
     /// # Errors
-    /// If there is not a row of the matrix for each row that is named, or those do not increase, or are not there.
+    /// If the number of rows differs from that of the matrix, or rows do not increase, or a row is
+    /// out of range.
     pub fn check(&self, own_rows: usize) -> Result<(), MatrixError> {
         let mismatch = |what, expected, found| Err(MatrixError::Mismatch { what, expected, found });
         if self.rows.len() != self.matrix.rows() {
@@ -56,7 +59,7 @@ impl<S: Store, H> Remote<S, H> {
         }
         if let Some(pair) = self.rows.windows(2).find(|pair| pair[0] >= pair[1]) {
             let after = pair[0] as usize + 1;
-            return mismatch("row with remote columns, which must increase", after, pair[1] as usize);
+            return mismatch("row with remote columns (rows must increase)", after, pair[1] as usize);
         }
         match self.rows.last() {
             Some(&last) if last as usize >= own_rows => {
@@ -66,7 +69,7 @@ impl<S: Store, H> Remote<S, H> {
         }
     }
 
-    /// Columns in the halo and values of one of the process's rows; binary search.
+    /// Halo columns and values of one of the process's rows, found by binary search.
     pub fn row(&self, own_row: usize) -> (&[u32], &[S]) {
         match self.rows.binary_search_by_key(&own_row, |&row| row as usize) {
             Ok(at) => self.matrix.row(at),
@@ -74,7 +77,7 @@ impl<S: Store, H> Remote<S, H> {
         }
     }
 
-    /// Bytes the arrays take in memory.
+    /// Memory used by the arrays, in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.rows[..]) + self.matrix.bytes()
     }

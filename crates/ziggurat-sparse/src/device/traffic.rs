@@ -1,9 +1,10 @@
-//! What goes to and from a device whose memory is not the host's.
+//! Traffic to and from a device with its own memory.
 //!
-//! A link between two memories is slow, and a wait costs what a small kernel does. So a device that has one counts: what a solve
-//! moved is in its report, and a test can ask that vectors stay where they are. Counting costs an addition per call.
+//! Transfers between memories are slow, and a synchronisation costs as much as a small kernel. So
+//! such a device counts both: reports show the traffic of a solve, and tests check that vectors
+//! stay on the device. Counting costs an addition per call.
 
-/// How often a device was asked, and how many bytes it was sent and sent back.
+/// Numbers of kernels and transfers, and bytes transferred.
 ///
 /// ```
 /// use ziggurat_sparse::device::{Cpu, Device, Traffic};
@@ -15,20 +16,20 @@
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Kernels that were started.
+    /// Kernels launched.
     pub kernels: u64,
     /// Transfers from the host to the device.
     pub uploads: u64,
-    /// What they moved.
+    /// Bytes transferred by them.
     pub uploaded_bytes: u64,
-    /// Transfers from the device to the host. Each waits for all that was queued before it.
+    /// Transfers from the device to the host. Each waits for all previously queued work.
     pub downloads: u64,
-    /// What they moved.
+    /// Bytes transferred by them.
     pub downloaded_bytes: u64,
 }
 
 impl Traffic {
-    /// What came after an earlier count of the same device.
+    /// The traffic since an earlier count of the same device.
     ///
     /// ```
     /// use ziggurat_sparse::device::Traffic;

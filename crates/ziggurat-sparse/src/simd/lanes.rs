@@ -1,8 +1,9 @@
-//! Sixteen numbers in registers: the unit of work of a delta-SELL kernel, for each instruction set.
+//! Sixteen numbers in registers, for each instruction set: the unit of work of a delta-SELL kernel.
 //!
-//! A compiler makes vectors of plain loops over slices, but not of loops over sixteen numbers that stay in registers from one
-//! slot to the next (it left shuffles that took three times as long as the memory). So these few operations are written for
-//! each instruction set. Products are added without fused multiply-add, so that all give the same bits.
+//! Compilers vectorise plain loops over slices, but not loops over sixteen numbers that stay in
+//! registers from one slot to the next (they left shuffles that took three times as long as the
+//! memory traffic). So these few operations are written for each instruction set. Products are
+//! added without fused multiply-add, so all of them give the same bits.
 
 #![allow(unsafe_code)]
 
@@ -14,23 +15,23 @@ pub(crate) mod avx512;
 use super::widen::Widen;
 use crate::number::{Real, Store};
 
-/// How many.
+/// Numbers per vector.
 pub(crate) const LANES: usize = 16;
 
-/// Sixteen numbers computed in `C`.
+/// Sixteen numbers of arithmetic type `C`.
 ///
 /// # Safety
-/// All methods: the CPU has the instruction set of the type, and pointers point to [`LANES`] elements (`gather*`: to
-/// as many differences, each of which is the place of an element behind `x`).
+/// All methods: the CPU has the instruction set of the type, and pointers point to [`LANES`]
+/// elements. `gather` and `pick*`: every index is valid for `x`.
 pub trait Lanes<C>: Copy {
-    /// Whether parts of sixteen can be loaded and picked from in registers: whether the two methods that need it are to be
-    /// called.
+    /// Whether `cycled` and [`Widened::widen_part`] are fast, because partial vectors can be loaded
+    /// and permuted in registers. Kernels call these methods only where this is true.
     const PARTS: bool = false;
 
-    /// x[lane mod len] in every lane; only `len` elements are read, of which there are at most eight.
+    /// x[lane mod len] in every lane. Reads only `len` elements; `len` is at most eight.
     #[inline(always)]
     unsafe fn cycled(x: *const C, len: usize) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { Self::gather(x, |lane| lane % len) }
     }
 
@@ -42,25 +43,26 @@ pub trait Lanes<C>: Copy {
     unsafe fn store(self, y: *mut C);
     /// self + a x
     unsafe fn add_product(self, a: Self, x: Self) -> Self;
-    /// x[difference], one by one: gathers of the hardware are slower than that where they have been made safe from spies.
+    /// x[difference], loaded one by one: hardware gathers are slower on CPUs with mitigations
+    /// against gather data sampling.
     unsafe fn gather(x: *const C, difference: impl Fn(usize) -> usize) -> Self;
 
-    /// x[difference] for differences below 64, where 64 elements may be read.
+    /// x[difference] for differences below 64; 64 elements of x may be read.
     #[inline(always)]
     unsafe fn pick64(x: *const C, differences: *const u8) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { Self::gather(x, |lane| usize::from(*differences.add(lane))) }
     }
 
-    /// x[difference] for differences below 128, where 128 elements may be read.
+    /// x[difference] for differences below 128; 128 elements of x may be read.
     #[inline(always)]
     unsafe fn pick128(x: *const C, differences: *const u8) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { Self::gather(x, |lane| usize::from(*differences.add(lane))) }
     }
 }
 
-/// Sixteen numbers computed in one number and stored in `S`.
+/// Sixteen numbers of an arithmetic type, loaded from memory of type `S`.
 pub trait Widened<S>: Copy {
     /// Widens sixteen stored numbers.
     ///
@@ -68,19 +70,20 @@ pub trait Widened<S>: Copy {
     /// As for [`Lanes`].
     unsafe fn widen(stored: *const S) -> Self;
 
-    /// Widens the first `len` of sixteen; the others are zero, and not read. Where [`Lanes::PARTS`] says so.
+    /// Widens the first `len` of sixteen numbers; the others are set to zero and not read. Called
+    /// only where [`Lanes::PARTS`] is true.
     ///
     /// # Safety
     /// As for [`Lanes`], for `len` elements.
     #[inline(always)]
     unsafe fn widen_part(stored: *const S, len: usize) -> Self {
         debug_assert!(len == LANES);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { Self::widen(stored) }
     }
 }
 
-/// For any CPU: an array, left to the compiler.
+/// For any CPU: an array, which the compiler may vectorise.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable<C>([C; LANES]);
 
@@ -92,13 +95,13 @@ impl<C: Real> Lanes<C> for Portable<C> {
 
     #[inline(always)]
     unsafe fn load(x: *const C) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Portable(unsafe { x.cast::<[C; LANES]>().read() })
     }
 
     #[inline(always)]
     unsafe fn store(self, y: *mut C) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { y.cast::<[C; LANES]>().write(self.0) }
     }
 
@@ -112,7 +115,7 @@ impl<C: Real> Lanes<C> for Portable<C> {
 
     #[inline(always)]
     unsafe fn gather(x: *const C, difference: impl Fn(usize) -> usize) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Portable(std::array::from_fn(|lane| unsafe { *x.add(difference(lane)) }))
     }
 }
@@ -120,7 +123,7 @@ impl<C: Real> Lanes<C> for Portable<C> {
 impl<C: Widen<S>, S: Store> Widened<S> for Portable<C> {
     #[inline(always)]
     unsafe fn widen(stored: *const S) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Portable(unsafe { stored.cast::<[S; LANES]>().read() }.map(C::widen))
     }
 }

@@ -1,12 +1,13 @@
-//! Instruction sets, chosen at run time.
+//! Instruction sets, selected at run time.
 //!
-//! A kernel is written once, as ordinary Rust over slices, generic over an [`Isa`]; [`Simd::run`] compiles it for AVX-512,
-//! for AVX2 and for any CPU, and calls the one that this CPU has. The compiler vectorises the plain loops.
+//! A kernel is written once, as ordinary Rust over slices, generic over an [`Isa`]. [`Simd::run`]
+//! compiles it for AVX-512, for AVX2 and for the baseline instruction set, and calls the version
+//! for this CPU. The compiler vectorises the plain loops.
 //!
-//! Two findings shaped this (28 M entries, Skylake server, two threads): rows of a CSR matrix are *not* vectorised, because
-//! hardware gathers make the product twice as slow as scalar loads (f64: 48 ms against 21 ms); and products are added
-//! without fused multiply-add, which gains nothing where memory is the limit, so that every instruction set gives the
-//! same bits.
+//! Two measurements motivate the design (28 M entries, Skylake server, two threads). Rows of a CSR
+//! matrix are *not* vectorised, because hardware gathers make the product twice as slow as scalar
+//! loads (f64: 48 ms against 21 ms). Products are added without fused multiply-add, which gains
+//! nothing where memory bandwidth is the limit, so every instruction set gives the same bits.
 
 #![allow(unsafe_code)]
 
@@ -32,21 +33,22 @@ use crate::number::Store;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Simd {
-    /// AVX-512 F, BW, DQ, VL, with all of AVX2's companions.
+    /// AVX-512 F, BW, DQ and VL, plus AVX2, FMA and F16C.
     Avx512,
     /// AVX2, FMA and F16C.
     Avx2,
-    /// What every CPU of this architecture has.
+    /// The baseline of the target architecture.
     Portable,
 }
 
 impl Simd {
-    /// What this CPU has, best first. Never empty: the last is always [`Simd::Portable`].
+    /// The instruction sets of this CPU, best first. Never empty: the last is always
+    /// [`Simd::Portable`].
     pub fn available() -> Vec<Simd> {
         [Simd::Avx512, Simd::Avx2, Simd::Portable].into_iter().filter(|simd| simd.is_available()).collect()
     }
 
-    /// The best that this CPU has.
+    /// The best instruction set of this CPU.
     pub fn best() -> Simd {
         if Simd::Avx512.is_available() {
             Simd::Avx512
@@ -57,7 +59,7 @@ impl Simd {
         }
     }
 
-    /// Whether this CPU has it.
+    /// Whether this CPU supports it.
     pub fn is_available(self) -> bool {
         #[cfg(target_arch = "x86_64")]
         {
@@ -82,12 +84,14 @@ impl Simd {
 
     /// Runs a kernel compiled for this instruction set.
     ///
-    /// `self` must be available; [`Cpu`](crate::device::Cpu) keeps no other. (Checked here too: detection is one cached load.)
+    /// `self` should be available; [`Cpu`](crate::device::Cpu) holds no other. Otherwise the
+    /// portable version runs. (The check here is one cached load.)
     #[inline]
     pub(crate) fn run<K: Kernel>(self, kernel: K) -> K::Output {
         #[cfg(target_arch = "x86_64")]
         match self {
-            // SAFETY: the guard has just asked the CPU for every feature that the function is compiled with.
+            // SAFETY: the guard has just checked for every feature that the function is compiled
+            // with.
             Simd::Avx512 if self.is_available() => return unsafe { run_avx512(kernel) },
             // SAFETY: as above.
             Simd::Avx2 if self.is_available() => return unsafe { run_avx2(kernel) },
@@ -109,15 +113,16 @@ fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<F16c<avx2::Single, avx2::Double>>()
 }
 
-/// A piece of work over slices. `run` must be `#[inline(always)]`, or it is compiled for the portable set only.
+/// A computation over slices. `run` must be `#[inline(always)]`, otherwise it is compiled for the
+/// portable instruction set only.
 pub(crate) trait Kernel {
-    /// What it returns.
+    /// The result.
     type Output;
-    /// Does the work.
+    /// Runs the kernel.
     fn run<I: Isa>(self) -> Self::Output;
 }
 
-/// What a kernel may ask of its instruction set beyond plain arithmetic.
+/// The operations of an instruction set beyond plain arithmetic.
 pub trait Isa {
     /// Sixteen numbers in single precision.
     type Single: Lanes<f32> + Widened<f32> + Widened<f16> + Widened<bf16>;
@@ -128,9 +133,9 @@ pub trait Isa {
     fn read<C: Widen<S>, S: Store>(stored: S) -> C;
 }
 
-/// The registers of `Self` for values stored in `S`, in any instruction set.
+/// The register type of `Self` for values stored in `S`, in any instruction set.
 pub trait InLanes<S: Store>: Widen<S> {
-    /// Sixteen of these in the registers of an instruction set.
+    /// Sixteen numbers of type `Self` in registers.
     type In<I: Isa>: Lanes<Self> + Widened<S>;
 }
 
@@ -146,7 +151,7 @@ in_lanes! {
     f32: Single, f32, f16, bf16;
 }
 
-/// No instruction beyond the architecture's base.
+/// The baseline instruction set.
 struct Plain;
 
 impl Isa for Plain {
@@ -159,7 +164,8 @@ impl Isa for Plain {
     }
 }
 
-/// Converts half precision in one instruction. Private: only the functions above, compiled for it, name it.
+/// Instruction sets with F16C, which converts half precision in one instruction. Private: only the
+/// functions above, which are compiled for F16C, name it.
 #[cfg(target_arch = "x86_64")]
 struct F16c<Single, Double>(std::marker::PhantomData<(Single, Double)>);
 
@@ -174,19 +180,20 @@ where
 
     #[inline(always)]
     fn read<C: Widen<S>, S: Store>(stored: S) -> C {
-        // SAFETY: this type is used by run_avx512 and run_avx2 alone, whose callers have checked for F16C.
+        // SAFETY: only run_avx512 and run_avx2 use this type, and their callers have checked for
+        // F16C.
         unsafe { C::widen_f16c(stored) }
     }
 }
 
-/// Asks for the cache line that holds `slice[at]` ahead of its use; beyond the end it does nothing. The hardware's own
-/// prefetcher stops at every page; this one gains 10 % on a 7-point matrix.
+/// Prefetches the cache line of `slice[at]`; an index beyond the end is harmless. The hardware
+/// prefetcher stops at every page; this gains 10 % on a 7-point matrix.
 #[inline(always)]
 pub(crate) fn prefetch<T>(slice: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch accesses nothing, whatever the address; SSE is part of x86-64.
+        // SAFETY: a prefetch never faults, whatever the address; SSE is part of x86-64.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(at).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -1,10 +1,10 @@
-//! How far a kernel's result may lie from the exact one.
+//! Error bounds for the results of kernels.
 
 use crate::device::{Device, HostMatrix};
 use crate::number::{Real, Store};
 
-/// Asserts |found − expected| ≤ terms · u · magnitude for every entry, where u is the unit roundoff of `C`.
-/// `magnitude` is the sum of the absolute values of everything added up for that entry.
+/// Asserts |found − expected| ≤ terms · u · magnitude for every entry, where u is the unit roundoff
+/// of `C`. `magnitude` is the sum of the absolute values of all terms of that entry.
 pub(super) fn assert_close<C: Real>(
     what: &str,
     found: &[C],
@@ -24,8 +24,8 @@ pub(super) fn assert_close<C: Real>(
     }
 }
 
-/// Rounding errors that a row's product may make: one per entry for the product, one for the sum, and some for what is
-/// done with it (both in the kernel under test and in the oracle).
+/// Bound on the number of rounding errors in a row: one per entry for the product, one for the sum,
+/// and some for the remaining operations (in both the kernel under test and the oracle).
 pub(super) fn row_terms<S: Store>(a: &HostMatrix<S>) -> impl Fn(usize) -> usize + use<S> {
     let (row_ptr, block) = match a {
         HostMatrix::Csr(a) => (a.row_ptr().to_vec(), 1),
@@ -39,7 +39,7 @@ pub(super) fn row_terms<S: Store>(a: &HostMatrix<S>) -> impl Fn(usize) -> usize 
     move |row| 2 * block * (row_ptr[row / block + 1] - row_ptr[row / block]) + 16
 }
 
-/// A vector's content, on the host.
+/// The content of a vector, on the host.
 #[allow(clippy::expect_used)] // the suite runs in tests only
 pub(super) fn content<D: Device, C: Real>(device: &D, x: &D::Vector<C>) -> Vec<C> {
     let mut host = vec![C::zero(); device.len(x)];
@@ -47,7 +47,7 @@ pub(super) fn content<D: Device, C: Real>(device: &D, x: &D::Vector<C>) -> Vec<C
     host
 }
 
-/// The same numbers in double precision, through `f`.
+/// The numbers in double precision, mapped by `f`.
 pub(super) fn wide<C: Real>(x: &[C], f: impl Fn(f64) -> f64) -> Vec<f64> {
     x.iter().map(|x| f(x.wide())).collect()
 }

@@ -1,8 +1,8 @@
-//! What the suite feeds to kernels: matrices of every awkward shape, and vectors.
+//! Inputs of the suite: matrices of many edge cases, and vectors.
 //!
-//! An input is a handful of integers and a seed, so that proptest can shrink it; entries come from
-//! [`hash`](crate::hash) and are the same on every machine. Matrix entries are exact in every storage number, so that a
-//! difference found is the kernel's and not the storage's.
+//! An input is a few integers and a seed, so that proptest can shrink it. Entries come from
+//! [`hash`](crate::hash) and are the same on every machine. Matrix entries are exact in every
+//! storage type, so that a difference comes from the kernel and not from the storage.
 
 use proptest::prelude::*;
 
@@ -11,47 +11,48 @@ use crate::hash::hash_id;
 use crate::matrix::{Bsr, Csr, DeltaSell};
 use crate::number::{Real, Store};
 
-/// A matrix to be made.
+/// The description of a matrix.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// Rows, or rows of blocks.
+    /// Rows, or block rows.
     pub rows: usize,
-    /// Columns, or columns of blocks.
+    /// Columns, or block columns.
     pub cols: usize,
-    /// Entries of an ordinary row, at most.
+    /// Maximum number of entries in an ordinary row.
     pub per_row: usize,
-    /// Every `empty_every`-th row is empty (0: none is).
+    /// Every `empty_every`-th row is empty (0: none).
     pub empty_every: usize,
-    /// Every `dense_every`-th row is full (0: none is).
+    /// Every `dense_every`-th row is full (0: none).
     pub dense_every: usize,
-    /// How far from the diagonal columns lie, at most; the number of columns for anywhere. 0: every row has the diagonals
-    /// from 0 to `per_row`, as far as they are in the matrix.
+    /// Maximum distance of columns from the diagonal; the number of columns means anywhere. 0:
+    /// every row has the diagonals from 0 to `per_row`, as far as they exist.
     pub reach: usize,
     /// The format.
     pub format: Format,
-    /// Chooses the columns and the values.
+    /// Determines the columns and the values.
     pub seed: u64,
 }
 
-/// The format of a matrix to be made.
+/// The format of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Compressed sparse rows.
     Csr,
     /// Blocks of this size.
     Bsr(usize),
-    /// Sliced rows with short columns.
+    /// Sliced rows with compressed column indices.
     DeltaSell,
 }
 
 impl Format {
-    /// Rows of a block.
+    /// Rows per block.
     fn block(self) -> usize {
         if let Format::Bsr(block) = self { block } else { 1 }
     }
 }
 
-/// Matrices of up to some hundred rows: no rows, no columns, one row, empty and dense rows, rectangular, every block size.
+/// Matrices of up to a few hundred rows: no rows, no columns, one row, empty and dense rows,
+/// rectangular, every block size.
 pub fn small(square: bool) -> impl Strategy<Value = Input> {
     let extent = prop_oneof![Just(0usize), Just(1), 2..20usize, 20..300usize, 300..700usize];
     let format = prop_oneof![
@@ -64,7 +65,7 @@ pub fn small(square: bool) -> impl Strategy<Value = Input> {
     (extent.clone(), extent, 0..40usize, 0..5usize, 0..9usize, reach, format, any::<u64>()).prop_map(
         move |(rows, cols, per_row, empty_every, dense_every, reach, format, seed)| {
             let cols = if square { rows } else { cols };
-            // Blocks multiply the size: keep the scalar matrix at some hundred rows.
+            // Blocks multiply the size: keep the scalar matrix at a few hundred rows.
             let shrink = |extent: usize| extent.div_ceil(format.block());
             let (rows, cols) = (shrink(rows), shrink(cols));
             Input { rows, cols, per_row, empty_every, dense_every, reach, format, seed }
@@ -72,32 +73,33 @@ pub fn small(square: bool) -> impl Strategy<Value = Input> {
     )
 }
 
-/// A matrix of 10⁵ rows, among them empty ones and a few of 10⁵ entries (where the format has room for such): enough to be split
-/// among threads.
+/// A matrix of 10⁵ rows, including empty ones and a few of 10⁵ entries (if the format supports
+/// them): large enough to be split among threads.
 pub fn large(format: Format) -> Input {
     let rows = 100_000 / format.block();
     let (dense_every, reach) = if format == Format::DeltaSell { (0, 300) } else { (rows / 3, rows) };
     Input { rows, cols: rows, per_row: 9, empty_every: 7, dense_every, reach, format, seed: 5 }
 }
 
-/// A value that every storage number holds exactly: a sign, three significant bits, exponents from -3 to 4.
+/// A value that every storage type represents exactly: a sign, three significant bits, exponents
+/// from -3 to 4.
 pub fn value(seed: u64, index: u64) -> f64 {
     let bits = hash_id(index ^ hash_id(seed));
     let magnitude = (4 + bits % 4) as f64 * 2f64.powi((bits >> 8 & 7) as i32 - 5);
     if bits >> 63 == 1 { -magnitude } else { magnitude }
 }
 
-/// A vector of such values, divided by three: vectors have all the digits of their number, so that a kernel which
-/// computes in a narrower one shows.
+/// A vector of such values, divided by three. Its elements use all digits of their type, so that a
+/// kernel that computes in a narrower type is detected.
 pub fn vector<C: Real>(len: usize, seed: u64) -> Vec<C> {
     (0..len as u64).map(|index| C::narrow(value(seed, index) / 3.0)).collect()
 }
 
 impl Input {
-    /// The matrix, its entries passed through `f`.
+    /// The matrix, with its entries mapped by `f`.
     ///
     /// # Panics
-    /// If the input does not describe a matrix; the strategies above always do.
+    /// If the input does not describe a valid matrix; the strategies above always do.
     #[allow(clippy::expect_used)] // a fault of the suite itself, which runs in tests only
     pub fn matrix<S: Store>(&self, f: impl Fn(f64) -> f64) -> HostMatrix<S> {
         let (mut row_ptr, mut columns) = (vec![0], Vec::new());

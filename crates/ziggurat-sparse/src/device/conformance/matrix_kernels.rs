@@ -1,4 +1,4 @@
-//! SpMV, residual and sweep, for every format and number pair.
+//! SpMV, residual and sweeps, for every format and pair of number types.
 
 #![allow(clippy::expect_used, clippy::panic)] // the suite runs in tests only
 
@@ -10,20 +10,21 @@ use super::inputs::{Format, Input, large, small, vector};
 use crate::device::{Device, Direction, Reads, Reference};
 use crate::number::Store;
 
-/// Matrices tried per kernel and number pair.
+/// Matrices per kernel and pair of number types.
 const CASES: u32 = 48;
 
-/// The same on a device with a memory of its own, where every case waits for what crosses, and for kernels to be compiled.
+/// The same for a device with its own memory, where every case waits for transfers and kernel
+/// compilation.
 const REMOTE_CASES: u32 = 20;
 
-/// Coefficients: zero, one and others; every storage number holds them exactly.
+/// Coefficients: zero, one and others, exact in every storage type.
 fn coefficient() -> impl Strategy<Value = f64> {
     prop_oneof![Just(0.0), Just(1.0), Just(-1.0), Just(0.75), Just(-2.5)]
 }
 
 fn run<T: std::fmt::Debug>(device: &impl Device, strategy: impl Strategy<Value = T>, test: impl Fn(T)) {
     let cases = if device.traffic().is_some() { REMOTE_CASES } else { CASES };
-    // Failures are printed with the shrunk input, which is small enough to type; no file is kept.
+    // Failures are printed with the shrunk input, which is small; no regression file is kept.
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(
         config,
@@ -103,7 +104,8 @@ where
     assert_close("residual", &content(device, &found), &expected, &magnitude, terms);
 }
 
-/// y ← x + ω d∘(b − A x) + β (x − y), square matrices; with β = 0 the old y is NaN and must not be read.
+/// y ← x + ω d∘(b − A x) + β (x − y), square matrices; with β = 0 the old y is NaN and must not be
+/// read.
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
@@ -129,7 +131,7 @@ where
     let mut expected = wide(&y, |y| y);
     let [x_wide, b_wide, d_wide] = [&x, &b, &d].map(|v| wide(v, |v| v));
     Reference.sweep(&a, omega, &d_wide, &b_wide, &x_wide, beta, &mut expected);
-    // With signs turned so that everything adds up: |x| + |ω||d|(|b| + |A||x|) + |β|(|x| + |y|).
+    // With signs such that all terms add up: |x| + |ω||d|(|b| + |A||x|) + |β|(|x| + |y|).
     let [x_abs, b_abs, d_abs] = [&x, &b, &d].map(|v| wide(v, f64::abs));
     let mut magnitude = b_abs;
     Reference.spmv(1.0, &a_abs, &x_abs, 1.0, &mut magnitude);
@@ -145,7 +147,8 @@ where
     assert_close("sweep", &content(device, &found), &expected, &magnitude, terms);
 }
 
-/// Gauss–Seidel within blocks, forward and backward, from zero and from a guess, for blocks of one row, some rows and all.
+/// Gauss–Seidel within blocks, forward and backward, from zero and from an initial guess, for
+/// blocks of one row, some rows and all rows.
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
@@ -172,7 +175,7 @@ fn check_gauss_seidel<D: Device, C: Reads<S>, S: Store>(
     let a = input.matrix::<S>(|v| v);
     let n = a.rows();
     let [x, b] = [1, 2].map(|k| vector::<C>(n, input.seed ^ k));
-    // As small as 1/Σ|a_ij|, so that errors of rows done before are damped on their way into later ones.
+    // As small as 1/Σ|a_ij|, so that errors of earlier rows are damped when they enter later ones.
     let mut row_sums = vec![1.0; n];
     Reference.spmv(1.0, &input.matrix::<S>(f64::abs), &vec![1.0; n], 1.0, &mut row_sums);
     let d: Vec<C> = row_sums.iter().map(|sum| C::narrow(sum.recip())).collect();
@@ -180,8 +183,8 @@ fn check_gauss_seidel<D: Device, C: Reads<S>, S: Store>(
     let [x_wide, b_wide, d_wide] = [&x, &b, &d].map(|v| wide(v, |v| v));
     let mut expected = vec![f64::NAN; n];
     Reference.gauss_seidel(&a, &d_wide, &b_wide, guess.then_some(&x_wide), block, direction, &mut expected);
-    // With that d no value exceeds the largest of x and b, and an error made in one row grows by less than one on its
-    // way through another: all errors together are below those of all entries.
+    // With this d no value exceeds the largest of x and b, and an error in one row is damped when
+    // it enters another: all errors together are below those of all entries.
     let largest = Reference.norm_max(&x_wide).max(Reference.norm_max(&b_wide));
     let terms = 4 * a.nnz() + 16 * n;
 
@@ -192,7 +195,8 @@ fn check_gauss_seidel<D: Device, C: Reads<S>, S: Store>(
     assert_close("gauss_seidel", &content(device, &found), &expected, &vec![largest; n], |_| terms);
 }
 
-/// All three kernels on 10⁵ rows with empty and dense rows, where the work is split among threads; every format.
+/// SpMV, residual and sweep on 10⁵ rows with empty and dense rows, where the work is split among
+/// threads; every format.
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].

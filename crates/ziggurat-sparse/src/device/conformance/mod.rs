@@ -1,20 +1,22 @@
-//! The suite that every device must pass, written once.
+//! The conformance suite that every device must pass.
 //!
-//! [`conformance_suite!`](crate::conformance_suite) makes one test per kernel and number pair for a device; a new device
-//! is one more line. Each test runs the kernel on generated matrices and vectors ([`inputs`]) and compares with
-//! [`Reference`](super::Reference) in double precision, entry by entry, within the rounding error that the kernel's own
-//! arithmetic allows (`bounds`): n·u·Σ|a_ij||x_j| for a row of n entries. So a dropped entry, a wrong coefficient or
-//! a sum in too narrow a number is a failure; another order of summation is not.
+//! [`conformance_suite!`](crate::conformance_suite) generates one test per kernel and pair of
+//! number types for a device; a new device is one more line. Each test runs the kernel on generated
+//! matrices and vectors ([`inputs`]) and compares the result with [`Reference`](super::Reference)
+//! in double precision, entry by entry, within the rounding error of the kernel's own arithmetic
+//! (`bounds`): n·u·Σ|a_ij||x_j| for a row of n entries. So a dropped entry, a wrong coefficient or
+//! a sum in too low a precision fails the test; a different order of summation does not.
 //!
-//! [`conformance_suite!`](crate::conformance_suite) expects the crate that calls it to depend on nothing but this one.
+//! The calling crate needs no other dependency than this crate.
 
 mod bounds;
 pub mod inputs;
 pub mod matrix_kernels;
 pub mod vector_kernels;
 
-/// Tests for a device: `conformance_suite!(name, device)` makes a module `name` with a test for every kernel and number
-/// pair. `device` is an expression; it is evaluated in each test.
+/// Generates the tests for a device: `conformance_suite!(name, device)` defines a module `name`
+/// with a test for every kernel and pair of number types. `device` is an expression, evaluated in
+/// each test.
 ///
 /// ```
 /// ziggurat_sparse::conformance_suite!(reference, ziggurat_sparse::device::Reference);
@@ -23,7 +25,7 @@ pub mod vector_kernels;
 macro_rules! conformance_suite {
     ($name:ident, $device:expr) => {
         mod $name {
-            // The device expression is written where the caller's names are in scope.
+            // The device expression uses names from the caller's scope.
             #[allow(unused_imports)]
             use super::*;
             $crate::conformance_suite!(@pair f64_reads_f64, f64, f64, $device);

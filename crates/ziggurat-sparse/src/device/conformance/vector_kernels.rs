@@ -7,16 +7,16 @@ use super::inputs::{value, vector};
 use crate::device::{Device, Reference};
 use crate::number::Real;
 
-/// Lengths around the boundaries that a kernel may have: lanes, pieces, threads.
+/// Lengths around likely boundaries of a kernel: vector lanes, pieces, threads.
 const LENGTHS: [usize; 11] = [0, 1, 7, 31, 32, 33, 1000, 8191, 8192, 8193, 100_000];
 
-/// A length that no device reduces in one stage of small blocks.
+/// A length that no device reduces in a single stage.
 const VERY_LONG: usize = 4_300_000;
 
-/// Zeros are zeros, what goes up comes down, and a matrix keeps its shape.
+/// Zeros are zeros, uploads and downloads are inverse, and a matrix keeps its shape.
 ///
 /// # Panics
-/// If the device does otherwise.
+/// If the device behaves differently.
 pub fn memory<D: Device, C: Real>(device: &D) {
     assert!(!device.name().is_empty());
     for len in LENGTHS {
@@ -86,7 +86,7 @@ pub fn updates<D: Device, C: Real>(device: &D) {
     }
 }
 
-/// step_and_turn, combine and dots: what a Krylov method does in one pass.
+/// step_and_turn, combine and dots: the fused operations of Krylov methods.
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
@@ -105,7 +105,7 @@ pub fn fused<D: Device, C: Real>(device: &D) {
         assert_close("step_and_turn, x", &content(device, &dx), &x_expected, &x_magnitude, |_| 16);
         assert_close("step_and_turn, p", &content(device, &dp), &p_expected, &p_magnitude, |_| 16);
 
-        // No vector, one, and more than a device is likely to take at once.
+        // No vector, one vector, and more vectors than a device is likely to process at once.
         for count in [0, 1, 2, 19] {
             let many: Vec<Vec<C>> = (0..count).map(|k| vector::<C>(len, 100 + k)).collect();
             let coefficients: Vec<f64> = (0..count).map(|k| value(7, k)).collect();
@@ -143,10 +143,10 @@ pub fn fused<D: Device, C: Real>(device: &D) {
     }
 }
 
-/// Casts to both arithmetic numbers: exact when widening, rounded to nearest when narrowing.
+/// Casts to both arithmetic types: exact when widening, rounded to nearest when narrowing.
 ///
 /// # Panics
-/// If the device does otherwise.
+/// If the device behaves differently.
 pub fn casts<D: Device, C: Real>(device: &D) {
     for len in LENGTHS {
         let host = vector::<C>(len, 1);
@@ -176,7 +176,8 @@ pub fn casts<D: Device, C: Real>(device: &D) {
     }
 }
 
-/// dot, norm and norm_max: in double precision whatever the vectors are in, the same bits in every call, NaN not lost.
+/// dot, norm and norm_max: in double precision for any vector type, with the same bits in every
+/// call, and NaN propagated.
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].

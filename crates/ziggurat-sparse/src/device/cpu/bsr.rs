@@ -1,9 +1,10 @@
 //! Row products of a BSR matrix: for each block row, y = Σ_k B_k x[block column k].
 //!
-//! Bytes: per block its b² stored values and 4 for its column, so 4/b² per value instead of CSR's 4. The sizes 2, 3, 4
-//! and 6 are compiled by themselves, with a sum for each of a block's places: (B x)_i = Σ_j (Σ_blocks b_ij x_j). With AVX-512
-//! these sums are lanes, so that a block of 3 takes one multiplication, and one conversion where it is stored in 16 bits. Any
-//! other size runs a plain loop.
+//! Bytes: per block its b² stored values and 4 for its column, so 4/b² per value instead of
+//! CSR's 4. The sizes 2, 3, 4 and 6 are compiled separately, with one sum for each entry of a
+//! block: (B x)_i = Σ_j (Σ_blocks b_ij x_j). With AVX-512 these sums are vector lanes, so that a
+//! 3 x 3 block takes one multiplication, and one conversion if it is stored in 16 bits. Other sizes
+//! use a plain loop.
 
 #![allow(unsafe_code)]
 
@@ -15,7 +16,7 @@ use crate::number::Store;
 use crate::simd::lanes::{LANES, Lanes, Widened};
 use crate::simd::{InLanes, Isa, prefetch};
 
-/// Bytes ahead to prefetch among the values, as for CSR.
+/// Prefetch distance in the values, in bytes.
 const AHEAD_BYTES: usize = 4096;
 
 impl<C: InLanes<S>, S: Store> RowProducts<C> for BsrRef<'_, S> {
@@ -53,7 +54,7 @@ fn unrolled<I: Isa, C: InLanes<S>, S: Store, const N: usize>(
 ) {
     assert!(steps.end <= a.block_rows() && x.len() == a.cols() && a.block_size() == N);
     for (block_row, out) in steps.zip(out.chunks_exact_mut(N)) {
-        // SAFETY: what they ask for was asserted.
+        // SAFETY: the requirements are asserted above.
         let sums = unsafe {
             if <C::In<I> as Lanes<C>>::PARTS {
                 sums_in_lanes::<I, C, S, N>(a, block_row, x)
@@ -67,10 +68,10 @@ fn unrolled<I: Isa, C: InLanes<S>, S: Store, const N: usize>(
     }
 }
 
-/// Σ b_ij x_j over the blocks of a row, for each i and j.
+/// Σ b_ij x_j over the blocks of a block row, for each i and j.
 ///
 /// # Safety
-/// Blocks are `N` by `N`, and x has as many elements as the matrix has columns.
+/// Blocks are `N` by `N`, and x has one element per column of the matrix.
 #[inline(always)]
 unsafe fn sums<I: Isa, C: InLanes<S>, S: Store, const N: usize>(
     a: BsrRef<'_, S>,
@@ -79,7 +80,8 @@ unsafe fn sums<I: Isa, C: InLanes<S>, S: Store, const N: usize>(
 ) -> [[C; N]; N] {
     let mut sums = [[C::zero(); N]; N];
     for k in a.row_ptr()[block_row]..a.row_ptr()[block_row + 1] {
-        // SAFETY: k lies between two row pointers, so there are more than k blocks; the rest is the caller's promise.
+        // SAFETY: k lies between two row pointers, so it is a valid block index; the rest is
+        // guaranteed by the caller.
         let (block, x) = unsafe { block_and_x(a, k, N, x) };
         for (i, sums) in sums.iter_mut().enumerate() {
             for (j, sum) in sums.iter_mut().enumerate() {
@@ -90,7 +92,7 @@ unsafe fn sums<I: Isa, C: InLanes<S>, S: Store, const N: usize>(
     sums
 }
 
-/// [`sums`], as many rows of a block as fit into sixteen lanes at a time.
+/// As [`sums`], with as many rows of a block at a time as fit into sixteen lanes.
 ///
 /// # Safety
 /// As for [`sums`].
@@ -100,13 +102,14 @@ unsafe fn sums_in_lanes<I: Isa, C: InLanes<S>, S: Store, const N: usize>(
     block_row: usize,
     x: &[C],
 ) -> [[C; N]; N] {
-    /// Registers for a block: 36 values in lanes of 12 need three.
+    /// Vectors per block: 36 values in groups of 12 take three.
     const MOST: usize = 3;
     let rows = (LANES / N).min(N);
     let parts = N / rows;
     let mut stored = [C::zero(); MOST * LANES];
-    // SAFETY: `I` is the instruction set that this is compiled for. Each block has N² values, cut into `parts` of rows · N,
-    // which is at most LANES; x has N elements from its column on; `stored` has room for LANES after the last part's start.
+    // SAFETY: `I` is the instruction set that this is compiled for. Each block has N² values, split
+    // into `parts` of rows · N, which is at most LANES; x has N elements from its column on;
+    // `stored` has room for LANES elements after the start of the last part.
     unsafe {
         let mut sums = [C::In::<I>::zero(); MOST];
         for k in a.row_ptr()[block_row]..a.row_ptr()[block_row + 1] {
@@ -128,10 +131,11 @@ unsafe fn sums_in_lanes<I: Isa, C: InLanes<S>, S: Store, const N: usize>(
     sums
 }
 
-/// The values of block `k`, and the part of x that it meets.
+/// The values of block `k`, and the part of x that it multiplies.
 ///
 /// # Safety
-/// There are more than k blocks, `size` is theirs, and x has as many elements as the matrix has columns.
+/// `k` is a valid block index, `size` is the block size, and x has one element per column of the
+/// matrix.
 #[inline(always)]
 unsafe fn block_and_x<'a, C, S: Store>(
     a: BsrRef<'a, S>,
@@ -141,8 +145,9 @@ unsafe fn block_and_x<'a, C, S: Store>(
 ) -> (&'a [S], &'a [C]) {
     let values = a.values();
     prefetch(values, k * size * size + AHEAD_BYTES / size_of::<S>());
-    // SAFETY: each block has one column and size² values, and its column is below block_cols, so that its `size` elements lie
-    // within x. These are invariants of BsrRef; the rest is the caller's promise.
+    // SAFETY: each block has one column and size² values, and its column is below block_cols, so
+    // its `size` elements lie within x. These are invariants of BsrRef; the rest is guaranteed by
+    // the caller.
     unsafe {
         let column = *a.columns().get_unchecked(k) as usize;
         (
@@ -164,7 +169,8 @@ fn of_any_size<I: Isa, C: InLanes<S>, S: Store>(
     for (block_row, out) in steps.zip(out.chunks_exact_mut(size)) {
         let mut sums = [C::zero(); MAX_BLOCK];
         for k in a.row_ptr()[block_row]..a.row_ptr()[block_row + 1] {
-            // SAFETY: k lies between two row pointers, so there are more than k blocks; the rest was asserted.
+            // SAFETY: k lies between two row pointers, so it is a valid block index; the rest is
+            // asserted above.
             let (block, x) = unsafe { block_and_x(a, k, size, x) };
             for (i, sum) in sums.iter_mut().enumerate().take(size) {
                 for (j, &x) in x.iter().enumerate() {

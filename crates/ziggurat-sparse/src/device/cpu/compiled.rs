@@ -1,8 +1,8 @@
-//! The kernels that pass over a matrix, compiled once for each of the seven pairs of numbers.
+//! The matrix kernels, compiled once for each of the seven pairs of number types.
 //!
-//! `Device` is generic over numbers, so its methods are compiled anew in every crate that calls them; for these kernels
-//! (three formats, three instruction sets) that took minutes. A method of a trait that is implemented for concrete numbers is
-//! compiled here, and called from everywhere.
+//! `Device` is generic over number types, so its methods are compiled in every crate that calls
+//! them. For these kernels (three formats, three instruction sets) that took minutes. Methods of a
+//! trait that is implemented for concrete types are compiled in this crate only.
 
 use std::ops::Range;
 
@@ -15,7 +15,8 @@ use crate::device::host_matrix::HostMatrix;
 use crate::number::Store;
 use crate::simd::{InLanes, Simd};
 
-/// The kernels for arithmetic in `Self` on memory of `S`; [`Device`](crate::device::Device) says what they compute.
+/// The kernels for arithmetic in `Self` on memory of type `S`; [`Device`](crate::device::Device)
+/// defines what they compute.
 pub trait Compiled<S: Store>: Sized {
     /// y ← α A x + β y
     fn spmv(simd: Simd, alpha: Self, a: &HostMatrix<S>, x: &[Self], beta: Self, y: &mut [Self]);
@@ -26,7 +27,7 @@ pub trait Compiled<S: Store>: Sized {
     /// y ← x + ω d∘(b − A x) + β (x − y)
     fn sweep(simd: Simd, a: &HostMatrix<S>, step: (Self, Self), vectors: [&[Self]; 3], y: &mut [Self]);
 
-    /// y ← x, relaxed row by row
+    /// y ← x, after one Gauss–Seidel sweep
     fn gauss_seidel(
         simd: Simd,
         a: &HostMatrix<S>,
@@ -37,7 +38,7 @@ pub trait Compiled<S: Store>: Sized {
     );
 }
 
-/// y ← finish(rows, (A x) there, y there) for all rows, whatever the format of A.
+/// y ← finish(rows, A x in these rows, y in these rows) for all rows, for any format of A.
 fn map_product<C: InLanes<S>, S: Store>(
     simd: Simd,
     a: &HostMatrix<S>,

@@ -1,8 +1,9 @@
 //! Row products of a CSR matrix: (A x)_i = Σ_k a_k x[column_k].
 //!
-//! Bytes: per entry the stored value and 4 for its column; per row 8 for the row pointer and the result; x once, if the
-//! columns of neighbouring rows overlap. Scalar loads of x keep up with memory (see [`simd`](crate::simd)), so the
-//! loop is scalar; long rows use four partial sums, which hides the latency of the addition.
+//! Bytes: per entry the stored value and 4 for its column; per row 8 for the row pointer, and the
+//! result; x once, if the columns of neighbouring rows overlap. Scalar loads of x keep up with
+//! memory (see [`simd`](crate::simd)), so the loop is scalar. Long rows use four partial sums,
+//! which hides the latency of the addition.
 
 #![allow(unsafe_code)]
 
@@ -13,7 +14,8 @@ use crate::matrix::CsrRef;
 use crate::number::Store;
 use crate::simd::{InLanes, Isa, prefetch};
 
-/// Entries ahead to prefetch: about 4 KiB of columns and values, the distance the hardware cannot see across pages.
+/// Prefetch distance in entries: about 4 KiB of columns and values, beyond the page at which the
+/// hardware prefetcher stops.
 const AHEAD: usize = 512;
 
 /// Rows at least this long use four partial sums.
@@ -37,8 +39,9 @@ impl<C: InLanes<S>, S: Store> RowProducts<C> for CsrRef<'_, S> {
         assert!(steps.end <= self.rows() && x.len() == self.cols());
         let (row_ptr, columns, values) = (self.row_ptr(), self.columns(), self.values());
         let term = |entry: usize| {
-            // SAFETY: `entry` lies between two row pointers, so it is below the number of entries; its column is below
-            // the number of columns, which is the length of x. Both are invariants of CsrRef.
+            // SAFETY: `entry` lies between two row pointers, so it is a valid entry index; its
+            // column is below the number of columns, which is the length of x. Both are invariants
+            // of CsrRef.
             let (column, value, x) = unsafe {
                 let column = *columns.get_unchecked(entry) as usize;
                 (column, *values.get_unchecked(entry), *x.get_unchecked(column))

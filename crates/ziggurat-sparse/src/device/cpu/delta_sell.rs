@@ -1,7 +1,9 @@
-//! Row products of a delta-SELL matrix: sixteen rows at a time, (A x)_i = Σ_slots a x[base + difference].
+//! Row products of a delta-SELL matrix: sixteen rows at a time, (A x)_i = Σ_slots a
+//! x[base + difference].
 //!
-//! Bytes: per stored value the value, ¼ for its base and 0, 1, 2 or 4 for its difference. A consecutive slot is a vector load
-//! of x; others load x element by element, because this machine's gathers are slower than that (see [`simd`](crate::simd)).
+//! Bytes: per stored value the value, ¼ for its base and 0, 1, 2 or 4 for its difference. A slot of
+//! consecutive columns is one vector load of x; other slots load x element by element, because
+//! hardware gathers are slower (see [`simd`](crate::simd)).
 
 #![allow(unsafe_code)]
 
@@ -14,7 +16,7 @@ use crate::number::Store;
 use crate::simd::lanes::{Lanes, Widened};
 use crate::simd::{InLanes, Isa, prefetch};
 
-/// Bytes ahead to prefetch among the values, as for CSR.
+/// Prefetch distance in the values, in bytes.
 const AHEAD_BYTES: usize = 2048;
 
 const _: () = assert!(WINDOW <= BATCH);
@@ -47,8 +49,8 @@ impl<C: InLanes<S>, S: Store> RowProducts<C> for &DeltaSell<S> {
             let (order, mut sums) = (self.window_order(window), [C::zero(); LANES]);
             for (k, &counts) in self.chunk_counts(window).iter().enumerate() {
                 let sums = &mut sums;
-                // SAFETY: the cursor stands at the first slot of this chunk: windows and chunks follow each other without
-                // gaps, and each chunk moves it by its counts. `sums` has LANES elements.
+                // SAFETY: the cursor is at the first slot of this chunk: windows and chunks are
+                // contiguous, and each chunk advances it by its counts. `sums` has LANES elements.
                 unsafe { chunk.sums::<I>(counts).store(sums.as_mut_ptr()) };
                 match order {
                     None => out[k * LANES..][..LANES].copy_from_slice(sums),
@@ -63,7 +65,7 @@ impl<C: InLanes<S>, S: Store> RowProducts<C> for &DeltaSell<S> {
     }
 }
 
-/// The arrays of a matrix and a place in them.
+/// The arrays of a matrix and a cursor into them.
 struct Chunk<'a, C, S> {
     values: &'a [S],
     bases: &'a [u32],
@@ -74,13 +76,14 @@ struct Chunk<'a, C, S> {
 }
 
 impl<C: InLanes<S>, S: Store> Chunk<'_, C, S> {
-    /// The row products of the chunk that begins here; moves on to the next.
+    /// The row products of the chunk at the cursor; advances to the next.
     ///
     /// # Safety
-    /// A chunk with these counts begins here.
+    /// The cursor is at a chunk with these counts.
     #[inline(always)]
     unsafe fn sums<I: Isa>(&mut self, counts: [u16; WIDTHS]) -> C::In<I> {
-        // SAFETY: the counts are those of this chunk, the widths come in the order in which it has them.
+        // SAFETY: the counts are those of this chunk, and the widths are in the order in which it
+        // stores them.
         unsafe {
             let sums = C::In::<I>::zero();
             let sums = self.slots::<I, { Width::Consecutive as usize }>(counts[0], sums);
@@ -95,7 +98,7 @@ impl<C: InLanes<S>, S: Store> Chunk<'_, C, S> {
     /// Adds `count` slots of one width.
     ///
     /// # Safety
-    /// So many slots of that width begin here.
+    /// The cursor is at `count` slots of this width.
     #[inline(always)]
     unsafe fn slots<I: Isa, const WIDTH: usize>(&mut self, count: u16, mut sums: C::In<I>) -> C::In<I> {
         let width = Width::ALL[WIDTH];
@@ -104,9 +107,10 @@ impl<C: InLanes<S>, S: Store> Chunk<'_, C, S> {
             if width.bytes() > 0 {
                 prefetch(self.deltas, self.delta + AHEAD_BYTES);
             }
-            // SAFETY: a slot has a base, LANES values and `width.bytes()` bytes of differences, which the caller says begin
-            // here; each base + difference (or base + lane) is below the number of columns, which is the length of x.
-            // These are invariants of DeltaSell.
+            // SAFETY: a slot has a base, LANES values and `width.bytes()` bytes of differences, and
+            // the caller guarantees that the cursor is at a slot; each base + difference (or
+            // base + lane) is below the number of columns, which is the length of x. These are
+            // invariants of DeltaSell.
             unsafe {
                 let values = C::In::<I>::widen(self.values.as_ptr().add(self.slot * LANES));
                 let x = self.x.as_ptr().add(*self.bases.get_unchecked(self.slot) as usize);

@@ -1,17 +1,20 @@
 //! Gauss–Seidel within fixed blocks of rows, Jacobi between them.
 //!
-//! For each block K of consecutive rows, in order of increasing (forward) or decreasing (backward) row i ∈ K:
+//! For each block K of consecutive rows, in order of increasing (forward) or decreasing (backward)
+//! row i ∈ K:
 //!
 //! ```text
-//! y_i = x_i + d_i (b_i − Σ_{j ∈ K} a_ij y_j − Σ_{j ∉ K} a_ij x_j),      y_j = x_j for rows not yet done
+//! y_i = x_i + d_i (b_i − Σ_{j ∈ K} a_ij y_j − Σ_{j ∉ K} a_ij x_j)
+//! y_j = x_j for rows j that have not been visited
 //! ```
 //!
-//! Blocks are independent, so they run in parallel; their size is the caller's, so the result does not depend on the
-//! number of threads. This is the hybrid Gauss–Seidel of Baker, Falgout, Kolev & Yang (2011), with blocks that are
-//! fixed instead of one per process. A backward sweep is the adjoint of a forward one, which keeps a cycle symmetric.
+//! Blocks are independent, so they run in parallel. The caller chooses their size, so the result
+//! does not depend on the number of threads. This is the hybrid Gauss–Seidel of Baker, Falgout,
+//! Kolev & Yang (2011), with fixed blocks instead of one block per process. A backward sweep is the
+//! adjoint of a forward one, which keeps a cycle symmetric.
 //!
-//! Bytes: one pass over the matrix and five vectors. Unlike Jacobi, a row waits for the one before it; the wait is
-//! shorter than the memory is slow.
+//! Bytes: one pass over the matrix and five vectors. Unlike in Jacobi, a row depends on the
+//! previous one, but that latency is shorter than the memory traffic.
 
 use rayon::prelude::*;
 
@@ -21,7 +24,8 @@ use crate::matrix::{BsrRef, CsrRef};
 use crate::number::Store;
 use crate::simd::{InLanes, Isa, Kernel, Simd};
 
-/// Everything a sweep reads; see the formula in the [module](self). `x` is `None` for a zero guess.
+/// The input of a sweep; see the formula in the [module](self). `x` is `None` for a zero initial
+/// guess.
 pub(super) struct Sweep<'a, C, S: 'static> {
     pub a: &'a HostMatrix<S>,
     pub d: &'a [C],
@@ -31,7 +35,7 @@ pub(super) struct Sweep<'a, C, S: 'static> {
     pub direction: Direction,
 }
 
-// Not derived: that would ask for `S: Copy`-like bounds on what is behind a reference.
+// Not derived: that would require `C: Copy` and `S: Copy`, although both are behind references.
 impl<C, S> Clone for Sweep<'_, C, S> {
     fn clone(&self) -> Self {
         *self
@@ -48,7 +52,7 @@ pub(super) fn gauss_seidel<C: InLanes<S>, S: Store>(simd: Simd, sweep: Sweep<'_,
         "a square A, lengths of d, b and y"
     );
     assert_eq!(sweep.x.map_or(n, <[C]>::len), n, "length of x");
-    // A block of a BSR matrix is not cut.
+    // Blocks of a BSR matrix are not split.
     let unit = if let HostMatrix::Bsr(a) = sweep.a { a.block_size() } else { 1 };
     let block = sweep.block.max(1).next_multiple_of(unit);
     let one = |(index, y): (usize, &mut [C])| simd.run(Block { sweep, first: index * block, y });
@@ -61,9 +65,9 @@ pub(super) fn gauss_seidel<C: InLanes<S>, S: Store>(simd: Simd, sweep: Sweep<'_,
 
 struct Block<'a, C, S: 'static> {
     sweep: Sweep<'a, C, S>,
-    /// The block's first row.
+    /// The first row of the block.
     first: usize,
-    /// Its part of the result.
+    /// The result in the rows of the block.
     y: &'a mut [C],
 }
 
@@ -84,7 +88,8 @@ impl<C: InLanes<S>, S: Store> Kernel for Block<'_, C, S> {
             HostMatrix::Bsr(a) => {
                 rows::<I, C, S>(&sweep, first, y, |i, y| bsr_row::<I, C, S>(a.view(), i, first, sweep.x, y));
             }
-            // Correct but slow, because rows are looked for one by one; lowering does not choose it for this smoother.
+            // Correct but slow, because each row is searched for; lowering does not choose this
+            // format for this smoother.
             HostMatrix::DeltaSell(a) => rows::<I, C, S>(&sweep, first, y, |i, y| {
                 let term = |(j, value)| I::read::<C, S>(value) * newest::<C, S>(j, first, sweep.x, y);
                 a.row(i).map(term).sum()
@@ -93,7 +98,8 @@ impl<C: InLanes<S>, S: Store> Kernel for Block<'_, C, S> {
     }
 }
 
-/// Relaxes the rows of a block in the sweep's direction; `product(i, y)` is (A x)_i with the newest values.
+/// Relaxes the rows of a block in the direction of the sweep; `product(i, y)` is (A x)_i with the
+/// newest values.
 #[inline(always)]
 fn rows<I: Isa, C: InLanes<S>, S: Store>(
     sweep: &Sweep<'_, C, S>,
@@ -112,7 +118,7 @@ fn rows<I: Isa, C: InLanes<S>, S: Store>(
 /// The newest value of unknown `j`: y inside the block, x (or zero) outside.
 #[inline(always)]
 fn newest<C: InLanes<S>, S: Store>(j: usize, first: usize, x: Option<&[C]>, y: &[C]) -> C {
-    // One comparison: a column before the block wraps to a huge number.
+    // One comparison: a column before the block wraps around to a large number.
     match (y.get(j.wrapping_sub(first)), x) {
         (Some(&y), _) => y,
         (None, Some(x)) => x[j],

@@ -1,8 +1,8 @@
-//! The CPU: threads by rayon, instruction set chosen at run time.
+//! The CPU device: threads from rayon, instruction set selected at run time.
 //!
-//! One kernel serves each operation for every format and number pair: `row_products` for what passes over a matrix,
-//! `vector` and `reduce` for the rest. Threads are those of the rayon pool in which the caller runs; results do not
-//! depend on how many there are.
+//! Each operation has one kernel for every format and pair of number types: `row_products` for
+//! passes over a matrix, `vector` and `reduce` for the rest. Kernels run in the caller's rayon
+//! pool; results do not depend on the number of threads.
 
 mod bsr;
 pub(super) mod compiled;
@@ -24,7 +24,7 @@ use vector::{map1, map2};
 
 /// The fast device for CPUs.
 ///
-/// To choose the number of threads, call it inside a pool of your own:
+/// To choose the number of threads, call it inside your own pool:
 ///
 /// ```
 /// use ziggurat_sparse::device::{Cpu, Device};
@@ -45,12 +45,13 @@ impl Default for Cpu {
 }
 
 impl Cpu {
-    /// The CPU with its best instruction set.
+    /// A CPU device with the best instruction set of this CPU.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The CPU restricted to one instruction set, or `None` if it lacks that. For tests and comparisons.
+    /// A CPU device restricted to one instruction set, or `None` if this CPU lacks it. For tests
+    /// and comparisons.
     ///
     /// ```
     /// use ziggurat_sparse::device::{Cpu, Simd};

@@ -1,9 +1,9 @@
-//! Reductions to one number, the same bits for any number of threads and any instruction set.
+//! Reductions to a scalar, with the same bits for any number of threads and any instruction set.
 //!
-//! A vector of length n is cut into blocks whose size depends on n alone. Within a block, element i is added to partial
-//! sum i mod 32; then the 32 sums are added pairwise, and then the blocks in order. Everything is in double precision;
-//! products of two `f32` are exact there. Error: that of summation in 32 · blocks parts, far below the n·u of a plain
-//! loop.
+//! A vector of length n is split into blocks whose size depends only on n. Within a block, element
+//! i is added to partial sum i mod 32; then the 32 sums are added pairwise, and then the blocks in
+//! order. All sums are in double precision, in which products of two `f32` are exact. The error is
+//! that of a sum in 32 · blocks parts, far below the n·u of a plain loop.
 
 use std::borrow::Borrow;
 
@@ -13,25 +13,28 @@ use crate::number::Real;
 use crate::parallel::PIECE;
 use crate::simd::{Isa, Kernel, Simd};
 
-/// Partial sums per block: four AVX-512 registers of doubles, enough to hide the latency of an addition.
+/// Partial sums per block: four AVX-512 registers of doubles, enough to hide the latency of an
+/// addition.
 const LANES: usize = 32;
 
-/// Blocks at most, so that their sums fit on the stack: nothing is allocated.
+/// Maximum number of blocks. Their sums fit on the stack, so nothing is allocated.
 const MAX_BLOCKS: usize = 512;
 
-/// Elements taken from each of several vectors in turn: 8 KiB of doubles, so that what one vector left in the first-level
-/// cache is there for the next. A multiple of [`LANES`], so that partial sums do not depend on it.
+/// Elements taken from each of several vectors in turn: 8 KiB of doubles, so that the shared vector
+/// stays in the first-level cache from one vector to the next. A multiple of [`LANES`], so that
+/// partial sums do not depend on it.
 const STRIP: usize = 1024;
 
-/// Dot products with one vector in one pass over it.
+/// Number of dot products computed in one pass over the shared vector.
 const TOGETHER: usize = 8;
 
-/// Length of the blocks that a vector of `len` elements is cut into.
+/// Block length for a vector of `len` elements.
 fn block_length(len: usize) -> usize {
     len.div_ceil(MAX_BLOCKS).next_multiple_of(PIECE).max(PIECE)
 }
 
-/// Reduces each block by `reduce`, given its first index and length, and returns the blocks' results in order.
+/// Reduces each block by `reduce`, which receives its first index and length, and returns the
+/// results in block order.
 fn over_blocks<R: Copy + Default + Send>(
     len: usize,
     reduce: impl Fn(usize, usize) -> R + Sync,
@@ -62,7 +65,8 @@ pub(crate) fn dot<C: Real>(simd: Simd, x: &[C], y: &[C]) -> f64 {
     sums[..blocks].iter().sum()
 }
 
-/// out_k ← Σ x_ki y_i, the same bits as by [`dot`]; y is read once for every [`TOGETHER`] of the x_k.
+/// out_k ← Σ x_ki y_i, with the same bits as [`dot`]; y is read once for every [`TOGETHER`] of the
+/// x_k.
 pub(crate) fn dots<C: Real, B: Borrow<Vec<C>> + Sync>(simd: Simd, xs: &[B], y: &[C], out: &mut [f64]) {
     assert_eq!(xs.len(), out.len(), "vectors and results");
     for (xs, out) in xs.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
@@ -85,7 +89,8 @@ pub(crate) fn dots<C: Real, B: Borrow<Vec<C>> + Sync>(simd: Simd, xs: &[B], y: &
     }
 }
 
-/// y ← β y, then y ← y + c_k x_k for every k in order; then Σ y_i², the same bits as by [`dot`].
+/// y ← β y, then y ← y + c_k x_k for every k in order; returns Σ y_i², with the same bits as
+/// [`dot`].
 pub(crate) fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
     simd: Simd,
     coefficients: &[C],
@@ -116,7 +121,7 @@ pub(crate) fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
     results[..blocks].iter().sum()
 }
 
-/// y_i ← α d_i x_i; then max |y_i|, NaN if any is NaN
+/// y_i ← α d_i x_i; returns max |y_i|, or NaN if any is NaN.
 pub(crate) fn cast_scaled_max<X: Real, Y: Real>(
     simd: Simd,
     alpha: f64,
@@ -144,20 +149,20 @@ pub(crate) fn cast_scaled_max<X: Real, Y: Real>(
     largest[..blocks].iter().copied().fold(0.0, larger_or_nan)
 }
 
-/// max |x_i|, NaN if any is NaN
+/// max |x_i|, or NaN if any is NaN.
 pub(crate) fn norm_max<C: Real>(simd: Simd, x: &[C]) -> f64 {
     let (largest, blocks) =
         over_blocks(x.len(), |first, len| simd.run(NormMax { x: &x[first..first + len] }));
     largest[..blocks].iter().copied().fold(0.0, larger_or_nan)
 }
 
-/// The larger of two magnitudes; NaN wins. (`f64::max` would drop it.)
+/// The larger of two magnitudes, or NaN if one is NaN. (`f64::max` would drop it.)
 #[inline(always)]
 fn larger_or_nan<C: Real>(a: C, b: C) -> C {
     if b > a || b.is_nan() { b } else { a }
 }
 
-/// Adds up a block's partial sums, pairwise.
+/// Adds the partial sums of a block pairwise.
 fn add_lanes(mut sums: [f64; LANES]) -> f64 {
     let mut width = LANES;
     while width > 1 {
@@ -196,7 +201,7 @@ impl<C: Real> Kernel for AddProducts<'_, C> {
     }
 }
 
-/// One strip of [`combine`]: the elements of y from `first` on.
+/// One strip of [`combine`]: the elements of y starting with `first`.
 struct Combine<'a, C, B> {
     coefficients: &'a [C],
     xs: &'a [B],
@@ -301,7 +306,8 @@ mod tests {
             for simd in Simd::available() {
                 let found = pool.install(|| dot(simd, &x, &y));
                 assert_eq!(found.to_bits(), expected.to_bits(), "{simd:?}, {threads} threads");
-                // More vectors than are read together; each result as if it were alone.
+                // More vectors than are read together; each result is the same as that of a single
+                // dot product.
                 let (many, mut out) = ([&x; TOGETHER + 3], [f64::NAN; TOGETHER + 3]);
                 pool.install(|| dots(simd, &many, &y, &mut out));
                 assert!(out.iter().all(|out| out.to_bits() == expected.to_bits()));

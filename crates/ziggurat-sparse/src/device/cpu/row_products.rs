@@ -1,9 +1,11 @@
-//! (A x)_i for a range of rows, one implementation per matrix format; and the one loop that turns them into results.
+//! (A x)_i for a range of rows: one implementation per matrix format, and one loop that applies an
+//! operation to the products.
 //!
-//! SpMV, residual and smoothing sweep differ only in what they do with (A x)_i. So a format implements
-//! [`RowProducts`], an operation is a closure over the rows i, their (A x)_i and old y_i, and [`map_rows`] joins the two: one
-//! pass over the matrix for each, for every format and every pair of numbers. The products of a few hundred rows go through a
-//! buffer in the first-level cache, so that the kernel of a format is compiled once and not once per operation.
+//! SpMV, residual and smoothing sweep differ only in what they do with (A x)_i. So a format
+//! implements [`RowProducts`], an operation is a closure over the rows i, their (A x)_i and the old
+//! y_i, and [`map_rows`] combines the two, in one pass over the matrix, for every format and pair
+//! of number types. The products of a few hundred rows go through a buffer in the first-level
+//! cache, so that the kernel of a format is compiled once and not once per operation.
 
 use std::ops::Range;
 
@@ -11,12 +13,12 @@ use crate::number::Real;
 use crate::parallel::over_rows;
 use crate::simd::{Isa, Kernel, Simd};
 
-/// Rows whose products are buffered at a time: 2 KiB of doubles.
+/// Rows buffered at a time: 2 KiB of doubles.
 pub(super) const BATCH: usize = 256;
 
-/// A matrix format, as the CPU's kernels see it.
+/// A matrix format, as used by the CPU kernels.
 pub(super) trait RowProducts<C: Real>: Copy + Sync {
-    /// Where the entries of each step begin: of a row, a row of blocks, a window of rows.
+    /// Where the entries of each step begin. A step is a row, a block row or a window of rows.
     fn step_ptr(&self) -> &[usize];
 
     /// Rows per step, at most [`BATCH`]; the last step may have fewer.
@@ -25,12 +27,13 @@ pub(super) trait RowProducts<C: Real>: Copy + Sync {
     /// Rows and columns: the lengths of the result and of x.
     fn shape(&self) -> (usize, usize);
 
-    /// Writes (A x)_i for the rows i of the steps `steps` to `out`, which has room for whole steps. `x` has as many
-    /// elements as A has columns.
+    /// Writes (A x)_i for the rows i of the steps `steps` to `out`, which has room for whole steps.
+    /// `x` has one element per column of A.
     fn products<I: Isa>(self, steps: Range<usize>, x: &[C], out: &mut [C]);
 }
 
-/// y ← finish(rows, (A x) there, y there) for all rows, a few at a time, in parallel.
+/// y ← finish(rows, A x in these rows, y in these rows) for all rows, a batch at a time, in
+/// parallel.
 pub(super) fn map_rows<C: Real, A: RowProducts<C>>(
     simd: Simd,
     a: A,
@@ -68,7 +71,7 @@ impl<C: Real, A: RowProducts<C>> Kernel for Products<'_, C, A> {
     }
 }
 
-/// By itself, so that it is compiled for the instruction set but not for the format.
+/// A separate kernel, so that it is compiled for the instruction set but not for each format.
 struct Finish<'a, C, F> {
     finish: F,
     rows: Range<usize>,

@@ -1,8 +1,9 @@
-//! Operations on vectors: one pass each, in parallel over fixed pieces.
+//! Vector operations: one pass each, in parallel over fixed pieces.
 //!
-//! Bytes: exactly the vectors named, read or written once. The loops are plain; the compiler vectorises them for the
-//! instruction set that [`Simd::run`] compiles them for. For that the closures must own what they capture (`move`): a
-//! coefficient behind a reference might lie in the vector being written, and would be loaded anew for every element.
+//! Bytes: each vector is read or written once. The loops are plain; the compiler vectorises them
+//! for the instruction set that [`Simd::run`] compiles them for. For that, closures must own what
+//! they capture (`move`): a coefficient behind a reference might alias the output vector, and would
+//! be reloaded for every element.
 
 use rayon::prelude::*;
 

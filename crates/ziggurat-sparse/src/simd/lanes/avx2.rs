@@ -8,16 +8,17 @@ use half::{bf16, f16};
 
 use super::{Lanes, Widened};
 
-/// Single precision, the lower lanes first.
+/// Single precision, lower lanes first.
 #[derive(Clone, Copy)]
 pub(crate) struct Single([__m256; 2]);
 
-/// Double precision, the lower lanes first.
+/// Double precision, lower lanes first.
 #[derive(Clone, Copy)]
 pub(crate) struct Double([__m256d; 4]);
 
-// SAFETY of everything below: the trait's promises are that the CPU has AVX2 and F16C and that pointers have room for
-// sixteen elements, which is what each group of intrinsics reads or writes; none asks for alignment.
+// SAFETY of everything below: the contract of the traits is that the CPU has AVX2 and F16C and that
+// pointers are valid for sixteen elements, which is what each group of intrinsics reads or writes.
+// No intrinsic requires alignment.
 
 impl Lanes<f32> for Single {
     #[inline(always)]
@@ -54,7 +55,7 @@ impl Lanes<f32> for Single {
 
     #[inline(always)]
     unsafe fn gather(x: *const f32, difference: impl Fn(usize) -> usize) -> Self {
-        // SAFETY: see above; each difference is the place of an element.
+        // SAFETY: see above; each difference is a valid index.
         unsafe {
             let x = |lane| *x.add(difference(lane));
             Single([
@@ -111,7 +112,7 @@ impl Lanes<f64> for Double {
 
     #[inline(always)]
     unsafe fn gather(x: *const f64, difference: impl Fn(usize) -> usize) -> Self {
-        // SAFETY: see above; each difference is the place of an element.
+        // SAFETY: see above; each difference is a valid index.
         unsafe {
             let x = |lane| *x.add(difference(lane));
             Double([
@@ -161,7 +162,7 @@ impl Widened<bf16> for Single {
     }
 }
 
-/// Sixteen numbers in single precision, four at a time.
+/// Converts sixteen numbers in single precision to double precision.
 #[inline(always)]
 fn quarters(x: Single) -> Double {
     // SAFETY: a `Single` exists only where the CPU has AVX2.

@@ -12,20 +12,21 @@ use super::{Lanes, Widened};
 #[derive(Clone, Copy)]
 pub(crate) struct Single(__m512);
 
-/// Double precision, the lower lanes first.
+/// Double precision, lower lanes first.
 #[derive(Clone, Copy)]
 pub(crate) struct Double(__m512d, __m512d);
 
-// SAFETY of everything below: the trait's promises are that the CPU has AVX-512 and that pointers have room for sixteen
-// elements, which is what each group of intrinsics reads or writes; none asks for alignment.
+// SAFETY of everything below: the contract of the traits is that the CPU has AVX-512 and that
+// pointers are valid for sixteen elements, which is what each group of intrinsics reads or writes.
+// No intrinsic requires alignment.
 
-/// As many lanes as there are elements, of sixteen.
+/// The mask of the first `len` of sixteen lanes.
 #[inline(always)]
 fn mask(len: usize) -> u16 {
     ((1u32 << len) - 1) as u16
 }
 
-/// Lane numbers modulo a small number, from the given lane on.
+/// The numbers of eight lanes, starting with `first`, modulo `len`.
 #[inline(always)]
 fn cycle(first: usize, len: usize) -> [i64; 8] {
     std::array::from_fn(|lane| ((first + lane) % len) as i64)
@@ -37,7 +38,7 @@ impl Lanes<f32> for Single {
     #[inline(always)]
     unsafe fn cycled(x: *const f32, len: usize) -> Self {
         let [low, high] = [0, 8].map(|first| cycle(first, len));
-        // SAFETY: see above; what is masked is not read.
+        // SAFETY: see above; masked elements are not read.
         unsafe {
             let index = |lanes: &[i64; 8]| _mm512_cvtepi64_epi32(_mm512_loadu_si512(lanes.as_ptr().cast()));
             let index = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(index(&low)), index(&high));
@@ -71,7 +72,7 @@ impl Lanes<f32> for Single {
 
     #[inline(always)]
     unsafe fn gather(x: *const f32, difference: impl Fn(usize) -> usize) -> Self {
-        // SAFETY: see above; each difference is the place of an element.
+        // SAFETY: see above; each difference is a valid index.
         unsafe {
             let x = |lane| *x.add(difference(lane));
             Single(_mm512_setr_ps(
@@ -95,7 +96,8 @@ impl Lanes<f32> for Single {
         }
     }
 
-    // Loads and permutations within registers: a quarter (64) or two fifths (128) of the time of sixteen loads.
+    // Loads and permutations in registers take a quarter (64) or two fifths (128) of the time of
+    // sixteen loads.
 
     #[inline(always)]
     unsafe fn pick64(x: *const f32, differences: *const u8) -> Self {
@@ -120,14 +122,15 @@ impl Lanes<f32> for Single {
 }
 
 impl Single {
-    /// x[index] for an index whose lowest five bits count: two registers hold all 32 elements.
+    /// x[index], where only the lowest five bits of the index count: two registers hold all 32
+    /// elements.
     #[inline(always)]
     unsafe fn pick32(x: *const f32, index: __m512i) -> __m512 {
         // SAFETY: see above; 32 elements may be read.
         unsafe { _mm512_permutex2var_ps(_mm512_loadu_ps(x), index, _mm512_loadu_ps(x.add(16))) }
     }
 
-    /// Of two, by one bit of the index.
+    /// Selects one of two values by one bit of the index.
     #[inline(always)]
     unsafe fn choose(index: __m512i, bit: i32, unset: __m512, set: __m512) -> __m512 {
         // SAFETY: see above.
@@ -140,7 +143,7 @@ impl Lanes<f64> for Double {
 
     #[inline(always)]
     unsafe fn cycled(x: *const f64, len: usize) -> Self {
-        // SAFETY: see above; what is masked is not read.
+        // SAFETY: see above; masked elements are not read.
         unsafe {
             let x = _mm512_maskz_loadu_pd(mask(len) as u8, x);
             let pick = |lanes: [i64; 8]| _mm512_permutexvar_pd(_mm512_loadu_si512(lanes.as_ptr().cast()), x);
@@ -182,7 +185,7 @@ impl Lanes<f64> for Double {
 
     #[inline(always)]
     unsafe fn gather(x: *const f64, difference: impl Fn(usize) -> usize) -> Self {
-        // SAFETY: see above; each difference is the place of an element.
+        // SAFETY: see above; each difference is a valid index.
         unsafe {
             let x = |lane| *x.add(difference(lane));
             Double(
@@ -202,7 +205,7 @@ impl Widened<f32> for Single {
 
     #[inline(always)]
     unsafe fn widen_part(stored: *const f32, len: usize) -> Self {
-        // SAFETY: see above; what is masked is not read.
+        // SAFETY: see above; masked elements are not read.
         unsafe { Single(_mm512_maskz_loadu_ps(mask(len), stored)) }
     }
 }
@@ -216,7 +219,7 @@ impl Widened<f16> for Single {
 
     #[inline(always)]
     unsafe fn widen_part(stored: *const f16, len: usize) -> Self {
-        // SAFETY: see above; what is masked is not read.
+        // SAFETY: see above; masked elements are not read.
         unsafe { Single(_mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask(len), stored.cast()))) }
     }
 }
@@ -233,7 +236,7 @@ impl Widened<bf16> for Single {
 
     #[inline(always)]
     unsafe fn widen_part(stored: *const bf16, len: usize) -> Self {
-        // SAFETY: see above; what is masked is not read.
+        // SAFETY: see above; masked elements are not read.
         unsafe {
             let bits = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask(len), stored.cast()));
             Single(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(bits)))
@@ -251,7 +254,7 @@ impl Widened<f64> for Double {
     #[inline(always)]
     unsafe fn widen_part(stored: *const f64, len: usize) -> Self {
         let mask = mask(len);
-        // SAFETY: see above; what is masked is not read.
+        // SAFETY: see above; masked elements are not read.
         unsafe {
             Double(
                 _mm512_maskz_loadu_pd(mask as u8, stored),
@@ -277,7 +280,7 @@ impl Widened<f32> for Double {
     }
 }
 
-/// Both halves of sixteen numbers in single precision.
+/// Converts sixteen numbers in single precision to double precision.
 #[inline(always)]
 fn halves(x: Single) -> Double {
     // SAFETY: a `Single` exists only where the CPU has AVX-512.
