@@ -165,7 +165,7 @@ def test_setup(options, text):
 
 @pytest.mark.parametrize(("name", "text"), [
     ("poison3d:10", "unknown problem `poison3d`; did you mean `poisson3d`?"),
-    ("poisson3d", "a problem is written NAME:SIZE, as in `poisson3d:50`"),
+    ("poisson3d", "expected NAME:SIZE, such as `poisson3d:50`"),
     ("poisson3d:0", "SIZE is a whole number from 1 to"),
     ("poisson3d:100000", "are more than one process can index"),
 ])

@@ -221,7 +221,7 @@ fn more_memory_than_there_is() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         String::from_utf8(output.stderr).unwrap(),
-        "error: poisson3d:1000 needs 85.6 GiB, more than this machine gives; try a smaller SIZE, or distribute the \
+        "error: poisson3d:1000 needs 85.6 GiB, which cannot be allocated; use a smaller SIZE or distribute the \
          matrix\nhint: choose a smaller SIZE\n"
     );
 }

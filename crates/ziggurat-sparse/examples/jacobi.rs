@@ -1,9 +1,9 @@
 //! The same smoother on the same matrix, stored in 64, 32 and 16 bits.
 //!
-//! `cargo run --release --example jacobi -- poisson3d:50`, or the path of a Matrix Market file of a symmetric positive
-//! definite matrix.
+//! Run `cargo run --release --example jacobi -- poisson3d:50`, or pass the path of a Matrix Market
+//! file with a symmetric positive definite matrix.
 
-#![allow(clippy::print_stdout)] // an example talks
+#![allow(clippy::print_stdout)] // examples print their results
 
 use std::error::Error;
 use std::time::Instant;
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let cpu = Cpu::new();
     println!("{source}: {} rows, {} entries; {}", a.rows(), a.nnz(), cpu.name());
     println!("{SWEEPS} damped Jacobi sweeps on A x = 1:\n");
-    println!("{:>8} {:>11} {:>10} {:>12} {:>10}", "storage", "arithmetic", "MB", "ms a sweep", "residual");
+    println!("{:>8} {:>11} {:>10} {:>12} {:>10}", "storage", "arithmetic", "MB", "ms/sweep", "residual");
     smooth::<f64, f64>(&cpu, &a)?;
     smooth::<f32, f32>(&cpu, &a)?;
     smooth::<f32, f16>(&cpu, &a)?;
@@ -33,7 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Smooths with the matrix stored in `S` and everything computed in `C`; then measures the true residual in f64.
+/// Smooths with the matrix stored as `S` and all arithmetic in `C`, then measures the true residual
+/// in f64.
 fn smooth<C: Reads<S>, S: Store>(cpu: &Cpu, a: &Csr<f64>) -> Result<(), Box<dyn Error>> {
     let n = a.rows();
     let omega = C::narrow(4.0 / (3.0 * gershgorin(a.view(), a.all_rows())?));

@@ -1,21 +1,22 @@
-//! One deterministic hash of a global id: the only source of "randomness" in Ziggurat.
+//! A deterministic hash of a global index: the only source of pseudorandomness in Ziggurat.
 //!
-//! Ties in coarsening, start vectors of eigenvalue estimates and shuffles must look random, yet be the same on every
-//! run, machine, number of threads and number of ranks. So they are a function of the global id of a row and nothing
-//! else. The function is the first output of SplitMix64 seeded with the id (Steele, Lea & Flood, *Fast Splittable
-//! Pseudorandom Number Generators*, 2014): the golden-ratio increment, then two multiply-xor-shift rounds,
+//! Tie breaking in coarsening, start vectors of eigenvalue estimates and shuffles must look random
+//! but be reproducible for any run, machine, number of threads and number of ranks. So they depend
+//! only on the global index of a row. The hash is the first output of SplitMix64 seeded with the
+//! index (Steele, Lea & Flood, *Fast Splittable Pseudorandom Number Generators*, 2014): the
+//! golden-ratio increment, then two multiply-xor-shift rounds,
 //!
 //! ```text
 //! z = id + 0x9e3779b97f4a7c15        z = (z ^ z >> 30) · 0xbf58476d1ce4e5b9
 //!                                    z = (z ^ z >> 27) · 0x94d049bb133111eb        hash = z ^ z >> 31
 //! ```
 //!
-//! modulo 2^64. Every step can be undone, so different ids have different hashes: a tie broken by the hash is broken.
-//! It costs about five cycles and no memory. It is not meant to resist an adversary.
+//! modulo 2^64. Every step is invertible, so different indices have different hashes, and breaking
+//! ties by hash leaves no ties. It takes about five cycles and no memory. It is not cryptographic.
 
-/// The hash of a global id: the same value on every machine, and a different one for every id.
+/// The hash of a global index: the same on every machine, and different for every index.
 ///
-/// A second, unrelated sequence comes from a seed: `hash_id(id ^ hash_id(seed))`.
+/// An independent sequence is obtained with a seed: `hash_id(id ^ hash_id(seed))`.
 ///
 /// ```
 /// use ziggurat_sparse::hash::hash_id;
@@ -30,7 +31,8 @@ pub const fn hash_id(id: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A number in (0, 1) from a global id, both ends excluded. Exact arithmetic, so the same bits on every machine.
+/// A pseudorandom number in the open interval (0, 1) from a global index. The arithmetic is exact,
+/// so the bits are the same on every machine.
 ///
 /// ```
 /// use ziggurat_sparse::hash::uniform;
@@ -39,12 +41,14 @@ pub const fn hash_id(id: u64) -> u64 {
 /// ```
 #[inline]
 pub const fn uniform(id: u64) -> f64 {
-    // 52 bits and a half: with 53 bits the half would be rounded away and the largest value would become 1.
+    // 52 bits plus a half: with 53 bits, the half would be rounded and the largest value would
+    // become 1.
     let bits = (hash_id(id) >> 12) as f64;
     (bits + 0.5) / (1u64 << 52) as f64
 }
 
-/// A number in (-1, 1) from a global id, never zero. The same bits on every machine.
+/// A pseudorandom number in (-1, 1) from a global index, never zero. The bits are the same on every
+/// machine.
 ///
 /// ```
 /// use ziggurat_sparse::hash::uniform_signed;
@@ -61,7 +65,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Undoes `x ^= x >> shift`.
+    /// Inverts `x ^= x >> shift`.
     fn undo_shift(hash: u64, shift: u32) -> u64 {
         (0..64 / shift + 1).fold(hash, |x, _| hash ^ (x >> shift))
     }
@@ -84,7 +88,8 @@ mod tests {
         for id in 0..64_000 {
             bins[(uniform(id) * 64.0) as usize] += 1;
         }
-        // Standard deviation of a bin is 31; five of them would be a 1-in-a-million accident per bin.
+        // The standard deviation of a bin is 31; a deviation of five has a probability of about one
+        // in a million.
         assert!(bins.iter().all(|&count| count.abs_diff(1000) < 160), "{bins:?}");
     }
 

@@ -126,7 +126,7 @@ fn faults_of_the_banner() {
          skew-symmetric, hermitian)"
     );
     assert_eq!(banner("matrix coordinate real"), "line 1: symmetry is missing");
-    assert_eq!(banner("matrix coordinate real general x"), "line 1: `x` is one word too many on this line");
+    assert_eq!(banner("matrix coordinate real general x"), "line 1: unexpected extra word `x`");
     assert_eq!(
         banner("matrix coordinate complex general"),
         "line 1: complex matrices are not supported yet; real, integer and pattern are"
@@ -141,11 +141,11 @@ fn faults_of_the_banner() {
     );
     assert_eq!(
         banner("matrix array pattern general"),
-        "line 1: an array lists values and a pattern has none; a pattern is written as coordinates"
+        "line 1: `array` stores values and `pattern` has none; use `coordinate pattern`"
     );
     assert_eq!(
         banner("matrix coordinate pattern skew-symmetric"),
-        "line 1: a pattern has no signs, so it cannot be skew-symmetric"
+        "line 1: a `pattern` matrix has no signs, so it cannot be `skew-symmetric`"
     );
 }
 
@@ -157,7 +157,7 @@ fn faults_of_the_size_line() {
     assert_eq!(size("5 5"), "line 3: the number of entries is missing");
     assert_eq!(size("5 -5 1"), "line 3: the number of columns `-5` is not a whole number");
     assert_eq!(size("5 5 1.0"), "line 3: the number of entries `1.0` is not a whole number");
-    assert_eq!(size("5 5 1 1"), "line 3: `1` is one word too many on this line");
+    assert_eq!(size("5 5 1 1"), "line 3: unexpected extra word `1`");
     assert_eq!(
         size("4294967296 5 1"),
         "line 3: 4294967296 rows are more than one process can index (4294967295); distribute the matrix"
@@ -177,7 +177,7 @@ fn faults_of_the_size_line() {
     );
     assert_eq!(
         fault("%%MatrixMarket matrix array real general\n2 2 4\n"),
-        "line 2: `4` is one word too many on this line"
+        "line 2: unexpected extra word `4`"
     );
 }
 
@@ -198,39 +198,33 @@ fn faults_of_the_data_lines() {
     assert_eq!(data("1 1 -inf"), "line 5: the value `-inf` is not finite in double precision");
     assert_eq!(data("1 1 1e999"), "line 5: the value `1e999` is not finite in double precision");
     assert_eq!(data("1 1 1D999"), "line 5: the value `1D999` is not finite in double precision");
-    assert_eq!(data("1 1 1.0 2.0"), "line 5: `2.0` is one word too many on this line");
-    assert_eq!(data("2 2 2\n3 3 3"), "line 6: an entry too many: the size line announces 2");
-    assert_eq!(data("2 2 2\n\n<html>"), "line 7: an entry too many: the size line announces 2");
-    assert_eq!(data("% none"), "line 5: the file ends after 1 entries, but its size line announces 2");
+    assert_eq!(data("1 1 1.0 2.0"), "line 5: unexpected extra word `2.0`");
+    assert_eq!(data("2 2 2\n3 3 3"), "line 6: too many entries: the size line declares 2");
+    assert_eq!(data("2 2 2\n\n<html>"), "line 7: too many entries: the size line declares 2");
+    assert_eq!(data("% none"), "line 5: the file ends after 1 entries, but its size line declares 2");
     let binary = [COORDINATE.as_bytes(), b"1 1 1\n1 1 \xff\xfe\n"].concat();
     assert_eq!(fault(binary), "line 3: `\\xff\\xfe` is not a number");
     let kind = |kind: &str, line: &str| fault(format!("%%MatrixMarket matrix {kind}\n{line}\n"));
     assert_eq!(
         kind("coordinate integer general", "1 1 1\n1 1 1.5"),
-        "line 3: `1.5` is not an integer, which the banner declares; a file of such values is `real`"
+        "line 3: `1.5` is not an integer, but the banner declares `integer`; declare `real` instead"
     );
-    assert_eq!(
-        kind("coordinate pattern general", "1 1 1\n1 1 1"),
-        "line 3: `1` is one word too many on this line"
-    );
+    assert_eq!(kind("coordinate pattern general", "1 1 1\n1 1 1"), "line 3: unexpected extra word `1`");
     assert_eq!(
         kind("coordinate real symmetric", "2 2 1\n1 2 1"),
-        "line 3: row 1, column 2 lies above the diagonal; a symmetric file holds the lower triangle only (swap the \
+        "line 3: row 1, column 2 lies above the diagonal; a symmetric file stores only the lower triangle (swap the \
          two indices, or declare the file general and list both triangles)"
     );
     assert_eq!(
         kind("coordinate real skew-symmetric", "2 2 1\n2 2 1"),
-        "line 3: row 2: the diagonal of a skew-symmetric matrix is zero, found 1"
+        "line 3: row 2: the diagonal of a skew-symmetric matrix must be zero, found 1"
     );
-    assert_eq!(kind("array real general", "2 1\n1\n2 3"), "line 4: `3` is one word too many on this line");
+    assert_eq!(kind("array real general", "2 1\n1\n2 3"), "line 4: unexpected extra word `3`");
     assert_eq!(
         kind("array real general", "2 2\n1\n2\n3"),
-        "line 5: the file ends after 3 entries, but its size line announces 4"
+        "line 5: the file ends after 3 entries, but its size line declares 4"
     );
-    assert_eq!(
-        kind("array real general", "1 1\n1\n2"),
-        "line 4: an entry too many: the size line announces 1"
-    );
+    assert_eq!(kind("array real general", "1 1\n1\n2"), "line 4: too many entries: the size line declares 1");
     assert_eq!(
         fault(format!("{COORDINATE}1 1 2\n1 1 1e308\n1 1 1e308\n")),
         "t: row 0, column 0: the value is inf; every entry must be finite"
@@ -241,20 +235,21 @@ fn faults_of_the_data_lines() {
 fn what_a_header_claims_is_not_allocated() {
     assert_eq!(
         fault(format!("{COORDINATE}10 10 1000000000000000000\n1 1 1\n")),
-        "line 3: the file ends after 1 entries, but its size line announces 1000000000000000000"
+        "line 3: the file ends after 1 entries, but its size line declares 1000000000000000000"
     );
     let n = u32::MAX;
     assert_eq!(
         fault(format!("%%MatrixMarket matrix array real general\n{n} {n}\n1\n")),
-        "line 3: the file ends after 1 entries, but its size line announces 18446744065119617025"
+        "line 3: the file ends after 1 entries, but its size line declares 18446744065119617025"
     );
     let limit = (1 << 20) + 1024 * 67;
     let text = format!("{COORDINATE}{n} 1 1\n1 1 1\n");
-    let expected =
-        format!("line 2: 4294967295 rows in a file of 67 bytes of text; at most {limit} are believed");
+    let expected = format!(
+        "line 2: 4294967295 rows are implausible for a file with 67 bytes of text; the limit is {limit}"
+    );
     assert_eq!(fault(&text), expected);
     assert_eq!(read_vector_from(text.as_bytes(), "t").unwrap_err().to_string(), format!("t, {expected}"));
-    assert!(fault(format!("%%MatrixMarket matrix array real general\n{n} 0\n")).contains("are believed"));
+    assert!(fault(format!("%%MatrixMarket matrix array real general\n{n} 0\n")).contains("implausible"));
     assert_eq!(matrix(&format!("{COORDINATE}1000000 4294967295 1\n1 4294967295 1\n")).rows(), 1_000_000);
 }
 
@@ -328,7 +323,7 @@ fn vectors_and_dense_matrices() {
     assert_eq!(vector(&format!("{array}3 1\n1\n0\n-2\n")), Ok(vec![1.0, 0.0, -2.0]));
     assert_eq!(vector(&format!("{array}0 1\n")), Ok(vec![]));
     assert_eq!(vector(&format!("{COORDINATE}4 1 3\n4 1 2\n2 1 1\n4 1 5\n")), Ok(vec![0.0, 1.0, 0.0, 7.0]));
-    let columns = "a vector has one column, this matrix has 2 (`read_dense` reads several)";
+    let columns = "expected a vector (1 column), found 2 columns; use `read_dense` for several columns";
     assert_eq!(vector(&format!("{array}1 2\n1\n2\n")), Err(format!("t, line 2: {columns}")));
     assert_eq!(
         vector(&format!("{COORDINATE}1 1 2\n1 1 1e308\n1 1 1e308\n")),
@@ -337,7 +332,7 @@ fn vectors_and_dense_matrices() {
     let error = read_dense_from(format!("{COORDINATE}1 1 0\n").as_bytes(), "t").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "t, line 2: a dense matrix is wanted, this one is sparse: `coordinate` (`read_matrix` reads it)"
+        "t, line 2: expected a dense matrix (`array`), found a sparse one (`coordinate`); use `read_matrix`"
     );
 }
 

@@ -104,7 +104,7 @@ fn rows_and_columns_beyond_32_bits() {
     let beyond = "%%MatrixMarket matrix coordinate real general\n1 18446744073709551616 0\n";
     assert_eq!(
         all_parts(beyond.as_bytes(), 1).unwrap_err().to_string(),
-        "t, line 2: there are more columns than 64-bit ids can name"
+        "t, line 2: the number of columns exceeds the range of 64-bit indices"
     );
     let outside =
         format!("%%MatrixMarket matrix coordinate real general\n{n} 1 1\n18446744073709551617 1 1\n");
@@ -128,9 +128,9 @@ fn a_wrong_number_of_lines_shows_in_every_part_that_can_see_it() {
         let fault = |text: &str| {
             read_matrix_part_from(Cursor::new(gzip(text.as_bytes())), "t", part, 3).unwrap_err().to_string()
         };
-        let few = "t, line 5: the file ends after 3 entries, but its size line announces 4";
+        let few = "t, line 5: the file ends after 3 entries, but its size line declares 4";
         assert_eq!(fault(&short), few, "part {part}");
-        assert_eq!(fault(&long), "t, line 7: an entry too many: the size line announces 4", "part {part}");
+        assert_eq!(fault(&long), "t, line 7: too many entries: the size line declares 4", "part {part}");
     }
 }
 
@@ -194,22 +194,19 @@ fn faults_of_vectors() {
         read_vector_part_from(text.as_bytes(), "t", start..end).unwrap_err().to_string()
     };
     let four = format!("{array}4 1\n1\n2\nx\n4\n");
-    assert_eq!(fault(&four, 2, 5), "t, line 2: rows 2..5 are wanted of a vector that has 4");
-    assert_eq!(fault(&four, 3, 2), "t, line 2: rows 3..2 are wanted of a vector that has 4");
+    assert_eq!(fault(&four, 2, 5), "t, line 2: rows 2..5 are out of range for a vector with 4 rows");
+    assert_eq!(fault(&four, 3, 2), "t, line 2: rows 3..2 are out of range for a vector with 4 rows");
     assert_eq!(fault(&four, 1, 3), "t, line 5: `x` is not a number");
     assert_eq!(read_vector_part_from(four.as_bytes(), "t", 0..2).unwrap(), [1.0, 2.0]);
     let short = format!("{array}9 1\n1\n2\n");
-    assert_eq!(
-        fault(&short, 0, 1),
-        "t, line 4: the file ends after 2 entries, but its size line announces 9"
-    );
-    let columns = "a vector has one column, this matrix has 2 (`read_dense` reads several)";
+    assert_eq!(fault(&short, 0, 1), "t, line 4: the file ends after 2 entries, but its size line declares 9");
+    let columns = "expected a vector (1 column), found 2 columns; use `read_dense` for several columns";
     assert_eq!(fault(&format!("{array}1 2\n1\n2\n"), 0, 1), format!("t, line 2: {columns}"));
     let infinite = format!("{coordinate}4 1 2\n3 1 1e308\n3 1 1e308\n");
     assert_eq!(fault(&infinite, 1, 4), "t: row 2, column 0: the value is inf; every entry must be finite");
     // What a header claims is not allocated, by whomever it is asked for.
     let huge = format!("{coordinate}9000000000000000000 1 1\n9000000000000000000 1 3\n");
-    assert!(fault(&huge, 0, 9_000_000_000_000_000_000).contains("are believed"));
+    assert!(fault(&huge, 0, 9_000_000_000_000_000_000).contains("implausible"));
     let tail = 8_999_999_999_999_999_998..9_000_000_000_000_000_000;
     assert_eq!(read_vector_part_from(huge.as_bytes(), "t", tail).unwrap(), [0.0, 3.0]);
     let huge = format!("{array}9000000000000000000 1\n1\n");

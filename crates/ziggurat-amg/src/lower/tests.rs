@@ -272,7 +272,7 @@ fn faults_name_the_level() {
     let error = levels.multigrid(&Cpu::new(), &Cycling::default(), full).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "level 1, smoother: row 0: the diagonal entry is 0, but it has to be divided by"
+        "level 1, smoother: row 0: the diagonal entry is 0, but it must be finite and nonzero"
     );
     assert!(Multigrid::<Cpu>::new(&[], &Cycling::default(), full, Lowering::default()).is_err());
 }

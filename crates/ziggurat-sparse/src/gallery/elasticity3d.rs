@@ -1,20 +1,23 @@
 //! `elasticity3d`: linear elasticity on the unit cube, trilinear (Q1) hexahedra, E = 1, ν = 0.3.
 //!
-//! N elements per side, h = 1/N. Displacements of the nodes in the face x = 0 are clamped to zero and removed, the
-//! other faces are free. Node (ix, iy, iz), ix = 1…N, iy and iz = 0…N, has the unknowns 3·node + {0, 1, 2}. The element
-//! matrix, for local nodes a, b and directions i, j, is
+//! N elements per side, h = 1/N. Displacements of the nodes on the face x = 0 are clamped to zero
+//! and eliminated; the other faces are free. Node (ix, iy, iz), with ix = 1…N and iy, iz = 0…N, has
+//! the unknowns 3·node + {0, 1, 2}. The element matrix, for local nodes a, b and directions i, j,
+//! is
 //!
 //! ```text
 //! K_(a,i)(b,j) = ∫ λ ∂_i N_a ∂_j N_b + μ ∂_j N_a ∂_i N_b + δ_ij μ ∇N_a·∇N_b
 //! λ = E ν / ((1 + ν)(1 − 2ν)),   μ = E / (2 (1 + ν))
 //! ```
 //!
-//! (Hughes, *The Finite Element Method*, 1987, ch. 2 and 3), integrated with 2×2×2 Gauss points, which is exact here.
-//! Every pair of nodes that share an element has a full 3×3 block, zeros included.
+//! (Hughes, *The Finite Element Method*, 1987, ch. 2 and 3), integrated with 2×2×2 Gauss points,
+//! which is exact here. Each pair of nodes that share an element has a full 3×3 block, including
+//! zeros.
 //!
-//! Which elements touch a node depends only on the sides of the cube that the node lies on: 2·3·3 cases. Their stencils
-//! (27 blocks each) are summed once, 35 KB in all; a row is then copied from its stencil. Products are bracketed, and
-//! elements summed in one order, such that the matrix is symmetric to the last bit.
+//! Which elements contain a node depends only on the faces of the cube that the node lies on: 2·3·3
+//! cases. Their stencils (27 blocks each, 35 KB in total) are assembled once; each row is copied
+//! from its stencil. The order of products and sums is fixed so that the matrix is bitwise
+//! symmetric.
 
 use super::grid::Grid;
 
@@ -23,22 +26,23 @@ const E: f64 = 1.0;
 /// Poisson's ratio.
 const NU: f64 = 0.3;
 
-/// The 3×3 blocks that couple a node to the 27 nodes around it, as rows: `[component][slot][component there]`.
+/// The 3×3 blocks that couple a node to its 27 neighbours, by row: `[component][slot][neighbour's
+/// component]`.
 type Stencil = [[[f64; 3]; 27]; 3];
 
-/// The stencils of all kinds of nodes.
+/// The stencils of all node kinds.
 #[derive(Clone, Debug)]
 pub(super) struct Elasticity {
-    /// By [`kind`].
+    /// Indexed by [`kind`].
     stencils: Vec<Stencil>,
 }
 
-/// Which of the two elements beside a node along one axis exist: below it, above it.
+/// Whether the elements below and above a node along one axis exist.
 type Beside = [bool; 2];
 const BESIDE: [Beside; 3] = [[true, true], [true, false], [false, true]];
 
-/// The stencil of a node, as an index, from where the node is along each axis. Along x there is always an element
-/// below, since the nodes with ix = 0 are removed; node ix is at position ix − 1.
+/// The stencil index of a node, from its position along each axis. Along x there is always an
+/// element below, because the nodes with ix = 0 are eliminated; node ix is at position ix − 1.
 #[inline]
 fn kind(grid: &Grid, position: [u64; 3]) -> usize {
     let beside = |axis: usize| match position[axis] {
@@ -50,7 +54,7 @@ fn kind(grid: &Grid, position: [u64; 3]) -> usize {
 }
 
 impl Elasticity {
-    /// Sums the stencils for `n` elements per side.
+    /// Assembles the stencils for `n` elements per side.
     pub(super) fn new(n: u64) -> Elasticity {
         let element = element_matrix(1.0 / n as f64);
         let mut stencils = Vec::with_capacity(2 * 3 * 3);
@@ -64,7 +68,7 @@ impl Elasticity {
         Elasticity { stencils }
     }
 
-    /// The row of unknown `component` of the node at `position`.
+    /// The row of unknown `component` at the node at `position`.
     #[inline]
     pub(super) fn row(
         &self,
@@ -82,8 +86,9 @@ impl Elasticity {
     }
 }
 
-/// Sums the elements that exist beside a node. Bit `axis` of a local node's number says whether it is on the element's
-/// upper side; so element e, in which our node is local node e, lies below it along the axes whose bits are set.
+/// Sums the elements around a node. Bit `axis` of a local node number tells whether the node is on
+/// the upper side of the element along that axis. So the element in which our node has local number
+/// e lies below it along the axes whose bits are set in e.
 fn stencil(element: &[[f64; 24]; 24], beside: [Beside; 3]) -> Stencil {
     let bit = |local: usize, axis: usize| (local >> axis) & 1;
     let mut blocks = [[[0.0; 3]; 27]; 3];
@@ -104,7 +109,7 @@ fn stencil(element: &[[f64; 24]; 24], beside: [Beside; 3]) -> Stencil {
     blocks
 }
 
-/// The stiffness of one cube of side `h`.
+/// The stiffness matrix of a cube with side length `h`.
 fn element_matrix(h: f64) -> [[f64; 24]; 24] {
     let lambda = E * NU / ((1.0 + NU) * (1.0 - 2.0 * NU));
     let mu = E / (2.0 * (1.0 + NU));

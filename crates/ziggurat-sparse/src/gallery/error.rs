@@ -1,17 +1,17 @@
-//! What can be wrong with the name of a model problem, or with making it here.
+//! Errors in naming or generating a model problem.
 
 use thiserror::Error;
 
 use super::Problem;
 use crate::{MatrixError, UnknownName};
 
-/// Why a problem cannot be named, or not be made.
+/// Why a problem name is invalid, or the problem cannot be generated.
 ///
 /// ```
 /// use ziggurat_sparse::gallery::Problem;
 /// assert_eq!(
 ///     "poisson3d:0".parse::<Problem>().unwrap_err().to_string(),
-///     "`poisson3d:0`: a problem is written NAME:SIZE, as in `poisson3d:50`, and for poisson3d SIZE is a whole number \
+///     "`poisson3d:0`: expected NAME:SIZE, such as `poisson3d:50`; for poisson3d, SIZE is a whole number \
 ///      from 1 to 100000"
 /// );
 /// ```
@@ -23,13 +23,13 @@ pub enum ProblemError {
     UnknownName(#[from] UnknownName),
     /// The size is missing, not a number, zero or too large.
     #[error(
-        "`{found}`: a problem is written NAME:SIZE, as in `{name}:50`, and for {name} SIZE is a whole number from 1 to \
+        "`{found}`: expected NAME:SIZE, such as `{name}:50`; for {name}, SIZE is a whole number from 1 to \
          {largest}"
     )]
     Size {
         /// The problem's name.
         name: &'static str,
-        /// What was given.
+        /// The text that was given.
         found: String,
         /// The largest size.
         largest: u32,
@@ -39,12 +39,12 @@ pub enum ProblemError {
     TooLarge {
         /// The problem.
         problem: Problem,
-        /// How many rows there are.
+        /// The number of rows, as an error.
         source: MatrixError,
     },
-    /// More memory than there is.
+    /// The memory for the problem cannot be allocated.
     #[error(
-        "{problem} needs {:.1} GiB, more than this machine gives; try a smaller SIZE, or distribute the matrix",
+        "{problem} needs {:.1} GiB, which cannot be allocated; use a smaller SIZE or distribute the matrix",
         *bytes as f64 / f64::from(1 << 30)
     )]
     Memory {

@@ -1,12 +1,14 @@
-//! One row of a model problem at a time: the one definition from which every matrix of the gallery is made.
+//! Generates a model problem one row at a time. All gallery matrices are built from this
+//! definition.
 
 use super::elasticity3d::Elasticity;
 use super::grid::Grid;
 use super::seven_point::{self, Boundary, SevenPoint};
 use super::{Model, Problem, convection3d, jump3d, poisson3d27};
 
-/// Makes rows of a [`Problem`], with 64-bit global columns, from what it computed once (the element matrix of
-/// elasticity, for one). Costs some nanoseconds per entry and no memory.
+/// Generates rows of a [`Problem`] with 64-bit global columns. Anything that can be precomputed
+/// (such as the element matrix of elasticity) is. A row costs a few nanoseconds per entry and no
+/// memory.
 ///
 /// ```
 /// use ziggurat_sparse::gallery::Problem;
@@ -25,7 +27,7 @@ pub struct Generator {
     rule: Rule,
 }
 
-/// How a row comes about.
+/// How a row is generated.
 #[derive(Clone, Debug)]
 enum Rule {
     SevenPoint(SevenPoint),
@@ -50,12 +52,13 @@ impl Generator {
         Generator { problem, grid: problem.grid(), rule }
     }
 
-    /// The problem whose rows these are.
+    /// The problem that is generated.
     pub fn problem(&self) -> Problem {
         self.problem
     }
 
-    /// How many entries a row has, without making it. `row` is less than [`Problem::global_rows`].
+    /// The number of entries of a row, without generating it. `row` must be less than
+    /// [`Problem::global_rows`].
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Problem;
@@ -72,8 +75,8 @@ impl Generator {
         }
     }
 
-    /// Calls `emit` with the column and the value of every entry of a row, columns increasing. `row` is less than
-    /// [`Problem::global_rows`].
+    /// Calls `emit` with the column and value of every entry of a row, in increasing column order.
+    /// `row` must be less than [`Problem::global_rows`].
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Problem;
@@ -102,10 +105,11 @@ impl Generator {
         }
     }
 
-    /// Where a node is in the unit cube. Node `node` has the unknowns `node * block_size ..`.
+    /// Coordinates of a node in the unit cube. Node `node` has the unknowns `node * block_size ..`.
     ///
-    /// Points of a grid with Dirichlet boundary are at (i + 1) / (N + 1), the cells of `neumann3d` at (i + ½) / N, the
-    /// nodes of `elasticity3d` at i / N, its first plane x = 0 being removed. In two dimensions z = 0.
+    /// Grid points with Dirichlet boundary conditions are at (i + 1) / (N + 1), the cell centres of
+    /// `neumann3d` at (i + ½) / N, and the nodes of `elasticity3d` at i / N, without the plane x =
+    /// 0. In two dimensions, z = 0.
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Problem;
@@ -138,7 +142,7 @@ impl Generator {
         if !self.problem.is_singular() {
             return 1.0;
         }
-        // Mirrored rows cancel.
+        // Antisymmetric about the middle row, so the sum is zero.
         match row.cmp(&(self.problem.global_rows() - 1 - row)) {
             std::cmp::Ordering::Less => 1.0,
             std::cmp::Ordering::Equal => 0.0,

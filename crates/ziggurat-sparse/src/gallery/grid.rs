@@ -1,4 +1,4 @@
-//! A box of nodes, numbered x fastest, and who neighbours whom in it.
+//! A box of grid nodes, numbered x fastest, and their neighbour relations.
 
 /// Nodes per direction: x, y, z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -6,8 +6,8 @@ pub(super) struct Grid {
     pub(super) extents: [u64; 3],
 }
 
-/// The six faces of a cell in the order in which the neighbours behind them are numbered; the cell itself comes
-/// between the third and the fourth. Each is an axis and a direction.
+/// The six faces of a cell, ordered by the number of the neighbour behind them. The cell itself
+/// comes between the third and the fourth. Each face is an axis and a direction.
 pub(super) const FACES: [(usize, Side); 6] = [
     (2, Side::Below),
     (1, Side::Below),
@@ -29,12 +29,12 @@ impl Grid {
         Grid { extents: [n; 3] }
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub(super) fn nodes(&self) -> u64 {
         self.extents.iter().product()
     }
 
-    /// Where node `node` is.
+    /// The position of node `node`.
     #[inline]
     pub(super) fn position(&self, node: u64) -> [u64; 3] {
         debug_assert!(node < self.nodes(), "node {node} is outside the grid {:?}", self.extents);
@@ -43,7 +43,7 @@ impl Grid {
         [node - line * nx, line % ny, line / ny]
     }
 
-    /// How far apart two neighbours along `axis` are numbered.
+    /// The difference between the numbers of two neighbours along `axis`.
     #[inline]
     pub(super) fn stride(&self, axis: usize) -> u64 {
         self.extents[..axis].iter().product()
@@ -58,7 +58,7 @@ impl Grid {
         }
     }
 
-    /// How many nodes share a face with this one, itself included.
+    /// The number of nodes that share a face with this one, including itself.
     #[inline]
     pub(super) fn star_len(&self, position: [u64; 3]) -> usize {
         1 + FACES.iter().filter(|&&face| self.has_neighbour(position, face)).count()
@@ -70,8 +70,8 @@ impl Grid {
         nodes + self.extents.iter().map(|extent| 2 * (nodes - nodes / extent)).sum::<u64>()
     }
 
-    /// The nodes within one step in every direction, diagonally too, itself included: smallest and largest offset per
-    /// axis.
+    /// The nodes at most one step away in each direction (including diagonals), as the first and
+    /// last position per axis.
     #[inline]
     fn reach(&self, position: [u64; 3]) -> [(u64, u64); 3] {
         [0, 1, 2].map(|axis| {
@@ -80,7 +80,7 @@ impl Grid {
         })
     }
 
-    /// How many nodes [`Grid::for_box`] visits.
+    /// The number of nodes that [`Grid::for_box`] visits.
     #[inline]
     pub(super) fn box_len(&self, position: [u64; 3]) -> usize {
         self.reach(position).iter().map(|(first, last)| (last - first + 1) as usize).product()
@@ -91,8 +91,9 @@ impl Grid {
         self.extents.iter().map(|extent| 3 * extent - 2).product()
     }
 
-    /// Calls `visit` with every node within one step in every direction, in the order of their numbers, and with its
-    /// slot among the 27 that a node inside has (13 is the node itself).
+    /// Calls `visit` for every node at most one step away in each direction, in increasing order of
+    /// node number. The first argument is its slot among the 27 neighbours of an interior node (13
+    /// is the node itself), the second its number.
     #[inline]
     pub(super) fn for_box(&self, position: [u64; 3], mut visit: impl FnMut(usize, u64)) {
         let [nx, ny, _] = self.extents;

@@ -1,4 +1,4 @@
-//! Model problems: matrices with a name and a size, generated in parallel straight into CSR.
+//! Model problems: matrices specified by name and size, generated in parallel directly in CSR.
 //!
 //! | name | unknowns | the matrix |
 //! |---|---|---|
@@ -6,18 +6,20 @@
 //! | `poisson3d:N` | N³ | −Δ, 7 points: 6 on the diagonal, −1 beside it |
 //! | `poisson3d27:N` | N³ | −Δ, 27 points: 26 on the diagonal, −1 elsewhere |
 //! | `anisotropic3d:N` | N³ | −∂xx − ∂yy − 0.01 ∂zz, 7 points: 4.02 on the diagonal, −1 in x and y, −0.01 in z |
-//! | `jump3d:N` | N³ | −∇·(κ∇), 7 points, κ = 1 or 10⁴ in cubes of 10³ cells like a chessboard |
+//! | `jump3d:N` | N³ | −∇·(κ∇), 7 points, κ = 1 or 10⁴ in a checkerboard of cubes of 10³ cells |
 //! | `elasticity3d:N` | 3N(N+1)² | linear elasticity, N³ trilinear hexahedra, one face clamped |
 //! | `convection3d:N` | N³ | −Δ + β·∇, 7 points upwind, β = (100, 50, 25): not symmetric |
-//! | `neumann3d:N` | N³ | −Δ, 7 points, natural boundary: singular, the constants are its kernel |
+//! | `neumann3d:N` | N³ | −Δ, 7 points, natural boundary conditions: singular, the constants are its null space |
 //!
-//! The domain is the unit square or cube. Unknowns are numbered x fastest, then y, then z. The matrices are scaled by
-//! h² (elasticity is not scaled). A Dirichlet boundary keeps the full diagonal: the weight of a neighbour outside the
-//! grid stays in it. Explicit zeros are kept, so that the pattern follows from the grid alone.
+//! The domain is the unit square or cube. Unknowns are numbered x fastest, then y, then z. The
+//! matrices are scaled by h² (except elasticity). Dirichlet boundary conditions keep the full
+//! diagonal: the weight of a neighbour outside the grid remains in it. Explicit zeros are kept, so
+//! that the pattern depends only on the grid.
 //!
-//! [`Problem`] parses and prints `NAME:SIZE` and makes whole matrices. [`Generator`] makes one row at a time with
-//! 64-bit global columns: the matrix is made from it, and a process that owns some of the rows makes just those.
-//! [`shuffle`] renumbers a matrix at random within windows, to stand for an unstructured mesh.
+//! [`Problem`] parses and prints `NAME:SIZE` and builds whole matrices. [`Generator`] generates one
+//! row at a time with 64-bit global columns, so that each process of a distributed run generates
+//! only its own rows. [`shuffle`] renumbers a matrix randomly within windows, to imitate an
+//! unstructured mesh.
 //!
 //! ```
 //! use ziggurat_sparse::gallery::Problem;

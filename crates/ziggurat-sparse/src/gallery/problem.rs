@@ -1,4 +1,4 @@
-//! The name and the size of a model problem, and everything made from them.
+//! The name and size of a model problem, and the data generated from them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use super::grid::Grid;
 use super::{Generator, ProblemError};
 use crate::{Csr, MatrixError, UnknownName};
 
-/// Which model problem: the table in the [module](super).
+/// A model problem; see the table in the [module](super).
 ///
 /// ```
 /// use ziggurat_sparse::gallery::{Model, Problem};
@@ -26,20 +26,20 @@ pub enum Model {
     Poisson3d,
     /// 27-point Laplacian on a cube.
     Poisson3d27,
-    /// 7-point Laplacian, a hundred times weaker in z.
+    /// 7-point Laplacian, 100 times weaker in z.
     Anisotropic3d,
     /// 7-point diffusion whose coefficient jumps between 1 and 10⁴.
     Jump3d,
     /// Linear elasticity on a cube clamped at one face.
     Elasticity3d,
-    /// 7-point convection and diffusion, upwind; nonsymmetric.
+    /// 7-point convection-diffusion, upwind; nonsymmetric.
     Convection3d,
-    /// 7-point Laplacian with natural boundary; singular.
+    /// 7-point Laplacian with natural boundary conditions; singular.
     Neumann3d,
 }
 
 impl Model {
-    /// All of them, in the order of [`Problem::NAMES`].
+    /// All models, in the order of [`Problem::NAMES`].
     pub const ALL: [Model; 8] = [
         Model::Poisson2d,
         Model::Poisson3d,
@@ -51,7 +51,7 @@ impl Model {
         Model::Neumann3d,
     ];
 
-    /// The name, as in `NAME:SIZE`.
+    /// The name used in `NAME:SIZE`.
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Model;
@@ -61,8 +61,8 @@ impl Model {
         Problem::NAMES[self as usize].0
     }
 
-    /// The largest size. Rows and entries of any problem so limited can be counted in 64 bits, and rows exactly in
-    /// `f64`: at most 3·10¹⁵.
+    /// The largest size. It ensures that the numbers of rows and entries fit 64 bits and that the
+    /// number of rows, at most 3·10¹⁵, is exact in `f64`.
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Model;
@@ -93,7 +93,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Every name with what it stands for, one line each.
+    /// All names with a one-line description each.
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Problem;
@@ -112,7 +112,7 @@ impl Problem {
         ("neumann3d", "Laplacian on a cube, 7 points, natural boundary, singular, N^3 unknowns"),
     ];
 
-    /// The problem of this model and size.
+    /// Creates a problem from a model and a size.
     ///
     /// ```
     /// use ziggurat_sparse::gallery::{Model, Problem};
@@ -130,12 +130,12 @@ impl Problem {
         ProblemError::Size { name: model.name(), found, largest: model.largest_size() }
     }
 
-    /// Which model problem it is.
+    /// The model.
     pub fn model(&self) -> Model {
         self.model
     }
 
-    /// Its size: the N of the table in the [module](super).
+    /// The size: N in the table of the [module](super).
     pub fn size(&self) -> u32 {
         self.size
     }
@@ -149,7 +149,7 @@ impl Problem {
         }
     }
 
-    /// Rows of the whole matrix, which may be more than one process can hold.
+    /// Number of rows of the whole matrix, which may exceed what one process can hold.
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Problem;
@@ -160,7 +160,7 @@ impl Problem {
         self.grid().nodes() * self.block_size() as u64
     }
 
-    /// Entries of the whole matrix.
+    /// Number of entries of the whole matrix.
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Problem;
@@ -176,27 +176,27 @@ impl Problem {
         }
     }
 
-    /// Unknowns per node, numbered consecutively.
+    /// Number of unknowns per node. They are numbered consecutively.
     pub fn block_size(&self) -> usize {
         if self.model == Model::Elasticity3d { 3 } else { 1 }
     }
 
-    /// Whether the matrix equals its transpose, to the last bit.
+    /// Whether the matrix is (bitwise) symmetric.
     pub fn is_symmetric(&self) -> bool {
         self.model != Model::Convection3d
     }
 
-    /// Whether the matrix is singular. Its kernel then is the constant vectors.
+    /// Whether the matrix is singular. Its null space is then the constant vectors.
     pub fn is_singular(&self) -> bool {
         self.model == Model::Neumann3d
     }
 
-    /// What makes single rows.
+    /// A generator of single rows.
     pub fn generator(&self) -> Generator {
         Generator::new(*self)
     }
 
-    /// The whole matrix, made in parallel.
+    /// The whole matrix, generated in parallel.
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Problem;
@@ -227,7 +227,7 @@ impl Problem {
         ))
     }
 
-    /// Where every node is; see [`Generator::coordinates`].
+    /// The coordinates of all nodes; see [`Generator::coordinates`].
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Problem;
@@ -242,9 +242,9 @@ impl Problem {
         Ok((0..nodes).into_par_iter().map(|node| generator.coordinates(node as u64)).collect())
     }
 
-    /// A right-hand side: all ones. If the matrix is singular, a system with that one has no solution, and taking its
-    /// mean away would leave nothing; then 1 in the first half of the rows, −1 in the second, and 0 in the middle row
-    /// if there is one: it sums to zero exactly.
+    /// A right-hand side: all ones, unless the matrix is singular. Then all ones would be
+    /// inconsistent (and zero after subtracting the mean), so the first half of the rows is 1, the
+    /// second half −1, and the middle row, if any, 0. This sums to exactly zero.
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Problem;
@@ -258,8 +258,8 @@ impl Problem {
         Ok((0..rows).into_par_iter().map(|row| generator.rhs(row as u64)).collect())
     }
 
-    /// The number of rows, if one process can index them and the memory for `bytes` can be had. The system is asked
-    /// before, because failing to allocate in the midst of the work ends the program.
+    /// The number of rows, if one process can index them and `bytes` bytes can be allocated. This
+    /// is tested in advance because a failed allocation later would abort the program.
     fn rows_here(&self, bytes: u64) -> Result<usize, ProblemError> {
         let rows = self.global_rows();
         if u32::try_from(rows).is_err() {
@@ -268,7 +268,7 @@ impl Problem {
         }
         let mut probe = Vec::<u8>::new();
         let granted = usize::try_from(bytes).is_ok_and(|bytes| probe.try_reserve_exact(bytes).is_ok());
-        // Unless somebody looks at the memory, the compiler may leave the allocation out and call it granted.
+        // Without this, the compiler may remove the unused allocation and assume success.
         std::hint::black_box(&probe);
         if granted { Ok(rows as usize) } else { Err(ProblemError::Memory { problem: *self, bytes }) }
     }
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(problem.rhs().unwrap_err(), expected);
         assert_eq!(problem.coordinates().unwrap_err(), expected);
 
-        // No machine has this much; a size that merely exceeds this one's memory might not exceed the next one's.
+        // A size that no machine can allocate.
         let small: Problem = "poisson3d:2".parse().unwrap();
         let error = small.rows_here(u64::MAX).unwrap_err();
         assert_eq!(error, ProblemError::Memory { problem: small, bytes: u64::MAX });

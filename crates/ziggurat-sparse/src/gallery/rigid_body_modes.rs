@@ -1,6 +1,7 @@
-//! Rigid-body modes: the displacements that cost no elastic energy.
+//! Rigid-body modes: displacements with zero elastic energy.
 //!
-//! Three translations and three linearised rotations. For a node at (x, y, z) from the centre they are, as columns,
+//! Three translations and three linearised rotations. For a node at (x, y, z) relative to the
+//! centre, the columns are
 //!
 //! ```text
 //! u_x:  1  0  0  −y   0   z
@@ -8,18 +9,20 @@
 //! u_z:  0  0  1   0   y  −x
 //! ```
 //!
-//! They span the kernel of elasticity without supports, and are what an elasticity solver must reproduce on every
-//! level (Vaněk, Mandel & Brezina, 1996). The centre changes the rotations by translations only, hence not the span;
-//! about the centroid rotations and translations are orthogonal to each other.
+//! They span the null space of unconstrained elasticity, and an elasticity solver must represent
+//! them on every level (Vaněk, Mandel & Brezina, 1996). Changing the centre adds translations to
+//! the rotations, so it does not change the span. About the centroid, rotations and translations
+//! are orthogonal.
 
 use rayon::prelude::*;
 
 use crate::ExactSum;
 
-/// Nodes whose coordinates are added up in order.
+/// Number of nodes summed in order before exact summation.
 const BLOCK: usize = 512;
 
-/// The six rigid-body modes about the centroid of the nodes: six columns, each with three interleaved entries per node.
+/// The six rigid-body modes about the centroid of the nodes: six columns with three interleaved
+/// entries per node.
 ///
 /// ```
 /// use ziggurat_sparse::gallery::rigid_body_modes;
@@ -31,7 +34,7 @@ pub fn rigid_body_modes(coordinates: &[[f64; 3]]) -> Vec<Vec<f64>> {
     rigid_body_modes_about(coordinates, centroid(coordinates))
 }
 
-/// The six rigid-body modes about a given centre: what a process needs that holds some of the nodes only.
+/// The six rigid-body modes about a given centre, for a process that holds only some of the nodes.
 ///
 /// ```
 /// use ziggurat_sparse::gallery::{Problem, rigid_body_modes_about};
@@ -59,7 +62,8 @@ pub fn rigid_body_modes_about(coordinates: &[[f64; 3]], centre: [f64; 3]) -> Vec
     (0..6).map(column).collect()
 }
 
-/// The sums of the nodes' coordinates, over blocks of 512 nodes: the digits of several processes may be added.
+/// The sums of the node coordinates. Results of several processes may be added digit by digit; each
+/// term is the sum over a block of 512 nodes.
 ///
 /// ```
 /// use ziggurat_sparse::gallery::sums_of_coordinates;

@@ -6,8 +6,9 @@
 //! (A u)_c = d u_c − Σ_f w_f u_{neighbour behind f},      d = Σ_f w_f
 //! ```
 //!
-//! With a Dirichlet boundary the sum for d runs over all faces: outside, u = 0, and the weight stays in the diagonal.
-//! With a natural (Neumann) boundary nothing flows through a face without a neighbour, and d leaves it out.
+//! With Dirichlet boundary conditions, the sum for d is over all faces: u = 0 outside the grid, and
+//! the weight remains in the diagonal. With natural (Neumann) boundary conditions, the flux through
+//! a boundary face is zero, and d omits its weight.
 //!
 //! | problem | w in x, y, z | boundary | diagonal |
 //! |---|---|---|---|
@@ -16,20 +17,20 @@
 //! | `anisotropic3d` | 1, 1, 0.01 | Dirichlet | 4.02 |
 //! | `neumann3d` | 1, 1, 1 | natural | number of neighbours |
 //!
-//! `convection3d` and `jump3d` use the same rows with weights of their own.
+//! `convection3d` and `jump3d` use the same rows with their own weights.
 
 use super::grid::{FACES, Grid};
 
-/// What happens at a face without a neighbour.
+/// Treatment of faces without a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Boundary {
-    /// The unknown is zero there; the weight stays in the diagonal.
+    /// The unknown is zero there; the weight remains in the diagonal.
     Dirichlet,
-    /// Nothing flows; the weight is left out.
+    /// The flux is zero; the weight is omitted.
     Natural,
 }
 
-/// A stencil whose weights are the same in every cell.
+/// A stencil with the same weights in every cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SevenPoint {
     /// One weight per face, in the order of [`FACES`].
@@ -38,7 +39,7 @@ pub(super) struct SevenPoint {
 }
 
 impl SevenPoint {
-    /// `poisson2d`: on a grid that is one cell thick, and nothing flows out of its plane.
+    /// `poisson2d`, on a grid that is one cell thick, with zero weight normal to its plane.
     pub(super) fn poisson2d() -> SevenPoint {
         SevenPoint { weights: [0.0, 1.0, 1.0, 1.0, 1.0, 0.0], boundary: Boundary::Dirichlet }
     }
@@ -59,7 +60,7 @@ impl SevenPoint {
     }
 }
 
-/// The row of `cell`, which is at `position`, with the given weight per face.
+/// Generates the row of `cell`, which is at `position`, with the given face weights.
 #[inline]
 pub(super) fn row(
     grid: &Grid,

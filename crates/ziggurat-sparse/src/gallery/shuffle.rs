@@ -1,12 +1,13 @@
-//! Shuffling: a matrix renumbered at random within windows, to stand for an unstructured mesh.
+//! Random renumbering of a matrix within windows, to imitate an unstructured mesh.
 //!
-//! The nodes are cut into windows of B consecutive ones, and each window is put into random order; rows and columns
-//! follow: A becomes PAPᵀ. So entries keep near the diagonal, as after a good reordering of a real mesh, but no two
-//! rows have their columns at the same distances. A node's unknowns stay together and in order, as a mesh generator
-//! would number them.
+//! The nodes are divided into windows of B consecutive nodes, and each window is permuted randomly;
+//! rows and columns are permuted accordingly: A becomes PAPᵀ. Entries stay near the diagonal, as
+//! after a good reordering of a real mesh, but rows no longer have their columns at the same
+//! offsets. The unknowns of a node stay together and in order, as in a typical mesh numbering.
 //!
-//! The order is that of a hash of the node's number and a fixed seed: the same on every machine and for any number of
-//! threads. Costs a sort within each window and one pass over the matrix.
+//! The order is determined by a hash of the node number and a fixed seed, so it is the same on
+//! every machine and for any number of threads. The cost is a sort within each window and one pass
+//! over the matrix.
 
 use std::num::NonZeroUsize;
 
@@ -17,15 +18,17 @@ use crate::hash::hash_id;
 use crate::number::Store;
 use crate::{Csr, CsrRef, MatrixError};
 
-/// Sets this shuffle apart from other uses of the hash: breaking ties by the order we numbered by would be no test.
+/// Makes this shuffle independent of other uses of the hash: tie breaking must not correlate with
+/// the numbering.
 const SEED: u64 = hash_id(u64::from_be_bytes(*b"shuffle:"));
 
-/// Renumbers the nodes of a matrix at random within windows of `window` consecutive nodes. A node has
-/// `unknowns_per_node` rows, and they stay together.
+/// Renumbers the nodes of a matrix randomly within windows of `window` consecutive nodes. Each node
+/// has `unknowns_per_node` rows, which stay together.
 ///
-/// Returns the matrix and the renumbering of the nodes. Coordinates follow it by [`Permutation::apply`]; vectors of
-/// unknowns follow it expanded by [`Permutation::expand`]. A window of 1 changes nothing; one that holds all nodes
-/// shuffles them all.
+/// Returns the matrix and the permutation of the nodes. Permute coordinates by
+/// [`Permutation::apply`]; permute vectors of unknowns by the permutation expanded with
+/// [`Permutation::expand`]. A window of 1 changes nothing; a window that contains all nodes
+/// shuffles all of them.
 ///
 /// ```
 /// use ziggurat_sparse::gallery::{Problem, shuffle};
@@ -50,7 +53,7 @@ pub fn shuffle<T: Store>(
     if unknowns_per_node == 0 || !rows.is_multiple_of(unknowns_per_node) {
         return Err(MatrixError::BlockSize { block: unknowns_per_node, rows, columns: a.cols() });
     }
-    // A permutation by construction, and of no more rows than a matrix may have.
+    // Valid by construction; the number of rows was checked when the matrix was built.
     let too_large = |_| MatrixError::TooLarge { what: "rows", extent: rows };
     let nodes =
         Permutation::from_new_to_old(random_order(rows / unknowns_per_node, window)).map_err(too_large)?;
@@ -62,10 +65,10 @@ pub fn shuffle<T: Store>(
     Ok((shuffled, nodes))
 }
 
-/// The nodes, each window sorted by hash. Different nodes have different hashes, so the order is one and only one.
+/// The nodes, with each window sorted by hash. Hashes are distinct, so the order is unique.
 fn random_order(nodes: usize, window: NonZeroUsize) -> Vec<u32> {
     let mut order: Vec<u32> = (0..nodes as u32).collect();
-    // One window may hold everything: then the threads share its sort.
+    // A single window may contain all nodes, so its sort is parallel too.
     order.par_chunks_mut(window.get().min(nodes.max(1))).for_each(|window| {
         window.par_sort_unstable_by_key(|&node| hash_id(u64::from(node) ^ SEED));
     });
@@ -113,7 +116,8 @@ mod tests {
 
     #[test]
     fn every_place_in_a_window_is_as_likely_as_any_other() {
-        // Where does the first node of a window of 16 go? 16 000 windows, 1000 expected per place, deviation 31.
+        // Position of the first node of a window of 16: 16 000 windows, 1000 expected per position,
+        // standard deviation 31.
         let mut places = [0; 16];
         for (place, node) in random_order(16 * 16_000, window(16)).into_iter().enumerate() {
             if node % 16 == 0 {
@@ -131,7 +135,7 @@ mod tests {
             let columns = b.row(row).0;
             assert!(columns.chunks(3).all(|block| block[0] % 3 == 0 && block[2] == block[0] + 2));
         }
-        // The shuffled coordinates still say what the shuffled matrix does not feel.
+        // Away from the clamped face, rigid-body modes of the shuffled nodes produce no force.
         let old = problem.coordinates().unwrap();
         let mut coordinates = old.clone();
         nodes.apply(&old, &mut coordinates).unwrap();

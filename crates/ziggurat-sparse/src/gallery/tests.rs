@@ -1,4 +1,5 @@
-//! What every model problem must be: by hand, by algebra, and entry by entry against an independent generator.
+//! Model problems checked by hand, by algebraic properties, and entry by entry against an
+//! independent generator.
 
 use super::*;
 use crate::{Csr, CsrRef};
@@ -33,7 +34,8 @@ fn matrix_hash(a: &Csr<f64>) -> u64 {
     hash(entries(a).flat_map(|(row, column, value)| [row as u64, column as u64, value.to_bits()]))
 }
 
-/// Every problem, small, large enough to have an inside; `jump3d` with an edge where four cubes meet.
+/// Every problem, just large enough to have interior nodes; `jump3d` includes an edge where four
+/// cubes meet.
 const SMALL: [&str; 8] = [
     "poisson2d:7",
     "poisson3d:5",
@@ -47,9 +49,10 @@ const SMALL: [&str; 8] = [
 
 #[test]
 fn entry_by_entry_the_matrices_of_the_comparison_with_other_solvers() {
-    // Hashes over row, column and bits of every entry, from the C generator that feeds the other solvers in the
-    // comparison (names p7, p27, aniso, jump, elas there). For elasticity its products were bracketed as ours are; as
-    // it stands it is asymmetric in the last bit, and differs by up to 6e-17 of the largest entry.
+    // Hashes over row, column and bits of every entry, from the C generator used for the other
+    // solvers in the comparison (named p7, p27, aniso, jump, elas there). For elasticity, its
+    // products were reordered to match ours; unmodified, it is asymmetric in the last bit and
+    // differs by up to 6e-17 of the largest entry.
     for (name, nnz, expected) in [
         ("poisson3d:1", 1, 0x60a2_11f2_41cd_ecce),
         ("poisson3d:5", 725, 0xb2de_a820_25e7_3865),
@@ -78,14 +81,14 @@ fn coordinates_and_rigid_body_modes_of_the_comparison_with_other_solvers() {
         let words = coordinates.iter().flatten().map(|at| at.to_bits());
         assert_eq!(hash(words), coordinates_hash, "size {size}");
         let modes = rigid_body_modes_about(&coordinates, [0.5; 3]);
-        let words = modes.iter().flatten().map(|at| (at + 0.0).to_bits()); // + 0: one zero, not two
+        let words = modes.iter().flatten().map(|at| (at + 0.0).to_bits()); // adding 0 turns -0 into 0
         assert_eq!(hash(words), modes_hash, "size {size}");
     }
 }
 
 #[test]
 fn elasticity_is_close_to_the_comparison_as_it_stands() {
-    // The first row for N = 2, printed by the C generator unchanged.
+    // The first row for N = 2, printed by the unmodified C generator.
     let expected = [
         (0, 0.23504273504273504),
         (1, 0.0),
@@ -133,7 +136,7 @@ fn small_matrices_by_hand() {
     assert_eq!(row(&matrix("poisson3d:1"), 0), [(0, 6.0)]);
     assert_eq!(row(&matrix("poisson2d:1"), 0), [(0, 4.0)]);
 
-    let a = matrix("poisson3d27:2"); // everybody neighbours everybody
+    let a = matrix("poisson3d27:2"); // all nodes are neighbours
     assert!(entries(&a).all(|(row, column, value)| value == if row == column { 26.0 } else { -1.0 }));
     assert_eq!(a.nnz(), 64);
 
@@ -142,7 +145,7 @@ fn small_matrices_by_hand() {
     assert_eq!(row(&a, 13), centre);
     assert_eq!(a.get(0, 0), Some(4.02));
 
-    // h = 1/4: the wind adds 25, 12.5 and 6.25.
+    // h = 1/4: convection adds 25, 12.5 and 6.25.
     let a = matrix("convection3d:3");
     let centre = [(4, -7.25), (10, -13.5), (12, -26.0), (13, 49.75), (14, -1.0), (16, -1.0), (22, -1.0)];
     assert_eq!(row(&a, 13), centre);
@@ -152,7 +155,7 @@ fn small_matrices_by_hand() {
     let a = matrix("neumann3d:2");
     assert_eq!(row(&a, 7), [(3, -1.0), (5, -1.0), (6, -1.0), (7, 3.0)]);
     let single = matrix("neumann3d:1");
-    assert_eq!((single.nnz(), single.values()[0].to_bits()), (1, 0)); // a zero, and not -0
+    assert_eq!((single.nnz(), single.values()[0].to_bits()), (1, 0)); // 0, not -0
 }
 
 #[test]
@@ -160,7 +163,7 @@ fn jump3d_across_a_face_between_cubes() {
     let a = matrix("jump3d:12");
     let at = |x: usize, y: usize, z: usize| (z * 12 + y) * 12 + x;
     let mean = 2e4 / 10001.0;
-    // The last cell with coefficient 1, and the first with 10⁴, along each axis.
+    // The last cell with coefficient 1 and the first with 10⁴ along each axis.
     for (low, high) in [(at(9, 5, 5), at(10, 5, 5)), (at(5, 9, 5), at(5, 10, 5)), (at(5, 5, 9), at(5, 5, 10))]
     {
         assert_eq!(a.get(low, high), Some(-mean));
@@ -169,12 +172,12 @@ fn jump3d_across_a_face_between_cubes() {
         let diagonal = a.get(high, high).unwrap();
         assert!((diagonal - (5e4 + mean)).abs() < 1e-11, "{diagonal}");
     }
-    // Inside a cube, and at the boundary, where the cell's own coefficient stays in the diagonal.
+    // Inside a cube, and at the boundary, where the cell's own coefficient remains in the diagonal.
     assert_eq!(a.get(at(8, 5, 5), at(9, 5, 5)), Some(-1.0));
     assert_eq!(a.get(at(0, 0, 0), at(0, 0, 0)), Some(6.0));
     assert_eq!(a.get(at(11, 5, 5), at(11, 5, 5)), Some(6e4));
     assert_eq!(a.get(at(10, 5, 5), at(11, 5, 5)), Some(-1e4));
-    // Two steps along a diagonal of the chessboard, the coefficient is the first one again.
+    // Two steps along a diagonal of the checkerboard, the coefficient is the same again.
     assert_eq!(a.get(at(11, 11, 5), at(11, 11, 5)), Some(6.0));
     assert_eq!(a.get(at(11, 11, 11), at(11, 11, 11)), Some(6e4));
 }
@@ -188,7 +191,7 @@ fn symmetric_to_the_last_bit_or_not_at_all() {
         if problem(name).is_symmetric() {
             assert_eq!(asymmetric, 0, "{name}");
         } else {
-            // The pattern is symmetric; every coupling is stronger against the wind.
+            // The pattern is symmetric; every coupling is stronger in the upwind direction.
             assert_eq!(asymmetric, a.nnz() - a.rows(), "{name}");
         }
     }
@@ -218,7 +221,7 @@ fn m_matrices_with_the_row_sums_of_their_boundary() {
     }
 }
 
-/// Whether the dense Cholesky factorisation goes through.
+/// Whether dense Cholesky factorisation succeeds.
 fn is_positive_definite(a: CsrRef<'_, f64>) -> bool {
     let n = a.rows();
     let mut lower = vec![0.0; n * n];
@@ -247,7 +250,7 @@ fn positive_definite_unless_singular() {
         let a = matrix(name);
         assert_eq!(is_positive_definite(a.view()), !problem(name).is_singular(), "{name}");
     }
-    // One column of cells through a face between cubes is enough to see a jump.
+    // One column of cells across a cube boundary suffices to include a jump.
     let jump = matrix("jump3d:12");
     let line: Vec<_> = (0..12).map(|x| (5 * 12 + 5) * 12 + x).collect();
     let part = Csr::build(
@@ -316,13 +319,14 @@ fn counts_in_closed_form_are_the_counts() {
 
 #[test]
 fn rows_beyond_32_bits_are_the_rows_nearer_by() {
-    // In the middle of a huge grid and of a small one, a row is the same but for where its columns are.
+    // At the centre of a huge and a small grid, rows differ only in the position of their columns.
     for name in SMALL.into_iter().filter(|&name| !name.starts_with("convection")) {
         let model = problem(name).model();
         let offsets = |size: u32| {
             let rows = Problem::new(model, size).unwrap().generator();
             let n = u64::from(size);
-            // Node (n/2, n/2, n/2), in a multiple of 20 cells so that the coefficient of `jump3d` is the same.
+            // Node (n/2, n/2, n/2), with n a multiple of 20 so that the coefficient of `jump3d` is
+            // the same.
             let lines = if model == Model::Elasticity3d { n + 1 } else { n };
             let node = match model {
                 Model::Poisson2d => n / 2 * n + n / 2,

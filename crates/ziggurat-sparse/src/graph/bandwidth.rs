@@ -1,18 +1,19 @@
-//! How far from the diagonal a matrix reaches: what an ordering is judged by.
+//! Bandwidth and profile of a matrix: the usual measures of an ordering.
 //!
 //! ```text
 //! bandwidth = max |i - j|        profile = Σᵢ (i - min { j ≤ i })        over stored entries (i, j)
 //! ```
 //!
-//! (A. George & J. Liu, *Computer Solution of Large Sparse Positive Definite Systems*, 1981.) Bandwidth is how much of x a
-//! product touches at a time; profile is what an envelope factorisation stores. Columns increase within rows, so each
-//! costs a look at the ends of every row. Explicit zeros count: they are stored and read like any entry.
+//! (A. George & J. Liu, *Computer Solution of Large Sparse Positive Definite Systems*, 1981.) The
+//! bandwidth determines the working set of x in a product; the profile is the storage of an
+//! envelope factorisation. Columns increase within rows, so only the ends of each row are read.
+//! Explicit zeros count: they are stored and read like any entry.
 
 use rayon::prelude::*;
 
 use crate::CsrRef;
 
-/// Rows that one task handles at least.
+/// Minimum number of rows per task.
 const GRAIN: usize = 4096;
 
 /// The largest distance of a stored entry from the diagonal; 0 for a diagonal or empty matrix.
@@ -32,8 +33,9 @@ pub fn bandwidth<T: Sync>(a: CsrRef<'_, T>) -> usize {
     a.all_rows().into_par_iter().with_min_len(GRAIN).map(reach).max().unwrap_or(0)
 }
 
-/// The number of places between the first stored entry of each row and the diagonal: the size of the envelope of the
-/// lower triangle, the diagonal not counted. A row that starts right of the diagonal counts nothing.
+/// The number of positions between the first stored entry of each row and the diagonal: the size of
+/// the envelope of the lower triangle, without the diagonal. A row that starts right of the
+/// diagonal contributes nothing.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, graph::profile};
@@ -57,7 +59,7 @@ mod tests {
     #[test]
     fn known_values() {
         assert_eq!(bandwidth(grid(7, 5).view()), 7);
-        // Row i of the first line reaches 1 back (the first 0), every other row 7.
+        // Row i of the first line reaches back by 1 (row 0 by 0), every other row by 7.
         assert_eq!(profile(grid(7, 5).view()), 6 + 28 * 7);
         let empty = Csr::<f64>::try_new(2, 2, vec![0, 0, 0], vec![], vec![]).unwrap();
         assert_eq!((bandwidth(empty.view()), profile(empty.view())), (0, 0));

@@ -1,14 +1,16 @@
-//! Connected components of a matrix: rows that are joined, directly or through others, by a nonzero entry.
+//! Connected components of a matrix: sets of rows coupled, directly or indirectly, by nonzero
+//! entries.
 //!
-//! Each component is a linear system by itself. A component without a Dirichlet row is singular by itself, so this is
-//! what tells a singular system apart from a merely difficult one.
+//! Each component is an independent linear system. A component without a Dirichlet row is singular,
+//! so this distinguishes a singular system from an ill-conditioned one.
 //!
-//! Union-find by parallel hooking: every entry (i, j) hooks the root of i's tree and that of j's, the larger index under
-//! the smaller, by compare-and-swap; paths are halved on the way (R. Anderson & H. Woll, *Wait-free parallel algorithms for
-//! the union-find problem*, 1991; J. Jaiganesh & M. Burtscher, *ECL-CC*, 2018). However the threads race, parents never
-//! exceed their children, so the root of a finished tree is the smallest row of its component: the result is always the
-//! same. Both triangles count, so no transpose is needed. Costs a pass over the matrix, nearly linear in its entries, and
-//! four bytes per row.
+//! Union-find with parallel hooking: every entry (i, j) hooks the roots of the trees of i and j,
+//! the larger index under the smaller, by compare-and-swap; paths are halved on the way (R.
+//! Anderson & H. Woll, *Wait-free parallel algorithms for the union-find problem*, 1991; J.
+//! Jaiganesh & M. Burtscher, *ECL-CC*, 2018). Parents never exceed their children, in whichever
+//! order threads run, so the root of a finished tree is the smallest row of its component, and the
+//! result is deterministic. Both triangles are used, so no transpose is needed. The cost is one
+//! pass over the matrix, nearly linear in its entries, and four bytes per row.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -18,14 +20,14 @@ use super::check_square;
 use crate::number::Store;
 use crate::{CsrRef, MatrixError};
 
-/// Rows that one task handles at least.
+/// Minimum number of rows per task.
 const GRAIN: usize = 1024;
 
 /// The connected components of a matrix, numbered in the order of their first rows.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, graph::connected_components};
-/// // Rows 0 and 2 are joined, row 1 stands alone.
+/// // Rows 0 and 2 are connected, row 1 is isolated.
 /// let a = Csr::try_new(3, 3, vec![0, 2, 3, 4], vec![0, 2, 1, 2], vec![2.0, -1.0, 1.0, 2.0])?;
 /// let components = connected_components(a.view())?;
 /// assert_eq!(components.count, 2);
@@ -35,7 +37,7 @@ const GRAIN: usize = 1024;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Components {
-    /// How many there are.
+    /// The number of components.
     pub count: usize,
     /// The component of every row, from 0 to `count - 1`.
     pub label: Vec<u32>,
@@ -52,10 +54,11 @@ impl Components {
     }
 }
 
-/// Finds the connected components of a whole, square local matrix; under MPI they are those of one process's rows.
+/// Finds the connected components of a square local matrix. Under MPI, these are the components of
+/// the rows of one process.
 ///
-/// An entry joins its row and its column whichever triangle it is in. An explicit zero joins nothing: it couples no
-/// unknowns.
+/// An entry connects its row and its column, whichever triangle it is in. An explicit zero does not
+/// couple unknowns and connects nothing.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, graph::connected_components};
@@ -74,7 +77,7 @@ pub fn connected_components<T: Store>(a: CsrRef<'_, T>) -> Result<Components, Ma
             }
         }
     });
-    // A parent comes before its children, so its label is known when theirs is asked for.
+    // A parent precedes its children, so its label is already known.
     let (mut label, mut count) = (Vec::with_capacity(a.rows()), 0);
     for (row, parent) in parent.iter().enumerate() {
         let parent = parent.load(Relaxed) as usize;
@@ -88,7 +91,7 @@ pub fn connected_components<T: Store>(a: CsrRef<'_, T>) -> Result<Components, Ma
     Ok(Components { count: count as usize, label })
 }
 
-/// The root of `vertex`'s tree, at the time of looking. Every vertex passed is hung under its grandparent.
+/// The current root of `vertex`'s tree. Every vertex on the path is moved up to its grandparent.
 fn root(parent: &[AtomicU32], mut vertex: u32) -> u32 {
     loop {
         let above = parent[vertex as usize].load(Relaxed);
@@ -96,13 +99,14 @@ fn root(parent: &[AtomicU32], mut vertex: u32) -> u32 {
             return vertex;
         }
         let grandparent = parent[above as usize].load(Relaxed);
-        // Another thread may have hung it higher meanwhile; a lower ancestor is still an ancestor.
+        // Another thread may have moved it further up meanwhile; a lower ancestor is still valid.
         parent[vertex as usize].store(grandparent, Relaxed);
         vertex = grandparent;
     }
 }
 
-/// Makes one tree of two. Only a root is ever hooked, and only while it still is one; a lost race is run again.
+/// Merges two trees. Only a root is ever hooked, and only while it is still a root; otherwise the
+/// operation is retried.
 fn join(parent: &[AtomicU32], one: u32, other: u32) {
     let (mut one, mut other) = (one, other);
     loop {
@@ -125,7 +129,7 @@ mod tests {
     use crate::Csr;
     use proptest::prelude::*;
 
-    /// By breadth-first search over a table of neighbours.
+    /// By breadth-first search on adjacency lists.
     fn naive(a: &Csr<f64>) -> Components {
         let n = a.rows();
         let mut neighbours = vec![Vec::new(); n];
@@ -163,7 +167,7 @@ mod tests {
         assert_eq!(connected_components(empty.view()), Ok(Components { count: 0, label: vec![] }));
         let loose = Csr::<f64>::try_new(3, 3, vec![0; 4], vec![], vec![]).unwrap();
         assert_eq!(connected_components(loose.view()).unwrap().label, [0, 1, 2]);
-        // One dense row joins everything, from either triangle.
+        // One dense row connects everything, from either triangle.
         let star = Csr::try_new(4, 4, vec![0, 0, 0, 4, 4], vec![0, 1, 2, 3], vec![1.0; 4]).unwrap();
         assert_eq!(connected_components(star.view()).unwrap().count, 1);
         let wide = Csr::<f64>::try_new(1, 2, vec![0, 0], vec![], vec![]).unwrap();
@@ -172,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_long_shuffled_path_is_one_component_on_any_number_of_threads() {
-        // The worst case for trees of parents: no vertex has a neighbour near it.
+        // The worst case for parent trees: no vertex has a neighbour near it.
         let path = permute_symmetric(grid(200_000, 1).view(), &shuffle(200_000, 5)).unwrap();
         for threads in [1, 2, 4] {
             let components = on_threads(threads, || connected_components(path.view()).unwrap());
@@ -183,7 +187,7 @@ mod tests {
 
     #[test]
     fn same_labels_for_any_number_of_threads() {
-        let a = scattered(100_000, 1, 17); // average degree near one: components of every size
+        let a = scattered(100_000, 1, 17); // average degree near one: components of all sizes
         let expected = naive(&a);
         assert!(expected.count > 1000);
         for threads in [1, 2, 4] {

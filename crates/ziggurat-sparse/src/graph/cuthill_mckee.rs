@@ -1,15 +1,17 @@
-//! Reverse Cuthill–McKee: an ordering that brings the neighbours of a row near to it.
+//! Reverse Cuthill–McKee: an ordering that reduces the bandwidth.
 //!
-//! Vertices are numbered breadth-first; the unnumbered neighbours of a vertex by increasing degree (E. Cuthill & J. McKee,
-//! *Reducing the bandwidth of sparse symmetric matrices*, 1969); and the numbering is reversed, which keeps the
-//! bandwidth and never enlarges the profile (A. George, 1971; W.-H. Liu & A. Sherman, 1976). The search starts at a
-//! pseudo-peripheral vertex: one as far as possible from some other, found by searching from a vertex of least degree in
-//! the last level of the previous search until the number of levels grows no more (A. George & J. Liu, *An implementation
-//! of a pseudoperipheral node finder*, 1979).
+//! Vertices are numbered breadth-first, visiting the unnumbered neighbours of a vertex by
+//! increasing degree (E. Cuthill & J. McKee, *Reducing the bandwidth of sparse symmetric matrices*,
+//! 1969). The numbering is then reversed, which preserves the bandwidth and never increases the
+//! profile (A. George, 1971; W.-H. Liu & A. Sherman, 1976). The search starts at a
+//! pseudo-peripheral vertex, found by repeated searches: each starts from a vertex of least degree
+//! in the last level of the previous one, until the number of levels stops growing (A. George & J.
+//! Liu, *An implementation of a pseudoperipheral node finder*, 1979).
 //!
-//! Each component is ordered by itself and keeps its place, by its first row. Ties go to the smaller index, so the
-//! result depends on the matrix alone. Costs three or four serial passes over the graph in breadth-first order, plus
-//! sorting neighbours by degree. The check of the pattern's symmetry is parallel.
+//! Components are ordered separately and keep their relative order, by first row. Ties are broken
+//! by the smaller index, so the result depends only on the matrix. The cost is three or four serial
+//! breadth-first passes over the graph, plus sorting neighbours by degree. The check for pattern
+//! symmetry is parallel.
 
 use std::ops::Range;
 
@@ -20,14 +22,14 @@ use super::{Permutation, check_square};
 use crate::number::Store;
 use crate::{CsrRef, MatrixError};
 
-/// Searches made at most for a start vertex. Three or four are usual; the limit keeps a malicious graph, in which each
-/// search gains one level, from making the whole quadratic.
+/// Maximum number of searches for a start vertex. Three or four are typical; the limit avoids
+/// quadratic cost for adversarial graphs in which each search gains one level.
 const MAX_SEARCHES: usize = 8;
 
-/// Orders a whole, square local matrix; under MPI each process orders its own rows.
+/// Orders a square local matrix. Under MPI, each process orders its own rows.
 ///
-/// All stored entries count, explicit zeros too: the ordering is about where memory is read. A pattern that is not
-/// symmetric is ordered as that of A + Aᵀ.
+/// All stored entries count, including explicit zeros, because the ordering is about memory access.
+/// For a nonsymmetric pattern, the pattern of A + Aᵀ is used.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, graph::{bandwidth, permute_symmetric, reverse_cuthill_mckee}};
@@ -66,13 +68,13 @@ struct Search<'a, T> {
     degree: Vec<u32>,
     /// Whether a vertex is in `order`.
     seen: Vec<bool>,
-    /// What is numbered so far; also the queue of the search that is under way.
+    /// The vertices numbered so far; also the queue of the current search.
     order: Vec<u32>,
 }
 
 impl<T: Sync> Search<'_, T> {
-    /// Appends everything that can be reached from `start`, level by level. Returns the number of levels, and where in
-    /// `order` the last one stands.
+    /// Appends all vertices reachable from `start`, level by level. Returns the number of levels
+    /// and the range of the last level in `order`.
     fn breadth_first(&mut self, start: u32, by_degree: bool) -> (usize, Range<usize>) {
         let Search { graph, degree, seen, order } = self;
         let (mut level, mut levels) = (order.len()..order.len() + 1, 1);
@@ -99,7 +101,7 @@ impl<T: Sync> Search<'_, T> {
         }
     }
 
-    /// A vertex at an end of the component that holds `vertex`. Leaves no trace.
+    /// A pseudo-peripheral vertex of the component of `vertex`. Restores `order` and `seen`.
     fn pseudo_peripheral(&mut self, vertex: u32) -> u32 {
         let begin = self.order.len();
         let (mut start, mut most_levels) = (vertex, 0);
@@ -137,13 +139,14 @@ mod tests {
             let shuffled = permute_symmetric(grid(nx, ny).view(), &shuffle(nx * ny, 1)).unwrap();
             let (b, narrow) = (reordered(&shuffled), nx.min(ny));
             assert!(bandwidth(shuffled.view()) > 5 * narrow);
-            assert_eq!(bandwidth(b.view()), narrow, "{nx} x {ny}"); // the best there is
+            assert_eq!(bandwidth(b.view()), narrow, "{nx} x {ny}"); // optimal
         }
     }
 
     #[test]
     fn a_one_sided_pattern_is_symmetrised() {
-        // An upper bidiagonal matrix: without its mirror entries, searches would lead one way only.
+        // An upper bidiagonal matrix: without the mirrored entries, searches would proceed in one
+        // direction only.
         let n = 100;
         let columns = (0..n as u32).flat_map(|row| [row, row + 1]).take(2 * n - 1).collect();
         let row_ptr = (0..=n).map(|row| (2 * row).min(2 * n - 1)).collect();
@@ -154,7 +157,8 @@ mod tests {
 
     #[test]
     fn reversing_makes_the_profile_small() {
-        // A hub and eight leaves. Leaf, hub, leaves has the profile 1 + 1 + 2 + ... + 7; leaves, hub, leaf has 7 + 1.
+        // A star with eight leaves. The order leaf, hub, leaves has the profile 1 + 1 + 2 + ... +
+        // 7; leaves, hub, leaf has 7 + 1.
         let columns = (0..9).chain((1..9).flat_map(|leaf| [0, leaf])).collect();
         let row_ptr = [0].into_iter().chain((0..9).map(|row| 9 + 2 * row)).collect();
         let hub = Csr::try_new(9, 9, row_ptr, columns, vec![1.0; 25]).unwrap();
@@ -164,7 +168,7 @@ mod tests {
     #[test]
     fn edges() {
         assert!(reverse_cuthill_mckee(Csr::<f64>::identity(0).unwrap().view()).unwrap().is_empty());
-        // Rows that are joined to nothing keep their order.
+        // Isolated rows keep their order.
         let loose = Csr::<f64>::identity(5).unwrap();
         assert_eq!(reverse_cuthill_mckee(loose.view()).unwrap(), Permutation::identity(5).unwrap());
         // A star: the hub follows or precedes one leaf.
@@ -194,7 +198,7 @@ mod tests {
         #[test]
         fn components_stay_together_and_in_order(n in 0usize..100, degree in 0usize..3, seed in any::<u64>()) {
             let mut a = scattered(n, degree, seed);
-            a.values_mut().fill(1.0); // every stored entry joins
+            a.values_mut().fill(1.0); // every stored entry connects
             let order = reverse_cuthill_mckee(a.view()).unwrap();
             let label = connected_components(a.view()).unwrap().label;
             let mut along = label.clone();

@@ -1,10 +1,12 @@
 //! A square matrix as a graph: rows are vertices, off-diagonal entries are edges.
 //!
-//! - [`Permutation`]: a renumbering, checked to be one; [`permute_symmetric`] and [`permute_rows`] apply it to a matrix.
-//! - [`reverse_cuthill_mckee`]: an ordering that brings neighbours together; [`bandwidth`] and [`profile`] measure it.
-//! - [`connected_components`]: which rows have anything to do with one another.
+//! - [`Permutation`]: a validated renumbering; [`permute_symmetric`] and [`permute_rows`] apply it
+//!   to a matrix.
+//! - [`reverse_cuthill_mckee`]: an ordering that reduces the bandwidth; [`bandwidth`] and
+//!   [`profile`] measure it.
+//! - [`connected_components`]: the sets of rows that are coupled.
 //!
-//! The last two need the whole graph at once, so they take a whole local matrix and no range of rows.
+//! The last two need the whole graph, so they take a whole local matrix instead of a range of rows.
 
 mod bandwidth;
 mod components;
@@ -23,7 +25,7 @@ pub use permute::{permute_rows, permute_symmetric};
 
 use crate::{CsrRef, MatrixError};
 
-/// Refuses a matrix that is not square: its rows and columns are not the same vertices.
+/// Rejects a matrix that is not square: its rows and columns are not the same vertices.
 pub(crate) fn check_square<T>(a: CsrRef<'_, T>) -> Result<(), MatrixError> {
     if a.rows() == a.cols() {
         return Ok(());

@@ -1,15 +1,16 @@
-//! A renumbering of 0 .. n, held both ways.
+//! A permutation of 0 .. n, stored in both directions.
 //!
-//! `new_to_old[i]` is the old number of what is now `i`, `old_to_new` is its inverse. As a matrix it is P with
-//! (Px)ᵢ = x[new_to_old[i]]. Both directions are kept (8 bytes per element), because permuting a matrix needs one for its
-//! rows and the other for its columns. Making and checking one costs a pass with random writes.
+//! `new_to_old[i]` is the old index of new index `i`; `old_to_new` is its inverse. As a matrix, P
+//! satisfies (Px)ᵢ = x[new_to_old[i]]. Both directions are stored (8 bytes per element), because
+//! permuting a matrix needs one for its rows and the other for its columns. Construction and
+//! validation cost one pass with random writes.
 
 use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::MatrixError;
 
-/// Elements that one task moves at least.
+/// Minimum number of elements per task.
 const GRAIN: usize = 4096;
 
 /// Why an array of numbers is not a permutation.
@@ -18,32 +19,32 @@ const GRAIN: usize = 4096;
 /// use ziggurat_sparse::graph::{Permutation, PermutationError};
 /// let error = Permutation::from_new_to_old(vec![0, 2, 2]).unwrap_err();
 /// assert_eq!(error, PermutationError::Repeated { value: 2, first: 1, second: 2 });
-/// assert_eq!(error.to_string(), "positions 1 and 2 both hold 2; a permutation holds every number once");
+/// assert_eq!(error.to_string(), "positions 1 and 2 both hold 2; a permutation contains every number once");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PermutationError {
-    /// A number that is not below the length.
-    #[error("position {position} holds {value}, but a permutation of {len} elements holds 0 to {}", len - 1)]
+    /// A number that is not less than the length.
+    #[error("position {position} holds {value}, but a permutation of {len} elements contains 0 to {}", len - 1)]
     OutOfRange {
-        /// Where it stands.
+        /// Its position.
         position: usize,
         /// The number.
         value: u32,
         /// Length of the array.
         len: usize,
     },
-    /// A number that stands in two places, so that another is missing.
-    #[error("positions {first} and {second} both hold {value}; a permutation holds every number once")]
+    /// A number that occurs twice, so that another is missing.
+    #[error("positions {first} and {second} both hold {value}; a permutation contains every number once")]
     Repeated {
         /// The number.
         value: u32,
-        /// Where it stands first.
+        /// Its first position.
         first: usize,
-        /// Where it stands again.
+        /// Its second position.
         second: usize,
     },
-    /// More elements than a 32-bit local index can name.
+    /// More elements than a 32-bit local index can address.
     #[error("{len} elements are more than one process can index ({})", u32::MAX)]
     TooLarge {
         /// Length of the array.
@@ -51,11 +52,11 @@ pub enum PermutationError {
     },
 }
 
-/// A renumbering of 0 .. n: a bijection, by construction.
+/// A permutation of 0 .. n, valid by construction.
 ///
 /// ```
 /// use ziggurat_sparse::graph::Permutation;
-/// // What is now 0 was 2, what is now 1 was 0, what is now 2 was 1.
+/// // New index 0 is old index 2, new 1 is old 0, new 2 is old 1.
 /// let p = Permutation::from_new_to_old(vec![2, 0, 1])?;
 /// let mut new = [' '; 3];
 /// p.apply(&['a', 'b', 'c'], &mut new)?;
@@ -69,9 +70,9 @@ pub struct Permutation {
     old_to_new: Vec<u32>,
 }
 
-/// The inverse of an array of numbers, if each of 0 .. n stands in it once.
+/// The inverse of an array, if it contains each of 0 .. n exactly once.
 fn invert(forward: &[u32]) -> Result<Vec<u32>, PermutationError> {
-    const ABSENT: u32 = u32::MAX; // no index: n itself is at most this
+    const ABSENT: u32 = u32::MAX; // not a valid index: n is at most this
     let len = forward.len();
     if u32::try_from(len).is_err() {
         return Err(PermutationError::TooLarge { len });
@@ -90,13 +91,13 @@ fn invert(forward: &[u32]) -> Result<Vec<u32>, PermutationError> {
 }
 
 impl Permutation {
-    /// From the old number of every new one: an ordering, as algorithms produce it.
+    /// From the old index of every new index: an ordering, as algorithms produce it.
     pub fn from_new_to_old(new_to_old: Vec<u32>) -> Result<Self, PermutationError> {
         let old_to_new = invert(&new_to_old)?;
         Ok(Permutation { new_to_old, old_to_new })
     }
 
-    /// From an ordering that is a permutation by construction; checked in debug builds.
+    /// From an ordering that is a valid permutation by construction; checked in debug builds.
     pub(super) fn from_valid_order(new_to_old: Vec<u32>) -> Self {
         debug_assert_eq!(invert(&new_to_old).err(), None);
         let mut old_to_new = vec![0; new_to_old.len()];
@@ -106,7 +107,7 @@ impl Permutation {
         Permutation { new_to_old, old_to_new }
     }
 
-    /// From the new number of every old one: a numbering.
+    /// From the new index of every old index: a numbering.
     ///
     /// ```
     /// use ziggurat_sparse::graph::Permutation;
@@ -119,7 +120,7 @@ impl Permutation {
         Ok(Permutation { new_to_old, old_to_new })
     }
 
-    /// The one that changes nothing.
+    /// The identity permutation.
     ///
     /// ```
     /// use ziggurat_sparse::graph::Permutation;
@@ -137,22 +138,22 @@ impl Permutation {
         self.new_to_old.len()
     }
 
-    /// Whether there is nothing to renumber.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.new_to_old.is_empty()
     }
 
-    /// The old number of every new one.
+    /// The old index of every new index.
     pub fn new_to_old(&self) -> &[u32] {
         &self.new_to_old
     }
 
-    /// The new number of every old one.
+    /// The new index of every old index.
     pub fn old_to_new(&self) -> &[u32] {
         &self.old_to_new
     }
 
-    /// The one that undoes this one.
+    /// The inverse permutation.
     ///
     /// ```
     /// use ziggurat_sparse::graph::Permutation;
@@ -164,13 +165,13 @@ impl Permutation {
         Permutation { new_to_old: self.old_to_new.clone(), old_to_new: self.new_to_old.clone() }
     }
 
-    /// First `first`, then this one: the matrix product of the two.
+    /// The composition that applies `first`, then this one: the product of the two matrices.
     ///
     /// ```
     /// use ziggurat_sparse::graph::Permutation;
     /// let swap = Permutation::from_new_to_old(vec![1, 0, 2])?;
     /// let turn = Permutation::from_new_to_old(vec![1, 2, 0])?;
-    /// // abc is swapped to bac, which is turned to acb.
+    /// // abc is swapped to bac, which is rotated to acb.
     /// assert_eq!(turn.compose(&swap)?.new_to_old(), [0, 2, 1]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -181,12 +182,12 @@ impl Permutation {
         Ok(both)
     }
 
-    /// Renumbers a vector: `new[i] = old[new_to_old[i]]`.
+    /// Permutes a vector: `new[i] = old[new_to_old[i]]`.
     pub fn apply<T: Copy + Send + Sync>(&self, old: &[T], new: &mut [T]) -> Result<(), MatrixError> {
         gather(&self.new_to_old, old, new)
     }
 
-    /// Brings a renumbered vector back: `old[i] = new[old_to_new[i]]`.
+    /// Restores the original order of a permuted vector: `old[i] = new[old_to_new[i]]`.
     ///
     /// ```
     /// use ziggurat_sparse::graph::Permutation;
@@ -200,8 +201,8 @@ impl Permutation {
         gather(&self.old_to_new, new, old)
     }
 
-    /// The same renumbering for `block` interleaved unknowns per element: unknown `c` of element `i` is `i * block + c`,
-    /// before and after.
+    /// The same permutation for `block` interleaved unknowns per element: unknown `c` of element
+    /// `i` is `i * block + c`, before and after.
     ///
     /// ```
     /// use ziggurat_sparse::graph::Permutation;
@@ -280,7 +281,7 @@ mod tests {
             let both = q.compose(&p).unwrap();
             prop_assert_eq!(&both, &Permutation::from_new_to_old(both.new_to_old().to_vec()).unwrap());
             prop_assert_eq!(both.inverse(), p.inverse().compose(&q.inverse()).unwrap());
-            // Composition is what it does to vectors.
+            // Composition agrees with successive application to vectors.
             let x: Vec<usize> = (0..n).collect();
             let (mut px, mut qpx, mut bothx, mut back) = (x.clone(), x.clone(), x.clone(), x.clone());
             p.apply(&x, &mut px).unwrap();
@@ -289,7 +290,7 @@ mod tests {
             prop_assert_eq!(&qpx, &bothx);
             both.undo(&qpx, &mut back).unwrap();
             prop_assert_eq!(&back, &x);
-            // Expanding keeps the laws.
+            // Expansion preserves these laws.
             let expanded = p.expand(block).unwrap();
             prop_assert_eq!(&expanded, &Permutation::from_new_to_old(expanded.new_to_old().to_vec()).unwrap());
             prop_assert_eq!(expanded.inverse(), p.inverse().expand(block).unwrap());

@@ -1,20 +1,20 @@
-//! A matrix with its rows, or its rows and columns, renumbered.
+//! Permutes the rows, or the rows and columns, of a matrix.
 //!
 //! ```text
 //! PA: row i is row new_to_old[i] of A        PAPᵀ: and column j of A is column old_to_new[j]
 //! ```
 //!
-//! Rows are built in parallel, each from one row of A; renumbered columns are sorted within the row. Costs reading and
-//! writing the matrix once, with rows read in random order.
+//! Rows are built in parallel, each from one row of A; permuted columns are sorted within the row.
+//! The cost is reading and writing the matrix once, with rows read in random order.
 
 use super::Permutation;
 use crate::number::Store;
 use crate::{Csr, CsrRef, MatrixError};
 
-/// PAPᵀ: rows and columns renumbered alike.
+/// PAPᵀ: permutes rows and columns alike.
 ///
-/// The matrix has one row per element of the permutation. Columns beyond that (a halo, which other processes number)
-/// stay as they are.
+/// The matrix must have one row per element of the permutation. Columns beyond that (a halo,
+/// numbered by other processes) are unchanged.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, graph::{Permutation, permute_symmetric}};
@@ -44,7 +44,7 @@ pub fn permute_symmetric<T: Store>(a: CsrRef<'_, T>, p: &Permutation) -> Result<
             let renumbered = |&column: &u32| old_to_new.get(column as usize).copied().unwrap_or(column);
             sorted.clear();
             sorted.extend(old_columns.iter().map(renumbered).zip(old_values.iter().copied()));
-            sorted.sort_unstable_by_key(|&(column, _)| column); // columns differ, so no tie
+            sorted.sort_unstable_by_key(|&(column, _)| column); // columns are distinct, so there are no ties
             for ((column, value), entry) in columns.iter_mut().zip(values).zip(sorted.iter()) {
                 (*column, *value) = *entry;
             }
@@ -52,7 +52,7 @@ pub fn permute_symmetric<T: Store>(a: CsrRef<'_, T>, p: &Permutation) -> Result<
     ))
 }
 
-/// PA: rows renumbered, columns left.
+/// PA: permutes the rows only.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, graph::{Permutation, permute_rows}};

@@ -4,7 +4,8 @@ use super::Permutation;
 use crate::Csr;
 use crate::hash::{hash_id, uniform_signed};
 
-/// The five-point Laplacian on an nx × ny grid (three-point when ny is 1), diagonal 4 (2).
+/// The five-point Laplacian on an nx × ny grid with diagonal 4 (three-point with diagonal 2 if ny
+/// is 1).
 pub(crate) fn grid(nx: usize, ny: usize) -> Csr<f64> {
     let neighbours = move |row: usize| {
         let (x, y) = (row % nx, row / nx);
@@ -32,7 +33,8 @@ pub(crate) fn grid(nx: usize, ny: usize) -> Csr<f64> {
     .unwrap()
 }
 
-/// A square matrix with about `degree` entries per row at hashed places: some rows are empty, some values are zero.
+/// A square matrix with about `degree` entries per row at hashed positions; some rows are empty,
+/// some values are zero.
 pub(crate) fn scattered(n: usize, degree: usize, seed: u64) -> Csr<f64> {
     let (mut row_ptr, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
     for row in 0..n as u64 {
@@ -47,14 +49,14 @@ pub(crate) fn scattered(n: usize, degree: usize, seed: u64) -> Csr<f64> {
     Csr::from_unsorted(n, n, row_ptr, columns, values).unwrap()
 }
 
-/// A random permutation: indices sorted by their hash.
+/// A random permutation: indices sorted by hash.
 pub(crate) fn shuffle(n: usize, seed: u64) -> Permutation {
     let mut order: Vec<u32> = (0..n as u32).collect();
     order.sort_by_key(|&index| hash_id(u64::from(index) ^ hash_id(seed)));
     Permutation::from_new_to_old(order).unwrap()
 }
 
-/// Runs `work` with so many threads.
+/// Runs `work` on the given number of threads.
 pub(crate) fn on_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
 }

@@ -1,22 +1,22 @@
-//! The pattern of A + Aᵀ without its diagonal, as neighbours of each vertex.
+//! The pattern of A + Aᵀ without its diagonal, as adjacency of each vertex.
 //!
-//! Most matrices have a symmetric pattern, so nothing is copied: the neighbours of a row are its stored columns, followed
-//! by the few rows that name it without being named back. Finding these costs a binary search per entry, in parallel,
-//! and memory only for those that are missing.
+//! Most matrices have a symmetric pattern, so nothing is copied: the neighbours of a row are its
+//! stored columns, followed by the few rows that refer to it without a mirrored entry. Finding
+//! these costs one binary search per entry, in parallel, and memory only for the missing ones.
 
 use rayon::prelude::*;
 
 use crate::CsrRef;
 
-/// Rows that one task handles at least.
+/// Minimum number of rows per task.
 const GRAIN: usize = 1024;
 
-/// Neighbours of every vertex of a square matrix.
+/// The neighbours of every vertex of a square matrix.
 pub(super) struct Symmetrised<'a, T> {
     a: CsrRef<'a, T>,
-    /// (j, i) for every stored (i, j) whose mirror (j, i) is not stored; sorted.
+    /// (j, i) for every stored (i, j) without a stored (j, i); sorted.
     missing: Vec<(u32, u32)>,
-    /// Where the missing entries of each row begin; empty when none is missing.
+    /// Start of the missing entries of each row; empty if none are missing.
     starts: Vec<usize>,
 }
 
@@ -31,7 +31,7 @@ impl<'a, T: Sync> Symmetrised<'a, T> {
         };
         let mut missing: Vec<(u32, u32)> =
             a.all_rows().into_par_iter().with_min_len(GRAIN).flat_map_iter(unmirrored).collect();
-        missing.par_sort_unstable(); // pairs differ, so the order is unique
+        missing.par_sort_unstable(); // pairs are distinct, so the order is unique
         let mut starts = Vec::new();
         if !missing.is_empty() {
             starts.reserve_exact(a.rows() + 1);
@@ -46,7 +46,8 @@ impl<'a, T: Sync> Symmetrised<'a, T> {
         Symmetrised { a, missing, starts }
     }
 
-    /// The vertices that share an entry with `vertex`, on either side of the diagonal; each once, in no useful order.
+    /// The vertices that share an entry with `vertex` in either triangle, each once, in unspecified
+    /// order.
     pub(super) fn neighbours(&self, vertex: u32) -> impl Iterator<Item = u32> {
         let row = vertex as usize;
         let extra = match self.starts.get(row..row + 2) {

@@ -1,14 +1,15 @@
-//! Compressed columns, which other crates prefer: the compressed rows of the transpose.
+//! Compressed sparse columns, used by other crates: the compressed rows of the transpose.
 
 use crate::matrix::check_extents;
 use crate::{Coo, Csr, MatrixError, Real};
 
-/// A foreign column as ours. One that does not fit becomes `u32::MAX`, which no matrix has: validation refuses it.
+/// Converts a column index of another crate. One that does not fit becomes `u32::MAX`, which
+/// validation always rejects.
 pub(super) fn narrow(column: usize) -> u32 {
     u32::try_from(column).unwrap_or(u32::MAX)
 }
 
-/// The matrix whose compressed columns are given: compressed rows of its transpose.
+/// Builds a matrix from compressed columns, which are the compressed rows of its transpose.
 pub(super) fn from_columns<T: Real>(
     rows: usize,
     cols: usize,
@@ -20,7 +21,7 @@ pub(super) fn from_columns<T: Real>(
     Ok(flip(Csr::from_unsorted(cols, rows, column_ptr, entry_rows, values)?))
 }
 
-/// The transpose: compressed columns, read as rows.
+/// The transpose: its rows are the columns of `a`.
 pub(super) fn flip<T: Real>(a: Csr<T>) -> Csr<T> {
     let (rows, cols) = (a.rows(), a.cols());
     let (entry_rows, columns, values) = Coo::from(a).into_parts();

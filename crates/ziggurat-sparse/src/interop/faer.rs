@@ -1,12 +1,12 @@
-//! Matrices of the crate [`faer`](https://docs.rs/faer).
+//! Conversions for matrices of the crate [`faer`](https://docs.rs/faer).
 //!
 //! | | from | to |
 //! |---|---|---|
 //! | `SparseRowMat<I, T>` | `TryFrom`, any index | `From` with `usize` indices, `TryFrom` with `u32` |
 //! | `SparseColMat<I, T>` | `TryFrom`, any index | `From` with `usize` indices, `TryFrom` with `u32` |
 //!
-//! for `T` = `f64` or `f32`. Rows that faer holds unsorted are sorted, and duplicates summed. faer's 32-bit matrices
-//! also have 32-bit row pointers, and keep a bit of each index for themselves.
+//! for `T` = `f64` or `f32`. Unsorted rows are sorted, and duplicates are summed. faer's 32-bit
+//! matrices also have 32-bit row pointers and reserve one bit of each index.
 //!
 //! ```
 //! use faer::sparse::{SparseRowMat, Triplet};
@@ -26,7 +26,8 @@ use faer::sparse::{SparseColMat, SparseRowMat, SymbolicSparseColMat, SymbolicSpa
 use super::csc::{flip, from_columns, narrow};
 use crate::{Csr, MatrixError, Real};
 
-/// Compressed arrays without the gaps that faer allows: before the first row, after each row, after the last.
+/// Removes the gaps that faer allows in compressed arrays: before the first row, after each row,
+/// after the last.
 fn compact<I: Index, T: Copy>(
     ptr: &[I],
     lens: Option<&[I]>,
@@ -98,7 +99,8 @@ impl<T: Real> From<Csr<T>> for SparseColMat<usize, T> {
     }
 }
 
-/// faer asserts that indices fit its signed type; as a matrix is somebody's input, here it is an error.
+/// faer asserts that indices fit its signed type; here this is an error, since matrices are user
+/// input.
 fn check_width<T>(a: &Csr<T>) -> Result<(), MatrixError> {
     let most = i32::MAX as usize;
     for (what, extent) in [("rows", a.rows()), ("columns", a.cols()), ("entries", a.nnz())] {
@@ -139,7 +141,7 @@ mod tests {
     use super::super::samples::samples;
     use super::*;
 
-    /// Ours to theirs: same entries by their own access. Theirs to ours: the same matrix again.
+    /// To faer: same entries by faer's own access. Back: the same matrix.
     fn round_trips<T: Real>() {
         for a in samples::<T>() {
             let rows = SparseRowMat::<usize, T>::from(a.clone());
@@ -171,7 +173,8 @@ mod tests {
 
     #[test]
     fn gaps_and_disorder_are_mended() {
-        // Row 0 is 1.. with 2 of 3 slots used, out of order; row 1 is one entry; slots before and after are unused.
+        // Row 0 starts at slot 1 and uses 2 of 3 slots, out of order; row 1 has one entry; the
+        // slots before and after are unused.
         let (row_ptr, lens) = (vec![1_u32, 4, 5], vec![2, 1]);
         let columns = vec![0, 2, 0, 1, 1, 2];
         let symbolic =
@@ -179,7 +182,7 @@ mod tests {
         let values = vec![9.0, 1.0, 2.0, 9.0, 3.0, 9.0];
         let a = Csr::try_from(SparseRowMat::new(symbolic, values.clone())).unwrap();
         assert_eq!((a.row(0), a.row(1)), ((&[0, 2][..], &[2.0, 1.0][..]), (&[1][..], &[3.0][..])));
-        // Without lengths the third slot of row 0 counts.
+        // Without lengths, the third slot of row 0 counts.
         let symbolic = SymbolicSparseRowMat::new_unsorted_checked(2, 3, row_ptr, None, columns);
         let a = Csr::try_from(SparseRowMat::new(symbolic, values)).unwrap();
         assert_eq!(a.row(0), (&[0, 1, 2][..], &[2.0, 9.0, 1.0][..]));

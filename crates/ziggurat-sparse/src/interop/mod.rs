@@ -1,8 +1,10 @@
-//! Matrices of other crates, converted both ways by `From` and `TryFrom`, each behind the feature of its name.
+//! Conversions from and to matrices of other crates by `From` and `TryFrom`, each behind the
+//! feature of the same name.
 //!
-//! Ours is [`Csr`](crate::Csr) with `usize` row pointers and 32-bit columns. Owned arrays move where the types agree;
-//! where a crate has wider columns, or columns instead of rows, they are copied. What does not fit 32 bits is a
-//! [`MatrixError`](crate::MatrixError), never cut off.
+//! [`Csr`](crate::Csr) has `usize` row pointers and 32-bit columns. Owned arrays are moved where
+//! the types agree and copied where another crate uses wider column indices or compressed columns.
+//! Indices that do not fit 32 bits are a [`MatrixError`](crate::MatrixError); they are never
+//! truncated.
 
 #[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
 mod csc;
@@ -18,7 +20,8 @@ pub mod sprs;
 mod samples {
     use crate::{Csr, Real};
 
-    /// Square, wide, tall, with empty rows and columns, without rows, without columns, without anything.
+    /// Square, wide, tall, with empty rows and columns, without rows, without columns, without
+    /// either.
     pub(super) fn samples<T: Real>() -> Vec<Csr<T>> {
         let value = |k: u32| T::narrow(f64::from(k) + 0.5);
         let make = |rows, cols, row_ptr: &[usize], columns: &[u32]| {

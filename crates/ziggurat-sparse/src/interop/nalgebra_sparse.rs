@@ -1,11 +1,11 @@
-//! Matrices of the crate [`nalgebra-sparse`](https://docs.rs/nalgebra-sparse).
+//! Conversions for matrices of the crate [`nalgebra-sparse`](https://docs.rs/nalgebra-sparse).
 //!
 //! | | from | to |
 //! |---|---|---|
 //! | `CsrMatrix<T>` | `TryFrom` | `From` |
 //! | `CscMatrix<T>` | `TryFrom` | `From` |
 //!
-//! for `T` = `f64` or `f32`. Their columns are `usize`, so they are copied.
+//! for `T` = `f64` or `f32`. Its column indices are `usize`, so they are copied.
 //!
 //! ```
 //! use nalgebra_sparse::CsrMatrix;
@@ -43,7 +43,7 @@ impl<T: Real> TryFrom<CscMatrix<T>> for Csr<T> {
     }
 }
 
-/// Pattern and values of `a`, its rows as nalgebra-sparse's "lanes".
+/// Pattern and values of `a`, with its rows as the "lanes" of nalgebra-sparse.
 fn into_lanes<T: Real>(a: Csr<T>) -> (SparsityPattern, Vec<T>) {
     let (rows, cols) = (a.rows(), a.cols());
     let (row_ptr, columns, values) = a.into_parts();
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use nalgebra_sparse::SparseEntry;
 
-    /// Ours to theirs: same entries by their own access. Theirs to ours: the same matrix again.
+    /// To nalgebra-sparse: same entries by its own access. Back: the same matrix.
     fn round_trips<T: Real + num_traits::Zero>() {
         let stored = |entry: Option<SparseEntry<'_, T>>| match entry {
             Some(SparseEntry::NonZero(&value)) => Some(value),

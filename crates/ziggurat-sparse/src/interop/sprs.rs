@@ -1,12 +1,13 @@
-//! Matrices of the crate [`sprs`](https://docs.rs/sprs).
+//! Conversions for matrices of the crate [`sprs`](https://docs.rs/sprs).
 //!
 //! | | from | to |
 //! |---|---|---|
 //! | `CsMatI<T, I, Iptr>`, rows or columns | `TryFrom`, any index | |
 //! | `CsMat<T>`, rows | as above | `From` |
-//! | `CsMatI<T, u32, usize>`, rows | as above | `From`: the arrays move, nothing is copied |
+//! | `CsMatI<T, u32, usize>`, rows | as above | `From`: the arrays are moved, not copied |
 //!
-//! for `T` = `f64` or `f32`. For columns, ask sprs: `CsMat::from(a).into_csc()`.
+//! for `T` = `f64` or `f32`. For compressed columns, convert with sprs:
+//! `CsMat::from(a).into_csc()`.
 //!
 //! ```
 //! use sprs::CsMat;
@@ -28,7 +29,7 @@ impl<I: SpIndex, Iptr: SpIndex, T: Real> TryFrom<CsMatI<T, I, Iptr>> for Csr<T> 
 
     fn try_from(a: CsMatI<T, I, Iptr>) -> Result<Self, MatrixError> {
         let (rows, cols, by_row) = (a.rows(), a.cols(), a.is_csr());
-        // An owned matrix may have been cut from a larger one: its pointers then do not begin at zero.
+        // An owned matrix may be a slice of a larger one, whose pointers do not start at zero.
         let ptr = a.proper_indptr().iter().map(|start| start.index()).collect();
         let (_, indices, values) = a.into_raw_storage();
         let indices = indices.into_iter().map(|index| index.try_index().map_or(u32::MAX, narrow)).collect();
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
     use sprs::CsMat;
 
-    /// Ours to theirs: same entries by their own access. Theirs, by row or by column, to ours: the same matrix again.
+    /// To sprs: same entries by its own access. Back, by row or by column: the same matrix.
     fn round_trips<T: Real>() {
         for a in samples::<T>() {
             let wide = CsMat::<T>::from(a.clone());

@@ -1,8 +1,8 @@
-//! Building a matrix row by row, in parallel: count every row, then fill every row.
+//! Building a matrix row by row, in parallel: count all rows, then fill all rows.
 //!
-//! The two passes call the same code twice, which costs less than growing vectors per thread and joining them: the
-//! second pass writes straight into the final arrays. Products, sums, permutations, model problems and interpolation
-//! all come from here.
+//! The callbacks run twice per row, which costs less than growing one vector per thread and joining
+//! them: the second pass writes directly into the final arrays. Products, sums, permutations, model
+//! problems and interpolation are built this way.
 
 use std::ops::Range;
 
@@ -13,13 +13,14 @@ use super::{Csr, CsrRef, MatrixError};
 use crate::number::Store;
 use crate::parallel::{counts_to_starts, over_entries};
 
-/// Rows that share one scratch value while counting.
+/// Rows that share one scratch value during counting.
 const COUNT_CHUNK: usize = 1024;
 
 impl<T: Store> Csr<T> {
-    /// Builds the rows `rows` of a matrix with `cols` columns. `count` says how many entries a row will have; `fill`
-    /// writes exactly those, columns increasing. Both receive the row's number as it stands in `rows` (row
-    /// `rows.start` becomes row 0 of the result) and a scratch value, made by `scratch` once per piece of work.
+    /// Builds the rows `rows` of a matrix with `cols` columns. `count` returns the number of
+    /// entries of a row; `fill` writes exactly that many, with increasing columns. Both receive the
+    /// row index from `rows` (row `rows.start` becomes row 0 of the result) and a scratch value,
+    /// created by `scratch` once per task.
     ///
     /// ```
     /// use ziggurat_sparse::Csr;
@@ -45,7 +46,8 @@ impl<T: Store> Csr<T> {
         Ok(Csr::from_valid_parts(rows.len(), cols, row_ptr, columns, values))
     }
 
-    /// [`Csr::build`] for code of this crate that fills rows correctly by construction.
+    /// [`Csr::build`] without validation, for callbacks in this crate that fill rows correctly by
+    /// construction.
     pub(crate) fn assemble<Scratch>(
         rows: Range<usize>,
         cols: usize,
@@ -80,7 +82,7 @@ fn assemble_parts<T: Store, Scratch>(
     (row_ptr, columns, values)
 }
 
-/// Row pointers from a count per row: the symbolic half of [`Csr::build`].
+/// Row pointers from a count per row: the symbolic phase of [`Csr::build`].
 pub(crate) fn count_rows<Scratch>(
     rows: Range<usize>,
     scratch: impl Fn() -> Scratch + Sync,

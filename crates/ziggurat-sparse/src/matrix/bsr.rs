@@ -1,13 +1,15 @@
-//! Block compressed sparse rows: CSR whose entries are small dense square blocks.
+//! Block compressed sparse row (BSR) format: CSR whose entries are small dense square blocks.
 //!
-//! A matrix of several unknowns per node (elasticity has 3, shells have 6) couples all unknowns of two nodes or none.
-//! One 32-bit column then serves b² values instead of one, and a kernel keeps b values of x in registers. Block row `i`
-//! holds the blocks `row_ptr[i] .. row_ptr[i + 1]`; within a block row the block columns increase strictly. Block `k`
-//! is `values[k b² .. (k + 1) b²]`, row by row: entry (r, c) of it at `r b + c`.
+//! A matrix with several unknowns per node (3 for elasticity, 6 for shells) couples all unknowns of
+//! two nodes or none. One 32-bit column index then serves b² values instead of one, and a kernel
+//! keeps b values of x in registers. Block row `i` holds the blocks `row_ptr[i] .. row_ptr[i + 1]`;
+//! within a block row, block columns increase strictly. Block `k` is `values[k b² .. (k + 1) b²]`,
+//! row-major: entry (r, c) is at `r b + c`.
 //!
-//! [`Bsr`] owns its arrays, [`BsrRef`] borrows somebody else's. Both are valid by construction, as [`Csr`](super::Csr)
-//! is. `rows()` and `cols()` count scalars; whatever counts blocks says so in its name. Row pointers, columns and the
-//! faults found in them ([`MatrixError::InBlocks`]) count in blocks.
+//! [`Bsr`] owns its arrays, [`BsrRef`] borrows them. Both are valid by construction, like
+//! [`Csr`](super::Csr). `rows()` and `cols()` count scalars; methods that count blocks have "block"
+//! in their names. Row pointers, columns and errors in them ([`MatrixError::InBlocks`]) count in
+//! blocks.
 
 use std::ops::Range;
 
@@ -18,7 +20,8 @@ use super::csr::{check_extents, check_layout, check_order};
 use crate::number::Store;
 use crate::parallel::{first_position, over_blocks};
 
-/// The largest block that is accepted. Kernels keep a block row's sums in registers or on the stack.
+/// The largest supported block size. Kernels keep the sums of a block row in registers or on the
+/// stack.
 pub const MAX_BLOCK: usize = 16;
 
 /// A sparse matrix of small dense square blocks that owns its arrays.
@@ -46,7 +49,7 @@ pub struct Bsr<T> {
     values: Vec<T>,
 }
 
-/// A sparse matrix of small dense square blocks over borrowed arrays: a caller's own, or a [`Bsr`]'s.
+/// A sparse matrix of small dense square blocks over borrowed arrays.
 ///
 /// ```
 /// use ziggurat_sparse::BsrRef;
@@ -78,7 +81,8 @@ impl<'a, T> From<&'a Bsr<T>> for BsrRef<'a, T> {
     }
 }
 
-/// Refuses extents that are too large, and blocks that are not offered or do not divide them.
+/// Rejects dimensions that are too large, and block sizes that are unsupported or do not divide
+/// them.
 pub(crate) fn check_tiling(rows: usize, cols: usize, block: usize) -> Result<(), MatrixError> {
     check_extents(rows, cols)?;
     if !(1..=MAX_BLOCK).contains(&block) || !rows.is_multiple_of(block) || !cols.is_multiple_of(block) {
@@ -88,8 +92,8 @@ pub(crate) fn check_tiling(rows: usize, cols: usize, block: usize) -> Result<(),
 }
 
 impl<'a, T: Store> BsrRef<'a, T> {
-    /// Borrows arrays as a matrix of `rows` by `cols` scalars in blocks of `block` by `block`, after checking that
-    /// they make one.
+    /// Borrows arrays as a matrix of `rows` by `cols` scalars in blocks of `block` by `block`,
+    /// after validating them.
     pub fn try_new(
         rows: usize,
         cols: usize,
@@ -106,7 +110,7 @@ impl<'a, T: Store> BsrRef<'a, T> {
         let expected = columns.len().saturating_mul(block * block);
         if values.len() != expected {
             return Err(MatrixError::Mismatch {
-                what: "values, block² for every block",
+                what: "number of values (block² per block)",
                 expected,
                 found: values.len(),
             });
@@ -124,7 +128,8 @@ impl<'a, T: Store> BsrRef<'a, T> {
         Some(values[(at * self.block + row % self.block) * self.block + column % self.block])
     }
 
-    /// Refuses infinite and NaN values, naming the first in memory by its scalar row and column.
+    /// Rejects infinite and NaN values, reporting the scalar row and column of the first one in
+    /// memory.
     pub fn check_finite(&self) -> Result<(), MatrixError> {
         match first_position(self.values, |value| !value.is_finite()) {
             None => Ok(()),
@@ -145,7 +150,7 @@ impl<'a, T: Store> BsrRef<'a, T> {
         self.with_values(self.values.to_vec())
     }
 
-    /// The same matrix with every value stored as `S`, rounded to nearest.
+    /// The same matrix with values stored as `S`, rounded to nearest.
     ///
     /// ```
     /// use ziggurat_sparse::{Bsr, f16};
@@ -157,7 +162,8 @@ impl<'a, T: Store> BsrRef<'a, T> {
         self.with_values(self.values.par_iter().map(|value| S::narrow(value.wide())).collect())
     }
 
-    /// The same pattern with every value multiplied by `scale(row, column)`, counted in scalars, and rounded to `S`.
+    /// The same pattern with every value multiplied by `scale(row, column)` (scalar indices) and
+    /// rounded to `S`.
     ///
     /// ```
     /// use ziggurat_sparse::{Bsr, f16};
@@ -218,7 +224,7 @@ impl<'a, T> BsrRef<'a, T> {
         self.block_cols
     }
 
-    /// Rows, and columns, of one block.
+    /// Rows (and columns) of one block.
     pub fn block_size(&self) -> usize {
         self.block
     }
@@ -228,17 +234,17 @@ impl<'a, T> BsrRef<'a, T> {
         self.columns.len()
     }
 
-    /// Number of stored scalars, the zeros within blocks included.
+    /// Number of stored scalars, including zeros within blocks.
     pub fn nnz(&self) -> usize {
         self.values.len()
     }
 
-    /// Every block row: what to pass where a range of block rows is asked for and the matrix has no halo.
+    /// The range of all block rows, for functions that take a range, if the matrix has no halo.
     pub fn all_block_rows(&self) -> Range<usize> {
         0..self.block_rows
     }
 
-    /// Where each block row begins, and where the last one ends, counted in blocks.
+    /// Start of each block row, and end of the last one, in blocks.
     pub fn row_ptr(&self) -> &'a [usize] {
         self.row_ptr
     }
@@ -248,12 +254,12 @@ impl<'a, T> BsrRef<'a, T> {
         self.columns
     }
 
-    /// The values of all blocks, one block after the other, each row by row.
+    /// The values of all blocks, one block after the other, each row-major.
     pub fn values(&self) -> &'a [T] {
         self.values
     }
 
-    /// The values of block `k`, row by row.
+    /// The values of block `k`, row-major.
     ///
     /// # Panics
     /// If there is no such block.
@@ -274,7 +280,7 @@ impl<'a, T> BsrRef<'a, T> {
         (&self.columns[range.clone()], &self.values[range.start * size..range.end * size])
     }
 
-    /// The block on the diagonal of a block row, or `None` where nothing is stored.
+    /// The diagonal block of a block row, or `None` if it is not stored.
     ///
     /// ```
     /// use ziggurat_sparse::Bsr;
@@ -292,15 +298,15 @@ impl<'a, T> BsrRef<'a, T> {
         Some(self.block(self.row_ptr[block_row] + at))
     }
 
-    /// Bytes the arrays take in memory.
+    /// Memory used by the arrays, in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(self.row_ptr) + size_of_val(self.columns) + size_of_val(self.values)
     }
 }
 
 impl<T: Store> Bsr<T> {
-    /// Takes arrays over as a matrix of `rows` by `cols` scalars in blocks of `block` by `block`, after checking that
-    /// they make one.
+    /// Takes ownership of arrays as a matrix of `rows` by `cols` scalars in blocks of `block` by
+    /// `block`, after validating them.
     pub fn try_new(
         rows: usize,
         cols: usize,
@@ -313,7 +319,7 @@ impl<T: Store> Bsr<T> {
         Ok(Self::from_valid_parts(rows, cols, block, row_ptr, columns, values))
     }
 
-    /// For results that are valid by construction; checked in debug builds.
+    /// For arrays that are valid by construction; checked in debug builds.
     pub(crate) fn from_valid_parts(
         rows: usize,
         cols: usize,
@@ -368,7 +374,7 @@ impl<T> Bsr<T> {
         self.block_cols
     }
 
-    /// Rows, and columns, of one block.
+    /// Rows (and columns) of one block.
     pub fn block_size(&self) -> usize {
         self.block
     }
@@ -378,17 +384,17 @@ impl<T> Bsr<T> {
         self.columns.len()
     }
 
-    /// Number of stored scalars, the zeros within blocks included.
+    /// Number of stored scalars, including zeros within blocks.
     pub fn nnz(&self) -> usize {
         self.values.len()
     }
 
-    /// Every block row: what to pass where a range of block rows is asked for and the matrix has no halo.
+    /// The range of all block rows, for functions that take a range, if the matrix has no halo.
     pub fn all_block_rows(&self) -> Range<usize> {
         0..self.block_rows
     }
 
-    /// Where each block row begins, and where the last one ends, counted in blocks.
+    /// Start of each block row, and end of the last one, in blocks.
     pub fn row_ptr(&self) -> &[usize] {
         &self.row_ptr
     }
@@ -398,17 +404,17 @@ impl<T> Bsr<T> {
         &self.columns
     }
 
-    /// The values of all blocks, one block after the other, each row by row.
+    /// The values of all blocks, one block after the other, each row-major.
     pub fn values(&self) -> &[T] {
         &self.values
     }
 
-    /// The values, to be changed in place; the pattern stays.
+    /// Mutable access to the values; the pattern is fixed.
     pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
     }
 
-    /// The values of block `k`, row by row.
+    /// The values of block `k`, row-major.
     ///
     /// # Panics
     /// If there is no such block.
@@ -424,7 +430,7 @@ impl<T> Bsr<T> {
         self.view().block_row(block_row)
     }
 
-    /// The block on the diagonal of a block row, or `None` where nothing is stored.
+    /// The diagonal block of a block row, or `None` if it is not stored.
     ///
     /// # Panics
     /// If there is no such block row.
@@ -432,12 +438,12 @@ impl<T> Bsr<T> {
         self.view().diagonal_block(block_row)
     }
 
-    /// Block row pointers, block columns and values, given back.
+    /// Consumes the matrix and returns its block row pointers, block columns and values.
     pub fn into_parts(self) -> (Vec<usize>, Vec<u32>, Vec<T>) {
         (self.row_ptr, self.columns, self.values)
     }
 
-    /// Bytes the arrays take in memory.
+    /// Memory used by the arrays, in bytes.
     pub fn bytes(&self) -> usize {
         self.view().bytes()
     }
@@ -470,12 +476,12 @@ mod tests {
         );
         assert_eq!(
             fault(2, 4, 2, &[0, 2], &[1, 0], &[1.0; 8]).to_string(),
-            "counting in blocks of 2: row 0, entry 1: column 0 follows column 1; columns must increase strictly \
+            "in units of 2 x 2 blocks: row 0, entry 1: column 0 follows column 1; columns must increase strictly \
              (`Csr::from_unsorted` sorts them and sums duplicates)"
         );
         assert_eq!(
             fault(2, 2, 2, &[0, 1], &[0], &[1.0; 5]).to_string(),
-            "values, block² for every block: expected 4, found 5"
+            "number of values (block² per block): expected 4, found 5"
         );
     }
 

@@ -1,12 +1,14 @@
-//! Builds a matrix row by row, in parallel, when only computing a row tells how long it is.
+//! Builds a matrix row by row, in parallel, when the length of a row is only known after computing
+//! it.
 //!
-//! [`Csr::build`] asks for every row twice: to count it, then to fill it. Where a row is dear (interpolation) or reads
-//! more than it writes (strength of connection), it is better computed once. Rows are cut into pieces of equal work, a
-//! piece collects its rows in a buffer of its own, and the buffers are joined in the order of the rows. The cuts depend
-//! on the matrix alone, so the result is the same for any number of threads.
+//! [`Csr::build`] computes every row twice: once to count it, once to fill it. If a row is
+//! expensive (interpolation) or reads more than it writes (strength of connection), computing it
+//! once is faster. Rows are divided into pieces of equal work, each piece collects its rows in its
+//! own buffer, and the buffers are joined in row order. The division depends only on the matrix, so
+//! the result is the same for any number of threads.
 //!
-//! Cost: the result is copied twice, the first time within the cache. At most one scratch value and one buffer per thread
-//! are made, and handed from piece to piece.
+//! The cost is that the result is copied twice, the first time within the cache. At most one
+//! scratch value and one buffer per thread are created, and they are reused for later pieces.
 
 use std::ops::Range;
 
@@ -17,10 +19,11 @@ use super::{Csr, MatrixError};
 use crate::number::Store;
 use crate::parallel::{Scratch as Shared, split_row};
 
-/// Where the rows of a matrix are collected, one after the other. `T` is `()` for a pattern without values.
+/// Buffer in which consecutive rows of a matrix are collected. `T` is `()` for a pattern without
+/// values.
 #[derive(Debug)]
 pub struct Entries<T> {
-    /// Only the first `len` count: what comes after them is room that need not be made again for every row.
+    /// Only the first `len` elements are valid; the rest is preallocated space.
     columns: Vec<u32>,
     values: Vec<T>,
     len: usize,
@@ -39,7 +42,7 @@ impl<T: Copy + Default> Entries<T> {
         self.columns[..self.len].iter().copied().zip(self.values[..self.len].iter().copied())
     }
 
-    /// Makes room for so many entries behind the last.
+    /// Makes space for `count` more entries.
     #[inline]
     fn make_room(&mut self, count: usize) {
         if self.columns.len() < self.len + count {
@@ -49,7 +52,7 @@ impl<T: Copy + Default> Entries<T> {
         }
     }
 
-    /// Adds an entry to the present row. Columns must increase within a row.
+    /// Appends an entry to the current row. Columns must increase within a row.
     #[inline]
     pub fn push(&mut self, column: u32, value: T) {
         self.make_room(1);
@@ -57,16 +60,16 @@ impl<T: Copy + Default> Entries<T> {
         self.len += 1;
     }
 
-    /// Adds entries to the present row. Columns must increase within a row.
+    /// Appends entries to the current row. Columns must increase within a row.
     ///
     /// # Panics
-    /// If there are not as many values as columns.
+    /// If the numbers of columns and values differ.
     #[inline]
     pub fn extend(&mut self, columns: &[u32], values: &[T]) {
         assert_eq!(columns.len(), values.len());
         self.make_room(columns.len());
         let end = self.len + columns.len();
-        // Rows are short: a loop is over before a call to copy memory has begun.
+        // Rows are short: a loop is faster than a call to `memcpy`.
         for (to, &from) in self.columns[self.len..end].iter_mut().zip(columns) {
             *to = from;
         }
@@ -76,7 +79,8 @@ impl<T: Copy + Default> Entries<T> {
         self.len = end;
     }
 
-    /// Adds entries with these columns, whose values `value` tells. Columns must increase within a row.
+    /// Appends entries with the given columns; `value` computes their values. Columns must increase
+    /// within a row.
     #[inline]
     pub fn extend_by(&mut self, columns: &[u32], mut value: impl FnMut(u32) -> T) {
         self.make_room(columns.len());
@@ -88,7 +92,8 @@ impl<T: Copy + Default> Entries<T> {
         self.len = end;
     }
 
-    /// As [`extend`](Self::extend), and then lets `keep` move what is to stay to the front; it returns how many that are.
+    /// Like [`extend`](Self::extend), but then `keep` moves the entries to keep to the front and
+    /// returns their number.
     #[inline]
     pub fn extend_and_cut(
         &mut self,
@@ -101,8 +106,9 @@ impl<T: Copy + Default> Entries<T> {
         self.len = begin + keep(&mut self.columns[begin..self.len], &mut self.values[begin..self.len]);
     }
 
-    /// Adds to the present row those of `count` candidates that are to be kept: `candidate` says of each its column, its
-    /// value, and whether it is. That may be hard to predict, so it decides an addition and not a jump.
+    /// Appends some of `count` candidates to the current row: `candidate` returns the column, the
+    /// value, and whether to keep it. The decision may be hard to predict, so the implementation is
+    /// branch-free.
     #[inline]
     pub fn extend_where(&mut self, count: usize, mut candidate: impl FnMut(usize) -> (u32, T, bool)) {
         self.make_room(count);
@@ -118,9 +124,9 @@ impl<T: Copy + Default> Entries<T> {
     }
 }
 
-/// Consecutive rows, collected.
+/// Consecutive collected rows.
 struct Piece<T> {
-    /// Where each row begins, counted from the piece's first entry, and where the last one ends.
+    /// Start of each row relative to the first entry of the piece, and the end of the last one.
     row_ptr: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<T>,
@@ -132,18 +138,19 @@ impl<T> Piece<T> {
     }
 }
 
-/// Rows of a matrix, left in the pieces that they were collected in. It serves what is read once and thrown away: joining
-/// the pieces would cost as much again. Columns are in the order in which they were pushed.
+/// Rows of a matrix, kept in the pieces they were collected in. For temporary matrices that are
+/// read once, joining the pieces would double the cost. Columns are in the order in which they were
+/// pushed.
 pub(crate) struct CollectedRows<T> {
     pieces: Vec<Piece<T>>,
-    /// Of every row: its piece.
+    /// The piece of every row.
     piece: Vec<u32>,
-    /// Of every piece: its first row.
+    /// The first row of every piece.
     first_row: Vec<usize>,
 }
 
 impl<T> CollectedRows<T> {
-    /// As [`Csr::collect`], for rows beginning with 0.
+    /// Like [`Csr::collect`], for rows starting at 0.
     pub(crate) fn collect<Scratch: Send>(
         work: &[usize],
         rows: usize,
@@ -173,10 +180,11 @@ impl<T> CollectedRows<T> {
 }
 
 impl<T: Store> Csr<T> {
-    /// Builds the rows `rows` of a matrix with `cols` columns. `collect` pushes the entries of one row, columns
-    /// increasing; it receives the row's number as it stands in `rows` (row `rows.start` becomes row 0 of the result)
-    /// and a scratch value that other rows have used before. `work` says how work is spread: the row pointers of a
-    /// matrix that is read, numbered as `rows` is.
+    /// Builds the rows `rows` of a matrix with `cols` columns. `collect` pushes the entries of one
+    /// row, with increasing columns; it receives the row index from `rows` (row `rows.start`
+    /// becomes row 0 of the result) and a scratch value that was used for other rows before. `work`
+    /// describes the distribution of work: the row pointers of a matrix that is read, indexed like
+    /// `rows`.
     ///
     /// ```
     /// use ziggurat_sparse::Csr;
@@ -193,7 +201,7 @@ impl<T: Store> Csr<T> {
     /// ```
     ///
     /// # Errors
-    /// If the collected rows do not make a matrix.
+    /// If the collected rows are not a valid matrix.
     ///
     /// # Panics
     /// If `work` is not longer than `rows.end`.
@@ -214,7 +222,7 @@ impl<T: Store> Csr<T> {
 ///
 /// ```
 /// use ziggurat_sparse::matrix::collect_pattern;
-/// // Each row's neighbour to the right, if it has one.
+/// // The right neighbour of each row, if there is one.
 /// let work = [0, 1, 2, 3];
 /// let right = |_: &mut (), row: usize, entries: &mut ziggurat_sparse::matrix::Entries<()>| {
 ///     if row < 2 {
@@ -226,7 +234,7 @@ impl<T: Store> Csr<T> {
 /// ```
 ///
 /// # Errors
-/// If the collected rows do not make a pattern.
+/// If the collected rows are not a valid pattern.
 ///
 /// # Panics
 /// If `work` is not longer than `rows.end`.
@@ -241,7 +249,8 @@ pub fn collect_pattern<Scratch: Send>(
     Ok((row_ptr, columns))
 }
 
-/// Checks that row pointers and columns make a pattern with `cols` columns: what [`Csr::try_new`] checks, without values.
+/// Validates row pointers and columns as a pattern with `cols` columns: the checks of
+/// [`Csr::try_new`], without values.
 ///
 /// ```
 /// use ziggurat_sparse::{MatrixError, matrix::check_pattern};
@@ -250,7 +259,7 @@ pub fn collect_pattern<Scratch: Send>(
 /// ```
 ///
 /// # Errors
-/// Says what is wrong and where.
+/// The first fault and its position.
 pub fn check_pattern(cols: usize, row_ptr: &[usize], columns: &[u32]) -> Result<(), MatrixError> {
     let rows = row_ptr.len().checked_sub(1).ok_or(MatrixError::RowPointerCount { rows: 0, found: 0 })?;
     check_layout(rows, cols, row_ptr, columns, columns.len())?;
@@ -269,7 +278,7 @@ fn collect_rows<T: Copy + Default + Send + Sync, Scratch: Send>(
 ) -> Result<Parts<T>, MatrixError> {
     check_extents(rows.len(), cols)?;
     let extent = rows.len();
-    // Checked here, where the piece is still in the cache.
+    // Validated here, while the piece is still in cache.
     let is_valid = |piece: &Piece<T>| {
         piece.row_ptr.windows(2).fold(true, |valid, range| {
             let columns = &piece.columns[range[0]..range[1]];
@@ -286,7 +295,7 @@ fn collect_rows<T: Copy + Default + Send + Sync, Scratch: Send>(
     Ok((row_ptr, columns, values))
 }
 
-/// The pieces, in the order of the rows, each with what `judge` says of it.
+/// The pieces in row order, each with the result of `judge`.
 fn collect_pieces<T: Copy + Default + Send, Scratch: Send, J: Send>(
     work: &[usize],
     rows: Range<usize>,
@@ -307,7 +316,7 @@ fn collect_pieces<T: Copy + Default + Send, Scratch: Send, J: Send>(
     pieces
 }
 
-/// Cuts `rows` into pieces and collects them, in the order of the rows.
+/// Divides `rows` into pieces and collects them in row order.
 fn cut<T: Send>(
     work: &[usize],
     rows: Range<usize>,
@@ -328,7 +337,7 @@ fn cut<T: Send>(
 }
 
 impl<T: Copy + Default> Piece<T> {
-    /// Collects rows in `entries`, which other pieces have used before, and takes a copy of them.
+    /// Collects rows in `entries`, a reused buffer, and copies them.
     fn of(
         rows: Range<usize>,
         entries: &mut Entries<T>,
@@ -347,7 +356,7 @@ impl<T: Copy + Default> Piece<T> {
     }
 }
 
-/// Joins pieces into one.
+/// Joins all pieces.
 fn join<T: Copy + Default + Send + Sync>(extent: usize, mut pieces: Vec<Piece<T>>) -> Parts<T> {
     if pieces.len() == 1 {
         let piece = pieces.remove(0);

@@ -1,4 +1,4 @@
-//! How one format becomes another.
+//! Conversions between matrix formats.
 //!
 //! | from \ to | [`Csr`] | [`Bsr`] | [`Dense`] | [`Coo`] |
 //! |---|---|---|---|---|
@@ -7,8 +7,8 @@
 //! | [`Dense`] | [`Dense::to_csr`] | | | |
 //! | [`Coo`] | [`Coo::to_csr`] | | | |
 //!
-//! CSR is the exchange format: what is missing above goes through it. Every conversion counts, then fills, in
-//! parallel, and reads each array once per pass.
+//! CSR is the exchange format: other conversions go through it. Every conversion counts, then
+//! fills, in parallel, and reads each array once per pass.
 
 use rayon::prelude::*;
 
@@ -17,14 +17,14 @@ use super::{Bsr, BsrRef, Coo, Csr, CsrRef, Dense, MatrixError, count_rows};
 use crate::number::{Real, Store};
 use crate::parallel::over_blocks;
 
-/// How much more than the entries blocks may store before [`detect_block_size`] no longer calls them blocks. A few
-/// rows (boundary conditions, zeros that an assembly dropped) may break the pattern.
+/// Relative fill-in up to which [`detect_block_size`] accepts a block size. A few rows (boundary
+/// conditions, zeros dropped in assembly) may break the pattern.
 const FILL_TOLERANCE: f64 = 0.05;
 
-/// Walks the blocks of a block row, in order of block columns. For each block and each of its rows it calls
-/// `visit(number of the block in this walk, block column, row within the block, columns, values)`, with what the row
-/// has in the block. Returns the number of blocks. Merges the rows: each block costs one look at each row, and no
-/// search where all blocks are full.
+/// Visits the blocks of a block row, in order of block columns. For each block and each of its
+/// rows, it calls `visit(index of the block in the block row, block column, row within the block,
+/// columns, values)` with the entries of that row in the block. Returns the number of blocks. It
+/// merges the rows: each block takes one step per row, and no search if all blocks are full.
 fn for_each_block<T>(
     a: CsrRef<'_, T>,
     block: usize,
@@ -51,7 +51,7 @@ fn for_each_block<T>(
         let column = *first as usize / block;
         let end = (column + 1) * block;
         for (r, (columns, values)) in rest.iter_mut().enumerate() {
-            // At most `block` entries: a walk is shorter than a bisection.
+            // At most `block` entries: a linear search is faster than bisection.
             let len = columns.iter().take_while(|&&c| (c as usize) < end).count();
             visit(blocks, column, r, &columns[..len], &values[..len]);
             (*columns, *values) = (&columns[len..], &values[len..]);
@@ -61,17 +61,19 @@ fn for_each_block<T>(
     blocks
 }
 
-/// Whether increasing columns are whole blocks.
+/// Whether increasing columns form complete blocks.
 pub(crate) fn in_full_blocks(columns: &[u32], block: usize) -> bool {
     let width = block as u32;
     let blocks = columns.chunks_exact(block);
     blocks.remainder().is_empty()
-        // From the first to the last of a block there is no other way than all between.
+        // If the first and last columns of a block are right, strictly increasing columns fill the
+        // rest.
         && blocks.into_iter().all(|block| block[0] % width == 0 && block[width as usize - 1] - block[0] == width - 1)
 }
 
-/// The values that [`CsrRef::to_bsr`] with this block size would store, divided by the entries there are: 1 when all
-/// blocks are full, infinite when blocks of that size do not tile the matrix. Reads the columns once.
+/// The number of values that [`CsrRef::to_bsr`] would store with this block size, divided by the
+/// number of entries: 1 if all blocks are full, infinite if the block size does not divide the
+/// dimensions. Reads the columns once.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, matrix::block_fill};
@@ -94,8 +96,8 @@ pub fn block_fill<T: Store>(a: CsrRef<'_, T>, block: usize) -> f64 {
     (blocks * block * block) as f64 / a.nnz() as f64
 }
 
-/// A bound of [`block_fill`] from below, from the lengths of the rows alone: a block row has at least as many blocks as its
-/// longest row needs. It spares most scalar matrices the look at their columns.
+/// A lower bound on [`block_fill`] from the row lengths alone: a block row has at least as many
+/// blocks as its longest row requires. For most scalar matrices this avoids reading the columns.
 fn least_block_fill<T: Store>(a: CsrRef<'_, T>, block: usize) -> f64 {
     let stored: usize = a
         .row_ptr()
@@ -109,8 +111,8 @@ fn least_block_fill<T: Store>(a: CsrRef<'_, T>, block: usize) -> f64 {
     stored as f64 / a.nnz().max(1) as f64
 }
 
-/// The largest of 6, 4, 3, 2 whose blocks are full, but for one value in twenty: most likely the number of unknowns
-/// per node. `None` if there is none, or no entry.
+/// The largest of 6, 4, 3, 2 for which blocks are full up to 5 percent fill-in: most likely the
+/// number of unknowns per node. `None` if there is no such block size, or no entry.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, matrix::detect_block_size};
@@ -127,8 +129,9 @@ pub fn detect_block_size<T: Store>(a: CsrRef<'_, T>) -> Option<usize> {
 }
 
 impl<T: Store> CsrRef<'_, T> {
-    /// The same matrix in blocks of `block` by `block`: every block with at least one entry is stored whole, with
-    /// zeros where there was none. [`block_fill`] tells the price beforehand.
+    /// The same matrix in blocks of `block` by `block`: every block with at least one entry is
+    /// stored completely, padded with zeros. [`block_fill`] computes the relative storage in
+    /// advance.
     ///
     /// ```
     /// use ziggurat_sparse::Csr;
@@ -164,7 +167,8 @@ impl<T: Store> CsrRef<'_, T> {
         Ok(Bsr::from_valid_parts(self.rows(), self.cols(), block, row_ptr, columns, values))
     }
 
-    /// The same matrix with every entry stored, absent ones as zeros. One that does not fit into memory is an error.
+    /// The same matrix in dense storage, with zeros for missing entries. Fails if it does not fit
+    /// in memory.
     ///
     /// ```
     /// use ziggurat_sparse::Csr;
@@ -185,8 +189,9 @@ impl<T: Store> CsrRef<'_, T> {
 }
 
 impl<T: Store> BsrRef<'_, T> {
-    /// The same matrix in scalar rows. Every value of a stored block becomes an entry, zeros too: a zero that an
-    /// assembly put there and one that fills a block look alike, and the pattern must not depend on values.
+    /// The same matrix in scalar rows. Every value of a stored block becomes an entry, including
+    /// zeros: assembled zeros and padding are indistinguishable, and the pattern must not depend on
+    /// values.
     ///
     /// ```
     /// use ziggurat_sparse::Bsr;
@@ -217,7 +222,7 @@ impl<T: Store> BsrRef<'_, T> {
 }
 
 impl<T: Store> Dense<T> {
-    /// The entries that are not zero.
+    /// The nonzero entries as a sparse matrix.
     ///
     /// ```
     /// use ziggurat_sparse::Dense;
@@ -244,7 +249,7 @@ impl<T: Store> Dense<T> {
     }
 }
 
-/// The row of every entry.
+/// The row index of every entry.
 fn entry_rows(row_ptr: &[usize]) -> Vec<u32> {
     let mut rows = Vec::with_capacity(row_ptr.last().copied().unwrap_or(0));
     for (row, range) in row_ptr.windows(2).enumerate() {
@@ -261,7 +266,7 @@ impl<T: Store> From<&Csr<T>> for Coo<T> {
 }
 
 impl<T: Store> From<Csr<T>> for Coo<T> {
-    /// The entries as triplets, row by row; columns and values move.
+    /// The entries as triplets, row by row; columns and values are moved.
     fn from(a: Csr<T>) -> Self {
         let (rows, cols) = (a.rows(), a.cols());
         let (row_ptr, columns, values) = a.into_parts();
@@ -304,7 +309,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Any matrix with extents that are multiples of `block`; some rows empty, one perhaps dense, zeros among values.
+    /// Any matrix whose dimensions are multiples of `block`; some rows are empty, one may be dense,
+    /// some values are zero.
     fn tiled(block: usize) -> impl Strategy<Value = Csr<f64>> {
         (0usize..6, 0usize..6, 0usize..3).prop_flat_map(move |(block_rows, block_cols, density)| {
             let (rows, cols) = (block_rows * block, block_cols * block);
@@ -328,7 +334,7 @@ mod tests {
         #[test]
         fn blocks_hold_the_same_matrix((block, a) in any_tiled()) {
             let b = a.view().to_bsr(block).unwrap();
-            // Valid by the public constructor too, in release builds as in debug ones.
+            // Also valid by the public constructor, in release builds too.
             let again = b.clone();
             let (row_ptr, columns, values) = again.into_parts();
             prop_assert!(Bsr::try_new(a.rows(), a.cols(), block, row_ptr, columns, values).is_ok());
@@ -375,7 +381,7 @@ mod tests {
 
     #[test]
     fn many_block_rows_convert_the_same_on_any_number_of_threads() {
-        // Blocks along three diagonals, one block row dense: several pieces of work.
+        // Blocks along three diagonals, with one dense block row: several pieces of work.
         let n = 9000_u32;
         let columns_of = |row: usize| {
             let node = row as u32 / 3;
@@ -418,7 +424,7 @@ mod tests {
             assert_eq!(detect_block_size(full(60, block).to_csr().view()), Some(block));
         }
         assert_eq!(detect_block_size(full(60, 5).to_csr().view()), None);
-        // One missing entry in 120 is forgiven, one stray entry that opens a block of 36 is not.
+        // One missing entry in 120 is tolerated; one stray entry that adds a block of 36 is not.
         let (rows, columns, values) = full(60, 2).into_parts();
         let keep = ..rows.len() - 1;
         let less = Coo::try_from_triplets(

@@ -1,9 +1,10 @@
-//! Coordinates: a list of triplets (row, column, value), in any order; what a matrix is assembled in.
+//! Coordinate (COO) format: a list of triplets (row, column, value) in any order, for assembly.
 //!
-//! Triplets that name the same place are summed when the list becomes a [`Csr`], in the order in which they were
-//! pushed, so the sum has the same bits every time. Turning n triplets into CSR costs two passes of a stable counting
-//! sort by row (first into runs of rows that fit a cache, then within them) and a sort of each row that needs it; a
-//! list that is ordered by row costs neither pass. Beside the list and the result, memory for one more list is needed.
+//! Triplets at the same position are summed when the list is converted to [`Csr`], in insertion
+//! order, so the sum is bitwise reproducible. Converting n triplets takes two passes of a stable
+//! counting sort by row (first into ranges of rows that fit in cache, then within them) and a sort
+//! of each row that needs it; a list ordered by row needs neither pass. In addition to the list and
+//! the result, the conversion needs memory for one more list.
 
 use super::counting_sort::{counting_sort, ordered, row_ptr_of_ordered};
 use super::csr::check_extents;
@@ -19,7 +20,7 @@ use crate::parallel::first_position;
 /// let mut a = Coo::new(2, 2)?;
 /// a.push(1, 1, 3.0)?;
 /// a.push(0, 0, 1.0)?;
-/// a.push(1, 1, 0.5)?; // the same place again: the values are summed
+/// a.push(1, 1, 0.5)?; // same position again: the values are summed
 /// let a = a.into_csr();
 /// assert_eq!((a.nnz(), a.get(1, 1)), (2, Some(3.5)));
 /// # Ok::<(), ziggurat_sparse::MatrixError>(())
@@ -39,7 +40,7 @@ impl<T: Store> Coo<T> {
         Self::with_capacity(rows, cols, 0)
     }
 
-    /// A matrix without entries, with room for `capacity` triplets.
+    /// A matrix without entries, with capacity for `capacity` triplets.
     pub fn with_capacity(rows: usize, cols: usize, capacity: usize) -> Result<Self, MatrixError> {
         check_extents(rows, cols)?;
         Ok(Coo {
@@ -51,7 +52,7 @@ impl<T: Store> Coo<T> {
         })
     }
 
-    /// Takes three arrays over as triplets, after checking that all lie within the matrix.
+    /// Takes ownership of three arrays as triplets, after checking that all lie within the matrix.
     ///
     /// ```
     /// use ziggurat_sparse::{Coo, MatrixError};
@@ -69,9 +70,10 @@ impl<T: Store> Coo<T> {
         values: Vec<T>,
     ) -> Result<Self, MatrixError> {
         check_extents(rows, cols)?;
-        for (what, found) in
-            [("rows of triplets", entry_rows.len()), ("columns of triplets", entry_columns.len())]
-        {
+        for (what, found) in [
+            ("row indices of triplets", entry_rows.len()),
+            ("column indices of triplets", entry_columns.len()),
+        ] {
             if found != values.len() {
                 return Err(MatrixError::Mismatch { what, expected: values.len(), found });
             }
@@ -113,7 +115,8 @@ impl<T: Store> Coo<T> {
         Ok(())
     }
 
-    /// Adds triplets (row, column, value) until one lies outside the matrix; those before it stay.
+    /// Adds triplets (row, column, value) up to the first one outside the matrix; those before it
+    /// are kept.
     ///
     /// ```
     /// use ziggurat_sparse::Coo;
@@ -129,12 +132,12 @@ impl<T: Store> Coo<T> {
         triplets.into_iter().try_for_each(|(row, column, value)| self.push(row, column, value))
     }
 
-    /// The matrix in compressed rows, each sorted, duplicates summed in the order in which they were pushed.
+    /// The matrix in CSR format, with sorted rows and duplicates summed in insertion order.
     ///
     /// ```
     /// use ziggurat_sparse::Coo;
     /// let a = Coo::try_from_triplets(1, 3, vec![0; 3], vec![2, 0, 2], vec![1e16, 5.0, -1e16])?;
-    /// assert_eq!(a.to_csr().row(0), (&[0, 2][..], &[5.0, 0.0][..])); // a sum of zero stays an entry
+    /// assert_eq!(a.to_csr().row(0), (&[0, 2][..], &[5.0, 0.0][..])); // a sum of zero is kept as an entry
     /// # Ok::<(), ziggurat_sparse::MatrixError>(())
     /// ```
     pub fn to_csr(&self) -> Csr<T>
@@ -149,7 +152,8 @@ impl<T: Store> Coo<T> {
         sort_rows(self.rows, self.cols, row_ptr, columns, values)
     }
 
-    /// [`Coo::to_csr`] that gives up the triplets. If they are ordered by row, their arrays become the matrix's.
+    /// [`Coo::to_csr`] that consumes the triplets. If they are ordered by row, their arrays are
+    /// reused.
     pub fn into_csr(self) -> Csr<T>
     where
         T: Real,
@@ -176,7 +180,7 @@ impl<T> Coo<T> {
         self.cols
     }
 
-    /// Number of triplets, duplicates included.
+    /// Number of triplets, including duplicates.
     pub fn len(&self) -> usize {
         self.values.len()
     }
@@ -186,18 +190,18 @@ impl<T> Coo<T> {
         self.values.is_empty()
     }
 
-    /// Rows, columns and values of the triplets, in the order in which they were pushed.
+    /// Rows, columns and values of the triplets, in insertion order.
     pub fn triplets(&self) -> (&[u32], &[u32], &[T]) {
         (&self.entry_rows, &self.entry_columns, &self.values)
     }
 
-    /// Rows, columns and values of the triplets, given back.
+    /// Consumes the matrix and returns the rows, columns and values of the triplets.
     pub fn into_parts(self) -> (Vec<u32>, Vec<u32>, Vec<T>) {
         (self.entry_rows, self.entry_columns, self.values)
     }
 }
 
-/// Refuses triplet number `entry` if it lies outside the matrix.
+/// Rejects triplet number `entry` if it lies outside the matrix.
 fn check_place(entry: usize, row: usize, column: usize, rows: usize, cols: usize) -> Result<(), MatrixError> {
     if row >= rows {
         return Err(MatrixError::RowOutOfRange { entry, row, rows });
@@ -214,7 +218,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// What the conversion must give, in the plainest way.
+    /// The expected result of the conversion, computed by a simple reference.
     fn oracle(coo: &Coo<f64>) -> Vec<(usize, u32, u64)> {
         let mut places = BTreeMap::new();
         let (rows, columns, values) = coo.triplets();
@@ -240,7 +244,7 @@ mod tests {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
-            // Squaring favours low rows: buckets of uneven size.
+            // Squaring favours low rows, which makes buckets uneven.
             let row = ((state >> 32) as f64 / 2f64.powi(32)).powi(2) * rows as f64;
             (row as usize, (state % 1_000_003) as usize % cols, 1.0 / (state % 97 + 1) as f64)
         }))
@@ -269,13 +273,13 @@ mod tests {
         assert_eq!(coo.push(2, 0, 1.0), Err(MatrixError::RowOutOfRange { entry: 1, row: 2, rows: 2 }));
         let column = |entry| MatrixError::ColumnOutOfRange { row: 1, entry, column: 3, columns: 3 };
         assert_eq!(coo.push(1, 3, 1.0), Err(column(1)));
-        assert_eq!(coo.len(), 1); // refused triplets leave nothing behind
+        assert_eq!(coo.len(), 1); // rejected triplets are not stored
         assert_eq!(coo.extend([(0, 0, 1.0), (1, 3, 1.0), (1, 1, 1.0)]), Err(column(2)));
         assert_eq!(coo.len(), 2);
         assert_eq!(Coo::try_from_triplets(2, 3, vec![0, 1], vec![2, 3], vec![1.0; 2]), Err(column(1)));
         assert_eq!(
             Coo::try_from_triplets(2, 3, vec![0, 1], vec![2], vec![1.0; 2]).unwrap_err().to_string(),
-            "columns of triplets: expected 2, found 1"
+            "column indices of triplets: expected 2, found 1"
         );
         let large = u32::MAX as usize + 1;
         assert_eq!(Coo::<f64>::new(large, 1), Err(MatrixError::TooLarge { what: "rows", extent: large }));

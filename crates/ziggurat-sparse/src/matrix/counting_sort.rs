@@ -1,9 +1,11 @@
-//! Counting sort of triplets by row: stable, parallel, the same result for any number of threads.
+//! Counting sort of triplets by row: stable, parallel, deterministic for any number of threads.
 //!
-//! Two passes. The first deals the triplets to runs of consecutive rows ("buckets"), few enough that writing to all of
-//! them at once is cheap; the second sorts each bucket by row while it sits in a cache. A single pass would write to as
-//! many places as there are rows, a cache miss each. The input is cut into fixed blocks; every (bucket, block) pair
-//! owns its part of the output, so threads never meet and blocks keep their order within a bucket.
+//! It takes two passes. The first distributes the triplets to ranges of consecutive rows
+//! ("buckets"), few enough that writing to all of them at once is cheap; the second sorts each
+//! bucket by row while it fits in cache. A single pass would write to as many locations as there
+//! are rows, with a cache miss each. The input is divided into fixed blocks; every (bucket, block)
+//! pair has its own part of the output, so threads do not conflict and blocks keep their order
+//! within a bucket.
 
 use std::iter::Zip;
 use std::slice::IterMut;
@@ -13,25 +15,26 @@ use rayon::prelude::*;
 use crate::number::Store;
 use crate::parallel::counts_to_starts;
 
-/// Triplets in a bucket, if there are few buckets: 2^15 triplets are half a megabyte.
+/// Target number of triplets per bucket: 2^15 triplets are half a megabyte.
 const BUCKET: usize = 1 << 15;
-/// Most buckets. Each is a place to write to in three arrays, and these must not exceed what caches and TLB follow.
+/// Maximum number of buckets. Each is written to in three arrays, which must not exceed the
+/// capacity of caches and TLB.
 const MAX_BUCKETS: usize = 256;
-/// Least triplets in a block of the input, and most blocks.
+/// Minimum number of triplets per input block, and maximum number of blocks.
 const BLOCK: usize = 1 << 16;
 const MAX_BLOCKS: usize = 64;
 
-/// Whether no row is less than the one before it.
+/// Whether rows never decrease.
 pub(crate) fn ordered(entry_rows: &[u32]) -> bool {
-    // Each piece looks at the first element of the next.
+    // Each piece includes the first element of the next one.
     (0..entry_rows.len().div_ceil(BLOCK)).into_par_iter().all(|piece| {
         let end = entry_rows.len().min((piece + 1) * BLOCK + 1);
         entry_rows[piece * BLOCK..end].is_sorted()
     })
 }
 
-/// Row pointers of triplets whose rows do not decrease. Every piece of rows finds its first entry by bisection and
-/// walks from there.
+/// Row pointers of triplets with nondecreasing rows. Each piece of rows finds its first entry by
+/// bisection and scans from there.
 pub(crate) fn row_ptr_of_ordered(rows: usize, entry_rows: &[u32]) -> Vec<usize> {
     const PIECE: usize = 4096;
     let mut row_ptr = vec![0; rows + 1];
@@ -48,8 +51,8 @@ pub(crate) fn row_ptr_of_ordered(rows: usize, entry_rows: &[u32]) -> Vec<usize> 
     row_ptr
 }
 
-/// Row pointers, columns and values by row; within a row the triplets keep their order. Every row must be less than
-/// `rows`, and the slices equally long.
+/// Row pointers, columns and values ordered by row; within a row, the triplets keep their order.
+/// Every row must be less than `rows`, and the slices must have the same length.
 pub(crate) fn counting_sort<T: Store>(
     rows: usize,
     entry_rows: &[u32],
@@ -80,7 +83,7 @@ pub(crate) fn counting_sort<T: Store>(
                 row_ends[row as usize - first_row] += 1;
             }
             counts_to_starts(row_ends);
-            // Each start moves to the row's end as the row fills.
+            // While a row is filled, its start advances to its end.
             for ((&row, &column), &value) in entry_rows.iter().zip(&*old_columns).zip(&*old_values) {
                 let slot = &mut row_ends[row as usize - first_row];
                 (columns[*slot], values[*slot]) = (column, value);
@@ -94,14 +97,15 @@ pub(crate) fn counting_sort<T: Store>(
     (row_ptr, out_columns, out_values)
 }
 
-/// A bucket holds 2^shift rows: as few as `MAX_BUCKETS` and `BUCKET` permit.
+/// A bucket holds 2^shift rows, as few as `MAX_BUCKETS` and `BUCKET` permit.
 fn bucket_shift(rows: usize, entries: usize) -> u32 {
     let wanted = (entries / BUCKET).clamp(1, MAX_BUCKETS);
     let rows_per_bucket = rows.div_ceil(wanted).max(1);
     rows_per_bucket.next_power_of_two().trailing_zeros()
 }
 
-/// First pass: where each bucket begins (and the last ends), and the triplets by bucket, in their order.
+/// First pass: the start of each bucket (and end of the last), and the triplets by bucket, in their
+/// original order.
 fn deal<T: Store>(
     rows: usize,
     shift: u32,
@@ -151,7 +155,7 @@ fn deal<T: Store>(
     (bucket_starts, out_rows, out_columns, out_values)
 }
 
-/// The places that one block fills in one bucket.
+/// The output positions of one block in one bucket.
 type Slots<'a, T> = Zip<Zip<IterMut<'a, u32>, IterMut<'a, u32>>, IterMut<'a, T>>;
 
 fn take_front<'a, T>(rest: &mut &'a mut [T], len: usize) -> &'a mut [T] {
@@ -169,7 +173,7 @@ mod tests {
         assert!(ordered(&[]) && ordered(&[3]) && ordered(&[1, 1, 2]) && !ordered(&[2, 1]));
         let mut rows: Vec<u32> = (0..3 * BLOCK as u32).collect();
         assert!(ordered(&rows));
-        rows[BLOCK - 1] = BLOCK as u32 + 1; // greater than the next, which begins a piece
+        rows[BLOCK - 1] = BLOCK as u32 + 1; // greater than the next, which starts a piece
         assert!(!ordered(&rows));
     }
 

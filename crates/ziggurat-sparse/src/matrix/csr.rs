@@ -1,11 +1,12 @@
-//! Compressed sparse rows: the format every part of Ziggurat speaks.
+//! Compressed sparse row (CSR) format: the common format of all parts of Ziggurat.
 //!
-//! Row `i` holds the entries `row_ptr[i] .. row_ptr[i + 1]` of `columns` and `values`; within a row the columns increase
-//! strictly. Row pointers are `usize`, so the number of entries is limited by memory alone; columns are local and 32
-//! bits wide, so rows and columns are limited to 2^32 - 1 per process. Explicit zeros are kept.
+//! Row `i` holds the entries `row_ptr[i] .. row_ptr[i + 1]` of `columns` and `values`; within a
+//! row, columns increase strictly. Row pointers are `usize`, so the number of entries is limited
+//! only by memory; column indices are local and have 32 bits, so a process has at most 2^32 - 1
+//! rows and columns. Explicit zeros are kept.
 //!
-//! [`Csr`] owns its arrays, [`CsrRef`] borrows somebody else's. Both are valid by construction: no other constructor
-//! exists, so a kernel may trust what it reads.
+//! [`Csr`] owns its arrays, [`CsrRef`] borrows them. Both are valid by construction: every public
+//! constructor validates its input, so kernels can rely on it.
 
 use std::any::Any;
 use std::ops::Range;
@@ -39,7 +40,7 @@ pub struct Csr<T: 'static> {
     values: Storage<T>,
 }
 
-/// A sparse matrix over borrowed arrays: a caller's own, or a [`Csr`]'s.
+/// A sparse matrix over borrowed arrays.
 ///
 /// ```
 /// use ziggurat_sparse::CsrRef;
@@ -70,7 +71,8 @@ impl<'a, T> From<&'a Csr<T>> for CsrRef<'a, T> {
     }
 }
 
-/// Refuses extents that a 32-bit index cannot name. Rows too: a transpose turns them into columns.
+/// Rejects dimensions that exceed 32-bit indices. This includes rows, because a transpose turns
+/// them into columns.
 pub(crate) fn check_extents(rows: usize, cols: usize) -> Result<(), MatrixError> {
     for (what, extent) in [("rows", rows), ("columns", cols)] {
         if u32::try_from(extent).is_err() {
@@ -80,7 +82,7 @@ pub(crate) fn check_extents(rows: usize, cols: usize) -> Result<(), MatrixError>
     Ok(())
 }
 
-/// Checks everything but the order of columns within rows, which the caller may want to mend instead.
+/// Validates everything except the order of columns within rows, which the caller may sort instead.
 pub(crate) fn check_layout(
     rows: usize,
     cols: usize,
@@ -113,7 +115,7 @@ pub(crate) fn check_layout(
     Ok(())
 }
 
-/// Finds the first entry whose column does not exceed the one before it in the same row.
+/// Finds the first entry whose column does not exceed the previous one in the same row.
 pub(crate) fn check_order(row_ptr: &[usize], columns: &[u32]) -> Result<(), MatrixError> {
     let fault = row_ptr.par_windows(2).enumerate().find_map_first(|(row, w)| {
         let at = columns[w[0]..w[1]].windows(2).position(|pair| pair[0] >= pair[1])?;
@@ -129,8 +131,8 @@ pub(crate) fn check_order(row_ptr: &[usize], columns: &[u32]) -> Result<(), Matr
 }
 
 impl<'a, T: Store> CsrRef<'a, T> {
-    /// Borrows arrays as a matrix, after checking that they make one. Costs one pass over `row_ptr` and two over
-    /// `columns`, in parallel.
+    /// Borrows arrays as a matrix, after validating them. Validation takes one pass over `row_ptr`
+    /// and two over `columns`, in parallel.
     pub fn try_new(
         rows: usize,
         cols: usize,
@@ -143,7 +145,7 @@ impl<'a, T: Store> CsrRef<'a, T> {
         Ok(CsrRef { rows, cols, row_ptr, columns, values })
     }
 
-    /// Entry (`row`, `column`), or `None` where nothing is stored.
+    /// Entry (`row`, `column`), or `None` if it is not stored.
     #[inline]
     pub fn get(&self, row: usize, column: usize) -> Option<T> {
         let (columns, values) = self.row(row);
@@ -152,7 +154,7 @@ impl<'a, T: Store> CsrRef<'a, T> {
         (columns.get(at) == Some(&column)).then(|| values[at])
     }
 
-    /// The diagonal entries of `rows`; an absent one is zero.
+    /// The diagonal entries of `rows`; missing ones are zero.
     ///
     /// ```
     /// use ziggurat_sparse::Csr;
@@ -164,7 +166,7 @@ impl<'a, T: Store> CsrRef<'a, T> {
         rows.into_par_iter().map(|row| self.get(row, row).unwrap_or_default()).collect()
     }
 
-    /// Refuses infinite and NaN entries, naming the first.
+    /// Rejects infinite and NaN entries, reporting the first one.
     pub fn check_finite(&self) -> Result<(), MatrixError> {
         match first_position(self.values, |value| !value.is_finite()) {
             None => Ok(()),
@@ -187,7 +189,7 @@ impl<'a, T: Store> CsrRef<'a, T> {
         }
     }
 
-    /// The same matrix with every value stored as `S`, rounded to nearest.
+    /// The same matrix with values stored as `S`, rounded to nearest.
     ///
     /// ```
     /// use ziggurat_sparse::{Csr, f16};
@@ -206,8 +208,8 @@ impl<'a, T: Store> CsrRef<'a, T> {
     }
 }
 
-/// A copy to be shared, for whoever takes `impl Into<Arc<Csr<T>>>`: such a function takes over a matrix or a shared one
-/// as it is, and copies a borrowed one.
+/// Copies a borrowed matrix, so that functions with an `impl Into<Arc<Csr<T>>>` parameter accept an
+/// owned, shared or borrowed matrix. Only the last is copied.
 impl<T: Clone> From<&Csr<T>> for Arc<Csr<T>> {
     fn from(a: &Csr<T>) -> Self {
         Arc::new(a.clone())
@@ -215,7 +217,7 @@ impl<T: Clone> From<&Csr<T>> for Arc<Csr<T>> {
 }
 
 impl<T: Store> Csr<T> {
-    /// The same matrix with every value stored as `S`: shared if it is stored so already, else
+    /// The same matrix with values stored as `S`: shared if they already are, otherwise
     /// [rounded](CsrRef::stored_as).
     ///
     /// ```
@@ -232,8 +234,8 @@ impl<T: Store> Csr<T> {
     }
 }
 
-/// How many of these increasing columns are smaller. Where they are few, all are looked at: that is vectorised, and there
-/// is no jump to be foreseen.
+/// The number of increasing columns below `column`. Short rows are scanned completely, which is
+/// vectorised and avoids branch mispredictions.
 #[inline]
 fn count_below(columns: &[u32], column: u32) -> usize {
     const FEW: usize = 128;
@@ -259,12 +261,12 @@ impl<'a, T> CsrRef<'a, T> {
         self.columns.len()
     }
 
-    /// Every row: what to pass where a range of rows is asked for and the matrix has no halo.
+    /// The range of all rows, for functions that take a range, if the matrix has no halo.
     pub fn all_rows(&self) -> Range<usize> {
         0..self.rows
     }
 
-    /// Where each row begins, and where the last one ends.
+    /// Start of each row, and end of the last one.
     pub fn row_ptr(&self) -> &'a [usize] {
         self.row_ptr
     }
@@ -291,7 +293,7 @@ impl<'a, T> CsrRef<'a, T> {
 }
 
 impl<T: Store> Csr<T> {
-    /// Takes arrays over as a matrix, after checking that they make one.
+    /// Takes ownership of arrays as a matrix, after validating them.
     pub fn try_new(
         rows: usize,
         cols: usize,
@@ -303,8 +305,9 @@ impl<T: Store> Csr<T> {
         Ok(Csr { rows, cols, row_ptr, columns: columns.into(), values: values.into() })
     }
 
-    /// Makes a matrix of arrays that somebody else owns, after checking that they make one: columns and values are read where
-    /// they lie, and their owners live as long as a matrix reads them. Changing the matrix copies them first.
+    /// Creates a matrix over arrays owned elsewhere, after validating them. Columns and values are
+    /// not copied; their owners are kept alive as long as a matrix uses them. The arrays are
+    /// copy-on-write.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -321,13 +324,13 @@ impl<T: Store> Csr<T> {
         columns: impl AsRef<[u32]> + Send + Sync + 'static,
         values: impl AsRef<[T]> + Send + Sync + 'static,
     ) -> Result<Self, MatrixError> {
-        let (columns, values) = (Storage::lent(columns), Storage::lent(values));
+        let (columns, values) = (Storage::shared(columns), Storage::shared(values));
         CsrRef::try_new(rows, cols, &row_ptr, &columns, &values)?;
         Ok(Csr { rows, cols, row_ptr, columns, values })
     }
 
-    /// Takes arrays whose rows may be unsorted or hold duplicates: sorts each row and sums duplicates, in the order in
-    /// which they stand.
+    /// Takes arrays whose rows may be unsorted or contain duplicates: sorts each row and sums
+    /// duplicates in their original order.
     ///
     /// ```
     /// use ziggurat_sparse::Csr;
@@ -349,7 +352,7 @@ impl<T: Store> Csr<T> {
         Ok(sort_rows(rows, cols, row_ptr, columns, values))
     }
 
-    /// For results that are valid by construction; checked in debug builds.
+    /// For arrays that are valid by construction; checked in debug builds.
     pub(crate) fn from_valid_parts(
         rows: usize,
         cols: usize,
@@ -374,7 +377,7 @@ impl<T: Store> Csr<T> {
         Ok(Self::from_valid_parts(n, n, (0..=n).collect(), (0..n as u32).collect(), values))
     }
 
-    /// Entry (`row`, `column`), or `None` where nothing is stored.
+    /// Entry (`row`, `column`), or `None` if it is not stored.
     pub fn get(&self, row: usize, column: usize) -> Option<T> {
         self.view().get(row, column)
     }
@@ -407,12 +410,12 @@ impl<T> Csr<T> {
         self.columns.len()
     }
 
-    /// Every row: what to pass where a range of rows is asked for and the matrix has no halo.
+    /// The range of all rows, for functions that take a range, if the matrix has no halo.
     pub fn all_rows(&self) -> Range<usize> {
         0..self.rows
     }
 
-    /// Where each row begins, and where the last one ends.
+    /// Start of each row, and end of the last one.
     pub fn row_ptr(&self) -> &[usize] {
         &self.row_ptr
     }
@@ -427,7 +430,8 @@ impl<T> Csr<T> {
         &self.values
     }
 
-    /// The values, to be changed in place; the pattern stays. [Borrowed](Csr::try_shared) ones are copied first.
+    /// Mutable access to the values; the pattern is fixed. [Shared](Csr::try_shared) values are
+    /// copied first.
     pub fn values_mut(&mut self) -> &mut [T]
     where
         T: Clone,
@@ -435,7 +439,7 @@ impl<T> Csr<T> {
         self.values.make_mut()
     }
 
-    /// Row pointers, columns and values, for code of this crate that leaves them valid.
+    /// Mutable row pointers, columns and values, for code in this crate that keeps them valid.
     pub(crate) fn parts_mut(&mut self) -> (&mut [usize], &mut [u32], &mut [T])
     where
         T: Clone,
@@ -451,7 +455,7 @@ impl<T> Csr<T> {
         self.view().row(row)
     }
 
-    /// Row pointers, columns and values, given back.
+    /// Consumes the matrix and returns its row pointers, columns and values.
     pub fn into_parts(self) -> (Vec<usize>, Vec<u32>, Vec<T>)
     where
         T: Clone,
@@ -459,7 +463,7 @@ impl<T> Csr<T> {
         (self.row_ptr, self.columns.into_vec(), self.values.into_vec())
     }
 
-    /// Bytes the arrays take in memory.
+    /// Memory used by the arrays, in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.row_ptr[..]) + size_of_val(&self.columns[..]) + size_of_val(&self.values[..])
     }

@@ -1,21 +1,24 @@
-//! Delta-SELL: sliced rows whose columns are differences to a base that sixteen rows share.
+//! Delta-SELL: sliced ELLPACK whose columns are differences to a base shared by sixteen rows.
 //!
-//! Sixteen rows make a *chunk*, stored slot by slot; a slot holds one entry of each of its rows (or a zero, where a row has
-//! none), and their columns as differences to one 32-bit base:
+//! Sixteen rows form a *chunk*, stored slot by slot. A slot holds one entry of each of its rows
+//! (zero if a row has none), with columns stored as differences to one 32-bit base:
 //!
 //! ```text
 //! slot:  base   16 values   nothing | 16 × u8 | 16 × u16 | 16 × u32
-//!                           |         ^ within 64 or 128 columns, x is loaded and picked from in registers
+//!                           |         ^ within 64 or 128 columns: x is loaded into registers and permuted there
 //!                           ^ the columns are base, base + 1, …, base + 15: x is read by one load
 //! ```
 //!
-//! A CSR entry costs 4 bytes beside its value; here it costs ¼ and 0, 1, 2 or 4. A stencil in natural order needs no index at
-//! all, so it runs like a stencil code, and nobody has to say so. Sliced ELLPACK is Monakov, Lokhmotov & Avetisyan's (2010), sorting
-//! rows by length in windows is Kreutzer et al.'s (SELL-C-σ, 2014); the bases and differences are ours (design.md, section 7).
+//! A CSR entry takes 4 bytes in addition to its value; here it takes ¼ byte plus 0, 1, 2 or 4. A
+//! stencil in natural order needs no indices at all, so kernels run like stencil code, without the
+//! caller declaring a stencil. Sliced ELLPACK is due to Monakov, Lokhmotov & Avetisyan (2010),
+//! sorting rows by length within windows to Kreutzer et al. (SELL-C-σ, 2014); bases and differences
+//! are new here.
 //!
-//! Sixteen chunks make a *window*, the piece of work of a kernel. Where rows are of unlike length they are sorted within their
-//! window, so that little is padded; a byte per row says where its result belongs. Within a chunk slots are grouped by the
-//! width of their differences, so that a kernel does not branch on every slot.
+//! Sixteen chunks form a *window*, the unit of work of a kernel. If row lengths vary, rows are
+//! sorted by length within their window to reduce padding; one byte per row gives the position of
+//! its result. Within a chunk, slots are grouped by the width of their differences, so that a
+//! kernel does not branch on every slot.
 
 mod draft;
 mod encode;
@@ -28,18 +31,18 @@ use crate::number::Store;
 /// Rows that share a slot.
 pub(crate) const LANES: usize = 16;
 
-/// Rows whose order may be changed.
+/// Rows within which the order may change.
 pub(crate) const WINDOW: usize = 256;
 
-/// Chunks in a window.
+/// Chunks per window.
 pub(crate) const CHUNKS: usize = WINDOW / LANES;
 
-/// How the columns of a slot are stored; the discriminant is its place in a chunk's counts.
+/// How the columns of a slot are stored. The discriminant is the index into the counts of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
     /// base, base + 1, …
     Consecutive,
-    /// Bytes below 64: a kernel may load the whole span into registers and pick from them.
+    /// Bytes below 64: a kernel may load the whole span into registers and permute it there.
     Within64,
     /// Bytes below 128.
     Within128,
@@ -48,15 +51,15 @@ pub(crate) enum Width {
     U32,
 }
 
-/// How many widths there are.
+/// Number of widths.
 pub(crate) const WIDTHS: usize = 6;
 
 impl Width {
-    /// All of them, in the order in which a chunk has them.
+    /// All widths, in storage order within a chunk.
     pub(crate) const ALL: [Width; WIDTHS] =
         [Width::Consecutive, Width::Within64, Width::Within128, Width::U8, Width::U16, Width::U32];
 
-    /// Bytes of a slot's differences.
+    /// Bytes used for the differences of a slot.
     pub(crate) const fn bytes(self) -> usize {
         match self {
             Width::Consecutive => 0,
@@ -66,7 +69,7 @@ impl Width {
         }
     }
 
-    /// The difference of a lane, from those of its slot.
+    /// The difference of one lane, decoded from those of its slot.
     #[inline(always)]
     fn difference(self, deltas: &[u8], lane: usize) -> usize {
         match self {
@@ -80,7 +83,7 @@ impl Width {
         }
     }
 
-    /// Columns from the base on that exist and may be read together.
+    /// Number of columns from the base on that are guaranteed to exist and may be loaded together.
     pub(crate) const fn span(self) -> usize {
         match self {
             Width::Consecutive => LANES,
@@ -91,7 +94,8 @@ impl Width {
     }
 }
 
-/// A sparse matrix in delta-SELL. It is made from a CSR matrix and read by kernels; there is no way to change it.
+/// An immutable sparse matrix in delta-SELL format. It is converted from a CSR matrix and read by
+/// kernels.
 ///
 /// ```
 /// use ziggurat_sparse::{DeltaSell, f16, gallery::Problem};
@@ -106,23 +110,23 @@ pub struct DeltaSell<S> {
     rows: usize,
     cols: usize,
     nnz: usize,
-    /// Per window, where its values begin; one more at the end.
+    /// Start of the values of each window; one more element at the end.
     value_ptr: Vec<usize>,
-    /// Per window, where its differences begin.
+    /// Start of the differences of each window.
     delta_ptr: Vec<usize>,
-    /// Per chunk, its slots of each [`Width`].
+    /// Number of slots of each [`Width`], per chunk.
     counts: Vec<[u16; WIDTHS]>,
-    /// Which row of its window each lane computes; empty where every lane computes its own.
+    /// The row within its window that each lane computes; empty if rows are in natural order.
     order: Vec<u8>,
-    /// Per slot. For every lane, base + difference < cols; base + [`Width::span`] ≤ cols.
+    /// One per slot. For every lane, base + difference < cols; base + [`Width::span`] ≤ cols.
     bases: Vec<u32>,
-    /// LANES per slot.
+    /// `LANES` per slot.
     values: Vec<S>,
     /// Little-endian, [`Width::bytes`] per slot.
     deltas: Vec<u8>,
 }
 
-/// The arrays of a [`DeltaSell`], for devices that keep them in memory of their own.
+/// The arrays of a [`DeltaSell`], for devices that copy them to their own memory.
 ///
 /// ```
 /// use ziggurat_sparse::{DeltaSell, gallery::Problem};
@@ -135,12 +139,13 @@ pub struct DeltaSell<S> {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct DeltaSellParts<'a, S> {
-    /// Per chunk of 16 rows, its slots of consecutive columns, of differences within 64, within 128, of 8, 16 and 32 bits. Windows
-    /// of 256 rows are whole: their last chunks may be of no slots.
+    /// For each chunk of 16 rows, the number of slots with consecutive columns, with differences
+    /// within 64, within 128, and of 8, 16 and 32 bits. Windows of 256 rows are complete: their last
+    /// chunks may have no slots.
     pub counts: &'a [[u16; WIDTHS]],
-    /// Which row of its window each lane computes; empty where every lane computes its own.
+    /// The row within its window that each lane computes; empty if rows are in natural order.
     pub order: &'a [u8],
-    /// Per slot, the column that differences are added to.
+    /// The base column of each slot, to which differences are added.
     pub bases: &'a [u32],
     /// Sixteen per slot.
     pub values: &'a [S],
@@ -149,7 +154,7 @@ pub struct DeltaSellParts<'a, S> {
 }
 
 impl<S: Store> DeltaSell<S> {
-    /// Its arrays.
+    /// The arrays of the matrix.
     pub fn parts(&self) -> DeltaSellParts<'_, S> {
         DeltaSellParts {
             counts: &self.counts,
@@ -160,8 +165,8 @@ impl<S: Store> DeltaSell<S> {
         }
     }
 
-    /// The same matrix with its values rounded to `S`; `None` for what the format does not hold: rows of more
-    /// than 32,767 entries, extents beyond 2³¹.
+    /// The same matrix with values rounded to `S`. `None` if the format cannot represent it: a row
+    /// has more than 32,767 entries, or a dimension exceeds 2³¹.
     pub fn from_csr(a: crate::CsrRef<'_, f64>) -> Option<Self> {
         Some(DeltaSellPlan::new(a, size_of::<S>())?.fill(a))
     }
@@ -176,17 +181,17 @@ impl<S: Store> DeltaSell<S> {
         self.cols
     }
 
-    /// Number of entries, without the zeros that fill slots.
+    /// Number of entries, without padding.
     pub fn nnz(&self) -> usize {
         self.nnz
     }
 
-    /// Number of stored values, with the zeros that fill slots.
+    /// Number of stored values, including padding.
     pub fn stored(&self) -> usize {
         self.values.len()
     }
 
-    /// Slots whose columns are consecutive, within 64, within 128, in 8, in 16 and in 32 bits.
+    /// Number of slots with consecutive columns, within 64, within 128, and with 8, 16 and 32 bits.
     pub fn slots_by_width(&self) -> [usize; WIDTHS] {
         let mut sums = [0; WIDTHS];
         for counts in &self.counts {
@@ -195,7 +200,7 @@ impl<S: Store> DeltaSell<S> {
         sums
     }
 
-    /// Bytes the arrays take in memory.
+    /// Memory used by the arrays, in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.values[..])
             + size_of_val(&self.bases[..])
@@ -222,23 +227,23 @@ impl<S: Store> DeltaSell<S> {
         &self.deltas
     }
 
-    /// Where a window's differences begin.
+    /// Start of the differences of a window.
     pub(crate) fn first_delta(&self, window: usize) -> usize {
         self.delta_ptr[window]
     }
 
-    /// The counts of a window's chunks.
+    /// The slot counts of the chunks of a window.
     pub(crate) fn chunk_counts(&self, window: usize) -> &[[u16; WIDTHS]] {
         &self.counts[window * CHUNKS..(window + 1) * CHUNKS]
     }
 
-    /// Which row of the window each lane computes, where that is not its own.
+    /// The row within the window that each lane computes, or `None` if rows are in natural order.
     pub(crate) fn window_order(&self, window: usize) -> Option<&[u8]> {
         self.order.get(window * WINDOW..(window + 1) * WINDOW)
     }
 
-    /// The columns and values of a row in the order in which they are stored, zeros that fill slots included. For oracles
-    /// and for kernels that need a row by itself: it searches.
+    /// Columns and values of a row in storage order, including padding. It searches for the row, so
+    /// it is meant for reference implementations and for kernels that need single rows.
     pub(crate) fn row(&self, row: usize) -> impl Iterator<Item = (usize, S)> + '_ {
         let window = row / WINDOW;
         let place = match self.window_order(window) {

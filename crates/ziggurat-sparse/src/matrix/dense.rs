@@ -1,6 +1,8 @@
-//! Dense matrices, column by column: a handful of vectors (near-kernel modes, coordinates), or a small coarse matrix.
+//! Column-major dense matrices: a few vectors (near-null-space modes, coordinates), or a small
+//! coarse matrix.
 //!
-//! Column `j` is contiguous, so it is a vector like any other. For large matrices this is not the format.
+//! Column `j` is contiguous, so it can be used as a vector. The format is not suitable for large
+//! matrices.
 
 use std::ops::{Index, IndexMut};
 
@@ -8,7 +10,7 @@ use super::MatrixError;
 use super::csr::check_extents;
 use crate::number::Store;
 
-/// A dense matrix, stored column by column.
+/// A dense matrix in column-major order.
 ///
 /// ```
 /// use ziggurat_sparse::Dense;
@@ -29,7 +31,7 @@ pub struct Dense<T> {
 }
 
 impl<T: Store> Dense<T> {
-    /// A matrix of zeros. One that does not fit into memory is an error.
+    /// A zero matrix. Fails if it does not fit in memory.
     ///
     /// ```
     /// use ziggurat_sparse::{Dense, MatrixError};
@@ -48,7 +50,7 @@ impl<T: Store> Dense<T> {
         Ok(Dense { rows, cols, values })
     }
 
-    /// Takes an array over as a matrix, column by column.
+    /// Takes ownership of an array as a column-major matrix.
     pub fn try_new(rows: usize, cols: usize, values: Vec<T>) -> Result<Self, MatrixError> {
         check_extents(rows, cols)?;
         let expected = rows.saturating_mul(cols);
@@ -88,7 +90,7 @@ impl<T> Dense<T> {
         &self.values[j * self.rows..(j + 1) * self.rows]
     }
 
-    /// Column `j`, to be changed in place.
+    /// Mutable access to column `j`.
     ///
     /// # Panics
     /// If there is no such column.
@@ -97,7 +99,7 @@ impl<T> Dense<T> {
         &mut self.values[j * self.rows..(j + 1) * self.rows]
     }
 
-    /// All columns, from the first.
+    /// All columns, in order.
     ///
     /// ```
     /// use ziggurat_sparse::Dense;
@@ -110,29 +112,29 @@ impl<T> Dense<T> {
         (0..self.cols).map(|j| self.column(j))
     }
 
-    /// All values, column by column.
+    /// All values, in column-major order.
     pub fn values(&self) -> &[T] {
         &self.values
     }
 
-    /// All values, column by column, to be changed in place.
+    /// Mutable access to all values, in column-major order.
     pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
     }
 
-    /// All values, column by column, given back.
+    /// Consumes the matrix and returns all values, in column-major order.
     pub fn into_values(self) -> Vec<T> {
         self.values
     }
 
-    /// Bytes the values take in memory.
+    /// Memory used by the values, in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.values[..])
     }
 }
 
 /// # Panics
-/// Outside the matrix; [`Dense::get`] answers `None` there.
+/// Outside the matrix; [`Dense::get`] returns `None` there.
 impl<T> Index<(usize, usize)> for Dense<T> {
     type Output = T;
 

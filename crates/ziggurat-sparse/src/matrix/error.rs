@@ -1,8 +1,8 @@
-//! What can be wrong with a matrix, said so that its author can find the place.
+//! Errors in matrices. Messages locate the fault by row and entry.
 
 use thiserror::Error;
 
-/// Why arrays do not make a matrix. Rows, columns and entries count from zero.
+/// Why arrays are not a valid matrix. Rows, columns and entries are numbered from zero.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, MatrixError};
@@ -13,15 +13,15 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum MatrixError {
-    /// More rows or columns than a 32-bit local index can name.
+    /// More rows or columns than a 32-bit local index can address.
     #[error("{extent} {what} are more than one process can index ({}); distribute the matrix", u32::MAX)]
     TooLarge {
         /// "rows" or "columns".
         what: &'static str,
-        /// How many there are.
+        /// The number of rows or columns.
         extent: usize,
     },
-    /// The row pointers are not one more than the rows.
+    /// The number of row pointers is not the number of rows plus one.
     #[error("{rows} rows need {} row pointers, found {found}", rows + 1)]
     RowPointerCount {
         /// Rows of the matrix.
@@ -32,20 +32,20 @@ pub enum MatrixError {
     /// The first row pointer is not zero.
     #[error("the first row pointer is {found}, not 0")]
     RowPointerStart {
-        /// What it is.
+        /// Its value.
         found: usize,
     },
-    /// A row ends before it begins.
+    /// A row pointer is less than the previous one.
     #[error("row {row}: its row pointers decrease from {begin} to {end}")]
     RowPointerDecreases {
         /// The row.
         row: usize,
-        /// Where it begins.
+        /// Start of the row.
         begin: usize,
-        /// Where it ends.
+        /// End of the row.
         end: usize,
     },
-    /// The last row pointer, the columns and the values disagree on how many entries there are.
+    /// The last row pointer, the columns and the values disagree on the number of entries.
     #[error("the row pointers end at {row_ptr_end}, but there are {columns} columns and {values} values")]
     EntryCount {
         /// The last row pointer.
@@ -67,7 +67,7 @@ pub enum MatrixError {
         /// Columns of the matrix.
         columns: usize,
     },
-    /// A triplet names a row outside the matrix.
+    /// A triplet has a row index outside the matrix.
     #[error("triplet {entry}: row {row} is outside the matrix, which has {rows} rows")]
     RowOutOfRange {
         /// Position in the list of triplets.
@@ -92,7 +92,7 @@ pub enum MatrixError {
         /// The column before it.
         previous: u32,
     },
-    /// A value is infinite or not a number.
+    /// A value is infinite or NaN.
     #[error("row {row}, column {column}: the value is {value}; every entry must be finite")]
     NotFinite {
         /// The row.
@@ -102,8 +102,10 @@ pub enum MatrixError {
         /// The value found there.
         value: f64,
     },
-    /// A block size that is not offered, or that does not divide the matrix.
-    #[error("blocks of {block} do not tile a {rows} x {columns} matrix; 1 to 16 are offered, dividing both")]
+    /// The block size is unsupported or does not divide the dimensions of the matrix.
+    #[error(
+        "block size {block} is invalid for a {rows} x {columns} matrix; it must be 1 to 16 and divide both"
+    )]
     BlockSize {
         /// Rows (and columns) per block.
         block: usize,
@@ -112,52 +114,52 @@ pub enum MatrixError {
         /// Columns of the matrix.
         columns: usize,
     },
-    /// A dense matrix that does not fit into memory.
-    #[error("a dense {rows} x {columns} matrix does not fit into memory; keep it sparse")]
+    /// A dense matrix that does not fit in memory.
+    #[error("a dense {rows} x {columns} matrix does not fit in memory; use a sparse format")]
     DenseTooLarge {
         /// Its rows.
         rows: usize,
         /// Its columns.
         columns: usize,
     },
-    /// A matrix too large for the narrow indices of the type it was to become.
-    #[error("{extent} {what} do not fit indices up to {most}; ask for a type with wider indices")]
+    /// A matrix that is too large for the index type of the conversion target.
+    #[error("{extent} {what} exceed the index limit {most}; use a type with wider indices")]
     IndexWidth {
         /// "rows", "columns" or "entries".
         what: &'static str,
-        /// How many there are.
+        /// The number of rows, columns or entries.
         extent: usize,
-        /// How many the type can hold.
+        /// The largest number that the type can index.
         most: usize,
     },
-    /// A fault in the block rows and block columns of a matrix of blocks.
-    #[error("counting in blocks of {block}: {fault}")]
+    /// A fault in the block rows or block columns of a block matrix.
+    #[error("in units of {block} x {block} blocks: {fault}")]
     InBlocks {
         /// Rows (and columns) per block.
         block: usize,
-        /// The fault; its rows, columns and entries are blocks.
+        /// The fault; its rows, columns and entries count blocks.
         fault: Box<MatrixError>,
     },
-    /// Two operands, or a matrix and its data, do not fit together.
+    /// The sizes of two operands, or of a matrix and its data, do not match.
     #[error("{what}: expected {expected}, found {found}")]
     Mismatch {
-        /// What does not fit.
+        /// The quantity that does not match.
         what: &'static str,
-        /// The size it should have.
+        /// The expected size.
         expected: usize,
-        /// The size it has.
+        /// The actual size.
         found: usize,
     },
-    /// A row without a usable diagonal entry, where one is needed.
-    #[error("row {row}: the diagonal entry is {value}, but it has to be divided by")]
+    /// A diagonal entry is zero, missing or not finite, where division by it is required.
+    #[error("row {row}: the diagonal entry is {value}, but it must be finite and nonzero")]
     ZeroDiagonal {
         /// The row.
         row: usize,
-        /// The diagonal entry: zero, absent (zero) or not finite.
+        /// The diagonal entry; zero if it is missing.
         value: f64,
     },
-    /// A plan made for one pattern was given a matrix with another.
-    #[error("{what} has another pattern than the plan was made for; make a new plan")]
+    /// A plan was used with a matrix whose pattern differs from the one it was made for.
+    #[error("{what} does not have the pattern that the plan was made for; make a new plan")]
     OtherPattern {
         /// Which matrix.
         what: &'static str,

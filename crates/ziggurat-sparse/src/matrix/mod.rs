@@ -1,4 +1,4 @@
-//! Matrices: what they are, how they are checked, how one becomes another.
+//! Matrix formats, their validation, and conversions between them.
 
 mod assemble;
 mod bsr;

@@ -1,14 +1,16 @@
-//! Sorting the entries within rows, and summing those that meet in one place.
+//! Sorts the entries within rows and sums duplicates.
 //!
-//! Each row is sorted by a stable sort on its column, in place, by one thread: duplicates meet in the order in which
-//! they stood, so their sum has the same bits for any number of threads. Rows that are in order already cost one look.
-//! A second set of arrays is needed only when there were duplicates.
+//! Each row is sorted in place by one thread with a stable sort on its columns. Duplicates are
+//! summed in their original order, so the result is bitwise the same for any number of threads.
+//! Rows that are already sorted take one pass. A second set of arrays is needed only if there are
+//! duplicates.
 
 use super::{Csr, count_rows};
 use crate::number::Real;
 use crate::parallel::over_entries;
 
-/// Makes a matrix of arrays that are right but for the order of columns within rows, and for duplicates.
+/// Builds a matrix from arrays that are valid except for the order of columns within rows and for
+/// duplicates.
 pub(crate) fn sort_rows<T: Real>(
     rows: usize,
     cols: usize,
@@ -48,8 +50,8 @@ pub(crate) fn sort_rows<T: Real>(
     Csr::from_valid_parts(rows, cols, unique, kept_columns, kept_values)
 }
 
-/// Sorts one row. Where duplicates were summed the row ends early, and its rest repeats the last column, which marks
-/// the end: columns that count increase.
+/// Sorts one row. If duplicates were summed, the row becomes shorter, and the remaining slots
+/// repeat the last column. This marks the end, since valid columns increase strictly.
 fn sort_row<T: Real>(columns: &mut [u32], values: &mut [T], scratch: &mut Vec<(u32, T)>) {
     if columns.windows(2).all(|pair| pair[0] < pair[1]) {
         return;
@@ -78,7 +80,7 @@ mod tests {
 
     #[test]
     fn duplicates_anywhere_in_a_row_are_summed_once() {
-        // First, last, all of the row; a row that needs nothing; an empty row.
+        // Duplicates at the start, at the end, and everywhere in a row; a sorted row; an empty row.
         let row_ptr = vec![0, 3, 6, 9, 11, 11];
         let columns = vec![0, 0, 1, 1, 4, 4, 2, 2, 2, 0, 3];
         let values = (0..11).map(|k| f64::from(1 << k)).collect();

@@ -1,7 +1,8 @@
-//! The arrays of a matrix: its own, or somebody else's, kept alive for as long as the matrix reads them.
+//! The arrays of a matrix: owned by it, or shared with another owner that is kept alive.
 //!
-//! A caller who has a large matrix in memory already, such as a Python program with its NumPy arrays, should not need room for a
-//! second one. Reading costs the same either way: the place of a borrowed array is looked up once, when it is taken over.
+//! A caller that already has a large matrix in memory, such as a Python program with NumPy arrays,
+//! need not hold a second copy. Access costs the same in both cases: the address of a shared array
+//! is looked up once, at construction.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,46 +10,46 @@ use std::sync::Arc;
 
 use yoke::Yoke;
 
-/// Whoever owns an array that a matrix borrows. It lives until the last matrix that reads it is gone.
-type Lender<T> = Arc<dyn AsRef<[T]> + Send + Sync>;
+/// The owner of a shared array. It is dropped with the last matrix that uses the array.
+type Owner<T> = Arc<dyn AsRef<[T]> + Send + Sync>;
 
-/// An array that is read far more often than it is written.
+/// A copy-on-write array.
 #[derive(Clone)]
 pub(super) enum Storage<T: 'static> {
-    /// This matrix's own.
-    Own(Vec<T>),
-    /// Somebody else's.
-    Lent(Yoke<&'static [T], Lender<T>>),
+    /// Owned by this matrix.
+    Owned(Vec<T>),
+    /// Owned elsewhere.
+    Shared(Yoke<&'static [T], Owner<T>>),
 }
 
 impl<T> Storage<T> {
-    pub(super) fn lent(lender: impl AsRef<[T]> + Send + Sync + 'static) -> Self {
-        let lender: Lender<T> = Arc::new(lender);
-        Storage::Lent(Yoke::attach_to_cart(lender, |lender| lender.as_ref()))
+    pub(super) fn shared(owner: impl AsRef<[T]> + Send + Sync + 'static) -> Self {
+        let owner: Owner<T> = Arc::new(owner);
+        Storage::Shared(Yoke::attach_to_cart(owner, |owner| owner.as_ref()))
     }
 
-    /// The array to be changed: a borrowed one is copied first.
+    /// Mutable access to the array; a shared one is copied first.
     pub(super) fn make_mut(&mut self) -> &mut [T]
     where
         T: Clone,
     {
-        if let Storage::Lent(array) = self {
-            *self = Storage::Own(array.get().to_vec());
+        if let Storage::Shared(array) = self {
+            *self = Storage::Owned(array.get().to_vec());
         }
         match self {
-            Storage::Own(array) => array,
-            Storage::Lent(_) => &mut [], // just made an own one
+            Storage::Owned(array) => array,
+            Storage::Shared(_) => &mut [], // unreachable: it was just copied
         }
     }
 
-    /// The array to be kept: a borrowed one is copied.
+    /// The array as a vector; a shared one is copied.
     pub(super) fn into_vec(self) -> Vec<T>
     where
         T: Clone,
     {
         match self {
-            Storage::Own(array) => array,
-            Storage::Lent(array) => array.get().to_vec(),
+            Storage::Owned(array) => array,
+            Storage::Shared(array) => array.get().to_vec(),
         }
     }
 }
@@ -59,15 +60,15 @@ impl<T> Deref for Storage<T> {
     #[inline]
     fn deref(&self) -> &[T] {
         match self {
-            Storage::Own(array) => array,
-            Storage::Lent(array) => array.get(),
+            Storage::Owned(array) => array,
+            Storage::Shared(array) => array.get(),
         }
     }
 }
 
 impl<T> From<Vec<T>> for Storage<T> {
     fn from(array: Vec<T>) -> Self {
-        Storage::Own(array)
+        Storage::Owned(array)
     }
 }
 
@@ -89,7 +90,7 @@ mod tests {
     use crate::{Csr, MatrixError};
 
     #[test]
-    fn a_lent_array_is_read_where_it_lies_and_copied_before_it_changes() {
+    fn a_shared_array_is_copied_on_write() {
         let owner: Arc<[f64]> = [1.0, 2.0].into();
         let columns: Arc<[u32]> = [0, 1].into();
         let mut a = Csr::try_shared(2, 2, vec![0, 1, 2], columns.clone(), owner.clone()).unwrap();
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lender_lives_as_long_as_the_matrix() {
+    fn the_owner_lives_as_long_as_the_matrix() {
         let owner: Arc<[f64]> = [1.0].into();
         let a = Csr::try_shared(1, 1, vec![0, 1], vec![0], owner.clone()).unwrap();
         let b = a.clone();
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn lent_arrays_are_checked() {
+    fn shared_arrays_are_validated() {
         let error = Csr::try_shared(1, 1, vec![0, 1], vec![1], vec![1.0]).unwrap_err();
         assert_eq!(error, MatrixError::ColumnOutOfRange { row: 0, entry: 0, column: 1, columns: 1 });
     }

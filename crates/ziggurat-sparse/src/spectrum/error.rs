@@ -1,4 +1,4 @@
-//! Why a spectrum could not be bounded.
+//! Errors of spectral bounds.
 
 use thiserror::Error;
 
@@ -17,13 +17,13 @@ use crate::MatrixError;
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SpectrumError {
-    /// The matrix is at fault.
+    /// The matrix is invalid.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
-    /// Lanczos needs the inner product that the diagonal defines, so the diagonal must be positive.
+    /// The Lanczos method uses the inner product defined by the diagonal, which must be positive.
     #[error(
-        "row {row}: the diagonal entry is {value}, but Lanczos needs a positive diagonal; \
-         power iteration and Gershgorin's bound do not"
+        "row {row}: the diagonal entry is {value}, but Lanczos requires a positive diagonal; \
+         power iteration and the Gershgorin bound do not"
     )]
     NegativeDiagonal {
         /// The row.
@@ -31,15 +31,15 @@ pub enum SpectrumError {
         /// Its diagonal entry.
         value: f64,
     },
-    /// The operator or the inner product returned something that is not a finite number.
+    /// The operator or the inner product returned a value that is not finite.
     #[error(
-        "step {step}: the norm of the vector is {norm}; the operator or the inner product overflows, holds a NaN, \
+        "step {step}: the vector norm is {norm}; the operator or the inner product overflows or returns NaN, \
          or the inner product is not positive"
     )]
     NotFinite {
         /// The step, counted from 1; 0 is the start vector.
         step: usize,
-        /// The norm found there.
+        /// The norm at that step.
         norm: f64,
     },
 }

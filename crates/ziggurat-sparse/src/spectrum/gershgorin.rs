@@ -1,13 +1,15 @@
-//! Gershgorin's bound of the spectral radius of D⁻¹A:
+//! Gershgorin bound on the spectral radius of D⁻¹A:
 //!
 //! ```text
 //! ρ(D⁻¹A) ≤ ‖D⁻¹A‖∞ = maxᵢ Σⱼ |aᵢⱼ| / |aᵢᵢ|
 //! ```
 //!
-//! Every eigenvalue lies in a disc around 1 whose radius is the sum of the off-diagonal entries of some row, over the
-//! diagonal one (S. Gershgorin, 1931). One pass over the matrix, no vectors, and no doubt about the result: it is 2 for
-//! every weakly diagonally dominant matrix with equality in some row, and exact or nearly so for model problems. Where
-//! rows are far from dominant (elasticity, high order) it is several times too large: see [`lanczos`](super::lanczos()).
+//! Every eigenvalue lies in a disc around 1 whose radius is the sum of the off-diagonal magnitudes
+//! of some row, divided by its diagonal (S. Gershgorin, 1931). It takes one pass over the matrix
+//! and no vectors, and it is rigorous. It is 2 for every weakly diagonally dominant matrix with
+//! equality in some row, and (nearly) exact for model problems. For rows that are far from
+//! diagonally dominant (elasticity, high order) it is several times too large: see
+//! [`lanczos`](super::lanczos()).
 
 use std::ops::Range;
 
@@ -16,13 +18,13 @@ use rayon::prelude::*;
 use crate::number::Store;
 use crate::{CsrRef, MatrixError};
 
-/// Rows that one task handles at least.
+/// Minimum number of rows per task.
 const GRAIN: usize = 1024;
 
-/// The largest Σⱼ |aᵢⱼ| / |aᵢᵢ| over `rows`. Under MPI the bound of the matrix is the largest over all ranks.
+/// The maximum of Σⱼ |aᵢⱼ| / |aᵢᵢ| over `rows`. Under MPI, the bound is the maximum over all ranks.
 ///
-/// Fails on the first row whose diagonal entry is absent or zero, and on the first entry that is not finite. No rows
-/// give 0.
+/// Fails on the first row whose diagonal entry is missing or zero, and on the first entry that is
+/// not finite. Returns 0 for an empty range.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, spectrum::gershgorin};
@@ -37,15 +39,16 @@ pub fn gershgorin<T: Store>(a: CsrRef<'_, T>, rows: Range<usize>) -> Result<f64,
     check_range(a, &rows)?;
     rows.into_par_iter().with_min_len(GRAIN).map(|row| row_bound(a, row)).reduce(
         || Ok(0.0),
-        // Neighbouring pieces are joined in order, so the error that survives is that of the first row.
+        // The reduction keeps the order of rows, so the error returned is that of the first faulty
+        // row.
         |left, right| Ok(left?.max(right?)),
     )
 }
 
-/// Refuses a range of rows that the matrix does not hold.
+/// Rejects a row range that ends outside the matrix.
 pub(super) fn check_range<T>(a: CsrRef<'_, T>, rows: &Range<usize>) -> Result<(), MatrixError> {
     if rows.end > a.rows() {
-        let what = "the range of rows ends outside the matrix";
+        let what = "the row range ends outside the matrix";
         return Err(MatrixError::Mismatch { what, expected: a.rows(), found: rows.end });
     }
     Ok(())
@@ -95,7 +98,8 @@ mod tests {
 
     #[test]
     fn halo_columns_count_and_halo_rows_do_not() {
-        // Rows 0 and 1 are owned, columns 2 and 3 are halo, row 2 is a fetched halo row without a diagonal.
+        // Rows 0 and 1 are owned, columns 2 and 3 are halo, row 2 is a fetched halo row without a
+        // diagonal.
         let a = matrix(&[&[2.0, 0.0, 4.0, 0.0], &[0.0, 1.0, 0.0, 3.0], &[1.0, 1.0, 0.0, 0.0]]);
         assert_eq!(gershgorin(a.view(), 0..2), Ok(4.0));
     }

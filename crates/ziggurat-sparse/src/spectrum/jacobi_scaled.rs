@@ -1,12 +1,13 @@
-//! The operator D⁻¹A of a range of rows, and the inner product that belongs to it.
+//! The operator D⁻¹A on a range of rows, and its inner product.
 //!
 //! ```text
 //! y = D⁻¹A x        (x, y) = Σᵢ |dᵢ| xᵢ yᵢ
 //! ```
 //!
-//! With a symmetric A and a positive diagonal the operator is self-adjoint in this product. It costs one pass over the
-//! matrix per application and one over three vectors per product. The sum runs over blocks of fixed length, whose
-//! sums are added without rounding, so it has the same bits for any number of threads and processes.
+//! For symmetric A with a positive diagonal, the operator is self-adjoint in this inner product. An
+//! application costs one pass over the matrix, an inner product one pass over three vectors. Sums
+//! are computed over blocks of fixed length and the block sums are added exactly, so the result is
+//! bitwise the same for any number of threads and processes.
 
 use std::ops::Range;
 
@@ -20,13 +21,13 @@ use crate::number::Store;
 use crate::parallel::over_rows;
 use crate::{CsrRef, ExactSum, MatrixError};
 
-/// Elements whose sum is formed by one task, in order. Fixed: the result depends on it.
+/// Number of elements summed sequentially by one task. The result depends on it.
 const BLOCK: usize = 512;
 
-/// D⁻¹A for the rows one process owns.
+/// D⁻¹A for the rows that one process owns.
 ///
-/// Row `rows.start + k` of the matrix is element `k` of a vector of owned rows; a vector that is applied to has one
-/// element per column of the matrix, halo included.
+/// Row `rows.start + k` of the matrix is element `k` of a vector of owned rows. The operator is
+/// applied to a vector with one element per column of the matrix, halo included.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, spectrum::JacobiScaled};
@@ -48,7 +49,8 @@ pub struct JacobiScaled<'a, T> {
 }
 
 impl<'a, T: Store> JacobiScaled<'a, T> {
-    /// Reads the diagonal of `rows`. Fails on the first row where it is zero, absent or not finite.
+    /// Extracts the diagonal of `rows`. Fails on the first row where it is zero, missing or not
+    /// finite.
     pub fn try_new(a: CsrRef<'a, T>, rows: Range<usize>) -> Result<Self, MatrixError> {
         check_range(a, &rows)?;
         let diagonal: Vec<f64> = a.diagonal(rows.clone()).into_par_iter().map(Store::wide).collect();
@@ -58,13 +60,13 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
         }
     }
 
-    /// The operator of a whole matrix, which must be square.
+    /// The operator for a whole matrix, which must be square.
     pub(super) fn whole(a: CsrRef<'a, T>) -> Result<Self, MatrixError> {
         check_square(a)?;
         Self::try_new(a, a.all_rows())
     }
 
-    /// Where a vector became infinite or NaN, the user wants to know which entry of the matrix did it.
+    /// If a vector became infinite or NaN because of a matrix entry, reports that entry instead.
     pub(super) fn name_entry<R>(&self, result: Result<R, SpectrumError>) -> Result<R, SpectrumError> {
         if matches!(result, Err(SpectrumError::NotFinite { .. })) {
             self.a.check_finite()?;
@@ -72,7 +74,8 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
         result
     }
 
-    /// Fails on the first negative diagonal entry: then the operator is not self-adjoint, and Lanczos does not apply.
+    /// Fails on the first negative diagonal entry: the operator is then not self-adjoint, and
+    /// Lanczos does not apply.
     ///
     /// ```
     /// use ziggurat_sparse::{Csr, spectrum::JacobiScaled};
@@ -90,8 +93,9 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
         }
     }
 
-    /// A start vector for the owned rows, the first of which has the global id `first_global_id`. It depends on ids and
-    /// the diagonal alone, not on how the rows are distributed, and has no preferred direction in this inner product.
+    /// A start vector for the owned rows, the first of which has the global index
+    /// `first_global_id`. It depends only on global indices and the diagonal, not on the
+    /// distribution of rows, and has no preferred direction in this inner product.
     ///
     /// ```
     /// use ziggurat_sparse::{Csr, spectrum::JacobiScaled};
@@ -111,7 +115,8 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
     /// y = D⁻¹A x for the owned rows.
     ///
     /// # Panics
-    /// If `x` has fewer elements than the matrix has columns, or `y` not as many as there are owned rows.
+    /// If `x` has fewer elements than the matrix has columns, or the length of `y` is not the
+    /// number of owned rows.
     pub fn apply(&self, x: &[f64], y: &mut [f64]) {
         assert!(x.len() >= self.a.cols() && y.len() == self.rows.len(), "vectors that fit the matrix");
         over_rows(self.a.row_ptr(), self.rows.clone(), 1, y, &|rows, y| {
@@ -124,7 +129,8 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
         });
     }
 
-    /// y = D⁻¹A x as [`apply`](Self::apply), and (x, y) as [`dot`](Self::dot), in one pass. The owned rows are all there are.
+    /// Computes y = D⁻¹A x as [`apply`](Self::apply) and (x, y) as [`dot`](Self::dot), in one pass.
+    /// Requires that all rows are owned.
     pub(super) fn apply_dot(&self, x: &[f64], y: &mut [f64]) -> f64 {
         let block = |(index, y): (usize, &mut [f64])| -> f64 {
             let first = index * BLOCK;
@@ -143,7 +149,7 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
         blocks.into_iter().collect::<ExactSum>().rounded()
     }
 
-    /// y ← a y + b v + c u, and (y, y) as [`dot`](Self::dot), in one pass.
+    /// Computes y ← a y + b v + c u and (y, y) as [`dot`](Self::dot), in one pass.
     pub(super) fn combine_dot(&self, a: f64, y: &mut [f64], b: f64, v: &[f64], c: f64, u: &[f64]) -> f64 {
         let block = |(index, y): (usize, &mut [f64])| -> f64 {
             let range = index * BLOCK..index * BLOCK + y.len();
@@ -157,16 +163,17 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
     /// (x, y) = Σ |dᵢ| xᵢ yᵢ over the owned rows.
     ///
     /// # Panics
-    /// If the vectors do not have as many elements as there are owned rows.
+    /// If the lengths of the vectors are not the number of owned rows.
     pub fn dot(&self, x: &[f64], y: &[f64]) -> f64 {
         self.exact_dot(x, y).rounded()
     }
 
-    /// This process's part of (x, y). Under MPI the digits of all parts are to be added: the result has the same bits for any
-    /// distribution of the rows in which processes begin at multiples of 512.
+    /// The contribution of this process to (x, y). Under MPI, add the digits of all contributions:
+    /// the result is bitwise the same for any distribution of rows in which each process starts at
+    /// a multiple of 512.
     ///
     /// # Panics
-    /// If the vectors do not have as many elements as there are owned rows.
+    /// If the lengths of the vectors are not the number of owned rows.
     pub fn exact_dot(&self, x: &[f64], y: &[f64]) -> ExactSum {
         assert!(x.len() == self.rows.len() && y.len() == x.len(), "vectors of the owned rows");
         let block = |((d, x), y): ((&[f64], &[f64]), &[f64])| -> f64 {

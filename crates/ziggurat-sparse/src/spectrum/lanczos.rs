@@ -1,26 +1,30 @@
-//! Both ends of the spectrum of a self-adjoint operator B, by k steps of Lanczos.
+//! Both ends of the spectrum of a self-adjoint operator B, by k Lanczos steps.
 //!
 //! ```text
 //! B vⱼ = βⱼ₋₁ vⱼ₋₁ + αⱼ vⱼ + βⱼ vⱼ₊₁        T = tridiag(β, α, β)        θ, s: an eigenpair of T
 //! ```
 //!
-//! The eigenvalues θ of T (Ritz values) lie within the spectrum, and the outermost converge to its ends first
-//! (C. Lanczos, 1950). The residual of the largest is βₖ |sₖ|, with sₖ the last component of its eigenvector, so
+//! The eigenvalues θ of T (Ritz values) lie within the spectrum, and the extreme ones converge
+//! first (C. Lanczos, 1950). The residual norm of the largest is βₖ |sₖ|, where sₖ is the last
+//! component of its eigenvector, so
 //!
 //! ```text
 //! upper = θ_max + βₖ |sₖ|
 //! ```
 //!
-//! is a bound in practice (Y. Zhou & R.-C. Li, *Bounding the spectrum of large Hermitian matrices*, 2011, and Zhou, Saad,
-//! Tiago & Chelikowsky, 2006, who add all of βₖ). It is not a proof: some eigenvalue lies within the residual of θ_max, but
-//! one above it may hide from the start vector. Measured with 12 steps and 40 start vectors each: for Laplacians in 1, 2
-//! and 3 dimensions `upper` was always a bound, 0.4 to 2 percent too large; for a dense band with one eigenvalue 5 to
-//! 10 percent above it, it was too small by up to 9 percent in up to 37 of 40 (15 steps: 9 of 40). So a method that
-//! diverges beyond the bound, as Chebyshev does, should multiply `upper` by 1.1, as is usual; and
-//! [`gershgorin`](super::gershgorin()) is a proof, so where it is smaller it is what to use.
+//! is an upper bound in practice (Y. Zhou & R.-C. Li, *Bounding the spectrum of large Hermitian
+//! matrices*, 2011, and Zhou, Saad, Tiago & Chelikowsky, 2006, who add the full βₖ). It is not
+//! rigorous: some eigenvalue lies within the residual norm of θ_max, but the start vector may have
+//! almost no component along a larger one. Measured with 12 steps and 40 start vectors per problem:
+//! for Laplacians in 1, 2 and 3 dimensions, `upper` was always a bound and 0.4 to 2 percent too
+//! large; for a dense band of eigenvalues with one eigenvalue 5 to 10 percent above it, `upper` was
+//! too small by up to 9 percent in up to 37 of 40 runs (15 steps: 9 of 40). So a method that
+//! diverges beyond the bound, such as Chebyshev, should multiply `upper` by 1.1, as is common. The
+//! bound of [`gershgorin`](super::gershgorin()) is rigorous, so use it where it is smaller.
 //!
-//! Costs k applications of B, each with a pass over three vectors, and these vectors. Nothing is reorthogonalised: what a dozen steps
-//! lose in orthogonality repeats Ritz values, but does not move the outermost (Paige, 1980).
+//! The cost is k applications of B, each with one pass over three vectors, and storage for these
+//! vectors. There is no reorthogonalisation: the loss of orthogonality in a dozen steps may
+//! duplicate Ritz values but does not move the extreme ones (Paige, 1980).
 
 use super::jacobi_scaled::{JacobiScaled, combine};
 use super::tridiagonal::Tridiagonal;
@@ -28,13 +32,14 @@ use super::{SpectrumError, check_norm};
 use crate::CsrRef;
 use crate::number::Store;
 
-/// Enough steps for a bound that is sharp to a few percent.
+/// Number of steps that gives a bound accurate to a few percent.
 pub const LANCZOS_STEPS: usize = 12;
 
-/// βₖ below this part of ‖T‖ means that the Krylov space is exhausted: the next vector would be rounding errors.
+/// If βₖ is less than this fraction of ‖T‖, the Krylov space is exhausted: the next vector would be
+/// rounding errors.
 const EXHAUSTED: f64 = 1e-12;
 
-/// What Lanczos found.
+/// Spectral bounds computed by the Lanczos method.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, spectrum::{LANCZOS_STEPS, lanczos_jacobi}};
@@ -46,22 +51,24 @@ const EXHAUSTED: f64 = 1e-12;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LanczosBounds {
-    /// The smallest Ritz value: not below the smallest eigenvalue, and far above it until many steps are made.
+    /// The smallest Ritz value: at least the smallest eigenvalue, and far above it unless many
+    /// steps are made.
     pub smallest: f64,
-    /// The largest Ritz value: not above the largest eigenvalue.
+    /// The largest Ritz value: at most the largest eigenvalue.
     pub largest: f64,
-    /// `largest` plus the norm of its residual: in practice not below the largest eigenvalue.
+    /// `largest` plus its residual norm: in practice an upper bound on the spectrum.
     pub upper: f64,
-    /// Steps made; fewer than asked for when the space was exhausted, 0 when it is empty.
+    /// Steps performed; fewer than requested if the Krylov space was exhausted, 0 if it is empty.
     pub steps: usize,
 }
 
-/// Bounds the spectrum of the operator that `apply` computes (y = B x), which must be self-adjoint in the inner product
-/// `dot`. Starts from `start` and makes at most `steps` steps, at least one.
+/// Bounds the spectrum of the operator that `apply` computes (y = B x), which must be self-adjoint
+/// in the inner product `dot`. Starts from `start` and performs at most `steps` steps, at least
+/// one.
 ///
-/// Under MPI every rank passes its own part of the vectors; `apply` exchanges the halo and `dot` returns the sum over all
-/// ranks. Since every rank gets the same products, every rank makes the same steps. A start vector whose norm is zero
-/// (an operator on nothing) gives zeros.
+/// Under MPI, every rank passes its own part of the vectors; `apply` exchanges the halo and `dot`
+/// returns the sum over all ranks. All ranks get the same inner products, so they perform the same
+/// steps. A start vector with norm zero (such as an empty one) gives zeros.
 ///
 /// ```
 /// use ziggurat_sparse::spectrum::lanczos;
@@ -85,7 +92,7 @@ pub fn lanczos(
     run(start, steps, Given { apply, dot })
 }
 
-/// The passes of a step.
+/// The vector operations of a step.
 trait Passes {
     /// (x, x)
     fn square(&mut self, x: &[f64]) -> f64;
@@ -97,7 +104,7 @@ trait Passes {
     fn combine(&mut self, a: f64, y: &mut [f64], b: f64, v: &[f64], c: f64, u: &[f64]) -> f64;
 }
 
-/// An operator and an inner product that a caller gives.
+/// An operator and an inner product given as closures.
 struct Given<A, D> {
     apply: A,
     dot: D,
@@ -133,9 +140,10 @@ impl<T: Store> Passes for &JacobiScaled<'_, T> {
     }
 }
 
-/// [`lanczos`] by these passes.
+/// Implements [`lanczos`] in terms of `passes`.
 ///
-/// Vectors are not normalised, which would be a pass of its own: their norms are divided by where they are used.
+/// Vectors are not normalised, which would take an extra pass; instead, divisions by their norms
+/// are folded into other operations.
 fn run(start: Vec<f64>, steps: usize, mut passes: impl Passes) -> Result<LanczosBounds, SpectrumError> {
     let mut v = start;
     let mut norm = check_norm(0, passes.square(&v))?;
@@ -168,8 +176,8 @@ fn run(start: Vec<f64>, steps: usize, mut passes: impl Passes) -> Result<Lanczos
     Ok(LanczosBounds { smallest: t.eigenvalue(0), largest, upper, steps })
 }
 
-/// Bounds the spectrum of D⁻¹A for a square, symmetric matrix with a positive diagonal that one process holds entirely.
-/// [`LANCZOS_STEPS`] steps are usual. Symmetry is the caller's word: it is not checked.
+/// Bounds the spectrum of D⁻¹A for a square, symmetric local matrix with a positive diagonal.
+/// [`LANCZOS_STEPS`] steps are typical. Symmetry is assumed, not checked.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, spectrum::lanczos_jacobi};

@@ -1,29 +1,31 @@
-//! The spectral radius of any operator B by power iteration:
+//! The spectral radius of a general operator B by power iteration:
 //!
 //! ```text
 //! vₖ₊₁ = B vₖ / ‖B vₖ‖        gₖ = ‖B vₖ‖ → ρ(B)
 //! ```
 //!
-//! (R. von Mises & H. Pollaczek-Geiringer, 1929). It needs no symmetry, which is its only merit: for a symmetric matrix
-//! [`lanczos`](super::lanczos()) finds more from fewer steps. The growth gₖ converges when one eigenvalue dominates. When
-//! several of the same modulus do (a complex pair, or ±ρ in a non-symmetric scaling), it oscillates for ever, but its
-//! geometric mean still tends to ρ, since ‖Bᵏv‖^(1/k) does (Gelfand's formula). So a growth that has settled is
-//! the answer, and otherwise the geometric mean of the later steps is. Either is usually a few percent too small.
+//! (R. von Mises & H. Pollaczek-Geiringer, 1929). Its only advantage is that it needs no symmetry:
+//! for a symmetric matrix, [`lanczos`](super::lanczos()) computes more in fewer steps. The growth
+//! factor gₖ converges if one eigenvalue dominates. If several have the same modulus (a complex
+//! pair, or ±ρ in a nonsymmetric scaling), gₖ oscillates indefinitely, but its geometric mean still
+//! tends to ρ, because ‖Bᵏv‖^(1/k) does (Gelfand's formula). So the result is the last growth
+//! factor if it has converged, and otherwise the geometric mean of the later ones. Either is
+//! usually a few percent too small.
 //!
-//! Costs k applications of B, k + 1 inner products and two vectors.
+//! The cost is k applications of B, k + 1 inner products and two vectors.
 
 use super::jacobi_scaled::{JacobiScaled, normalise};
 use super::{SpectrumError, check_norm};
 use crate::CsrRef;
 use crate::number::Store;
 
-/// Enough steps for an estimate within ten percent on model problems.
+/// Number of steps that gives an estimate within ten percent on model problems.
 pub const POWER_STEPS: usize = 20;
 
-/// The growth has settled when one more step changes it by less than this part.
+/// The growth factor has converged if one more step changes it by less than this fraction.
 const SETTLED: f64 = 0.01;
 
-/// What power iteration found.
+/// Result of power iteration.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, spectrum::{POWER_STEPS, power_jacobi}};
@@ -36,20 +38,21 @@ const SETTLED: f64 = 0.01;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerEstimate {
-    /// The estimated spectral radius. Multiply it by 1.1 or so before trusting it as a bound.
+    /// The estimated spectral radius. Multiply it by about 1.1 before using it as a bound.
     pub radius: f64,
-    /// Whether the last two steps agreed within one percent. If not, several eigenvalues compete, or more steps are
-    /// needed, and `radius` is a mean.
+    /// Whether the last two growth factors agree within one percent. If not, several eigenvalues
+    /// have about the same modulus or more steps are needed, and `radius` is a mean.
     pub settled: bool,
-    /// Steps made.
+    /// Steps performed.
     pub steps: usize,
 }
 
-/// Estimates the spectral radius of the operator that `apply` computes (y = B x), in the norm of the inner product `dot`.
-/// Starts from `start` and makes `steps` steps, at least one.
+/// Estimates the spectral radius of the operator that `apply` computes (y = B x), in the norm of
+/// the inner product `dot`. Starts from `start` and performs `steps` steps, at least one.
 ///
-/// Under MPI every rank passes its own part of the vectors; `apply` exchanges the halo and `dot` returns the sum over all
-/// ranks. A start vector whose norm is zero (an operator on nothing), or that B turns into zero, gives radius 0.
+/// Under MPI, every rank passes its own part of the vectors; `apply` exchanges the halo and `dot`
+/// returns the sum over all ranks. A start vector with norm zero (such as an empty one), or one
+/// that B maps to zero, gives radius 0.
 ///
 /// ```
 /// use ziggurat_sparse::spectrum::power;
@@ -91,8 +94,9 @@ pub fn power(
     Ok(PowerEstimate { radius, settled, steps: growths.len() })
 }
 
-/// The geometric mean of the last 2^m growths, with 2^m at most half of them. Square roots of pairs, level by level: they
-/// are rounded alike on every machine, which logarithms are not.
+/// The geometric mean of the last 2^m growth factors, where 2^m is at most half of them. It is
+/// computed by square roots of pairs, level by level, because square roots are rounded identically
+/// on every machine and logarithms are not.
 fn mean_of_later(growths: &[f64]) -> f64 {
     let count = 1 << (growths.len() / 2).max(1).ilog2();
     let mut means = growths[growths.len() - count..].to_vec();
@@ -102,8 +106,8 @@ fn mean_of_later(growths: &[f64]) -> f64 {
     means[0]
 }
 
-/// Estimates ρ(D⁻¹A) for a square matrix without zeros on its diagonal that one process holds entirely.
-/// [`POWER_STEPS`] steps are usual.
+/// Estimates ρ(D⁻¹A) for a square local matrix without zeros on its diagonal. [`POWER_STEPS`] steps
+/// are typical.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, spectrum::{POWER_STEPS, power_jacobi}};

@@ -1,4 +1,5 @@
-//! The estimates against known spectra, against each other, and against themselves on other threads and rows.
+//! The estimates compared with known spectra, with each other, and across numbers of threads and
+//! row ranges.
 
 use std::f64::consts::PI;
 
@@ -8,7 +9,8 @@ use super::*;
 use crate::graph::sample::{grid, on_threads, scattered};
 use crate::{Csr, MatrixError, f16};
 
-/// The extreme eigenvalues of D⁻¹A of a Laplacian on a grid with n points per direction, in any dimension.
+/// The extreme eigenvalues of D⁻¹A for a Laplacian on a grid with n points per direction, in any
+/// dimension.
 fn laplacian_ends(n: usize) -> (f64, f64) {
     let cosine = (PI / (n + 1) as f64).cos();
     (1.0 - cosine, 1.0 + cosine)
@@ -44,7 +46,8 @@ fn a_dozen_steps_bound_laplacians_sharply() {
 
 #[test]
 fn symmetric_scaling_changes_not_a_bit() {
-    // S A S has the same D⁻¹A up to similarity; powers of four keep every operation exact, square roots included.
+    // S A S has the same D⁻¹A up to similarity; powers of four keep all operations exact, including
+    // square roots.
     let a = grid(30, 20);
     let mut scaled = a.clone();
     let scale = |row: usize| 4f64.powi((row * 7 % 11) as i32 - 5);
@@ -71,7 +74,8 @@ fn same_bits_for_any_number_of_threads() {
 
 #[test]
 fn two_processes_find_what_one_does() {
-    // Each holds a range of rows; here the halo is simply the whole vector, and the reduction a sum.
+    // Each process holds a range of rows; here the halo is the whole vector, and the reduction is a
+    // sum.
     let a = grid(30, 30);
     let cut = 311;
     let parts = [0..cut, cut..900].map(|rows| JacobiScaled::try_new(a.view(), rows).unwrap());
@@ -142,14 +146,14 @@ fn a_negative_diagonal_is_no_obstacle_to_power_iteration() {
 
 #[test]
 fn competing_eigenvalues_are_averaged() {
-    // Eigenvalues ±1 in a skewed basis: the growth alternates between large and small for ever.
+    // Eigenvalues ±1 in a skewed basis: the growth factor alternates indefinitely.
     let swap = |x: &[f64], y: &mut [f64]| (y[0], y[1]) = (8.0 * x[1], x[0] / 8.0);
     let dot = |x: &[f64], y: &[f64]| x[0] * y[0] + x[1] * y[1];
     for steps in [4, 5, 17, 20] {
         let estimate = power(vec![0.3, 0.7], steps, swap, dot).unwrap();
         assert!(!estimate.settled && close(estimate.radius, 1.0, 1e-12), "{estimate:?}");
     }
-    // And an operator that turns everything into nothing.
+    // An operator that maps everything to zero.
     let nilpotent = |x: &[f64], y: &mut [f64]| (y[0], y[1]) = (x[1], 0.0);
     assert_eq!(power(vec![0.3, 0.7], 9, nilpotent, dot).unwrap().radius, 0.0);
 }
@@ -170,7 +174,8 @@ proptest! {
         let bounds = lanczos_jacobi(a.view(), 10).unwrap();
         prop_assert!(bounds.largest <= proven && bounds.smallest >= -proven);
         prop_assert!(bounds.smallest <= bounds.largest && bounds.largest <= bounds.upper);
-        // Self-adjoint, so the growth never exceeds the radius; the trace puts 1 within the spectrum.
+        // Self-adjoint, so the growth factor never exceeds the radius; by the trace, 1 lies within
+        // the spectrum.
         prop_assert!(power_jacobi(a.view(), 10).unwrap().radius <= proven);
         let exact = lanczos_jacobi(a.view(), 3 * n).unwrap();
         prop_assert!(exact.largest >= 1.0 - 1e-9 && exact.smallest <= 1.0 + 1e-9);

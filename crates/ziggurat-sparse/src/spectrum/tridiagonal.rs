@@ -1,16 +1,17 @@
-//! Eigenvalues of a small symmetric tridiagonal matrix by bisection on Sturm counts, and the last component of an
-//! eigenvector by a twisted factorisation.
+//! Eigenvalues of a small symmetric tridiagonal matrix by bisection with Sturm counts, and the last
+//! component of an eigenvector by a twisted factorisation.
 //!
-//! T - xI = LDLᵀ has as many negative pivots as T has eigenvalues below x (Sylvester's law of inertia), and the pivots
-//! follow from one another:
+//! T - xI = LDLᵀ has as many negative pivots as T has eigenvalues below x (Sylvester's law of
+//! inertia). The pivots are given by the recurrence
 //!
 //! ```text
 //! q₁ = a₁ - x,        qᵢ = aᵢ - x - bᵢ₋₁² / qᵢ₋₁
 //! ```
 //!
-//! Halving an interval until it is as narrow as rounding costs about 55 counts of k divisions: microseconds for the
-//! 10 to 15 rows that Lanczos makes (Givens, 1954; Demmel, *Applied Numerical Linear Algebra*, section 5.3.4). A dense
-//! eigensolver (faer) would do as well, but the ground floor would then compile a large dependency for these few lines.
+//! Bisection down to rounding error takes about 55 counts of k divisions: microseconds for the 10
+//! to 15 rows that Lanczos produces (Givens, 1954; Demmel, *Applied Numerical Linear Algebra*,
+//! section 5.3.4). A dense eigensolver (faer) would also work, but it would be a large dependency
+//! of the base crate for a few lines of code.
 
 /// A symmetric tridiagonal matrix with at least one row.
 pub(super) struct Tridiagonal {
@@ -21,7 +22,8 @@ pub(super) struct Tridiagonal {
 }
 
 impl Tridiagonal {
-    /// A pivot that is this small is replaced by this: the count stays right and the division finite.
+    /// Smaller pivots are replaced by this value, which keeps the count correct and the division
+    /// finite.
     fn smallest_pivot(&self) -> f64 {
         f64::MIN_POSITIVE * self.off_diagonal.iter().fold(1.0, |largest: f64, b| largest.max(b * b))
     }
@@ -49,7 +51,7 @@ impl Tridiagonal {
         pivots
     }
 
-    /// How many eigenvalues lie below x.
+    /// The number of eigenvalues below x.
     fn count_below(&self, x: f64) -> usize {
         self.pivots_down(x).iter().filter(|&&pivot| pivot < 0.0).count()
     }
@@ -67,7 +69,7 @@ impl Tridiagonal {
         while high - low > resolution {
             let middle = low + 0.5 * (high - low);
             if middle <= low || middle >= high {
-                break; // neighbouring numbers
+                break; // adjacent floating-point numbers
             }
             if self.count_below(middle) <= index {
                 low = middle;
@@ -78,11 +80,12 @@ impl Tridiagonal {
         low + 0.5 * (high - low)
     }
 
-    /// The size of the last component of the unit eigenvector that belongs to `eigenvalue`.
+    /// The magnitude of the last component of the unit eigenvector for `eigenvalue`.
     ///
-    /// The vector is started at the row where the pivots from above and from below agree best that the matrix is
-    /// singular, and runs from there both ways, where it decays: starting at either end may lose it entirely
-    /// (Parlett & Dhillon, *Fernando's solution to Wilkinson's problem*, 1997).
+    /// The computation starts at the row where the downward and upward pivots together are closest
+    /// to singular and proceeds in both directions, in which the eigenvector decays. Starting at
+    /// either end may lose all accuracy (Parlett & Dhillon, *Fernando's solution to Wilkinson's
+    /// problem*, 1997).
     pub(super) fn last_component(&self, eigenvalue: f64) -> f64 {
         let (down, up) = (self.pivots_down(eigenvalue), self.pivots_up(eigenvalue));
         let (mut twist, mut smallest) = (0, f64::INFINITY);
@@ -120,7 +123,7 @@ mod tests {
             let angle = PI * (index + 1) as f64 / (n + 1) as f64;
             let exact = 2.0 - 2.0 * angle.cos();
             assert!((t.eigenvalue(index) - exact).abs() < 1e-14, "{index}");
-            // The eigenvector is sin(j angle); its last component follows.
+            // The eigenvector is sin(j angle), which gives its last component.
             let last = (2.0 / (n + 1) as f64).sqrt() * (n as f64 * angle).sin().abs();
             assert!((t.last_component(t.eigenvalue(index)) - last).abs() < 1e-12, "{index}");
         }

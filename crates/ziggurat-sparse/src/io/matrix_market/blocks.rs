@@ -1,14 +1,14 @@
-//! A stream of text in blocks that end where a line ends.
+//! Splits a stream of text into blocks that end at line ends.
 //!
-//! Memory is bounded by the block, whatever the stream claims or hides: a line that does not fit into one block is
-//! refused, which also stops a compressed file that unpacks into one endless line.
+//! Memory is bounded by the block size regardless of the stream: a line longer than a block is
+//! rejected, which also stops a compressed file that expands to one endless line.
 
 use std::io::{self, Cursor, Read};
 use std::mem;
 
 use flate2::read::MultiGzDecoder;
 
-/// Bytes of the first block. Who only wants the header need not wait for a large one.
+/// Size of the first block in bytes. It is small so that reading only the header is fast.
 const FIRST: usize = 64 << 10;
 
 /// Why there is no next block.
@@ -21,33 +21,33 @@ pub(super) enum Broken {
 pub(super) struct Blocks<'a> {
     reader: Box<dyn Read + Send + 'a>,
     gzip: bool,
-    /// Bytes of the next block. It doubles up to the limit.
+    /// Size of the next block in bytes. It doubles up to the limit.
     size: usize,
-    /// The most bytes of a block, and so the longest line.
+    /// The largest block size, and so the longest line.
     limit: usize,
-    /// What came after the last line end of the block before.
+    /// Text after the last line end of the previous block.
     carry: Vec<u8>,
-    /// An error that came after good lines, which are handed out first.
+    /// An error that occurred after valid lines, which are returned first.
     failed: Option<io::Error>,
     ended: bool,
-    /// Bytes of text so far.
+    /// Bytes of text read so far.
     bytes: u64,
 }
 
 impl<'a> Blocks<'a> {
-    /// Gzip is known by its first two bytes, 1f 8b, which no Matrix Market file begins with.
+    /// Gzip is detected by its first two bytes, 1f 8b, which no Matrix Market file starts with.
     pub(super) fn new(mut reader: impl Read + Send + 'a, limit: usize) -> io::Result<Self> {
         let mut magic = Vec::with_capacity(2);
         reader.by_ref().take(2).read_to_end(&mut magic)?;
         let gzip = magic == [0x1f, 0x8b];
         let whole = Cursor::new(magic).chain(reader);
-        // Members may follow each other, as `cat a.gz b.gz` and our own writer leave them.
+        // A file may have several members, as `cat a.gz b.gz` and our own writer produce.
         let blocks =
             if gzip { Self::plain(MultiGzDecoder::new(whole), limit) } else { Self::plain(whole, limit) };
         Ok(Blocks { gzip, ..blocks })
     }
 
-    /// Blocks of what is known to be text.
+    /// Blocks of uncompressed text.
     pub(super) fn plain(reader: impl Read + Send + 'a, limit: usize) -> Self {
         let (reader, carry) = (Box::new(reader), Vec::new());
         Blocks {
@@ -66,12 +66,13 @@ impl<'a> Blocks<'a> {
         self.gzip
     }
 
-    /// Bytes of text that have been read.
+    /// Bytes of text read so far.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The next block of whole lines; empty at the end. Only the last line of the stream may lack its line end.
+    /// The next block of whole lines; empty at the end. Only the last line of the stream may lack a
+    /// line end.
     pub(super) fn next(&mut self) -> Result<Vec<u8>, Broken> {
         if let Some(error) = self.failed.take() {
             self.ended = true;
@@ -84,7 +85,7 @@ impl<'a> Blocks<'a> {
         loop {
             let before = block.len();
             let wanted = self.size.saturating_sub(before);
-            block.reserve_exact(wanted); // address space; pages come only with the bytes
+            block.reserve_exact(wanted); // reserves address space; pages are committed when written
             match self.reader.by_ref().take(wanted as u64).read_to_end(&mut block) {
                 Ok(read) => self.ended = read < wanted,
                 Err(error) => self.failed = Some(error),
@@ -104,13 +105,13 @@ impl<'a> Blocks<'a> {
                 }
                 (None, Some(error)) => return Err(Broken::Io(error)),
                 (None, None) if full => return Err(Broken::LineTooLong { limit: self.limit }),
-                (None, None) => {} // a long line: more of it
+                (None, None) => {} // a long line: read more of it
             }
         }
     }
 }
 
-/// Cuts a block into pieces of about `size` bytes, each ending where a line ends.
+/// Splits a block into pieces of about `size` bytes, each ending at a line end.
 pub(super) fn pieces(mut block: &[u8], size: usize) -> Vec<&[u8]> {
     let mut pieces = Vec::with_capacity(block.len() / size.max(1) + 1);
     while !block.is_empty() {

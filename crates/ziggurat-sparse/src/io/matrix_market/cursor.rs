@@ -1,17 +1,18 @@
-//! Numbers off a line: one pass over the bytes, no copies.
+//! Parsing the numbers on a line: one pass over the bytes, without copying.
 //!
-//! Indices are read digit by digit, values by `str::parse`, which is correctly rounded and itself a fast algorithm
-//! (Lemire, "Number parsing at a gigabyte per second", 2021). Bytes are never assumed to be UTF-8: a word that is
-//! not becomes an error like any other wrong word.
+//! Indices are parsed digit by digit, values by `str::parse`, which is correctly rounded and fast
+//! (Lemire, "Number parsing at a gigabyte per second", 2021). Bytes are not assumed to be UTF-8: an
+//! invalid word is reported like any other malformed word.
 
 use super::error::{Fault, shown};
 
-/// Bytes that separate words. The carriage return is among them, so that CRLF ends a line like LF does.
+/// Bytes that separate words. They include the carriage return, so CRLF ends a line just as LF
+/// does.
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c)
 }
 
-/// A place in the text, and the number of the line it is on.
+/// A position in the text, and the number of its line.
 pub(super) struct Cursor<'a> {
     text: &'a [u8],
     at: usize,
@@ -29,7 +30,7 @@ impl<'a> Cursor<'a> {
         self.ended + 1
     }
 
-    /// Lines up to here. The last one counts even if the text ends without a line end.
+    /// Lines up to here. The last one counts even without a line end.
     pub(super) fn lines(&self) -> u64 {
         self.ended + u64::from(self.at > 0 && self.text[self.at - 1] != b'\n')
     }
@@ -55,7 +56,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Moves to the first word of the next line that is neither empty nor a comment; `false` at the end of the text.
+    /// Moves to the first word of the next line that is neither empty nor a comment. Returns
+    /// `false` at the end of the text.
     #[inline]
     pub(super) fn next_data_line(&mut self) -> bool {
         loop {
@@ -72,7 +74,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Moves to the end of this line, unread.
+    /// Skips to the end of this line.
     #[inline]
     pub(super) fn skip_line(&mut self) {
         let rest = &self.text[self.at..];
@@ -89,7 +91,7 @@ impl<'a> Cursor<'a> {
         &rest[..length]
     }
 
-    /// The next word; `what` names it where it is missing.
+    /// The next word; `what` names it in the error if it is missing.
     #[inline]
     fn expect_word(&mut self, what: &'static str) -> Result<&'a [u8], Fault> {
         match self.word() {
@@ -98,7 +100,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Refuses anything more on this line.
+    /// Rejects further words on this line.
     #[inline]
     pub(super) fn end_line(&mut self) -> Result<(), Fault> {
         match self.word() {
@@ -107,7 +109,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A size: a whole number. Beyond 2^64 it saturates, and is too large for everything.
+    /// A size: a whole number. It saturates at `u64::MAX`, which every later check rejects.
     pub(super) fn count(&mut self, what: &'static str) -> Result<u64, Fault> {
         let word = self.expect_word(what)?;
         match str::from_utf8(word) {
@@ -116,14 +118,15 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// An index from 1 to `extent`, returned from zero.
+    /// An index from 1 to `extent`, converted to zero-based.
     #[inline]
     pub(super) fn index(&mut self, what: &'static str, extent: u64) -> Result<u64, Fault> {
         self.skip_blanks();
         let begin = self.at;
         let mut index = 0u64;
         while let Some(digit) = self.peek().map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10) {
-            // Saturating: no matrix has 2^64 - 1 rows (`header` sees to it), so what does not fit is outside.
+            // Saturating: `header` guarantees that no matrix has 2^64 - 1 rows, so an index that
+            // does not fit is out of range.
             index = index.saturating_mul(10).saturating_add(u64::from(digit));
             self.at += 1;
         }
@@ -146,7 +149,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A finite number; Fortran's exponent letter `D` is understood.
+    /// A finite number. Fortran's exponent letter `D` is accepted.
     #[inline]
     pub(super) fn real(&mut self) -> Result<f64, Fault> {
         let word = self.expect_word("the value")?;
@@ -157,7 +160,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A whole number, which may have a sign. Beyond 2^53 it is rounded to the nearest double.
+    /// A whole number with an optional sign. Beyond 2^53 it is rounded to the nearest double.
     pub(super) fn integer(&mut self) -> Result<f64, Fault> {
         self.skip_blanks();
         let begin = self.at;
@@ -171,7 +174,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// What `str::parse` does not read: an exponent marked by `D`, or no number at all.
+/// Handles words that `str::parse` rejects: exponents written with `D`, or words that are not
+/// numbers.
 #[cold]
 fn unusual_real(word: &[u8]) -> Result<f64, Fault> {
     let as_rust = word.iter().map(|byte| if matches!(byte, b'd' | b'D') { b'e' } else { *byte }).collect();

@@ -1,4 +1,4 @@
-//! What can be wrong with a file, said so that its author can find the line.
+//! Errors of the Matrix Market reader and writer. Messages locate the fault by file and line.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::{MatrixError, UnknownName};
 
-/// Why a Matrix Market file could not be read. Lines count from one.
+/// Why a Matrix Market file could not be read. Lines are numbered from one.
 ///
 /// ```
 /// use ziggurat_sparse::io::{Fault, ReadError, read_matrix_from};
@@ -24,12 +24,13 @@ pub enum ReadError {
     Io {
         /// The file.
         path: PathBuf,
-        /// The last line that arrived whole; 0 if none did, or if its number is not known (a part of a file).
+        /// The last complete line read; 0 if there is none or its number is unknown (part of a
+        /// file).
         line: u64,
-        /// What the system, or the decompressor, reports.
+        /// The error reported by the system or the decompressor.
         cause: io::Error,
     },
-    /// A line is not what the format asks for.
+    /// A line violates the format.
     #[error("{}, line {line}: {fault}", path.display())]
     Line {
         /// The file.
@@ -39,27 +40,27 @@ pub enum ReadError {
         /// What is wrong with it.
         fault: Fault,
     },
-    /// A line is not what the format asks for, in a part of a file that was read without the lines before it.
+    /// A line violates the format, in a part of a file that was read without the lines before it.
     #[error("{}, the line at byte {offset}: {fault}", path.display())]
     Byte {
         /// The file.
         path: PathBuf,
-        /// Bytes of the file before that line.
+        /// Byte offset of that line in the file.
         offset: u64,
         /// What is wrong with it.
         fault: Fault,
     },
-    /// A part that does not exist.
-    #[error("{}: there is no part {part} of {parts}; parts count from 0", path.display())]
+    /// The requested part does not exist.
+    #[error("{}: part {part} of {parts} does not exist; parts are numbered from 0", path.display())]
     NoSuchPart {
         /// The file.
         path: PathBuf,
-        /// The part asked for.
+        /// The requested part.
         part: usize,
-        /// How many parts there are.
+        /// The number of parts.
         parts: usize,
     },
-    /// Every line is well formed, but together they do not make a matrix: duplicates sum up to infinity.
+    /// Every line is well formed, but the matrix is invalid: duplicate entries sum to infinity.
     #[error("{}: {fault}", path.display())]
     Matrix {
         /// The file.
@@ -78,7 +79,7 @@ fn after(line: u64) -> String {
 /// ```
 /// use ziggurat_sparse::io::Fault;
 /// let fault = Fault::TooFewEntries { declared: 5, found: 3 };
-/// assert_eq!(fault.to_string(), "the file ends after 3 entries, but its size line announces 5");
+/// assert_eq!(fault.to_string(), "the file ends after 3 entries, but its size line declares 5");
 /// ```
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
@@ -89,13 +90,13 @@ pub enum Fault {
          general|symmetric|skew-symmetric`, found `{found}`"
     )]
     Banner {
-        /// What the file begins with.
+        /// The first word of the file.
         found: String,
     },
-    /// A word of the banner is not known.
+    /// A word of the banner is unknown.
     #[error(transparent)]
     UnknownWord(UnknownName),
-    /// The banner is valid, but this library cannot read such a matrix.
+    /// The banner is valid, but matrices of this kind cannot be read.
     #[error("{what} matrices are not supported yet; real, integer and pattern are")]
     NotSupported {
         /// "complex" or "hermitian".
@@ -104,67 +105,68 @@ pub enum Fault {
     /// Two words of the banner contradict each other.
     #[error("{0}")]
     Contradiction(&'static str),
-    /// The line, or the file, ends too soon.
+    /// The line, or the file, ends early.
     #[error("{what} is missing")]
     Missing {
-        /// What should follow.
+        /// What is missing.
         what: &'static str,
     },
-    /// More on the line than belongs there.
-    #[error("`{found}` is one word too many on this line")]
+    /// The line has more words than it should.
+    #[error("unexpected extra word `{found}`")]
     Extra {
-        /// The first word that is too much.
+        /// The first extra word.
         found: String,
     },
-    /// A line without an end in sight.
+    /// A line exceeds the length limit.
     #[error("the line is longer than {limit} bytes; is this a text file?")]
     LineTooLong {
-        /// The longest line that is read.
+        /// The longest line accepted, in bytes.
         limit: usize,
     },
     /// A size or an index is not a whole number.
     #[error("{what} `{found}` is not a whole number")]
     NotACount {
-        /// Which one.
+        /// Which size or index.
         what: &'static str,
-        /// What stands there.
+        /// The word in the file.
         found: String,
     },
     /// More rows or columns than one process can index.
     #[error(transparent)]
     TooLarge(MatrixError),
-    /// More rows or columns than 64-bit ids can name.
-    #[error("there are more {what} than 64-bit ids can name")]
+    /// More rows or columns than 64-bit indices can address.
+    #[error("the number of {what} exceeds the range of 64-bit indices")]
     BeyondGlobalIds {
         /// "rows" or "columns".
         what: &'static str,
     },
-    /// More rows than a file of this size can mean: see [`read_matrix`](super::read_matrix).
-    #[error("{rows} rows in a file of {bytes} bytes of text; at most {limit} are believed")]
+    /// More rows than is plausible for a file of this size: see
+    /// [`read_matrix`](super::read_matrix).
+    #[error("{rows} rows are implausible for a file with {bytes} bytes of text; the limit is {limit}")]
     TooManyRows {
-        /// Rows that the size line announces, or those of them that are wanted.
+        /// Rows declared in the size line, or the number of them that is requested.
         rows: u64,
         /// Bytes of text, after decompression.
         bytes: u64,
-        /// The most rows that so many bytes justify.
+        /// The most rows accepted for this number of bytes.
         limit: u64,
     },
     /// A symmetric or skew-symmetric matrix that is not square.
     #[error("the matrix is declared {symmetry}, but has {rows} rows and {columns} columns")]
     NotSquare {
-        /// What the banner says.
+        /// The symmetry declared in the banner.
         symmetry: &'static str,
         /// Rows of the matrix.
         rows: u64,
         /// Columns of the matrix.
         columns: u64,
     },
-    /// An entry outside the matrix. Indices in the file count from one.
+    /// An entry outside the matrix. Indices in the file start at one.
     #[error("{what} {found} is outside 1..={extent}")]
     IndexOutOfRange {
         /// "row" or "column".
         what: &'static str,
-        /// The index, as it stands in the file.
+        /// The index as written in the file.
         found: String,
         /// Rows or columns of the matrix.
         extent: u64,
@@ -172,78 +174,79 @@ pub enum Fault {
     /// A value that is not a number.
     #[error("`{found}` is not a number")]
     NotANumber {
-        /// What stands there.
+        /// The word in the file.
         found: String,
     },
     /// A value that is not an integer, in a file that declares integers.
-    #[error("`{found}` is not an integer, which the banner declares; a file of such values is `real`")]
+    #[error("`{found}` is not an integer, but the banner declares `integer`; declare `real` instead")]
     NotAnInteger {
-        /// What stands there.
+        /// The word in the file.
         found: String,
     },
     /// A value that is infinite, NaN, or too large for a double.
     #[error("the value `{found}` is not finite in double precision")]
     NotFinite {
-        /// What stands there.
+        /// The word in the file.
         found: String,
     },
     /// An entry above the diagonal of a symmetric or skew-symmetric file.
     #[error(
-        "row {row}, column {column} lies above the diagonal; a {symmetry} file holds the lower triangle only \
+        "row {row}, column {column} lies above the diagonal; a {symmetry} file stores only the lower triangle \
          (swap the two indices, or declare the file general and list both triangles)"
     )]
     UpperTriangle {
-        /// What the banner says.
+        /// The symmetry declared in the banner.
         symmetry: &'static str,
-        /// The row, from one.
+        /// The row, counted from one.
         row: u64,
-        /// The column, from one.
+        /// The column, counted from one.
         column: u64,
     },
-    /// An entry on the diagonal of a skew-symmetric matrix that is not zero.
-    #[error("row {row}: the diagonal of a skew-symmetric matrix is zero, found {value}")]
+    /// A nonzero entry on the diagonal of a skew-symmetric matrix.
+    #[error("row {row}: the diagonal of a skew-symmetric matrix must be zero, found {value}")]
     SkewDiagonal {
-        /// The row, from one.
+        /// The row, counted from one.
         row: u64,
         /// The value found.
         value: f64,
     },
-    /// More entries than the size line announces.
-    #[error("an entry too many: the size line announces {declared}")]
+    /// More entries than the size line declares.
+    #[error("too many entries: the size line declares {declared}")]
     TooManyEntries {
-        /// Entries announced.
+        /// Entries declared.
         declared: u64,
     },
-    /// Fewer entries than the size line announces.
-    #[error("the file ends after {found} entries, but its size line announces {declared}")]
+    /// Fewer entries than the size line declares.
+    #[error("the file ends after {found} entries, but its size line declares {declared}")]
     TooFewEntries {
-        /// Entries announced.
+        /// Entries declared.
         declared: u64,
         /// Entries found.
         found: u64,
     },
-    /// A matrix with more than one column, where a vector is wanted.
-    #[error("a vector has one column, this matrix has {columns} (`read_dense` reads several)")]
+    /// A matrix with more than one column, where a vector is expected.
+    #[error("expected a vector (1 column), found {columns} columns; use `read_dense` for several columns")]
     NotAVector {
         /// Columns of the matrix.
         columns: u64,
     },
-    /// Rows of a vector that it does not have, or a range that runs backwards. Rows count from zero.
-    #[error("rows {start}..{end} are wanted of a vector that has {rows}")]
+    /// The requested rows are outside the vector, or the range is reversed. Rows are numbered from
+    /// zero.
+    #[error("rows {start}..{end} are out of range for a vector with {rows} rows")]
     NoSuchRows {
-        /// The first row wanted.
+        /// The first requested row.
         start: u64,
-        /// The row after the last one wanted.
+        /// One past the last requested row.
         end: u64,
         /// Rows of the vector.
         rows: u64,
     },
-    /// A list of coordinates, where a dense matrix is wanted.
-    #[error("a dense matrix is wanted, this one is sparse: `coordinate` (`read_matrix` reads it)")]
+    /// A coordinate file, where a dense matrix is expected.
+    #[error("expected a dense matrix (`array`), found a sparse one (`coordinate`); use `read_matrix`")]
     NotDense,
 }
 
-/// Why a Matrix Market file could not be written. Rows and columns count from zero.
+/// Why a Matrix Market file could not be written. Rows and columns are numbered from zero.
 ///
 /// ```
 /// use ziggurat_sparse::Csr;
@@ -262,10 +265,10 @@ pub enum WriteError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system reports.
+        /// The error reported by the system.
         cause: io::Error,
     },
-    /// A symmetric file is asked for, but the matrix is not symmetric, to the last bit.
+    /// A symmetric file was requested, but the matrix is not bitwise symmetric.
     #[error(
         "row {row}, column {column} is {value} but row {column}, column {row} is {}: the matrix is not symmetric",
         mirrored.map_or_else(|| "absent".to_owned(), |value| value.to_string())
@@ -277,22 +280,23 @@ pub enum WriteError {
         column: usize,
         /// The entry there.
         value: f64,
-        /// The entry at the mirrored place, if there is one.
+        /// The mirrored entry, if it is stored.
         mirrored: Option<f64>,
     },
-    /// The matrix has a value that no file can hold (infinite or NaN), or its sizes disagree.
+    /// The matrix has a value that a file cannot hold (infinite or NaN), or its dimensions
+    /// disagree.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
 }
 
 impl WriteError {
-    /// Wraps what the system reports about `path`.
+    /// Wraps an I/O error for `path`.
     pub(super) fn io(path: &Path) -> impl Fn(io::Error) -> WriteError {
         move |cause| WriteError::Io { path: path.to_owned(), cause }
     }
 }
 
-/// A word of the file, fit to be shown: what is not printable is escaped, what is long is cut.
+/// A word of the file, prepared for display: escaped if not printable, truncated if long.
 pub(super) fn shown(word: &[u8]) -> String {
     const LONGEST: usize = 40;
     match word.get(..LONGEST) {

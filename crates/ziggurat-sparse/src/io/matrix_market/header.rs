@@ -7,7 +7,7 @@
 //! rows columns                              (array)
 //! ```
 //!
-//! Words are compared without regard to case. From R. F. Boisvert, R. Pozo, K. A. Remington, "The Matrix Market
+//! Words are case-insensitive. From R. F. Boisvert, R. Pozo, K. A. Remington, "The Matrix Market
 //! Exchange Formats: Initial Design", NISTIR 5935, 1996.
 
 use super::cursor::Cursor;
@@ -27,7 +27,7 @@ pub(super) enum Field {
     Pattern,
 }
 
-/// Which entries a file lists, by its banner.
+/// The symmetry declared in the banner, which determines which entries the file lists.
 ///
 /// ```
 /// use ziggurat_sparse::io::Symmetry;
@@ -36,16 +36,16 @@ pub(super) enum Field {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Symmetry {
-    /// All of them.
+    /// The file lists all entries.
     General,
-    /// The lower triangle with the diagonal; a_ji = a_ij.
+    /// The file lists the lower triangle including the diagonal; a_ji = a_ij.
     Symmetric,
-    /// The lower triangle; a_ji = -a_ij, and the diagonal is zero.
+    /// The file lists the strictly lower triangle; a_ji = -a_ij, and the diagonal is zero.
     Skew,
 }
 
 impl Symmetry {
-    /// The word for it in the banner.
+    /// The keyword in the banner.
     pub fn name(self) -> &'static str {
         match self {
             Symmetry::General => "general",
@@ -55,7 +55,7 @@ impl Symmetry {
     }
 }
 
-/// The first line of a file.
+/// The parsed first line of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Banner {
     pub(super) layout: Layout,
@@ -63,7 +63,7 @@ pub(super) struct Banner {
     pub(super) symmetry: Symmetry,
 }
 
-/// What a file says about itself.
+/// The parsed banner and size line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Header {
     pub(super) layout: Layout,
@@ -71,12 +71,13 @@ pub(super) struct Header {
     pub(super) symmetry: Symmetry,
     pub(super) rows: u64,
     pub(super) cols: u64,
-    /// Lines of data: entries that the file stores, before symmetry expands them. Nothing is allocated by it, and it
-    /// saturates: no file has 2^64 lines.
+    /// Number of data lines: entries stored in the file, before expansion by symmetry. It
+    /// saturates, which is harmless because it never determines an allocation and no file has 2^64
+    /// lines.
     pub(super) stored: u64,
 }
 
-/// The next word of the banner, if it is one of `known`.
+/// Parses the next word of the banner, which must be one of `known`.
 fn word<T: Copy>(
     cursor: &mut Cursor<'_>,
     what: &'static str,
@@ -97,7 +98,7 @@ impl Header {
         [("rows", self.rows), ("columns", self.cols)]
     }
 
-    /// Refuses more rows or columns than local indices can name.
+    /// Rejects more rows or columns than local indices can address.
     pub(super) fn check_local(&self) -> Result<(), Fault> {
         let too_large = self.extents().into_iter().find(|&(_, count)| count > u64::from(u32::MAX));
         too_large.map_or(Ok(()), |(what, count)| {
@@ -106,7 +107,8 @@ impl Header {
         })
     }
 
-    /// Refuses more rows or columns than global ids can name. Counts saturate, so the largest means "or more".
+    /// Rejects more rows or columns than global indices can address. Counts saturate, so `u64::MAX`
+    /// means "or more".
     pub(super) fn check_global(&self) -> Result<(), Fault> {
         let too_large = self.extents().into_iter().find(|&(_, count)| count == u64::MAX);
         too_large.map_or(Ok(()), |(what, _)| Err(Fault::BeyondGlobalIds { what }))
@@ -138,16 +140,16 @@ impl Banner {
         cursor.end_line()?;
         match (layout, field, symmetry) {
             (Layout::Array, Field::Pattern, _) => Err(Fault::Contradiction(
-                "an array lists values and a pattern has none; a pattern is written as coordinates",
+                "`array` stores values and `pattern` has none; use `coordinate pattern`",
             )),
             (_, Field::Pattern, Symmetry::Skew) => {
-                Err(Fault::Contradiction("a pattern has no signs, so it cannot be skew-symmetric"))
+                Err(Fault::Contradiction("a `pattern` matrix has no signs, so it cannot be `skew-symmetric`"))
             }
             _ => Ok(Banner { layout, field, symmetry }),
         }
     }
 
-    /// Reads the size line, at whose first word `cursor` stands.
+    /// Reads the size line. `cursor` must be at its first word.
     pub(super) fn with_size(self, cursor: &mut Cursor<'_>) -> Result<Header, Fault> {
         let Banner { layout, field, symmetry } = self;
         let (rows, cols) = (cursor.count("the number of rows")?, cursor.count("the number of columns")?);

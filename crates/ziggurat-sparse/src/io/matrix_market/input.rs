@@ -1,8 +1,9 @@
-//! The data lines of a file: a block of text arrives on one thread while the block before is parsed by all of them.
+//! The data lines of a file: one thread reads a block of text while all threads parse the previous
+//! one.
 //!
-//! A block is cut into pieces at line ends. Every piece is parsed by itself and the results are joined in the order of
-//! the file, so neither the result nor the error depends on the number of threads. Nothing is allocated by what the
-//! header claims: vectors grow by the entries that are really there.
+//! A block is split into pieces at line ends. Pieces are parsed independently and the results are
+//! joined in file order, so neither the result nor the error depends on the number of threads. No
+//! allocation trusts the header: vectors grow with the entries actually read.
 
 use std::io::Read;
 use std::ops::Range;
@@ -18,18 +19,18 @@ use super::line_filter::LineFilter;
 use super::place::Place;
 use crate::MatrixError;
 
-/// Pieces of a block, for the threads to share.
+/// Pieces per block, to be distributed over threads.
 const PIECES: usize = 32;
 
-/// Rows that a byte of text justifies, and rows that need no justification (8 MiB of row pointers).
+/// Rows accepted per byte of text, and rows always accepted (8 MiB of row pointers).
 const ROWS_PER_BYTE: u64 = 1024;
 const ROWS_GRANTED: u64 = 1 << 20;
 
-/// What stands before the data lines of a file.
+/// The part of a file before its data lines.
 #[derive(Clone, Copy)]
 pub(super) struct Head<'n> {
     pub(super) header: Header,
-    /// Where the size line ends. Its line end comes after this place, and so counts with the data lines.
+    /// End of the size line, before its line terminator, which is counted with the data lines.
     pub(super) end: Place<'n>,
 }
 
@@ -39,22 +40,23 @@ impl Head<'_> {
     }
 }
 
-/// Which data lines an input gives.
+/// Which data lines an input yields.
 enum Share {
-    /// All of the file's.
+    /// All of them.
     Whole,
-    /// Those of certain numbers. The others pass by and are counted.
+    /// Those with line numbers in a given range. The others are skipped and counted.
     Lines(LineFilter),
-    /// Those in a range of the file's bytes: nobody here knows how many the file has.
+    /// Those in a byte range of the file. The total number of lines is unknown here.
     Bytes,
 }
 
-/// A file whose header has been read and whose data lines have not. The reader may have a shorter life than the name.
+/// A file whose header has been read, positioned at its data lines. The lifetime of the reader may
+/// be shorter than that of the name.
 pub(super) struct Input<'r, 'n> {
     pub(super) head: Head<'n>,
     share: Share,
     blocks: Blocks<'r>,
-    /// The rest of the block that the header was in, and where it begins.
+    /// The rest of the block that contains the header; `place` is its start.
     block: Vec<u8>,
     place: Place<'n>,
     /// Data lines read so far.
@@ -73,7 +75,7 @@ impl<'r, 'n> Input<'r, 'n> {
         let mut cursor = Cursor::new(&block);
         let banner = Banner::read(&mut cursor).map_err(|fault| place.next_line(fault))?;
         loop {
-            // Comments may fill whole blocks.
+            // Comments may span several blocks.
             if cursor.next_data_line() {
                 let lines = cursor.line() - 1;
                 let header = banner.with_size(&mut cursor);
@@ -93,16 +95,16 @@ impl<'r, 'n> Input<'r, 'n> {
         }
     }
 
-    /// The data lines in `text`, which follows `begin` bytes of the plain file that `head` was read from. It begins
-    /// where the head ends, or where a later line begins.
+    /// The data lines in `text`, which starts `begin` bytes into the plain file that `head` was
+    /// read from. It starts at the end of the head or at the start of a later line.
     pub(super) fn resume(head: Head<'n>, text: impl Read + Send + 'r, begin: u64, block: usize) -> Self {
         let place = if begin == head.end.bytes { head.end } else { head.end.at_byte(begin) };
         let blocks = Blocks::plain(text, block);
         Input { head, share: Share::Bytes, blocks, block: Vec::new(), place, stored: 0 }
     }
 
-    /// Only the data lines numbered `wanted`, from zero. The others are not looked into, but the file must have
-    /// neither more nor fewer than it declares.
+    /// Restricts the input to the data lines numbered `wanted`, from zero. The others are not
+    /// parsed, but the file must still have exactly as many lines as it declares.
     pub(super) fn only(mut self, wanted: Range<u64>) -> Self {
         let mut filter = LineFilter::new(wanted, self.head.header.stored);
         self.block = filter.pass(&self.block);
@@ -114,7 +116,7 @@ impl<'r, 'n> Input<'r, 'n> {
         self.blocks.is_gzip()
     }
 
-    /// Data lines that have been read.
+    /// Number of data lines read so far.
     pub(super) fn stored(&self) -> u64 {
         self.stored
     }
@@ -123,7 +125,8 @@ impl<'r, 'n> Input<'r, 'n> {
         ReadError::Matrix { path: self.place.name.to_owned(), fault }
     }
 
-    /// Refuses more rows than the text, all of which has been read, can mean.
+    /// Rejects more rows than is plausible for the amount of text. Call it after all text has been
+    /// read.
     pub(super) fn justify_rows(&self, rows: u64) -> Result<(), ReadError> {
         let bytes = self.blocks.bytes();
         let limit = bytes.saturating_mul(ROWS_PER_BYTE).saturating_add(ROWS_GRANTED);
@@ -133,7 +136,7 @@ impl<'r, 'n> Input<'r, 'n> {
         Ok(())
     }
 
-    /// Reads the data lines by `entry`, which takes one line's words.
+    /// Parses the data lines. `entry` parses the words of one line.
     pub(super) fn entries<E: Entries>(
         &mut self,
         entry: impl Fn(&mut Cursor<'_>, &mut E) -> Result<(), Fault> + Sync,
@@ -160,7 +163,8 @@ impl<'r, 'n> Input<'r, 'n> {
             );
             for (text, mut piece) in parsed {
                 if piece.stored > most - self.stored {
-                    // Too many together with the pieces before: parse again, up to the first that is too much.
+                    // The pieces together have too many entries: parse this one again, up to the
+                    // first excess entry.
                     piece = Piece::parse(text, most - self.stored, &entry);
                 }
                 self.place.pass(piece.lines, piece.bytes);
@@ -190,7 +194,7 @@ impl<'r, 'n> Input<'r, 'n> {
     }
 }
 
-/// What is collected from data lines.
+/// A collection of parsed entries.
 pub(super) trait Entries: Default + Send {
     fn append(&mut self, later: Self);
 }
@@ -201,12 +205,12 @@ impl<T: Copy + Send> Entries for Vec<T> {
     }
 }
 
-/// What a piece of text holds, up to its end or its first fault.
+/// The contents of a piece of text, up to its end or its first fault.
 struct Piece<E> {
     entries: E,
-    /// Lines of data, each one entry of the file; the one at fault included.
+    /// Number of data lines, one entry each, including a faulty one.
     stored: u64,
-    /// Lines and bytes of text; if a line is at fault, those before it.
+    /// Lines and bytes of text, or those before the faulty line.
     lines: u64,
     bytes: usize,
     fault: Option<Fault>,

@@ -1,7 +1,8 @@
-//! Data lines by their number, out of a text that can only be read from its begin.
+//! Selects data lines by number from a text that can only be read sequentially.
 //!
-//! An unwanted line becomes a blank one. So what reads the text counts lines as before, names the right ones in errors,
-//! and never looks at what was in the others. One pass over the bytes and a copy of those that stay.
+//! Lines outside the range are replaced by blank lines. The parser therefore still counts lines
+//! correctly, reports correct line numbers in errors, and never sees the contents of skipped lines.
+//! The cost is one pass over the bytes and a copy of those that are kept.
 
 use std::ops::Range;
 
@@ -9,9 +10,9 @@ use super::cursor::Cursor;
 
 pub(super) struct LineFilter {
     wanted: Range<u64>,
-    /// Data lines that the file should have.
+    /// Data lines that the file declares.
     declared: u64,
-    /// Data lines that have passed.
+    /// Data lines processed so far.
     passed: u64,
 }
 
@@ -21,18 +22,18 @@ impl LineFilter {
         LineFilter { wanted, declared, passed: 0 }
     }
 
-    /// How many lines are wanted.
+    /// The number of selected lines.
     pub(super) fn wanted(&self) -> u64 {
         self.wanted.end - self.wanted.start
     }
 
-    /// How many lines have passed, wanted or not.
+    /// The number of lines processed, selected or not.
     pub(super) fn passed(&self) -> u64 {
         self.passed
     }
 
-    /// The next whole lines of the text, those that are not wanted blank. Lines beyond the declared number stay:
-    /// the reader takes the first of them for one too many, as it is.
+    /// The next whole lines of the text, with unselected lines blanked. Lines beyond the declared
+    /// number are kept, so that the parser reports the first of them as an excess entry.
     pub(super) fn pass(&mut self, text: &[u8]) -> Vec<u8> {
         let mut cursor = Cursor::new(text);
         let (mut kept, mut copied) = (Vec::new(), 0);
@@ -47,7 +48,7 @@ impl LineFilter {
             cursor.skip_line();
             copied = cursor.position();
             if copied == text.len() {
-                kept.push(b' '); // a last line without its end is a line still
+                kept.push(b' '); // a last line without a line end still counts as a line
             }
         }
         kept.extend_from_slice(&text[copied..]);

@@ -1,8 +1,8 @@
-//! Matrix Market: the text format that everyone's test matrices come in, plain and gzip.
+//! Matrix Market: the standard text exchange format for test matrices, plain or gzip-compressed.
 //!
-//! From R. F. Boisvert, R. Pozo, K. A. Remington, "The Matrix Market Exchange Formats: Initial Design", NISTIR 5935,
-//! 1996. Reading and writing are threaded; what is read, and what is written, does not depend on the number of threads.
-//! Several processes may share the reading of a file, each taking a part of it.
+//! From R. F. Boisvert, R. Pozo, K. A. Remington, "The Matrix Market Exchange Formats: Initial
+//! Design", NISTIR 5935, 1996. Reading and writing are multithreaded; the result does not depend on
+//! the number of threads. Several processes can share the reading of a file, each reading one part.
 
 mod blocks;
 mod cursor;

@@ -1,13 +1,15 @@
-//! One part of a Matrix Market file, for a process that shares the reading with others.
+//! One part of a Matrix Market file, for processes that share the reading.
 //!
-//! A plain coordinate file of `b` bytes behind its size line is cut at the bytes ⌊k·b/p⌋. Part k begins behind the first
-//! line end at or after its cut and ends where part k + 1 begins, so that every line belongs to one part. A process
-//! reads its own part, at most 64 KiB (or the header) at the begin, and 8 KiB at either end: 24 bytes in memory for
-//! each entry, b/p bytes from the disk.
+//! A plain coordinate file with `b` bytes after its size line is cut at bytes ⌊k·b/p⌋. Part k
+//! starts after the first line end at or after its cut and ends where part k + 1 starts, so every
+//! line belongs to exactly one part. A process reads its own part, up to 64 KiB (or the header) at
+//! the start of the file, and 8 KiB at either end of the part. It holds 24 bytes per entry in
+//! memory and reads b/p bytes from disk.
 //!
-//! Two kinds of files cannot be cut: compressed text has no places to begin at, and a line of an `array` means
-//! nothing without its number. Every process reads such a file from begin to end and keeps the data lines numbered
-//! ⌊k·m/p⌋ to ⌊(k + 1)·m/p⌋, of m that the size line announces.
+//! Two kinds of files cannot be cut: compressed text has no random access, and a line of an `array`
+//! is meaningless without its number. Every process reads such a file from start to end and keeps
+//! the data lines numbered ⌊k·m/p⌋ to ⌊(k + 1)·m/p⌋, where m is the number of lines the size line
+//! declares.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -19,9 +21,9 @@ use super::input::{Head, Input};
 use super::place::Place;
 use super::read::{BLOCK, array_lines, coordinate, open};
 
-/// Part of a matrix: what [`read_matrix_part`] found in its part of the file.
+/// One part of a matrix, as returned by [`read_matrix_part`].
 ///
-/// The parts of a file one after another hold the entries of the whole, in the order of the file.
+/// Concatenated, the parts of a file hold the entries of the whole matrix in file order.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -40,32 +42,35 @@ pub struct MatrixPart {
     pub rows: u64,
     /// Columns of the whole matrix.
     pub cols: u64,
-    /// What the banner says. The entries are expanded already.
+    /// The symmetry declared in the banner. The entries are already expanded.
     pub symmetry: Symmetry,
-    /// Data lines that the whole file should have. The `stored` of all parts must add up to it: if they do not, the
-    /// file is cut short or its size line is wrong, and nobody else notices.
+    /// Data lines that the whole file declares. The caller must check that the `stored` of all
+    /// parts add up to it: if they do not, the file is truncated or its size line is wrong.
     pub declared: u64,
     /// Data lines of this part.
     pub stored: u64,
-    /// Row, column (from zero) and value of the entries of this part. An entry off the diagonal of a symmetric or
-    /// skew-symmetric file is followed by its mirror image. Duplicates are not summed, and may lie in several parts.
+    /// Row, column (from zero) and value of the entries of this part. An off-diagonal entry of a
+    /// symmetric or skew-symmetric file is followed by its mirrored entry. Duplicates are not
+    /// summed and may be in different parts.
     pub entries: Vec<(u64, u64, f64)>,
 }
 
-/// Reads part `part` of `parts` (from zero) of a Matrix Market file, with 64-bit row and column numbers.
+/// Reads part `part` of `parts` (from zero) of a Matrix Market file, with 64-bit row and column
+/// indices.
 ///
-/// It understands the files that [`read_matrix`](super::read_matrix) does, and the union of the parts is what that
-/// function reads: both triangles, 1 for the entries of a `pattern`, no zeros from an `array`. There may be more parts
-/// than lines; some are empty then. Parts have about the same number of bytes, or of lines; which rows are in them
-/// is the file's choice.
+/// It supports the same files as [`read_matrix`](super::read_matrix), and the union of the parts is
+/// what that function reads: both triangles, 1 for the entries of a `pattern`, no zeros from an
+/// `array`. If there are more parts than lines, some parts are empty. Parts have about the same
+/// number of bytes, or of lines; which rows they contain depends on the file.
 ///
-/// A plain `coordinate` file is read from the first byte of the part on. A file that is compressed, or an `array`, can
-/// only be read from its begin: every part costs the time of reading it all, though not the memory. Store large matrices
-/// plain.
+/// A plain `coordinate` file is read starting at the first byte of the part. A compressed file or
+/// an `array` can only be read from its start: every part takes the time of reading the whole file,
+/// though not the memory. Store large matrices uncompressed.
 ///
-/// A wrong line gives an error to the part that it is in: it names the line, or the byte where the line begins if the lines
-/// before were not read. Whether the file has as many lines as it declares is for the caller to check, by
-/// [`MatrixPart::declared`]; files that are read from their begin are checked in every part.
+/// A malformed line is an error in the part that contains it. The error names the line, or its byte
+/// offset if the lines before it were not read. The caller must check that the file has as many
+/// lines as it declares, by [`MatrixPart::declared`]; for files that are read from their start,
+/// every part checks this itself.
 ///
 /// ```no_run
 /// # let (rank, ranks) = (0, 4);
@@ -77,7 +82,7 @@ pub fn read_matrix_part(path: impl AsRef<Path>, part: usize, parts: usize) -> Re
     read_matrix_part_from(open(path.as_ref())?, path, part, parts)
 }
 
-/// [`read_matrix_part`] from any reader that can seek; `name` stands for the file in errors.
+/// [`read_matrix_part`] from any reader that can seek; `name` replaces the file name in errors.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -97,7 +102,7 @@ pub fn read_matrix_part_from(
     matrix_part(&mut reader, name.as_ref(), part, parts, BLOCK)
 }
 
-/// Opens a file whose rows and columns global ids can name.
+/// Opens a file whose rows and columns fit global indices.
 pub(super) fn open_global<'r, 'n>(
     reader: impl Read + Send + 'r,
     name: &'n Path,
@@ -108,9 +113,9 @@ pub(super) fn open_global<'r, 'n>(
     Ok(input)
 }
 
-/// Where part `part` of `parts` begins among `total` bytes or lines: ⌊part·total/parts⌋.
+/// Start of part `part` of `parts` among `total` bytes or lines: ⌊part·total/parts⌋.
 fn cut(total: u64, part: usize, parts: usize) -> u64 {
-    (u128::from(total) * part as u128 / parts as u128) as u64 // not above `total`
+    (u128::from(total) * part as u128 / parts as u128) as u64 // at most `total`
 }
 
 fn matrix_part(
@@ -130,7 +135,7 @@ fn matrix_part(
         input.only(lines.clone())
     } else {
         let head = input.head;
-        drop(input); // and with it what was read ahead of the header's end
+        drop(input); // discards what was read beyond the header
         let bytes = byte_range(reader, &head, part, parts, block)?;
         reader.seek(SeekFrom::Start(bytes.start)).map_err(|cause| head.end.io(cause))?;
         Input::resume(head, reader.take(bytes.end.saturating_sub(bytes.start)), bytes.start, block)
@@ -145,7 +150,7 @@ fn matrix_part(
     Ok(MatrixPart { rows, cols, symmetry, declared, stored: input.stored(), entries })
 }
 
-/// The bytes of a part of a plain file.
+/// The byte range of a part of a plain file.
 fn byte_range(
     reader: &mut (impl Read + Seek),
     head: &Head<'_>,
@@ -163,7 +168,8 @@ fn byte_range(
     Ok(boundary(part)?..boundary(part + 1)?)
 }
 
-/// Where the line begins that follows the first line end at or after `cut`; the end of the file if there is none.
+/// Start of the line after the first line end at or after `cut`; the end of the file if there is
+/// none.
 fn line_begin(reader: &mut (impl Read + Seek), cut: Place<'_>, longest: usize) -> Result<u64, ReadError> {
     let mut search = || -> io::Result<usize> {
         reader.seek(SeekFrom::Start(cut.bytes))?;
@@ -176,20 +182,21 @@ fn line_begin(reader: &mut (impl Read + Seek), cut: Place<'_>, longest: usize) -
     Ok(cut.bytes + skipped as u64)
 }
 
-/// Entries of an array from the values on its lines `first`, `first + 1`, …: column by column, from the diagonal (skew:
-/// from below it) where there is symmetry.
+/// Entries of an array from the values on its lines `first`, `first + 1`, …, in column-major order.
+/// With symmetry, each column starts at the diagonal (skew: below it).
 fn array_entries(header: &Header, first: u64, values: Vec<f64>) -> Vec<(u64, u64, f64)> {
     let rows = header.rows;
     let mut entries = Vec::with_capacity(values.len());
     if values.is_empty() {
-        return entries; // there may be no column to begin in
+        return entries; // there may be no columns
     }
     let (top, sign): (fn(u64) -> u64, _) = match header.symmetry {
         Symmetry::General => (|_| 0, None),
         Symmetry::Symmetric => (|column| column, Some(1.0)),
         Symmetry::Skew => (|column| column + 1, Some(-1.0)),
     };
-    // The whole file was read, so it has a line for every place: there are not more columns than lines.
+    // The whole file was read, so every entry of the array has a line, and there are no more
+    // columns than lines.
     let (mut column, mut above) = (0, first);
     while above >= rows - top(column) {
         above -= rows - top(column);
@@ -217,7 +224,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A file that counts the bytes that are read from it.
+    /// A file that counts the bytes read from it.
     struct Counted<'a> {
         file: io::Cursor<&'a [u8]>,
         read: usize,
@@ -237,7 +244,7 @@ mod tests {
         }
     }
 
-    /// A part, and how many bytes were read for it.
+    /// A part, and the number of bytes read for it.
     fn read(text: &[u8], part: usize, parts: usize, block: usize) -> (Result<MatrixPart, String>, usize) {
         let mut reader = Counted { file: io::Cursor::new(text), read: 0 };
         let found = matrix_part(&mut reader, Path::new("t"), part, parts, block);
@@ -270,8 +277,8 @@ mod tests {
         assert_eq!(fault(0, 2), "t, line 5: column `x` is not a whole number");
         let offset = text.windows(5).position(|line| line == b"4 4 y").unwrap();
         assert_eq!(fault(1, 2), format!("t, the line at byte {offset}: `y` is not a number"));
-        assert_eq!(fault(5, 5), "t: there is no part 5 of 5; parts count from 0");
-        assert_eq!(fault(0, 0), "t: there is no part 0 of 0; parts count from 0");
+        assert_eq!(fault(5, 5), "t: part 5 of 5 does not exist; parts are numbered from 0");
+        assert_eq!(fault(0, 0), "t: part 0 of 0 does not exist; parts are numbered from 0");
         // A fault in a late piece of a late block of a part.
         let mut long = b"%%MatrixMarket matrix coordinate real general\n9 9 502\n".to_vec();
         long.extend(b"1 1 1\n".repeat(500));
@@ -301,9 +308,9 @@ mod tests {
     fn one_part_may_not_have_more_than_the_file_declares() {
         let text = b"%%MatrixMarket matrix coordinate real general\n9 9 1\n1 1 1\n2 2 2\n3 3 3\n4 4 4\n";
         let fault = |part, parts| read(text, part, parts, BLOCK).0.unwrap_err();
-        assert_eq!(fault(0, 1), "t, line 4: an entry too many: the size line announces 1");
+        assert_eq!(fault(0, 1), "t, line 4: too many entries: the size line declares 1");
         let offset = text.len() - b"4 4 4\n".len();
-        let expected = format!("t, the line at byte {offset}: an entry too many: the size line announces 1");
+        let expected = format!("t, the line at byte {offset}: too many entries: the size line declares 1");
         assert_eq!(fault(1, 2), expected);
         assert!((0..4).all(|part| read(text, part, 4, BLOCK).0.unwrap().stored == 1));
     }
@@ -311,7 +318,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
-        // Lines of every length, so that cuts fall on every side of every line end.
+        // Lines of various lengths, so that cuts fall everywhere around line ends.
         #[test]
         fn neither_cuts_nor_blocks_lose_or_repeat_a_line(
             lines in proptest::collection::vec(prop_oneof![

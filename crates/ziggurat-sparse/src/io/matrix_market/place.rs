@@ -1,7 +1,9 @@
-//! How far into a file a reader has come, told in lines where they were counted and else in bytes.
+//! Position in a file, for error messages: a line number where lines were counted, otherwise a byte
+//! offset.
 //!
-//! Who reads a file from its begin names the line of a fault. Who begins in the middle could count the lines before only
-//! by reading them, and names the byte where the line begins.
+//! A reader that starts at the beginning of a file reports the line of a fault. A reader that
+//! starts in the middle does not know how many lines precede it and reports the byte offset of the
+//! line.
 
 use std::io;
 use std::path::Path;
@@ -12,9 +14,10 @@ use super::error::{Fault, ReadError};
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) name: &'a Path,
-    /// Lines before this place, if they were counted.
+    /// Lines before this position, if they were counted.
     lines: Option<u64>,
-    /// Bytes before this place. Of text: where lines are counted, the file may be compressed.
+    /// Bytes of text before this position. Where lines are counted, the file itself may be
+    /// compressed.
     pub(super) bytes: u64,
 }
 
@@ -23,18 +26,18 @@ impl<'a> Place<'a> {
         Place { name, lines: Some(0), bytes: 0 }
     }
 
-    /// A place of the same file where nobody has counted the lines.
+    /// A position in the same file whose line number is unknown.
     pub(super) fn at_byte(self, bytes: u64) -> Self {
         Place { name: self.name, lines: None, bytes }
     }
 
-    /// Goes on by so many lines and bytes.
+    /// Advances by `lines` lines and `bytes` bytes.
     pub(super) fn pass(&mut self, lines: u64, bytes: usize) {
         self.lines = self.lines.map(|before| before + lines);
         self.bytes += bytes as u64;
     }
 
-    /// A fault of the line that begins here.
+    /// A fault in the line that starts here.
     pub(super) fn next_line(self, fault: Fault) -> ReadError {
         match self.lines {
             Some(before) => ReadError::Line { path: self.name.to_owned(), line: before + 1, fault },
@@ -42,7 +45,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// A fault of the line that ends here.
+    /// A fault in the line that ends here.
     pub(super) fn last_line(self, fault: Fault) -> ReadError {
         match self.lines {
             Some(line) => ReadError::Line { path: self.name.to_owned(), line, fault },
@@ -54,7 +57,7 @@ impl<'a> Place<'a> {
         ReadError::Byte { path: self.name.to_owned(), offset: self.bytes, fault }
     }
 
-    /// The system's word about what should follow.
+    /// An I/O error while reading what follows.
     pub(super) fn io(self, cause: io::Error) -> ReadError {
         ReadError::Io { path: self.name.to_owned(), line: self.lines.unwrap_or(0), cause }
     }

@@ -1,7 +1,7 @@
 //! Reading matrices, vectors and dense matrices.
 //!
-//! Entries cost 16 bytes each while they are collected (32 off the diagonal of a symmetric file), then the matrix is
-//! built from them.
+//! Entries take 16 bytes each while they are collected (32 for an off-diagonal entry of a symmetric
+//! file); then the matrix is built from them.
 
 use std::cmp::Ordering;
 use std::fs::File;
@@ -14,18 +14,20 @@ use super::header::{Field, Header, Layout, Symmetry};
 use super::input::{Entries, Input};
 use crate::{Coo, Csr, Dense, MatrixError};
 
-/// Bytes of text in memory at once are two blocks. No line may be longer than one.
+/// Block size in bytes, and the length limit of a line. Two blocks of text are in memory at once.
 pub(super) const BLOCK: usize = 8 << 20;
 
-/// Reads a matrix from a Matrix Market file, plain or gzip (told apart by the content, not by the name).
+/// Reads a matrix from a Matrix Market file, plain or gzip (detected from the content, not the
+/// name).
 ///
-/// All kinds of real matrices are read: `coordinate` and `array`; `real`, `integer` and `pattern` (every entry is 1);
-/// `general`, `symmetric` and `skew-symmetric`, the last two expanded to the full matrix. Duplicates are summed in the
-/// order of the file. Zeros listed in a `coordinate` file are kept, zeros of an `array` are not.
+/// All real formats are supported: `coordinate` and `array`; `real`, `integer` and `pattern` (every
+/// entry is 1); `general`, `symmetric` and `skew-symmetric`, where the last two are expanded to the
+/// full matrix. Duplicates are summed in file order. Explicit zeros of a `coordinate` file are
+/// kept; zeros of an `array` are dropped.
 ///
-/// A wrong file gives an error that names the line. Memory grows with the entries that are really read. One thing is
-/// allocated by a number that the file merely claims, the row pointers; so a file of `b` bytes of text (after
-/// decompression) may have at most 1024 `b` + 2^20 rows.
+/// Errors name the offending line. Memory use grows with the entries actually read. The only
+/// allocation whose size comes from the header is the array of row pointers, so a file with `b`
+/// bytes of text (after decompression) may have at most 1024 `b` + 2^20 rows.
 ///
 /// ```no_run
 /// let a = ziggurat_sparse::io::read_matrix("thermal2.mtx.gz")?;
@@ -36,7 +38,7 @@ pub fn read_matrix(path: impl AsRef<Path>) -> Result<Csr<f64>, ReadError> {
     read_matrix_from(open(path.as_ref())?, path)
 }
 
-/// [`read_matrix`] from any reader; `name` stands for the file in errors.
+/// [`read_matrix`] from any reader; `name` replaces the file name in errors.
 ///
 /// ```
 /// let text = "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 4.0\n2 1 -1.5\n";
@@ -52,8 +54,8 @@ pub fn read_matrix_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Res
     }
 }
 
-/// Reads a vector: an `array` with one column, or a `coordinate` matrix with one column, whose absent entries are
-/// zero.
+/// Reads a vector: an `array` with one column, or a `coordinate` matrix with one column, whose
+/// missing entries are zero.
 ///
 /// ```no_run
 /// let b = ziggurat_sparse::io::read_vector("thermal2_b.mtx")?;
@@ -63,7 +65,7 @@ pub fn read_vector(path: impl AsRef<Path>) -> Result<Vec<f64>, ReadError> {
     read_vector_from(open(path.as_ref())?, path)
 }
 
-/// [`read_vector`] from any reader; `name` stands for the file in errors.
+/// [`read_vector`] from any reader; `name` replaces the file name in errors.
 ///
 /// ```
 /// let text = "%%MatrixMarket matrix array real general\n3 1\n1\n2.5\n-1e3\n";
@@ -91,7 +93,8 @@ pub fn read_vector_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Res
     }
 }
 
-/// Reads a dense matrix, an `array`: right-hand sides, coordinates of nodes, near-kernel vectors.
+/// Reads a dense matrix from an `array` file: right-hand sides, node coordinates, near-null-space
+/// vectors.
 ///
 /// ```no_run
 /// let modes = ziggurat_sparse::io::read_dense("beam_rbm.mtx.gz")?;
@@ -102,7 +105,7 @@ pub fn read_dense(path: impl AsRef<Path>) -> Result<Dense<f64>, ReadError> {
     read_dense_from(open(path.as_ref())?, path)
 }
 
-/// [`read_dense`] from any reader; `name` stands for the file in errors.
+/// [`read_dense`] from any reader; `name` replaces the file name in errors.
 ///
 /// ```
 /// let text = "%%MatrixMarket matrix array integer general\n2 2\n1\n2\n3\n4\n";
@@ -122,7 +125,7 @@ pub(super) fn open(path: &Path) -> Result<File, ReadError> {
     File::open(path).map_err(|cause| ReadError::Io { path: path.to_owned(), line: 0, cause })
 }
 
-/// Opens a file whose rows and columns local indices can name.
+/// Opens a file whose rows and columns fit local indices.
 fn open_local<'r, 'n>(
     reader: impl Read + Send + 'r,
     name: &'n Path,
@@ -133,7 +136,7 @@ fn open_local<'r, 'n>(
     Ok(input)
 }
 
-/// Entries of a sparse matrix, both triangles.
+/// Entries of a sparse matrix, expanded to both triangles.
 #[derive(Debug, Default, PartialEq)]
 struct Triplets {
     rows: Vec<u32>,
@@ -143,7 +146,7 @@ struct Triplets {
 
 impl Triplets {
     fn push(&mut self, row: u64, column: u64, value: f64) {
-        // `open_local` has seen that indices fit.
+        // `open_local` has checked that the indices fit.
         self.rows.push(row as u32);
         self.columns.push(column as u32);
         self.values.push(value);
@@ -158,7 +161,7 @@ impl Entries for Triplets {
     }
 }
 
-/// Reads a value as the banner declares it.
+/// Reads a value in the format that the banner declares.
 #[inline]
 fn value(cursor: &mut Cursor<'_>, field: Field) -> Result<f64, Fault> {
     match field {
@@ -168,8 +171,8 @@ fn value(cursor: &mut Cursor<'_>, field: Field) -> Result<f64, Fault> {
     }
 }
 
-/// Reads a line of a coordinate file and gives `push` its entry (row, column, value), then the mirror image if it has
-/// one.
+/// Reads one line of a coordinate file. Calls `push` with its entry (row, column, value), then with
+/// the mirrored entry if there is one.
 #[inline]
 pub(super) fn coordinate(
     cursor: &mut Cursor<'_>,
@@ -199,7 +202,8 @@ pub(super) fn coordinate(
     Ok(())
 }
 
-/// Entries of a coordinate file, in the order of the file, each followed by its mirror image if it has one.
+/// Entries of a coordinate file, in file order, each followed by its mirrored entry if there is
+/// one.
 fn coordinates(input: &mut Input<'_, '_>) -> Result<Triplets, ReadError> {
     let header = input.head.header;
     input.entries(|cursor, triplets: &mut Triplets| {
@@ -218,7 +222,7 @@ fn coordinate_matrix(mut input: Input<'_, '_>) -> Result<Csr<f64>, ReadError> {
         .map_err(|fault| input.fault(fault))
 }
 
-/// The values on the lines of an array file.
+/// The values listed in an array file.
 pub(super) fn array_lines(input: &mut Input<'_, '_>) -> Result<Vec<f64>, ReadError> {
     let field = input.head.header.field;
     input.entries(|cursor, values: &mut Vec<f64>| {
@@ -227,22 +231,23 @@ pub(super) fn array_lines(input: &mut Input<'_, '_>) -> Result<Vec<f64>, ReadErr
     })
 }
 
-/// The matrix of an array file, both triangles.
+/// The matrix of an array file, expanded to both triangles.
 fn array(mut input: Input<'_, '_>) -> Result<Dense<f64>, ReadError> {
     let Header { symmetry, rows, cols, .. } = input.head.header;
     let (rows, cols) = (rows as usize, cols as usize);
     let stored = array_lines(&mut input)?;
-    input.justify_rows(input.head.header.rows)?; // only rows without columns can be too many here
+    input.justify_rows(input.head.header.rows)?; // can fail only for a matrix without columns
     let (first, sign) = match symmetry {
         Symmetry::General => return Dense::try_new(rows, cols, stored).map_err(|fault| input.fault(fault)),
         Symmetry::Symmetric => (0, 1.0),
         Symmetry::Skew => (1, -1.0), // the diagonal is not listed
     };
-    // About twice as many values as the file really held.
+    // About twice as many values as the file lists.
     let mut full = Dense::zeros(rows, cols).map_err(|fault| input.fault(fault))?;
     let mut next = stored.into_iter();
     for column in 0..cols {
-        // The range first: `zip` asks its first iterator first, and a value must not be lost at its end.
+        // The range comes first: `zip` advances its first iterator first, so no value is lost when
+        // the range ends.
         for (row, value) in (column + first..rows).zip(&mut next) {
             full[(row, column)] = value;
             full[(column, row)] = sign * value;
@@ -266,7 +271,7 @@ mod tests {
         })
     }
 
-    /// Lines of data, some of them wrong, with comments and blank lines between.
+    /// Data lines, some of them invalid, with comments and blank lines in between.
     fn lines() -> impl Strategy<Value = Vec<String>> {
         let good = (1u32..=20, 1u32..=20, -1e3..1e3f64).prop_map(|(i, j, v)| format!("{i} {j} {v}"));
         let line = prop_oneof![
@@ -282,7 +287,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        // Small blocks: the header, lines and faults fall on every side of every cut.
+        // Small blocks, so that block boundaries fall everywhere around header, lines and faults.
         #[test]
         fn neither_blocks_nor_threads_change_the_result_or_the_error(
             lines in lines(),
@@ -297,13 +302,13 @@ mod tests {
             prop_assert_eq!(&read(text.as_bytes(), block, 2), &whole);
             prop_assert_eq!(&read(text.as_bytes(), BLOCK, 2), &whole);
 
-            // The error, worked out in the plainest way.
+            // The expected error, computed by a simple reference.
             let mut found = 0;
             let mut expected = None;
             for (at, line) in lines.iter().enumerate() {
                 if line.starts_with(|c: char| c.is_ascii_digit()) {
                     let fault = match line.as_str() {
-                        _ if found == declared => "an entry too many",
+                        _ if found == declared => "too many entries",
                         "1 2" => "the value is missing",
                         "0 1 2" => "row 0 is outside 1..=20",
                         _ => "",

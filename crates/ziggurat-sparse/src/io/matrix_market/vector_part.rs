@@ -1,8 +1,9 @@
-//! Some rows of a vector in a Matrix Market file, for a process that owns these rows.
+//! Selected rows of a vector in a Matrix Market file, for a process that owns these rows.
 //!
-//! Line numbers are row numbers in an `array`, and are known only to who has read the lines before; in a `coordinate` file
-//! any row may be on any line. So the whole text is read, and 8 bytes are kept for each wanted row (16 for each
-//! entry of a `coordinate` file, until they are summed).
+//! In an `array` file the line number is the row number, which is only known after reading all
+//! lines before; in a `coordinate` file any row may be on any line. So the whole text is read, and
+//! only requested rows are kept: 8 bytes each (16 bytes per entry of a `coordinate` file, until
+//! they are summed).
 
 use std::io::Read;
 use std::ops::Range;
@@ -14,10 +15,11 @@ use super::part::open_global;
 use super::read::{BLOCK, array_lines, coordinate, open};
 use crate::MatrixError;
 
-/// Reads the given rows (from zero) of a vector, an `array` or a `coordinate` matrix with one column.
+/// Reads a range of rows (from zero) of a vector, which is an `array` or a `coordinate` matrix with
+/// one column.
 ///
-/// Every line of the file passes by, but only the wanted ones are kept. Lines of an `array` that are not wanted are
-/// counted and not looked into.
+/// The whole file is read, but only the requested rows are kept in memory. The other lines of an
+/// `array` are counted but not parsed.
 ///
 /// ```no_run
 /// let b = ziggurat_sparse::io::read_vector_part("thermal2_b.mtx", 1000..2000)?;
@@ -28,7 +30,7 @@ pub fn read_vector_part(path: impl AsRef<Path>, rows: Range<u64>) -> Result<Vec<
     read_vector_part_from(open(path.as_ref())?, path, rows)
 }
 
-/// [`read_vector_part`] from any reader; `name` stands for the file in errors.
+/// [`read_vector_part`] from any reader; `name` replaces the file name in errors.
 ///
 /// ```
 /// let text = "%%MatrixMarket matrix array real general\n4 1\n1\n2.5\n-1e3\n7\n";
@@ -53,7 +55,7 @@ pub fn read_vector_part_from(
     if header.layout == Layout::Array {
         let mut values = array_lines(&mut input.only(start.min(header.stored)..end.min(header.stored)))?;
         if header.symmetry == Symmetry::Skew {
-            values.resize((end - start) as usize, 0.0); // 1 × 1, and the diagonal is not listed
+            values.resize((end - start) as usize, 0.0); // 1 × 1: the only entry is on the unlisted diagonal
         }
         return Ok(values);
     }

@@ -1,8 +1,9 @@
-//! Writing: pieces of text are formatted (and compressed) by all threads while the pieces before go out.
+//! Writing: all threads format (and compress) pieces of text while the previous pieces are written.
 //!
-//! Every value is written in the fewest digits that read back as the same double. A compressed file is a sequence of
-//! gzip members, one per piece (RFC 1952, section 2.2: `gzip`, Python and everyone else read them as one file), so
-//! that compression, by far the slowest part, is threaded too.
+//! Every value is written with the fewest digits that read back as the same double. A compressed
+//! file is a sequence of gzip members, one per piece (RFC 1952, section 2.2; `gzip` and other
+//! readers treat them as one file), so that compression, by far the slowest part, is multithreaded
+//! too.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,7 +20,7 @@ use crate::{CsrRef, Dense, MatrixError};
 /// Entries per piece: one to two MiB of text.
 const PIECE: usize = 1 << 16;
 
-/// Pieces in memory at once are two batches.
+/// Pieces per batch. Two batches are in memory at once.
 const BATCH: usize = 32;
 
 /// Whether to write the whole matrix or its lower triangle.
@@ -30,16 +31,16 @@ const BATCH: usize = 32;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteSymmetry {
-    /// The lower triangle if the matrix is symmetric to the last bit, else the whole matrix.
+    /// The lower triangle if the matrix is bitwise symmetric, otherwise the whole matrix.
     #[default]
     Auto,
     /// The whole matrix.
     General,
-    /// The lower triangle; an error if the matrix is not symmetric to the last bit.
+    /// The lower triangle; an error if the matrix is not bitwise symmetric.
     Symmetric,
 }
 
-/// How a matrix is written.
+/// Options for writing a matrix.
 ///
 /// ```
 /// use ziggurat_sparse::io::{WriteOptions, WriteSymmetry};
@@ -50,12 +51,12 @@ pub enum WriteSymmetry {
 pub struct WriteOptions {
     /// The whole matrix or its lower triangle.
     pub symmetry: WriteSymmetry,
-    /// Lines of text to stand as comments below the banner.
+    /// Text to write as comment lines below the banner.
     pub comment: String,
 }
 
-/// Writes a matrix as `coordinate real`; compressed if the name ends in `.gz`. [`read_matrix`](super::read_matrix)
-/// gives back the same matrix, to the last bit.
+/// Writes a matrix as `coordinate real`, compressed if the file name ends in `.gz`.
+/// [`read_matrix`](super::read_matrix) restores it bit for bit.
 ///
 /// ```no_run
 /// use ziggurat_sparse::{Csr, io};
@@ -73,7 +74,7 @@ pub fn write_matrix(
     to_file(path.as_ref(), |file, gzip| matrix_text(file, gzip, a, lower, &options.comment))
 }
 
-/// [`write_matrix`] into any writer, as plain text.
+/// [`write_matrix`] to any writer, as plain text.
 ///
 /// ```
 /// use ziggurat_sparse::{Csr, io};
@@ -92,7 +93,7 @@ pub fn write_matrix_to(
     matrix_text(writer, false, a, lower, &options.comment).map_err(WriteError::io(Path::new("writer")))
 }
 
-/// Writes a vector as an `array` with one column; compressed if the name ends in `.gz`.
+/// Writes a vector as an `array` with one column, compressed if the file name ends in `.gz`.
 ///
 /// ```no_run
 /// ziggurat_sparse::io::write_vector("x.mtx", &[1.0, 0.1])?;
@@ -103,7 +104,7 @@ pub fn write_vector(path: impl AsRef<Path>, vector: &[f64]) -> Result<(), WriteE
     to_file(path.as_ref(), |file, gzip| array_text(file, gzip, vector.len(), 1, vector))
 }
 
-/// [`write_vector`] into any writer, as plain text.
+/// [`write_vector`] to any writer, as plain text.
 ///
 /// ```
 /// let mut text = Vec::new();
@@ -116,7 +117,7 @@ pub fn write_vector_to(writer: impl Write + Send, vector: &[f64]) -> Result<(), 
     array_text(writer, false, vector.len(), 1, vector).map_err(WriteError::io(Path::new("writer")))
 }
 
-/// Writes a dense matrix as an `array`; compressed if the name ends in `.gz`.
+/// Writes a dense matrix as an `array`, compressed if the file name ends in `.gz`.
 ///
 /// ```no_run
 /// use ziggurat_sparse::{Dense, io};
@@ -129,7 +130,7 @@ pub fn write_dense(path: impl AsRef<Path>, dense: &Dense<f64>) -> Result<(), Wri
     to_file(path.as_ref(), |file, gzip| array_text(file, gzip, dense.rows(), dense.cols(), dense.values()))
 }
 
-/// [`write_dense`] into any writer, as plain text.
+/// [`write_dense`] to any writer, as plain text.
 ///
 /// ```
 /// use ziggurat_sparse::{Dense, io};
@@ -144,13 +145,13 @@ pub fn write_dense_to(writer: impl Write + Send, dense: &Dense<f64>) -> Result<(
         .map_err(WriteError::io(Path::new("writer")))
 }
 
-/// Creates the file, once all checks have passed.
+/// Creates the file and writes to it. Call it after all checks have passed.
 fn to_file(path: &Path, text: impl FnOnce(File, bool) -> io::Result<()>) -> Result<(), WriteError> {
     let gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
     File::create(path).and_then(|file| text(file, gzip)).map_err(WriteError::io(path))
 }
 
-/// Whether the lower triangle is enough. Refuses what cannot be read back.
+/// Whether to write only the lower triangle. Rejects matrices that could not be read back.
 fn checked_symmetry(a: CsrRef<'_, f64>, symmetry: WriteSymmetry) -> Result<bool, WriteError> {
     a.check_finite()?;
     if symmetry == WriteSymmetry::General || (symmetry == WriteSymmetry::Auto && a.rows() != a.cols()) {
@@ -160,7 +161,7 @@ fn checked_symmetry(a: CsrRef<'_, f64>, symmetry: WriteSymmetry) -> Result<bool,
         let what = "columns of a symmetric matrix";
         return Err(MatrixError::Mismatch { what, expected: a.rows(), found: a.cols() }.into());
     }
-    // To the last bit: 0 and -0 are equal, but would not be read back as they were.
+    // Bitwise comparison: 0 and -0 are equal, but mirroring would not preserve the sign.
     let same = |value: f64, mirrored: Option<f64>| mirrored.is_some_and(|m| m.to_bits() == value.to_bits());
     let fault = a.all_rows().into_par_iter().find_map_first(|row| {
         let (columns, values) = a.row(row);
@@ -178,7 +179,8 @@ fn checked_symmetry(a: CsrRef<'_, f64>, symmetry: WriteSymmetry) -> Result<bool,
     }
 }
 
-/// Refuses what cannot be read back: values that are not finite, vectors longer than an index can say.
+/// Rejects what could not be read back: values that are not finite, and more rows than indices can
+/// address.
 fn check_array(rows: usize, values: &[f64]) -> Result<(), MatrixError> {
     if u32::try_from(rows).is_err() {
         return Err(MatrixError::TooLarge { what: "rows", extent: rows });
@@ -196,7 +198,7 @@ fn matrix_text(
     lower: bool,
     comment: &str,
 ) -> io::Result<()> {
-    // The entries of a row that are written: all, or those up to the diagonal.
+    // The entries of a row to write: all of them, or those up to the diagonal.
     let entries = |row: usize| {
         let (columns, values) = a.row(row);
         let count = if lower { columns.partition_point(|&j| j as usize <= row) } else { columns.len() };
@@ -247,9 +249,9 @@ fn array_text(
     })
 }
 
-/// An index, counted from one, and a blank. By hand: a third of the time that `write!` takes.
+/// Appends a one-based index and a blank. Three times as fast as `write!`.
 fn push_index(text: &mut Vec<u8>, index: usize) {
-    let mut digits = [b' '; 21]; // 20 digits of 2^64, and the blank
+    let mut digits = [b' '; 21]; // 20 digits of 2^64 and a blank
     let (mut at, mut rest) = (20, index as u64 + 1);
     while rest > 0 {
         at -= 1;
@@ -259,7 +261,8 @@ fn push_index(text: &mut Vec<u8>, index: usize) {
     text.extend_from_slice(&digits[at..]);
 }
 
-/// A value and a line end. Both of the standard library's notations read back exactly; this takes the shorter.
+/// Appends a value and a line end. Both notations of the standard library read back exactly; this
+/// selects the shorter one.
 fn push_value(text: &mut Vec<u8>, value: f64) -> io::Result<()> {
     if value == 0.0 || (1e-5..1e16).contains(&value.abs()) {
         writeln!(text, "{value}")
@@ -268,7 +271,7 @@ fn push_value(text: &mut Vec<u8>, value: f64) -> io::Result<()> {
     }
 }
 
-/// Writes `head`, then every piece as `format` makes it, in order.
+/// Writes `head`, then every piece in order, as formatted by `format`.
 fn write_pieces(
     mut out: impl Write + Send,
     gzip: bool,

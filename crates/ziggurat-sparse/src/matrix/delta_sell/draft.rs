@@ -1,35 +1,36 @@
-//! The slots of one chunk: which entries share a slot, and how wide their columns are.
+//! The slots of one chunk: which entries share a slot, and the width of their columns.
 //!
-//! Two arrangements are tried. *By diagonals*: entries with the same column − row share a slot, so that its columns are
-//! consecutive; a row that lacks a diagonal gets a zero. *By position*: the j-th entries of all rows share the j-th slot. The
-//! first is taken at once if it pads no more than the second, otherwise the cheaper one. Cost: a pass over the columns, or two.
+//! Two layouts are considered. *By diagonal*: entries with the same column − row share a slot, so
+//! its columns are consecutive; a row without that diagonal gets a zero. *By position*: the j-th
+//! entries of all rows share the j-th slot. The first is used if it needs no more padding than the
+//! second, otherwise the cheaper one. The cost is one or two passes over the columns.
 
 use super::{LANES, Width};
 use crate::matrix::CsrRef;
 
-/// What loading x one by one costs a slot, in bytes of memory traffic that would take as long (measured: half a nanosecond
-/// for each element, while a core reads eight bytes).
+/// Cost of gathering x elementwise for a slot, in equivalent bytes of memory traffic (measured:
+/// half a nanosecond per element, in which a core reads eight bytes).
 const GATHER_COST: usize = 3 * LANES;
 
-/// What an entry is multiplied by: a function of its row and its column.
+/// Factor of an entry, as a function of its row and column.
 pub(crate) trait Scale: Fn(usize, usize) -> f64 + Sync {}
 impl<F: Fn(usize, usize) -> f64 + Sync> Scale for F {}
 
 /// The rows of a chunk.
 pub(super) struct Rows<'a> {
-    /// The columns of each row; none beyond the last row.
+    /// The columns of each row; empty beyond the last row.
     columns: [&'a [u32]; LANES],
     values: [&'a [f64]; LANES],
-    /// Their numbers.
+    /// Row indices.
     rows: [usize; LANES],
-    /// The first row, if the others follow it.
+    /// The first row, if the rows are consecutive.
     start: Option<u32>,
     longest: usize,
     cols: usize,
 }
 
 impl<'a> Rows<'a> {
-    /// At most [`LANES`] rows.
+    /// Collects at most [`LANES`] rows.
     #[inline(always)]
     pub(super) fn new(a: CsrRef<'a, f64>, rows: impl Iterator<Item = usize>) -> Self {
         let (mut columns, mut values) = ([&[][..]; LANES], [&[][..]; LANES]);
@@ -46,7 +47,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Sixteen rows that follow each other and have the same diagonals: the entries of one after those of the other.
+/// Sixteen consecutive rows with the same diagonals, whose entries are contiguous.
 pub(super) struct Stencil<'a> {
     first: usize,
     columns: &'a [u32],
@@ -55,7 +56,7 @@ pub(super) struct Stencil<'a> {
 }
 
 impl<'a> Stencil<'a> {
-    /// The rows from `first` on, if they are that.
+    /// The rows starting at `first`, if they have this form.
     #[inline(always)]
     pub(super) fn new(a: CsrRef<'a, f64>, first: usize) -> Option<Self> {
         let row_ptr = a.row_ptr().get(first..=first + LANES)?;
@@ -66,7 +67,7 @@ impl<'a> Stencil<'a> {
             return None;
         }
         let (columns, values) = (&a.columns()[begin..end], &a.values()[begin..end]);
-        // Without a branch for each entry: in such matrices the answer is mostly yes.
+        // Branch-free: in such matrices the comparison almost always succeeds.
         let pairs = columns.iter().zip(&columns[length..]);
         pairs.fold(true, |same, (&above, &column)| same & (above + 1 == column)).then_some(Stencil {
             first,
@@ -83,7 +84,7 @@ impl<'a> Stencil<'a> {
         first_row.iter().map(|&start| Slot::new(start, start + LANES as u32 - 1, Some(start), self.cols))
     }
 
-    /// What the slot of the given number holds, times `scale(row, column)`.
+    /// The content of slot number `slot`, multiplied by `scale(row, column)`.
     #[inline(always)]
     pub(super) fn content(&self, slot: usize, base: u32, scale: &impl Scale) -> Content {
         let length = self.columns.len() / LANES;
@@ -98,7 +99,7 @@ impl<'a> Stencil<'a> {
     }
 }
 
-/// A slot: how its columns are stored, and the base they are counted from.
+/// A slot: how its columns are stored, and their base.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub width: Width,
@@ -106,10 +107,10 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// For columns from `least` to `most`, that are consecutive from `start` or not.
+    /// A slot for columns from `least` to `most`; `start` is set if they are consecutive from it.
     #[inline(always)]
     fn new(least: u32, most: u32, start: Option<u32>, cols: usize) -> Self {
-        // Columns before the first wrap to huge numbers, which do not fit either.
+        // Columns before the first wrap around to huge numbers, which fail this test too.
         if let Some(start) = start
             && start as usize + LANES <= cols
         {
@@ -122,7 +123,7 @@ impl Slot {
             0x100..=0xffff => Width::U16,
             _ => Width::U32,
         };
-        // All that lies within the span may be read: it must not reach beyond the last column.
+        // The whole span may be loaded, so it must not exceed the last column.
         let base = least.min((cols - width.span().min(cols)) as u32);
         Slot { width, base }
     }
@@ -133,18 +134,19 @@ impl Slot {
     }
 }
 
-/// The slots of a chunk; room that is used again for the next.
+/// The slots of a chunk. Buffers are reused for the next chunk.
 #[derive(Debug, Default)]
 pub(super) struct Drafts {
     slots: Vec<Slot>,
-    /// The diagonals of the slots, where not every row has all of them; otherwise the j-th entry of a row is in the j-th.
+    /// The diagonals of the slots, if some rows lack some of them; otherwise the j-th entry of a
+    /// row is in slot j.
     diagonals: Vec<u32>,
     others: Vec<Slot>,
     ranges: Ranges,
     contents: Vec<Content>,
 }
 
-/// What the lanes of a slot hold; zeros where they have no entry.
+/// The content of a slot; zeros in lanes without an entry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Content {
     pub values: [f64; LANES],
@@ -152,7 +154,7 @@ pub(super) struct Content {
     pub deltas: [u32; LANES],
 }
 
-/// Of the columns of each slot, and of column − lane, the least and the greatest.
+/// Minimum and maximum of the columns of each slot, and of column − lane.
 #[derive(Debug, Default)]
 struct Ranges {
     least: Vec<u32>,
@@ -162,7 +164,7 @@ struct Ranges {
 }
 
 impl Ranges {
-    /// Of as many slots, all empty.
+    /// Resets to the given number of slots, all empty.
     #[inline(always)]
     fn reset(&mut self, slots: usize) {
         for (list, none) in [
@@ -176,7 +178,7 @@ impl Ranges {
         }
     }
 
-    /// Adds one lane's columns, one to each slot.
+    /// Adds the columns of one lane, one to each slot.
     #[inline(always)]
     fn add(&mut self, lane: u32, columns: &[u32]) {
         let each = |list: &mut [u32], new: fn(u32, u32, u32) -> u32| {
@@ -190,7 +192,7 @@ impl Ranges {
 }
 
 impl Drafts {
-    /// The slots of a chunk whose values take `value_bytes` each.
+    /// The slots of a chunk whose values take `value_bytes` bytes each.
     #[inline(always)]
     pub(super) fn chunk(&mut self, rows: &Rows<'_>, value_bytes: usize) -> &[Slot] {
         self.diagonals.clear();
@@ -216,7 +218,7 @@ impl Drafts {
         &self.slots
     }
 
-    /// The slots found last, with what they hold, times `scale(row, column)`.
+    /// The slots computed last with their contents, multiplied by `scale(row, column)`.
     #[inline(always)]
     pub(super) fn filled(
         &mut self,
@@ -248,7 +250,8 @@ impl Drafts {
         slots.iter().copied().zip(&*contents)
     }
 
-    /// The union of the rows' diagonals, in increasing order; gives up when they become more than `most`.
+    /// Computes the union of the rows' diagonals, in increasing order; returns `false` if there are
+    /// more than `most`.
     #[inline(always)]
     fn find_diagonals(&mut self, rows: &Rows<'_>, start: u32, most: usize) -> bool {
         self.diagonals.clear();
@@ -256,7 +259,7 @@ impl Drafts {
         for (lane, columns) in rows.columns.iter().enumerate().skip(1) {
             let row = start.wrapping_add(lane as u32);
             let same = |(&column, &diagonal): (&u32, &u32)| key(column, row) == diagonal;
-            // Without a branch for each: most rows have the same diagonals.
+            // Branch-free: most rows have the same diagonals.
             let differ = columns.iter().zip(&self.diagonals).fold(false, |differ, pair| differ | !same(pair));
             if !differ && columns.len() <= self.diagonals.len() {
                 continue;
@@ -279,7 +282,7 @@ impl Drafts {
         true
     }
 
-    /// The j-th entries of all rows in the j-th slot.
+    /// Assigns the j-th entry of every row to slot j.
     #[inline(always)]
     fn by_position(&mut self, rows: &Rows<'_>) {
         let ranges = &mut self.ranges;
@@ -296,16 +299,17 @@ impl Drafts {
     }
 }
 
-/// Puts zero in the middle, so that diagonals left of the main one come first.
+/// Offset that makes keys of diagonals below the main one sort first.
 const BIAS: u32 = 1 << 31;
 
-/// The diagonal of an entry, as a number that grows with it. Extents are below 2³¹.
+/// The diagonal of an entry, as a key that increases with it. Dimensions are at most 2³¹.
 #[inline(always)]
 fn key(column: u32, row: u32) -> u32 {
     column.wrapping_sub(row).wrapping_add(BIAS)
 }
 
-/// The columns that a diagonal's entries can have, where it begins at `start` in the first row: those within the matrix.
+/// The range of columns of a diagonal that starts at `start` in the first row, restricted to the
+/// matrix.
 #[inline(always)]
 fn lanes_range(rows: &Rows<'_>, start: u32) -> (u32, u32) {
     let first = start as i32;

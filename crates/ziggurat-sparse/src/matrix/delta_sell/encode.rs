@@ -1,4 +1,4 @@
-//! From CSR to delta-SELL, in parallel over windows: a pass that counts, and a pass that writes.
+//! Conversion from CSR to delta-SELL, in parallel over windows: a counting pass and a writing pass.
 
 use std::ops::Range;
 
@@ -11,16 +11,16 @@ use crate::number::Store;
 use crate::parallel::counts_to_starts;
 use crate::simd::{Isa, Kernel, Simd};
 
-/// Rows are sorted by length where that leaves at most this part of the stored values.
+/// Rows are sorted by length if that reduces the stored values to at most this fraction.
 const SORT_PAYS: f64 = 0.85;
 
-/// The longest row: a chunk's slots, of which there may be half as many again, are counted in 16 bits.
+/// The longest row: the slots of a chunk, up to 1.5 times as many, are counted in 16 bits.
 const MAX_ROW: usize = 32_767;
 
-/// Rows and columns: their differences are compared in 32 bits.
+/// Limit on rows and columns: their differences are compared in 32 bits.
 const MAX_EXTENT: usize = 1 << 31;
 
-/// Where everything will be: the bytes of the matrix are known before it is made.
+/// The layout of a matrix in delta-SELL format. It gives the memory use before the matrix is built.
 ///
 /// ```
 /// use ziggurat_sparse::matrix::{DeltaSell, DeltaSellPlan};
@@ -42,7 +42,8 @@ pub struct DeltaSellPlan {
 }
 
 impl DeltaSellPlan {
-    /// For a matrix whose values will take `value_bytes` each; `None` if a row is too long for the format.
+    /// The layout for values of `value_bytes` bytes each; `None` if the format cannot represent the
+    /// matrix.
     pub fn new(a: CsrRef<'_, f64>, value_bytes: usize) -> Option<Self> {
         let windows = a.rows().div_ceil(WINDOW);
         let too_long = |row: &[usize]| row[1] - row[0] > MAX_ROW;
@@ -78,7 +79,7 @@ impl DeltaSellPlan {
         self.delta_ptr.last().copied().unwrap_or(0)
     }
 
-    /// What [`DeltaSell::bytes`] will be.
+    /// The value of [`DeltaSell::bytes`] for the resulting matrix.
     pub fn bytes(&self) -> usize {
         self.stored() * self.value_bytes
             + self.stored() / LANES * size_of::<u32>()
@@ -88,12 +89,13 @@ impl DeltaSellPlan {
             + (self.value_ptr.len() + self.delta_ptr.len()) * size_of::<usize>()
     }
 
-    /// The matrix. `a` is the one the plan was made for.
+    /// Builds the matrix. `a` must be the one the plan was made for.
     pub fn fill<S: Store>(self, a: CsrRef<'_, f64>) -> DeltaSell<S> {
         self.fill_scaled(a, |_, _| 1.0)
     }
 
-    /// The matrix with every entry multiplied by `scale(row, column)`, before it is rounded to `S`.
+    /// Builds the matrix with every entry multiplied by `scale(row, column)` before it is rounded
+    /// to `S`.
     ///
     /// ```
     /// use ziggurat_sparse::{Csr, DeltaSell, f16, matrix::DeltaSellPlan};
@@ -119,7 +121,7 @@ impl DeltaSellPlan {
         DeltaSell { rows, cols, nnz, value_ptr, delta_ptr, counts, order, bases, values, deltas }
     }
 
-    /// Writes a range of windows, the halves in parallel.
+    /// Writes a range of windows, recursively in parallel.
     fn write<S: Store>(
         &self,
         a: CsrRef<'_, f64>,
@@ -127,7 +129,7 @@ impl DeltaSellPlan {
         windows: Range<usize>,
         parts: Parts<'_, S>,
     ) {
-        /// Windows that one task writes.
+        /// Windows per task.
         const GRAIN: usize = 4;
         if windows.len() <= GRAIN {
             let mut drafts = Drafts::default();
@@ -147,7 +149,7 @@ impl DeltaSellPlan {
         );
     }
 
-    /// Cuts what belongs to the windows from `first` to before `middle` off the front.
+    /// Splits off the part that belongs to the windows `first..middle`.
     fn split<'a, S>(&self, parts: Parts<'a, S>, first: usize, middle: usize) -> (Parts<'a, S>, Parts<'a, S>) {
         let Parts { bases, values, deltas } = parts;
         let cut = self.value_ptr[middle] - self.value_ptr[first];
@@ -159,7 +161,7 @@ impl DeltaSellPlan {
     }
 }
 
-/// Counts the slots of a window's chunks.
+/// Counts the slots of the chunks of a window.
 struct Count<'a> {
     a: CsrRef<'a, f64>,
     order: &'a [u8],
@@ -205,7 +207,7 @@ impl<S: Store, F: Scale> Kernel for Write<'_, S, F> {
         let Write { plan, a, scale, window, parts, drafts } = self;
         let (mut slot, mut delta) = (0, 0);
         for (chunk, counts) in plan.counts[window * CHUNKS..(window + 1) * CHUNKS].iter().enumerate() {
-            // Where the next slot of each width goes.
+            // Position of the next slot of each width.
             let mut next = [(0, 0); WIDTHS];
             for (width, next) in Width::ALL.into_iter().zip(&mut next) {
                 *next = (slot, delta);
@@ -242,7 +244,7 @@ impl<S: Store, F: Scale> Kernel for Write<'_, S, F> {
     }
 }
 
-/// The rows of a chunk, if they are sixteen alike in their own order.
+/// The rows of a chunk, if all sixteen have the same diagonals and are in natural order.
 #[inline(always)]
 fn stencil<'a>(a: CsrRef<'a, f64>, order: &[u8], window: usize, chunk: usize) -> Option<Stencil<'a>> {
     let first = window * WINDOW + chunk * LANES;
@@ -260,14 +262,14 @@ fn write<const N: usize>(bytes: &mut [u8], differences: &[u32; LANES]) {
     }
 }
 
-/// The parts of a matrix's arrays that belong to some windows.
+/// The parts of the arrays that belong to a range of windows.
 struct Parts<'a, S> {
     bases: &'a mut [u32],
     values: &'a mut [S],
     deltas: &'a mut [u8],
 }
 
-/// The rows of a chunk, in the order of its lanes.
+/// The rows of a chunk, in lane order.
 fn chunk_rows(rows: usize, order: &[u8], window: usize, chunk: usize) -> impl Iterator<Item = usize> + '_ {
     let first = window * WINDOW;
     let places = chunk * LANES..(chunk + 1) * LANES;
@@ -276,8 +278,8 @@ fn chunk_rows(rows: usize, order: &[u8], window: usize, chunk: usize) -> impl It
         .take_while(move |&row| row < rows)
 }
 
-/// Which row of its window each lane computes: the rows by decreasing length where that pays; empty where it pays in no
-/// window. Lanes beyond the last row keep their place.
+/// The row within its window that each lane computes: rows by decreasing length where sorting pays
+/// off. Empty if it pays off in no window. Lanes beyond the last row are not moved.
 fn order(a: CsrRef<'_, f64>, windows: usize) -> Vec<u8> {
     let mut order = vec![0; windows * WINDOW];
     let sorted = order.par_chunks_mut(WINDOW).enumerate().map(|(window, order)| {
@@ -298,7 +300,7 @@ fn order(a: CsrRef<'_, f64>, windows: usize) -> Vec<u8> {
         let places = &mut order[..rows.len()];
         let before = padded(places);
         if entries as f64 > SORT_PAYS * (LANES * before) as f64 {
-            return false; // not even without a single zero
+            return false; // would not pay off even without any padding
         }
         places.sort_by_key(|&place| std::cmp::Reverse(length(place)));
         let pays = (padded(places) as f64) <= SORT_PAYS * before as f64;
@@ -307,6 +309,6 @@ fn order(a: CsrRef<'_, f64>, windows: usize) -> Vec<u8> {
         }
         pays
     });
-    // All windows are looked at: `any` would stop early and leave some unwritten.
+    // All windows must be processed: `any` would stop early and leave some unwritten.
     if sorted.reduce(|| false, |one, other| one | other) { order } else { Vec::new() }
 }

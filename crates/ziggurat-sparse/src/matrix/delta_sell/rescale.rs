@@ -1,7 +1,8 @@
-//! The same pattern with other values: from one number to another, by factors of rows and columns.
+//! Converts the values to another type, with scaling by row and column; the pattern is kept.
 //!
-//! A matrix that is there in a wide number need not be encoded again for a narrow one: a_ij ← scale(i, j) a_ij, slot by slot.
-//! Cost: a pass over the matrix, and the memory of a new one.
+//! A matrix that already exists in a wide type need not be encoded again for a narrow one: a_ij ←
+//! scale(i, j) a_ij, slot by slot. The cost is one pass over the matrix and the memory of the
+//! result.
 
 use super::{DeltaSell, LANES, WINDOW, Width};
 use crate::number::Store;
@@ -44,7 +45,7 @@ impl<S: Store> DeltaSell<S> {
     }
 }
 
-/// Multiplies the values of a window; `values` begins with those at `offset`.
+/// Scales the values of a window. `values` starts with those at `offset`.
 struct Rescale<'a, S, T, F> {
     a: &'a DeltaSell<S>,
     window: usize,
@@ -65,7 +66,7 @@ impl<S: Store, T: Store, F: Fn(usize, usize) -> f64> Kernel for Rescale<'_, S, T
             let mut rows = [0; LANES];
             for (lane, row) in rows.iter_mut().enumerate() {
                 let place = chunk * LANES + lane;
-                // A lane beyond the last row holds zeros, which any factor leaves.
+                // A lane beyond the last row holds zeros, which scaling does not change.
                 *row = (first + order.map_or(place, |order| usize::from(order[place]))).min(a.rows - 1);
             }
             for (width, &count) in Width::ALL.into_iter().zip(counts) {

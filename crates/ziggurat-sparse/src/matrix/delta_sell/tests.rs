@@ -1,4 +1,4 @@
-//! Whatever the arrangement, rows are those of the CSR matrix.
+//! In every layout, rows are those of the CSR matrix.
 
 use super::*;
 use crate::gallery::{Problem, shuffle};
@@ -6,7 +6,7 @@ use crate::hash::hash_id;
 use crate::{Csr, f16};
 use std::num::NonZeroUsize;
 
-/// The entries of a row without the zeros that fill slots, by columns.
+/// The entries of a row without padding, ordered by column.
 fn entries<S: Store>(a: &DeltaSell<S>, row: usize) -> Vec<(usize, f64)> {
     let mut entries: Vec<_> =
         a.row(row).map(|(column, value)| (column, value.wide())).filter(|entry| entry.1 != 0.0).collect();
@@ -14,7 +14,8 @@ fn entries<S: Store>(a: &DeltaSell<S>, row: usize) -> Vec<(usize, f64)> {
     entries
 }
 
-/// Every row holds the entries of the CSR matrix, and the plan knew the bytes.
+/// Checks that every row holds the entries of the CSR matrix, and that the plan predicted the
+/// bytes.
 fn check<S: Store>(a: &Csr<f64>) -> DeltaSell<S> {
     let plan = DeltaSellPlan::new(a.view(), size_of::<S>()).unwrap();
     let bytes = plan.bytes();
@@ -25,7 +26,7 @@ fn check<S: Store>(a: &Csr<f64>) -> DeltaSell<S> {
         let (columns, values) = a.row(row);
         let stored = values.iter().map(|&value| S::narrow(value).wide());
         let expected = columns.iter().map(|&column| column as usize).zip(stored);
-        // Zeros that are stored cannot be told from those that fill slots.
+        // Explicit zeros cannot be distinguished from padding.
         let expected: Vec<_> = expected.filter(|entry| entry.1 != 0.0).collect();
         assert_eq!(entries(&made, row), expected, "row {row}");
     }
@@ -94,7 +95,7 @@ fn values_are_scaled_by_row_and_column() {
 fn a_stencil_needs_no_index() {
     let a = check::<f16>(&problem("poisson3d:32", 1));
     let [consecutive, others @ ..] = a.slots_by_width();
-    // Chunks at the two ends reach beyond the matrix.
+    // Chunks at both ends extend beyond the matrix.
     assert!(consecutive > 1000 * others.iter().sum::<usize>().max(1), "{:?}", a.slots_by_width());
     assert!((a.bytes() as f64) < 2.6 * a.nnz() as f64, "{} bytes for {} entries", a.bytes(), a.nnz());
 }
