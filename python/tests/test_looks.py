@@ -82,7 +82,7 @@ def test_a_solve_that_failed_says_so(ml, b):
 def test_an_info_prints_as_a_report(info):
     text = str(info)
     assert f"converged in {info.iterations} iterations: relative residual" in text
-    assert "wanted 1e-8" in text
+    assert "tolerance 1e-8" in text
 
 
 def test_levels_are_matrices(ml, poisson):

@@ -68,9 +68,9 @@ fn the_text_is_short_aligned_and_the_same_for_any_number_of_threads() {
     assert!(lines.len() <= 45, "{one}");
     for fact in [
         "  size             882 x 882, 51,984 entries, 616 KiB",
-        "  symmetry         symmetric, to the last bit",
+        "  symmetry         exactly symmetric",
         "  blocks           3 x 3",
-        "  parts            1",
+        "  components       1",
     ] {
         assert!(lines.contains(&fact), "`{fact}` is not in\n{one}");
     }

@@ -45,7 +45,7 @@ fn rank_0_reports_and_says_how_levels_lie_on_ranks() {
 
     let said = mpirun(&place, 2, &["solve", "--problem", "poisson3d:20", "--threads", "2"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.contains("2 of 2 threads") && said.out.contains("halo each"), "{}", said.out);
+    assert!(said.out.contains("2 with 2 threads each") && said.out.contains("halo/rank"), "{}", said.out);
     assert_eq!(said.out.matches("converged in").count(), 1, "{}", said.out);
 }
 
@@ -113,6 +113,6 @@ fn rank_0_writes_the_page_and_says_what_is_not_on_it() {
     let said = mpirun(&place, 2, &["solve", "--problem", "poisson3d:16", "--report", "r.html"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let page = std::fs::read_to_string(place.path("r.html")).unwrap();
-    assert!(page.contains("<h2>Convergence</h2>") && page.contains("<h3>On ranks</h3>"));
-    assert!(page.contains("none of them has all of it") && page.contains("mpirun -n 2 "), "{page}");
+    assert!(page.contains("<h2>Convergence</h2>") && page.contains("<h3>Distribution over ranks</h3>"));
+    assert!(page.contains("distributed over several ranks") && page.contains("mpirun -n 2 "), "{page}");
 }

@@ -64,7 +64,7 @@ fn options_win_over_the_file_and_the_dump_shows_it() {
     let robust = SolverConfig::from_toml(&place.succeed(&["solve", "--preset", "robust", "--dump-config"]));
     assert_eq!(robust, SolverConfig::preset("robust"));
     let text = place.succeed(&["solve", "--problem", "poisson2d:30", "--config", "c.toml"]);
-    assert!(text.contains("(wanted 0.001)") || text.contains("(wanted 1e-3)"), "{text}");
+    assert!(text.contains("(tolerance 0.001)") || text.contains("(tolerance 1e-3)"), "{text}");
 }
 
 #[test]

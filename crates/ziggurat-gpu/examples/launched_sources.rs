@@ -1,7 +1,12 @@
-//! Writes the CUDA and HIP sources of every kernel that some solves launch, and an index of them as JSON lines.
+//! Writes the CUDA and HIP sources of every kernel that a set of solves launches, with an index as
+//! JSON lines.
 //!
-//! `cargo run -p ziggurat-gpu --example launched_sources --features sources -- FOLDER [MATRIX.mtx.gz …]`; `cargo xtask gpu-sources` does that and
-//! compiles what is written. The solves are those that the tests compare with the CPU (real matrices as given), and some more methods.
+//! ```text
+//! cargo run -p ziggurat-gpu --example launched_sources --features sources -- FOLDER [MATRIX.mtx.gz …]
+//! ```
+//!
+//! `cargo xtask gpu-sources` runs this example and compiles the sources. The solves are those that
+//! the tests compare with the CPU (with the matrices given as arguments), and some further methods.
 
 #![allow(clippy::print_stdout)]
 
@@ -28,7 +33,7 @@ fn star(leaves: usize) -> Result<Csr<f64>, MatrixError> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = PathBuf::from(std::env::args().nth(1).ok_or("a folder to write to")?);
+    let folder = PathBuf::from(std::env::args().nth(1).ok_or("missing argument: output folder")?);
     std::fs::create_dir_all(&folder)?;
     let gpu = Gpu::best()?.keeping_sources();
     let precisions = [Precision::F64, Precision::F32, Precision::F16, Precision::BF16];
@@ -58,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let solver = Solver::builder().device(gpu.clone()).method(method).cycle(CycleKind::K);
         solver.smoother(SmootherKind::GaussSeidel).build(&a)?.solve(&b)?;
     }
-    // A hub: a row that is cut into pieces.
+    // The hub's row is long enough for the load-balanced kernel.
     let a = star(3000)?;
     Solver::builder().device(gpu.clone()).build(&a)?.solve(&vec![1.0; a.rows()])?;
 
@@ -69,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let text =
             source.text.as_ref().map_err(|why| format!("{} {}: {why}", source.kernel, source.shape))?;
         std::fs::write(folder.join(&file), text)?;
-        // Names of numbers and shapes have neither quotes nor backslashes.
+        // The names need no escaping: they contain neither quotes nor backslashes.
         let (kernel, numbers, shape) = (&source.kernel, &source.numbers, &source.shape);
         writeln!(
             index,

@@ -1,8 +1,17 @@
-//! Measures kernels and solves on a device, beside the bytes that they must move and those that their indexing asks for.
+//! Measures kernels and solves on a device, and prints the minimum and the requested memory traffic
+//! of the kernels.
 //!
-//! `cargo run --release -p ziggurat-gpu --example measure -- DEVICE EDGE ROUNDS`; `cargo xtask bench gpu` makes tables of it. A line
-//! per kernel: `kernel NAME MATRIX FORMAT NUMBERS LEAST REQUESTED SECONDS`; a line per solve:
-//! `solve MATRIX PRECISION ITERATIONS SECONDS KERNELS DOWNLOADS DOWNLOADED_BYTES`.
+//! ```text
+//! cargo run --release -p ziggurat-gpu --example measure -- DEVICE EDGE ROUNDS
+//! ```
+//!
+//! `cargo xtask bench gpu` formats the output as tables. There is one line per kernel and per
+//! solve:
+//!
+//! ```text
+//! kernel NAME MATRIX FORMAT NUMBERS LEAST REQUESTED SECONDS
+//! solve MATRIX PRECISION ITERATIONS SECONDS KERNELS DOWNLOADS DOWNLOADED_BYTES
+//! ```
 
 #![allow(clippy::print_stdout)]
 
@@ -16,7 +25,7 @@ use ziggurat_sparse::device::{Device, HostMatrix};
 use ziggurat_sparse::gallery::{Problem, shuffle};
 use ziggurat_sparse::{Csr, DeltaSell, Reads, Store, bf16, f16};
 
-/// Launches that are timed together, so that one wait is shared.
+/// Number of launches per timing, which share one synchronisation.
 const LAUNCHES: u32 = 10;
 
 struct Measure {
@@ -27,7 +36,7 @@ struct Measure {
 impl Measure {
     /// The best time of one launch, in seconds.
     fn time(&self, mut launch: impl FnMut()) -> Result<f64, Box<dyn Error>> {
-        launch(); // compiles
+        launch(); // compiles the kernel
         self.gpu.finish()?;
         let mut best = f64::INFINITY;
         for _ in 0..self.rounds {
@@ -39,7 +48,7 @@ impl Measure {
         Ok(best)
     }
 
-    /// Product, residual and sweep of a matrix.
+    /// Measures product, residual and sweep of a matrix.
     fn matrix<C: Reads<S>, S: Store>(&self, name: &str, host: HostMatrix<S>) -> Result<(), Box<dyn Error>> {
         let (gpu, n, format) = (&self.gpu, host.rows(), host.format());
         let bytes = gpu.product_bytes::<C>(&host);
@@ -78,7 +87,8 @@ impl Measure {
         Ok(())
     }
 
-    /// Updates and reductions: neighbouring units take neighbouring elements, so what is asked for is what must move.
+    /// Measures vector updates and reductions. Neighbouring units access neighbouring elements, so
+    /// the requested traffic is the minimum.
     fn vectors(&self, n: usize) -> Result<(), Box<dyn Error>> {
         let gpu = &self.gpu;
         let [x, y, z] = [1.0, 2.0, 3.0].map(|value| vec![value; n]);
@@ -106,7 +116,7 @@ impl Measure {
         let problem: Problem = name.parse()?;
         let (a, b) = (problem.matrix()?, problem.rhs()?);
         let solver = Solver::builder().device(self.gpu.clone()).precision(precision.clone()).build(&a)?;
-        let mut best = solver.solve(&b)?; // compiles
+        let mut best = solver.solve(&b)?; // compiles the kernels
         for _ in 0..self.rounds {
             let solution = solver.solve(&b)?;
             if solution.report.seconds < best.report.seconds {

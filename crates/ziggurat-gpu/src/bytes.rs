@@ -1,14 +1,15 @@
-//! The bytes of a matrix product on a GPU: those that must move, and those that the kernels' loads ask for.
+//! Memory traffic of a matrix–vector product on a GPU: the minimum, and what the kernels request.
 //!
 //! ```text
-//! least      every array once: the matrix as it lies on the device, x and y
-//! requested  for each load of a plane, its distinct sectors of 32 bytes; no cache between one load and the next
+//! least      every array once: the matrix in its device layout, x and y
+//! requested  for each load of a plane, its distinct 32-byte sectors; no cache between loads
 //! ```
 //!
-//! A GPU moves something between the two: nearer to the first where its caches hold what neighbouring rows share, nearer to the
-//! second where they do not. Time and the first give the bandwidth that counts; the ratio of the two tells how much of the
-//! way is the kernel's indexing. Loads are played through on the host, index by index as the kernels have them, so this changes when
-//! they do (a test holds it to what can be counted by hand).
+//! The actual traffic lies between the two. It is closer to the first if the caches hold the data
+//! that neighbouring rows share, and closer to the second if they do not. The effective bandwidth
+//! is the first divided by the time; the ratio of the two shows the overhead of the kernel's access
+//! pattern. Loads are simulated on the host with the index arithmetic of the kernels, so this file
+//! must follow changes to them. Tests compare it with cases counted by hand.
 
 use ziggurat_sparse::device::HostMatrix;
 use ziggurat_sparse::{Bsr, Csr, DeltaSell, Store};
@@ -20,13 +21,13 @@ use crate::kernels::delta_sell::{CHUNK_WORDS, LANES};
 use crate::kernels::row_products::UNITS;
 use crate::matrix::longest;
 
-/// Bytes that memory delivers at a time on NVIDIA's and AMD's GPUs.
+/// Size of a memory transaction on NVIDIA and AMD GPUs, in bytes.
 const SECTOR: usize = 32;
 
-/// Units whose loads are one.
+/// Number of units whose loads are combined.
 const PLANE: usize = 32;
 
-/// What one product y ← A x moves.
+/// Memory traffic of one product y ← A x.
 ///
 /// ```
 /// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return Ok(()) };
@@ -39,17 +40,17 @@ const PLANE: usize = 32;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes {
-    /// Every array once.
+    /// Minimum: every array once.
     pub least: usize,
-    /// What loads and stores ask for.
+    /// Bytes requested by loads and stores.
     pub requested: usize,
-    /// The same two for one vector that a row reads or writes one element of, as y.
+    /// The same two values for a vector with one access per row, such as y.
     pub row_vector: (usize, usize),
 }
 
 impl Bytes {
-    /// Of an operation with so many more vectors of an element per row: one (b) for a residual, three (b, d and x) for a sweep,
-    /// four with momentum.
+    /// The traffic of an operation that accesses `more` additional vectors once per row: one (b)
+    /// for a residual, three (b, d and x) for a sweep, four with momentum.
     ///
     /// ```
     /// use ziggurat_gpu::Bytes;
@@ -63,18 +64,18 @@ impl Bytes {
     }
 }
 
-/// Loads and stores of a plane, added up.
+/// Accumulated loads and stores of planes.
 #[derive(Debug, Default)]
 struct Requests {
     sectors: usize,
-    /// Those of y.
+    /// Sectors of y.
     results: usize,
-    /// The sectors of the load at hand.
+    /// The sectors of the current load.
     at_hand: Vec<usize>,
 }
 
 impl Requests {
-    /// One load of elements of `size` bytes at these indices of an array.
+    /// One load of elements of `size` bytes at the given indices of an array.
     fn load(&mut self, size: usize, indices: impl Iterator<Item = usize>) {
         self.at_hand.clear();
         self.at_hand.extend(indices.map(|index| index * size / SECTOR));
@@ -83,7 +84,7 @@ impl Requests {
         self.sectors += self.at_hand.len();
     }
 
-    /// One store of results at these rows.
+    /// One store of results at the given rows.
     fn store(&mut self, size: usize, rows: impl Iterator<Item = usize>) {
         let before = self.sectors;
         self.load(size, rows);
@@ -91,14 +92,15 @@ impl Requests {
     }
 }
 
-/// How many units share a row, and which rows a plane has.
+/// The number of units that share a row, and the number of rows.
 struct Shared {
     size: usize,
     rows: usize,
 }
 
 impl Shared {
-    /// The loop of a plane over its rows' entries: calls with what each unit takes at a time, until none takes any.
+    /// Simulates the loop of a plane over the entries of its rows: calls `turn` with the entries
+    /// that the active units load in each iteration.
     fn turns(&self, plane: usize, ends: impl Fn(usize) -> (usize, usize), mut turn: impl FnMut(&[usize])) {
         let per_plane = PLANE / self.size;
         let unit = |unit: usize| {
@@ -123,7 +125,7 @@ impl Shared {
         (self.rows * self.size).div_ceil(PLANE)
     }
 
-    /// The two ends of each row, and the result.
+    /// Loads the two row pointers of each row and stores the results.
     fn borders(&self, requests: &mut Requests, plane: usize, results: usize, computed: usize) {
         let per_plane = PLANE / self.size;
         let rows = plane * per_plane..((plane + 1) * per_plane).min(self.rows);
@@ -135,13 +137,13 @@ impl Shared {
     }
 }
 
-/// Bytes of an array, which takes whole words.
+/// Size of an array in bytes, rounded up to whole 32-bit words.
 fn words(bytes: usize) -> usize {
     bytes.next_multiple_of(4)
 }
 
 impl crate::Gpu {
-    /// The bytes of y ← A x, computed in `C`, as this device's kernels would do it.
+    /// The memory traffic of y ← A x, computed in `C` by the kernels of this device.
     pub fn product_bytes<C: Store>(&self, a: &HostMatrix<impl Store>) -> Bytes {
         let (computed, capabilities) = (size_of::<C>(), self.capabilities());
         let vectors = computed * (a.rows() + a.cols());
@@ -159,7 +161,7 @@ impl crate::Gpu {
     }
 }
 
-/// Bytes of the arrays, and those asked for.
+/// Size of the arrays in bytes, and the requests.
 fn csr<S: Store>(a: &Csr<S>, computed: usize, capabilities: &Capabilities) -> (usize, Requests) {
     let (rows, row_ptr, columns) = (a.rows(), a.row_ptr(), a.columns());
     let value = size_of::<S>();
@@ -172,7 +174,7 @@ fn csr<S: Store>(a: &Csr<S>, computed: usize, capabilities: &Capabilities) -> (u
     for plane in 0..shared.planes() {
         shared.borders(&mut requests, plane, 1, computed);
         if value == 2 {
-            // Two at a time, some of them a neighbour's.
+            // Two values per word; a word may be shared with the neighbouring row.
             let ends = |row: usize| (row_ptr[row] / 2, row_ptr[row + 1].div_ceil(2));
             shared.turns(plane, ends, |taken| {
                 requests.load(4, taken.iter().copied());
@@ -266,7 +268,7 @@ fn delta_sell<S: Store>(a: &DeltaSell<S>, computed: usize) -> (usize, Requests) 
         + words(parts.deltas.len())
         + words(size_of_val(parts.values))
         + words(parts.order.len());
-    // Chunks of a plane go on together, slot by slot; one load is of all of them.
+    // The chunks of a plane advance in lockstep, slot by slot, so one load covers all of them.
     let rows_per_unit = if size_of::<S>() == 2 { 2 } else { 1 };
     let together = PLANE * rows_per_unit / lanes;
     let (mut requests, mut slot, mut byte) = (Requests::default(), 0, 0);
@@ -300,7 +302,7 @@ fn delta_sell<S: Store>(a: &DeltaSell<S>, computed: usize) -> (usize, Requests) 
                     let of_lanes = |&c: &usize| begin_of(c)..begin_of(c) + lanes * lane_bytes;
                     requests.load(1, active.iter().flat_map(of_lanes));
                 }
-                // A unit's rows one after the other.
+                // A unit processes its rows one after the other.
                 for row in 0..rows_per_unit {
                     let column = |c: usize, lane: usize| {
                         let at = begin_of(c) + lane * lane_bytes;
@@ -335,7 +337,7 @@ fn delta_sell<S: Store>(a: &DeltaSell<S>, computed: usize) -> (usize, Requests) 
     (arrays, requests)
 }
 
-/// The number of units in a cube is a whole number of planes, which the models here rely on.
+/// The simulation requires a cube to be a whole number of planes.
 const _: () = assert!((UNITS as usize).is_multiple_of(PLANE));
 
 #[cfg(test)]
@@ -351,8 +353,9 @@ mod tests {
     }
 
     #[test]
-    fn a_diagonal_matrix_asks_for_each_byte_once() {
-        // 1024 rows are 32 planes: row_ptr twice (the second time from one further on), columns, values, x, y.
+    fn a_diagonal_matrix_requests_each_byte_once() {
+        // 1024 rows are 32 planes: row_ptr twice (the second time shifted by one), columns, values,
+        // x, y.
         let a = Csr::<f64>::identity(1024).unwrap();
         let (arrays, requested) = csr(&a, 8, &capabilities());
         assert_eq!(arrays, 1024 * 16 + 4);
@@ -360,22 +363,22 @@ mod tests {
     }
 
     #[test]
-    fn a_full_row_of_columns_far_apart_asks_for_a_sector_each() {
+    fn distant_columns_request_a_sector_each() {
         let columns: Vec<u32> = (0..32).map(|k| 1000 * k).collect();
         let a = Csr::try_new(1, 32_000, vec![0, 32], columns, vec![1.0_f64; 32]).unwrap();
         let (_, requested) = csr(&a, 8, &capabilities());
-        // Ends and result, values, columns, and 32 sectors of x.
+        // Row pointers and result, values, columns, and 32 sectors of x.
         assert_eq!(requested.sectors * SECTOR, 3 * SECTOR + 8 * 32 + 4 * 32 + 32 * SECTOR);
     }
 
     #[test]
-    fn consecutive_slots_ask_for_no_index() {
+    fn consecutive_slots_request_no_indices() {
         let a = Csr::<f64>::identity(512).unwrap();
         let a = DeltaSell::<f64>::from_csr(a.view()).unwrap();
         let (arrays, requested) = delta_sell(&a, 8);
         let (chunks, requested) = (32, requested.sectors * SECTOR);
         assert_eq!(arrays, chunks * 24 + 4 * chunks + 8 * 512);
-        // Two chunks a plane: their words (six loads), their bases, values, x, y.
+        // Two chunks per plane: their descriptors (six loads), bases, values, x, y.
         assert!(requested <= 16 * (6 * 2 + 2) * SECTOR + 3 * 8 * 512, "{requested}");
         assert!(requested >= 3 * 8 * 512);
     }

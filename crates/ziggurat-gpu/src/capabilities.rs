@@ -1,4 +1,4 @@
-//! What a device can do, asked once when it is opened and consulted before every launch.
+//! Capabilities of a device, queried once when it is opened and consulted before every launch.
 
 use cubecl::features::{Plane, TypeUsage};
 use cubecl::prelude::*;
@@ -7,27 +7,27 @@ use ziggurat_sparse::{Kind, f16};
 use crate::kernels::row_products::Subgroup;
 use crate::runtime::Vendor;
 
-/// What a device can do.
+/// Capabilities of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Capabilities {
-    /// Whether it computes in `f64`. Without it, what is in `f64` stays on the host.
+    /// Whether it supports `f64` arithmetic. Otherwise `f64` data stays on the host.
     pub(crate) f64: bool,
-    /// Whether it converts `f16`. Without it, bits are put together.
+    /// Whether it converts `f16`. Otherwise kernels decode the bits.
     pub(crate) f16: bool,
-    /// Whether units of a plane exchange registers.
+    /// Whether the units of a plane can exchange registers.
     pub(crate) planes: bool,
-    /// Units of a plane, at the least.
+    /// Minimum number of units in a plane.
     pub(crate) plane_size: u32,
-    /// Bytes of the largest array.
+    /// Size of the largest array, in bytes.
     pub(crate) largest_array: u64,
-    /// Cubes in one direction, at the most.
+    /// Maximum number of cubes in one dimension of a grid.
     pub(crate) cubes: u32,
-    /// Beyond this many entries in all, and beyond this many in a row, a CSR matrix goes by pieces instead of by rows.
+    /// CSR matrices with more entries in total, or in one row, use the load-balanced kernel.
     pub(crate) balanced_beyond: (usize, usize),
 }
 
-/// The limits of the automatic choice in Tsai's thesis (algorithm 12) for AMD and Intel. It gives none for NVIDIA and others, which
-/// get AMD's; they were not measured.
+/// The limits of the automatic kernel choice in Tsai's thesis (algorithm 12) for AMD and Intel. The
+/// thesis gives none for NVIDIA and others; they use AMD's, which have not been measured there.
 pub(crate) fn balanced_beyond(vendor: Vendor) -> (usize, usize) {
     match vendor {
         Vendor::Intel => (1_000_000, 25_600),
@@ -35,11 +35,12 @@ pub(crate) fn balanced_beyond(vendor: Vendor) -> (usize, usize) {
     }
 }
 
-/// Units per row at the most, where they exchange through memory: the plane of most GPUs.
+/// Maximum number of units per row if they exchange data through shared memory: the plane size of
+/// most GPUs.
 const LARGEST_WITHOUT_PLANES: u32 = 32;
 
 impl Capabilities {
-    /// Asks a client.
+    /// Queries the capabilities from a client.
     pub(crate) fn of<R: Runtime>(client: &ComputeClient<R>, vendor: Vendor) -> Self {
         let properties = client.properties();
         let full = TypeUsage::Buffer | TypeUsage::Arithmetic | TypeUsage::Conversion;
@@ -54,23 +55,25 @@ impl Capabilities {
         }
     }
 
-    /// Whether arithmetic in a number runs on the device.
+    /// Whether the device supports arithmetic in a number type.
     pub(crate) fn computes_in(&self, number: Kind) -> bool {
         match number {
             Kind::F64 => self.f64,
             Kind::F32 => true,
-            Kind::F16 | Kind::Bf16 => false, // no vector is in 16 bits
+            Kind::F16 | Kind::Bf16 => false, // vectors are never stored in 16 bits
         }
     }
 
-    /// How many units share a row of so many entries on average: the largest power of two that is not larger, up to a plane.
+    /// The number of units that share a row: the largest power of two that exceeds neither the mean
+    /// number of entries per row nor the size of a plane.
     pub(crate) fn subgroup(&self, mean: usize) -> Subgroup {
         let most = if self.planes { self.plane_size } else { LARGEST_WITHOUT_PLANES };
         let size = 1 << mean.max(1).ilog2().min(most.ilog2());
         Subgroup { size, planes: self.planes }
     }
 
-    /// Whether a CSR matrix of so many entries, so many in the longest row, goes by pieces.
+    /// Whether a CSR matrix uses the load-balanced kernel, given its number of entries and the
+    /// length of its longest row.
     pub(crate) fn is_balanced(&self, entries: usize, longest: usize) -> bool {
         entries > self.balanced_beyond.0 || longest > self.balanced_beyond.1
     }
@@ -103,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn long_rows_are_cut() {
+    fn long_rows_use_the_balanced_kernel() {
         let amd = capabilities(true, 64, Vendor::Amd);
         assert!(!amd.is_balanced(1_000_000, 768) && amd.is_balanced(1_000_000, 769));
         let intel = capabilities(true, 16, Vendor::Intel);

@@ -1,8 +1,9 @@
-//! [`Device`] for a GPU: numbers known at compile time become kernels, and what a device cannot do is done on the host.
+//! Implementation of [`Device`] for a GPU, with host fallbacks for unsupported number types.
 //!
-//! A kernel is compiled for a number to compute in and one that is stored; the trait's numbers are mapped to CubeCL's here and
-//! nowhere else. A device without `f64` keeps vectors of it on the host, where [`Cpu`] computes with them: so a Krylov method in `f64`
-//! runs on the host and its preconditioner in `f32` on the device, with vectors crossing where precisions meet.
+//! A kernel is compiled for a compute type and a storage type. A device without `f64` keeps `f64`
+//! vectors on the host, where [`Cpu`] operates on them. A Krylov method in `f64` then runs on the
+//! host and its preconditioner in `f32` on the device; vectors are transferred where the precision
+//! changes.
 
 use std::borrow::Borrow;
 
@@ -56,7 +57,7 @@ impl Device for Gpu {
         assert_eq!(host.len(), x.len, "lengths");
         match &mut x.place {
             Place::Host(elements) => elements.copy_from_slice(host),
-            // What is queued still reads the old array.
+            // Queued kernels may still read the old array, so allocate a new one.
             Place::Device(handle) => *handle = self.send(bytemuck::cast_slice(host))?,
         }
         Ok(())
@@ -310,7 +311,7 @@ impl Device for Gpu {
     }
 }
 
-/// Bytes of a vector.
+/// Size of a vector in bytes.
 fn bytes_of<T: Store>(len: usize) -> Result<usize, DeviceError> {
     countable("elements of a vector", len)?;
     Ok(len * size_of::<T>())

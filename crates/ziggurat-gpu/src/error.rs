@@ -1,9 +1,9 @@
-//! Why there is no device.
+//! Errors of opening a device.
 
 use thiserror::Error;
 use ziggurat_sparse::UnknownName;
 
-/// Why a GPU could not be had.
+/// Why a GPU could not be opened.
 ///
 /// ```
 /// use ziggurat_gpu::{Gpu, GpuError};
@@ -14,13 +14,13 @@ use ziggurat_sparse::UnknownName;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum GpuError {
-    /// There is no such runtime.
+    /// The runtime's name is unknown.
     #[error(transparent)]
     Unknown(#[from] UnknownName),
-    /// This build does not have the runtime.
-    #[error("this build has no {runtime}; build with the feature `{runtime}` of ziggurat-gpu")]
+    /// The runtime is not compiled in.
+    #[error("{runtime} support is not compiled in; enable the feature `{runtime}` of ziggurat-gpu")]
     NotCompiled {
-        /// The runtime's name, which is that of the feature.
+        /// The runtime's name, which is also the name of the feature.
         runtime: &'static str,
     },
     /// The runtime's driver is missing, or finds no device.
@@ -28,33 +28,33 @@ pub enum GpuError {
     NoDriver {
         /// The runtime's name.
         runtime: &'static str,
-        /// What is missing, and what to try.
+        /// What is missing, with a suggestion.
         reason: String,
     },
-    /// The runtime has devices, but not so many.
+    /// The index is beyond the runtime's last device.
     #[error("there is no {runtime}:{index}; {runtime} has {found} device(s), and the first is {runtime}:0")]
     NoSuchDevice {
         /// The runtime's name.
         runtime: &'static str,
-        /// The device asked for.
+        /// The requested index.
         index: usize,
-        /// How many there are.
+        /// The number of devices.
         found: usize,
     },
     /// No runtime has a device.
     #[error(
-        "no GPU was found:{reasons}\n  use the CPU, or install a driver (software Vulkan: mesa-vulkan-drivers)"
+        "no GPU found:{reasons}\n  use the CPU, or install a driver (software Vulkan: mesa-vulkan-drivers)"
     )]
     None {
-        /// A line for each runtime.
+        /// One line per runtime.
         reasons: String,
     },
-    /// The driver refused to open the device.
+    /// The driver failed to open the device.
     #[error("{device} could not be opened: {reason}")]
     Refused {
         /// The device's name.
         device: String,
-        /// What the driver said.
+        /// The driver's message.
         reason: String,
     },
 }

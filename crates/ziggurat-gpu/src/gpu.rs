@@ -1,10 +1,11 @@
-//! A GPU: its client, what it can do, and what has gone to and fro.
+//! A GPU: its client, its capabilities and its traffic counters.
 //!
-//! **Memory.** CubeCL keeps freed arrays in pools and hands them out again, so the partials of a reduction, which live for one
-//! launch, cost no allocation of the driver's in a cycle.
+//! **Memory.** CubeCL pools freed arrays, so the partial results of a reduction, which live for one
+//! launch, need no driver allocation in a cycle.
 //!
-//! **Failures.** Kernels are queued and return nothing. A launch that fails shows when something is read: the reading kernel then
-//! returns NaN, which ends any iteration, and [`Device::finish`](ziggurat_sparse::device::Device::finish) says what happened.
+//! **Failures.** Kernels are queued and return nothing. A failed launch surfaces at the next read:
+//! the operation then returns NaN, which ends any iteration, and
+//! [`Device::finish`](ziggurat_sparse::device::Device::finish) returns the error.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +24,7 @@ use crate::runtime::{Client, Found, Runtime, devices, missing, with_client};
 #[cfg(feature = "sources")]
 use crate::sources::Sources;
 
-/// A GPU of any vendor, or a program that stands for one.
+/// A GPU of any vendor, or a software implementation of one.
 ///
 /// ```
 /// use ziggurat_gpu::{Gpu, GpuError};
@@ -45,9 +46,9 @@ struct Inner {
     capabilities: Capabilities,
     found: Found,
     counters: Counters,
-    /// Stands where a kernel has no use for an array.
+    /// Placeholder for unused array arguments of kernels.
     nothing: Handle,
-    /// The first failure.
+    /// The first error.
     lost: Mutex<Option<DeviceError>>,
     #[cfg(feature = "sources")]
     sources: Option<Sources>,
@@ -72,8 +73,9 @@ impl fmt::Debug for Gpu {
 }
 
 impl Gpu {
-    /// The first device that is a GPU: of its vendor's runtime where that is compiled in and has a driver, else through Vulkan. A
-    /// program that stands for a GPU is taken where there is no other.
+    /// Opens the preferred device: a GPU through its vendor's runtime if that is compiled in and
+    /// has a driver, otherwise through Vulkan. A software implementation is used only if there is
+    /// no GPU.
     pub fn best() -> Result<Self, GpuError> {
         let Some(found) = devices().into_iter().next() else {
             let line = |missing: &crate::Missing| format!("\n  {}: {}", missing.runtime, missing.reason);
@@ -83,7 +85,8 @@ impl Gpu {
         Self::open(runtime, found)
     }
 
-    /// The device of this name: `vulkan:0`, `cuda:1`, `hip` (the first), or `gpu` for the best.
+    /// Opens a device by name: `vulkan:0`, `cuda:1`, `hip` (the first), or `gpu` for the preferred
+    /// one.
     ///
     /// ```
     /// use ziggurat_gpu::{Gpu, GpuError};
@@ -122,7 +125,7 @@ impl Gpu {
         })
     }
 
-    /// The same device under other assumptions about what it can do.
+    /// The same device with different capabilities.
     fn assuming(self, capabilities: Capabilities) -> Self {
         let Inner { client, found, nothing, .. } = &*self.inner;
         Gpu {
@@ -139,8 +142,10 @@ impl Gpu {
         }
     }
 
-    /// The same device as if it did not compute in a number: `F64` stays on the host then, `F16` is put together from its bits. To
-    /// see what such a device would do. (`F32` is on every device, `Bf16` is always taken by its bits.)
+    /// The same device without support for a number type, to test the behaviour of such devices.
+    ///
+    /// Without `F64`, `f64` data stays on the host; without `F16`, kernels decode the bits. Every
+    /// device supports `F32`, and `Bf16` is always decoded from its bits, so these have no effect.
     ///
     /// ```
     /// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return };
@@ -158,7 +163,8 @@ impl Gpu {
         self.assuming(capabilities)
     }
 
-    /// The same device with units of a row exchanging registers, or not. CubeCL does not say that software Vulkan can; it can.
+    /// The same device with register exchange within planes enabled or disabled. Software Vulkan
+    /// supports it, although CubeCL does not report it.
     ///
     /// ```
     /// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return };
@@ -170,8 +176,9 @@ impl Gpu {
         self.assuming(capabilities)
     }
 
-    /// The same device with other limits beyond which CSR matrices go by pieces instead of by rows: entries in all, and in a row. Those
-    /// of devices are from the literature; where you can measure, do.
+    /// The same device with different limits for the load-balanced CSR kernel, which is used beyond
+    /// either limit: entries in total and in one row. The default limits are from the literature;
+    /// measure on your device if you can.
     ///
     /// ```
     /// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return };
@@ -183,7 +190,7 @@ impl Gpu {
         self.assuming(capabilities)
     }
 
-    /// The same device, keeping the CUDA and HIP sources of every kernel that it launches.
+    /// The same device, recording the CUDA and HIP sources of every kernel it launches.
     #[cfg(feature = "sources")]
     #[must_use]
     pub fn keeping_sources(self) -> Self {
@@ -194,7 +201,7 @@ impl Gpu {
         gpu
     }
 
-    /// The sources kept so far, unless none are to be kept.
+    /// The sources recorded so far; `None` if recording is disabled.
     #[cfg(feature = "sources")]
     pub fn sources(&self) -> Option<&Sources> {
         self.inner.sources.as_ref()
@@ -212,19 +219,19 @@ impl Gpu {
         &self.inner.found
     }
 
-    /// An array for an argument that is not read.
+    /// A placeholder for an array argument that is not read.
     pub(crate) fn nothing(&self) -> Span<'_> {
         Span { handle: &self.inner.nothing, len: 1 }
     }
 
-    /// Whether vectors of a number, and all that is done with them, stay on the host.
+    /// Whether vectors of a number type, and all operations on them, stay on the host.
     pub(crate) fn keeps_on_host(&self, number: Kind) -> bool {
         number == Kind::F64 && !self.capabilities().f64
     }
 
     // ---- memory
 
-    /// Bytes that an array takes: a whole number of words, and never none.
+    /// Allocation size of an array: a whole number of 32-bit words, and at least one.
     fn allocated(&self, bytes: usize) -> Result<usize, DeviceError> {
         let rounded = bytes.max(4).next_multiple_of(4);
         if rounded as u64 > self.capabilities().largest_array {
@@ -233,13 +240,13 @@ impl Gpu {
         Ok(rounded)
     }
 
-    /// An array of so many bytes, with anything in it.
+    /// Allocates an uninitialised array.
     pub(crate) fn empty(&self, bytes: usize) -> Result<Handle, DeviceError> {
         let bytes = self.allocated(bytes)?;
         Ok(with_client!(self.client(), |client: R| client.empty(bytes)))
     }
 
-    /// An array of zeros.
+    /// Allocates an array of zeros.
     pub(crate) fn zeroed(&self, bytes: usize) -> Result<Handle, DeviceError> {
         let handle = self.empty(bytes)?;
         let len = bytes.div_ceil(4);
@@ -286,7 +293,7 @@ impl Gpu {
                 into.copy_from_slice(&bytes[..into.len()]);
                 Ok(())
             }
-            Ok(bytes) => Err(self.lose(format!("{} bytes arrived instead of {}", bytes.len(), into.len()))),
+            Ok(bytes) => Err(self.lose(format!("received {} bytes instead of {}", bytes.len(), into.len()))),
             Err(error) => Err(self.lose(format!("{error:?}"))),
         }
     }
@@ -302,14 +309,14 @@ impl Gpu {
         lost.clone().map_or(Ok(()), Err)
     }
 
-    /// Notes a failure; the first one counts.
+    /// Records an error and returns the first one recorded.
     pub(crate) fn lose(&self, reason: String) -> DeviceError {
         let mut lost = self.inner.lost.lock().unwrap_or_else(PoisonError::into_inner);
         let device = self.inner.found.name.clone();
         lost.get_or_insert(DeviceError::Lost { device, reason }).clone()
     }
 
-    /// Notes a failure, if there is one.
+    /// Records the error of a result, if any, and returns its value.
     pub(crate) fn noted<T>(&self, result: Result<T, DeviceError>) -> Option<T> {
         if let Err(error) = &result {
             self.inner.lost.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error.clone());
@@ -339,9 +346,9 @@ mod tests {
     use super::*;
     use ziggurat_sparse::device::conformance::{matrix_kernels, vector_kernels};
 
-    /// As for more cubes than a device has in one direction: grids of two.
+    /// More cubes than fit in one dimension of a grid use a second dimension.
     #[test]
-    fn grids_have_two_directions() {
+    fn grids_use_two_dimensions() {
         let gpu = Gpu::best().unwrap();
         let capabilities = Capabilities { cubes: 7, ..*gpu.capabilities() };
         let gpu = gpu.assuming(capabilities);
@@ -351,9 +358,9 @@ mod tests {
         vector_kernels::reductions::<_, f64>(&gpu);
     }
 
-    /// More than the largest array is an error, not a crash.
+    /// Allocating more than the largest array is an error, not a crash.
     #[test]
-    fn too_much_memory_is_refused() {
+    fn oversized_allocations_are_rejected() {
         let gpu = Gpu::best().unwrap();
         let bytes = gpu.capabilities().largest_array as usize + 1;
         assert_eq!(gpu.empty(bytes).unwrap_err(), DeviceError::OutOfMemory { bytes });

@@ -1,4 +1,5 @@
-//! What a device without `f64` leaves to the host: vectors of `f64` are there, and those of `f32` come and go.
+//! Host fallbacks for devices without `f64`: `f64` vectors stay on the host, and `f32` vectors are
+//! transferred as needed.
 
 use std::borrow::Borrow;
 
@@ -9,14 +10,14 @@ use crate::Gpu;
 use crate::vector::{GpuVector, Place};
 
 impl Gpu {
-    /// The elements of a vector on the host, wherever it is; zeros where something fails.
+    /// Copies a vector to the host from either place. Returns zeros if the transfer fails.
     fn brought<T: Store>(&self, x: &GpuVector<T>) -> Vec<T> {
         let mut host = vec![T::default(); x.len];
         let _ = self.noted(self.download(x, &mut host));
         host
     }
 
-    /// Computes y from x on the host, wherever the two are.
+    /// Computes y from x on the host, wherever the vectors are stored.
     pub(crate) fn through_host<X: Real, Y: Real, T>(
         &self,
         x: &GpuVector<X>,

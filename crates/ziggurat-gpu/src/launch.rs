@@ -1,36 +1,39 @@
-//! How a kernel is launched: one macro, so that every launch is counted, and its source can be had.
+//! Kernel launches. All go through one macro, which counts them and can record their sources.
 
 use cubecl::prelude::CubeCount;
 use cubecl::server::Handle;
 use ziggurat_sparse::device::DeviceError;
 
-/// An array in a device's memory, of `len` elements as a kernel sees them.
+/// An array in device memory with `len` elements of the kernel's element type.
 #[derive(Clone, Copy)]
 pub(crate) struct Span<'a> {
     pub(crate) handle: &'a Handle,
     pub(crate) len: usize,
 }
 
-/// So many cubes, as a grid whose sides are within the device's limits; kernels go by the linear position. A grid has fewer than a
-/// row of cubes too many.
+/// A grid of at least `cubes` cubes whose sides are within the device's limit. Kernels use the
+/// linear position and skip the surplus cubes, which are fewer than one row of the grid.
 pub(crate) fn grid(cubes: usize, most: u32) -> CubeCount {
     let cubes = cubes.max(1) as u64;
     let down = cubes.div_ceil(u64::from(most));
     CubeCount::Static(cubes.div_ceil(down) as u32, down as u32, 1)
 }
 
-/// Kernels count in 32 bits, and positions a little beyond the last are computed before they are compared.
+/// Kernels use 32-bit indices and may compute positions slightly beyond the last element before
+/// they check the bounds.
 const MOST: usize = u32::MAX as usize - (1 << 20);
 
-/// A number of elements, if kernels can count it.
+/// Converts a number of elements to 32 bits, or fails if it is too large for kernels.
 pub(crate) fn countable(what: &'static str, found: usize) -> Result<u32, DeviceError> {
     if found > MOST { Err(DeviceError::TooLarge { what, found, most: MOST }) } else { Ok(found as u32) }
 }
 
-/// Launches a kernel: `launch!(gpu, module::Kernel<types>, cubes, units, [arrays], [scalars], |target| [shapes])`.
+/// Launches a kernel:
+/// `launch!(gpu, module::Kernel<types>, cubes, units, [arrays], [scalars], |target| [shapes])`.
 ///
-/// `module` is what `#[cube(launch_unchecked)]` makes of a kernel, `Kernel` its type in there. Shapes are the arguments known when a
-/// kernel is compiled, as they are on `target`: that is this device, and also others where their sources are wanted.
+/// `module` is the module that `#[cube(launch_unchecked)]` generates for a kernel, and `Kernel` is
+/// its type in that module. Shapes are the compile-time arguments of a kernel for the capabilities
+/// `target`: those of this device, and those of other targets whose sources are recorded.
 macro_rules! launch {
     ($gpu:expr, $module:ident::$kernel:ident<$($t:ty),*>, $cubes:expr, $units:expr,
      [$($array:expr),*], [$($scalar:expr),*], |$target:ident| [$($shape:expr),*]) => {{
@@ -59,8 +62,9 @@ macro_rules! launch {
             }
             let $target = gpu.capabilities();
             let _ = $target;
-            // SAFETY: each span's handle has at least `len` elements (checked where it is made), and kernels compare every index
-            // with the lengths that they are given; indices within matrices are invariants of their host formats.
+            // SAFETY: each span's handle has at least `len` elements (checked on construction), and
+            // kernels check every index against the lengths they are given; the indices stored in
+            // matrices are valid by the invariants of their host formats.
             #[allow(unsafe_code)]
             unsafe {
                 $module::launch_unchecked::<$($t,)* R>(
@@ -82,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grids_hold_all_cubes_within_the_limits() {
+    fn grids_contain_all_cubes_within_the_limits() {
         for (cubes, expected) in [(0, (1, 1)), (7, (7, 1)), (65_536, (32_768, 2)), (1_000_000, (62_500, 16))]
         {
             let CubeCount::Static(x, y, 1) = grid(cubes, 65_535) else { panic!("a static count") };
@@ -91,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_counted_is_refused() {
+    fn too_many_elements_are_rejected() {
         assert_eq!(countable("rows", 7), Ok(7));
         let error = countable("rows", u32::MAX as usize).unwrap_err();
         assert!(matches!(error, DeviceError::TooLarge { what: "rows", .. }));

@@ -1,8 +1,9 @@
-//! The Ziggurat solver on GPUs of any vendor.
+//! GPU backend of the Ziggurat solver, for devices of any vendor.
 //!
-//! [`Gpu`] is a [`Device`](ziggurat_sparse::device::Device) on [CubeCL](https://github.com/tracel-ai/cubecl): one kernel in Rust becomes
-//! CUDA, HIP, Vulkan or Metal. Runtimes are features; none needs a toolkit to build. A device is asked for by name or taken as it
-//! comes:
+//! [`Gpu`] implements [`Device`](ziggurat_sparse::device::Device) with
+//! [CubeCL](https://github.com/tracel-ai/cubecl), which compiles each Rust kernel for CUDA, HIP,
+//! Vulkan or Metal. Each runtime is a Cargo feature; none needs a toolkit to build. Devices are
+//! selected by name or automatically:
 //!
 //! ```
 //! use ziggurat::Solver;
@@ -16,11 +17,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What CubeCL calls things is known inside this crate only. `cargo xtask bench gpu` shows what kernels move; docs/gpus.md says on
-//! what they have run.
+//! CubeCL is an implementation detail of this crate and does not appear in its interface. The
+//! command `cargo xtask bench gpu` reports the memory traffic of the kernels, and docs/gpus.md lists
+//! the devices they have run on.
 
 #![deny(unsafe_code)]
-// Without a runtime nothing is launched; all of it compiles all the same.
+// Without a runtime nothing is launched, so much of the code is unused.
 #![cfg_attr(
     not(any(feature = "vulkan", feature = "cuda", feature = "hip", feature = "metal")),
     allow(unused, clippy::all)

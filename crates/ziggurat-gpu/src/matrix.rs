@@ -1,4 +1,4 @@
-//! Matrices in a device's memory: how each format of the host is laid out for the kernels.
+//! Matrices in device memory: the device layout of each host format.
 
 use bytemuck::cast_slice;
 use cubecl::server::Handle;
@@ -24,13 +24,13 @@ use crate::launch::{Span, countable};
 pub struct GpuMatrix<S: 'static> {
     pub(crate) rows: usize,
     pub(crate) cols: usize,
-    /// `None` where the device does not compute in any number that reads it.
+    /// The device arrays; `None` if the matrix is used only on the host.
     pub(crate) arrays: Option<Arrays>,
-    /// What is computed on the host is computed with this: on a device without `f64`.
+    /// The host matrix for `f64` operations on devices without `f64`.
     pub(crate) host: Option<HostMatrix<S>>,
 }
 
-/// An array and how many elements it has.
+/// An array and its number of elements.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     handle: Handle,
@@ -57,9 +57,9 @@ pub(crate) struct CsrArrays {
     pub(crate) columns: Buffer,
     pub(crate) values: Buffer,
     pub(crate) entries: usize,
-    /// Entries of the longest row.
+    /// Number of entries in the longest row.
     pub(crate) longest: usize,
-    /// Where pieces and rows meet, if the matrix goes by pieces.
+    /// The partition into pieces, if the load-balanced kernel is used.
     pub(crate) pieces: Option<PieceArrays>,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct BsrArrays {
     pub(crate) block: usize,
     pub(crate) blocks: usize,
     pub(crate) block_rows: usize,
-    /// Blocks of the longest row of blocks.
+    /// Number of blocks in the longest block row.
     pub(crate) longest: usize,
 }
 
@@ -91,20 +91,20 @@ pub(crate) struct DeltaSellArrays {
     pub(crate) values: Buffer,
     pub(crate) order: Buffer,
     pub(crate) sorted: bool,
-    /// Lanes of all chunks, those beyond the last row included.
+    /// Number of lanes in all chunks, including those beyond the last row.
     pub(crate) places: usize,
-    /// Slots of the longest chunk.
+    /// Number of slots in the longest chunk.
     pub(crate) longest: usize,
 }
 
 impl DeltaSellArrays {
-    /// In the order in which kernels take them.
+    /// The arrays in the order of the kernel arguments.
     pub(crate) fn spans(&self) -> [Span<'_>; 5] {
         [&self.chunks, &self.bases, &self.deltas, &self.values, &self.order].map(Buffer::span)
     }
 }
 
-/// Entries of the longest row.
+/// Number of entries in the longest row.
 pub(crate) fn longest(row_ptr: &[usize]) -> usize {
     row_ptr.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0)
 }
@@ -114,7 +114,7 @@ impl Gpu {
         Ok(Buffer { handle: self.send(cast_slice(words))?, len: words.len() })
     }
 
-    /// Values of 16 bits lie two in a word.
+    /// Uploads values; 16-bit values are packed two per word.
     fn values<S: Store>(&self, values: &[S]) -> Result<Buffer, DeviceError> {
         let handle = self.send(cast_slice(values))?;
         let len = if size_of::<S>() == 2 { values.len().div_ceil(2) } else { values.len() };
@@ -131,7 +131,8 @@ impl Gpu {
         self.words(&narrow?)
     }
 
-    /// Lays out a matrix on the device, and keeps that of the host where some of the work will be there.
+    /// Uploads a matrix in its device layout, and keeps the host matrix if `f64` operations run on
+    /// the host.
     pub(crate) fn lay_out<S: Store>(&self, host: HostMatrix<S>) -> Result<GpuMatrix<S>, DeviceError> {
         let (rows, cols) = (host.rows(), host.cols());
         countable("rows of a matrix", rows)?;

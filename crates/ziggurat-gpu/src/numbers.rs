@@ -1,11 +1,11 @@
-//! From the numbers of a `Device` to those that CubeCL compiles kernels for.
+//! Maps the number types of a `Device` to the types that CubeCL compiles kernels for.
 
 use ziggurat_sparse::{Kind, Real};
 
 use crate::capabilities::Capabilities;
 use crate::kernels::widen::Packing;
 
-/// Evaluates the body with `$n` as the number to compute in.
+/// Evaluates the body with `$n` as the compute type.
 macro_rules! with_real {
     ($kind:expr, |$n:ident| $body:expr) => {
         match $kind {
@@ -22,7 +22,8 @@ macro_rules! with_real {
 }
 pub(crate) use with_real;
 
-/// Evaluates the body with `$n` as the number to compute in and `$v` as the elements of the array that values are stored in.
+/// Evaluates the body with `$n` as the compute type and `$v` as the element type of the array that
+/// holds the stored values.
 macro_rules! with_pair {
     ($computed:expr, $stored:expr, |$n:ident, $v:ident| $body:expr) => {
         match ($computed, $stored) {
@@ -56,7 +57,7 @@ macro_rules! with_pair {
 }
 pub(crate) use with_pair;
 
-/// A coefficient in the number that a kernel computes in.
+/// Converts a coefficient to the compute type of a kernel.
 pub(crate) trait Coefficient {
     fn of<C: Real>(coefficient: C) -> Self;
 }
@@ -69,11 +70,11 @@ impl Coefficient for f64 {
 
 impl Coefficient for f32 {
     fn of<C: Real>(coefficient: C) -> f32 {
-        coefficient.wide() as f32 // exact: it was one
+        coefficient.wide() as f32 // exact, because it came from an `f32`
     }
 }
 
-/// How values of a number lie in an array, and how a device reads them.
+/// How stored values of a number type are laid out in an array, and how the device reads them.
 pub(crate) fn packing(stored: Kind, target: &Capabilities) -> Packing {
     match stored {
         Kind::F64 | Kind::F32 => Packing::Plain,

@@ -1,4 +1,4 @@
-//! Reductions on the device, and what is fused with them: the numbers that return to the host.
+//! Reductions on the device and operations fused with them, which return scalars to the host.
 
 use std::borrow::Borrow;
 
@@ -15,13 +15,13 @@ use crate::launch::{Span, launch};
 use crate::numbers::{Coefficient, with_real};
 use crate::vector::GpuVector;
 
-/// Cubes of the first stage.
+/// Number of cubes in the first stage.
 fn blocks(len: usize) -> usize {
     len.div_ceil(BLOCK as usize)
 }
 
 impl Gpu {
-    /// out_k ← x_k·y (`Sum`), or max |x_k| (`Max`). Where something fails, NaN.
+    /// out_k ← x_k·y (`Sum`), or max |x_k| (`Max`); NaN on failure.
     pub(crate) fn folded<C: Real, B: Borrow<GpuVector<C>>>(
         &self,
         fold: Fold,
@@ -38,7 +38,7 @@ impl Gpu {
         out.fill(f64::NAN);
         let (len, blocks) = (y.len as u32, blocks(y.len));
         let Some(partials) = self.partials(blocks * xs.len()) else { return };
-        // A device without `f64` has the largest of numbers in `f32`, which is exact.
+        // A device without `f64` computes maxima in `f32`, which is exact.
         with_real!(self.widest(), |A| {
             for (k, x) in xs.iter().enumerate() {
                 let (x, y, all) = (x.borrow().span(), y.span(), span(&partials, blocks * xs.len()));
@@ -56,7 +56,7 @@ impl Gpu {
         self.results(fold, &partials, blocks, out);
     }
 
-    /// y ← Σ_k c_k x_k + β y; returns y·y. Where something fails, NaN.
+    /// y ← Σ_k c_k x_k + β y; returns y·y, or NaN on failure.
     pub(crate) fn combined<C: Real, B: Borrow<GpuVector<C>>>(
         &self,
         coefficients: &[C],
@@ -70,7 +70,7 @@ impl Gpu {
         let (len, blocks) = (y.len as u32, blocks(y.len));
         let Some(partials) = self.partials(blocks) else { return f64::NAN };
         let groups = xs.len().div_ceil(AT_ONCE).max(1);
-        // On a device without `f64` the sum is computed on the host.
+        // Without `f64` on the device, the sum is computed on the host.
         let on_device = self.capabilities().f64;
         for group in 0..groups {
             let range = group * AT_ONCE..xs.len().min((group + 1) * AT_ONCE);
@@ -100,7 +100,8 @@ impl Gpu {
         out[0]
     }
 
-    /// y ← α d∘x in double precision, rounded once. Where `measured`, returns max |y_i|, or NaN where something fails.
+    /// y ← α d∘x in double precision, rounded once. If `measured`, returns max |y_i|, or NaN on
+    /// failure.
     pub(crate) fn scaled<X: Real, Y: Real>(
         &self,
         alpha: f64,
@@ -132,17 +133,17 @@ impl Gpu {
         out[0]
     }
 
-    /// The number that reductions are in.
+    /// The number type of reductions.
     fn widest(&self) -> Kind {
         if self.capabilities().f64 { Kind::F64 } else { Kind::F32 }
     }
 
-    /// Memory for the partials of a reduction.
+    /// Allocates the partial results of a reduction.
     fn partials(&self, count: usize) -> Option<Handle> {
         self.noted(self.empty(count * self.widest().facts().bytes))
     }
 
-    /// The second stage, and the way to the host; out_k stays as it is where something fails.
+    /// Runs the second stage and copies the results to the host; `out` is unchanged on failure.
     fn results(&self, fold: Fold, partials: &Handle, blocks: usize, out: &mut [f64]) {
         let bytes = self.widest().facts().bytes;
         let Some(results) = self.noted(self.empty(out.len() * bytes)) else { return };

@@ -1,4 +1,4 @@
-//! Passes over a matrix: its format, and the numbers, choose the kernel.
+//! Matrix operations. The matrix format and the number types select the kernel.
 
 use ziggurat_sparse::device::{Direction, HostMatrix};
 use ziggurat_sparse::{Reads, Store};
@@ -16,11 +16,11 @@ use crate::numbers::{Coefficient, packing, with_pair, with_real};
 use crate::vector::GpuVector;
 
 impl<S: Store> GpuMatrix<S> {
-    #[allow(clippy::panic)] // as for vectors: the device decides by the number
+    #[allow(clippy::panic)] // the number type determines the place, so a mismatch is a bug
     fn arrays(&self) -> &Arrays {
         match &self.arrays {
             Some(arrays) => arrays,
-            None => panic!("a matrix on the host was given to a kernel"),
+            None => panic!("a host matrix was passed to a kernel"),
         }
     }
 
@@ -28,19 +28,19 @@ impl<S: Store> GpuMatrix<S> {
     pub(crate) fn host(&self) -> &HostMatrix<S> {
         match &self.host {
             Some(host) => host,
-            None => panic!("a matrix on the device was given to the host"),
+            None => panic!("a device matrix was passed to a host operation"),
         }
     }
 }
 
-/// Turns of a loop after which Mesa's software Vulkan leaves it, with some to spare.
+/// Maximum number of loop iterations on Mesa's software Vulkan, which ends loops after 65,535.
 const MOST_TURNS: usize = 60_000;
 
-/// The vectors of a pass in the order x, b, d, y; what an operation has no use for is any of the others but y.
+/// The vectors of an operation in the order x, b, d, y. Unused ones are any of the others except y.
 type Vectors<'a> = [Span<'a>; 4];
 
 impl Gpu {
-    /// An operation on every row. `vectors` are x, b and d.
+    /// Applies an operation to every row. `vectors` are x, b and d.
     pub(crate) fn rows<C: Reads<S>, S: Store>(
         &self,
         a: &GpuMatrix<S>,
@@ -189,12 +189,12 @@ impl Gpu {
         let (own, longest) = match a.arrays() {
             Arrays::Csr(arrays) => (1, arrays.longest),
             Arrays::Bsr(arrays) => (arrays.block, arrays.longest * arrays.block),
-            // A row's place is searched for.
+            // The lane of a row is found by a search within its window of 256.
             Arrays::DeltaSell(arrays) => (1, arrays.longest + 256),
         };
         if self.found().software && longest > MOST_TURNS {
             self.lose(format!(
-                "Gauss-Seidel over a row of {longest} entries: software Vulkan stops such loops"
+                "Gauss-Seidel over a row of {longest} entries: software Vulkan terminates loops this long"
             ));
             return;
         }

@@ -1,7 +1,8 @@
-//! Runtimes, the devices they find, and what each lacks.
+//! Runtimes, their devices, and the reasons why a runtime has none.
 //!
-//! Libraries of drivers are loaded when asked for, never linked: a program with every runtime starts on a machine with none.
-//! Whether a library is there is asked before CubeCL is, which would panic.
+//! Driver libraries are loaded on demand and never linked, so a program with every runtime compiled
+//! in starts on a machine without drivers. CubeCL panics if a library is missing, so libraries are
+//! checked first.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,7 +13,7 @@ use ziggurat_sparse::UnknownName;
 
 use crate::error::GpuError;
 
-/// A client of one of the runtimes that are compiled in.
+/// A client of one of the compiled-in runtimes.
 #[derive(Clone)]
 pub(crate) enum Client {
     #[cfg(any(feature = "vulkan", feature = "metal"))]
@@ -21,12 +22,12 @@ pub(crate) enum Client {
     Cuda(ComputeClient<cubecl::cuda::CudaRuntime>),
     #[cfg(feature = "hip")]
     Hip(ComputeClient<cubecl::hip::HipRuntime>),
-    /// So that there is a variant when no runtime is.
+    /// Keeps the enum non-empty if no runtime is compiled in.
     #[allow(dead_code)]
     Absent(std::convert::Infallible),
 }
 
-/// Does the same with the client of whichever runtime it is; `$runtime` names it in the body.
+/// Evaluates the body with the client of any runtime; `$runtime` is the runtime's type in the body.
 macro_rules! with_client {
     ($client:expr, |$c:ident: $runtime:ident| $body:expr) => {
         match $client {
@@ -54,7 +55,7 @@ macro_rules! with_client {
 }
 pub(crate) use with_client;
 
-/// Who made a device; what is known to be fast differs.
+/// Vendor of a device, which determines tuning limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vendor {
     Nvidia,
@@ -63,7 +64,7 @@ pub(crate) enum Vendor {
     Other,
 }
 
-/// A device that is there.
+/// An available device.
 ///
 /// ```
 /// for found in ziggurat_gpu::devices() {
@@ -72,18 +73,18 @@ pub(crate) enum Vendor {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What [`Gpu::named`](crate::Gpu::named) takes: `vulkan:0`.
+    /// The name for [`Gpu::named`](crate::Gpu::named), such as `vulkan:0`.
     pub name: String,
-    /// What the driver calls it.
+    /// The driver's name for the device.
     pub description: String,
-    /// Whether it is a program and not a GPU.
+    /// Whether it is a software implementation instead of a GPU.
     pub software: bool,
     pub(crate) vendor: Vendor,
-    /// Its number in CubeCL, which counts by the kind of device.
+    /// CubeCL's identifier: the kind of device and an index within the kind.
     id: (u16, usize),
 }
 
-/// A runtime without a device, and why.
+/// A runtime without devices, and the reason.
 ///
 /// ```
 /// // Every runtime either has a device or a reason.
@@ -97,11 +98,11 @@ pub struct Found {
 pub struct Missing {
     /// The runtime's name.
     pub runtime: &'static str,
-    /// What is missing, and what to try.
+    /// What is missing, with a suggestion.
     pub reason: String,
 }
 
-/// A way to reach devices.
+/// A GPU runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Runtime {
     Cuda,
@@ -111,7 +112,7 @@ pub(crate) enum Runtime {
 }
 
 impl Runtime {
-    /// All of them, in the order in which an automatic choice prefers them: a vendor's own first.
+    /// All runtimes in the order of preference: vendor-specific ones first.
     pub(crate) const ALL: [Runtime; 4] = [Runtime::Cuda, Runtime::Hip, Runtime::Metal, Runtime::Vulkan];
 
     pub(crate) fn name(self) -> &'static str {
@@ -123,7 +124,7 @@ impl Runtime {
         }
     }
 
-    /// The runtime and the index that a name like `vulkan:0` or `cuda` means.
+    /// Parses a name such as `vulkan:0` or `cuda` into a runtime and an index.
     pub(crate) fn parse(name: &str) -> Result<(Runtime, usize), GpuError> {
         let (runtime, index) = name.split_once(':').unwrap_or((name, "0"));
         let known = || Runtime::ALL.into_iter().map(Runtime::name).chain(["gpu"]);
@@ -138,7 +139,7 @@ impl Runtime {
         Ok((runtime, index))
     }
 
-    /// Its devices; at least one.
+    /// The devices of the runtime, or an error if there are none.
     pub(crate) fn devices(self) -> Result<Vec<Found>, GpuError> {
         let none = |reason: &str| GpuError::NoDriver { runtime: self.name(), reason: reason.to_owned() };
         let found: Vec<Found> = match self {
@@ -168,7 +169,7 @@ impl Runtime {
             Runtime::Hip => {
                 if !cubecl_hip_sys::is_available() {
                     return Err(none(
-                        "ROCm's libraries (libamdhip64, libhiprtc) are not found; set ROCM_PATH",
+                        "the ROCm libraries (libamdhip64, libhiprtc) were not found; set ROCM_PATH",
                     ));
                 }
                 numbered(self, cubecl::hip::HipRuntime::enumerate_all_devices(&()).len(), Vendor::Amd)
@@ -179,10 +180,10 @@ impl Runtime {
         if found.is_empty() {
             let reason = match self {
                 Runtime::Vulkan => {
-                    "no Vulkan driver reports one (software Vulkan: mesa-vulkan-drivers libvulkan1)"
+                    "no Vulkan driver reports a device (software Vulkan: mesa-vulkan-drivers libvulkan1)"
                 }
-                Runtime::Metal => "this machine has no Metal",
-                Runtime::Cuda | Runtime::Hip => "the driver reports none",
+                Runtime::Metal => "this machine has no Metal device",
+                Runtime::Cuda | Runtime::Hip => "the driver reports no device",
             };
             return Err(none(reason));
         }
@@ -212,7 +213,7 @@ impl Runtime {
                 _ => None,
             }
         };
-        // CubeCL has no other way to say that a driver refuses.
+        // CubeCL reports a driver failure only by panicking.
         let refused = |reason: String| GpuError::Refused { device: found.name.clone(), reason };
         match catch_unwind(AssertUnwindSafe(open)) {
             Ok(Some(client)) => Ok(client),
@@ -222,13 +223,13 @@ impl Runtime {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn spoken(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason was given").to_owned()
 }
 
-/// The devices of all runtimes, in the order of preference, software last.
+/// The devices of all runtimes in order of preference, software implementations last.
 ///
 /// ```
 /// let devices = ziggurat_gpu::devices();
@@ -241,7 +242,7 @@ pub fn devices() -> Vec<Found> {
     found
 }
 
-/// The runtimes without a device.
+/// The runtimes without devices.
 ///
 /// ```
 /// for missing in ziggurat_gpu::missing() {
@@ -259,7 +260,7 @@ pub fn missing() -> Vec<Missing> {
     Runtime::ALL.into_iter().filter_map(reason).collect()
 }
 
-/// Devices that the driver only counts.
+/// Devices of a driver that reports only their number.
 #[cfg(any(feature = "cuda", feature = "hip"))]
 fn numbered(runtime: Runtime, count: usize, vendor: Vendor) -> Vec<Found> {
     let device = |index: usize| Found {
@@ -283,7 +284,7 @@ fn adapters(runtime: Runtime, backend: wgpu::Backend) -> Vec<Found> {
     let mut found = Vec::new();
     for adapter in adapters {
         let info = adapter.get_info();
-        // The numbers by which CubeCL tells kinds of devices apart.
+        // CubeCL's numbering of device kinds.
         let kind: u16 = match info.device_type {
             wgpu::DeviceType::DiscreteGpu => 0,
             wgpu::DeviceType::IntegratedGpu => 1,
@@ -293,7 +294,7 @@ fn adapters(runtime: Runtime, backend: wgpu::Backend) -> Vec<Found> {
         };
         let index = of_kind[usize::from(kind)];
         of_kind[usize::from(kind)] += 1;
-        // It reaches one of the last two kinds only.
+        // CubeCL can open only one device of each of the last two kinds.
         if kind >= 3 && index > 0 {
             continue;
         }
@@ -325,12 +326,12 @@ fn wgpu_device((kind, index): (u16, usize)) -> cubecl::wgpu::WgpuDevice {
     }
 }
 
-/// Whether any of these libraries can be loaded.
+/// Whether any of the libraries can be loaded.
 #[cfg(feature = "cuda")]
 #[allow(unsafe_code)]
 fn library_is_there(names: &[&str]) -> bool {
-    // SAFETY: these are the libraries that CubeCL would load next; loading them runs the initialisers that their makers ship, and
-    // nothing of them is called here.
+    // SAFETY: CubeCL loads the same libraries next. Loading them runs their initialisers; none of
+    // their functions is called here.
     names.iter().any(|name| unsafe { libloading::Library::new(name) }.is_ok())
 }
 

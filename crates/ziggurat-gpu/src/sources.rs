@@ -1,8 +1,10 @@
-//! CUDA and HIP sources of the kernels that a device launches, as CubeCL would hand them to those compilers.
+//! CUDA and HIP sources of the launched kernels, as CubeCL would pass them to those compilers.
 //!
-//! Kernels do not depend on the runtime but for their shape: how many units share a row follows from the size of a plane. So a solve
-//! on any device tells which kernels it takes, and their sources for a GPU that is not there can be compiled where its compiler
-//! is: NVIDIA's and AMD's compilers need no GPU. That shows that they compile, and their registers; not that they run.
+//! Kernels depend on the runtime only through their shape: the number of units that share a row
+//! follows from the plane size. A solve on any device therefore determines which kernels are
+//! needed, and their sources can be compiled for GPUs that are not present, because NVIDIA's and
+//! AMD's compilers need no GPU. This verifies that the kernels compile and shows their register
+//! usage; it does not show that they run.
 //!
 //! ```
 //! # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return Ok(()) };
@@ -34,7 +36,7 @@ use crate::capabilities::{Capabilities, balanced_beyond};
 use crate::launch::Span;
 use crate::runtime::Vendor;
 
-/// Whose compiler a source is for.
+/// The compiler that a source is for.
 ///
 /// ```
 /// use ziggurat_gpu::sources::Target;
@@ -42,17 +44,17 @@ use crate::runtime::Vendor;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
-    /// NVIDIA: planes of 32 units.
+    /// CUDA on NVIDIA GPUs, with planes of 32 units.
     Cuda,
-    /// AMD's CDNA: planes of 64 units.
+    /// HIP on AMD CDNA GPUs, with planes of 64 units.
     Hip,
 }
 
 impl Target {
-    /// Both.
+    /// All targets.
     pub const ALL: [Target; 2] = [Target::Cuda, Target::Hip];
 
-    /// What files of such sources end in.
+    /// The file extension of the sources.
     pub fn extension(self) -> &'static str {
         match self {
             Target::Cuda => "cu",
@@ -60,7 +62,7 @@ impl Target {
         }
     }
 
-    /// What a device of the kind can do.
+    /// The capabilities of a typical device.
     pub(crate) fn capabilities(self) -> Capabilities {
         let (plane_size, vendor) = match self {
             Target::Cuda => (32, Vendor::Nvidia),
@@ -72,25 +74,25 @@ impl Target {
     }
 }
 
-/// A kernel's source.
+/// The source of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Whose compiler it is for.
+    /// The compiler it is for.
     pub target: Target,
-    /// The kernel's name, which is that of its entry.
+    /// Name of the kernel and of its entry point.
     pub kernel: String,
-    /// The numbers it is compiled for.
+    /// The number types it is compiled for.
     pub numbers: String,
-    /// What else is fixed when it is compiled.
+    /// Its other compile-time arguments.
     pub shape: String,
-    /// The text, or why there is none.
+    /// The source text, or the reason why generating it failed.
     pub text: Result<String, String>,
 }
 
 /// Target, kernel, numbers and shape.
 type Key = (Target, String, String, String);
 
-/// The sources of the kernels that a device has launched, each once.
+/// The distinct sources of the kernels that a device has launched.
 #[derive(Default)]
 pub struct Sources {
     kept: Mutex<BTreeMap<Key, Result<String, String>>>,
@@ -103,7 +105,7 @@ impl fmt::Debug for Sources {
 }
 
 impl Sources {
-    /// All of them, by target, kernel, numbers and shape.
+    /// All sources, sorted by target, kernel, numbers and shape.
     pub fn all(&self) -> Vec<Source> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let source = |(key, text): (&Key, &Result<String, String>)| {
@@ -113,7 +115,7 @@ impl Sources {
         kept.iter().map(source).collect()
     }
 
-    /// Keeps the source of a kernel unless it is there already.
+    /// Records the source of a kernel unless it is already present.
     pub(crate) fn keep<K: CubeKernel>(
         &self,
         target: Target,
@@ -131,7 +133,7 @@ impl Sources {
     }
 }
 
-/// What a compiler for C++ makes of a kernel, with the options that CubeCL's runtimes give it.
+/// Generates the C++ source of a kernel with the options of CubeCL's runtimes.
 fn text<D: Dialect, K: CubeKernel>(kernel: K, warp_size: u32) -> Result<String, String> {
     let address = StorageType::Scalar(ElemType::UInt(UIntKind::U32));
     let supports_features = CppSupportedFeatures { fast_math: true, ..Default::default() };
@@ -141,10 +143,10 @@ fn text<D: Dialect, K: CubeKernel>(kernel: K, warp_size: u32) -> Result<String, 
     compiled.map(|kernel| kernel.source).map_err(|error| error.to_string())
 }
 
-/// What a kernel has to know of an array before it is compiled.
+/// Compilation argument of an array.
 pub(crate) fn of_array(_: &Span<'_>) -> ArrayCompilationArg {
     ArrayCompilationArg { inplace: None }
 }
 
-/// What a kernel has to know of a scalar before it is compiled: nothing.
+/// Compilation argument of a scalar: none.
 pub(crate) fn of_scalar<T>(_: &T) {}

@@ -1,4 +1,4 @@
-//! Updates of vectors on the device.
+//! Vector updates on the device.
 
 use ziggurat_sparse::Real;
 
@@ -10,7 +10,7 @@ use crate::launch::launch;
 use crate::numbers::{Coefficient, with_real};
 use crate::vector::GpuVector;
 
-/// Cubes for a unit per element.
+/// Number of cubes for one unit per element.
 fn cubes(len: usize) -> usize {
     len.div_ceil(VECTOR_UNITS as usize)
 }
@@ -32,7 +32,7 @@ impl Gpu {
         }
     }
 
-    /// y ← x, in another number or the same
+    /// y ← x, possibly converted to another number type
     pub(crate) fn converted<X: Real, Y: Real>(&self, x: &GpuVector<X>, y: &mut GpuVector<Y>) {
         let len = x.len as u32;
         if len > 0 {

@@ -1,11 +1,11 @@
-//! Numbers in a device's memory.
+//! Vectors in device memory.
 
 use cubecl::server::Handle;
 use ziggurat_sparse::Store;
 
 use crate::launch::Span;
 
-/// A vector on a GPU; of numbers that the GPU does not compute in, on the host.
+/// A vector on a GPU, or on the host if the GPU does not support its number type.
 ///
 /// ```
 /// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return Ok(()) };
@@ -20,7 +20,7 @@ pub struct GpuVector<T> {
     pub(crate) len: usize,
 }
 
-/// Where a vector's elements are.
+/// The memory that holds a vector's elements.
 #[derive(Debug)]
 pub(crate) enum Place<T> {
     Device(Handle),
@@ -28,30 +28,30 @@ pub(crate) enum Place<T> {
 }
 
 impl<T: Store> GpuVector<T> {
-    /// The array, as kernels take it.
-    #[allow(clippy::panic)] // the device decides by the number where a vector is, so both cannot be
+    /// The array as a kernel argument.
+    #[allow(clippy::panic)] // the number type determines the place, so a mismatch is a bug
     pub(crate) fn span(&self) -> Span<'_> {
         match &self.place {
             Place::Device(handle) => Span { handle, len: self.len },
-            Place::Host(_) => panic!("a vector on the host was given to a kernel"),
+            Place::Host(_) => panic!("a host vector was passed to a kernel"),
         }
     }
 
-    /// The elements, where the host has them.
+    /// The elements of a host vector.
     #[allow(clippy::panic)] // as above
     pub(crate) fn host(&self) -> &Vec<T> {
         match &self.place {
             Place::Host(elements) => elements,
-            Place::Device(_) => panic!("a vector on the device was given to the host"),
+            Place::Device(_) => panic!("a device vector was passed to a host operation"),
         }
     }
 
-    /// The same, to be changed.
+    /// The elements of a host vector, mutably.
     #[allow(clippy::panic)] // as above
     pub(crate) fn host_mut(&mut self) -> &mut Vec<T> {
         match &mut self.place {
             Place::Host(elements) => elements,
-            Place::Device(_) => panic!("a vector on the device was given to the host"),
+            Place::Device(_) => panic!("a device vector was passed to a host operation"),
         }
     }
 }

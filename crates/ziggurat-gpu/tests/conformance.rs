@@ -1,4 +1,5 @@
-//! Every kernel for every number pair, against the reference, on whatever device is there: software Vulkan in CI.
+//! Compares every kernel for every pair of number types with the reference, on the available device
+//! (software Vulkan in CI).
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // tests
 
@@ -12,7 +13,7 @@ fn gpu() -> Gpu {
 
 conformance_suite!(gpu, gpu());
 
-/// Units of a row exchange registers; software Vulkan goes through shared memory otherwise.
+/// The units of a row exchange registers; by default software Vulkan uses shared memory.
 #[test]
 fn with_planes() {
     let gpu = gpu().with_planes(true);
@@ -29,7 +30,7 @@ fn without_planes() {
     matrix_kernels::large_matrix::<_, f32, f32>(&gpu);
 }
 
-/// Every CSR matrix is cut into pieces, short rows and empty ones included.
+/// Every CSR matrix uses the load-balanced kernel, including those with short and empty rows.
 #[test]
 fn by_pieces() {
     let gpu = gpu().balancing_beyond(0, 0);
@@ -38,7 +39,7 @@ fn by_pieces() {
     matrix_kernels::sweep::<_, f32, f32>(&gpu);
 }
 
-/// Values of 16 bits are put together from their bits.
+/// 16-bit values are decoded from their bits.
 #[test]
 fn without_f16() {
     let gpu = gpu().without(Kind::F16);
@@ -46,7 +47,7 @@ fn without_f16() {
     matrix_kernels::sweep::<_, f64, f16>(&gpu);
 }
 
-/// What is in `f64` is on the host, and crosses where precisions meet.
+/// `f64` data stays on the host and is transferred where the precision changes.
 #[test]
 fn without_f64() {
     let gpu = gpu().without(Kind::F64);

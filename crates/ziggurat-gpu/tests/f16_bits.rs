@@ -1,4 +1,4 @@
-//! Every `f16` there is, by conversion and by its bits.
+//! Every finite `f16`, converted by the device and decoded from its bits.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // tests
 
@@ -6,9 +6,9 @@ use ziggurat_gpu::Gpu;
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::{Csr, Kind, f16};
 
-/// A diagonal matrix of all finite numbers of 16 bits times ones.
+/// A diagonal matrix of all finite `f16` values, times a vector of ones.
 #[test]
-fn every_number_of_16_bits_is_read_exactly() {
+fn every_finite_f16_is_read_exactly() {
     let gpu = Gpu::best().expect("a device: apt-get install mesa-vulkan-drivers libvulkan1");
     let values: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).filter(|value| value.is_finite()).collect();
     let n = values.len();

@@ -1,5 +1,5 @@
-//! AMG-CG on a device, beside the CPU: as many iterations (one more or less), a true residual below the tolerance, and nothing but
-//! numbers returning in an iteration.
+//! Compares AMG-CG on a GPU with the CPU: iterations within one, a true residual below the
+//! tolerance, and only scalars transferred to the host in an iteration.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // tests
 
@@ -20,7 +20,7 @@ fn gpu() -> Gpu {
     Gpu::best().expect("a device: apt-get install mesa-vulkan-drivers libvulkan1")
 }
 
-/// ‖b − Ax‖/‖b‖, on the host.
+/// ‖b − Ax‖/‖b‖, computed on the host.
 fn relative_residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
     let product = |row: usize| {
         let (columns, values) = a.row(row);
@@ -34,7 +34,7 @@ fn solved<D: Device>(builder: SolverBuilder<D>, a: &Csr<f64>, b: &[f64]) -> Solu
     builder.rtol(RTOL).build(a).expect("a solver").solve(b).expect("a solution")
 }
 
-/// The same system on both devices in the three precisions.
+/// Solves the same system on both devices in three precisions.
 fn compare(name: &str, a: &Csr<f64>, b: &[f64]) {
     let gpu = gpu();
     for precision in [Precision::F64, Precision::F32, Precision::F16] {
@@ -84,7 +84,7 @@ fn real_matrices() {
             "ZIGGURAT_MATRICES is set, but there is no INDEX.md in {}",
             folder.display()
         );
-        // Not `eprintln!`: the test harness would hide it, and a test that is skipped must be seen to be.
+        // Not `eprintln!`, which the test harness captures: a skipped test must be visible.
         let _ = writeln!(std::io::stderr(), "skipped: no matrices at {}", folder.display());
         return;
     }
@@ -94,10 +94,10 @@ fn real_matrices() {
     }
 }
 
-/// What crosses in one more iteration: two numbers for each product, one for the residual's norm, and in a narrow precision
-/// the largest element of what enters the cycle.
+/// Transfers of one additional iteration: two dot products, the residual norm, and in reduced
+/// precision the largest element of the vector that enters the cycle.
 #[test]
-fn only_numbers_return_in_an_iteration() {
+fn only_scalars_return_in_an_iteration() {
     let problem: Problem = "poisson3d:16".parse().unwrap();
     let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
     for (precision, downloads) in [(Precision::F64, 3), (Precision::F16, 4)] {
@@ -119,13 +119,14 @@ fn only_numbers_return_in_an_iteration() {
             ..Traffic::default()
         };
         assert_eq!(more, expected);
-        // b goes there and x comes back; kernels' own arguments are not counted.
+        // b is uploaded and x is downloaded; kernel arguments are not counted.
         assert_eq!(three.uploaded_bytes, 8 * a.rows() as u64);
         assert_eq!(three.downloaded_bytes - 8 * three.downloads, 8 * (a.rows() as u64 - 1));
     }
 }
 
-/// Without `f64` on the device, the outer iteration is on the host and the levels are in `f32` on the device.
+/// Without `f64` on the device, the outer iteration runs on the host and the levels are `f32` on
+/// the device.
 #[test]
 fn a_device_without_f64_reaches_the_same_accuracy() {
     let problem: Problem = "anisotropic3d:16".parse().unwrap();
@@ -145,7 +146,7 @@ fn a_device_without_f64_reaches_the_same_accuracy() {
     }
 }
 
-/// Gauss–Seidel, a K-cycle, and the methods for matrices without symmetry.
+/// Gauss–Seidel, and the methods for nonsymmetric matrices.
 #[test]
 fn other_methods() {
     let problem: Problem = "convection3d:12".parse().unwrap();
@@ -166,7 +167,7 @@ fn other_methods() {
     }
 }
 
-/// Two threads with one solver, and the same bits every time.
+/// Two threads share one solver, and the results are bitwise equal.
 #[test]
 fn threads_share_a_solver() {
     let problem: Problem = "jump3d:16".parse().unwrap();

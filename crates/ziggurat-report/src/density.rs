@@ -1,12 +1,12 @@
-//! How many entries a matrix has where: what pictures of it are made of.
+//! Nonzero counts on a coarse grid, from which sparsity plots are drawn.
 //!
-//! The matrix is cut into a grid of squares, and those entries that are not zero are counted in each. Costs one pass over the columns, and
-//! gives the same counts for any number of threads.
+//! The matrix is divided into a grid of squares, and the nonzeros in each square are counted. This
+//! takes one pass over the entries; the counts do not depend on the number of threads.
 
 use rayon::prelude::*;
 use ziggurat::sparse::CsrRef;
 
-/// Entries that are not zero, counted in squares.
+/// Number of nonzeros in each square of a grid over the matrix.
 ///
 /// ```
 /// use ziggurat::sparse::Csr;
@@ -19,22 +19,23 @@ use ziggurat::sparse::CsrRef;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Density {
-    /// Rows and columns of the matrix that a square covers; at the right and at the bottom it may be fewer.
+    /// Number of matrix rows and columns that a square covers. Squares at the right and bottom
+    /// edges may cover fewer.
     pub side: usize,
-    /// Squares in a line.
+    /// Number of squares in a grid row.
     pub across: usize,
-    /// Lines of squares.
+    /// Number of grid rows.
     pub down: usize,
-    /// Of each square, line by line.
+    /// Nonzeros in each square, row by row.
     pub counts: Vec<u64>,
 }
 
 impl Density {
-    /// Counts in squares as small as possible, at most `across` of them in a line and at most `down` lines (at least one each). A matrix
-    /// without rows or columns has no squares.
+    /// Counts nonzeros on the finest grid of at most `across` by `down` squares (zero is treated as
+    /// one). A matrix without rows or columns gives an empty grid.
     pub fn of(a: CsrRef<'_, f64>, across: usize, down: usize) -> Self {
         let (rows, cols) = (a.rows(), a.cols());
-        // Square squares: the side that fills its space first decides.
+        // Cells are square, so the tighter of the two limits determines their side.
         let side = cols.div_ceil(across.max(1)).max(rows.div_ceil(down.max(1))).max(1);
         let (across, down) = match rows.min(cols) {
             0 => (0, 0),
@@ -54,7 +55,7 @@ impl Density {
         Density { side, across, down, counts }
     }
 
-    /// The counts, a line of squares at a time.
+    /// Iterates over the grid rows.
     pub fn lines(&self) -> impl Iterator<Item = &[u64]> {
         self.counts.chunks(self.across.max(1))
     }
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn any_shape_fits() {
+    fn any_matrix_shape_fits_the_grid() {
         for (rows, cols) in [(1, 5000), (5000, 1), (3, 7), (123, 456)] {
             let mut coo = Coo::new(rows, cols).unwrap();
             coo.push(rows - 1, cols - 1, 1.0).unwrap();

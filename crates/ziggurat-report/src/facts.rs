@@ -1,16 +1,17 @@
-//! A diagnosis in words: what `ziggurat inspect` prints and what pages show.
+//! A matrix diagnosis in words, as printed by `ziggurat inspect` and shown on report pages.
 
 use ziggurat::diagnose::{Diagnosis, DiagonalSign, Fit};
 
 use crate::figures::{bytes, counted, grouped, percent, share, value};
 
-/// What is known of the matrix, a line for each subject. `memory` is that of the matrix in bytes.
+/// Describes the matrix as pairs of a label and a value. `memory` is the size of the matrix in
+/// bytes.
 ///
 /// ```
 /// use ziggurat::sparse::gallery::Problem;
 /// let a = "poisson3d:8".parse::<Problem>()?.matrix()?;
 /// let facts = ziggurat_report::facts(&ziggurat::diagnose(a.view()), a.bytes() as u64);
-/// assert!(facts.contains(&("symmetry", "symmetric, to the last bit".to_owned())));
+/// assert!(facts.contains(&("symmetry", "exactly symmetric".to_owned())));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn facts(d: &Diagnosis, memory: u64) -> Vec<(&'static str, String)> {
@@ -48,9 +49,9 @@ pub fn facts(d: &Diagnosis, memory: u64) -> Vec<(&'static str, String)> {
         let joined = match (parts - isolated, isolated) {
             (0, 0) => "none".to_owned(),
             (parts, 0) => grouped(parts),
-            (parts, isolated) => format!("{} and {}", grouped(parts), counted(isolated, "single row")),
+            (parts, isolated) => format!("{} and {}", grouped(parts), counted(isolated, "isolated row")),
         };
-        facts.push(("parts", joined));
+        facts.push(("components", joined));
     }
     facts.push(("bandwidth", grouped(d.graph.bandwidth)));
     facts
@@ -61,7 +62,7 @@ fn row_lengths(d: &Diagnosis) -> String {
     let mut text = match (entries.per_row_min, entries.per_row_max) {
         (min, max) if min == max => format!("{min} in every row"),
         (min, max) => {
-            format!("{} to {}, on average {:.1}", grouped(min), grouped(max), entries.per_row_average)
+            format!("{} to {}, average {:.1}", grouped(min), grouped(max), entries.per_row_average)
         }
     };
     if entries.empty_rows > 0 {
@@ -77,19 +78,19 @@ fn row_lengths(d: &Diagnosis) -> String {
 fn symmetry(d: &Diagnosis) -> String {
     let Some(symmetry) = &d.symmetry else { return String::new() };
     if symmetry.exact && symmetry.structure {
-        return "symmetric, to the last bit".to_owned();
+        return "exactly symmetric".to_owned();
     }
-    let structure = if symmetry.structure { "structure symmetric" } else { "structure not symmetric" };
+    let structure = if symmetry.structure { "structurally symmetric" } else { "structurally unsymmetric" };
     if symmetry.exact {
-        format!("symmetric, to the last bit; {structure} (stored zeros)")
+        format!("values exactly symmetric; {structure} (stored zeros)")
     } else if symmetry.to_rounding {
-        format!("symmetric, but for rounding ({:.0e}); {structure}", symmetry.largest_difference)
+        format!("symmetric up to rounding ({:.0e}); {structure}", symmetry.largest_difference)
     } else {
         format!("not symmetric, skew part {}; {structure}", percent(symmetry.skew))
     }
 }
 
-/// "6" or "1e-3 to 7".
+/// Formats a range of values: "6" or "1e-3 to 7".
 fn range(smallest: Option<f64>, largest: Option<f64>) -> String {
     match (smallest, largest) {
         (Some(smallest), Some(largest)) if smallest == largest => value(smallest),
@@ -152,7 +153,7 @@ fn rows(d: &Diagnosis) -> String {
         share(special.zero_sum, d.rows)
     );
     if special.dirichlet > 0 {
-        text += &format!("; {} with a diagonal only", grouped(special.dirichlet));
+        text += &format!("; {} with only a diagonal entry", grouped(special.dirichlet));
     }
     text
 }
@@ -160,7 +161,7 @@ fn rows(d: &Diagnosis) -> String {
 fn values(d: &Diagnosis) -> String {
     let values = &d.values;
     if values.smallest.is_none() {
-        return "none but zeros".to_owned();
+        return "no nonzeros".to_owned();
     }
     let sizes = range(values.smallest, values.largest);
     let numbers = [("f32", values.f32), ("f16", values.f16), ("bf16", values.bf16)];
@@ -171,7 +172,7 @@ fn values(d: &Diagnosis) -> String {
     };
     let mut text = format!("{sizes} in absolute value");
     for (fit, words) in
-        [(Fit::Fits, "fits"), (Fit::Underflows, "too small for"), (Fit::Overflows, "too large for")]
+        [(Fit::Fits, "fits"), (Fit::Underflows, "underflows in"), (Fit::Overflows, "overflows in")]
     {
         let names = named(fit);
         if !names.is_empty() {
@@ -206,7 +207,7 @@ mod tests {
     fn empty_and_rectangular_matrices_are_described() {
         for (rows, cols) in [(0, 0), (0, 3), (3, 0), (2, 2)] {
             let a = Csr::<f64>::try_new(rows, cols, vec![0; rows + 1], vec![], vec![]).unwrap();
-            assert_eq!(fact(&a, "values").unwrap(), "none but zeros");
+            assert_eq!(fact(&a, "values").unwrap(), "no nonzeros");
             assert_eq!(fact(&a, "symmetry").is_some(), rows == cols);
         }
     }

@@ -1,6 +1,6 @@
-//! Numbers as people read them, and tables of them.
+//! Human-readable numbers and plain-text tables.
 
-/// Digits in groups of three: 1,234,567.
+/// Groups digits by thousands: 1,234,567.
 ///
 /// ```
 /// assert_eq!(ziggurat_report::figures::grouped(1_234_567), "1,234,567");
@@ -17,7 +17,7 @@ pub fn grouped(count: usize) -> String {
     text
 }
 
-/// A count and what is counted, "1 row" or "1,234 rows".
+/// Formats a count with its noun: "1 row" or "1,234 rows".
 ///
 /// ```
 /// assert_eq!(ziggurat_report::figures::counted(2000, "row"), "2,000 rows");
@@ -27,7 +27,7 @@ pub fn counted(count: usize, what: &str) -> String {
     format!("{} {what}{plural}", grouped(count))
 }
 
-/// The size of a matrix, as reports begin.
+/// Formats the size of a matrix, as in the first line of a report.
 ///
 /// ```
 /// assert_eq!(ziggurat_report::figures::size(8000, 8000, 53_600), "8,000 rows, 53,600 entries");
@@ -38,7 +38,9 @@ pub fn size(rows: usize, cols: usize, nnz: usize) -> String {
     format!("{}{columns}, {} {entries}", counted(rows, "row"), grouped(nnz))
 }
 
-/// A value in few digits: what is simple is written out, the rest with an exponent.
+/// Formats a value with four significant digits.
+///
+/// Magnitudes from 10⁻³ to 10⁵ are written as decimals, others in scientific notation.
 ///
 /// ```
 /// use ziggurat_report::figures::value;
@@ -49,7 +51,7 @@ pub fn value(value: f64) -> String {
     if value == 0.0 || (1e-3..1e5).contains(&value.abs()) { short.to_string() } else { format!("{short:e}") }
 }
 
-/// A number of bytes in the unit that suits it.
+/// Formats a number of bytes with a binary unit.
 ///
 /// ```
 /// assert_eq!(ziggurat_report::figures::bytes(300 << 20), "300 MiB");
@@ -67,13 +69,13 @@ pub fn bytes(bytes: u64) -> String {
     format!("{size:.digits$} {unit}")
 }
 
-/// A time, with three digits or so.
+/// Formats a duration with about three significant digits.
 ///
 /// ```
 /// assert_eq!(ziggurat_report::figures::seconds(0.0123), "12.3 ms");
 /// ```
 pub fn seconds(seconds: f64) -> String {
-    // A sum of nothing is −0.
+    // An empty floating-point sum is −0; adding 0 removes the sign.
     match seconds + 0.0 {
         s if s > 0.0 && s < 0.995e-4 => format!("{:.1} µs", s * 1e6),
         s if s < 0.0995 => format!("{:.1} ms", s * 1e3),
@@ -82,7 +84,7 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
-/// A part of a whole in percent: "all" and "none" are said of nothing else.
+/// Formats a part of a whole as a percentage. Only exact matches give "all" and "none".
 ///
 /// ```
 /// assert_eq!(ziggurat_report::figures::share(999_999, 1_000_000), "more than 99.9 %");
@@ -95,7 +97,7 @@ pub fn share(part: usize, whole: usize) -> String {
     }
 }
 
-/// A fraction in percent: neither 0 nor 100 unless it is.
+/// Formats a fraction as a percentage. Only exact values round to 0 and 100.
 ///
 /// ```
 /// assert_eq!(ziggurat_report::figures::percent(0.331), "33 %");
@@ -109,7 +111,8 @@ pub fn percent(fraction: f64) -> String {
     }
 }
 
-/// Breaks text into lines of at most `width` characters where there are blanks. A longer word has a line to itself.
+/// Wraps text at whitespace into lines of at most `width` characters. A longer word gets its own
+/// line.
 ///
 /// ```
 /// assert_eq!(ziggurat_report::figures::wrapped("a bc  def", 6), ["a bc", "def"]);
@@ -128,7 +131,7 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Lines up columns; the first `numbers` of them to the right.
+/// Aligns the columns of a table: the first `numbers` columns to the right, the others to the left.
 ///
 /// ```
 /// let table = [["name", "rows"], ["A", "12"]].map(|line| line.map(str::to_owned));
@@ -176,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_times_and_shares_have_units() {
+    fn bytes_seconds_and_shares_have_units() {
         assert_eq!(bytes(999), "999 B");
         assert_eq!(bytes(1024), "1.0 KiB");
         assert_eq!(bytes(300 << 20), "300 MiB");
@@ -194,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_broken_at_blanks() {
+    fn text_wraps_at_whitespace() {
         assert_eq!(wrapped("a bc  def ghij", 6), ["a bc", "def", "ghij"]);
         assert_eq!(wrapped("enormous w", 4), ["enormous", "w"]);
         assert!(wrapped("", 4).is_empty());

@@ -1,7 +1,7 @@
-//! Parts of pages: what a notebook shows, and what [`page`](crate::page()) is put together from.
+//! HTML fragments for notebooks and for [`page`](crate::page()).
 //!
-//! Every rule of style stands under the class `ziggurat`, so that whatever is around stays as it is. Text and lines have the colour of
-//! what is around, so dark notebooks need nothing else.
+//! All CSS rules are scoped to the class `ziggurat`, so they do not affect the surrounding
+//! document. Text and lines inherit the surrounding colour, so dark notebooks need no extra rules.
 
 use crate::chart;
 pub(crate) use crate::chart::escaped;
@@ -9,7 +9,7 @@ use crate::figures::{bytes, counted, grouped, seconds, size, value};
 use crate::level::Level;
 use crate::outcome::Outcome;
 
-/// The style of what is here.
+/// CSS of the fragments.
 pub(crate) const STYLE: &str = "\
 .ziggurat table { border-collapse: collapse; font-size: 0.92em; font-variant-numeric: tabular-nums; margin: 0; }
 .ziggurat table th, .ziggurat table td { border: 0; border-bottom: 1px solid rgba(128, 128, 128, 0.3); padding: 0.3em 0.75em; text-align: right; white-space: nowrap; }
@@ -26,7 +26,7 @@ pub(crate) const STYLE: &str = "\
 .ziggurat svg { display: block; }
 ";
 
-/// The levels as a table, with the colours of [`chart::levels`].
+/// Formats the levels as an HTML table, with the colours of [`chart::levels`].
 ///
 /// ```
 /// use ziggurat_report::{Level, html};
@@ -38,7 +38,7 @@ pub fn hierarchy_table(levels: &[Level]) -> String {
     let cycle = levels.iter().any(|level| level.cycle_seconds.is_some());
     let mut heads = vec!["level", "rows", "entries", "per row", "matrix", "transfer"];
     heads.extend(setup.then_some("setup"));
-    heads.extend(cycle.then_some("in a cycle"));
+    heads.extend(cycle.then_some("per cycle"));
     let head: String = heads.iter().map(|head| format!("<th>{head}</th>")).collect();
     let words = ["stored in", "computed in", "format"].map(|head| format!("<th class=\"word\">{head}</th>"));
     let time = |time: Option<f64>| time.map_or("–".to_owned(), seconds);
@@ -75,7 +75,7 @@ pub fn hierarchy_table(levels: &[Level]) -> String {
     )
 }
 
-/// The last line: what adds up.
+/// The table's footer with the totals over all levels.
 fn totals(levels: &[Level], setup: bool, cycle: bool) -> String {
     if levels.len() < 2 {
         return String::new();
@@ -84,7 +84,7 @@ fn totals(levels: &[Level], setup: bool, cycle: bool) -> String {
     let rows = levels.iter().map(|level| level.rows).sum();
     let nnz: usize = levels.iter().map(|level| level.nnz).sum();
     let mut cells = vec![
-        "all".to_owned(),
+        "total".to_owned(),
         grouped(rows),
         grouped(nnz),
         format!("{:.1}", nnz as f64 / rows.max(1) as f64),
@@ -97,7 +97,7 @@ fn totals(levels: &[Level], setup: bool, cycle: bool) -> String {
     format!("<tfoot><tr>{cells}<td></td><td></td><td></td></tr></tfoot>\n")
 }
 
-/// How levels lie on ranks, as a table; nothing where there are no ranks.
+/// Formats the distribution over MPI ranks as an HTML table; empty without ranks.
 pub(crate) fn distribution_table(levels: &[Level]) -> String {
     let mut body = String::new();
     for (k, level) in levels.iter().enumerate() {
@@ -111,14 +111,14 @@ pub(crate) fn distribution_table(levels: &[Level]) -> String {
     if body.is_empty() {
         return body;
     }
-    let heads = ["level", "ranks", "rows each", "halo each", "messages", "bytes"];
+    let heads = ["level", "ranks", "rows/rank", "halo/rank", "messages", "bytes"];
     let head: String = heads.iter().map(|head| format!("<th>{head}</th>")).collect();
     format!(
         "<div class=\"scroll\"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
     )
 }
 
-/// Whether it converged, in a line.
+/// States in one line whether the solve converged.
 pub(crate) fn verdict(outcome: &Outcome) -> String {
     let (class, words) =
         if outcome.converged { ("verdict", "converged") } else { ("verdict failed", "not converged") };
@@ -127,7 +127,7 @@ pub(crate) fn verdict(outcome: &Outcome) -> String {
     format!("<p class=\"{class}\">{words} {after} {iterations}</p>\n")
 }
 
-/// What a notebook shows of a solver that has not solved yet: its levels, as a table and a picture.
+/// HTML fragment for a solver that has not solved yet: a table and a chart of its levels.
 ///
 /// ```
 /// use ziggurat_report::{Level, html};
@@ -142,7 +142,8 @@ pub fn levels(levels: &[Level]) -> String {
     )
 }
 
-/// What a notebook shows of a solve: the verdict, some facts, how the residual fell, the levels. `name` is what was solved, or empty.
+/// HTML fragment for a solve: verdict, key figures, convergence chart and levels. `name` identifies
+/// the problem and may be empty.
 ///
 /// ```
 /// use ziggurat::{Solver, sparse::gallery::Problem};
@@ -159,7 +160,7 @@ pub fn fragment(name: &str, outcome: &Outcome) -> String {
         if outcome.converged { String::new() } else { format!("<p>{}</p>\n", escaped(&outcome.stop_text)) };
     format!(
         "<div class=\"ziggurat\">\n<style>\n{STYLE}</style>\n<p class=\"small\">{name}{}; {}, {}, {}; {}</p>\n{}{stopped}\
-         <p class=\"small\">true relative residual {:.2e} (wanted {}); setup {}, solve {}</p>\n\
+         <p class=\"small\">true relative residual {:.2e} (tolerance {}); setup {}, solve {}</p>\n\
          <div class=\"side\">\n<div>{}</div>\n<div>{}</div>\n</div>\n</div>\n",
         size(outcome.rows, outcome.rows, outcome.nnz),
         escaped(&outcome.method),
@@ -182,13 +183,13 @@ mod tests {
     use crate::level::Distribution;
     use crate::outcome::tests::outcome;
 
-    /// Fragments are XML as well, so that tags are known to match.
+    /// Fragments are also well-formed XML, so parsing them as XML checks that tags match.
     fn parsed(html: &str) -> roxmltree::Document<'_> {
         roxmltree::Document::parse(html).unwrap_or_else(|error| panic!("{error}: {html}"))
     }
 
     #[test]
-    fn a_fragment_is_well_formed_and_styles_nothing_else() {
+    fn a_fragment_is_well_formed_and_its_style_is_scoped() {
         for converged in [true, false] {
             let html = fragment("A <b> & c", &outcome(converged));
             let document = parsed(&html);
@@ -206,17 +207,17 @@ mod tests {
     }
 
     #[test]
-    fn the_table_adds_up_and_shows_the_times_that_are_known() {
+    fn the_table_has_totals_and_known_times() {
         let mut levels = outcome(true).levels;
         let table = hierarchy_table(&levels);
         parsed(&table);
-        assert!(table.contains("<td>all</td><td>8,800</td><td>65,600</td>"), "{table}");
-        assert!(!table.contains("in a cycle"));
+        assert!(table.contains("<td>total</td><td>8,800</td><td>65,600</td>"), "{table}");
+        assert!(!table.contains("per cycle"));
         levels[0].cycle_seconds = Some(0.002);
         levels[0].reason = "csr \"<0.084 MB>\"".to_owned();
         let table = hierarchy_table(&levels);
         parsed(&table);
-        assert!(table.contains("in a cycle") && table.contains("<td>2.0 ms</td>"), "{table}");
+        assert!(table.contains("per cycle") && table.contains("<td>2.0 ms</td>"), "{table}");
         parsed(&hierarchy_table(&[]));
     }
 

@@ -1,10 +1,10 @@
-//! A level of the hierarchy, as reports have it.
+//! Report data of a multigrid level.
 
 use serde::Serialize;
 use ziggurat::Solver;
 use ziggurat::sparse::device::Device;
 
-/// A level of the hierarchy. The field names are keys of the JSON.
+/// Report data of a multigrid level. The field names are the keys of the JSON report.
 ///
 /// ```
 /// use ziggurat_report::Level;
@@ -14,34 +14,35 @@ use ziggurat::sparse::device::Device;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Level {
-    /// Unknowns.
+    /// Number of rows (unknowns).
     pub rows: usize,
-    /// Entries of its matrix.
+    /// Number of stored matrix entries.
     pub nnz: usize,
-    /// The number its matrix is stored in.
+    /// Number type of the stored matrix values.
     pub storage: String,
-    /// The number it computes in.
+    /// Number type of the arithmetic and the vectors.
     pub working: String,
-    /// The format of its matrix.
+    /// Storage format of the matrix.
     pub format: String,
-    /// Of its matrix.
+    /// Bytes of the matrix.
     pub bytes: u64,
-    /// Of restriction and prolongation.
+    /// Bytes of restriction and prolongation.
     pub transfer_bytes: u64,
-    /// Which formats were considered, with their bytes.
+    /// The formats that were considered, with their sizes in bytes.
     pub reason: String,
-    /// Time that making the next one from it took; the last has none.
+    /// Time to build the next coarser level; `None` for the coarsest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup_seconds: Option<f64>,
-    /// Time that it takes in one cycle, if that was measured.
+    /// Time spent on this level in one cycle, if measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cycle_seconds: Option<f64>,
-    /// How it lies on ranks, under MPI.
+    /// Distribution over ranks, under MPI.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distribution: Option<Distribution>,
 }
 
-/// How a level lies on ranks. Halo, messages and bytes are those of one product with its matrix.
+/// Distribution of a level over MPI ranks. Halo, messages and bytes refer to one matrix–vector
+/// product.
 ///
 /// ```
 /// let two = ziggurat_report::Distribution { ranks: 2, rows_most: 500, ..Default::default() };
@@ -49,21 +50,21 @@ pub struct Level {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Distribution {
-    /// Ranks that have rows.
+    /// Number of ranks that own rows.
     pub ranks: u64,
-    /// Rows of the rank that has most.
+    /// Maximum number of rows per rank.
     pub rows_most: u64,
-    /// Rows of others that ranks know, added up.
+    /// Total number of halo rows over all ranks.
     pub halo_rows: u64,
-    /// The same of the rank that has most.
+    /// Maximum number of halo rows per rank.
     pub halo_rows_most: u64,
-    /// Messages of the rank that sends most.
+    /// Maximum number of messages per rank.
     pub messages_most: u64,
-    /// Bytes of the rank that sends most.
+    /// Maximum number of bytes sent per rank.
     pub bytes_most: u64,
 }
 
-/// The levels of a solver, finest first, as lowering has stored them.
+/// Collects the levels of a solver, finest first, in the precisions and formats they are stored in.
 ///
 /// ```
 /// use ziggurat::{Solver, sparse::gallery::Problem};

@@ -1,9 +1,11 @@
-//! How a solve went: as JSON whose keys are a contract, as text, as pictures and as a page.
+//! Reports about a solve as JSON, plain text, SVG charts and HTML pages.
 //!
-//! - [`Outcome`]: what is known of a solve; [`Outcome::of`] collects it from a solver.
-//! - [`text()`]: the same for a terminal; [`page()`]: a page that needs nothing else; [`html`]: parts of it, for notebooks.
-//! - [`chart`]: pictures as SVG: residuals, levels, stages, the matrix.
-//! - [`facts()`]: a diagnosis in words; [`figures`]: numbers as people read them.
+//! - [`Outcome`]: the data of a report; [`Outcome::of`] collects it from a solver. Its field names
+//!   are the keys of the JSON report and are stable.
+//! - [`text()`]: the report for a terminal.
+//! - [`page()`]: a self-contained HTML page; [`html`]: fragments of it for notebooks.
+//! - [`chart`]: SVG charts of residuals, levels, setup stages and the sparsity pattern.
+//! - [`facts()`]: a matrix diagnosis in words; [`figures`]: number formatting.
 
 #![forbid(unsafe_code)]
 

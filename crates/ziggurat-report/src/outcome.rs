@@ -1,4 +1,4 @@
-//! How a solve went: what is told as JSON, whose keys are a contract, and what text and pictures are made of.
+//! The data of a report: serialised as JSON with stable keys, and the source of text and charts.
 
 use serde::Serialize;
 use ziggurat::config::Krylov;
@@ -8,7 +8,8 @@ use ziggurat::{Solution, SolveOptions, Solver, SolverConfig};
 use crate::chart::{Curve, CurveKind};
 use crate::level::{Level, levels};
 
-/// How a solve went. The field names are the keys of `ziggurat solve --json`: programs read them, so they stay.
+/// Result and statistics of a solve. The field names are the keys of `ziggurat solve --json` and
+/// are stable.
 ///
 /// ```
 /// use ziggurat::{Solver, sparse::gallery::Problem};
@@ -24,65 +25,68 @@ use crate::level::{Level, levels};
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// Whether the solution is as good as was asked for.
+    /// Whether the solution meets the requested tolerance.
     pub converged: bool,
-    /// Why the iteration stopped, by a short name.
+    /// Short name of the stopping reason.
     pub stop_reason: String,
-    /// Iterations done.
+    /// Number of iterations.
     pub iterations: usize,
-    /// ‖b − A x‖ / ‖b‖, computed afresh in double precision.
+    /// The true residual ‖b − A x‖ / ‖b‖, recomputed in double precision.
     pub relative_residual: f64,
-    /// Of everything before the iteration.
+    /// Time of setup.
     pub setup_seconds: f64,
-    /// Of the iteration.
+    /// Time of the iteration.
     pub solve_seconds: f64,
-    /// Unknowns.
+    /// Number of unknowns.
     pub rows: usize,
-    /// Entries of the matrix.
+    /// Number of stored matrix entries.
     pub nnz: usize,
-    /// Entries of all levels over those of the finest.
+    /// Matrix entries on all levels, divided by those of the finest.
     pub operator_complexity: f64,
-    /// Rows of all levels over those of the finest.
+    /// Rows on all levels, divided by those of the finest.
     pub grid_complexity: f64,
-    /// The hierarchy, finest first.
+    /// The levels of the hierarchy, finest first.
     pub levels: Vec<Level>,
-    /// Where it was iterated.
+    /// The device that ran the iteration.
     pub device: String,
-    /// What went to and from it in the solve, where its memory is not the host's.
+    /// Kernel launches and transfers during the solve; `None` if the device shares the host's
+    /// memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
-    /// The most memory that the process held (of several ranks: that which held most); `None` where the system does not tell.
+    /// Peak memory of the process (under MPI, the maximum over ranks); `None` if the system does
+    /// not report it.
     pub peak_bytes: Option<u64>,
-    /// The ranks that solved it, under MPI.
+    /// The MPI ranks, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Ranks>,
-    /// The configuration that was really used, nothing left to be chosen.
+    /// The configuration used, with every automatic choice resolved.
     pub config: SolverConfig,
-    /// How the hierarchy was built.
+    /// The coarsening method.
     pub method: String,
-    /// The outer iteration.
+    /// The Krylov method.
     pub krylov: String,
-    /// What the hierarchy is stored in.
+    /// Storage precision of the hierarchy.
     pub precision: String,
-    /// Why levels became wider on the way, if they did.
+    /// Why the precision of the levels was raised during the solve, if it was.
     pub promotion: Option<String>,
-    /// What the time was spent on, in seconds, in order: parts of setup.
+    /// The stages of setup in order, with their times in seconds.
     pub stages: Vec<(String, f64)>,
-    /// The residual by the method's recurrence after each iteration, relative to ‖b‖.
+    /// The recurrence residual after each iteration, relative to ‖b‖.
     pub residuals: Vec<f64>,
-    /// Iterations after which ‖b − A x‖ / ‖b‖ was computed, and what it was.
+    /// True residuals ‖b − A x‖ / ‖b‖, with the iterations after which they were computed.
     pub true_residuals: Vec<(usize, f64)>,
-    /// Of this library.
+    /// Version of this library.
     pub version: &'static str,
-    /// Why the iteration stopped, in words that say what to try.
+    /// The stopping reason in words, with a suggestion.
     #[serde(skip)]
     pub stop_text: String,
 }
 
 impl Outcome {
-    /// From a solver of one process and what it found; `timing` has the seconds of setup and of the solve.
+    /// Collects the outcome from a single-process solver and its solution. `timing` holds the
+    /// seconds of setup and of the solve.
     ///
-    /// The memory is that of this process so far, so ask soon after the solve.
+    /// The peak memory is that of the process so far, so call this right after the solve.
     pub fn of<D: Device>(solver: &Solver<D>, solution: &Solution, timing: (f64, f64)) -> Self {
         let levels = levels(solver);
         let device = solver.device().name();
@@ -91,7 +95,8 @@ impl Outcome {
         Outcome { stages, ..outcome }
     }
 
-    /// From what any solver gives, on one process or on many; `timing` has the seconds of setup and of the solve.
+    /// Collects the outcome of any solver, on one process or several. `timing` holds the seconds of
+    /// setup and of the solve.
     ///
     /// ```
     /// use ziggurat::{Solver, sparse::Csr};
@@ -149,8 +154,8 @@ impl Outcome {
         }
     }
 
-    /// With the time of each level in a cycle, which is measured now: the solver runs some cycles. Where the device refuses,
-    /// nothing is added.
+    /// Measures the time that each level takes in a cycle, by running some cycles, and adds it to
+    /// the levels. Adds nothing if the device reports an error.
     ///
     /// ```
     /// use ziggurat::{Solver, sparse::gallery::Problem};
@@ -172,7 +177,7 @@ impl Outcome {
         self
     }
 
-    /// With what this solve did otherwise than others of its solver, so that the configuration is the one that was really used.
+    /// Applies per-solve overrides, so that the reported configuration is the one that was used.
     ///
     /// ```
     /// use ziggurat::{SolveOptions, Solver, config::Krylov, sparse::Csr};
@@ -193,7 +198,8 @@ impl Outcome {
         self
     }
 
-    /// What [`convergence`](crate::chart::convergence) draws of it; `label` tells it from other solves.
+    /// The curves that [`convergence`](crate::chart::convergence) draws. `label` distinguishes this
+    /// solve from others in the same chart.
     ///
     /// ```
     /// use ziggurat::{Solver, sparse::Csr};
@@ -205,7 +211,7 @@ impl Outcome {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn curves(&self, label: &str) -> [Curve; 2] {
-        // The recurrence begins with the true residual of the initial guess.
+        // The recurrence starts from the true residual of the initial guess.
         let first = self.true_residuals.first().filter(|point| point.0 == 0).copied();
         let rest = self.residuals.iter().enumerate().map(|(k, &residual)| (k + 1, residual));
         let curve = |points, kind| Curve { label: label.to_owned(), points, kind };
@@ -216,7 +222,7 @@ impl Outcome {
     }
 }
 
-/// What went to and from the device.
+/// Kernel launches and transfers between host and device.
 ///
 /// ```
 /// let counted = ziggurat::sparse::device::Traffic { uploads: 1, uploaded_bytes: 8000, ..Default::default() };
@@ -224,15 +230,15 @@ impl Outcome {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Traffic {
-    /// Kernels started.
+    /// Number of kernels launched.
     pub kernels: u64,
-    /// Transfers to the device.
+    /// Number of transfers to the device.
     pub uploads: u64,
-    /// Bytes of them.
+    /// Bytes transferred to the device.
     pub uploaded_bytes: u64,
-    /// Transfers from the device.
+    /// Number of transfers from the device.
     pub downloads: u64,
-    /// Bytes of them.
+    /// Bytes transferred from the device.
     pub downloaded_bytes: u64,
 }
 
@@ -243,7 +249,7 @@ impl From<device::Traffic> for Traffic {
     }
 }
 
-/// Ranks of MPI.
+/// The MPI ranks of a solve.
 ///
 /// ```
 /// let ranks = ziggurat_report::Ranks { count: 4, threads: 1, peak_bytes_total: None };
@@ -252,15 +258,15 @@ impl From<device::Traffic> for Traffic {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Ranks {
-    /// How many.
+    /// Number of ranks.
     pub count: usize,
-    /// Of each.
+    /// Threads per rank.
     pub threads: usize,
-    /// The most memory that ranks held, added up.
+    /// Sum of the peak memory of all ranks.
     pub peak_bytes_total: Option<u64>,
 }
 
-/// The most memory this process has held so far, from `/proc`; `None` elsewhere than on Linux.
+/// Peak memory of this process so far, from `/proc`; `None` on systems other than Linux.
 ///
 /// ```
 /// if let Some(bytes) = ziggurat_report::peak_bytes() {
@@ -314,14 +320,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_json_has_the_promised_keys_and_no_others() {
+    fn the_json_has_exactly_the_documented_keys() {
         let keys = |value: &serde_json::Value| {
             let mut keys: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
             keys.sort();
             keys
         };
         let json = serde_json::to_value(outcome(true)).unwrap();
-        let mut promised = [
+        let mut expected = [
             "converged",
             "stop_reason",
             "iterations",
@@ -345,16 +351,16 @@ pub(crate) mod tests {
             "true_residuals",
             "version",
         ];
-        promised.sort_unstable();
-        assert_eq!(keys(&json), promised);
+        expected.sort_unstable();
+        assert_eq!(keys(&json), expected);
         let of_level = ["bytes", "format", "nnz", "reason", "rows", "storage", "transfer_bytes", "working"];
         assert_eq!(keys(&json["levels"][0]), of_level);
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_peak_is_more_than_what_we_just_took() {
-        let held = vec![1u8; 30 << 20];
-        assert!(peak_bytes().unwrap() > std::hint::black_box(held).len() as u64);
+    fn the_peak_exceeds_a_recent_allocation() {
+        let allocated = vec![1u8; 30 << 20];
+        assert!(peak_bytes().unwrap() > std::hint::black_box(allocated).len() as u64);
     }
 }

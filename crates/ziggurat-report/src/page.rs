@@ -1,7 +1,7 @@
-//! A page about a solve: one HTML file that needs nothing else, neither a script nor the network.
+//! The report page: one self-contained HTML file without scripts or network access.
 //!
-//! What people look for first is above: did it converge, in how many iterations and seconds, and with how much memory? Then how and why. The
-//! last part says how to do it again.
+//! The header shows convergence, iterations, times and memory. Details follow, and the last section
+//! shows how to reproduce the solve.
 
 use ziggurat::config::Krylov;
 use ziggurat::diagnose::{AdviceLevel, diagnose};
@@ -13,12 +13,12 @@ use crate::figures::{bytes, counted, seconds, size, value};
 use crate::html::{STYLE, distribution_table, escaped, hierarchy_table, verdict};
 use crate::outcome::Outcome;
 
-/// Squares of the picture of the matrix, in a line.
-const SQUARES: usize = 120;
-/// A part of setup that no stage has is named if it is larger than this.
-const UNNAMED: f64 = 0.02;
+/// Maximum number of squares per row of the sparsity plot.
+const SPY_SQUARES: usize = 120;
+/// Setup time outside of any stage is shown if it exceeds this fraction of setup.
+const MIN_UNNAMED_FRACTION: f64 = 0.02;
 
-/// What a page is about.
+/// The content of a report page.
 ///
 /// ```
 /// use ziggurat::{Solver, sparse::gallery::Problem};
@@ -33,22 +33,22 @@ const UNNAMED: f64 = 0.02;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
-    /// What was solved: the file or the problem.
+    /// The file or model problem that was solved.
     pub name: &'a str,
-    /// How it went.
+    /// The outcome of the solve.
     pub outcome: &'a Outcome,
-    /// The matrix, to be diagnosed and drawn; `None` where no process has all of it.
+    /// The matrix to diagnose and draw; `None` if it is distributed over ranks.
     pub matrix: Option<CsrRef<'a, f64>>,
-    /// What to type to do it again; empty if there is no such thing.
+    /// The command that reproduces the solve, or an empty string.
     pub command: &'a str,
     /// Threads of the process, or of each rank.
     pub threads: usize,
 }
 
-/// The style of the page around what [`html`](crate::html) gives.
+/// CSS of the page, in addition to that of the fragments in [`html`](crate::html).
 const PAGE_STYLE: &str = include_str!("page.css");
 
-/// The whole page.
+/// Renders the complete page.
 pub fn page(page: &Page<'_>) -> String {
     let outcome = page.outcome;
     let mark = if outcome.converged { "✓" } else { "✗" };
@@ -60,7 +60,7 @@ pub fn page(page: &Page<'_>) -> String {
          <meta name=\"generator\" content=\"ziggurat {version}\"/>\n<title>{mark} {name} – ziggurat</title>\n\
          <style>\n{PAGE_STYLE}{STYLE}</style>\n</head>\n<body class=\"ziggurat\">\n<main>\n\
          <header>\n<p class=\"small\">ziggurat solve</p>\n<h1>{name}</h1>\n<p>{size}</p>\n{verdict}{stopped}{tiles}</header>\n\
-         {convergence}{time}{hierarchy}{diagnosis}{again}</main>\n</body>\n</html>\n",
+         {convergence}{time}{hierarchy}{diagnosis}{reproduction}</main>\n</body>\n</html>\n",
         version = outcome.version,
         size = size(outcome.rows, outcome.rows, outcome.nnz),
         verdict = verdict(outcome),
@@ -69,23 +69,23 @@ pub fn page(page: &Page<'_>) -> String {
         convergence = convergence(outcome),
         hierarchy = hierarchy(outcome),
         time = time(outcome),
-        again = again(page),
+        reproduction = reproduction(page),
     )
 }
 
-/// Why it stopped early and what to try; nothing if it did not.
+/// Why the solve failed and what to try; empty if it converged.
 fn stopped(outcome: &Outcome) -> String {
     if outcome.converged {
         return String::new();
     }
-    // The verdict above has said so.
+    // The verdict above already says this.
     let why = outcome.stop_text.strip_prefix("not converged: ").unwrap_or(&outcome.stop_text);
     let mut letters = why.chars();
     let why: String = letters.next().map(char::to_uppercase).into_iter().flatten().chain(letters).collect();
     format!("<p class=\"callout\">{}.</p>\n", escaped(&why))
 }
 
-/// The numbers that people look for.
+/// The key figures in the header.
 fn tiles(outcome: &Outcome) -> String {
     let memory = outcome.peak_bytes.map_or("unknown".to_owned(), bytes);
     let levels: u64 = outcome.levels.iter().map(|level| level.bytes + level.transfer_bytes).sum();
@@ -93,16 +93,16 @@ fn tiles(outcome: &Outcome) -> String {
         (
             "iterations",
             outcome.iterations.to_string(),
-            format!("{} at most", outcome.config.stopping.max_iterations),
+            format!("limit {}", outcome.config.stopping.max_iterations),
         ),
         (
             "true relative residual",
             format!("{:.2e}", outcome.relative_residual),
-            format!("wanted {}", value(outcome.config.stopping.rtol)),
+            format!("tolerance {}", value(outcome.config.stopping.rtol)),
         ),
         ("setup", seconds(outcome.setup_seconds), counted(outcome.levels.len(), "level")),
         ("solve", seconds(outcome.solve_seconds), per_iteration(outcome)),
-        ("memory", memory, format!("{} of it levels", bytes(levels))),
+        ("peak memory", memory, format!("{} in levels", bytes(levels))),
     ];
     let tiles = tiles.iter().map(|(what, number, about)| {
         format!("<div><span>{what}</span><b>{number}</b><span>{about}</span></div>\n")
@@ -112,70 +112,70 @@ fn tiles(outcome: &Outcome) -> String {
 
 fn per_iteration(outcome: &Outcome) -> String {
     match outcome.iterations {
-        0 => "no iteration".to_owned(),
+        0 => "no iterations".to_owned(),
         count => format!("{} per iteration", seconds(outcome.solve_seconds / count as f64)),
     }
 }
 
-/// How the residual fell.
+/// The convergence chart.
 fn convergence(outcome: &Outcome) -> String {
     let chart = chart::convergence(&outcome.curves(""), Some(outcome.config.stopping.rtol));
     let known = match outcome.config.krylov {
         Krylov::Gmres | Krylov::Fgmres => {
-            " This method has no x between restarts, so it is known there only."
+            " This method forms x only at restarts, so the true residual is known only there."
         }
         _ if outcome.config.stopping.verify_every == 0 => "",
         _ => {
-            " It was computed to be seen here, which takes a product with the matrix each time: a solve without it is faster."
+            " Computing it for this chart took one product with the matrix each time; a solve without it is faster."
         }
     };
     format!(
-        "<section>\n<h2>Convergence</h2>\n<figure>{chart}<figcaption>The method believes the residual of its recurrence; the \
-         true one is b − A x, computed anew.{known}</figcaption></figure>\n</section>\n"
+        "<section>\n<h2>Convergence</h2>\n<figure>{chart}<figcaption>The solver tracks an updated residual; the true \
+         residual is b − A x, recomputed.{known}</figcaption></figure>\n</section>\n"
     )
 }
 
-/// The levels.
+/// The table and chart of the levels.
 fn hierarchy(outcome: &Outcome) -> String {
     let mut list = vec![
         ("method", outcome.method.clone()),
-        ("iteration", outcome.krylov.clone()),
+        ("Krylov method", outcome.krylov.clone()),
         ("precision", outcome.precision.clone()),
         ("operator complexity", format!("{:.2}", outcome.operator_complexity)),
         ("grid complexity", format!("{:.2}", outcome.grid_complexity)),
     ];
     if let Some(promotion) = &outcome.promotion {
-        list.push(("wider", promotion.clone()));
+        list.push(("precision raised", promotion.clone()));
     }
     let ranks = match distribution_table(&outcome.levels) {
         table if table.is_empty() => table,
-        table => format!("<h3>On ranks</h3>\n{table}"),
+        table => format!("<h3>Distribution over ranks</h3>\n{table}"),
     };
     format!(
-        "<section class=\"wide\">\n<h2>Hierarchy</h2>\n{}{ranks}<div class=\"pair\">\n<figure>{}<figcaption>Bars of rows, entries \
-         and memory are on a logarithmic scale.</figcaption></figure>\n{}</div>\n</section>\n",
+        "<section class=\"wide\">\n<h2>Hierarchy</h2>\n{}{ranks}<div class=\"pair\">\n<figure>{}<figcaption>Rows, entries and \
+         memory are on a logarithmic scale.</figcaption></figure>\n{}</div>\n</section>\n",
         hierarchy_table(&outcome.levels),
         chart::levels(&outcome.levels),
-        described(&list),
+        description_list(&list),
     )
 }
 
-/// What the time was spent on.
+/// The chart of setup stages and solve time.
 fn time(outcome: &Outcome) -> String {
     let mut stages = outcome.stages.clone();
     let named: f64 = stages.iter().map(|stage| stage.1).sum();
-    if outcome.setup_seconds - named > UNNAMED * outcome.setup_seconds {
-        let name = if stages.is_empty() { "setup" } else { "rest of setup" };
+    if outcome.setup_seconds - named > MIN_UNNAMED_FRACTION * outcome.setup_seconds {
+        let name = if stages.is_empty() { "setup" } else { "other setup" };
         stages.push((name.to_owned(), outcome.setup_seconds - named));
     }
     stages.push((chart::SOLVE.to_owned(), outcome.solve_seconds));
     format!("<section>\n<h2>Time</h2>\n<figure>{}</figure>\n</section>\n", chart::stages(&stages))
 }
 
-/// What kind of matrix it is, and where its entries are.
+/// The matrix diagnosis and the sparsity plot.
 fn diagnosis(page: &Page<'_>) -> String {
     let Some(a) = page.matrix else {
-        return "<section class=\"wide\">\n<h2>Matrix</h2>\n<p>The matrix lies on several ranks, and none of them has all of it, so it is neither \
+        return "<section class=\"wide\">\n<h2>Matrix</h2>\n<p>The matrix is distributed over several ranks, so it is neither \
                 diagnosed nor drawn here. <code>ziggurat inspect</code> does both in one process.</p>\n</section>\n"
             .to_owned();
     };
@@ -193,18 +193,18 @@ fn diagnosis(page: &Page<'_>) -> String {
     let advice = if advice.is_empty() { advice } else { format!("<ul class=\"advice\">\n{advice}</ul>\n") };
     format!(
         "<section class=\"wide\">\n<h2>Matrix</h2>\n<div class=\"pair\">\n<figure>{}</figure>\n<div>\n{}{advice}</div>\n</div>\n</section>\n",
-        chart::spy(a, SQUARES),
-        described(&facts(&diagnosis, memory as u64)),
+        chart::spy(a, SPY_SQUARES),
+        description_list(&facts(&diagnosis, memory as u64)),
     )
 }
 
-/// How to do it again.
-fn again(page: &Page<'_>) -> String {
+/// The command, environment and configuration that reproduce the solve.
+fn reproduction(page: &Page<'_>) -> String {
     let outcome = page.outcome;
     let mut list = vec![("device", outcome.device.clone()), ("threads", page.threads.to_string())];
     if let Some(ranks) = &outcome.ranks {
         list.push(("ranks", ranks.count.to_string()));
-        list.extend(ranks.peak_bytes_total.map(|total| ("memory of all ranks", bytes(total))));
+        list.extend(ranks.peak_bytes_total.map(|total| ("peak memory, all ranks", bytes(total))));
     }
     if let Some(traffic) = &outcome.traffic {
         let times = |count: u64, what| counted(count as usize, what);
@@ -220,16 +220,16 @@ fn again(page: &Page<'_>) -> String {
     };
     let config = outcome.config.to_toml().unwrap_or_else(|error| format!("# {error}"));
     format!(
-        "<section class=\"wide\">\n<h2>Do it again</h2>\n{command}{}<details>\n<summary>The configuration that was used, as TOML</summary>\n\
-         <p class=\"small\">Save it as <code>solver.toml</code> and give <code>--config solver.toml</code>: nothing is left to be chosen in it.</p>\n\
+        "<section class=\"wide\">\n<h2>Reproduce</h2>\n{command}{}<details>\n<summary>Configuration used (TOML)</summary>\n\
+         <p class=\"small\">Save it as <code>solver.toml</code> and pass <code>--config solver.toml</code>. All automatic choices are resolved in it.</p>\n\
          <pre><code>{}</code></pre>\n</details>\n</section>\n",
-        described(&list),
+        description_list(&list),
         escaped(config.trim_end()),
     )
 }
 
-/// Names and what they stand for.
-fn described(list: &[(&str, String)]) -> String {
+/// Renders names and values as a description list.
+fn description_list(list: &[(&str, String)]) -> String {
     let items =
         list.iter().map(|(name, what)| format!("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(what)));
     format!("<dl>\n{}</dl>\n", items.collect::<String>())
@@ -246,7 +246,7 @@ mod tests {
 
     fn of(outcome: &Outcome, matrix: Option<CsrRef<'_, f64>>) -> String {
         let html = page(&Page { name: HOSTILE, outcome, matrix, command: HOSTILE, threads: 2 });
-        // All that we write is XML as well, so tags are known to match.
+        // The page is also well-formed XML, so parsing it as XML checks that tags match.
         let xml = html.strip_prefix("<!DOCTYPE html>\n").unwrap();
         roxmltree::Document::parse(xml).unwrap_or_else(|error| panic!("{error}: {html}"));
         assert!(!html.contains("<script") && !html.contains("src=") && !html.contains("href="), "{html}");
@@ -258,10 +258,10 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_every_part_and_needs_nothing_else() {
+    fn a_page_has_every_section_and_is_self_contained() {
         let a = "elasticity3d:3".parse::<Problem>().unwrap().matrix().unwrap();
         let html = of(&outcome(true), Some(a.view()));
-        for part in ["Convergence", "Hierarchy", "Time", "Matrix", "Do it again"] {
+        for part in ["Convergence", "Hierarchy", "Time", "Matrix", "Reproduce"] {
             assert!(html.contains(&format!("<h2>{part}</h2>")), "{part}");
         }
         assert_eq!(html.matches("<svg").count(), 4);
@@ -272,15 +272,15 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_converge_is_explained() {
+    fn a_failed_solve_is_explained() {
         let html = of(&outcome(false), None);
         assert!(html.contains("not converged after 14 iterations"));
         assert!(html.contains("<p class=\"callout\">The limit of iterations was reached"), "{html}");
-        assert!(html.contains("none of them has all of it"));
+        assert!(html.contains("distributed over several ranks"));
     }
 
     #[test]
-    fn ranks_traffic_and_odd_numbers_are_told() {
+    fn ranks_traffic_and_odd_numbers_are_shown() {
         let ranks = Some(Ranks { count: 3, threads: 1, peak_bytes_total: Some(1 << 30) });
         let traffic = Some(Traffic {
             kernels: 1500,
@@ -297,12 +297,12 @@ mod tests {
             true_residuals: Vec::new(),
             levels: Vec::new(),
             stages: Vec::new(),
-            promotion: Some("<wider>".into()),
+            promotion: Some("<raised>".into()),
             iterations: 0,
             ..outcome(false)
         };
         let html = of(&odd, None);
         assert!(html.contains("1,500 kernels, 1 upload (7.8 KiB), 31 downloads (0 B)"), "{html}");
-        assert!(html.contains("1.0 GiB") && html.contains("&lt;wider&gt;"));
+        assert!(html.contains("1.0 GiB") && html.contains("&lt;raised&gt;"));
     }
 }

@@ -1,4 +1,4 @@
-//! The report for people who read it in a terminal: the verdict, some facts, the levels as a table.
+//! The report for a terminal: the verdict, key figures and a table of the levels.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::figures::{aligned, bytes, counted, grouped, seconds, size, value};
 use crate::level::Level;
 use crate::outcome::Outcome;
 
-/// The report for people; `name` is what was solved.
+/// Formats the report as plain text. `name` identifies the problem.
 ///
 /// ```
 /// use ziggurat::{Solver, sparse::gallery::Problem};
@@ -20,7 +20,7 @@ use crate::outcome::Outcome;
 pub fn text(name: &str, outcome: &Outcome) -> String {
     let verdict = if outcome.converged { "converged" } else { "NOT converged" };
     let mut text = format!(
-        "{name}: {}\n\n{verdict} in {}: relative residual {:.2e} (wanted {})\n",
+        "{name}: {}\n\n{verdict} in {}: relative residual {:.2e} (tolerance {})\n",
         size(outcome.rows, outcome.rows, outcome.nnz),
         counted(outcome.iterations, "iteration"),
         outcome.relative_residual,
@@ -46,17 +46,18 @@ pub fn text(name: &str, outcome: &Outcome) -> String {
         facts.push(("traffic", format!("{kernels}, {uploads} ({up}), {downloads} ({down})")));
     }
     if let Some(promotion) = &outcome.promotion {
-        facts.push(("wider", promotion.clone()));
+        facts.push(("precision raised", promotion.clone()));
     }
     if let Some(peak) = outcome.peak_bytes {
-        facts.push(("memory", format!("{} at most", bytes(peak))));
+        facts.push(("memory", format!("peak {}", bytes(peak))));
     }
     if let Some(ranks) = &outcome.ranks {
-        facts.push(("ranks", format!("{} of {}", ranks.count, counted(ranks.threads, "thread"))));
+        facts.push(("ranks", format!("{} with {} each", ranks.count, counted(ranks.threads, "thread"))));
     }
     text.push('\n');
+    let width = facts.iter().map(|fact| fact.0.len()).fold(7, usize::max);
     for (label, fact) in facts {
-        let _ = writeln!(text, "  {label:<7}  {fact}"); // a string takes it all
+        let _ = writeln!(text, "  {label:<width$}  {fact}"); // writing to a string cannot fail
     }
     if !outcome.levels.is_empty() {
         text.push('\n');
@@ -74,7 +75,7 @@ pub fn text(name: &str, outcome: &Outcome) -> String {
     text
 }
 
-/// The hierarchy as a table: numbers to the right, words to the left.
+/// Formats the levels as a table, with numbers aligned right and words aligned left.
 ///
 /// ```
 /// use ziggurat_report::{Level, levels_text};
@@ -100,10 +101,10 @@ pub fn levels_text(levels: &[Level]) -> String {
     aligned(&table, 5)
 }
 
-/// How levels lie on ranks, as a table.
+/// Formats the distribution of the levels over MPI ranks as a table.
 fn distribution(levels: &[Level]) -> String {
     let mut table =
-        vec![["level", "ranks", "rows each", "halo each", "messages", "bytes"].map(str::to_owned)];
+        vec![["level", "ranks", "rows/rank", "halo/rank", "messages", "bytes"].map(str::to_owned)];
     for (k, level) in levels.iter().enumerate() {
         if let Some(found) = &level.distribution {
             let counts = [found.ranks, found.rows_most, found.halo_rows_most, found.messages_most];
@@ -121,7 +122,7 @@ mod tests {
     use ziggurat::sparse::device;
 
     #[test]
-    fn what_went_to_a_device_and_back_is_told() {
+    fn device_traffic_is_reported() {
         let traffic = device::Traffic {
             kernels: 1500,
             uploads: 1,
@@ -144,10 +145,10 @@ mod tests {
     }
 
     #[test]
-    fn the_text_says_whether_it_converged_and_lines_up() {
+    fn the_text_states_convergence_and_aligns_columns() {
         let good = text("A.mtx", &outcome(true));
         assert!(
-            good.contains("\nconverged in 14 iterations: relative residual 6.25e-9 (wanted 1e-8)\n"),
+            good.contains("\nconverged in 14 iterations: relative residual 6.25e-9 (tolerance 1e-8)\n"),
             "{good}"
         );
         assert!(!good.contains("stopped"), "{good}");

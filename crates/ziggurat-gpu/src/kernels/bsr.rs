@@ -1,22 +1,24 @@
-//! Row products of a BSR matrix: a subgroup per row of blocks.
+//! Row products of a BSR matrix, with one subgroup per block row.
 //!
 //! ```text
-//! (A x)_{b I + i} = Σ_K Σ_j a_K[i, j] x[b column_K + j];   unit l takes the blocks K = l, l + s, l + 2s, …
+//! (A x)_{b I + i} = Σ_K Σ_j a_K[i, j] x[b column_K + j]
+//! unit l processes the blocks K = l, l + s, l + 2s, …
 //! ```
 //!
-//! A unit multiplies whole blocks and keeps b sums, so that neighbouring units read neighbouring blocks and an element of x is
-//! read once per block. The block size is fixed when the kernel is compiled: sums stay in registers. Bytes: per value its own, per
-//! block 4 for its column, per row of blocks 4, and the vectors.
+//! A unit multiplies whole blocks and keeps b sums, so neighbouring units read neighbouring blocks,
+//! and an element of x is read once per block. The block size is a compile-time argument, so the
+//! sums stay in registers. Memory traffic: the values, 4 bytes per block for its column, 4 bytes
+//! per block row, and the vectors.
 
 use cubecl::prelude::*;
 
 use super::row_products::{Operation, Subgroup, UNITS, finish_row, subgroup_sum};
 use super::widen::{Packing, value};
 
-/// The largest block that has a kernel; matrices of larger ones become CSR.
+/// The largest supported block size; matrices with larger blocks are converted to CSR.
 pub(crate) const LARGEST_BLOCK: usize = 9;
 
-/// How [`bsr_rows`] is compiled.
+/// Compile-time arguments of [`bsr_rows`].
 #[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct BsrShape {
     pub(crate) packing: Packing,
@@ -25,7 +27,7 @@ pub(crate) struct BsrShape {
     pub(crate) block: u32,
 }
 
-/// An operation on all rows.
+/// Applies an operation to all rows.
 #[cube(launch_unchecked)]
 pub(crate) fn bsr_rows<V: Numeric, C: Float + CubeElement>(
     row_ptr: &Array<u32>,

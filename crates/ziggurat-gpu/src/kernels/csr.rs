@@ -1,19 +1,21 @@
-//! Row products of a CSR matrix: a subgroup per row.
+//! Row products of a CSR matrix, with one subgroup per row.
 //!
 //! ```text
-//! (A x)_i = Σ_k a_k x[column_k],   k from row_ptr[i] to row_ptr[i+1]; unit l takes k = l, l + s, l + 2s, …
+//! (A x)_i = Σ_k a_k x[column_k],   k from row_ptr[i] to row_ptr[i+1]
+//! unit l processes k = l, l + s, l + 2s, …
 //! ```
 //!
-//! The classical kernel of Tsai's thesis (algorithm 11), its subgroups a power of two that fits the mean row. Numbers of 16 bits are
-//! read two at a time (algorithm 16): unit l takes the words l, l + s, …, and a word that a row shares with its neighbour is read
-//! by both. Bytes: per entry its value and 4 for its column, 4 per row, and the vectors.
+//! This is the classical kernel of Tsai's thesis (algorithm 11). The subgroup size is a power of
+//! two chosen for the mean row length. 16-bit values are read in pairs (algorithm 16): unit l
+//! processes the words l, l + s, …, and a word shared by two rows is read for both. Memory traffic:
+//! the value and 4 bytes for the column of each entry, 4 bytes per row, and the vectors.
 
 use cubecl::prelude::*;
 
 use super::row_products::{Operation, Subgroup, UNITS, finish_row, subgroup_sum};
 use super::widen::{Packing, half_of};
 
-/// How [`csr_rows`] is compiled.
+/// Compile-time arguments of [`csr_rows`].
 #[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CsrShape {
     pub(crate) packing: Packing,
@@ -21,7 +23,7 @@ pub(crate) struct CsrShape {
     pub(crate) subgroup: Subgroup,
 }
 
-/// One unit's part of a row's product: every `stride`-th of its entries (or words of two), from the `lane`-th on.
+/// One unit's part of a row product: every `stride`-th entry (or word of two), starting at `lane`.
 #[cube]
 pub(crate) fn csr_part<V: Numeric, C: Float>(
     columns: &Array<u32>,
@@ -57,7 +59,7 @@ pub(crate) fn csr_part<V: Numeric, C: Float>(
     sum
 }
 
-/// An operation on all rows.
+/// Applies an operation to all rows.
 #[cube(launch_unchecked)]
 pub(crate) fn csr_rows<V: Numeric, C: Float + CubeElement>(
     row_ptr: &Array<u32>,

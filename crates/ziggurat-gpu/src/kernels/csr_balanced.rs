@@ -1,40 +1,43 @@
-//! Row products of a CSR matrix whose rows are of very unlike length: a cube per piece of 1024 entries.
+//! Row products of a CSR matrix with strongly varying row lengths, with one cube per piece of 1024
+//! entries.
 //!
 //! ```text
-//! piece p: products a_k x[column_k] of its entries into shared memory, then the sums of the rows in it
-//! a row in several pieces: its parts (the head of a piece, the tail of a piece) go to `carry`, a second kernel adds them up
+//! piece p                 products a_k x[column_k] into shared memory, then the sums of its rows
+//! row spanning pieces     its partial sums go to `carry`, and a second kernel adds them up
 //! ```
 //!
-//! The load-balanced kernel of Tsai's thesis (section 4.1.1) gives every warp as many entries and adds by atomics. Ours cuts at
-//! the same places, found when the matrix is uploaded, but adds in two stages in a fixed order: the same bits every time, and no
-//! device needs float atomics. Bytes: as [`csr`](super::csr), 4 per piece, and 16 or less per piece for the parts.
+//! The load-balanced kernel of Tsai's thesis (section 4.1.1) gives every warp the same number of
+//! entries and adds with atomics. This kernel uses the same partition, computed when the matrix is
+//! uploaded, but adds in two stages in a fixed order. Results are therefore bitwise reproducible,
+//! and float atomics are not needed. Memory traffic: as [`csr`](super::csr), plus 4 bytes per piece
+//! and at most 16 bytes per piece for the partial sums.
 
 use cubecl::prelude::*;
 
 use super::row_products::{Operation, UNITS, finish_row};
 use super::widen::{Packing, value};
 
-/// Entries of a piece.
+/// Number of entries per piece.
 pub(crate) const PIECE: u32 = 8 * UNITS;
 
-/// How the kernels here are compiled.
+/// Compile-time arguments of [`csr_pieces`].
 #[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct BalancedShape {
     pub(crate) packing: Packing,
     pub(crate) operation: Operation,
 }
 
-/// Where pieces and rows meet; see [`Pieces::of`].
+/// The partition of the entries into pieces; see [`Pieces::of`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Pieces {
-    /// Per piece, the first row that begins in it or after it; one more at the end.
+    /// For each piece, the first row that begins in or after it; then the number of rows.
     pub(crate) first_rows: Vec<u32>,
-    /// Per row that lies in several pieces: the row, the piece that it begins in and the one that it ends in.
+    /// For each row that spans several pieces: the row, its first piece and its last piece.
     pub(crate) split: Vec<[u32; 3]>,
 }
 
 impl Pieces {
-    /// Cuts the entries of a matrix with these row pointers. There is one piece at least.
+    /// Partitions the entries of a matrix with the given row pointers into at least one piece.
     pub(crate) fn of(row_ptr: &[usize]) -> Self {
         let (rows, entries) = (row_ptr.len() - 1, row_ptr[row_ptr.len() - 1]);
         let piece = PIECE as usize;
@@ -44,7 +47,7 @@ impl Pieces {
         first_rows.push(rows as u32);
         let mut split = Vec::new();
         for p in 0..count {
-            // Only the last row that begins in a piece can leave it.
+            // Only the last row that begins in a piece can extend beyond it.
             let (begin, end) = (first_rows[p] as usize, first_rows[p + 1] as usize);
             if begin < end && row_ptr[end] > (p + 1) * piece {
                 split.push([end as u32 - 1, p as u32, ((row_ptr[end] - 1) / piece) as u32]);
@@ -64,8 +67,9 @@ fn shared_sum<C: Float>(shared: &SharedMemory<C>, begin: u32, end: u32) -> C {
     sum
 }
 
-/// Finishes the rows that lie in one piece, and writes the parts of those that do not: per piece, that of the row which goes on
-/// from the piece before, and that of the row which goes on in the next.
+/// Finishes the rows within one piece, and writes the partial sums of the others to `carry`: for
+/// each piece, that of the row continued from the previous piece and that of the row continued in
+/// the next.
 #[cube(launch_unchecked)]
 pub(crate) fn csr_pieces<V: Numeric, C: Float + CubeElement>(
     row_ptr: &Array<u32>,
@@ -97,7 +101,7 @@ pub(crate) fn csr_pieces<V: Numeric, C: Float + CubeElement>(
         sync_cube();
         let first = first_rows[piece];
         let count = first_rows[piece + 1] - first;
-        // The rows that begin here, and before them what goes on from the piece before.
+        // Job 0 is the row continued from the previous piece; the others are rows that begin here.
         let mut job = UNIT_POS;
         while job <= count {
             if job == 0 {
@@ -122,7 +126,7 @@ pub(crate) fn csr_pieces<V: Numeric, C: Float + CubeElement>(
     }
 }
 
-/// Adds up the parts of the rows that lie in several pieces, and finishes them.
+/// Adds up the partial sums of the rows that span several pieces, and finishes these rows.
 #[cube(launch_unchecked)]
 pub(crate) fn csr_split_rows<C: Float + CubeElement>(
     split: &Array<u32>,
@@ -154,10 +158,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_know_the_rows_that_leave_them() {
+    fn rows_that_span_pieces_are_found() {
         assert_eq!(Pieces::of(&[0]), Pieces { first_rows: vec![0, 0], split: vec![] });
         assert_eq!(Pieces::of(&[0, 0, 0]), Pieces { first_rows: vec![0, 2], split: vec![] });
-        // A full piece, an empty row on the border, a row of three pieces, and one more.
+        // A full piece, an empty row at the boundary, a row that spans three pieces, a short row.
         let row_ptr = [0, 1000, 1024, 1024, 3073, 3080];
         assert_eq!(Pieces::of(&row_ptr), Pieces { first_rows: vec![0, 2, 4, 4, 5], split: vec![[3, 1, 3]] });
     }

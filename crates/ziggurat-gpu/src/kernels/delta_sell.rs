@@ -1,43 +1,47 @@
-//! Row products of a delta-SELL matrix: a unit per row, or per two rows of 16-bit values.
+//! Row products of a delta-SELL matrix, with one unit per row, or per two rows of 16-bit values.
 //!
 //! ```text
-//! (A x)_i = Σ_slots a x[base + difference];   units of a chunk read neighbouring values of the same slot
+//! (A x)_i = Σ_slots a x[base + difference]
+//! the units of a chunk read adjacent values of the same slot
 //! ```
 //!
-//! Sixteen rows share a slot, and their values lie side by side: loads are coalesced without any exchange between units. Where
-//! columns are consecutive, those of x are too. Differences of 8 and 16 bits lie in words of 32. A word of two 16-bit values is
-//! read once, by the unit that has both rows (the packed loads of Tsai's thesis, section 4.3.2). Bytes: per stored value its own, ¼ for
-//! its base and 0, 1, 2 or 4 for its difference; per row 1½, and 1 more where rows are sorted; and the vectors.
+//! Sixteen rows share a slot, and their values are contiguous, so loads are coalesced without any
+//! exchange between units. Loads of x are coalesced too where columns are consecutive. Differences
+//! of 8 and 16 bits are packed into 32-bit words. A word of two 16-bit values is read once, by the
+//! unit that computes both rows (the packed loads of Tsai's thesis, section 4.3.2). Memory traffic
+//! in bytes: per stored value its size, ¼ for its base and 0, 1, 2 or 4 for its difference; per row
+//! 1½, and 1 more if rows are sorted; and the vectors.
 
 use cubecl::prelude::*;
 
 use super::row_products::{Operation, UNITS, finish_row};
 use super::widen::{Packing, half_of};
 
-/// Rows of a chunk.
+/// Number of rows per chunk.
 pub(crate) const LANES: u32 = 16;
 
-/// Words that describe a chunk: its first slot, where its differences begin (in words), its slots of consecutive columns and of
-/// differences of 8, 16 and 32 bits.
+/// Number of words in a chunk descriptor: its first slot, the offset of its differences (in words),
+/// and the number of slots with consecutive columns and with differences of 8, 16 and 32 bits.
 pub(crate) const CHUNK_WORDS: u32 = 6;
 
-/// How [`delta_sell_rows`] is compiled.
+/// Compile-time arguments of [`delta_sell_rows`].
 #[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DeltaSellShape {
     pub(crate) packing: Packing,
     pub(crate) operation: Operation,
-    /// Whether `order` says which row of its window a lane computes.
+    /// Whether rows are sorted, so that `order` maps lanes to the rows of their window.
     pub(crate) sorted: bool,
 }
 
 impl DeltaSellShape {
-    /// Rows of a unit.
+    /// Number of rows per unit.
     pub(crate) fn rows(self) -> u32 {
         if self.packing.is_paired() { 2 } else { 1 }
     }
 }
 
-/// The difference of a lane in a slot whose differences begin at `word`; `bits` is 8, 16 or 32, or 0 for consecutive columns.
+/// The difference of a lane in a slot whose differences start at `word`. `bits` is 8, 16 or 32, or
+/// 0 for consecutive columns.
 #[cube]
 pub(crate) fn difference(deltas: &Array<u32>, word: u32, lane: u32, #[comptime] bits: u32) -> u32 {
     if comptime!(bits == 0) {
@@ -51,7 +55,7 @@ pub(crate) fn difference(deltas: &Array<u32>, word: u32, lane: u32, #[comptime] 
     }
 }
 
-/// Adds `count` slots of one width to the sums of a unit's rows.
+/// Adds `count` slots of one index width to the sums of a unit's rows.
 #[cube]
 fn add_slots<V: Numeric, C: Float>(
     values: &Array<V>,
@@ -82,7 +86,7 @@ fn add_slots<V: Numeric, C: Float>(
     }
 }
 
-/// The row of a lane.
+/// The row that a lane computes.
 #[cube]
 pub(crate) fn row_of(order: &Array<u32>, place: u32, #[comptime] sorted: bool) -> u32 {
     if comptime!(sorted) {
@@ -93,7 +97,7 @@ pub(crate) fn row_of(order: &Array<u32>, place: u32, #[comptime] sorted: bool) -
     }
 }
 
-/// An operation on all rows.
+/// Applies an operation to all rows.
 #[cube(launch_unchecked)]
 pub(crate) fn delta_sell_rows<V: Numeric, C: Float + CubeElement>(
     chunks: &Array<u32>,

@@ -1,13 +1,15 @@
-//! Gauss–Seidel within blocks of rows, Jacobi between them: a unit per block.
+//! Gauss–Seidel within blocks of rows and Jacobi between them, with one unit per block.
 //!
 //! ```text
 //! y_i ← x_i + d_i (b_i − Σ_{j visited before i in its block} a_ij y_j − Σ_{other j} a_ij x_j)
 //! ```
 //!
-//! The sweep of the CPU, with its bits but for fused multiply-adds, so that the two devices agree on iterations. A unit takes the
-//! rows of its block one after the other, which is slow where there are fewer blocks than a GPU has units: Chebyshev and Jacobi are
-//! the smoothers for GPUs. (Matrices without symmetry get this one where nothing is said, as on the CPU.) Long blocks are cut into
-//! several launches, because drivers stop a kernel that runs for long. Bytes: as a product, with d, b and x read and y written.
+//! The sweep equals that of the CPU up to fused multiply-adds, so that both devices need the same
+//! number of iterations. A unit processes the rows of its block sequentially, which is slow if
+//! there are fewer blocks than the GPU has units. Chebyshev and Jacobi are better suited to GPUs;
+//! Gauss–Seidel is the default only for nonsymmetric matrices, as on the CPU. Long blocks are split
+//! into several launches, because drivers terminate long-running kernels. Memory traffic: as a
+//! product, with d, b and x read and y written.
 
 use cubecl::prelude::*;
 
@@ -15,19 +17,19 @@ use super::delta_sell::{CHUNK_WORDS, LANES, difference, row_of};
 use super::row_products::UNITS;
 use super::widen::{Packing, value};
 
-/// How a sweep is compiled.
+/// Compile-time arguments of a sweep.
 #[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct GaussSeidelShape {
     pub(crate) packing: Packing,
-    /// Last row first.
+    /// Whether rows are visited in reverse order.
     pub(crate) backward: bool,
-    /// Whether there is a guess; otherwise it is zero, and x is not read.
+    /// Whether an initial guess is given; otherwise it is zero, and x is not read.
     pub(crate) guess: bool,
-    /// The size of the blocks that the matrix itself consists of: 1 for CSR.
+    /// Block size of the matrix format: 1 for CSR.
     pub(crate) block: u32,
 }
 
-/// The newest value of an unknown, for a row whose block of rows is `first..last`.
+/// The current value of an unknown, for a row in the block of rows `first..last`.
 #[cube]
 fn newest<C: Float>(
     x: &Array<C>,
@@ -53,11 +55,12 @@ fn newest<C: Float>(
     found
 }
 
-/// Turns of a loop that a unit takes in one launch, about. Desktop drivers stop kernels that take seconds, Mesa's software Vulkan
-/// those whose loops turn more than 65,535 times.
+/// Approximate number of loop iterations of a unit in one launch. Desktop drivers terminate kernels
+/// that take seconds, and Mesa's software Vulkan terminates loops after 65,535 iterations.
 pub(crate) const TURNS: usize = 16_384;
 
-/// The rows `from..to` of every block in their order; `rows_per_unit` is a multiple of the matrix's own block.
+/// Updates the rows `from..to` of every block in the order of the sweep. `rows_per_unit` is a
+/// multiple of the block size of the matrix format.
 #[cube(launch_unchecked)]
 pub(crate) fn gauss_seidel_rows<V: Numeric, C: Float + CubeElement>(
     row_ptr: &Array<u32>,
@@ -105,7 +108,7 @@ pub(crate) fn gauss_seidel_rows<V: Numeric, C: Float + CubeElement>(
     }
 }
 
-/// The part of a row's product in `count` slots of one width.
+/// The part of a row product in `count` slots of one index width.
 #[cube]
 fn slots_of_row<V: Numeric, C: Float>(
     values: &Array<V>,
@@ -130,8 +133,8 @@ fn slots_of_row<V: Numeric, C: Float>(
     sum
 }
 
-/// The same of a delta-SELL matrix. Where rows are sorted, each is searched for in its window: lowering gives CSR or blocks to
-/// levels with this smoother, so this is for completeness.
+/// The same for a delta-SELL matrix. If rows are sorted, each is searched for in its window. Levels
+/// with this smoother are stored as CSR or BSR, so this kernel exists only for completeness.
 #[cube(launch_unchecked)]
 pub(crate) fn gauss_seidel_slots<V: Numeric, C: Float + CubeElement>(
     chunks: &Array<u32>,

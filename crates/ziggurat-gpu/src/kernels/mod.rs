@@ -1,4 +1,7 @@
-//! The kernels, named as those of the CPU are.
+//! The kernels, named like those of the CPU.
+//!
+//! The terms are CubeCL's: a *unit* is a thread, a *plane* is a warp (CUDA) or wavefront (HIP), and
+//! a *cube* is a thread block with shared memory.
 
 pub(crate) mod bsr;
 pub(crate) mod csr;

@@ -1,26 +1,28 @@
-//! Sums and maxima over vectors, in two stages and a fixed order, and the updates that are fused with them.
+//! Sums and maxima over vectors, in two stages and a fixed order, and the vector updates fused with
+//! them.
 //!
 //! ```text
-//! stage 1   a cube per 4096 elements: each unit sums every 256th of them, then pairs, pairs of pairs, …  → partials
-//! stage 2   one cube per result: the same over all partials                                              → one number
+//! stage 1   a cube per 4096 elements: a unit sums every 256th, then a tree reduction   → partials
+//! stage 2   one cube per result: the same over all partials                            → a scalar
 //! ```
 //!
-//! Blocks depend on the length alone, there are no atomics: the same bits every time. Sums are in double precision. One number
-//! returns to the host. Bytes: the vectors once; a partial per 4096 elements.
+//! Results are bitwise reproducible: blocks depend only on the length, and there are no atomics.
+//! Sums are in double precision. One scalar returns to the host. Memory traffic: the vectors once,
+//! and a partial per 4096 elements.
 
 use cubecl::prelude::*;
 
 use super::vector::VECTOR_UNITS;
 
-/// Elements of a cube in the first stage.
+/// Number of elements per cube in the first stage.
 pub(crate) const BLOCK: u32 = 16 * VECTOR_UNITS;
 
-/// What is made of two numbers.
+/// The binary operation of a reduction.
 #[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Fold {
-    /// Their sum.
+    /// The sum.
     Sum,
-    /// The larger one, NaN before all others.
+    /// The maximum; NaN propagates.
     Max,
 }
 
@@ -28,7 +30,8 @@ pub(crate) enum Fold {
 fn folded<A: Float>(so_far: A, new: A, #[comptime] fold: Fold) -> A {
     match fold {
         Fold::Sum => so_far + new,
-        // Of magnitudes. Comparisons with NaN are false in every runtime (inequality too, in some): so a NaN is kept, and taken.
+        // Operands are magnitudes. Ordered comparisons with NaN are false in every runtime (in some
+        // `!=` is too), so both selections propagate NaN.
         Fold::Max => {
             let larger = select(new <= so_far, so_far, new);
             select(so_far >= A::new(0.0), larger, so_far)
@@ -36,7 +39,7 @@ fn folded<A: Float>(so_far: A, new: A, #[comptime] fold: Fold) -> A {
     }
 }
 
-/// The fold over all units of the cube, in its first unit.
+/// Reduces over all units of the cube; the first unit holds the result.
 #[cube]
 fn cube_fold<A: Float>(part: A, #[comptime] fold: Fold) -> A {
     let mut shared = SharedMemory::<A>::new(comptime!(VECTOR_UNITS as usize));
@@ -56,14 +59,14 @@ fn cube_fold<A: Float>(part: A, #[comptime] fold: Fold) -> A {
     shared[unit]
 }
 
-/// The first element of this unit, and the end of its cube's block.
+/// The first element of this unit and the end of its cube's block.
 #[cube]
 fn block_bounds(len: u32) -> (u32, u32) {
     let begin = u32::cast_from(CUBE_POS) * BLOCK;
     (begin + UNIT_POS, select(len - begin < BLOCK, len, begin + BLOCK))
 }
 
-/// Stage 1 of Σ x_i y_i (`Sum`) or max |x_i| (`Max`); `offset` is where this result's partials begin.
+/// Stage 1 of Σ x_i y_i (`Sum`) or max |x_i| (`Max`). The partials of the result start at `offset`.
 #[cube(launch_unchecked)]
 pub(crate) fn fold_blocks<C: Float, A: Float>(
     x: &Array<C>,
@@ -93,7 +96,7 @@ pub(crate) fn fold_blocks<C: Float, A: Float>(
     }
 }
 
-/// Stage 2: result k of partials k·blocks..(k+1)·blocks.
+/// Stage 2: reduces the partials k·blocks..(k+1)·blocks to result k.
 #[cube(launch_unchecked)]
 pub(crate) fn fold_partials<A: Float>(
     partials: &Array<A>,
@@ -117,17 +120,17 @@ pub(crate) fn fold_partials<A: Float>(
     }
 }
 
-/// Vectors that [`combine_blocks`] takes at once.
+/// Maximum number of vectors in one launch of [`combine_blocks`].
 pub(crate) const AT_ONCE: usize = 4;
 
-/// How [`combine_blocks`] is compiled.
+/// Compile-time arguments of [`combine_blocks`].
 #[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CombineShape {
-    /// How many of the vectors are there.
+    /// Number of vectors in use.
     pub(crate) count: u32,
     /// Whether the old y is read.
     pub(crate) old: bool,
-    /// Whether y·y is wanted.
+    /// Whether y·y is computed.
     pub(crate) measured: bool,
 }
 
@@ -184,12 +187,12 @@ pub(crate) fn combine_blocks<C: Float + CubeElement, A: Float>(
     }
 }
 
-/// How [`cast_scaled_blocks`] is compiled.
+/// Compile-time arguments of [`cast_scaled_blocks`].
 #[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CastShape {
-    /// Whether there is a d.
+    /// Whether d is given.
     pub(crate) scaled: bool,
-    /// Whether the largest element is wanted.
+    /// Whether max |y_i| is computed.
     pub(crate) measured: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What is done with a row's product (A x)_i, and how the units that share a row add up their parts.
+//! Operations on a row product (A x)_i, and the summation over the units that share a row.
 //!
 //! ```text
 //! product     y ← α A x + β y
@@ -6,12 +6,13 @@
 //! sweep       y ← x + α d∘(b − A x) + β (x − y)
 //! ```
 //!
-//! Every format computes row products; each kernel ends in [`finish_row`], so every format has every operation in one pass, as
-//! on the CPU. Restriction and prolongation are products with R and P, whose rows are stored: gathers, without atomics.
+//! Every format's kernel computes row products and ends in [`finish_row`], so every format supports
+//! every operation in one pass, as on the CPU. Restriction and prolongation are products with R and
+//! P, which are both stored by rows, so they gather and need no atomics.
 
 use cubecl::prelude::*;
 
-/// What becomes of a row's product.
+/// An operation on a row product.
 #[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
     /// y ← α A x; the old y is not read.
@@ -26,7 +27,7 @@ pub(crate) enum Operation {
     SweepWithMomentum,
 }
 
-/// Writes the result of a row, given its product.
+/// Writes the result of a row from its product.
 #[cube]
 pub(crate) fn finish_row<C: Float>(
     row: usize,
@@ -50,20 +51,20 @@ pub(crate) fn finish_row<C: Float>(
     }
 }
 
-/// How units share rows.
+/// The group of units that share a row.
 #[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Subgroup {
     /// Units per row: a power of two, at most [`UNITS`].
     pub(crate) size: u32,
-    /// Whether they exchange registers; otherwise they go through the memory that a cube shares.
+    /// Whether they exchange registers; otherwise they use the cube's shared memory.
     pub(crate) planes: bool,
 }
 
-/// Units of a cube, for kernels that pass over a matrix.
+/// Number of units per cube of matrix kernels.
 pub(crate) const UNITS: u32 = 128;
 
-/// The sum over a subgroup, in its first unit. Every unit of the cube has to call it. The order of additions is the same both
-/// ways, and so are the bits.
+/// Sums over a subgroup; the first unit holds the result. Every unit of the cube must call this.
+/// The order of additions, and hence the result, is the same with and without planes.
 #[cube]
 pub(crate) fn subgroup_sum<C: Float>(part: C, #[comptime] subgroup: Subgroup) -> C {
     let steps = comptime!(subgroup.size.ilog2());
@@ -79,7 +80,7 @@ pub(crate) fn subgroup_sum<C: Float>(part: C, #[comptime] subgroup: Subgroup) ->
             let mut shared = SharedMemory::<C>::new(comptime!(UNITS as usize));
             let unit = UNIT_POS as usize;
             let lane = UNIT_POS % comptime!(subgroup.size);
-            sync_cube(); // what a sum before this one left has been read
+            sync_cube(); // all units have read the result of the previous call
             shared[unit] = sum;
             sync_cube();
             #[unroll]

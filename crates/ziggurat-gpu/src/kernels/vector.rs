@@ -1,10 +1,10 @@
-//! Updates of vectors: a unit per element, one pass.
+//! Vector updates in one pass, with one unit per element.
 //!
-//! Bytes: every vector of a formula once, the one to the left of the arrow once more where its old content is read.
+//! Memory traffic: every vector of a formula once; the result twice if its old value is read.
 
 use cubecl::prelude::*;
 
-/// Units of a cube, for kernels that pass over vectors.
+/// Number of units per cube of vector kernels.
 pub(crate) const VECTOR_UNITS: u32 = 256;
 
 /// The element of this unit.
@@ -22,7 +22,7 @@ pub(crate) fn fill_all<C: Numeric + CubeElement>(x: &mut Array<C>, value: C, len
     }
 }
 
-/// y ← x, in another number or the same
+/// y ← x, possibly converted to another number type
 #[cube(launch_unchecked)]
 pub(crate) fn cast_all<X: Float, Y: Float>(x: &Array<X>, y: &mut Array<Y>, len: u32) {
     let i = position();
@@ -31,7 +31,7 @@ pub(crate) fn cast_all<X: Float, Y: Float>(x: &Array<X>, y: &mut Array<Y>, len: 
     }
 }
 
-/// y ← α x + β y; where `old` is false, β y is left out and the old y is not read
+/// y ← α x + β y; if `old` is false, y ← α x and the old y is not read
 #[cube(launch_unchecked)]
 pub(crate) fn axpby_all<C: Float + CubeElement>(
     x: &Array<C>,
@@ -51,7 +51,7 @@ pub(crate) fn axpby_all<C: Float + CubeElement>(
     }
 }
 
-/// z ← α x + β y + γ z; where `old` is false, without γ z
+/// z ← α x + β y + γ z; if `old` is false, without γ z
 #[cube(launch_unchecked)]
 pub(crate) fn axpbypcz_all<C: Float + CubeElement>(
     x: &Array<C>,
@@ -73,7 +73,7 @@ pub(crate) fn axpbypcz_all<C: Float + CubeElement>(
     }
 }
 
-/// y ← α d∘x + β y; where `old` is false, without β y
+/// y ← α d∘x + β y; if `old` is false, without β y
 #[cube(launch_unchecked)]
 pub(crate) fn diagonal_all<C: Float + CubeElement>(
     d: &Array<C>,

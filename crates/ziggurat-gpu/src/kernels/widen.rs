@@ -1,20 +1,21 @@
-//! Stored values, widened in registers: always exact.
+//! Conversion of stored values to the compute type, in registers and always exact.
 //!
-//! Numbers of 64 and 32 bits are read as they are. Numbers of 16 bits lie two in a 32-bit word, so that no device needs
-//! 16-bit memory to hold them, and one load brings two (the packed loads of Tsai's thesis, section 4.3.2). `bf16` is the upper half
-//! of an `f32`: a shift. `f16` is converted by the device where it computes in `f16`, otherwise put together from its bits.
+//! 64-bit and 32-bit numbers are read directly. 16-bit numbers are packed two per 32-bit word, so
+//! devices need no 16-bit memory access, and one load fetches two values (the packed loads of
+//! Tsai's thesis, section 4.3.2). `bf16` is the upper half of an `f32` and takes only a shift.
+//! `f16` is converted by the device if it supports `f16`, and otherwise decoded from its bits.
 
 use cubecl::prelude::*;
 use ziggurat_sparse::f16;
 
-/// How stored values lie in an array.
+/// Layout of stored values in an array.
 #[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Packing {
     /// One number per element.
     Plain,
-    /// Two `f16` per word, which the device converts.
+    /// Two `f16` per word, converted by the device.
     F16,
-    /// Two `f16` per word, converted by their bits: for devices that do not know the number.
+    /// Two `f16` per word, decoded from their bits, for devices without `f16`.
     F16Bits,
     /// Two `bf16` per word.
     Bf16,
@@ -27,7 +28,7 @@ impl Packing {
     }
 }
 
-/// The value of one half of a word, the lower one where `half` is 0.
+/// The value in one half of a word; `half` 0 is the lower one.
 #[cube]
 pub(crate) fn half_of<C: Float>(word: u32, half: u32, #[comptime] packing: Packing) -> C {
     let bits = (word >> (16u32 * half)) & 0xFFFFu32;
@@ -40,15 +41,15 @@ pub(crate) fn half_of<C: Float>(word: u32, half: u32, #[comptime] packing: Packi
         Packing::F16Bits => {
             let sign = (bits & 0x8000u32) << 16u32;
             let magnitude = bits & 0x7FFFu32;
-            // The exponent's bias goes from 15 to 127; that of infinity and NaN to the largest there is.
+            // Changes the exponent bias from 15 to 127; infinity and NaN get the maximum exponent.
             let bias = select(magnitude >= 0x7C00u32, 224u32 << 23u32, 112u32 << 23u32);
             let normal = f32::reinterpret(sign | ((magnitude << 13u32) + bias));
-            // Below 2⁻¹⁴ the bits are a multiple of 2⁻²⁴.
+            // Subnormal numbers, below 2⁻¹⁴, are multiples of 2⁻²⁴.
             let small = f32::cast_from(magnitude) * 5.960_464_5e-8f32;
             let small = f32::reinterpret(u32::reinterpret(small) | sign);
             C::cast_from(select(magnitude < 0x0400u32, small, normal))
         }
-        Packing::Plain => C::new(0.0), // has no halves
+        Packing::Plain => C::new(0.0), // unreachable: plain words have no halves
     }
 }
 

@@ -1,8 +1,9 @@
-//! How residuals fell, over the iterations, on a logarithmic axis.
+//! Residuals over the iterations, on a logarithmic axis.
 //!
-//! The residual of the recurrence is what a method believes, the true one is what it has; where they part, rounding has taken over (or the
-//! preconditioner changes from step to step). So both are drawn: a line, and rings. What has no logarithm (zero, NaN, infinity)
-//! leaves a gap.
+//! The updated residual comes from the recurrence of the Krylov method and is drawn as a line; the
+//! true residual b − A x is drawn as rings. They diverge where rounding errors dominate or the
+//! preconditioner changes from step to step. Values without a logarithm (zero, NaN, infinity) leave
+//! a gap.
 
 use plotters::chart::ChartBuilder;
 use plotters::coord::ranged1d::ValueFormatter;
@@ -10,19 +11,19 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
-    BLUE, Fault, GREEN, INK, Mark, ORANGE, PURPLE, SKY, VERMILLION, dashes, faint_letters, legend,
-    legend_height, letters, picture,
+    BLUE, DrawError, GREEN, INK, Mark, ORANGE, PURPLE, SKY, VERMILLION, dashed_line, faint_text_style,
+    legend, legend_height, picture, text_style,
 };
 use super::decades::Decades;
 
-/// The size of the picture but for its legend.
+/// Width and height of the chart without its legend.
 const SIZE: (u32, u32) = (640, 320);
-/// A colour for each solve.
+/// Colours of the solves.
 const COLOURS: [RGBColor; 6] = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY];
-/// More points than pixels draw nothing.
-const MOST_POINTS: usize = 1000;
-/// More rings than these run into one another.
-const MOST_RINGS: usize = 40;
+/// Maximum number of points of a line; more than the pixels of the chart add no detail.
+const MAX_POINTS: usize = 1000;
+/// Maximum number of rings; more would overlap.
+const MAX_RINGS: usize = 40;
 
 /// Which residual a curve shows.
 ///
@@ -32,13 +33,13 @@ const MOST_RINGS: usize = 40;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CurveKind {
-    /// What the method updates from step to step.
+    /// The residual that the method updates by its recurrence.
     Recurrence,
-    /// b − A x, computed anew.
+    /// The true residual b − A x.
     True,
 }
 
-/// Residuals of a solve, relative to ‖b‖.
+/// The residuals of a solve, relative to ‖b‖.
 ///
 /// ```
 /// use ziggurat_report::chart::{Curve, CurveKind};
@@ -47,15 +48,16 @@ pub enum CurveKind {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// The solve: curves of the same label have the same colour.
+    /// Name of the solve. Curves with the same label have the same colour.
     pub label: String,
-    /// Iterations and the residuals after them, in order.
+    /// Iteration numbers and the residuals after them, in increasing order.
     pub points: Vec<(usize, f64)>,
-    /// Which residual.
+    /// The kind of residual.
     pub kind: CurveKind,
 }
 
-/// Draws residuals, of one solve or of several, and the `tolerance` (relative to ‖b‖ too) as a dashed line.
+/// Draws the residuals of one or several solves, and the `tolerance` (also relative to ‖b‖) as a
+/// dashed line.
 ///
 /// ```
 /// use ziggurat_report::chart::{Curve, CurveKind, convergence};
@@ -66,15 +68,16 @@ pub struct Curve {
 pub fn convergence(curves: &[Curve], tolerance: Option<f64>) -> String {
     let tolerance = tolerance.filter(|tolerance| shown(*tolerance));
     let solves = labels(curves);
-    let mut words: Vec<_> = curves.iter().map(|curve| (mark(&solves, curve), name(&solves, curve))).collect();
-    words.extend(tolerance.map(|_| (Mark::Dashes, "tolerance".to_owned())));
+    let mut entries: Vec<_> =
+        curves.iter().map(|curve| (mark(&solves, curve), name(&solves, curve))).collect();
+    entries.extend(tolerance.map(|_| (Mark::Dashes, "tolerance".to_owned())));
     let across = SIZE.0 as i32 - 70;
-    let above = legend_height(&words, across);
+    let above = legend_height(&entries, across);
     picture((SIZE.0, SIZE.1 + above as u32), "residuals over iterations", |area| {
-        legend(area, &words, (62, 2), across)?;
+        legend(area, &entries, (62, 2), across)?;
         let values = curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.1));
         let values = values.filter(|&value| shown(value));
-        // Its line is not that of the axis.
+        // Extend the axis below the tolerance, so that the dashed line does not coincide with it.
         let values = values.chain(tolerance.map(|tolerance| 0.5 * tolerance));
         let last = curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).max();
         let mut chart = ChartBuilder::on(area)
@@ -91,8 +94,8 @@ pub fn convergence(curves: &[Curve], tolerance: Option<f64>) -> String {
             .light_line_style(TRANSPARENT)
             .bold_line_style(INK.mix(0.13))
             .axis_style(INK.mix(0.5))
-            .label_style(faint_letters(HPos::Center, 0.8))
-            .axis_desc_style(letters(HPos::Center))
+            .label_style(faint_text_style(HPos::Center, 0.8))
+            .axis_desc_style(text_style(HPos::Center))
             .x_desc("iteration")
             .y_desc("residual / ‖b‖")
             .x_labels(9)
@@ -102,7 +105,7 @@ pub fn convergence(curves: &[Curve], tolerance: Option<f64>) -> String {
         if let Some(tolerance) = tolerance {
             let inside = chart.plotting_area();
             let across = inside.get_x_axis_pixel_range();
-            dashes(area, (across.start, across.end), inside.map_coordinate(&(0, tolerance.log10())).1)?;
+            dashed_line(area, (across.start, across.end), inside.map_coordinate(&(0, tolerance.log10())).1)?;
         }
         for curve in curves {
             let colour = colour(&solves, curve);
@@ -110,28 +113,28 @@ pub fn convergence(curves: &[Curve], tolerance: Option<f64>) -> String {
             match curve.kind {
                 CurveKind::Recurrence => {
                     for run in curve.points.split(|point| !shown(point.1)) {
-                        let line = thinned(run, MOST_POINTS).map(at);
+                        let line = thinned(run, MAX_POINTS).map(at);
                         chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
                     }
                 }
-                // No line: nobody knows what it was in between.
+                // No line, because the values in between are unknown.
                 CurveKind::True => {
                     let known: Vec<_> = curve.points.iter().filter(|point| shown(point.1)).collect();
                     let ring = |point: &&(usize, f64)| Circle::new(at(point), 4, colour.stroke_width(2));
-                    chart.draw_series(thinned(&known, MOST_RINGS).map(ring))?;
+                    chart.draw_series(thinned(&known, MAX_RINGS).map(ring))?;
                 }
             }
         }
-        Ok::<(), Fault>(())
+        Ok::<(), DrawError>(())
     })
 }
 
-/// Whether a value has a place on a logarithmic axis.
+/// Whether a value can be shown on a logarithmic axis.
 fn shown(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }
 
-/// The solves, each once, in order.
+/// The distinct labels, in order of appearance.
 fn labels(curves: &[Curve]) -> Vec<&str> {
     curves.iter().fold(Vec::new(), |mut labels, curve| {
         if !labels.contains(&curve.label.as_str()) {
@@ -141,7 +144,7 @@ fn labels(curves: &[Curve]) -> Vec<&str> {
     })
 }
 
-/// A colour for each solve; where there is one, its two residuals may have two.
+/// The colour of a curve: one per solve, except that a single solve uses two for its two residuals.
 fn colour(solves: &[&str], curve: &Curve) -> RGBColor {
     let solve = solves.iter().position(|label| *label == curve.label).unwrap_or(0);
     let second = solves.len() == 1 && curve.kind == CurveKind::True;
@@ -157,18 +160,18 @@ fn mark(solves: &[&str], curve: &Curve) -> Mark {
 
 fn name(solves: &[&str], curve: &Curve) -> String {
     let kind = match curve.kind {
-        CurveKind::Recurrence => "by recurrence",
+        CurveKind::Recurrence => "updated",
         CurveKind::True => "true",
     };
     match (solves, curve.label.as_str()) {
-        ([_], "") => format!("{kind} residual").replace("by recurrence residual", "residual by recurrence"),
+        ([_], "") => format!("{kind} residual"),
         (_, label) => format!("{label}, {kind}"),
     }
 }
 
-/// At most about so many of them, evenly, and the last.
-fn thinned<T>(points: &[T], most: usize) -> impl Iterator<Item = &T> {
-    let step = points.len().div_ceil(most).max(1);
+/// An evenly spaced selection of at most `max + 1` points, which includes the last.
+fn thinned<T>(points: &[T], max: usize) -> impl Iterator<Item = &T> {
+    let step = points.len().div_ceil(max).max(1);
     let rest = points.last().filter(|_| points.len() % step != 1 && step > 1);
     points.iter().step_by(step).chain(rest)
 }
@@ -183,13 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn two_residuals_and_the_tolerance_are_told_apart() {
+    fn two_residuals_and_the_tolerance_are_distinguishable() {
         let values = [1.0, 1e-3, 1e-6, 1e-9];
         let curves = [CurveKind::Recurrence, CurveKind::True].map(|kind| curve("", kind, &values));
         let svg = convergence(&curves, Some(1e-8));
         check(&svg);
         let words = words(&svg);
-        for word in ["residual by recurrence", "true residual", "tolerance", "1e-9", "iteration"] {
+        for word in ["updated residual", "true residual", "tolerance", "1e-9", "iteration"] {
             assert!(words.iter().any(|text| text == word), "{word} in {words:?}");
         }
         assert_eq!(svg.matches("<circle").count(), 5); // one in the legend
@@ -198,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_logarithm_leaves_a_gap() {
+    fn values_without_a_logarithm_leave_a_gap() {
         let odd = [1.0, 0.5, 0.0, f64::NAN, 0.1, f64::INFINITY, -1.0, 1e-310, 1e300];
         check(&convergence(&[curve("a", CurveKind::Recurrence, &odd)], Some(f64::NAN)));
         check(&convergence(&[curve("a", CurveKind::True, &[0.0, f64::NAN])], Some(0.0)));
@@ -208,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn several_solves_have_a_colour_each() {
+    fn each_solve_has_its_own_colour() {
         let names = ["cg", "fcg", "gmres & <b>", "4", "5", "6", "7"];
         let curves: Vec<Curve> = names
             .iter()
@@ -223,15 +226,15 @@ mod tests {
     }
 
     #[test]
-    fn long_histories_are_thinned_and_keep_their_end() {
+    fn long_histories_are_thinned_and_keep_their_last_point() {
         let values: Vec<f64> = (0..100_000).map(|k| 0.9998_f64.powi(k)).collect();
         let svg = convergence(&[curve("", CurveKind::True, &values)], None);
         check(&svg);
         assert!(svg.len() < 60_000, "{}", svg.len());
-        for (length, most) in [(0, 5), (1, 5), (5, 5), (6, 5), (11, 5), (100, 7)] {
+        for (length, max) in [(0, 5), (1, 5), (5, 5), (6, 5), (11, 5), (100, 7)] {
             let all: Vec<usize> = (0..length).collect();
-            let some: Vec<usize> = thinned(&all, most).copied().collect();
-            assert!(some.len() <= most + 1 && some.last() == all.last(), "{some:?}");
+            let some: Vec<usize> = thinned(&all, max).copied().collect();
+            assert!(some.len() <= max + 1 && some.last() == all.last(), "{some:?}");
             assert!(some.is_sorted_by(|a, b| a < b), "{some:?}");
         }
     }

@@ -1,10 +1,10 @@
-//! An axis of powers of ten: its numbers are exponents, log₁₀ of what is shown, and its marks are whole ones.
+//! A logarithmic axis. Coordinates are exponents (log₁₀ of the value) with ticks at whole ones.
 
 use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
-/// From one power of ten to another.
+/// The range of an axis, between two powers of ten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Decades {
     lowest: i32,
@@ -12,7 +12,8 @@ pub(super) struct Decades {
 }
 
 impl Decades {
-    /// Whole powers around these values, which are positive and finite; one decade if there are none.
+    /// The powers of ten that enclose the values, which must be positive and finite; one decade if
+    /// there are none.
     pub(super) fn around(values: impl IntoIterator<Item = f64>) -> Self {
         let exponents: Vec<f64> = values.into_iter().map(f64::log10).filter(|e| e.is_finite()).collect();
         let lowest = exponents.iter().copied().reduce(f64::min).unwrap_or(0.0).floor() as i32;
@@ -33,10 +34,10 @@ impl Ranged for Decades {
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
         let most = hint.max_num_points().max(2) as u32;
         let step = (self.highest - self.lowest).unsigned_abs().div_ceil(most - 1) as i32;
-        // From zero on: 1 is a mark on every axis that has it.
+        // Ticks are multiples of the step, so that 1 is a tick on every axis that contains it.
         let first = self.lowest.div_euclid(step) * step;
-        let marks = (first..=self.highest).step_by(step as usize).filter(|&mark| mark >= self.lowest);
-        marks.map(f64::from).collect()
+        let ticks = (first..=self.highest).step_by(step as usize).filter(|&tick| tick >= self.lowest);
+        ticks.map(f64::from).collect()
     }
 
     fn range(&self) -> Range<f64> {
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_powers_are_marked_and_not_too_many() {
+    fn ticks_are_whole_powers_and_few() {
         let axis = Decades::around([3e-9, 1.0, 0.2]);
         assert_eq!((axis.range(), axis.key_points(10).len()), (-9.0..0.0, 10));
         let wide = Decades::around([1e-300, 1e10]).key_points(8);
@@ -66,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_is_at_the_edge() {
+    fn values_outside_the_range_are_clamped() {
         let axis = Decades::around([1e-2, 1.0]);
         assert_eq!([-1.0, 5.0, -9.0].map(|e| axis.map(&e, (100, 0))), [50, 0, 100]);
     }

@@ -1,8 +1,9 @@
-//! Pictures as SVG, drawn by plotters.
+//! SVG charts, drawn with plotters.
 //!
-//! Each function gives one picture as a string: the same bytes for the same input, with a `viewBox` so that it fits wherever it is put, a
-//! transparent background, and lines and letters in the colour of the text around it (`currentColor`), so that it can be read on dark pages
-//! as well. What has a colour has one of Okabe and Ito's (2008), which colour-blind people can tell apart.
+//! Each function returns one chart as a string, with the same bytes for the same input. Charts have
+//! a `viewBox`, so they scale to the available space, and a transparent background. Lines and text
+//! inherit the surrounding colour (`currentColor`), so charts are legible on dark pages. All other
+//! colours are from the colour-blind-safe palette of Okabe and Ito (2008).
 
 mod canvas;
 mod convergence;
@@ -21,9 +22,10 @@ pub use stages::stages;
 
 #[cfg(test)]
 pub(crate) mod tests {
-    //! What every picture is held to.
+    //! Checks that every chart must pass.
 
-    /// Refuses what is no XML, needs anything from elsewhere, or has a number that is none or lies outside the picture.
+    /// Panics if the SVG is not well-formed XML, refers to external resources, or has a coordinate
+    /// that is not a number or lies outside the chart.
     pub(crate) fn check(svg: &str) {
         let document = roxmltree::Document::parse(svg).unwrap_or_else(|error| panic!("{error}: {svg}"));
         let root = document.root_element();
@@ -48,7 +50,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The words of a picture.
+    /// The text elements of a chart.
     pub(crate) fn words(svg: &str) -> Vec<String> {
         let document = roxmltree::Document::parse(svg).unwrap();
         let texts = document.descendants().filter(|node| node.has_tag_name("text"));

@@ -1,21 +1,22 @@
-//! What the time was spent on: a bar for each stage, with its seconds and its part of the whole.
+//! Time by stage: a bar for each, with its duration and its percentage of the total.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::canvas::{BLUE, Fault, INK, ORANGE, faint_letters, letters, picture, width, write};
+use super::canvas::{BLUE, DrawError, INK, ORANGE, faint_text_style, picture, text_style, text_width, write};
 use crate::figures::{percent, seconds};
 
-/// The width of the picture.
+/// Width of the chart.
 const WIDTH: i32 = 640;
-/// The height of a line.
+/// Height of a line.
 const LINE: i32 = 26;
-/// Right of the longest bar, for its words.
-const BEHIND: i32 = 140;
-/// The stage that is no part of setup.
+/// Space right of the longest bar for its value.
+const VALUE_WIDTH: i32 = 140;
+/// Name of the solve stage, which is not part of setup.
 pub(crate) const SOLVE: &str = "solve";
 
-/// Draws the seconds of stages, from the top down. A stage called `solve` has another colour than those of setup.
+/// Draws the times of stages, from top to bottom. A stage named `solve` has a different colour than
+/// the stages of setup.
 ///
 /// ```
 /// let stages = [("strength", 0.02), ("solve", 0.31)].map(|(name, seconds)| (name.to_owned(), seconds));
@@ -26,26 +27,26 @@ pub fn stages(stages: &[(String, f64)]) -> String {
     let time = |seconds: f64| if seconds.is_finite() { seconds.max(0.0) } else { 0.0 };
     let longest = stages.iter().map(|stage| time(stage.1)).fold(0.0, f64::max);
     let whole: f64 = stages.iter().map(|stage| time(stage.1)).sum();
-    let names = stages.iter().map(|stage| width(&stage.0)).max().unwrap_or(0).clamp(40, WIDTH / 3) + 12;
+    let names = stages.iter().map(|stage| text_width(&stage.0)).max().unwrap_or(0).clamp(40, WIDTH / 3) + 12;
     let height = (stages.len().max(1) as i32 * LINE + 8) as u32;
     picture((WIDTH as u32, height), "time of each stage", |area| {
         if stages.is_empty() {
-            write(area, "no stage is known", &letters(HPos::Left), (8, height as i32 / 2))?;
+            write(area, "no stages recorded", &text_style(HPos::Left), (8, height as i32 / 2))?;
         }
         for (k, (name, taken)) in stages.iter().enumerate() {
             let (y, taken) = (4 + LINE * k as i32 + LINE / 2, time(*taken));
-            write(area, name, &letters(HPos::Right), (names - 6, y))?;
+            write(area, name, &text_style(HPos::Right), (names - 6, y))?;
             let part = if longest > 0.0 { taken / longest } else { 0.0 };
-            let end = names + (part * f64::from(WIDTH - names - BEHIND)).round() as i32;
+            let end = names + (part * f64::from(WIDTH - names - VALUE_WIDTH)).round() as i32;
             let colour = if name == SOLVE { ORANGE } else { BLUE };
             area.draw(&Rectangle::new([(names, y - 8), (end.max(names + 1), y + 8)], colour.filled()))?;
             let percent = if whole > 0.0 { percent(taken / whole) } else { "none".to_owned() };
-            let words = format!("{}  ({percent})", seconds(taken));
-            write(area, &words, &faint_letters(HPos::Left, 0.85), (end.max(names) + 7, y))?;
+            let text = format!("{}  ({percent})", seconds(taken));
+            write(area, &text, &faint_text_style(HPos::Left, 0.85), (end.max(names) + 7, y))?;
         }
         let axis = [(names, 2), (names, height as i32 - 2)];
         area.draw(&PathElement::new(axis, INK.mix(0.5)))?;
-        Ok::<(), Fault>(())
+        Ok::<(), DrawError>(())
     })
 }
 
@@ -54,7 +55,7 @@ mod tests {
     use crate::chart::tests::{check, words};
 
     #[test]
-    fn bars_are_as_long_as_stages_and_have_their_seconds() {
+    fn bar_lengths_are_proportional_to_times() {
         let names = [("diagnosis", 0.01), ("galerkin", 0.04), ("solve", 0.05)];
         let stages: Vec<_> = names.map(|(name, seconds)| (name.to_owned(), seconds)).into();
         let svg = super::stages(&stages);
@@ -68,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_times_break_nothing() {
+    fn odd_times_are_drawn() {
         let odd = [0.0, f64::NAN, f64::INFINITY, -1.0, 1e9];
         let stages: Vec<_> =
             odd.iter().map(|&seconds| ("a & b, a very long name of a stage ".repeat(3), seconds)).collect();
