@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ziggurat
-from ziggurat import _errors, gallery
+from ziggurat import _errors, _info, gallery
 
 CLASSES = {
     "ConfigError": ValueError,
@@ -35,7 +35,8 @@ def test_classes_are_also_pythons_own(name, builtin):
 
 
 def test_no_class_is_forgotten():
-    classes = {name for name, value in vars(_errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+    defined = {**vars(_errors), **vars(_info)}
+    classes = {name for name, value in defined.items() if isinstance(value, type) and issubclass(value, Exception)}
     assert classes == {*CLASSES, "ZigguratError", "ConvergenceWarning"}
     assert classes <= set(ziggurat.__all__)
     assert issubclass(ziggurat.ConvergenceWarning, UserWarning)

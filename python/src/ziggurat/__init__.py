@@ -12,7 +12,7 @@ What happens is told to Python's ``logging``, to the loggers ``ziggurat.setup`` 
 ``logging.basicConfig(level=logging.INFO)`` shows it.
 """
 
-import logging
+import logging as _logging
 
 from ziggurat import gallery
 from ziggurat._errors import (
@@ -21,12 +21,11 @@ from ziggurat._errors import (
     DeviceError,
     HierarchyError,
     MatrixError,
-    NotConvergedError,
     SetupError,
     SolveError,
     ZigguratError,
 )
-from ziggurat._info import SolveInfo
+from ziggurat._info import NotConvergedError, SolveInfo
 from ziggurat._level import Level
 from ziggurat._native import Progress, __version__
 from ziggurat._pictures import Diagnosis, Picture, diagnose, spy
@@ -63,7 +62,7 @@ __all__ = [
 ]
 
 # Whether and where events are shown is the program's choice; without this, Python prints warnings by itself.
-logging.getLogger("ziggurat").addHandler(logging.NullHandler())
+_logging.getLogger("ziggurat").addHandler(_logging.NullHandler())
 
 # So that users see, and pickle, the names they import.
 for _class in (

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional, cast
+from typing import Any, Optional, cast
 
 import numpy as np
 from scipy import sparse
 
+from ziggurat import _native
 from ziggurat._errors import SolveError
-
-if TYPE_CHECKING:
-    from ziggurat._native import Parts
 
 #: What a caller may give as a matrix: anything of scipy.sparse with two dimensions.
 SparseMatrix = Any
@@ -21,7 +19,7 @@ def in_order(array: Any, dtype: Any = None) -> Any:
     return np.require(array, dtype, ["C", "A"])
 
 
-def csr_parts(A: SparseMatrix, copy: bool = False) -> tuple[Parts, Optional[int]]:
+def csr_parts(A: SparseMatrix, copy: bool = False) -> tuple[_native.Parts, Optional[int]]:
     """Rows, columns, row pointers, column indices and values of ``A``, and its block size if it has one.
 
     A CSR matrix of float64 is handed on as it is; everything else is converted, into a copy.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ziggurat import _native
-from ziggurat._errors import NotConvergedError
+from ziggurat._info import NotConvergedError
 from ziggurat._matrix import SparseMatrix
 from ziggurat._options import merged, real
 from ziggurat._solver import MultilevelSolver

@@ -16,6 +16,7 @@ from ziggurat._info import SolveInfo
 from ziggurat._level import Level
 from ziggurat._matrix import SparseMatrix, csr_parts, in_order, vector
 from ziggurat._options import plain, real, whole
+from ziggurat._plot import hierarchy
 from ziggurat._preconditioner import Preconditioner
 
 #: Called after each iteration; returning something true stops the solve.
@@ -286,11 +287,14 @@ class MultilevelSolver:
         return self._native.complexity()[2]
 
     def plot(self) -> Any:
-        """Draws the sizes of the levels with their precision and bytes, the time of each stage of setup, and the convergence of
-        the last solve, with matplotlib. Returns the figure."""
-        from ziggurat._plot import hierarchy
+        """Plots the hierarchy with matplotlib and returns the figure.
 
-        return hierarchy(self)
+        It shows the size and precision of each level, the time of each setup stage, and the
+        convergence of the last solve.
+        """
+        last = self._last
+        solve = [] if last is None else [("solve", last.solve_seconds)]
+        return hierarchy(self.levels, [*self.stages, *solve], None if last is None else last._history())
 
     def report(self, path: Union[str, os.PathLike[str]], name: str = "A", command: str = "") -> None:
         """Writes a self-contained HTML page about the last solve, as ``ziggurat solve --report`` does.
