@@ -1,4 +1,4 @@
-"""What many tests need: small systems, and one that is set up already."""
+"""Fixtures shared by many tests: a small system and a solver for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 import ziggurat
 
-matplotlib.use("Agg")  # there may be no screen
+matplotlib.use("Agg")  # works without a display
 
 
 @pytest.fixture(scope="session")
@@ -19,11 +19,11 @@ def poisson():
 
 @pytest.fixture(scope="session")
 def b(poisson):
-    """A right-hand side for it that has every frequency."""
+    """A random right-hand side, which contains all frequencies."""
     return np.random.default_rng(0).standard_normal(poisson.shape[0])
 
 
 @pytest.fixture(scope="session")
 def ml(poisson):
-    """A solver that no test may change: those that update values make their own."""
+    """A shared solver. Tests must not modify it; those that update values create their own."""
     return ziggurat.solver(poisson)

@@ -1,7 +1,7 @@
-"""Every exception of the package, by what a user can do, with its words.
+"""Every exception of the package that a user can trigger, with its message.
 
-``DeviceError`` is the exception to that: a CPU refuses nothing but for want of memory, which a test must not exhaust. Only its
-class is tested here; the Rust library tests its texts.
+``DeviceError`` is not triggered: on a CPU it is raised only when memory runs out. Its class is tested
+here; the Rust library tests its messages.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ziggurat
-from ziggurat import _errors, gallery
+from ziggurat import _errors, _info, gallery
 
 CLASSES = {
     "ConfigError": ValueError,
@@ -26,7 +26,7 @@ CLASSES = {
 
 
 @pytest.mark.parametrize(("name", "builtin"), CLASSES.items())
-def test_classes_are_also_pythons_own(name, builtin):
+def test_classes_derive_from_builtin_exceptions(name, builtin):
     error = getattr(ziggurat, name)
     assert issubclass(error, ziggurat.ZigguratError)
     assert issubclass(error, builtin)
@@ -34,15 +34,16 @@ def test_classes_are_also_pythons_own(name, builtin):
     assert error.__doc__
 
 
-def test_no_class_is_forgotten():
-    classes = {name for name, value in vars(_errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+def test_every_class_is_public():
+    defined = {**vars(_errors), **vars(_info)}
+    classes = {name for name, value in defined.items() if isinstance(value, type) and issubclass(value, Exception)}
     assert classes == {*CLASSES, "ZigguratError", "ConvergenceWarning"}
     assert classes <= set(ziggurat.__all__)
     assert issubclass(ziggurat.ConvergenceWarning, UserWarning)
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_they_can_be_pickled(name):
+def test_errors_can_be_pickled(name):
     error = pickle.loads(pickle.dumps(getattr(ziggurat, name)("words")))
     assert type(error) is getattr(ziggurat, name)
     assert str(error) == "words"
@@ -61,14 +62,14 @@ CONFIGURATIONS = {
     "key": ({"config": {"smother": {}}}, "unknown key `smother`; did you mean `smoother`?"),
     "inner key": ({"config": {"smoother": {"knd": "jacobi"}}}, "unknown key `smoother.knd`; did you mean `smoother.kind`?"),
     "inner value": ({"config": {"smoother": {"kind": "jacoby"}}}, "`smoother.kind`: unknown smoother `jacoby`; did you mean"),
-    "negative tol": ({"tol": -1.0}, "tol is -1.0; it must be finite and not negative"),
-    "tol nan": ({"tol": np.nan}, "tol is nan; it must be finite and not negative"),
+    "negative tol": ({"tol": -1.0}, "tol is -1.0; it must be finite and non-negative"),
+    "tol nan": ({"tol": np.nan}, "tol is nan; it must be finite and non-negative"),
     "threads": ({"threads": 0}, "threads is 0; it must be at least 1"),
     "block size": ({"near_nullspace": b, "block_size": 0}, "block_size is 0; it must be at least 1"),
     "both": ({"near_nullspace": b, "coords": np.ones((50, 2))}, "give near_nullspace or coords, not both"),
     "coords 1-D": ({"coords": b}, "coords has 1 dimension"),
-    "coords rows": ({"coords": np.ones((99, 2))}, "coords has shape (99, 2), the matrix 100 rows; give one row per node"),
-    "coords columns": ({"coords": np.ones((25, 4))}, "coords has shape (25, 4), the matrix 100 rows"),
+    "coords rows": ({"coords": np.ones((99, 2))}, "coords has shape (99, 2), but the matrix has 100 rows; give one row per node"),
+    "coords columns": ({"coords": np.ones((25, 4))}, "coords has shape (25, 4), but the matrix has 100 rows"),
     "vectors 3-D": ({"near_nullspace": np.ones((100, 1, 1))}, "near_nullspace has 3 dimensions"),
 }
 
@@ -80,17 +81,17 @@ def test_configurations(options, text):
     assert text in str(caught.value)
 
 
-def test_what_cannot_be_a_configuration():
-    with pytest.raises(TypeError, match="a configuration has numbers, strings, lists and dicts"):
+def test_configurations_of_the_wrong_type():
+    with pytest.raises(TypeError, match="configuration values must be numbers, strings, lists or dicts"):
         ziggurat.solver(A, config={"smoother": {"kind": object()}})
-    with pytest.raises(TypeError, match="config is a list; give a dict"):
+    with pytest.raises(TypeError, match="config is a list; it must be a dict"):
         ziggurat.solver(A, config=["sa"])
 
 
 @pytest.mark.parametrize(("options", "text"), [
-    ({"tol": -1}, "tol is -1; it must be finite and not negative"),
+    ({"tol": -1}, "tol is -1; it must be finite and non-negative"),
     ({"tol": np.inf}, "tol is inf"),
-    ({"atol": -1e-3}, "atol is -0.001; it must be finite and not negative"),
+    ({"atol": -1e-3}, "atol is -0.001; it must be finite and non-negative"),
     ({"maxiter": -1}, "maxiter is -1; it must be at least 0"),
     ({"restart": 0}, "restart is 0; it must be at least 1"),
     ({"max_seconds": -2}, "max_seconds is -2"),
@@ -104,10 +105,10 @@ def test_options_of_a_solve(options, text):
 
 
 @pytest.mark.parametrize(("options", "text"), [
-    ({"tol": "small"}, "tol is 'small'; give a number"),
-    ({"maxiter": 2.5}, "maxiter is 2.5; give a whole number"),
+    ({"tol": "small"}, "tol is 'small'; it must be a number"),
+    ({"maxiter": 2.5}, "maxiter is 2.5; it must be an integer"),
 ])
-def test_options_of_another_type(options, text):
+def test_options_of_the_wrong_type(options, text):
     with pytest.raises(TypeError, match=text):
         ziggurat.solver(A).solve(b, **options)
 
@@ -116,12 +117,12 @@ def test_options_of_another_type(options, text):
 
 
 @pytest.mark.parametrize(("given", "guess", "text"), [
-    (np.ones(99), None, "the right-hand side has 99 entries, the matrix 100 rows"),
-    (np.ones((99, 2)), None, "the right-hand side has 99 entries, the matrix 100 rows"),
-    (np.ones((100, 1, 1)), None, "b has 3 dimensions; give a vector, or a matrix with a right-hand side in each column"),
+    (np.ones(99), None, "the right-hand side has 99 entries, but the matrix has 100 rows"),
+    (np.ones((99, 2)), None, "the right-hand side has 99 entries, but the matrix has 100 rows"),
+    (np.ones((100, 1, 1)), None, "b has 3 dimensions; give a vector, or a matrix with one right-hand side per column"),
     (np.float64(1.0), None, "b has 0 dimensions"),
-    (b, np.ones(99), "the initial guess has 99 entries, the matrix 100 rows"),
-    (b, np.ones((100, 1)), "x0 has shape (100, 1), b (100,); they must agree"),
+    (b, np.ones(99), "the initial guess has 99 entries, but the matrix has 100 rows"),
+    (b, np.ones((100, 1)), "x0 has shape (100, 1), but b has shape (100,); they must match"),
 ])
 def test_vectors_that_do_not_fit(given, guess, text):
     with pytest.raises(ziggurat.SolveError) as caught:
@@ -129,19 +130,19 @@ def test_vectors_that_do_not_fit(given, guess, text):
     assert text in str(caught.value)
 
 
-def test_vectors_of_what_is_no_number():
+def test_vectors_that_are_not_real_numbers():
     ml = ziggurat.solver(A)
-    with pytest.raises(TypeError, match="b is complex128; solve for its real and its imaginary part"):
+    with pytest.raises(TypeError, match="b has dtype complex128; solve for its real and imaginary parts separately"):
         ml.solve(b * 1j)
-    with pytest.raises(TypeError, match="b is object; give numbers"):
+    with pytest.raises(TypeError, match="b has dtype object; it must be numeric"):
         ml.solve(np.array([None] * 100))
 
 
-def test_nan_in_the_right_hand_side_is_told():
-    spoilt = b.copy()
-    spoilt[3] = np.nan
+def test_nan_in_the_right_hand_side_is_reported():
+    with_nan = b.copy()
+    with_nan[3] = np.nan
     with pytest.raises(ziggurat.NotConvergedError, match="check matrix, right-hand side and initial guess for NaN"):
-        ziggurat.solve(A, spoilt)
+        ziggurat.solve(A, with_nan)
 
 
 # ---- setup
@@ -175,8 +176,8 @@ def test_problems_that_do_not_exist(name, text):
     assert text in str(caught.value)
 
 
-def test_rigid_bodies_in_no_space():
-    with pytest.raises(ziggurat.ConfigError, match="coords has 4 columns; a body that rotates has 2 or 3"):
+def test_rigid_body_modes_of_invalid_coordinates():
+    with pytest.raises(ziggurat.ConfigError, match="coords has 4 columns; rigid-body modes need 2 or 3"):
         gallery.rigid_body_modes(np.ones((3, 4)))
     with pytest.raises(ziggurat.ConfigError, match="coords has 1 dimension"):
         gallery.rigid_body_modes(np.ones(3))

@@ -1,4 +1,4 @@
-"""Ctrl-C stops a solve, callbacks may stop it or fail, and the solver can be used afterwards."""
+"""Ctrl-C and callbacks stop a solve, exceptions propagate, and the solver stays usable."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ import ziggurat
 
 
 def slow_system():
-    """Bilinear elements that are a thousand times as long as wide: hundreds of iterations, and enough right-hand sides for a minute."""
+    """A system whose solve takes about a minute.
+
+    Bilinear elements with an aspect ratio of 1000 need hundreds of iterations, and there are many
+    right-hand sides.
+    """
     n = 150
     stiffness = sparse.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(n, n))
     mass = sparse.diags([1 / 6, 4 / 6, 1 / 6], [-1, 0, 1], shape=(n, n))
@@ -27,8 +31,8 @@ def slow_system():
 
 
 @pytest.fixture(autouse=True)
-def heard():
-    """Whoever runs the tests in the background may have told its processes to ignore Ctrl-C."""
+def handle_sigint():
+    """Restores the default SIGINT handler: background processes may inherit an ignored SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -52,7 +56,7 @@ PROGRAM = """
     print("solving", flush=True)
     try:
         ml.solve(B)
-        print("came to an end", flush=True)
+        print("finished", flush=True)
     except KeyboardInterrupt:
         print("interrupted", flush=True)
     x = ml.solve(B[:, 0])
@@ -72,7 +76,7 @@ def test_ctrl_c_from_outside():
         child.send_signal(signal.SIGINT)
         start = time.perf_counter()
         assert child.stdout.readline() == "interrupted\n"
-        assert time.perf_counter() - start < 5.0  # it listens every 50 milliseconds
+        assert time.perf_counter() - start < 5.0  # signals are checked every 50 milliseconds
         assert child.stdout.readline() == "usable\n"
     finally:
         child.kill()
@@ -125,17 +129,17 @@ def test_ctrl_c_while_callbacks_run(slow):
 # ---- callbacks
 
 
-def test_a_callback_is_told_of_every_iteration(ml, b):
-    told = []
-    x, info = ml.solve(b, callback=told.append, return_info=True)
-    assert [progress.iteration for progress in told] == list(range(1, info.iterations + 1))
-    assert [progress.relative_residual for progress in told] == pytest.approx(info.residuals.tolist())
-    last = told[-1]
+def test_a_callback_is_called_after_every_iteration(ml, b):
+    seen = []
+    x, info = ml.solve(b, callback=seen.append, return_info=True)
+    assert [progress.iteration for progress in seen] == list(range(1, info.iterations + 1))
+    assert [progress.relative_residual for progress in seen] == pytest.approx(info.residuals.tolist())
+    last = seen[-1]
     assert isinstance(last, ziggurat.Progress)
     assert last.target == pytest.approx(1e-8 * np.linalg.norm(b))
     assert last.residual <= last.target
     assert last.residual == pytest.approx(last.relative_residual * np.linalg.norm(b))
-    assert [progress.seconds for progress in told] == sorted(progress.seconds for progress in told)
+    assert [progress.seconds for progress in seen] == sorted(progress.seconds for progress in seen)
     assert repr(last).startswith(f"Progress(iteration={info.iterations}, relative_residual=")
     assert np.array_equal(x, ml.solve(b))
 
@@ -146,7 +150,7 @@ def test_a_callback_runs_on_the_thread_that_solves(ml, b):
     assert seen == {threading.get_ident()}
 
 
-def test_a_callback_that_returns_something_true_stops(ml, poisson, b):
+def test_a_callback_that_returns_true_stops_the_solve(ml, poisson, b):
     x, info = ml.solve(b, callback=lambda progress: progress.iteration == 3, return_info=True)
     assert (info.stop_reason, info.iterations, info.converged) == ("interrupted", 3, False)
     assert info.relative_residual == pytest.approx(np.linalg.norm(b - poisson @ x) / np.linalg.norm(b), rel=1e-6)
@@ -155,7 +159,7 @@ def test_a_callback_that_returns_something_true_stops(ml, poisson, b):
 
 
 @pytest.mark.parametrize("answer", [None, False, 0, ""])
-def test_anything_else_goes_on(ml, b, answer):
+def test_a_false_return_value_continues(ml, b, answer):
     _, info = ml.solve(b, callback=lambda progress: answer, return_info=True)
     assert info.converged
 
@@ -195,7 +199,7 @@ def test_a_callback_stops_one_right_hand_side_of_many(ml, b):
     assert [info.stop_reason for info in infos] == ["interrupted", "converged"]
 
 
-def test_an_answer_that_cannot_be_true_or_false(ml, b):
+def test_a_return_value_without_a_truth_value(ml, b):
     with pytest.raises(ValueError, match="truth value"):
         ml.solve(b, callback=lambda progress: np.ones(2))
 

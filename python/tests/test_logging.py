@@ -1,4 +1,4 @@
-"""What happens is told to Python's logging, by whichever thread it happens on."""
+"""Setup and solve log through Python's logging, from any thread."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ import ziggurat
 from ziggurat import gallery
 
 
-def told(caplog, logger):
+def records_of(caplog, logger):
     return [record for record in caplog.records if record.name == logger]
 
 
-def test_setup_and_solve_are_told(caplog, poisson, b):
+def test_setup_and_solve_are_logged(caplog, poisson, b):
     with caplog.at_level(logging.INFO, logger="ziggurat"):
         ml = ziggurat.solver(poisson)
-        (setup,) = told(caplog, "ziggurat.setup")
+        (setup,) = records_of(caplog, "ziggurat.setup")
         assert setup.levelno == logging.INFO
         assert "8000 rows, 53600 entries: sa, cg" in setup.getMessage()
         _, info = ml.solve(b, return_info=True)
-    (solve,) = told(caplog, "ziggurat.solve")
+    (solve,) = records_of(caplog, "ziggurat.solve")
     assert solve.levelno == logging.INFO
     assert solve.getMessage().startswith(f"{info.iterations} iterations, relative residual ")
 
 
-def test_details_are_for_debugging(caplog, poisson, b):
+def test_details_are_logged_at_debug_level(caplog, poisson, b):
     with caplog.at_level(logging.DEBUG, logger="ziggurat"):
         ml = ziggurat.solver(poisson)
-    details = [record for record in told(caplog, "ziggurat.setup") if record.levelno == logging.DEBUG]
+    details = [record for record in records_of(caplog, "ziggurat.setup") if record.levelno == logging.DEBUG]
     for index, level in enumerate(ml.levels):
         assert any(f"level {index}: {level.rows} rows" in record.getMessage() for record in details)
 
 
-def test_changes_of_the_level_are_heard_at_once(caplog, poisson):
-    heard = []
+def test_changes_of_the_level_take_effect_immediately(caplog, poisson):
+    logged = []
     for level in (logging.WARNING, logging.DEBUG, logging.WARNING, logging.INFO, logging.DEBUG):
         caplog.clear()
         with caplog.at_level(level, logger="ziggurat"):
             ziggurat.solver(poisson)
-        heard.append({record.levelno for record in told(caplog, "ziggurat.setup")})
+        logged.append({record.levelno for record in records_of(caplog, "ziggurat.setup")})
     both = {logging.DEBUG, logging.INFO}
-    assert heard == [set(), both, set(), {logging.INFO}, both]
+    assert logged == [set(), both, set(), {logging.INFO}, both]
 
 
 def test_the_level_of_one_logger_is_its_own(caplog, poisson, b):
@@ -55,8 +55,8 @@ def test_the_level_of_one_logger_is_its_own(caplog, poisson, b):
             ziggurat.solver(poisson).solve(b)
     finally:
         setup.setLevel(logging.NOTSET)
-    assert told(caplog, "ziggurat.setup") == []
-    assert len(told(caplog, "ziggurat.solve")) == 1
+    assert records_of(caplog, "ziggurat.setup") == []
+    assert len(records_of(caplog, "ziggurat.solve")) == 1
 
 
 def test_a_good_solve_warns_of_nothing(caplog, poisson, b):
@@ -65,9 +65,10 @@ def test_a_good_solve_warns_of_nothing(caplog, poisson, b):
     assert [record for record in caplog.records if record.name.startswith("ziggurat")] == []
 
 
-def test_a_promotion_is_told_as_a_warning(caplog):
-    """Where 16 bits are too few, levels become wider on the way, and that is told."""
-    n = 150  # long, thin elements: a cycle gains little in any precision, which looks as if bits were missing
+def test_a_promotion_is_logged_as_a_warning(caplog):
+    """Slow convergence promotes 16-bit levels to a wider precision, which is logged."""
+    # Stretched elements converge slowly in any precision, which cannot be told from rounding.
+    n = 150
     stiffness = sparse.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(n, n))
     mass = sparse.diags([1 / 6, 4 / 6, 1 / 6], [-1, 0, 1], shape=(n, n))
     A = sparse.csr_array(sparse.kron(stiffness, mass) + 1e-3 * sparse.kron(mass, stiffness))
@@ -81,24 +82,24 @@ def test_a_promotion_is_told_as_a_warning(caplog):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_any_number_of_threads_may_tell(caplog, threads):
+def test_any_number_of_threads_may_log(caplog, threads):
     A = gallery.poisson3d(24)
     with caplog.at_level(logging.DEBUG, logger="ziggurat"):
         ml = ziggurat.solver(A, threads=threads)
         ml.solve(np.ones((A.shape[0], 2)))
-    assert len([record for record in told(caplog, "ziggurat.solve") if record.levelno == logging.INFO]) == 2
+    assert len([record for record in records_of(caplog, "ziggurat.solve") if record.levelno == logging.INFO]) == 2
 
 
-def test_handlers_may_be_slow_or_look_at_the_solver(poisson, b):
-    """A handler runs Python while our threads wait for it: nothing may hold what it needs."""
+def test_handlers_may_use_the_solver(poisson, b):
+    """Worker threads wait while a handler runs, so they must not hold locks that it needs."""
     ml = ziggurat.solver(poisson, threads=2)
     seen = []
 
-    class Looks(logging.Handler):
+    class Inspecting(logging.Handler):
         def emit(self, record):
             seen.append((record.getMessage(), ml.shape, len(ml.levels)))
 
-    logger, handler = logging.getLogger("ziggurat.solve"), Looks()
+    logger, handler = logging.getLogger("ziggurat.solve"), Inspecting()
     before = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)

@@ -1,4 +1,4 @@
-"""What can be looked at: tables, pictures, pages."""
+"""Output: tables, pictures, plots and HTML pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EMPTY = {"area", "br", "circle", "col", "hr", "img", "input", "line", "link", "m
 
 
 class Balanced(HTMLParser):
-    """Fails on an element that is closed in the wrong place, or never."""
+    """Fails on an element that is closed in the wrong place or not at all."""
 
     def __init__(self):
         super().__init__()
@@ -36,7 +36,7 @@ class Balanced(HTMLParser):
 
 
 def elements(text):
-    """The elements of a fragment of HTML, which must be balanced."""
+    """The elements of an HTML fragment. Fails if they are not balanced."""
     parser = Balanced()
     parser.feed(text)
     parser.close()
@@ -54,7 +54,7 @@ def info(ml, b):
     return ml.solve(b, verify_every=2, return_info=True)[1]
 
 
-# ---- words
+# ---- text
 
 
 def test_a_solver_prints_a_line_for_every_level(ml):
@@ -67,7 +67,7 @@ def test_a_solver_prints_a_line_for_every_level(ml):
     assert f"operator complexity {ml.operator_complexity():.2f}, grid complexity {ml.grid_complexity():.2f}" in text
 
 
-def test_short_names(ml, info):
+def test_reprs(ml, info):
     assert repr(ml) == "<MultilevelSolver: 8000 rows, 3 levels, sa, cg, f64>"
     assert repr(ml.levels[0]).startswith("<Level 0: 8000 rows, 53600 entries, f64 delta-sell, ")
     assert repr(info) == f"<SolveInfo: converged in {info.iterations} iterations, relative residual {info.relative_residual:.2e}>"
@@ -122,7 +122,7 @@ def test_the_last_info(fresh, b):
 def test_the_default_configuration_is_complete():
     config = ziggurat.default_config()
     assert {"method", "precision", "stopping", "hierarchy", "smoother", "cycle"} <= set(config)
-    # All of it can be given back.
+    # The whole of it is a valid configuration.
     ml = ziggurat.solver(gallery.poisson2d(10), config=config)
     assert ml.config["stopping"] == config["stopping"]
 
@@ -130,7 +130,7 @@ def test_the_default_configuration_is_complete():
 # ---- notebooks
 
 
-def test_a_solver_shows_itself_before_and_after_a_solve(fresh, b):
+def test_a_solver_has_html_before_and_after_a_solve(fresh, b):
     before = fresh._repr_html_()
     assert {"table", "svg"} <= set(elements(before))
     info = fresh.solve(b, return_info=True)[1]
@@ -201,7 +201,7 @@ def test_solves_without_iterations_can_be_drawn(ml):
     pyplot.close(info.plot().figure)
 
 
-def test_without_matplotlib_an_error_says_what_to_install(ml, info, monkeypatch):
+def test_without_matplotlib_the_error_says_what_to_install(ml, info, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     for plot in (ml.plot, info.plot):
@@ -209,7 +209,7 @@ def test_without_matplotlib_an_error_says_what_to_install(ml, info, monkeypatch)
             plot()
 
 
-def test_bytes_are_told_in_units():
+def test_bytes_are_formatted_with_units():
     from ziggurat._plot import _in_bytes
 
     sizes = [1, 999, 1000, 1024, 10 * 1024, 150 * 1024, 5 * 1024**2, 3 * 1024**3, 2 * 1024**4]
@@ -243,7 +243,7 @@ def test_rigid_body_modes_cost_no_energy():
     assert np.linalg.matrix_rank(modes) == 6
     energy = problem.A @ modes
     clamped = np.abs(energy).max(axis=1) > 1e-9 * abs(problem.A).max()
-    # Only rows next to the clamped face feel them.
+    # Only rows next to the clamped face have energy.
     assert 0 < clamped.sum() < len(clamped) / 2
 
 

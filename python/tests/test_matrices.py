@@ -1,4 +1,7 @@
-"""Matrices of every format and number: the same solution, nothing of the caller's changed, and copied only where that must be."""
+"""Matrices of every format and dtype.
+
+Solutions agree, the caller's arrays are not modified, and they are copied only when necessary.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ FORMATS = ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"]
 
 @pytest.fixture(scope="module")
 def A():
-    """Of whole numbers, so that each type holds it exactly."""
+    """A matrix of small integers, which every dtype represents exactly."""
     return ziggurat.gallery.poisson2d(24)
 
 
@@ -25,7 +28,7 @@ def expected(A):
 
 
 def arrays(matrix):
-    """The arrays that a matrix consists of."""
+    """The arrays of a matrix, by name."""
     names = ("data", "indices", "indptr", "row", "col", "offsets", "rows", "coords")
     found = {}
     for name in names:
@@ -38,7 +41,7 @@ def arrays(matrix):
 
 
 def snapshot(matrix):
-    """Everything that could be changed behind the caller's back."""
+    """All state of a matrix that a call could modify."""
 
     def state(array):
         flags = (array.flags.writeable, array.flags.c_contiguous, array.flags.owndata)
@@ -50,19 +53,19 @@ def snapshot(matrix):
 
 
 def with_indices(matrix, dtype):
-    """The same with indices of this type, which scipy would narrow on construction."""
+    """A copy with indices of this dtype. scipy's constructors would narrow them."""
     matrix = matrix.copy()
     for name in ("indices", "indptr", "row", "col", "offsets"):
         if isinstance(getattr(matrix, name, None), np.ndarray):
             try:
                 setattr(matrix, name, getattr(matrix, name).astype(dtype))
             except AttributeError:
-                pass  # a property of another scipy
+                pass  # a read-only property in some versions of scipy
     return matrix
 
 
 def plain_csr(A, indices, data, indptr=None):
-    """A CSR matrix of exactly these arrays: scipy's constructor may copy or narrow them."""
+    """A CSR matrix with exactly these arrays, which scipy's constructor might copy or narrow."""
     made = sparse.csr_array(A.shape, dtype=data.dtype)
     made.indptr, made.indices, made.data = A.indptr if indptr is None else indptr, indices, data
     return made
@@ -79,7 +82,7 @@ def test_every_format_and_number(A, expected, format, kind, index, value):
     ml = ziggurat.solver(made)
     x = ml.solve(np.ones(made.shape[0]))
     assert snapshot(made) == before
-    # BSR tells how many unknowns a node has, and may be set up otherwise for that.
+    # BSR defines the number of unknowns per node, which can change the setup.
     assert np.array_equal(x, expected) or (format == "bsr" and x == pytest.approx(expected, rel=1e-6))
 
 
@@ -111,12 +114,12 @@ def test_a_copy_does_not_see_later_changes(A, expected):
     assert np.array_equal(ml.solve(np.ones(A.shape[0])), expected)
 
 
-def test_what_is_borrowed_lives_on(A, expected):
+def test_borrowed_arrays_stay_alive(A, expected):
     mine = A.copy()
     ml = ziggurat.solver(mine)
     del mine
     gc.collect()
-    filler = [np.full(A.nnz, 7.0) for _ in range(20)]  # would take the memory if it were free
+    filler = [np.full(A.nnz, 7.0) for _ in range(20)]  # would reuse the memory if it were free
     assert np.array_equal(ml.solve(np.ones(A.shape[0])), expected)
     assert ml.levels[0].A.nnz == A.nnz and len(filler) == 20
 
@@ -125,20 +128,20 @@ def test_the_matrix_can_be_freed_after_the_solver():
     import weakref
 
     mine = ziggurat.gallery.poisson2d(10)
-    owner = np.array(mine.data)  # has no base: whoever keeps the memory keeps this
+    owner = np.array(mine.data)  # has no base, so it owns the memory itself
     mine.data = owner
     alive = weakref.ref(owner)
     ml = ziggurat.solver(mine)
     assert borrowed(ml, mine)
     del mine, owner
     gc.collect()
-    assert alive() is not None  # the solver's
+    assert alive() is not None  # the solver holds it
     del ml
     gc.collect()
     assert alive() is None
 
 
-# ---- arrays as they come
+# ---- unusual arrays
 
 
 def test_rows_that_are_not_sorted(A, expected):
@@ -152,7 +155,7 @@ def test_rows_that_are_not_sorted(A, expected):
     assert snapshot(made) == before
 
 
-def test_entries_that_are_there_twice_are_added(A, expected):
+def test_duplicate_entries_are_summed(A, expected):
     coo = A.tocoo()
     twice = sparse.coo_array(
         (np.concatenate([coo.data, coo.data]) / 2, (np.tile(coo.row, 2), np.tile(coo.col, 2))), shape=A.shape
@@ -162,7 +165,7 @@ def test_entries_that_are_there_twice_are_added(A, expected):
     assert np.array_equal(ziggurat.solver(csr).solve(np.ones(A.shape[0])), expected)
 
 
-def test_room_behind_the_last_entry(A, expected):
+def test_unused_space_after_the_last_entry(A, expected):
     indices = np.concatenate([A.indices, np.full(9, -5, dtype=np.int32)])
     data = np.concatenate([A.data, np.full(9, np.nan)])
     made = plain_csr(A, indices, data)
@@ -171,7 +174,7 @@ def test_room_behind_the_last_entry(A, expected):
     assert np.array_equal(ml.solve(np.ones(A.shape[0])), expected)
 
 
-def test_arrays_that_cannot_be_written(A, expected):
+def test_read_only_arrays(A, expected):
     made = A.copy()
     for array in (made.data, made.indices, made.indptr):
         array.flags.writeable = False
@@ -182,7 +185,7 @@ def test_arrays_that_cannot_be_written(A, expected):
     assert np.array_equal(ml.solve(b, x0=np.broadcast_to(0.0, b.shape)), expected)
 
 
-def test_arrays_with_gaps(A, expected):
+def test_strided_arrays(A, expected):
     made = plain_csr(A, np.repeat(A.indices, 2)[::2], np.repeat(A.data, 2)[::2])
     assert not made.data.flags.c_contiguous
     ml = ziggurat.solver(made)
@@ -206,7 +209,7 @@ def test_explicit_zeros_change_nothing_but_the_pattern(A, expected):
     assert ziggurat.solve(made, np.ones(A.shape[0])) == pytest.approx(expected, rel=1e-6)
 
 
-# ---- very small ones
+# ---- very small matrices
 
 
 def test_one_by_one():
@@ -223,18 +226,18 @@ def test_an_empty_matrix():
     assert info.converged
 
 
-# ---- what is refused
+# ---- invalid matrices
 
 
 def test_dense_matrices_are_refused_with_a_hint(A):
-    with pytest.raises(TypeError, match=r"A is a ndarray, not a matrix of scipy.sparse; scipy.sparse.csr_array\(A\) makes"):
+    with pytest.raises(TypeError, match=r"A is a ndarray, not a scipy.sparse matrix; convert it with scipy.sparse.csr_array\(A\)"):
         ziggurat.solver(A.toarray())
     with pytest.raises(TypeError, match="A is a list"):
         ziggurat.solver([[1.0]])
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-def test_complex_matrices_are_refused_with_a_way_out(A, dtype):
+def test_complex_matrices_are_refused_with_a_hint(A, dtype):
     with pytest.raises(TypeError, match=r"complex matrices are not supported: .*\[\[Re, -Im\], \[Im, Re\]\]"):
         ziggurat.solver(A.astype(dtype))
 
@@ -242,7 +245,7 @@ def test_complex_matrices_are_refused_with_a_way_out(A, dtype):
 def test_one_dimension_is_refused():
     if not hasattr(sparse.coo_array(np.eye(2)), "coords"):
         pytest.skip("this scipy has no sparse vectors")
-    with pytest.raises(TypeError, match="A has 1 dimension; a matrix has two"):
+    with pytest.raises(TypeError, match=r"A has 1 dimension\(s\); it must have two"):
         ziggurat.solver(sparse.coo_array(np.array([1.0, 0.0, 2.0])))
 
 
@@ -252,7 +255,7 @@ def test_matrices_that_are_not_square_are_refused(A):
 
 
 @pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "-inf")])
-def test_an_entry_that_is_no_number_is_named(A, value, name):
+def test_an_entry_that_is_not_finite_is_named(A, value, name):
     made = A.copy()
     made.data[7] = value
     column = A.indices[7]
@@ -275,7 +278,7 @@ def test_an_index_outside_the_matrix_is_named(A, index, dtype):
     (0, 1, "the first row pointer is 1, not 0"),
     (-1, 10**6, "the row pointers end at 1000000"),
 ])
-def test_row_pointers_that_make_no_sense_are_named(A, place, value, text):
+def test_invalid_row_pointers_are_named(A, place, value, text):
     indptr = A.indptr.copy()
     indptr[place] = value
     with pytest.raises(ziggurat.MatrixError, match=text):

@@ -1,4 +1,4 @@
-"""Solvers, infos and errors survive pickling: for files, and for processes that share work."""
+"""Solvers, infos and errors survive pickling, to files and to other processes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_pickle_after_new_values_has_the_new_ones():
 
 
 @pytest.mark.parametrize("how", ["near_nullspace", "coords"])
-def test_the_near_kernel_survives(how):
+def test_the_near_nullspace_survives(how):
     problem = gallery.problem("elasticity3d:5")
     given = problem.coords if how == "coords" else gallery.rigid_body_modes(problem.coords)
     ml = ziggurat.solver(problem.A, **{how: given})
@@ -72,7 +72,7 @@ def test_the_near_kernel_survives(how):
     expected, expected_info = ml.solve(problem.b, return_info=True)
     assert np.array_equal(x, expected)
     assert info.iterations == expected_info.iterations
-    # New values of another kind build the hierarchy anew, for which the vectors are needed.
+    # An update may rebuild the hierarchy, which needs the near-nullspace vectors.
     for one in (ml, loaded):
         one.update_values(problem.A * 1.5)
     assert np.array_equal(loaded.solve(problem.b), ml.solve(problem.b))
@@ -105,7 +105,7 @@ def test_an_error_survives(poisson, b):
 
 
 def solve_elsewhere(given):
-    """Runs in another process."""
+    """Solves in another process."""
     ml, b = given
     return ml.solve(b, return_info=True)
 
@@ -119,7 +119,7 @@ def test_other_processes_share_the_work(ml):
         assert info.converged
 
 
-# ---- broken bytes
+# ---- corrupt data
 
 
 def broken(ml, change):
@@ -133,13 +133,13 @@ def broken(ml, change):
     lambda saved: b"x" + saved[1:],
     lambda saved: saved[: len(saved) // 2],
     lambda saved: saved[:-1],
-], ids=["nothing", "another file", "half of it", "a byte less"])
-def test_broken_bytes_are_refused(ml, change):
+], ids=["empty", "wrong magic", "half of it", "one byte short"])
+def test_corrupt_data_is_refused(ml, change):
     with pytest.raises(ziggurat.HierarchyError, match="hierarchy"):
         broken(ml, change)()
 
 
-def test_changed_bytes_never_crash(ml, b):
+def test_corrupt_data_never_crashes(ml, b):
     rng = np.random.default_rng(0)
     saved = ml.__getstate__()["hierarchy"]
     for place in rng.integers(0, len(saved), 60):
@@ -148,4 +148,4 @@ def test_changed_bytes_never_crash(ml, b):
         try:
             broken(ml, lambda _: bytes(changed))()
         except (ziggurat.ZigguratError, MemoryError):
-            pass  # a changed value cannot be told from another matrix; anything else must be
+            pass  # a modified value is undetectable; any other corruption must be detected

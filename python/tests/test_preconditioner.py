@@ -1,4 +1,4 @@
-"""A cycle as scipy's LinearOperator: in scipy's own Krylov methods, and transposed."""
+"""A cycle as a scipy LinearOperator: in scipy's Krylov methods, and transposed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def systems():
 
 
 def counted(method, A, b, **options):
-    """A solve of scipy's, and how often it applied A: iterations are counted differently by each method."""
+    """Solves with scipy and counts products with A: iterations are not comparable between methods."""
     applied = 0
 
     def matvec(x):
@@ -41,7 +41,7 @@ def test_scipys_krylov_methods_need_fewer_products(systems, name, method):
     b = np.random.default_rng(0).standard_normal(len(problem.b))
     x, failed, applied = counted(method, problem.A, b, M=ml.aspreconditioner())
     assert failed == 0
-    # minres stops by the preconditioned residual; the others by the true one, at 1e-5.
+    # minres tests the preconditioned residual; the others the true one, against 1e-5.
     assert np.linalg.norm(b - problem.A @ x) <= 1e-3 * np.linalg.norm(b)
     assert applied < counted(method, problem.A, b)[2]
 
@@ -74,7 +74,7 @@ def test_the_transposed_cycle_is_the_transpose(name, precision):
     M = ziggurat.solver(A, precision=precision).aspreconditioner()
     rng = np.random.default_rng(1)
     x, y = rng.standard_normal((2, A.shape[0]))
-    # 16-bit levels compute in 32 bits.
+    # 16-bit levels use 32-bit arithmetic.
     tolerance = 1e-12 if precision == "f64" else 1e-5
     assert abs((M @ x) @ y - x @ M.rmatvec(y)) <= tolerance * np.linalg.norm(M @ x) * np.linalg.norm(y)
 
@@ -106,7 +106,7 @@ def test_shape_and_dtype(ml):
 
 def test_a_symmetric_matrix_has_a_symmetric_definite_cycle():
     A = gallery.poisson2d(12)
-    # Small enough to be inverted otherwise; and then the cycle is the inverse, which is no test.
+    # By default this matrix has a single level, whose cycle is the exact inverse.
     ml = ziggurat.solver(A, config={"hierarchy": {"coarse_rows": 20}})
     assert len(ml.levels) > 1
     dense = ml.aspreconditioner() @ np.eye(144)

@@ -1,4 +1,4 @@
-"""Solutions are right, and as good as was asked for, whatever the shape of the right-hand side."""
+"""Solutions are correct and meet the tolerance, for right-hand sides of any shape."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def residual(A, x, b):
 
 
 def random_spd(n, rng):
-    """A graph Laplacian with random weights, made definite by a small diagonal."""
+    """A graph Laplacian with random weights, plus a small diagonal that makes it definite."""
     graph = sparse.csr_array(sparse.random(n, n, density=4 / n, random_state=rng, data_rvs=rng.random))
     graph = graph + graph.T
     return sparse.csr_array(sparse.diags(graph @ np.ones(n) + 0.01) - graph)
 
 
 def random_nonsymmetric(n, rng):
-    """Random entries in a random pattern; rows are diagonally dominant, so that it is regular."""
+    """Random entries in a random pattern, with a dominant diagonal that makes it nonsingular."""
     entries = sparse.csr_array(sparse.random(n, n, density=5 / n, random_state=rng, data_rvs=rng.standard_normal))
     return sparse.csr_array(entries + sparse.diags(abs(entries) @ np.ones(n) + 1.0))
 
@@ -61,10 +61,10 @@ def test_a_singular_matrix_is_solved_in_least_squares():
     A = gallery.neumann3d(6)
     b = np.random.default_rng(0).standard_normal(216) + 1.0  # partly outside the range of A
     x = ziggurat.solve(A, b, tol=1e-10)
-    expected = np.linalg.lstsq(A.toarray(), b, rcond=None)[0]  # of all solutions, the one without a constant
+    expected = np.linalg.lstsq(A.toarray(), b, rcond=None)[0]  # has minimum norm and zero mean
     assert abs(x.mean()) <= 1e-10 * np.abs(x).max()
     assert np.linalg.norm(x - expected) <= 1e-7 * np.linalg.norm(expected)
-    # What is left is what no x can reach: the mean.
+    # The residual is the component outside the range: the mean.
     assert b - A @ x == pytest.approx(np.full(216, b.mean()), abs=1e-8)
 
 
@@ -101,7 +101,7 @@ def test_the_absolute_tolerance_is_for_the_residual_itself(ml, poisson, b):
     assert 1e-9 < np.linalg.norm(b - poisson @ x) <= 1e-3
 
 
-def test_numbers_of_numpy_are_numbers(ml, b):
+def test_numpy_scalars_are_accepted(ml, b):
     _, info = ml.solve(b, tol=np.float32(1e-4), maxiter=np.int64(50), return_info=True)
     assert info.converged
 
@@ -144,7 +144,7 @@ def test_true_residuals_are_computed_on_the_way(ml, poisson, b):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_many_right_hand_sides_are_as_one_after_the_other(ml, order):
+def test_many_right_hand_sides_give_the_same_as_one_by_one(ml, order):
     B = np.asarray(np.random.default_rng(2).standard_normal((8000, 3)), order=order)
     X, infos = ml.solve(B, return_info=True)
     assert X.shape == B.shape
@@ -184,10 +184,10 @@ def test_a_zero_right_hand_side_has_a_zero_solution(ml):
     assert (info.converged, info.iterations) == (True, 0)
 
 
-# ---- when it does not converge
+# ---- solves that do not converge
 
 
-def test_solve_raises_and_keeps_what_it_reached(poisson, b):
+def test_solve_raises_and_keeps_the_last_iterate(poisson, b):
     with pytest.raises(ziggurat.NotConvergedError, match="after 2 iterations: not converged: the limit") as caught:
         ziggurat.solve(poisson, b, maxiter=2)
     error = caught.value
@@ -200,7 +200,8 @@ def test_a_solver_warns_unless_the_info_is_asked_for(ml, b):
     with pytest.warns(ziggurat.ConvergenceWarning, match="after 1 iterations: not converged") as caught:
         ml.solve(b, maxiter=1)
     assert caught[0].filename == __file__
-    _, info = ml.solve(b, maxiter=1, return_info=True)  # pyproject.toml makes an error of the warning
+    # pyproject.toml turns warnings into errors, so this one must not warn.
+    _, info = ml.solve(b, maxiter=1, return_info=True)
     assert not info.converged
 
 
@@ -211,12 +212,12 @@ def test_a_warning_names_the_column(ml, b):
     assert len(caught) == 1
 
 
-def test_a_limit_of_time(ml, b):
+def test_a_time_limit(ml, b):
     _, info = ml.solve(b, max_seconds=0.0, return_info=True)
     assert info.stop_reason == "time_limit"
 
 
-# ---- ways to set up
+# ---- setup options
 
 
 def test_return_solver(poisson, b):
@@ -245,11 +246,11 @@ def test_presets(poisson, b, preset):
     assert residual(poisson, ml.solve(b), b) <= 1e-8
 
 
-def test_arguments_lie_over_the_preset_and_config_over_both(poisson):
+def test_arguments_override_the_preset_and_config_overrides_both(poisson):
     ml = ziggurat.solver(poisson, "sa", preset="robust", config={"cycle": {"pre_sweeps": 3}})
     assert ml.config["method"] == "sa"
     assert ml.config["cycle"]["pre_sweeps"] == 3
-    assert ml.config["cycle"]["post_sweeps"] == 2  # robust's
+    assert ml.config["cycle"]["post_sweeps"] == 2  # from the preset
     assert ml.config["smoother"]["kind"] == "gauss-seidel"
 
 

@@ -1,4 +1,4 @@
-"""Threads: results do not depend on their number, Python's threads run meanwhile, and forked children have their own."""
+"""Threads: results do not depend on their number, other Python threads keep running, forks work."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_preconditioners_may_be_applied_at_once(ml, b):
             assert np.array_equal(x, expected[1])
 
 
-def test_the_interpreter_is_free_during_a_solve():
+def test_the_gil_is_released_during_a_solve():
     A = gallery.poisson3d(40)
     ml = ziggurat.solver(A, threads=1)
     counted = []
@@ -68,22 +68,22 @@ def test_the_interpreter_is_free_during_a_solve():
     end = time.perf_counter()
     done.set()
     counter.join()
-    # If the solve held the GIL, the counter would be heard at most once.
+    # If the solve held the GIL, the counter would run at most once.
     assert sum(start < moment < end for moment in counted) >= 3
 
 
 def solve_in_child(given, queue):
-    """Solves with a matrix of the child's own, and with the parent's solver if there is one."""
+    """Solves in a child process: with a solver of its own, and with the parent's if given."""
     ml, A, b = given
     own = ziggurat.solve(A, b)
     queue.put((own, None if ml is None else ml.solve(b)))
 
 
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
-@pytest.mark.skipif(sys.platform == "darwin", reason="forking is not safe on macOS, whoever does it")
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
+@pytest.mark.skipif(sys.platform == "darwin", reason="forking is not safe on macOS")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_forked_child_solves_after_its_parent_has(ml, poisson, b):
-    expected = ml.solve(b)  # now the parent has threads, which the child does not get
+    expected = ml.solve(b)  # starts the parent's threads, which the child does not inherit
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     child = context.Process(target=solve_in_child, args=((ml, poisson, b), queue))
@@ -99,13 +99,13 @@ def test_a_forked_child_solves_after_its_parent_has(ml, poisson, b):
 
 
 def run(program, seconds):
-    """Runs a program of its own; whether it came to its end."""
+    """Runs a program in a new process and returns its output."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(program)], timeout=seconds, capture_output=True, text=True, check=False
         )
     except subprocess.TimeoutExpired:
-        return "it hangs"
+        return "timed out"
     return done.stdout.strip() or done.stderr
 
 
@@ -136,5 +136,5 @@ def test_impossible_numbers_of_threads_are_refused(poisson, threads):
 
 
 def test_half_a_thread_is_refused(poisson):
-    with pytest.raises(TypeError, match="threads is 0.5; give a whole number"):
+    with pytest.raises(TypeError, match="threads is 0.5; it must be an integer"):
         ziggurat.solver(poisson, threads=0.5)

@@ -1,4 +1,4 @@
-"""New values on the same pattern."""
+"""New values with the same sparsity pattern."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_solutions_are_those_of_the_new_values(A):
     ml = ziggurat.solver(A)
     b = np.random.default_rng(0).standard_normal(A.shape[0])
     for step in range(1, 5):
-        # A step in time: the mass grows.
+        # A time step: the mass term grows.
         now = sparse.csr_array(A + step * sparse.eye(A.shape[0]))
         assert ml.update_values(now) is False
         assert residual(now, ml.solve(b), b) <= 1e-8
@@ -58,7 +58,7 @@ def test_every_method_takes_new_values(A, method, precision):
     assert residual(now, ml.solve(np.ones(1728)), np.ones(1728)) <= 1e-8
 
 
-def test_another_kind_of_matrix_is_built_anew(A):
+def test_a_matrix_that_loses_symmetry_is_rebuilt(A):
     ml = ziggurat.solver(A)
     assert ml.config["krylov"] == "cg"
     now = A.copy()
@@ -68,7 +68,7 @@ def test_another_kind_of_matrix_is_built_anew(A):
     assert residual(now, ml.solve(np.ones(1728)), np.ones(1728)) <= 1e-8
 
 
-def test_rebuilding_can_be_asked_for(A):
+def test_rebuilding_can_be_configured(A):
     assert ziggurat.solver(A, config={"update": {"rebuild": "always"}}).update_values(2 * A) is True
     assert ziggurat.solver(A, config={"update": {"rebuild": "never"}}).update_values(2 * A) is False
 
@@ -80,7 +80,7 @@ def another_pattern(A):
 
 
 def same_count_elsewhere(A):
-    """Symmetric, and with as many entries, but not in the same places."""
+    """Symmetric, with the same number of entries, in different places."""
     changed = A.tolil()
     changed[0, 50] = changed[50, 0] = -1.0
     changed[0, 1] = changed[1, 0] = 0.0
@@ -99,13 +99,13 @@ def test_another_pattern_is_refused_and_the_old_matrix_kept(A, change):
 
 def test_another_pattern_of_another_kind_is_refused_too(A):
     changed = A.tolil()
-    changed[0, 50] = -0.1  # not symmetric any more
+    changed[0, 50] = -0.1  # no longer symmetric
     ml = ziggurat.solver(A)
     with pytest.raises(ziggurat.SetupError, match="of the matrix whose values are to be replaced"):
         ml.update_values(changed.tocsr())
 
 
-def test_values_that_are_no_numbers_are_refused_and_the_old_matrix_kept(A):
+def test_values_that_are_not_finite_are_refused_and_the_old_matrix_kept(A):
     ml = ziggurat.solver(A)
     x = ml.solve(np.ones(1728))
     now = A.copy()
@@ -113,7 +113,7 @@ def test_values_that_are_no_numbers_are_refused_and_the_old_matrix_kept(A):
     with pytest.raises(ziggurat.SetupError, match="row 0, column 0: the value is NaN"):
         ml.update_values(now)
     assert np.array_equal(ml.solve(np.ones(1728)), x)
-    with pytest.raises(TypeError, match="not a matrix of scipy.sparse"):
+    with pytest.raises(TypeError, match="not a scipy.sparse matrix"):
         ml.update_values(A.toarray())
 
 
@@ -127,7 +127,7 @@ def test_preconditioners_follow(A):
     assert M.rmatvec(b) == pytest.approx(before_transposed / 4, rel=1e-10, abs=1e-12)
 
 
-def test_what_is_told_follows(A):
+def test_levels_follow(A):
     ml = ziggurat.solver(A)
     ml.update_values(4 * A)
     assert abs(ml.levels[0].A - 4 * A).max() == 0

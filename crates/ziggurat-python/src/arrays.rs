@@ -1,7 +1,9 @@
-//! Between NumPy's arrays and ours.
+//! Conversion between NumPy arrays and CSR matrices.
 //!
-//! A CSR matrix of float64 with 32-bit indices comes in without a copy of its columns and values: [`Lent`] keeps the NumPy array
-//! alive and lends its memory. Row pointers, a small part, become `usize`. What comes out is moved, not copied.
+//! The column indices and values of a CSR matrix of float64 with 32-bit indices are used without a
+//! copy: [`BorrowedArray`] keeps the NumPy array alive and gives access to its memory. Row
+//! pointers, which are few, are converted to `usize`. Matrices returned to Python are moved where
+//! the index types allow it.
 
 use std::ptr::NonNull;
 
@@ -15,54 +17,57 @@ use ziggurat::sparse::{Csr, MatrixError};
 use crate::errors::{index_error, matrix_error};
 use crate::threads::within;
 
-/// The memory of a NumPy array, which lives as long as this does.
+/// The memory of a NumPy array, which stays alive as long as this value.
 ///
-/// NumPy lets anybody with the array write to it. Whoever does so while a solver reads it gets what scipy gives: nonsense. The
-/// documentation of `ziggurat.solver` says so, and offers `copy=True`.
-struct Lent<T> {
+/// NumPy cannot prevent writes to the array. Writing to it while a solver exists makes the results
+/// undefined, as it does in scipy. The documentation of `ziggurat.solver` says so and offers
+/// `copy=True`.
+struct BorrowedArray<T> {
     /// Keeps the memory alive.
     _owner: Py<PyAny>,
     start: NonNull<T>,
     len: usize,
 }
 
-// SAFETY: the memory is plain numbers that nobody frees while `_owner` is held, and `Py` may be dropped on any thread.
-unsafe impl<T: Sync> Send for Lent<T> {}
-// SAFETY: as above; it is only read.
-unsafe impl<T: Sync> Sync for Lent<T> {}
+// SAFETY: the memory holds plain numbers and is not freed while `_owner` is held, and `Py` may be
+// dropped on any thread.
+unsafe impl<T: Sync> Send for BorrowedArray<T> {}
+// SAFETY: as above; the memory is only read.
+unsafe impl<T: Sync> Sync for BorrowedArray<T> {}
 
-impl<T: Element> Lent<T> {
-    /// `None` if the array is not contiguous or not aligned: then a copy is needed.
-    fn of(array: &Bound<'_, PyArray1<T>>) -> Option<Self> {
+impl<T: Element> BorrowedArray<T> {
+    /// Borrows an array, or returns `None` if it is not contiguous and aligned and must be copied.
+    fn new(array: &Bound<'_, PyArray1<T>>) -> Option<Self> {
         let aligned = (array.data() as usize).is_multiple_of(align_of::<T>());
         if !(array.is_c_contiguous() && aligned) {
             return None;
         }
         let start = NonNull::new(array.data())?;
-        Some(Lent { _owner: array.clone().into_any().unbind(), start, len: array.len() })
+        Some(BorrowedArray { _owner: array.clone().into_any().unbind(), start, len: array.len() })
     }
 }
 
-impl<T> AsRef<[T]> for Lent<T> {
+impl<T> AsRef<[T]> for BorrowedArray<T> {
     fn as_ref(&self) -> &[T] {
-        // SAFETY: `of` took the pointer and the length from one contiguous, aligned array, which `_owner` keeps.
+        // SAFETY: `new` took pointer and length from one contiguous, aligned array, which `_owner`
+        // keeps alive.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
 
-/// Column indices that NumPy has as signed integers and we read as unsigned ones. A negative one is then far out of range.
-struct Unsigned(Lent<i32>);
+/// Signed column indices of NumPy, read as unsigned. Negative indices become far out of range.
+struct UnsignedIndices(BorrowedArray<i32>);
 
-impl AsRef<[u32]> for Unsigned {
+impl AsRef<[u32]> for UnsignedIndices {
     fn as_ref(&self) -> &[u32] {
         bytemuck::cast_slice(self.0.as_ref())
     }
 }
 
-/// A matrix of Python's: shape, row pointers, columns, values.
+/// A CSR matrix from Python: rows, columns, row pointers, column indices, values.
 pub(crate) type Parts<'py> = (usize, usize, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>);
 
-/// Indices as somebody has them.
+/// Converts an index array of int32 or int64. `what` names it in errors.
 fn indices<'py, T>(array: &Bound<'py, PyAny>, what: &str) -> PyResult<Vec<T>>
 where
     T: TryFrom<i32> + TryFrom<i64>,
@@ -82,10 +87,11 @@ where
     if let Ok(array) = array.extract::<PyReadonlyArray1<'_, i64>>() {
         return converted(&array, what);
     }
-    Err(PyTypeError::new_err(format!("{what} must be an array of int32 or int64 with one dimension")))
+    Err(PyTypeError::new_err(format!("{what} must be a one-dimensional array of int32 or int64")))
 }
 
-/// A matrix from Python's arrays. Rows that are not sorted, or hold an entry twice, are put in order in a copy.
+/// Builds a matrix from Python's arrays. Rows that are unsorted or have duplicate entries are
+/// sorted and summed in a copy.
 pub(crate) fn csr(parts: &Parts<'_>, pool: &ThreadPool) -> PyResult<Csr<f64>> {
     let (rows, cols, row_ptr, columns, values) = parts;
     let (rows, cols) = (*rows, *cols);
@@ -93,11 +99,12 @@ pub(crate) fn csr(parts: &Parts<'_>, pool: &ThreadPool) -> PyResult<Csr<f64>> {
     let begins = || indices::<usize>(row_ptr, "indptr");
     let copied =
         || Ok::<_, PyErr>((indices::<u32>(columns, "indices")?, values.readonly().as_array().to_vec()));
-    let lent = columns.cast::<PyArray1<i32>>().ok().and_then(Lent::of).zip(Lent::of(values));
+    let borrowed =
+        columns.cast::<PyArray1<i32>>().ok().and_then(BorrowedArray::new).zip(BorrowedArray::new(values));
     let begin = begins()?;
-    let made = match lent {
+    let made = match borrowed {
         Some((columns, values)) => {
-            within(py, pool, || Csr::try_shared(rows, cols, begin, Unsigned(columns), values))
+            within(py, pool, || Csr::try_shared(rows, cols, begin, UnsignedIndices(columns), values))
         }
         None => {
             let (columns, values) = copied()?;
@@ -110,7 +117,7 @@ pub(crate) fn csr(parts: &Parts<'_>, pool: &ThreadPool) -> PyResult<Csr<f64>> {
             let sorted = within(py, pool, || Csr::from_unsorted(rows, cols, begin, columns, values));
             sorted.map_err(|error| matrix_error(py, &error))
         }
-        // Of two ways to say what is wrong, that which has the number that the caller wrote.
+        // The index was read as unsigned: report the value that the caller passed.
         Err(MatrixError::ColumnOutOfRange { entry, column, .. }) if i32::try_from(column).is_err() => {
             let column = columns.get_item(entry)?.extract()?;
             Err(index_error(py, "indices", entry, column))
@@ -119,10 +126,10 @@ pub(crate) fn csr(parts: &Parts<'_>, pool: &ThreadPool) -> PyResult<Csr<f64>> {
     }
 }
 
-/// Row pointers, columns and values for scipy, which wants both index arrays of the same width.
+/// Row pointers, column indices and values for scipy, with both index arrays of the same width.
 pub(crate) type Arrays<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>);
 
-/// Moves a matrix to Python.
+/// Converts a matrix to NumPy arrays, without copying the values.
 pub(crate) fn into_python(py: Python<'_>, a: Csr<f64>) -> Arrays<'_> {
     let narrow = i32::try_from(a.nnz()).is_ok() && i32::try_from(a.cols()).is_ok();
     let (row_ptr, columns, values) = a.into_parts();

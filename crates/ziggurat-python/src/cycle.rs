@@ -1,4 +1,4 @@
-//! One multigrid cycle for as many vectors as Python gives, without making its workspace anew each time.
+//! Application of one multigrid cycle to vectors from Python, with reuse of workspaces.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,19 +7,21 @@ use ziggurat::amg::Multigrid;
 use ziggurat::sparse::device::Cpu;
 use ziggurat::sparse::operator::{LinearOperator, Workspace};
 
-/// A cycle and the vectors it needs, which one application takes and gives back.
+/// A cycle with its workspaces.
 pub(crate) struct Cycle {
     pub(crate) multigrid: Multigrid<Cpu>,
-    pub(crate) spare: Spare,
+    pub(crate) workspaces: Workspaces,
 }
 
-/// Workspaces that nobody uses at the moment, as many as there were applications at the same time, each with the cycle that it
-/// belongs to (by its address): a solve that made levels wider has put another in its place.
+/// Idle workspaces: at most as many as there were concurrent applications.
+///
+/// Each is stored with the address of the cycle that it belongs to, because a solve that promotes
+/// levels to a wider precision replaces the cycle.
 #[derive(Default)]
-pub(crate) struct Spare(Mutex<Vec<(usize, Workspace)>>);
+pub(crate) struct Workspaces(Mutex<Vec<(usize, Workspace)>>);
 
-impl Spare {
-    /// One cycle for every column of b.
+impl Workspaces {
+    /// Applies one cycle to each of the concatenated `columns`.
     pub(crate) fn apply(
         &self,
         multigrid: &Multigrid<Cpu>,
@@ -28,9 +30,9 @@ impl Spare {
     ) -> Result<Vec<f64>, SolveError> {
         let cpu = Cpu::new();
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (kept, whose) = (lock().pop(), std::ptr::from_ref(multigrid) as usize);
-        let mut work = match kept {
-            Some((cycle, work)) if cycle == whose => work,
+        let (idle, address) = (lock().pop(), std::ptr::from_ref(multigrid) as usize);
+        let mut work = match idle {
+            Some((cycle, work)) if cycle == address => work,
             _ => LinearOperator::<Cpu, f64>::workspace(multigrid, &cpu)?,
         };
         let mut solved = Vec::with_capacity(columns.len());
@@ -39,7 +41,7 @@ impl Spare {
             multigrid.apply(&cpu, &b.to_vec(), &mut x, &mut work);
             solved.extend_from_slice(&x);
         }
-        lock().push((whose, work));
+        lock().push((address, work));
         Ok(solved)
     }
 }

@@ -1,4 +1,6 @@
-//! Our errors as Python's exceptions, with the same text. The classes are Python's own: `ziggurat/_errors.py`.
+//! Conversion of Rust errors to Python exceptions with the same messages.
+//!
+//! The exception classes are defined in Python, in `ziggurat/_errors.py`.
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -7,7 +9,7 @@ use ziggurat::amg::{HierarchyFileError, SetupError};
 use ziggurat::config::ConfigError;
 use ziggurat::sparse::MatrixError;
 
-/// An exception of the class of this name.
+/// An exception of the named class.
 fn exception(py: Python<'_>, class: &str, text: String) -> PyErr {
     let class = py.import("ziggurat._errors").and_then(|module| module.getattr(class));
     match class.and_then(|class| Ok(class.cast_into::<PyType>()?)) {
@@ -24,9 +26,9 @@ pub(crate) fn matrix_error(py: Python<'_>, error: &MatrixError) -> PyErr {
     exception(py, "MatrixError", error.to_string())
 }
 
-/// An index that no matrix has.
+/// The error for an index that is negative or too large.
 pub(crate) fn index_error(py: Python<'_>, what: &str, entry: usize, index: i64) -> PyErr {
-    exception(py, "MatrixError", format!("{what}[{entry}] is {index}; no matrix has such an index"))
+    exception(py, "MatrixError", format!("{what}[{entry}] is {index}, which is out of range"))
 }
 
 pub(crate) fn setup_error(py: Python<'_>, error: &SetupError) -> PyErr {
@@ -37,7 +39,7 @@ pub(crate) fn file_error(py: Python<'_>, error: &HierarchyFileError) -> PyErr {
     exception(py, "HierarchyError", error.to_string())
 }
 
-/// What stands at one place of the configuration and cannot be meant.
+/// The error for an invalid option.
 pub(crate) fn value_error(py: Python<'_>, text: String) -> PyErr {
     exception(py, "ConfigError", text)
 }

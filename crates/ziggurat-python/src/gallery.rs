@@ -8,12 +8,12 @@ use crate::arrays::{Arrays, into_python};
 use crate::errors::value_error;
 use crate::threads::{pool, within};
 
-/// A problem: its matrix, right-hand side, the coordinates of its nodes, and how many unknowns a node has.
-type Made<'py> = (usize, Arrays<'py>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>, usize);
+/// A problem: rows, CSR arrays, right-hand side, node coordinates, and unknowns per node.
+type ProblemArrays<'py> = (usize, Arrays<'py>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>, usize);
 
-/// The problem of a name such as `poisson3d:100`.
+/// Builds a problem from its name and size, such as `poisson3d:100`.
 #[pyfunction]
-pub(crate) fn problem<'py>(py: Python<'py>, name: &str) -> PyResult<Made<'py>> {
+pub(crate) fn problem<'py>(py: Python<'py>, name: &str) -> PyResult<ProblemArrays<'py>> {
     let made = within(py, &*pool(py, None)?, || {
         let problem: Problem = name.parse()?;
         Ok((problem.matrix()?, problem.rhs()?, problem.coordinates()?, problem.block_size()))
@@ -25,7 +25,7 @@ pub(crate) fn problem<'py>(py: Python<'py>, name: &str) -> PyResult<Made<'py>> {
     Ok((a.rows(), into_python(py, a), PyArray1::from_vec(py, b), points, block))
 }
 
-/// Their names, each with what it is.
+/// The names of all problems, each with a description.
 #[pyfunction]
 pub(crate) fn problems() -> Vec<(&'static str, &'static str)> {
     Problem::NAMES.to_vec()

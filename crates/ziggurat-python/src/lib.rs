@@ -1,16 +1,19 @@
-//! The native part of the Python package `ziggurat`: what Python cannot do itself.
+//! The native module of the Python package `ziggurat`.
 //!
-//! Arrays come in without a copy ([`arrays`]), work runs outside the GIL on threads of its own, and can be interrupted
-//! ([`threads`]); errors become Python's exceptions with the same text ([`errors`]); events go to Python's `logging`, under the
-//! loggers `ziggurat.setup` and `ziggurat.solve`. Everything that users see is in `python/src/ziggurat`.
+//! Matrices are used without a copy where possible ([`arrays`]). Computations run on worker threads
+//! with the GIL released and can be interrupted ([`threads`]). Errors become Python exceptions with
+//! the same messages ([`errors`]), and configurations and results are passed as JSON ([`json`]).
+//! Log events go to Python's `logging`, to the loggers `ziggurat.setup` and `ziggurat.solve`. The
+//! public API is written in Python, in `python/src/ziggurat`.
 
-// Python's arguments come by value.
+// pyo3 passes arguments by value.
 #![allow(clippy::needless_pass_by_value)]
 
 mod arrays;
 mod cycle;
 mod errors;
 mod gallery;
+mod json;
 mod near_kernel;
 mod outcome;
 mod pictures;
@@ -20,11 +23,11 @@ mod threads;
 use mimalloc::MiMalloc;
 use pyo3::prelude::*;
 
-/// As in the `ziggurat` command: setup frees much of what it allocates.
+/// The allocator of the `ziggurat` command: setup makes many short-lived allocations.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// Functions and classes for the Python part of the package; nobody else should need them.
+/// The native module, which is private: use the functions and classes of `ziggurat`.
 #[pymodule]
 mod _native {
     use pyo3::prelude::*;
@@ -33,22 +36,24 @@ mod _native {
     #[pymodule_export]
     use crate::gallery::{problem, problems};
     #[pymodule_export]
+    use crate::json::{config, preset};
+    #[pymodule_export]
     use crate::near_kernel::rigid_body_modes;
     #[pymodule_export]
     use crate::outcome::Outcome;
     #[pymodule_export]
     use crate::pictures::{diagnose, spy};
     #[pymodule_export]
-    use crate::solver::{NativeSolver, config, preset};
+    use crate::solver::NativeSolver;
     #[pymodule_export]
     use crate::threads::Progress;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        // Levels are not cached: a program that changes them expects to be heard at once, and events are few.
+        // Log levels are not cached, so that changes take effect immediately; events are few.
         let logger = Logger::new(module.py(), Caching::Loggers)?;
-        // Only the first of several modules in a process can be the logger; without it all else works.
+        // This fails if another module has installed a logger. Everything else works.
         let _ = logger.install();
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What a matrix maps to almost zero, as Python describes it: by vectors, or by the coordinates of an elastic body's nodes.
+//! The near-null space from Python: as vectors, or by the node coordinates of an elastic body.
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -11,10 +11,10 @@ use ziggurat::sparse::{Csr, Dense};
 use crate::errors::{matrix_error, setup_error, value_error};
 use crate::threads::{pool, within};
 
-/// A near-kernel from Python: vectors column by column, and unknowns per node where they are known.
+/// Near-nullspace vectors as columns, and the number of unknowns per node if known.
 pub(crate) type Vectors<'py> = (PyReadonlyArray2<'py, f64>, Option<usize>);
 
-/// The near-kernel that a caller describes by vectors or by coordinates.
+/// The near-kernel given by vectors or by coordinates, if either is given.
 pub(crate) fn near_kernel(
     py: Python<'_>,
     pool: &ThreadPool,
@@ -33,12 +33,13 @@ pub(crate) fn near_kernel(
     }
     let Some(coordinates) = coordinates else { return Ok(None) };
     let (nodes, dimension) = (coordinates.shape()[0], coordinates.shape()[1]);
-    // One unknown per node has no use for them, and one displacement per axis has; anything else is a mistake.
+    // With one unknown per node, coordinates are valid but not needed. Otherwise there must be one
+    // displacement per coordinate.
     let fits = nodes == a.rows() || (nodes * dimension == a.rows() && dimension > 1);
     if !(1..=3).contains(&dimension) || !fits {
         let text = format!(
-            "coords has shape ({nodes}, {dimension}), the matrix {} rows; give one row per node (x, y and z in columns), of \
-             which each has as many unknowns, or one",
+            "coords has shape ({nodes}, {dimension}), but the matrix has {} rows; give one row per node, \
+             with x, y and z in columns, and one unknown per node or per coordinate",
             a.rows()
         );
         return Err(value_error(py, text));
@@ -51,13 +52,13 @@ pub(crate) fn near_kernel(
     Ok(Some(kernel.map_err(refused)?))
 }
 
-/// Rows of two or three coordinates; what is not there is zero.
+/// The rows as points in space; missing coordinates are zero.
 fn points(coordinates: &PyReadonlyArray2<'_, f64>) -> Vec<[f64; 3]> {
     let point = |row: usize| std::array::from_fn(|axis| coordinates.get([row, axis]).copied().unwrap_or(0.0));
     (0..coordinates.shape()[0]).map(point).collect()
 }
 
-/// The rigid-body modes of nodes at these places, as columns.
+/// The rigid-body modes of nodes with these coordinates, as columns.
 #[pyfunction]
 pub(crate) fn rigid_body_modes<'py>(
     py: Python<'py>,
@@ -65,10 +66,7 @@ pub(crate) fn rigid_body_modes<'py>(
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let dimension = coordinates.shape()[1];
     if !(2..=3).contains(&dimension) {
-        return Err(value_error(
-            py,
-            format!("coords has {dimension} columns; a body that rotates has 2 or 3"),
-        ));
+        return Err(value_error(py, format!("coords has {dimension} columns; rigid-body modes need 2 or 3")));
     }
     let points = points(&coordinates);
     let kernel = within(py, &*pool(py, None)?, || NearKernel::rigid_body_modes(&points, dimension));

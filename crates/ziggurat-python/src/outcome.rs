@@ -1,49 +1,49 @@
-//! How a solve went, for Python: the outcome that the command reports, with its words and pictures.
+//! The outcome of a solve, for Python: the same data, text and charts as in the `ziggurat` command.
 
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 use ziggurat_report::{self as report, chart, html};
 
-use crate::solver::to_json;
+use crate::json::to_json;
 
-/// How a solve went.
+/// The outcome of a solve.
 #[pyclass(frozen, module = "ziggurat._native")]
 #[derive(Clone)]
 pub(crate) struct Outcome {
-    pub(crate) about: Arc<report::Outcome>,
+    pub(crate) outcome: Arc<report::Outcome>,
     pub(crate) b_norm: f64,
 }
 
 #[pymethods]
 impl Outcome {
-    /// All of it, as JSON: the keys are those of `ziggurat solve --json`.
+    /// All fields as JSON, with the keys of `ziggurat solve --json`.
     fn json(&self, py: Python<'_>) -> PyResult<String> {
-        to_json(py, &*self.about)
+        to_json(py, &*self.outcome)
     }
 
-    /// Why the iteration stopped, in words that say what to try.
+    /// Why the iteration stopped, in a sentence that says what to try.
     fn reason(&self) -> &str {
-        &self.about.stop_text
+        &self.outcome.stop_text
     }
 
-    /// What residuals are relative to: the norm of the right-hand side.
+    /// The norm of the right-hand side, to which residuals are relative.
     fn b_norm(&self) -> f64 {
         self.b_norm
     }
 
-    /// The report for people.
+    /// The report as text.
     fn text(&self, name: &str) -> String {
-        report::text(name, &self.about)
+        report::text(name, &self.outcome)
     }
 
-    /// What a notebook shows.
+    /// The report as HTML, for notebooks.
     fn html(&self, name: &str) -> String {
-        html::fragment(name, &self.about)
+        html::fragment(name, &self.outcome)
     }
 
-    /// The convergence, as SVG.
+    /// The convergence chart as SVG.
     fn convergence(&self) -> String {
-        chart::convergence(&self.about.curves(""), Some(self.about.config.stopping.rtol))
+        chart::convergence(&self.outcome.curves(""), Some(self.outcome.config.stopping.rtol))
     }
 }

@@ -1,13 +1,14 @@
-//! Work on threads of our own, while the thread that called from Python waits, listens for Ctrl-C, and runs callbacks.
+//! Computation on worker threads, while the calling Python thread handles Ctrl-C and callbacks.
 //!
 //! ```text
-//! Python's thread:  ──call──▶ (GIL released) wait ◀── progress? ── callback ── answer ──▶ … ◀── done ──▶ (GIL) result
-//! our threads:                 work ……………………………… iteration ──▶ ………………… go on, or stop …… done
+//! Python thread:   ─call▶ (GIL released) wait ◀─progress─ callback ─answer▶ … ◀─done─ (GIL) result
+//! worker threads:          work ……………… iteration ▶ ……………………… continue or stop … done
 //! ```
 //!
-//! Python's signals are handled by its main thread only, and callbacks belong to the thread that gave them; so both happen
-//! there, and the work itself never needs the GIL but to log. Threads do not survive a fork, which is how Python's
-//! `multiprocessing` starts processes on Linux: pools are kept by process, and a child makes its own.
+//! Python handles signals on its main thread only, and a callback must run on the thread that
+//! passed it. The calling thread therefore does both, and the work takes the GIL only to log.
+//! Threads do not survive a fork, which `multiprocessing` uses to start processes on Linux. Pools
+//! are therefore kept per process, and a child creates its own.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -23,17 +24,20 @@ use ziggurat::krylov;
 
 use crate::errors::value_error;
 
-/// How long Ctrl-C may go unnoticed.
-const LISTEN_EVERY: Duration = Duration::from_millis(50);
+/// The interval at which signals are checked.
+const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Pools by process and number of threads. Those of a parent are neither used nor dropped: their threads are not here.
+/// Pools by process and number of threads. After a fork, the pools of the parent are neither used
+/// nor dropped, because their threads do not exist in the child.
 static POOLS: Mutex<BTreeMap<(u32, usize), Arc<ThreadPool>>> = Mutex::new(BTreeMap::new());
 
-/// The pool of so many threads; of every core without a number.
+/// The pool with this number of threads, or with one per core.
 pub(crate) fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     if threads.is_some_and(|threads| !(1..=1024).contains(&threads)) {
-        let text =
-            format!("threads is {}; it must be from 1 to 1024, or None for every core", threads.unwrap_or(0));
+        let text = format!(
+            "threads is {}; it must be from 1 to 1024, or None for one per core",
+            threads.unwrap_or(0)
+        );
         return Err(value_error(py, text));
     }
     let count = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
@@ -49,44 +53,46 @@ pub(crate) fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<Threa
     Ok(pools.entry(key).or_insert(Arc::new(pool)).clone())
 }
 
-/// Does something on the pool, without the GIL. All that may run in parallel has to be done so (or by [`run`]): elsewhere it would go to rayon's own pool, which has
-/// no threads after a fork, and as many as it likes before.
+/// Runs `work` on the pool, without the GIL.
+///
+/// All parallel work must use this function or [`run`]. Otherwise it would run on rayon's global
+/// pool, which ignores the requested number of threads and has no threads after a fork.
 pub(crate) fn within<T: Send>(py: Python<'_>, pool: &ThreadPool, work: impl FnOnce() -> T + Send) -> T {
     py.detach(|| pool.install(work))
 }
 
-/// How far a solve is.
+/// The progress of a solve, passed to callbacks.
 #[pyclass(frozen, module = "ziggurat")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress(krylov::Progress);
 
 #[pymethods]
 impl Progress {
-    /// Iterations done.
+    /// The number of completed iterations.
     #[getter]
     fn iteration(&self) -> usize {
         self.0.iteration
     }
 
-    /// The residual norm by the method's recurrence.
+    /// The residual norm by recurrence.
     #[getter]
     fn residual(&self) -> f64 {
         self.0.residual
     }
 
-    /// The same, relative to the right-hand side.
+    /// The residual norm by recurrence, relative to the norm of the right-hand side.
     #[getter]
     fn relative_residual(&self) -> f64 {
         self.0.relative_residual
     }
 
-    /// The residual norm to reach.
+    /// The residual norm at which the solve stops.
     #[getter]
     fn target(&self) -> f64 {
         self.0.target
     }
 
-    /// Seconds since the solve began.
+    /// Seconds since the start of the solve.
     #[getter]
     fn seconds(&self) -> f64 {
         self.0.seconds
@@ -98,68 +104,72 @@ impl Progress {
     }
 }
 
-/// What work has to say to the thread that waits for it.
+/// A message from the work to the waiting thread.
 enum Message<T> {
-    /// An iteration is done; may it go on?
-    Asked(krylov::Progress),
+    /// An iteration is complete; the work waits for an answer.
+    Progress(krylov::Progress),
+    /// The work is complete.
     Done(T),
 }
 
-/// Where to ask, and where answers come.
-type Asking<T> = (Sender<Message<T>>, Receiver<ControlFlow<()>>);
+/// Sends progress to the waiting thread, and receives its answers.
+type CallbackChannel<T> = (Sender<Message<T>>, Receiver<ControlFlow<()>>);
 
-/// The work's end of the line.
-pub(crate) struct Line<'a, T> {
+/// Connects the work to the waiting thread: reports progress, and says when to stop.
+pub(crate) struct Monitor<'a, T> {
     stop: &'a AtomicBool,
-    /// Where somebody wants to be asked.
-    ask: Option<Asking<T>>,
+    /// The channel to the callback, if there is one.
+    callback: Option<CallbackChannel<T>>,
 }
 
-impl<T> Line<'_, T> {
-    /// Whether Ctrl-C was pressed.
+impl<T> Monitor<'_, T> {
+    /// Whether Ctrl-C or an exception in the callback stopped the work.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Told of every iteration: asks the callback, if there is one.
+    /// Called after every iteration: runs the callback, if there is one.
     pub(crate) fn observe(&self, progress: &krylov::Progress) -> ControlFlow<()> {
         if self.is_stopped() {
             return ControlFlow::Break(());
         }
-        let Some((ask, answers)) = &self.ask else { return ControlFlow::Continue(()) };
-        // If nobody is there any more, there is nobody to work for.
-        if ask.send(Message::Asked(*progress)).is_err() {
+        let Some((progress_sender, answers)) = &self.callback else { return ControlFlow::Continue(()) };
+        // A closed channel means that the waiting thread is gone.
+        if progress_sender.send(Message::Progress(*progress)).is_err() {
             return ControlFlow::Break(());
         }
         answers.recv().unwrap_or(ControlFlow::Break(()))
     }
 }
 
-/// Runs `work` on the pool. A callback that returns `True` stops it; an exception in a callback, or Ctrl-C, stops it and is raised.
-#[allow(clippy::redundant_closure_for_method_calls)] // `Python::check_signals` itself is for one lifetime only
+/// Runs `work` on the pool.
+///
+/// A callback that returns a true value stops it. An exception in the callback, or Ctrl-C, stops it
+/// and is raised.
+#[allow(clippy::redundant_closure_for_method_calls)] // the path has too narrow a lifetime
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     pool: &ThreadPool,
     callback: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&Line<'_, T>) -> T + Send,
+    work: impl FnOnce(&Monitor<'_, T>) -> T + Send,
 ) -> PyResult<T> {
     let callback = callback.map(|callback| callback.clone().unbind());
     let stop = &AtomicBool::new(false);
     let (sender, messages) = channel();
     let (answer, answers) = channel();
-    let line = Line { stop, ask: callback.is_some().then(|| (sender.clone(), answers)) };
+    let monitor = Monitor { stop, callback: callback.is_some().then(|| (sender.clone(), answers)) };
     let wait = move || {
         pool.in_place_scope(|scope| {
             scope.spawn(move |_| {
-                let result = work(&line);
-                let _ = sender.send(Message::Done(result)); // somebody waits for it
+                let result = work(&monitor);
+                let _ = sender.send(Message::Done(result)); // the calling thread waits for it
             });
             let mut raised: Option<PyErr> = None;
             loop {
-                match messages.recv_timeout(LISTEN_EVERY) {
+                match messages.recv_timeout(SIGNAL_POLL_INTERVAL) {
                     Ok(Message::Done(result)) => return raised.map_or(Ok(result), Err),
-                    Ok(Message::Asked(progress)) => {
-                        let told = Python::attach(|py| {
+                    Ok(Message::Progress(progress)) => {
+                        let returned = Python::attach(|py| {
                             py.check_signals()?;
                             match &callback {
                                 Some(callback) => {
@@ -168,12 +178,12 @@ pub(crate) fn run<T: Send>(
                                 None => Ok(false),
                             }
                         });
-                        let go_on = matches!(told, Ok(false));
-                        if let Err(error) = told {
-                            stop.store(true, Ordering::Relaxed); // whatever else there is to solve
+                        let proceed = matches!(returned, Ok(false));
+                        if let Err(error) = returned {
+                            stop.store(true, Ordering::Relaxed); // skips other right-hand sides
                             raised.get_or_insert(error);
                         }
-                        let _ = answer.send(if go_on {
+                        let _ = answer.send(if proceed {
                             ControlFlow::Continue(())
                         } else {
                             ControlFlow::Break(())
@@ -185,11 +195,9 @@ pub(crate) fn run<T: Send>(
                             raised.get_or_insert(error);
                         }
                     }
-                    // The work panicked; the scope passes that on as soon as this closure ends.
+                    // The work panicked. The scope resumes the panic when this closure returns.
                     Err(RecvTimeoutError::Disconnected) => {
-                        return Err(PyRuntimeError::new_err(
-                            "this is a fault of ziggurat itself; please report it",
-                        ));
+                        return Err(PyRuntimeError::new_err("internal error in ziggurat; please report it"));
                     }
                 }
             }

@@ -1,18 +1,19 @@
-"""Large sparse linear systems, solved by algebraic multigrid whose levels take 16 bits.
+"""Algebraic multigrid for large sparse linear systems, with levels that may be stored in 16 bits.
 
 >>> import numpy as np, ziggurat
 >>> A = ziggurat.gallery.poisson3d(30)             # or any scipy.sparse matrix
 >>> x = ziggurat.solve(A, np.ones(A.shape[0]))
 
-For many right-hand sides, set up once: ``ml = ziggurat.solver(A)``, then ``ml.solve(b)``. ``print(ml)`` shows the levels,
-``ml.plot()`` draws them, ``ml.aspreconditioner()`` is an ``M`` for scipy's solvers. PyAMG's names work where they fit:
+For many right-hand sides, set up once: ``ml = ziggurat.solver(A)``, then ``ml.solve(b)``.
+``print(ml)`` lists the levels, ``ml.plot()`` draws them, and ``ml.aspreconditioner()`` is an ``M``
+for scipy's solvers. PyAMG's names work where they apply:
 ``ziggurat.smoothed_aggregation_solver(A, B)``, ``ziggurat.ruge_stuben_solver(A)``.
 
-What happens is told to Python's ``logging``, to the loggers ``ziggurat.setup`` and ``ziggurat.solve``:
-``logging.basicConfig(level=logging.INFO)`` shows it.
+Setup and solve log to ``ziggurat.setup`` and ``ziggurat.solve`` through Python's ``logging``.
+``logging.basicConfig(level=logging.INFO)`` shows the messages.
 """
 
-import logging
+import logging as _logging
 
 from ziggurat import gallery
 from ziggurat._errors import (
@@ -21,12 +22,11 @@ from ziggurat._errors import (
     DeviceError,
     HierarchyError,
     MatrixError,
-    NotConvergedError,
     SetupError,
     SolveError,
     ZigguratError,
 )
-from ziggurat._info import SolveInfo
+from ziggurat._info import NotConvergedError, SolveInfo
 from ziggurat._level import Level
 from ziggurat._native import Progress, __version__
 from ziggurat._pictures import Diagnosis, Picture, diagnose, spy
@@ -62,10 +62,10 @@ __all__ = [
     "spy",
 ]
 
-# Whether and where events are shown is the program's choice; without this, Python prints warnings by itself.
-logging.getLogger("ziggurat").addHandler(logging.NullHandler())
+# The application decides which messages are shown. Without any handler, Python prints warnings.
+_logging.getLogger("ziggurat").addHandler(_logging.NullHandler())
 
-# So that users see, and pickle, the names they import.
+# Classes are shown and pickled under their public names.
 for _class in (
     ConfigError,
     ConvergenceWarning,

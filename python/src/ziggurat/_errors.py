@@ -1,15 +1,13 @@
-"""The exceptions of this package. Their texts are those of the Rust library: they name the place and say what to try."""
+"""The exceptions of this package, apart from ``NotConvergedError``, which carries a ``SolveInfo``.
+
+Errors raised by the Rust library keep its messages: they say where the problem is and what to try.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ziggurat._info import SolveInfo
-
 
 class ZigguratError(Exception):
-    """Any error of this package.
+    """Base class of all errors raised by this package.
 
     >>> import ziggurat
     >>> try:
@@ -21,45 +19,28 @@ class ZigguratError(Exception):
 
 
 class ConfigError(ZigguratError, ValueError):
-    """An option that does not exist, or a value that makes no sense."""
+    """An unknown option, or an invalid value of a known one."""
 
 
 class MatrixError(ZigguratError, ValueError):
-    """Arrays that do not make a matrix."""
+    """Arrays that do not form a valid sparse matrix."""
 
 
 class SetupError(ZigguratError, ValueError):
-    """The hierarchy could not be built; says on which level and in which stage."""
+    """Setup failed. The message names the level and the stage."""
 
 
 class SolveError(ZigguratError, ValueError):
-    """The iteration could not be started: a vector of another length, for example."""
+    """The iteration could not start, for example because a vector has the wrong length."""
 
 
 class DeviceError(ZigguratError, RuntimeError):
-    """The device refused, for want of memory for example."""
+    """The compute device failed, for example because it ran out of memory."""
 
 
 class HierarchyError(ZigguratError, ValueError):
-    """A pickled hierarchy is broken or of another version."""
-
-
-class NotConvergedError(ZigguratError, RuntimeError):
-    """:func:`ziggurat.solve` found no solution that is as good as was asked for.
-
-    Attributes
-    ----------
-    info : SolveInfo
-        How far it came, and why it stopped.
-    x : numpy.ndarray
-        What it had reached.
-    """
-
-    def __init__(self, text: str, info: SolveInfo | None = None, x: object = None) -> None:
-        super().__init__(text)
-        self.info = info
-        self.x = x
+    """A pickled hierarchy is corrupt, or has an unsupported format version."""
 
 
 class ConvergenceWarning(UserWarning):
-    """``ml.solve`` returns a vector that is not as good as was asked for, and nobody asked for ``return_info``."""
+    """``ml.solve`` without ``return_info`` returned a solution that misses the tolerance."""

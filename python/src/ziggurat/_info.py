@@ -1,4 +1,4 @@
-"""How a solve went."""
+"""The result of a solve, and the error for a solve that did not converge."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ziggurat import _native
+from ziggurat._errors import ZigguratError
+from ziggurat._plot import Convergence, convergence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 class _Recorded:
-    """What an outcome of the native part says, kept as text: this is what a pickled :class:`SolveInfo` carries."""
+    """A native outcome as plain text: the content of a pickled :class:`SolveInfo`."""
 
     def __init__(self, said: dict[str, str]) -> None:
         self._said = said
@@ -34,32 +36,33 @@ class _Recorded:
 
 
 class SolveInfo:
-    """How a solve went: what ``ziggurat solve --json`` tells, as attributes.
+    """The result of a solve: the fields of ``ziggurat solve --json`` as attributes.
 
-    Prints as a report; in a notebook it shows the hierarchy and the convergence.
+    Printing it gives a report. In a notebook it shows the hierarchy and the convergence.
 
     Attributes
     ----------
     converged : bool
-        Whether the true residual is as small as was asked for.
+        Whether the true residual meets the tolerance.
     stop_reason, reason : str
-        Why the iteration stopped: a short name, and words that say what to try.
+        Why the iteration stopped: a short identifier, and a sentence that says what to try.
     iterations : int
-        Iterations done.
+        The number of iterations.
     relative_residual : float
-        ‖b − A x‖ / ‖b‖ of the solution, computed afresh in double precision.
+        ‖b − A x‖ / ‖b‖ of the returned solution, recomputed in double precision.
     residuals : numpy.ndarray
-        The residual by the method's recurrence after each iteration, relative to ‖b‖.
+        The residual by recurrence after each iteration, relative to ‖b‖.
     true_residuals : numpy.ndarray
-        Two columns: iterations, and ‖b − A x‖ / ‖b‖ after them, wherever it was computed (see ``verify_every``).
+        Two columns: the iteration, and ‖b − A x‖ / ‖b‖ after it, for each iteration at which the
+        true residual was computed (see ``verify_every``).
     setup_seconds, solve_seconds : float
-        What it took.
+        Time spent in setup and in the solve.
     method, krylov, precision : str
-        What was chosen.
+        The multigrid method, the Krylov method and the storage precision that were used.
     promotion : str or None
-        Why levels became wider on the way, if they did.
+        Why levels were promoted to a wider precision during the solve, or None if they were not.
     config : dict
-        The configuration that was really used.
+        The configuration that was used, with every automatic choice resolved.
 
     Examples
     --------
@@ -95,7 +98,7 @@ class SolveInfo:
 
     @property
     def relative_residual(self) -> float:
-        # JSON has no word for NaN.
+        # JSON cannot represent NaN.
         value = self._data["relative_residual"]
         return float("nan") if value is None else float(value)
 
@@ -137,27 +140,30 @@ class SolveInfo:
         return dict(self._data["config"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, under the keys of ``ziggurat solve --json``."""
+        """All fields, with the keys of ``ziggurat solve --json``."""
         return json.loads(json.dumps(self._data))  # type: ignore[no-any-return]
 
     def plot(self, ax: Axes | None = None, label: str | None = None) -> Axes:
-        """Draws the convergence, with matplotlib.
+        """Plots the convergence with matplotlib.
 
-        Several solves drawn with the same ``ax`` can be compared.
+        To compare several solves, plot them into the same ``ax``.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure otherwise.
+            The axes to draw into. The default is a new figure.
         label : str, optional
-            The name in the legend.
+            The label in the legend.
         """
-        from ziggurat._plot import convergence
+        return convergence(self._history(), ax, label)
 
-        return convergence(self, ax, label)
+    def _history(self) -> Convergence:
+        """The convergence history, for plots."""
+        label = f"{self.method}, {self.krylov}, {self.precision}"
+        return Convergence(self.residuals, self.true_residuals, self.config["stopping"]["rtol"], label)
 
     def _failure(self) -> str:
-        """What to tell somebody who got no solution."""
+        """The message for a solve that did not converge."""
         return f"relative residual {self.relative_residual:.2e} after {self.iterations} iterations: {self.reason}"
 
     def __repr__(self) -> str:
@@ -175,3 +181,20 @@ class SolveInfo:
         outcome, name = self._outcome, self._name
         said = {"json": outcome.json(), "reason": outcome.reason(), "text": outcome.text(name), "html": outcome.html(name)}
         return SolveInfo, (_Recorded(said), name)
+
+
+class NotConvergedError(ZigguratError, RuntimeError):
+    """:func:`ziggurat.solve` did not reach the tolerance.
+
+    Attributes
+    ----------
+    info : SolveInfo
+        The result of the solve, with the reason why it stopped.
+    x : numpy.ndarray
+        The last iterate.
+    """
+
+    def __init__(self, text: str, info: SolveInfo | None = None, x: object = None) -> None:
+        super().__init__(text)
+        self.info = info
+        self.x = x

@@ -1,4 +1,4 @@
-"""The levels of a hierarchy, as scipy's matrices."""
+"""The levels of a hierarchy, as scipy matrices."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from ziggurat import _native
 
 
 class Level:
-    """One level of a hierarchy: its matrix ``A``, the prolongation ``P`` from the next level and the restriction ``R`` to it
-    (``None`` on the coarsest), and how it is stored.
+    """One level of a hierarchy.
+
+    The matrix is ``A``, the prolongation from the next coarser level ``P``, and the restriction to
+    it ``R``. ``P`` and ``R`` are ``None`` on the coarsest level.
 
     Attributes
     ----------
     rows, nnz : int
+        Rows and stored entries of the matrix.
     storage, working : str
-        The number that its matrix is stored in, and the one that is computed in.
+        The number format in which the matrix is stored, and the one used for arithmetic.
     format : str
-        How the matrix lies in memory.
+        The sparse format of the matrix.
     bytes, transfer_bytes : int
-        Of its matrix, and of ``P`` and ``R``.
+        Memory of the matrix, and of ``P`` and ``R``.
     reason : str
-        Which formats were considered, with their bytes.
+        The sparse formats that were considered, with the bytes that each would take.
     """
 
     def __init__(self, native: _native.NativeSolver, index: int, data: dict[str, Any]) -> None:
@@ -48,19 +51,19 @@ class Level:
 
     @property
     def A(self) -> sparse.csr_array:
-        """The level's matrix, in double precision: a copy."""
+        """The matrix of the level: a copy, in double precision."""
         found = self._matrix("A")
         assert found is not None, "every level has a matrix"
         return found
 
     @property
     def P(self) -> Optional[sparse.csr_array]:
-        """The prolongation from the next level: a copy."""
+        """The prolongation from the next coarser level: a copy, in double precision."""
         return self._matrix("P")
 
     @property
     def R(self) -> Optional[sparse.csr_array]:
-        """The restriction to the next level: a copy."""
+        """The restriction to the next coarser level: a copy, in double precision."""
         return self._matrix("R")
 
     def __repr__(self) -> str:

@@ -1,68 +1,72 @@
-"""From scipy's matrices to arrays that the native part reads, without changing the caller's."""
+"""Converts scipy matrices and NumPy vectors to the arrays that the native module reads.
+
+The caller's arrays are never modified.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional, cast
+from typing import Any, Optional, cast
 
 import numpy as np
 from scipy import sparse
 
+from ziggurat import _native
 from ziggurat._errors import SolveError
 
-if TYPE_CHECKING:
-    from ziggurat._native import Parts
-
-#: What a caller may give as a matrix: anything of scipy.sparse with two dimensions.
+#: Any two-dimensional matrix or array of scipy.sparse.
 SparseMatrix = Any
 
 
 def in_order(array: Any, dtype: Any = None) -> Any:
-    """An array as the native part can read it: contiguous and aligned. It is copied if it is not so already."""
+    """The array in contiguous, aligned memory: itself if possible, otherwise a copy."""
     return np.require(array, dtype, ["C", "A"])
 
 
-def csr_parts(A: SparseMatrix, copy: bool = False) -> tuple[Parts, Optional[int]]:
-    """Rows, columns, row pointers, column indices and values of ``A``, and its block size if it has one.
+def csr_parts(A: SparseMatrix, copy: bool = False) -> tuple[_native.Parts, Optional[int]]:
+    """The shape and CSR arrays of ``A``, and the block size if it is a BSR matrix of square blocks.
 
-    A CSR matrix of float64 is handed on as it is; everything else is converted, into a copy.
+    The arrays of a CSR matrix of float64 are passed on without a copy, unless ``copy`` is set. Any
+    other matrix is converted.
     """
     if not sparse.issparse(A):
         what = type(A).__name__
-        hint = "; scipy.sparse.csr_array(A) makes a sparse matrix of it" if isinstance(A, np.ndarray) else ""
-        raise TypeError(f"A is a {what}, not a matrix of scipy.sparse{hint}")
-    A = cast(Any, A)  # the narrowest class that issparse promises has no attributes in its stubs
+        hint = "; convert it with scipy.sparse.csr_array(A)" if isinstance(A, np.ndarray) else ""
+        raise TypeError(f"A is a {what}, not a scipy.sparse matrix{hint}")
+    A = cast(Any, A)  # issparse narrows A to a class without attributes in the stubs
     if A.ndim != 2:
-        raise TypeError(f"A has {A.ndim} dimension; a matrix has two")
+        raise TypeError(f"A has {A.ndim} dimension(s); it must have two")
     kind = A.dtype.kind
     if kind == "c":
-        raise TypeError(f"A is {A.dtype}; complex matrices are not supported: solve for real and imaginary parts, [[Re, -Im], [Im, Re]]")
+        raise TypeError(
+            f"A has dtype {A.dtype}; complex matrices are not supported: solve the equivalent real system, [[Re, -Im], [Im, Re]]"
+        )
     if kind not in "fiub" or A.dtype.itemsize > 8:
-        raise TypeError(f"A is {A.dtype}; convert it to float64")
+        raise TypeError(f"A has dtype {A.dtype}; convert it to float64")
     block = None
     if A.format == "bsr" and A.blocksize[0] == A.blocksize[1]:
         block = int(A.blocksize[0])
     csr = A if A.format == "csr" else A.tocsr()
     indptr, indices, data = in_order(csr.indptr), in_order(csr.indices), in_order(csr.data, np.float64)
-    # What tocsr has made is nobody else's.
+    # The result of tocsr already is a copy.
     if copy and csr is A:
         indices, data = indices.copy(), data.copy()
-    # After an in-place change that made it smaller, a matrix may have room to spare behind its last entry.
+    # In-place operations can leave unused space after the last entry.
     nnz = int(indptr[-1])
     rows, cols = csr.shape
     return (rows, cols, indptr, indices[:nnz], data[:nnz]), block
 
 
 def vector(b: Any, rows: int, name: str = "b") -> tuple[np.ndarray[Any, np.dtype[np.float64]], tuple[int, ...]]:
-    """The columns of ``b``, one after the other, as float64, and the shape that the solution has to have."""
+    """The columns of ``b`` as one contiguous float64 vector, and the shape of ``b``."""
     array = np.asarray(b)
     if array.dtype.kind == "c":
-        raise TypeError(f"{name} is {array.dtype}; solve for its real and its imaginary part")
+        raise TypeError(f"{name} has dtype {array.dtype}; solve for its real and imaginary parts separately")
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} is {array.dtype}; give numbers")
+        raise TypeError(f"{name} has dtype {array.dtype}; it must be numeric")
     if array.ndim not in (1, 2):
-        raise SolveError(f"{name} has {array.ndim} dimensions; give a vector, or a matrix with a right-hand side in each column")
+        raise SolveError(f"{name} has {array.ndim} dimensions; give a vector, or a matrix with one right-hand side per column")
     if array.shape[0] != rows:
         what = "the right-hand side" if name == "b" else "the initial guess"
-        raise SolveError(f"{what} has {array.shape[0]} entries, the matrix {rows} rows")
+        raise SolveError(f"{what} has {array.shape[0]} entries, but the matrix has {rows} rows")
     columns = in_order(array.T, np.float64).reshape(-1)
     return columns, array.shape

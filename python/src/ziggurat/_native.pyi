@@ -1,4 +1,4 @@
-"""The native part of the package. Use what ``ziggurat`` itself offers."""
+"""The native module, which is private: use the functions and classes of ``ziggurat``."""
 
 from typing import Any, Callable, Optional, final
 

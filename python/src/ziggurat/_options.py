@@ -1,4 +1,4 @@
-"""Options, checked where they come in, so that errors name what the caller wrote."""
+"""Validation of options. Errors use the argument names of the Python API."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from ziggurat._errors import ConfigError
 
 
 def plain(value: Any) -> Any:
-    """NumPy's numbers as Python's, for JSON."""
+    """Converts NumPy scalars and arrays to Python objects, for JSON."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
-    raise TypeError(f"{value!r} is a {type(value).__name__}; a configuration has numbers, strings, lists and dicts")
+    raise TypeError(f"{value!r} is a {type(value).__name__}; configuration values must be numbers, strings, lists or dicts")
 
 
 def whole(name: str, value: Any, least: int) -> Optional[int]:
-    """A whole number, or an error that names it."""
+    """Checks that the value is an integer of at least ``least``; passes ``None`` through."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} is {value!r}; give a whole number")
+        raise TypeError(f"{name} is {value!r}; it must be an integer")
     if value < least:
         raise ConfigError(f"{name} is {value}; it must be at least {least}")
     return int(value)
 
 
 def real(name: str, value: Any) -> Optional[float]:
-    """A finite number that is not negative, or an error that names it."""
+    """Checks that the value is a finite non-negative number; passes ``None`` through."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} is {value!r}; give a number")
+        raise TypeError(f"{name} is {value!r}; it must be a number")
     if not 0 <= float(value) < float("inf"):
-        raise ConfigError(f"{name} is {value}; it must be finite and not negative")
+        raise ConfigError(f"{name} is {value}; it must be finite and non-negative")
     return float(value)
 
 
 def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """``base`` with ``over`` laid over it, key by key."""
+    """Merges ``over`` into a copy of ``base``, recursively; values of ``over`` take precedence."""
     both = dict(base)
     for key, value in over.items():
         old = both.get(key)

@@ -1,4 +1,7 @@
-"""Pictures that need no plotting package: SVG, drawn by the same code as the pages of ``ziggurat solve --report``."""
+"""SVG pictures and diagnoses of matrices. They need no plotting package.
+
+The drawing code is shared with the HTML pages of ``ziggurat solve --report``.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ from ziggurat._matrix import SparseMatrix, csr_parts
 
 
 class Picture:
-    """An SVG picture: shows itself in a notebook, and can be saved."""
+    """An SVG picture. Notebooks display it; ``save`` writes it to a file."""
 
     def __init__(self, svg: str) -> None:
         self.svg = svg
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Writes the picture to a file, which should end in .svg."""
+        """Writes the picture to a file, whose name should end in .svg."""
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.svg)
 
@@ -29,15 +32,16 @@ class Picture:
 
 
 def spy(A: SparseMatrix, pixels: int = 120) -> Picture:
-    """Where the entries of a matrix are: darker is denser.
+    """Draws the sparsity pattern of a matrix; darker squares hold more entries.
 
-    Unlike matplotlib's ``spy`` it can draw a matrix of any size, since it counts entries instead of drawing each.
+    Each square counts the entries in its part of the matrix, so the picture stays small for
+    matrices of any size, unlike that of matplotlib's ``spy``.
 
     Parameters
     ----------
     A : scipy.sparse matrix or array
     pixels : int
-        Squares in each direction, at most.
+        Maximum number of squares in each direction.
 
     Examples
     --------
@@ -50,7 +54,10 @@ def spy(A: SparseMatrix, pixels: int = 120) -> Picture:
 
 
 class Diagnosis(dict[str, Any]):
-    """What kind of matrix it is, as ``ziggurat inspect --json`` tells; ``advice`` says what follows."""
+    """Properties of a matrix, with the keys of ``ziggurat inspect --json``.
+
+    ``advice`` says what they mean for solving.
+    """
 
     advice: list[str]
 
@@ -61,7 +68,7 @@ class Diagnosis(dict[str, Any]):
 
 
 def diagnose(A: SparseMatrix) -> Diagnosis:
-    """Finds out what kind of matrix this is, before anybody solves with it.
+    """Analyses a matrix without setting up a solver.
 
     Examples
     --------

@@ -1,25 +1,34 @@
-"""A cycle for the Krylov methods of others."""
+"""One multigrid cycle as a preconditioner for scipy's Krylov methods."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from ziggurat._matrix import vector
+from ziggurat._native import NativeSolver
 
-if TYPE_CHECKING:
-    from ziggurat._solver import MultilevelSolver
+
+class _SolverWithCycle(Protocol):
+    """The part of ``MultilevelSolver`` that a preconditioner uses."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def _native(self) -> NativeSolver: ...
 
 
 class Preconditioner(LinearOperator):
-    """One multigrid cycle as a linear operator, for the ``M`` of scipy's Krylov solvers."""
+    """One multigrid cycle as a linear operator, to pass as ``M`` to scipy's Krylov solvers."""
 
-    def __init__(self, ml: MultilevelSolver) -> None:
+    def __init__(self, ml: _SolverWithCycle) -> None:
         super().__init__(np.dtype(np.float64), ml.shape)  # type: ignore[call-arg]
-        self._solver = ml  # which can be pickled, and so can this
+        # The solver can be pickled, unlike its native part, so the preconditioner can be, too.
+        self._solver = ml
 
     def _apply(self, b: ArrayLike, transposed: bool) -> NDArray[np.float64]:
         columns, shape = vector(b, self.shape[0])

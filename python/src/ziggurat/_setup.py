@@ -1,4 +1,4 @@
-"""Functions that choose, and set a solver up: what most users call."""
+"""The functions that set up a solver, and ``solve``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ziggurat import _native
-from ziggurat._errors import NotConvergedError
+from ziggurat._info import NotConvergedError
 from ziggurat._matrix import SparseMatrix
 from ziggurat._options import merged, real
 from ziggurat._solver import MultilevelSolver
@@ -30,36 +30,42 @@ def solver(
     config: Optional[dict[str, Any]] = None,
     copy: bool = False,
 ) -> MultilevelSolver:
-    """Sets a solver up for a matrix.
+    """Sets up a solver for a matrix.
 
     Parameters
     ----------
     A : scipy.sparse matrix or array
-        Square; csr, csc, coo, bsr …; int32 or int64 indices; float64 or float32 values. A CSR matrix of float64 with int32 indices
-        is not copied: do not change it in place while the solver lives, or give ``copy=True``. It is never changed.
+        A square matrix in any sparse format, with int32 or int64 indices and real values. A CSR
+        matrix of float64 with int32 indices is used without a copy: do not modify it while the
+        solver exists, or pass ``copy=True``. The solver never modifies it.
     method : str
-        How the hierarchy is built: 'auto', 'sa' (smoothed aggregation), 'classical' (Ruge–Stüben), 'pairwise'.
+        The multigrid method: 'auto', 'sa' (smoothed aggregation), 'classical' (Ruge–Stüben) or
+        'pairwise' (pairwise aggregation).
     precision : str
-        What it is stored in: 'auto', 'f64', 'f32', 'f16', 'bf16', or a ladder by levels. The solution is always in double precision.
+        The storage precision of the levels: 'auto', 'f64', 'f32', 'f16', 'bf16', or a list by level
+        such as 'f64-f32,f16' (arithmetic, then storage). The solution always has double precision.
     krylov : str
-        The outer iteration: 'auto', 'cg', 'fcg', 'gmres', 'fgmres', 'bicgstab'.
+        The Krylov method: 'auto', 'cg', 'fcg', 'gmres', 'fgmres' or 'bicgstab'.
     tol : float, optional
-        The relative tolerance of solves that give none: 1e-8.
+        The default relative tolerance of solves. It is 1e-8 if not given.
     near_nullspace : array, optional
-        Vectors that the matrix maps to almost zero, in columns, such as rigid-body modes; constants otherwise.
+        Near-nullspace vectors, such as rigid-body modes, as columns. The default is the constant
+        vector.
     coords : array, optional
-        Coordinates of the nodes, one row each: for elasticity, instead of ``near_nullspace``.
+        Coordinates of the nodes, one row per node: for elasticity, instead of ``near_nullspace``.
     block_size : int, optional
-        Unknowns per node, with ``near_nullspace``; otherwise those of a BSR matrix, or what the pattern shows.
+        Unknowns per node, used with ``near_nullspace``. The default is the block size of a BSR
+        matrix, or else what the sparsity pattern suggests.
     threads : int, optional
-        Threads to compute with; every core otherwise. Results do not depend on it.
+        The number of threads. The default is one per core. Results do not depend on it.
     preset : str, optional
-        Begin with 'robust', 'fast' or 'low-memory'.
+        Start from a preset: 'robust', 'fast' or 'low-memory'.
     config : dict, optional
-        Anything else, as in a configuration file of ``ziggurat solve``: ``{"smoother": {"kind": "chebyshev"}}``.
-        :func:`ziggurat.default_config` shows all of it.
+        Any other option, with the keys of a configuration file of ``ziggurat solve``, such as
+        ``{"smoother": {"kind": "chebyshev"}}``. It overrides the other arguments.
+        :func:`ziggurat.default_config` lists all keys.
     copy : bool
-        Copy ``A``'s arrays.
+        Copy the arrays of ``A``.
 
     Examples
     --------
@@ -73,7 +79,7 @@ def solver(
     ziggurat.ConfigError: `method`: unknown method `clasical`; did you mean `classical`? (known: auto, sa, classical, pairwise)
     """
     if config is not None and not isinstance(config, dict):
-        raise TypeError(f"config is a {type(config).__name__}; give a dict")
+        raise TypeError(f"config is a {type(config).__name__}; it must be a dict")
     asked: dict[str, Any] = {} if preset is None else json.loads(_native.preset(preset))
     chosen = {"method": method, "precision": precision, "krylov": krylov}
     asked.update({key: value for key, value in chosen.items() if value != "auto"})
@@ -83,12 +89,12 @@ def solver(
     return MultilevelSolver(A, asked, near_nullspace, coords, threads, copy, block_size)
 
 
-#: The cycle of the solvers that have PyAMG's names.
+#: The smoother of the solvers with PyAMG's names.
 _CYCLE = {"smoother": {"kind": "chebyshev", "degree": 2}}
 
 
 def _extent(max_levels: Optional[int], max_coarse: Optional[int]) -> dict[str, Any]:
-    """PyAMG's names for the extent of a hierarchy."""
+    """The configuration for PyAMG's arguments ``max_levels`` and ``max_coarse``."""
     given = {"max_levels": max_levels, "coarse_rows": max_coarse}
     return {"hierarchy": {key: value for key, value in given.items() if value is not None}}
 
@@ -103,18 +109,19 @@ def smoothed_aggregation_solver(
 ) -> MultilevelSolver:
     """Smoothed aggregation, under PyAMG's name.
 
-    PyAMG's cycle smooths with four sweeps of Gauss–Seidel, one after the other. Here polynomials of Chebyshev, of degree 2, take their
-    place, which threads can share: a stronger cycle than that of :func:`ziggurat.solver`, so that fewer iterations are needed.
+    PyAMG's cycle smooths with four sequential Gauss–Seidel sweeps. This one uses Chebyshev
+    polynomials of degree 2 instead, which run in parallel. The cycle is stronger than the default
+    of :func:`ziggurat.solver` and needs fewer iterations.
 
     Parameters
     ----------
     A : scipy.sparse matrix or array
     B : array, optional
-        Near-nullspace vectors, in columns.
+        Near-nullspace vectors, as columns.
     max_levels, max_coarse : int, optional
-        Levels at most, and rows that are solved directly.
+        The maximum number of levels, and the maximum number of rows that are solved directly.
     **options
-        Those of :func:`ziggurat.solver`.
+        Options of :func:`ziggurat.solver`.
 
     Examples
     --------
@@ -138,7 +145,9 @@ def ruge_stuben_solver(
     max_coarse: Optional[int] = None,
     **options: Any,
 ) -> MultilevelSolver:
-    """Classical (Ruge–Stüben) multigrid, under PyAMG's name; parameters as in :func:`smoothed_aggregation_solver`.
+    """Classical (Ruge–Stüben) multigrid, under PyAMG's name.
+
+    The parameters are those of :func:`smoothed_aggregation_solver`.
 
     Examples
     --------
@@ -146,7 +155,7 @@ def ruge_stuben_solver(
     >>> ziggurat.ruge_stuben_solver(ziggurat.gallery.poisson2d(40)).config["method"]
     'classical'
     """
-    # PyAMG coarsens every level by one step, and we by two on the finest unless told.
+    # PyAMG does not coarsen aggressively; our default does on the finest level.
     usual = {**_CYCLE, **_extent(max_levels, max_coarse), "classical": {"aggressive_levels": 0}}
     options["config"] = merged(usual, options.get("config") or {})
     return solver(A, "classical", **options)
@@ -191,24 +200,24 @@ def solve(
     return_solver: bool = False,
     **options: Any,
 ) -> Any:
-    """Solves A x = b, everything chosen by the matrix.
+    """Solves A x = b with a solver chosen for the matrix.
 
     Parameters
     ----------
     A : scipy.sparse matrix or array
     b : array
-        The right-hand side, or several in the columns of a matrix.
+        The right-hand side, or a matrix whose columns are right-hand sides.
     x0, tol, maxiter, residuals
         As in :meth:`MultilevelSolver.solve`.
     return_solver : bool
-        Return ``(x, ml)``, to solve with the same matrix again.
+        Return ``(x, ml)``, so that the solver can be reused.
     **options
-        Those of :func:`ziggurat.solver`.
+        Options of :func:`ziggurat.solver`.
 
     Raises
     ------
     NotConvergedError
-        If the solution is not as good as was asked for; it has ``info``, and what was reached as ``x``.
+        If the solution misses the tolerance. Its ``info`` says why, and ``x`` is the last iterate.
 
     Examples
     --------
@@ -227,7 +236,7 @@ def solve(
 
 
 def default_config() -> dict[str, Any]:
-    """Every key of a configuration, with its usual value.
+    """All configuration keys with their default values.
 
     Examples
     --------

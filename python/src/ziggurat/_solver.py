@@ -1,4 +1,4 @@
-"""The solver: set up once, solve often."""
+"""The solver object: set up once, then solve for any number of right-hand sides."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from ziggurat._info import SolveInfo
 from ziggurat._level import Level
 from ziggurat._matrix import SparseMatrix, csr_parts, in_order, vector
 from ziggurat._options import plain, real, whole
+from ziggurat._plot import hierarchy
 from ziggurat._preconditioner import Preconditioner
 
-#: Called after each iteration; returning something true stops the solve.
+#: Called after each iteration; a true return value stops the solve.
 Callback = Callable[[_native.Progress], object]
 
 
 class MultilevelSolver:
-    """A system that is set up: made by :func:`ziggurat.solver`, which has the parameters.
+    """A solver that has been set up for a matrix by :func:`ziggurat.solver`.
 
-    Solving releases the GIL, so several Python threads can solve at once. Prints as the table of its levels; can be pickled.
+    Solving releases the GIL, so several Python threads can use one solver at the same time.
+    Printing it gives a table of the levels. It can be pickled.
 
     Examples
     --------
@@ -56,14 +58,14 @@ class MultilevelSolver:
         self._vectors: Optional[_native.Vectors] = None
         self._coords = None if coords is None else in_order(coords, np.float64)
         if self._coords is not None and self._coords.ndim != 2:
-            raise ConfigError(f"coords has {self._coords.ndim} dimension(s); give one row per node: x, y and z in columns")
+            raise ConfigError(f"coords has {self._coords.ndim} dimension(s); give one row per node, with x, y and z in columns")
         if near_nullspace is not None:
             if coords is not None:
-                raise ConfigError("give near_nullspace or coords, not both: coordinates stand for rigid-body modes")
+                raise ConfigError("give near_nullspace or coords, not both: coords defines the rigid-body modes")
             vectors = np.asarray(near_nullspace, dtype=np.float64)
             vectors = vectors.reshape(-1, 1) if vectors.ndim == 1 else vectors
             if vectors.ndim != 2:
-                raise ConfigError(f"near_nullspace has {vectors.ndim} dimensions; give a matrix with a vector in each column")
+                raise ConfigError(f"near_nullspace has {vectors.ndim} dimensions; give a matrix with one vector per column")
             self._vectors = (in_order(vectors), block_size or block)
         self._native = _native.NativeSolver(parts, self._asked, self._vectors, self._coords, threads)
         self._last: Optional[SolveInfo] = None
@@ -88,7 +90,8 @@ class MultilevelSolver:
         verify_every: Optional[int] = ...,
     ) -> NDArray[np.float64]: ...
 
-    # `info` is a SolveInfo or a list of them, by the shape of b, which types do not tell: hence Any.
+    # `info` is Any: it is a SolveInfo, or a list of them if b is a matrix, which the type of b does
+    # not express.
     @overload
     def solve(
         self,
@@ -128,40 +131,44 @@ class MultilevelSolver:
         Parameters
         ----------
         b : array
-            The right-hand side, or several in the columns of a matrix.
+            The right-hand side, or a matrix whose columns are right-hand sides.
         x0 : array, optional
-            An initial guess, of the same shape; zero otherwise.
+            The initial guess, of the same shape as ``b``. The default is zero.
         tol : float, optional
-            Stop when ‖b − A x‖ ≤ max(tol ‖b‖, atol), for the true residual: 1e-8 unless the solver was set up with another.
+            Stop when ‖b − A x‖ ≤ max(tol ‖b‖, atol) for the true residual. The default is the
+            ``tol`` given at setup, or 1e-8.
         maxiter : int, optional
-            Iterations at most: 1000 otherwise.
+            The maximum number of iterations. The default is 1000.
         accel : str, optional
-            The outer iteration: 'cg', 'fcg', 'gmres', 'fgmres', 'bicgstab'; otherwise what the matrix asks for. (PyAMG
-            iterates without one by default. Here a cycle always preconditions a Krylov method.)
+            The Krylov method: 'cg', 'fcg', 'gmres', 'fgmres' or 'bicgstab'. The default is the one
+            chosen at setup. Unlike in PyAMG, a cycle always preconditions a Krylov method.
         residuals : list, optional
-            Filled with the residual norms: that of the guess, then one for each iteration, by the method's recurrence.
+            Residual norms are appended to this list: that of the initial guess, then one per
+            iteration, by recurrence.
         callback : callable, optional
-            Called after each iteration with a ``Progress``: ``iteration``, ``residual``, ``relative_residual``,
-            ``target``, ``seconds``. If it returns something true, the solve of this right-hand side stops; if it
-            raises, everything does, and the exception is passed on.
+            Called after each iteration with a ``Progress``, which has ``iteration``, ``residual``,
+            ``relative_residual``, ``target`` and ``seconds``. A true return value stops the solve
+            of this right-hand side. An exception stops all of them and is raised.
         return_info : bool
-            Return ``(x, info)``, where ``info`` is a :class:`SolveInfo`, or a list of them for several right-hand sides.
+            Return ``(x, info)``, where ``info`` is a :class:`SolveInfo`, or a list of them if ``b``
+            is a matrix.
         atol, restart, max_seconds : optional
-            The absolute tolerance, steps before GMRES starts anew, and a limit of time.
+            The absolute tolerance, the restart length of GMRES, and a time limit.
         verify_every : int, optional
-            Also compute the true residual after every so many iterations, for ``info.true_residuals``.
+            Also compute the true residual every ``verify_every`` iterations, for
+            ``info.true_residuals``.
 
         Returns
         -------
         x : numpy.ndarray
-            Of the shape of ``b``, in float64. If it is not as good as was asked for and ``return_info`` is not given, a
-            :class:`ConvergenceWarning` says so.
+            The solution, with the shape of ``b``, in float64. If it misses the tolerance and
+            ``return_info`` is not set, a :class:`ConvergenceWarning` is issued.
 
         Notes
         -----
-        If all row sums are zero, the matrix is singular: constants are its kernel. Then the part of ``b`` that no ``x`` can
-        reach is left out (of residuals too), and ``x`` has mean zero: the solution of least squares and least norm, if the
-        matrix is symmetric.
+        If all row sums are zero, the matrix is singular and its kernel contains the constants. The
+        component of ``b`` outside the range is then removed, from residuals too, and ``x`` has zero
+        mean. For a symmetric matrix this is the least-squares solution of minimum norm.
 
         Examples
         --------
@@ -179,7 +186,7 @@ class MultilevelSolver:
         if x0 is not None:
             guess, guess_shape = vector(x0, rows, "x0")
             if guess_shape != shape:
-                raise SolveError(f"x0 has shape {guess_shape}, b {shape}; they must agree")
+                raise SolveError(f"x0 has shape {guess_shape}, but b has shape {shape}; they must match")
         given: dict[str, Any] = {
             "krylov": accel,
             "restart": whole("restart", restart, 1),
@@ -208,9 +215,9 @@ class MultilevelSolver:
         return solution
 
     def aspreconditioner(self) -> Preconditioner:
-        """One cycle as a scipy LinearOperator: ``scipy.sparse.linalg.cg(A, b, M=ml.aspreconditioner())``.
+        """One cycle as a scipy LinearOperator, to pass as ``M`` to scipy's Krylov methods.
 
-        It has matvec, matmat and rmatvec, and follows :meth:`update_values`.
+        It supports matvec, matmat and rmatvec. After :meth:`update_values` it uses the new values.
 
         Examples
         --------
@@ -224,12 +231,15 @@ class MultilevelSolver:
         return Preconditioner(self)
 
     def update_values(self, A: SparseMatrix) -> bool:
-        """Takes new values on the same pattern, as in time stepping: a fraction of the cost of a new setup.
+        """Replaces the values of the matrix, with the same sparsity pattern, as in time stepping.
+
+        This costs a fraction of a new setup.
 
         Returns
         -------
         bool
-            Whether the hierarchy had to be built anew: because solves had become slow, or the matrix is of another kind.
+            Whether the hierarchy was rebuilt, because convergence had slowed down or because
+            properties of the matrix, such as symmetry, changed.
 
         Examples
         --------
@@ -243,11 +253,11 @@ class MultilevelSolver:
         """
         return self._native.update_values(csr_parts(A)[0])
 
-    # ---- looking
+    # ---- inspection
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns of the matrix."""
+        """The shape of the matrix."""
         rows = self._native.complexity()[0]
         return rows, rows
 
@@ -259,55 +269,58 @@ class MultilevelSolver:
 
     @property
     def config(self) -> dict[str, Any]:
-        """The configuration in use, nothing left to be chosen."""
+        """The configuration in use, with every automatic choice resolved."""
         return json.loads(self._native.config())  # type: ignore[no-any-return]
 
     @property
     def stages(self) -> list[tuple[str, float]]:
-        """What setup spent its time on, in seconds, in order."""
+        """The stages of setup, in order, with the seconds spent in each."""
         return self._native.stages()[0]
 
     @property
     def setup_seconds(self) -> float:
-        """What setup took, or the last :meth:`update_values`."""
+        """Seconds spent in setup, or in the last :meth:`update_values`."""
         return self._native.stages()[1]
 
     @property
     def info(self) -> Optional[SolveInfo]:
-        """How the last solve went."""
+        """The result of the last solve, or ``None`` before the first."""
         return self._last
 
     def operator_complexity(self) -> float:
-        """Entries of all levels over those of the finest: what a cycle costs."""
+        """Entries of all levels divided by those of the finest: the relative cost of a cycle."""
         return self._native.complexity()[1]
 
     def grid_complexity(self) -> float:
-        """Rows of all levels over those of the finest."""
+        """Rows of all levels divided by those of the finest."""
         return self._native.complexity()[2]
 
     def plot(self) -> Any:
-        """Draws the sizes of the levels with their precision and bytes, the time of each stage of setup, and the convergence of
-        the last solve, with matplotlib. Returns the figure."""
-        from ziggurat._plot import hierarchy
+        """Plots the hierarchy with matplotlib and returns the figure.
 
-        return hierarchy(self)
+        It shows the size and precision of each level, the time of each setup stage, and the
+        convergence of the last solve.
+        """
+        last = self._last
+        solve = [] if last is None else [("solve", last.solve_seconds)]
+        return hierarchy(self.levels, [*self.stages, *solve], None if last is None else last._history())
 
     def report(self, path: Union[str, os.PathLike[str]], name: str = "A", command: str = "") -> None:
-        """Writes a self-contained HTML page about the last solve, as ``ziggurat solve --report`` does.
+        """Writes a self-contained HTML report on the last solve, like ``ziggurat solve --report``.
 
         Parameters
         ----------
         path : path
             The file to write.
         name : str
-            What was solved, for the headline.
+            The name of the problem, for the title.
         command : str
-            What to run to do it again, if you want it to be shown.
+            The command that reproduces the solve, shown if it is given.
         """
         if self._last is None:
             raise RuntimeError("there is nothing to report yet: call solve first")
         outcome = self._last._outcome
-        assert isinstance(outcome, _native.Outcome), "the last solve was this solver's own"
+        assert isinstance(outcome, _native.Outcome), "the last solve was run by this solver"
         page = self._native.page(name, outcome, command)
         with open(path, "w", encoding="utf-8") as file:
             file.write(page)

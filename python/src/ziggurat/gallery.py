@@ -1,4 +1,4 @@
-"""Model problems: matrices to try things with, the same as ``ziggurat solve --problem`` has.
+"""Model problems, the same as those of ``ziggurat solve --problem``.
 
 Examples
 --------
@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ziggurat import _native
-from ziggurat._matrix import in_order
 from ziggurat._errors import ConfigError
+from ziggurat._matrix import in_order
 
 __all__ = [
     "Problem",
@@ -38,6 +38,11 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """Lists the public names only, not the imported modules."""
+    return __all__
+
+
 class Problem(NamedTuple):
     """A model problem."""
 
@@ -45,14 +50,14 @@ class Problem(NamedTuple):
     A: sparse.csr_array
     #: The right-hand side.
     b: NDArray[np.float64]
-    #: The coordinates of the nodes, one row each.
+    #: The coordinates of the nodes, one row per node.
     coords: NDArray[np.float64]
     #: Unknowns per node.
     block_size: int
 
 
 def problem(name: str) -> Problem:
-    """The problem of a name such as ``poisson3d:100``.
+    """Builds a problem from its name and size, such as ``poisson3d:100``.
 
     Examples
     --------
@@ -66,7 +71,7 @@ def problem(name: str) -> Problem:
 
 
 def names() -> list[tuple[str, str]]:
-    """The names of all problems, each with what it is."""
+    """The names of all problems, each with a description."""
     return _native.problems()
 
 
@@ -86,37 +91,38 @@ def poisson3d27(n: int) -> sparse.csr_array:
 
 
 def anisotropic3d(n: int) -> sparse.csr_array:
-    """Seven points, a hundred times weaker in z."""
+    """The seven-point Laplacian with coupling a hundred times weaker in z, on n × n × n points."""
     return problem(f"anisotropic3d:{n}").A
 
 
 def jump3d(n: int) -> sparse.csr_array:
-    """A checkerboard of blocks of 10³ points whose conductivities are 1 and 10⁴."""
+    """Diffusion with coefficients 1 and 10⁴ in a checkerboard of 10³-cell blocks, on n³ points."""
     return problem(f"jump3d:{n}").A
 
 
 def elasticity3d(n: int) -> sparse.csr_array:
-    """An elastic cube of n³ hexahedra with one face clamped; three unknowns per node."""
+    """Linear elasticity on a cube of n³ hexahedra, clamped at one face; three unknowns per node."""
     return problem(f"elasticity3d:{n}").A
 
 
 def convection3d(n: int) -> sparse.csr_array:
-    """Convection and diffusion: not symmetric."""
+    """Convection-diffusion on n × n × n points: nonsymmetric."""
     return problem(f"convection3d:{n}").A
 
 
 def neumann3d(n: int) -> sparse.csr_array:
-    """The Laplacian without Dirichlet points: singular."""
+    """The Laplacian with pure Neumann boundary conditions on n × n × n points: singular."""
     return problem(f"neumann3d:{n}").A
 
 
 def rigid_body_modes(coords: ArrayLike) -> NDArray[np.float64]:
-    """The motions that cost an elastic body no energy, in columns: three in the plane, six in space.
+    """The rigid-body modes of an elastic body, as columns: three in 2-D, six in 3-D.
 
     Parameters
     ----------
     coords : array
-        One row per node, with two or three columns. Unknowns are numbered node by node.
+        Node coordinates: one row per node, two or three columns.
+        Unknowns are numbered node by node.
 
     Examples
     --------
@@ -126,5 +132,5 @@ def rigid_body_modes(coords: ArrayLike) -> NDArray[np.float64]:
     """
     points = in_order(coords, np.float64)
     if points.ndim != 2:
-        raise ConfigError(f"coords has {points.ndim} dimension(s); give one row per node: x, y and z in columns")
+        raise ConfigError(f"coords has {points.ndim} dimension(s); give one row per node, with x, y and z in columns")
     return _native.rigid_body_modes(points)

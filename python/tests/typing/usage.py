@@ -1,6 +1,6 @@
-"""A typed program. mypy checks it (``python -m mypy`` in ``python/``); nobody runs it.
+"""A typed program for mypy to check (``python -m mypy`` in ``python/``). It is never run.
 
-Every line would fail the check if the package told types less, or wrongly: `assert_type` is exact.
+`assert_type` is exact, so the check fails if the package's types are wrong or less precise.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def solves(A: sparse.csr_array, b: Vector) -> Vector:
     assert_type(ml.solve(b, return_info=False), Vector)
     x, info = ml.solve(b, return_info=True)
     assert_type(x, Vector)
-    # One for each right-hand side, if b is a matrix: who reads it has to say which it is.
+    # If b is a matrix, info is a list, so callers have to narrow its type.
     assert isinstance(info, ziggurat.SolveInfo)
     assert_type(info.converged, bool)
     assert_type(info.promotion, "str | None")
@@ -57,9 +57,9 @@ def looks(ml: ziggurat.MultilevelSolver, path: Path) -> int:
     entries = 0
     for level in ml.levels:
         entries += level.A.nnz
-        if level.P is not None:  # the coarsest has none
+        if level.P is not None:  # None on the coarsest level
             entries += level.P.nnz
-    if ml.info is not None:  # nothing was solved before
+    if ml.info is not None:  # None before the first solve
         axes: Axes = ml.info.plot()
         ml.info.plot(axes, label="again")
     return entries
