@@ -19,7 +19,7 @@ use thiserror::Error;
 use crate::bench::table::Table;
 use crate::programs::{build, mpirun};
 use cases::Case;
-use records::{Records, describe, differences, hash, merge};
+use records::{Records, describe, differences, hash, is_consistent, merge};
 
 /// The records of the unchanged code, from the workspace's root.
 const SAVED: &str = "xtask/fingerprints.json";
@@ -55,8 +55,8 @@ pub(crate) enum FingerprintsError {
     File { path: PathBuf, source: io::Error },
     #[error("{}: {source}", path.display())]
     Json { path: PathBuf, source: serde_json::Error },
-    #[error("nothing is saved: the results of `{0}` differ between 1 and 2 threads")]
-    Threads(String),
+    #[error("nothing is saved: `{0}` depends on the number of threads, or its levels on that of ranks")]
+    Inconsistent(String),
     #[error("results differ from {} in {count} place(s)", path.display())]
     Differ { path: PathBuf, count: usize },
 }
@@ -99,10 +99,10 @@ fn read(path: &Path) -> Result<Records, FingerprintsError> {
     serde_json::from_str(&text).map_err(json_at(path))
 }
 
-/// Writes the records, unless 1 and 2 threads disagree in one of them.
+/// Writes the records, unless runs of a case disagree where they must agree.
 fn save(found: &Records, path: &Path) -> Result<(), FingerprintsError> {
-    if let Some((name, _)) = found.iter().find(|(_, record)| record.get("threads").is_none()) {
-        return Err(FingerprintsError::Threads(name.clone()));
+    if let Some((name, _)) = found.iter().find(|(_, record)| !is_consistent(record)) {
+        return Err(FingerprintsError::Inconsistent(name.clone()));
     }
     let text = serde_json::to_string_pretty(found).map_err(json_at(path))?;
     fs::write(path, text + "\n").map_err(at(path))

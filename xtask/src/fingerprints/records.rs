@@ -61,6 +61,13 @@ pub(super) fn merge(one: Value, two: Value, ranks: [(&str, Value); 2]) -> Value 
     record.into()
 }
 
+/// Whether 1 and 2 threads agree in everything, and all runs in their levels.
+pub(super) fn is_consistent(record: &Value) -> bool {
+    let has_own_levels = |run: &Value| run.get("levels").is_some();
+    let mut runs = record.as_object().into_iter().flat_map(Map::values);
+    record.get("threads").is_some() && !runs.any(has_own_levels)
+}
+
 /// Every place in which records differ: where, what was expected, what was found.
 pub(super) fn differences(expected: &Records, found: &Records) -> Vec<[String; 3]> {
     let [expected, found] = [expected, found].map(|records| {
@@ -134,10 +141,13 @@ mod tests {
         assert_eq!(same["levels"], json!(["a level", "a level"]));
         assert_eq!(same["threads"], json!({ "solution": "a" }));
         assert_eq!(same["3 ranks"], json!({ "solution": "b" }));
+        assert!(is_consistent(&same));
         let other = merge(run(2, "a"), run(2, "c"), ranks(3));
         assert!(other.get("threads").is_none());
         assert_eq!(other["2 threads"]["solution"], "c");
         assert_eq!(other["3 ranks"]["levels"].as_array().map(Vec::len), Some(3));
+        assert!(!is_consistent(&merge(run(2, "a"), run(2, "c"), ranks(2))));
+        assert!(!is_consistent(&merge(run(2, "a"), run(2, "a"), ranks(3))));
     }
 
     #[test]
