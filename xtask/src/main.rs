@@ -8,6 +8,7 @@
 
 mod bench;
 mod ci;
+mod fingerprints;
 mod gpu_sources;
 mod house_rules;
 mod programs;
@@ -43,6 +44,8 @@ enum Task {
         #[arg(long)]
         release: bool,
     },
+    /// Compare the results of the ziggurat command with saved ones, bit for bit.
+    Fingerprints(fingerprints::Options),
     /// Run one benchmark, print its tables, write its numbers as JSON.
     Bench(bench::Options),
 }
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Task::Ci => ci::run(workspace_root()).map_err(Into::into),
         Task::GpuSources => gpu_sources::run(workspace_root()).map_err(Into::into),
         Task::Python { release } => python::check(workspace_root(), release).map_err(Into::into),
+        Task::Fingerprints(options) => fingerprints::run(&options, workspace_root()).map_err(Into::into),
         Task::Bench(options) => bench::run(&options, workspace_root()).map_err(Into::into),
     };
     match outcome {

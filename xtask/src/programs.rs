@@ -24,3 +24,11 @@ pub(crate) fn build(how: &[&str], targets: &[&str]) -> Result<PathBuf, String> {
     }
     Ok(target().join(if how.contains(&"--release") { "release" } else { "debug" }))
 }
+
+/// `mpirun` on this many ranks of one thread each. The program and its arguments follow.
+pub(crate) fn mpirun(ranks: usize) -> Command {
+    let mut command = Command::new("mpirun");
+    command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", &ranks.to_string()]);
+    command.env("OMPI_MCA_btl_vader_single_copy_mechanism", "none").env("RAYON_NUM_THREADS", "1");
+    command
+}

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::table::Table;
 use super::{Bench, BenchError, Setting};
-use crate::programs::{AS_TESTS, build};
+use crate::programs::{AS_TESTS, build, mpirun};
 use model::Model;
 
 pub(super) const BENCH: Bench = Bench {
@@ -181,14 +181,8 @@ impl Programs {
         let failed = |reason: String| {
             BenchError::Competitor(format!("{} on {ranks} ranks: {reason}", program.display()))
         };
-        let output = Command::new("mpirun")
-            .args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", &ranks.to_string()])
-            .arg(program)
-            .args(arguments)
-            .env("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
-            .env("RAYON_NUM_THREADS", "1")
-            .output()
-            .map_err(|error| failed(error.to_string()))?;
+        let output =
+            mpirun(ranks).arg(program).args(arguments).output().map_err(|error| failed(error.to_string()))?;
         if !output.status.success() {
             return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
         }
