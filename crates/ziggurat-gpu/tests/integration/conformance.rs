@@ -1,14 +1,8 @@
 //! Every kernel for every number pair, against the reference, on whatever device is there: software Vulkan in CI.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)] // tests
-
-use ziggurat_gpu::Gpu;
+use crate::gpu;
 use ziggurat_sparse::device::conformance::{matrix_kernels, vector_kernels};
 use ziggurat_sparse::{Kind, bf16, conformance_suite, f16};
-
-fn gpu() -> Gpu {
-    Gpu::best().expect("a device: apt-get install mesa-vulkan-drivers libvulkan1")
-}
 
 conformance_suite!(gpu, gpu());
 
