@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use crate::bench::table::Table;
-use crate::house_rules;
+use crate::source_rules;
 
 /// What one step does.
 enum Action {
     /// Our own rules about files.
-    HouseRules,
+    SourceRules,
     /// Compilers of GPUs that are not there.
     GpuSources,
     /// The Python package, from its wheel.
@@ -34,7 +34,7 @@ struct Step {
 }
 
 const STEPS: &[Step] = &[
-    Step { name: "house rules", action: Action::HouseRules },
+    Step { name: "source rules", action: Action::SourceRules },
     // The one step that may need the network, and the one that notices a lock file out of date. It brings the crates
     // of every platform, which `cargo deny` reads.
     Step { name: "fetch", action: Action::Cargo(&["fetch", "--locked"]) },
@@ -154,7 +154,7 @@ impl Action {
     /// The step as one would type it.
     fn line(&self) -> String {
         let (args, variable) = match self {
-            Action::HouseRules => return "xtask/src/house_rules.rs".to_owned(),
+            Action::SourceRules => return "xtask/src/source_rules.rs".to_owned(),
             Action::GpuSources => return "cargo xtask gpu-sources".to_owned(),
             Action::Python => return "cargo xtask python".to_owned(),
             Action::Cargo(args) => (args, None),
@@ -171,14 +171,14 @@ impl Action {
 /// Does what a step says; on failure, the reason.
 fn perform(action: &Action, root: &Path) -> Result<(), String> {
     match action {
-        Action::HouseRules => check_house_rules(root),
+        Action::SourceRules => check_source_rules(root),
         Action::GpuSources => crate::gpu_sources::run(root).map_err(|error| error.to_string()),
         Action::Python => crate::python::check(root, false).map_err(|error| error.to_string()),
         Action::Cargo(args) => cargo(args, None, root),
         Action::CargoWith(args, variable) => cargo(args, Some(*variable), root),
     }
     .map_err(|reason| match action {
-        Action::HouseRules => reason,
+        Action::SourceRules => reason,
         Action::Cargo(["nextest" | "deny", ..]) => {
             format!(
                 "{reason}\n  by hand: {}\n  if cargo lacks the command, `.ci/run` installs it",
@@ -205,9 +205,9 @@ fn cargo(args: &[&str], variable: Option<(&str, &str)>, root: &Path) -> Result<(
     }
 }
 
-fn check_house_rules(root: &Path) -> Result<(), String> {
-    let files = house_rules::read_sources(root).map_err(|error| error.to_string())?;
-    let findings = house_rules::check(&files);
+fn check_source_rules(root: &Path) -> Result<(), String> {
+    let files = source_rules::read_sources(root).map_err(|error| error.to_string())?;
+    let findings = source_rules::check(&files);
     for note in &findings.notes {
         println!("note: {note}");
     }
@@ -224,7 +224,7 @@ mod tests {
     use std::cell::RefCell;
 
     const THREE: &[Step] = &[
-        Step { name: "one", action: Action::HouseRules },
+        Step { name: "one", action: Action::SourceRules },
         Step { name: "two", action: Action::Cargo(&["two"]) },
         Step { name: "three", action: Action::Cargo(&["three"]) },
     ];

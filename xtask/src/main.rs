@@ -9,9 +9,9 @@
 mod bench;
 mod ci;
 mod gpu_sources;
-mod house_rules;
 mod programs;
 mod python;
+mod source_rules;
 
 use std::path::Path;
 use std::process::ExitCode;
