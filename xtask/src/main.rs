@@ -42,6 +42,9 @@ enum Task {
         /// Build it as it is published: takes minutes longer.
         #[arg(long)]
         release: bool,
+        /// Do one part alone.
+        #[arg(long)]
+        only: Option<python::Part>,
     },
     /// Run one benchmark, print its tables, write its numbers as JSON.
     Bench(bench::Options),
@@ -54,10 +57,13 @@ fn workspace_root() -> &'static Path {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = python::cargo_for_maturin() {
+        return code;
+    }
     let outcome: Result<(), Box<dyn std::error::Error>> = match Arguments::parse().task {
         Task::Ci => ci::run(workspace_root()).map_err(Into::into),
         Task::GpuSources => gpu_sources::run(workspace_root()).map_err(Into::into),
-        Task::Python { release } => python::check(workspace_root(), release).map_err(Into::into),
+        Task::Python { release, only } => python::check(workspace_root(), release, only).map_err(Into::into),
         Task::Bench(options) => bench::run(&options, workspace_root()).map_err(Into::into),
     };
     match outcome {
