@@ -1,27 +1,28 @@
 //! `cargo xtask ci`: the checks that decide whether a change lands.
 //!
-//! The steps run in order, cheap ones first. The first that fails ends the run, with the line to repeat it by hand; a
-//! table of times closes every run, failed or not. The build goes where cargo puts it by default: nothing here sets
-//! `CARGO_TARGET_DIR`, so a developer's own choice holds.
+//! Groups of steps run one after the other, cheap ones first; the steps of a group run at the same
+//! time. The run ends with the first group in which a step fails, and names the line to repeat that
+//! step by hand. A table of times closes every run, failed or not. The build goes where cargo puts
+//! it by default: nothing here sets `CARGO_TARGET_DIR`, so a developer's own choice holds.
 
 use std::fmt::Write as _;
+use std::io::{self, Read as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use crate::bench::table::Table;
-use crate::house_rules;
+use crate::source_rules;
 
 /// What one step does.
 enum Action {
     /// Our own rules about files.
-    HouseRules,
-    /// Compilers of GPUs that are not there.
-    GpuSources,
-    /// The Python package, from its wheel.
-    Python,
+    SourceRules,
+    /// Another task of xtask, in its own process.
+    Task(&'static [&'static str]),
     /// `cargo` with these arguments.
     Cargo(&'static [&'static str]),
     /// The same, with one environment variable set.
@@ -33,68 +34,67 @@ struct Step {
     action: Action,
 }
 
-const STEPS: &[Step] = &[
-    Step { name: "house rules", action: Action::HouseRules },
-    // The one step that may need the network, and the one that notices a lock file out of date. It brings the crates
-    // of every platform, which `cargo deny` reads.
-    Step { name: "fetch", action: Action::Cargo(&["fetch", "--locked"]) },
-    Step { name: "format", action: Action::Cargo(&["fmt", "--all", "--check"]) },
-    Step {
+const STEPS: &[&[Step]] = &[
+    &[Step { name: "source rules", action: Action::SourceRules }],
+    // The one step that may need the network, and the one that notices a lock file out of date. It
+    // brings the crates of every platform, which `cargo deny` reads.
+    &[Step { name: "fetch", action: Action::Cargo(&["fetch", "--locked"]) }],
+    &[Step { name: "format", action: Action::Cargo(&["fmt", "--all", "--check"]) }],
+    &[Step {
         name: "dependencies",
         action: Action::Cargo(&["deny", "--offline", "check", "licenses", "bans", "sources"]),
-    },
-    Step {
-        name: "clippy",
-        action: Action::Cargo(&[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--all-features",
-            "--",
-            "-D",
-            "warnings",
-        ]),
-    },
-    // Features only add: the one library that others build on with and without them must build, without a warning, when none is on. The wheel is
-    // built so, too, and with it all libraries beneath.
-    Step {
+    }],
+    // The environment is downloaded while clippy runs. Two builds take turns: cargo locks its folder.
+    &[
+        Step {
+            name: "clippy",
+            action: Action::Cargo(&[
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--all-features",
+                "--",
+                "-D",
+                "warnings",
+            ]),
+        },
+        Step { name: "python wheel", action: Action::Task(&["python", "--only", "wheel"]) },
+    ],
+    // Features only add: what users build without them, which is all that the published wheel holds,
+    // must build without a warning.
+    &[Step {
         name: "clippy, no features",
-        action: Action::Cargo(&[
-            "clippy",
-            "--package",
-            "ziggurat-sparse",
-            "--lib",
-            "--no-default-features",
-            "--",
-            "-D",
-            "warnings",
-        ]),
-    },
-    // Before the tests, one of which runs a benchmark in the environment that this makes.
-    Step { name: "python", action: Action::Python },
-    Step {
-        name: "tests",
-        // Without the examples, which clippy has checked.
-        action: Action::Cargo(&[
-            "nextest",
-            "run",
-            "--workspace",
-            "--all-features",
-            "--lib",
-            "--bins",
-            "--tests",
-            "--no-tests=fail",
-        ]),
-    },
-    Step { name: "gpu sources", action: Action::GpuSources },
-    Step { name: "doctests", action: Action::Cargo(&["test", "--doc", "--workspace", "--all-features"]) },
-    Step {
+        action: Action::Cargo(&["clippy", "--package", "ziggurat-python", "--lib", "--", "-D", "warnings"]),
+    }],
+    // One of the tests runs a benchmark in the environment that the wheel is installed in.
+    &[
+        Step {
+            name: "tests",
+            // Without the examples, which clippy has checked.
+            action: Action::Cargo(&[
+                "nextest",
+                "run",
+                "--workspace",
+                "--all-features",
+                "--lib",
+                "--bins",
+                "--tests",
+                "--no-tests=fail",
+            ]),
+        },
+        Step { name: "python checks", action: Action::Task(&["python", "--only", "checks"]) },
+    ],
+    &[
+        Step { name: "doctests", action: Action::Cargo(&["test", "--doc", "--workspace", "--all-features"]) },
+        Step { name: "gpu sources", action: Action::Task(&["gpu-sources"]) },
+    ],
+    &[Step {
         name: "rustdoc",
         action: Action::CargoWith(
             &["doc", "--no-deps", "--workspace", "--all-features"],
             ("RUSTDOCFLAGS", "-D warnings"),
         ),
-    },
+    }],
 ];
 
 /// What `cargo nextest` exits with when it found nothing to run.
@@ -108,45 +108,93 @@ pub(crate) struct CiError {
     reason: String,
 }
 
-/// Runs every step in `root`, the workspace's folder.
-pub(crate) fn run(root: &Path) -> Result<(), CiError> {
-    run_steps(STEPS, |step| perform(&step.action, root))
+/// How a step ended.
+struct Ended {
+    step: &'static str,
+    time: Duration,
+    /// Why it failed, if it did.
+    failure: Option<String>,
 }
 
-/// Runs `steps` by `perform` until one fails; prints the table of times either way.
-fn run_steps(steps: &[Step], perform: impl Fn(&Step) -> Result<(), String>) -> Result<(), CiError> {
-    let mut finished: Vec<Duration> = Vec::with_capacity(steps.len());
-    let mut failure = None;
-    for step in steps {
-        println!("\n==> {}: {}", step.name, step.action.line());
-        let start = Instant::now();
-        let outcome = perform(step);
-        finished.push(start.elapsed());
-        if let Err(reason) = outcome {
-            failure = Some(CiError { step: step.name, reason });
+/// Where the output of a step goes.
+enum Output {
+    /// To the terminal, as it comes.
+    Shown,
+    /// Here. It is printed when the steps beside this one have ended.
+    Kept(String),
+}
+
+/// Runs every step in `root`, the workspace's folder.
+pub(crate) fn run(root: &Path) -> Result<(), CiError> {
+    run_groups(STEPS, |step, output| perform(&step.action, root, output))
+}
+
+/// Runs `groups` by `perform` until a step fails; prints the table of times either way.
+fn run_groups(
+    groups: &[&[Step]],
+    perform: impl Fn(&Step, &mut Output) -> Result<(), String> + Sync,
+) -> Result<(), CiError> {
+    let start = Instant::now();
+    let mut ended = Vec::new();
+    for group in groups {
+        ended.extend(run_group(group, &perform));
+        if ended.iter().any(|ended: &Ended| ended.failure.is_some()) {
             break;
         }
     }
-    println!("\n{}", summary(steps, &finished, failure.is_some()));
-    failure.map_or(Ok(()), Err)
+    println!("\n{}", summary(groups, &ended, start.elapsed()));
+    let failure = ended.into_iter().find_map(|ended| Some((ended.step, ended.failure?)));
+    failure.map_or(Ok(()), |(step, reason)| Err(CiError { step, reason }))
+}
+
+/// Runs all steps of a group at the same time. The output of the first is shown as it comes.
+fn run_group(
+    group: &[Step],
+    perform: &(impl Fn(&Step, &mut Output) -> Result<(), String> + Sync),
+) -> Vec<Ended> {
+    let run = |step: &Step, mut output: Output| {
+        let start = Instant::now();
+        let failure = perform(step, &mut output).err();
+        (Ended { step: step.name, time: start.elapsed(), failure }, output)
+    };
+    let Some((first, others)) = group.split_first() else { return Vec::new() };
+    for step in group {
+        println!("\n==> {}: {}", step.name, step.action.line());
+    }
+    let all = thread::scope(|scope| {
+        let started: Vec<_> =
+            others.iter().map(|step| scope.spawn(move || run(step, Output::Kept(String::new())))).collect();
+        let mut all = vec![run(first, Output::Shown)];
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        all.extend(started.into_iter().map(join));
+        all
+    });
+    let print = |(ended, output): (Ended, Output)| {
+        if let Output::Kept(text) = output {
+            println!("\n==> {}, which ran beside {}:\n{text}", ended.step, first.name);
+        }
+        ended
+    };
+    all.into_iter().map(print).collect()
 }
 
 /// One line per step: how it ended and how long it took.
-fn summary(steps: &[Step], finished: &[Duration], failed: bool) -> Table {
+fn summary(groups: &[&[Step]], ended: &[Ended], total: Duration) -> Table {
+    let seconds = |time: Duration| format!("{:.1}", time.as_secs_f64());
+    let outcome = |failed: bool| if failed { "FAILED" } else { "ok" };
     let mut table = Table::new(["step", "outcome", "seconds"]);
-    for (index, step) in steps.iter().enumerate() {
-        let outcome = match index + 1 {
-            done if failed && done == finished.len() => "FAILED",
-            done if done <= finished.len() => "ok",
-            _ => "not run",
-        };
-        let seconds =
-            finished.get(index).map_or_else(String::new, |time| format!("{:.1}", time.as_secs_f64()));
-        table.row([step.name.to_owned(), outcome.to_owned(), seconds]);
+    for step in groups.iter().copied().flatten() {
+        match ended.iter().find(|ended| ended.step == step.name) {
+            Some(ended) => {
+                table.row([step.name, outcome(ended.failure.is_some()), &seconds(ended.time)]);
+            }
+            None => table.row([step.name, "not run"]),
+        }
     }
-    let total: Duration = finished.iter().sum();
-    let outcome = if failed { "FAILED" } else { "ok" };
-    table.row(["total".to_owned(), outcome.to_owned(), format!("{:.1}", total.as_secs_f64())]);
+    let failed = ended.iter().any(|ended| ended.failure.is_some());
+    table.row(["total", outcome(failed), &seconds(total)]);
     table
 }
 
@@ -154,9 +202,8 @@ impl Action {
     /// The step as one would type it.
     fn line(&self) -> String {
         let (args, variable) = match self {
-            Action::HouseRules => return "xtask/src/house_rules.rs".to_owned(),
-            Action::GpuSources => return "cargo xtask gpu-sources".to_owned(),
-            Action::Python => return "cargo xtask python".to_owned(),
+            Action::SourceRules => return "xtask/src/source_rules.rs".to_owned(),
+            Action::Task(args) => return format!("cargo xtask {}", args.join(" ")),
             Action::Cargo(args) => (args, None),
             Action::CargoWith(args, variable) => (args, Some(variable)),
         };
@@ -169,16 +216,14 @@ impl Action {
 }
 
 /// Does what a step says; on failure, the reason.
-fn perform(action: &Action, root: &Path) -> Result<(), String> {
+fn perform(action: &Action, root: &Path, output: &mut Output) -> Result<(), String> {
     match action {
-        Action::HouseRules => check_house_rules(root),
-        Action::GpuSources => crate::gpu_sources::run(root).map_err(|error| error.to_string()),
-        Action::Python => crate::python::check(root, false).map_err(|error| error.to_string()),
-        Action::Cargo(args) => cargo(args, None, root),
-        Action::CargoWith(args, variable) => cargo(args, Some(*variable), root),
+        Action::SourceRules => return check_source_rules(root),
+        Action::Task(args) => task(args, output),
+        Action::Cargo(args) => cargo(args, None, root, output),
+        Action::CargoWith(args, variable) => cargo(args, Some(*variable), root, output),
     }
     .map_err(|reason| match action {
-        Action::HouseRules => reason,
         Action::Cargo(["nextest" | "deny", ..]) => {
             format!(
                 "{reason}\n  by hand: {}\n  if cargo lacks the command, `.ci/run` installs it",
@@ -189,13 +234,28 @@ fn perform(action: &Action, root: &Path) -> Result<(), String> {
     })
 }
 
-fn cargo(args: &[&str], variable: Option<(&str, &str)>, root: &Path) -> Result<(), String> {
+/// Runs this program again, with another task.
+fn task(args: &[&str], output: &mut Output) -> Result<(), String> {
+    let program = std::env::current_exe().map_err(|error| format!("cannot find xtask: {error}"))?;
+    let mut command = Command::new(program);
+    command.args(args);
+    match status(command, output)?.code() {
+        Some(0) => Ok(()),
+        _ => Err("the reason is in its output".to_owned()),
+    }
+}
+
+fn cargo(
+    args: &[&str],
+    variable: Option<(&str, &str)>,
+    root: &Path,
+    output: &mut Output,
+) -> Result<(), String> {
     // The cargo that runs us, so that a `cargo +toolchain xtask ci` checks with that toolchain.
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(&program);
+    let mut command = Command::new(program);
     command.args(args).envs(variable).current_dir(root);
-    let status = command.status().map_err(|error| format!("cannot start {}: {error}", program.display()))?;
-    match status.code() {
+    match status(command, output)?.code() {
         Some(0) => Ok(()),
         Some(NEXTEST_NO_TESTS) if args.first() == Some(&"nextest") => {
             Err("no test was found; a workspace without tests does not pass".to_owned())
@@ -205,9 +265,27 @@ fn cargo(args: &[&str], variable: Option<(&str, &str)>, root: &Path) -> Result<(
     }
 }
 
-fn check_house_rules(root: &Path) -> Result<(), String> {
-    let files = house_rules::read_sources(root).map_err(|error| error.to_string())?;
-    let findings = house_rules::check(&files);
+/// Runs a command to its end.
+fn status(mut command: Command, output: &mut Output) -> Result<ExitStatus, String> {
+    let program = command.get_program().to_owned();
+    let run = || match output {
+        Output::Shown => command.status(),
+        Output::Kept(text) => {
+            let (mut reader, writer) = io::pipe()?;
+            let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
+            drop(command); // it holds the pipe's other end, and would keep it open
+            let mut bytes = Vec::new();
+            reader.read_to_end(&mut bytes)?;
+            text.push_str(&String::from_utf8_lossy(&bytes));
+            child.wait()
+        }
+    };
+    run().map_err(|error| format!("cannot run {}: {error}", program.display()))
+}
+
+fn check_source_rules(root: &Path) -> Result<(), String> {
+    let files = source_rules::read_sources(root).map_err(|error| error.to_string())?;
+    let findings = source_rules::check(&files);
     for note in &findings.notes {
         println!("note: {note}");
     }
@@ -221,42 +299,77 @@ fn check_house_rules(root: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::RefCell;
+    use std::sync::Mutex;
 
-    const THREE: &[Step] = &[
-        Step { name: "one", action: Action::HouseRules },
-        Step { name: "two", action: Action::Cargo(&["two"]) },
-        Step { name: "three", action: Action::Cargo(&["three"]) },
+    const FOUR: &[&[Step]] = &[
+        &[Step { name: "one", action: Action::SourceRules }],
+        &[
+            Step { name: "two", action: Action::Cargo(&["two"]) },
+            Step { name: "three", action: Action::Task(&["three"]) },
+        ],
+        &[Step { name: "four", action: Action::Cargo(&["four"]) }],
     ];
 
     #[test]
-    fn the_first_failure_ends_the_run_and_is_named() {
-        let seen = RefCell::new(Vec::new());
-        let outcome = run_steps(THREE, |step| {
-            seen.borrow_mut().push(step.name);
-            if step.name == "two" { Err("it broke".to_owned()) } else { Ok(()) }
+    fn a_failure_ends_the_run_after_its_group_and_is_named() {
+        for failing in ["two", "three"] {
+            let seen = Mutex::new(Vec::new());
+            let outcome = run_groups(FOUR, |step, _| {
+                seen.lock().unwrap().push(step.name);
+                if step.name == failing { Err("it broke".to_owned()) } else { Ok(()) }
+            });
+            assert_eq!(outcome.unwrap_err().to_string(), format!("step `{failing}` failed: it broke"));
+            let mut seen = seen.into_inner().unwrap();
+            seen.sort_unstable();
+            assert_eq!(seen, ["one", "three", "two"]);
+        }
+    }
+
+    #[test]
+    fn the_output_of_the_first_step_of_a_group_is_shown_and_that_of_others_is_kept() {
+        let kept = Mutex::new(Vec::new());
+        let outcome = run_groups(FOUR, |step, output| {
+            let seen = matches!(output, Output::Kept(_));
+            kept.lock().unwrap().push((step.name, seen));
+            Ok(())
         });
-        assert_eq!(outcome.unwrap_err().to_string(), "step `two` failed: it broke");
-        assert_eq!(seen.into_inner(), ["one", "two"]);
+        assert!(outcome.is_ok());
+        let mut kept = kept.into_inner().unwrap();
+        kept.sort_unstable();
+        assert_eq!(kept, [("four", false), ("one", false), ("three", true), ("two", false)]);
+
+        let mut output = Output::Kept(String::new());
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo two >&2; exit 3"]);
+        let ended = status(command, &mut output).unwrap();
+        assert_eq!(ended.code(), Some(3));
+        assert!(matches!(output, Output::Kept(text) if text == "one\ntwo\n"));
     }
 
     #[test]
     fn the_summary_says_what_ran_and_what_did_not() {
-        let seconds = [Duration::from_millis(1500), Duration::from_millis(2500)];
-        let failed = summary(THREE, &seconds, true).to_string();
+        let ended = |step, millis, failed: bool| Ended {
+            step,
+            time: Duration::from_millis(millis),
+            failure: failed.then(String::new),
+        };
+        let three = [ended("one", 1500, false), ended("two", 2500, true), ended("three", 500, false)];
+        let failed = summary(FOUR, &three, Duration::from_secs(4)).to_string();
         let lines: Vec<&str> = failed.lines().collect();
         assert!(lines[2].contains("ok") && lines[2].contains("1.5"), "{failed}");
         assert!(lines[3].contains("FAILED") && lines[3].contains("2.5"), "{failed}");
-        assert!(lines[4].contains("not run"), "{failed}");
-        assert!(lines[5].contains("total") && lines[5].contains("4.0"), "{failed}");
-        let passed = summary(THREE, &[Duration::ZERO; 3], false).to_string();
+        assert!(lines[4].contains("ok") && lines[4].contains("0.5"), "{failed}");
+        assert!(lines[5].contains("not run"), "{failed}");
+        assert!(lines[6].contains("total") && lines[6].contains("4.0"), "{failed}");
+        let all = ["one", "two", "three", "four"].map(|name| ended(name, 0, false));
+        let passed = summary(FOUR, &all, Duration::ZERO).to_string();
         assert!(!passed.contains("FAILED") && !passed.contains("not run"), "{passed}");
     }
 
     #[test]
     fn a_failing_command_reports_the_line_to_repeat_it() {
         let action = Action::CargoWith(&["no-such-command-at-all"], ("RUSTDOCFLAGS", "-D warnings"));
-        let reason = perform(&action, crate::workspace_root()).unwrap_err();
+        let reason = perform(&action, crate::workspace_root(), &mut Output::Shown).unwrap_err();
         assert!(reason.contains("RUSTDOCFLAGS=\"-D warnings\" cargo no-such-command-at-all"), "{reason}");
         assert!(reason.contains("exited with"), "{reason}");
     }

@@ -10,9 +10,9 @@ mod bench;
 mod ci;
 mod fingerprints;
 mod gpu_sources;
-mod house_rules;
 mod programs;
 mod python;
+mod source_rules;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -43,6 +43,9 @@ enum Task {
         /// Build it as it is published: takes minutes longer.
         #[arg(long)]
         release: bool,
+        /// Do one part alone.
+        #[arg(long)]
+        only: Option<python::Part>,
     },
     /// Compare the results of the ziggurat command with saved ones, bit for bit.
     Fingerprints(fingerprints::Options),
@@ -57,10 +60,13 @@ fn workspace_root() -> &'static Path {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = python::cargo_for_maturin() {
+        return code;
+    }
     let outcome: Result<(), Box<dyn std::error::Error>> = match Arguments::parse().task {
         Task::Ci => ci::run(workspace_root()).map_err(Into::into),
         Task::GpuSources => gpu_sources::run(workspace_root()).map_err(Into::into),
-        Task::Python { release } => python::check(workspace_root(), release).map_err(Into::into),
+        Task::Python { release, only } => python::check(workspace_root(), release, only).map_err(Into::into),
         Task::Fingerprints(options) => fingerprints::run(&options, workspace_root()).map_err(Into::into),
         Task::Bench(options) => bench::run(&options, workspace_root()).map_err(Into::into),
     };

@@ -1,11 +1,6 @@
 //! `ziggurat generate`: what it writes is what the library makes, and belongs together.
 
-// Clippy takes only functions marked `#[test]` for tests.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod command;
-
-use command::Place;
+use crate::command::Place;
 use ziggurat_sparse::gallery::{Problem, rigid_body_modes};
 use ziggurat_sparse::io::{read_dense, read_matrix, read_vector};
 

@@ -1,14 +1,9 @@
 //! Every error a user can cause: one line that names the cause, one that says what to do, exit code 1, and nothing on
 //! standard output. A test per message.
 
-// Clippy takes only functions marked `#[test]` for tests.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod command;
-
 use std::process::Command;
 
-use command::Place;
+use crate::command::Place;
 
 const GENERAL: &str = "%%MatrixMarket matrix coordinate real general\n";
 const ARRAY: &str = "%%MatrixMarket matrix array real general\n";

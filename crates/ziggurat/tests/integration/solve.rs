@@ -1,7 +1,5 @@
 //! The solver with its defaults: every model problem converges, within a ceiling of iterations.
 
-#![allow(clippy::unwrap_used)] // functions that tests call
-
 use ziggurat::config::Method;
 use ziggurat::{Solver, SolverConfig};
 use ziggurat_sparse::gallery::Problem;

@@ -1,11 +1,6 @@
 //! Where can be computed: what `ziggurat devices` lists, and what `solve --device` does with it.
 
-// Clippy takes only functions marked `#[test]` for tests.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod command;
-
-use command::{Place, Said};
+use crate::command::{Place, Said};
 use serde_json::Value;
 
 /// Runs the command with a folder in which drivers may keep their things; they complain if there is none.

@@ -1,13 +1,8 @@
 //! `ziggurat solve --report FILE`: the page about a solve.
 
-// Clippy takes only functions marked `#[test]` for tests.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod command;
-
 use std::fs;
 
-use command::Place;
+use crate::command::Place;
 use serde_json::Value;
 
 /// The page of that name; it needs nothing from elsewhere.

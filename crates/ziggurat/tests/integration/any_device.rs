@@ -1,12 +1,8 @@
 //! The solver on devices other than the CPU: the same answer, nothing assumed about their memory, and no answer where they failed.
 
-#![allow(clippy::unwrap_used)] // functions that tests call
-
-mod far;
-
 use std::sync::atomic::Ordering;
 
-use far::Far;
+use crate::far::Far;
 use ziggurat::amg::{Hierarchy, HierarchyConfig};
 use ziggurat::config::{Precision, Rebuild};
 use ziggurat::{Solution, SolveError, Solver, Updated};

@@ -1,14 +1,8 @@
 //! `mpirun -n 3 ziggurat solve …`: the same command on several ranks.
 
-#![cfg(feature = "mpi")]
-// Clippy takes only functions marked `#[test]` for tests.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod command;
-
 use std::process::{Command, Stdio};
 
-use command::{Place, Said};
+use crate::command::{Place, Said};
 use serde_json::Value;
 use ziggurat_sparse::io::read_vector;
 

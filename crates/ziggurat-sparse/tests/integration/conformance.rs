@@ -1,5 +1,4 @@
 //! Every device of this crate against the suite; the CPU once per instruction set that this machine has.
-#![cfg(feature = "conformance")]
 
 use ziggurat_sparse::conformance_suite;
 use ziggurat_sparse::device::{Cpu, Reference, Simd};

@@ -1,11 +1,6 @@
 //! `ziggurat solve`: methods, configurations, coordinates, and the report of what was done.
 
-// Clippy takes only functions marked `#[test]` for tests.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod command;
-
-use command::Place;
+use crate::command::Place;
 use serde_json::Value;
 use ziggurat::SolverConfig;
 use ziggurat_sparse::io::{read_matrix, read_vector};

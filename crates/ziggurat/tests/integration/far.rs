@@ -2,8 +2,6 @@
 //!
 //! It computes as the CPU does. It may lack double precision, and it may lose its work.
 
-#![allow(clippy::unwrap_used)] // functions that tests call
-
 use std::borrow::Borrow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

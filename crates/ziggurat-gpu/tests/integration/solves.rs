@@ -1,24 +1,18 @@
 //! Compares AMG-CG on a GPU with the CPU: iterations within one, a true residual below the
 //! tolerance, and only scalars transferred to the host in an iteration.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)] // tests
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crate::gpu;
 use ziggurat::config::{Krylov, Precision, SmootherKind};
 use ziggurat::{Solution, Solver, SolverBuilder};
-use ziggurat_gpu::Gpu;
 use ziggurat_sparse::device::{Device, Traffic};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::io::read_matrix;
 use ziggurat_sparse::{Csr, Kind};
 
 const RTOL: f64 = 1e-8;
-
-fn gpu() -> Gpu {
-    Gpu::best().expect("a device: apt-get install mesa-vulkan-drivers libvulkan1")
-}
 
 /// ‖b − Ax‖/‖b‖, computed on the host.
 fn relative_residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {

@@ -1,7 +1,5 @@
 //! `auto` is narrow where that pays, and wide where narrow does worse; either way it says so.
 
-#![allow(clippy::unwrap_used)] // a test that fails, fails
-
 use std::ops::ControlFlow;
 
 use ziggurat::config::{Format, Precision};

@@ -1,7 +1,5 @@
 //! New values on an old hierarchy: as good as a new one while the matrix is near, and a new one when it is not.
 
-#![allow(clippy::unwrap_used)] // functions that tests call
-
 use ziggurat::config::{Method, Rebuild};
 use ziggurat::{SolveError, Solver, Updated};
 use ziggurat_sparse::Csr;

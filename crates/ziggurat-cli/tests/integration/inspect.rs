@@ -1,15 +1,10 @@
 //! `ziggurat inspect`: the keys of its JSON, its text, and real matrices.
 
-// Clippy takes only functions marked `#[test]` for tests.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod command;
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use command::Place;
+use crate::command::Place;
 use serde_json::Value;
 
 /// All keys, nested ones after a dot.

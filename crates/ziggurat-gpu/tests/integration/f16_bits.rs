@@ -1,15 +1,13 @@
 //! Every finite `f16`, converted by the device and decoded from its bits.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)] // tests
-
-use ziggurat_gpu::Gpu;
+use crate::gpu;
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::{Csr, Kind, f16};
 
 /// A diagonal matrix of all finite `f16` values, times a vector of ones.
 #[test]
 fn every_finite_f16_is_read_exactly() {
-    let gpu = Gpu::best().expect("a device: apt-get install mesa-vulkan-drivers libvulkan1");
+    let gpu = gpu();
     let values: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).filter(|value| value.is_finite()).collect();
     let n = values.len();
     let a = Csr::try_new(n, n, (0..=n).collect(), (0..n as u32).collect(), values.clone()).unwrap();

@@ -39,19 +39,16 @@ impl Place {
     }
 
     /// Runs what must go well, without a word on standard error.
-    #[allow(dead_code, reason = "not every file of tests has use for it")]
     pub(crate) fn succeed(&self, arguments: &[&str]) -> String {
         let said = self.run(arguments);
         assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{arguments:?}");
         said.out
     }
 
-    #[allow(dead_code, reason = "not every file of tests has use for it")]
     pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.0.join(name), text).unwrap();
     }
 
-    #[allow(dead_code, reason = "not every file of tests has use for it")]
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

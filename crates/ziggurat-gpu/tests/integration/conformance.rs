@@ -1,15 +1,9 @@
 //! Compares every kernel for every pair of number types with the reference, on the available device
 //! (software Vulkan in CI).
 
-#![allow(clippy::unwrap_used, clippy::expect_used)] // tests
-
-use ziggurat_gpu::Gpu;
+use crate::gpu;
 use ziggurat_sparse::device::conformance::{matrix_kernels, vector_kernels};
 use ziggurat_sparse::{Kind, bf16, conformance_suite, f16};
-
-fn gpu() -> Gpu {
-    Gpu::best().expect("a device: apt-get install mesa-vulkan-drivers libvulkan1")
-}
 
 conformance_suite!(gpu, gpu());
 

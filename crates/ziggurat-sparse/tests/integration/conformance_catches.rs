@@ -2,7 +2,6 @@
 //!
 //! [`Broken`] is the CPU device with one fault. The faults are those that kernels really have: a forgotten last row, a
 //! coefficient left out, old content read where β = 0, a result computed in too narrow a number, a lost sign.
-#![cfg(feature = "conformance")]
 
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};

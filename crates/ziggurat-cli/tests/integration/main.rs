@@ -1,0 +1,14 @@
+//! The `ziggurat` command, run as a user does.
+
+// Clippy takes only functions marked `#[test]` for tests.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod command;
+mod devices;
+mod errors;
+mod generate;
+mod inspect;
+#[cfg(feature = "mpi")]
+mod mpirun;
+mod report;
+mod solve;

@@ -1,0 +1,13 @@
+//! Kernels and solves on the best device of this machine: software Vulkan in CI.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)] // tests
+
+mod conformance;
+mod f16_bits;
+mod solves;
+
+use ziggurat_gpu::Gpu;
+
+fn gpu() -> Gpu {
+    Gpu::best().expect("a device: apt-get install mesa-vulkan-drivers libvulkan1")
+}
