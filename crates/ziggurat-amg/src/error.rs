@@ -74,6 +74,21 @@ pub enum SetupError {
 }
 
 impl SetupError {
+    /// Names rows of the matrix by other ids: a process knows them by local numbers.
+    #[must_use]
+    pub fn with_rows(self, id: impl Fn(usize) -> u64) -> Self {
+        let id = |row: usize| id(row) as usize;
+        match self {
+            SetupError::Matrix(MatrixError::ZeroDiagonal { row, value }) => {
+                MatrixError::ZeroDiagonal { row: id(row), value }.into()
+            }
+            SetupError::Matrix(MatrixError::NotFinite { row, column, value }) => {
+                MatrixError::NotFinite { row: id(row), column: id(column), value }.into()
+            }
+            error => error,
+        }
+    }
+
     /// Says on which level and in which stage it happened.
     pub(crate) fn at(level: usize, stage: &'static str) -> impl FnOnce(SetupError) -> SetupError {
         move |source| SetupError::Level { level, stage, source: Box::new(source) }

@@ -54,7 +54,12 @@ fn of_parts<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> Result<f64, SetupErro
     let owned = halo.owned();
     let found = gershgorin(a, owned.clone())
         .and_then(|proved| Ok((proved, JacobiScaled::try_new(a, owned.clone())?)));
-    let (proved, operator) = halo.agree(found.map_err(SetupError::from))?;
+    let found = found.map_err(SetupError::from);
+    // Others hear of the row by its global id; the caller names it where it happened.
+    let told = found.as_ref().map(|_| ()).map_err(|error| error.clone().with_rows(|row| halo.global_id(row)));
+    let agreed = halo.agree(told);
+    let (proved, operator) = found?;
+    agreed?;
     let proved = halo.largest(proved);
     let first = if owned.is_empty() { 0 } else { halo.global_id(owned.start) };
     let mut local = vec![0.0; halo.local()];

@@ -348,18 +348,9 @@ impl DistributedCsr {
         self.rows.own().flat_map(of_row).collect()
     }
 
-    /// A fault of local rows, by their global ids.
+    /// An error of local rows, which it names by their global ids.
     pub(crate) fn with_global_ids(&self, error: SetupError) -> SetupError {
-        let id = |local: usize| self.around.rows().global_id(local) as usize;
-        match error {
-            SetupError::Matrix(MatrixError::ZeroDiagonal { row, value }) => {
-                MatrixError::ZeroDiagonal { row: id(row), value }.into()
-            }
-            SetupError::Matrix(MatrixError::NotFinite { row, column, value }) => {
-                MatrixError::NotFinite { row: id(row), column: id(column), value }.into()
-            }
-            error => error,
-        }
+        error.with_rows(|row| self.around.rows().global_id(row))
     }
 }
 

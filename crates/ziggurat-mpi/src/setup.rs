@@ -110,10 +110,6 @@ impl LevelMatrix for DistributedCsr {
         Ok(DistributedCsr::square(comm, natural, 1, triple_product(&r, self, &p)?)?)
     }
 
-    fn globally(&self, error: SetupError) -> SetupError {
-        self.with_global_ids(error)
-    }
-
     fn descend(
         &self,
         coarser: Coarser,

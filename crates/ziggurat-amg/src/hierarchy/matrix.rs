@@ -58,11 +58,6 @@ pub trait LevelMatrix: Clone + Debug {
     /// of the result are numbered along the roots.
     fn aggregated(&self, roots: &[u64]) -> Result<Self, SetupError>;
 
-    /// An error of local rows, which it names by their global ids.
-    fn globally(&self, error: SetupError) -> SetupError {
-        error
-    }
-
     /// Makes restriction, prolongation and the next level's matrix, and calls `next` with that matrix
     /// on the processes that own rows of it. Returns the transfer and the levels that follow, as many
     /// on every process.

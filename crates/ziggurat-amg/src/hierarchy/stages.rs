@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::matrix::LevelMatrix;
 use crate::SetupError;
-use crate::halo::Processes;
+use crate::halo::{Halo, Processes};
 
 /// The stages of one level's setup so far.
 #[derive(Debug)]
@@ -33,8 +33,12 @@ impl Stages {
         work: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, SetupError> {
         let start = Instant::now();
-        let named = |error: E| SetupError::at(self.level, stage)(on.globally(error.into()));
-        let result = on.rows().agree(work().map_err(named));
+        let halo = on.rows();
+        let named = |error: E| {
+            let error = error.into().with_rows(|row| halo.global_id(row));
+            SetupError::at(self.level, stage)(error)
+        };
+        let result = halo.agree(work().map_err(named));
         self.add(stage, start);
         result
     }
