@@ -25,14 +25,14 @@ pub mod strength;
 pub use error::SetupError;
 pub use hierarchy::{
     Built, Classical, Coarsening, CoarseningStop, Coarser, Hierarchy, HierarchyConfig, HierarchyFileError,
-    Interpolation, Level, LevelMatrix, MatrixProperties, Pairwise, Setup, SmoothedAggregation, Stages,
-    WholeMatrix, WholeTransfer,
+    Interpolation, Level, LevelMatrix, MatrixProperties, Method, Pairwise, Setup, SmoothedAggregation,
+    Stages, WholeMatrix, WholeTransfer,
 };
 pub use lower::{
     COARSE_FALLBACK_SMOOTHER, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, MAX_DENSE_ROWS,
     MAX_SPARSE_ROWS, Part,
 };
-pub use multigrid::{Considered, Cycle, Cycling, Multigrid, StoredLevel};
+pub use multigrid::{Considered, Cycle, CycleKind, Cycling, Multigrid, StoredLevel};
 pub use spectral_radius::spectral_radius;
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
     }
     let config = configuration::configure(options)?;
     if options.dump_config {
-        output::print(&config.to_toml().map_err(|error| configuration::refused(&error, ""))?)?;
+        output::print(&config.to_commented_toml().map_err(|error| configuration::refused(&error, ""))?)?;
         return Ok(ExitCode::SUCCESS);
     }
     check_files(options)?;

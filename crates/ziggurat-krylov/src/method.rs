@@ -1,10 +1,9 @@
 //! One entry to all methods: the choice is a value, which options, files and other languages can name.
 
 use std::fmt;
-use std::str::FromStr;
 
 use ziggurat_sparse::device::Device;
-use ziggurat_sparse::{Real, UnknownName};
+use ziggurat_sparse::{Real, choice};
 
 use crate::bicgstab::{BiCgStabWork, bicgstab};
 use crate::cg::{CgWork, cg};
@@ -16,18 +15,49 @@ use crate::problem::LinearProblem;
 use crate::report::KrylovReport;
 use crate::system::System;
 
-/// Steps before GMRES and FGMRES start anew, where nobody says otherwise.
+/// Default number of steps before GMRES and FGMRES restart.
 pub const DEFAULT_RESTART: usize = 30;
 
+choice! {
+    /// Krylov methods by name.
+    ///
+    /// ```
+    /// use ziggurat_krylov::{Krylov, Method};
+    /// assert_eq!("fcg".parse(), Ok(Krylov::Fcg));
+    /// assert_eq!(Krylov::Gmres.method(7), Some(Method::Gmres { restart: 7 }));
+    /// let error = "bicg".parse::<Krylov>().unwrap_err();
+    /// assert!(error.to_string().contains("did you mean `bicgstab`?"));
+    /// ```
+    Krylov, "krylov":
+    /// Chosen by the matrix and the cycle.
+    Auto = "auto",
+    /// Conjugate gradients, for symmetric positive definite matrices.
+    Cg = "cg",
+    /// Flexible conjugate gradients.
+    Fcg = "fcg",
+    /// Restarted GMRES.
+    Gmres = "gmres",
+    /// Flexible GMRES.
+    Fgmres = "fgmres",
+    /// BiCGStab.
+    Bicgstab = "bicgstab",
+}
+
+impl Krylov {
+    /// The method of this name; `None` for `auto`. GMRES and FGMRES restart after `restart` steps.
+    pub const fn method(self, restart: usize) -> Option<Method> {
+        match self {
+            Krylov::Auto => None,
+            Krylov::Cg => Some(Method::Cg),
+            Krylov::Fcg => Some(Method::FlexibleCg),
+            Krylov::Gmres => Some(Method::Gmres { restart }),
+            Krylov::Fgmres => Some(Method::Fgmres { restart }),
+            Krylov::Bicgstab => Some(Method::BiCgStab),
+        }
+    }
+}
+
 /// A Krylov method.
-///
-/// ```
-/// use ziggurat_krylov::Method;
-/// assert_eq!("gmres".parse(), Ok(Method::Gmres { restart: 30 }));
-/// assert_eq!(Method::BiCgStab.to_string(), "bicgstab");
-/// let error = "bicg".parse::<Method>().unwrap_err();
-/// assert!(error.to_string().contains("did you mean `bicgstab`?"));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Method {
@@ -37,12 +67,12 @@ pub enum Method {
     FlexibleCg,
     /// [GMRES](gmres()) with restarts.
     Gmres {
-        /// Steps before it starts anew.
+        /// Steps before it restarts.
         restart: usize,
     },
     /// [Flexible GMRES](fgmres()) with restarts.
     Fgmres {
-        /// Steps before it starts anew.
+        /// Steps before it restarts.
         restart: usize,
     },
     /// [BiCGStab](bicgstab()).
@@ -50,7 +80,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them, with their defaults.
+    /// All of them, with the default restart.
     pub const ALL: [Method; 5] = [
         Method::Cg,
         Method::FlexibleCg,
@@ -59,14 +89,14 @@ impl Method {
         Method::BiCgStab,
     ];
 
-    /// The name used in options and reports: `cg`, `fcg`, `gmres`, `fgmres`, `bicgstab`.
-    pub const fn name(self) -> &'static str {
+    /// Its name in options and reports.
+    pub const fn krylov(self) -> Krylov {
         match self {
-            Method::Cg => "cg",
-            Method::FlexibleCg => "fcg",
-            Method::Gmres { .. } => "gmres",
-            Method::Fgmres { .. } => "fgmres",
-            Method::BiCgStab => "bicgstab",
+            Method::Cg => Krylov::Cg,
+            Method::FlexibleCg => Krylov::Fcg,
+            Method::Gmres { .. } => Krylov::Gmres,
+            Method::Fgmres { .. } => Krylov::Fgmres,
+            Method::BiCgStab => Krylov::Bicgstab,
         }
     }
 
@@ -83,18 +113,7 @@ impl Method {
 
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Method {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Method, UnknownName> {
-        Method::ALL
-            .into_iter()
-            .find(|method| method.name() == name)
-            .ok_or_else(|| UnknownName::new("method", name, Method::ALL.map(Method::name)))
+        self.krylov().fmt(f)
     }
 }
 
@@ -153,7 +172,7 @@ impl<D: Device, C: Real> Work<D, C> {
 /// let device = Cpu::new();
 /// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
-/// let mut work = Work::new("bicgstab".parse()?, &device, &system)?;
+/// let mut work = Work::new(Method::BiCgStab, &device, &system)?;
 /// // Steps in time: the memory is used again, and the last solution is the next guess.
 /// let mut x = vec![0.0; 2];
 /// for step in 1..=3 {
@@ -183,10 +202,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_reads_back() {
-        for method in Method::ALL {
-            assert_eq!(method.name().parse(), Ok(method));
-        }
-        assert!("CG".parse::<Method>().unwrap_err().to_string().contains("`cg`"));
+    fn every_method_has_a_name_and_every_name_a_method() {
+        let named = Krylov::ALL.iter().filter_map(|name| name.method(DEFAULT_RESTART));
+        assert!(named.eq(Method::ALL));
+        assert!(Method::ALL.iter().all(|method| method.krylov().method(30) == Some(*method)));
     }
 }

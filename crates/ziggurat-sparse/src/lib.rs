@@ -15,6 +15,7 @@
 #![deny(unsafe_code)]
 
 pub mod algebra;
+mod choice;
 pub mod device;
 mod exact_sum;
 pub mod gallery;
@@ -30,6 +31,7 @@ mod parallel;
 mod simd;
 pub mod spectrum;
 
+pub use choice::Choice;
 pub use device::Reads;
 pub use exact_sum::ExactSum;
 pub use matrix::{Bsr, BsrRef, Coo, Csr, CsrRef, DeltaSell, Dense, MatrixError};

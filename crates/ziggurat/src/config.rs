@@ -21,16 +21,16 @@ mod text;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use ziggurat_amg::smoother::{DEFAULT_BLOCK, Smoother};
-use ziggurat_amg::{
-    Classical, Coarsening, Cycle, Cycling, Formats, HierarchyConfig, Lowering, Pairwise, SmoothedAggregation,
-};
+use ziggurat_amg::{Classical, Cycling, Formats, HierarchyConfig, Lowering, Pairwise, SmoothedAggregation};
 use ziggurat_krylov::{DEFAULT_RESTART, KrylovError, Stopping};
 use ziggurat_sparse::UnknownName;
 
-pub use choices::{CycleKind, Format, Krylov, Method, Rebuild, Scaling, SmootherKind};
+pub use choices::{ChoiceKey, Format, Rebuild, Scaling, choices};
 pub use precision::Precision;
 pub use resolve::Facts;
+pub use ziggurat_amg::smoother::{SmootherKind, SmootherParameters};
+pub use ziggurat_amg::{CycleKind, Method};
+pub use ziggurat_krylov::Krylov;
 
 /// What a [`Solver`](crate::Solver) is to do. Every default is a choice by the matrix or the usual one.
 ///
@@ -68,7 +68,7 @@ pub struct SolverConfig {
     /// How levels are visited.
     pub cycle: Visits,
     /// How levels are smoothed.
-    pub smoother: Smoothing,
+    pub smoother: SmootherParameters,
     /// What new values of the matrix lead to.
     pub update: Update,
 }
@@ -88,7 +88,7 @@ impl Default for SolverConfig {
             classical: Classical::default(),
             pairwise: Pairwise::default(),
             cycle: Visits::default(),
-            smoother: Smoothing::default(),
+            smoother: SmootherParameters::default(),
             update: Update::default(),
         }
     }
@@ -134,32 +134,6 @@ pub struct Visits {
 impl Default for Visits {
     fn default() -> Self {
         Visits { kind: CycleKind::default(), pre_sweeps: 1, post_sweeps: 1 }
-    }
-}
-
-/// How levels are smoothed. Each smoother reads the parameters it has.
-///
-/// ```
-/// assert_eq!(ziggurat::config::Smoothing::default().omega, None);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Smoothing {
-    /// The smoother.
-    pub kind: SmootherKind,
-    /// Damping of Jacobi; without it, 1.6 / ρ(D⁻¹A).
-    pub omega: Option<f64>,
-    /// Degree of the Chebyshev polynomial: passes over the matrix per sweep.
-    pub degree: usize,
-    /// λmax / λmin of the part of the spectrum that Chebyshev damps.
-    pub ratio: f64,
-    /// Rows per block of Gauss–Seidel.
-    pub block: usize,
-}
-
-impl Default for Smoothing {
-    fn default() -> Self {
-        Smoothing { kind: SmootherKind::default(), omega: None, degree: 2, ratio: 4.0, block: DEFAULT_BLOCK }
     }
 }
 
@@ -300,11 +274,7 @@ impl SolverConfig {
     /// assert_eq!(config.hierarchy_config(), ziggurat::amg::HierarchyConfig::default());
     /// ```
     pub fn hierarchy_config(&self) -> HierarchyConfig {
-        let coarsening = match self.method {
-            Method::Auto | Method::Sa => Coarsening::SmoothedAggregation(self.sa),
-            Method::Classical => Coarsening::Classical(self.classical),
-            Method::Pairwise => Coarsening::Pairwise(self.pairwise),
-        };
+        let coarsening = self.method.coarsening(self.sa, self.classical, self.pairwise);
         let Extent { coarse_rows, max_levels } = self.hierarchy;
         HierarchyConfig { coarsening, coarse_rows, max_levels }
     }
@@ -315,24 +285,9 @@ impl SolverConfig {
     /// assert_eq!(ziggurat::SolverConfig::default().cycling(), ziggurat::amg::Cycling::default());
     /// ```
     pub fn cycling(&self) -> Cycling {
-        let Smoothing { kind, omega, degree, ratio, block } = self.smoother;
-        let smoother = match kind {
-            SmootherKind::Auto | SmootherKind::Jacobi => Smoother::Jacobi { omega },
-            SmootherKind::L1Jacobi => Smoother::L1Jacobi,
-            SmootherKind::Spai0 => Smoother::Spai0,
-            SmootherKind::Chebyshev => {
-                Smoother::Chebyshev { degree, base: ziggurat_amg::smoother::ChebyshevBase::Jacobi, ratio }
-            }
-            SmootherKind::GaussSeidel => Smoother::GaussSeidel { block },
-        };
-        let cycle = match self.cycle.kind {
-            CycleKind::Auto | CycleKind::V => Cycle::V,
-            CycleKind::W => Cycle::W,
-            CycleKind::F => Cycle::F,
-            CycleKind::K => Cycle::K,
-        };
-        let Visits { pre_sweeps, post_sweeps, .. } = self.cycle;
-        Cycling { cycle, pre_sweeps, post_sweeps, smoother }
+        let Visits { kind, pre_sweeps, post_sweeps } = self.cycle;
+        let cycle = kind.cycle().unwrap_or_default();
+        Cycling { cycle, pre_sweeps, post_sweeps, smoother: self.smoother.smoother() }
     }
 
     /// The same with levels in double precision, or in the widest number that a device computes in.
@@ -367,15 +322,8 @@ impl SolverConfig {
     /// assert_eq!(config.krylov_method(), Method::Gmres { restart: 7 });
     /// ```
     pub fn krylov_method(&self) -> ziggurat_krylov::Method {
-        use ziggurat_krylov::Method;
         let restart = self.restart;
-        match self.krylov {
-            Krylov::Cg => Method::Cg,
-            Krylov::Fcg => Method::FlexibleCg,
-            Krylov::Gmres => Method::Gmres { restart },
-            Krylov::Auto | Krylov::Fgmres => Method::Fgmres { restart },
-            Krylov::Bicgstab => Method::BiCgStab,
-        }
+        self.krylov.method(restart).unwrap_or(ziggurat_krylov::Method::Fgmres { restart })
     }
 }
 

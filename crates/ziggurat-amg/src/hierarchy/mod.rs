@@ -19,7 +19,7 @@ mod whole;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ziggurat_sparse::{Csr, MatrixError};
+use ziggurat_sparse::{Csr, MatrixError, choice};
 
 use crate::SetupError;
 use crate::interpolate::{NearKernel, Symmetry};
@@ -34,6 +34,37 @@ pub use pairwise::Pairwise;
 pub use smoothed_aggregation::SmoothedAggregation;
 pub use stages::Stages;
 pub use whole::{WholeMatrix, WholeTransfer};
+
+choice! {
+    /// Coarsenings by name.
+    ///
+    /// ```
+    /// use ziggurat_amg::Method;
+    /// assert_eq!("sa".parse(), Ok(Method::Sa));
+    /// let error = "clasical".parse::<Method>().unwrap_err();
+    /// assert!(error.to_string().contains("did you mean `classical`?"));
+    /// ```
+    Method, "method":
+    /// Chosen by the matrix.
+    Auto = "auto",
+    /// Smoothed aggregation.
+    Sa = "sa",
+    /// Classical (Ruge–Stüben): PMIS coarsening, extended+i interpolation.
+    Classical = "classical",
+    /// Plain aggregation of pairs.
+    Pairwise = "pairwise",
+}
+
+impl Method {
+    /// The coarsening of this name with its parameters; `auto` counts as smoothed aggregation.
+    pub fn coarsening(self, sa: SmoothedAggregation, classical: Classical, pairwise: Pairwise) -> Coarsening {
+        match self {
+            Method::Auto | Method::Sa => Coarsening::SmoothedAggregation(sa),
+            Method::Classical => Coarsening::Classical(classical),
+            Method::Pairwise => Coarsening::Pairwise(pairwise),
+        }
+    }
+}
 
 /// How a level becomes the next one.
 ///

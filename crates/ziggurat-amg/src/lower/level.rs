@@ -11,7 +11,7 @@ use crate::SetupError;
 use crate::multigrid::StoredLevel;
 use crate::multigrid::level::{Level, LevelOps, Transfer};
 use crate::multigrid::vectors::Working;
-use crate::smoother::{SmootherData, SmootherKind};
+use crate::smoother::{Relaxation, SmootherData};
 
 /// What a level on a device is made from.
 pub(super) struct LevelParts<'a, D: Device> {
@@ -79,7 +79,7 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
         }),
     };
     let diagonal: Vec<C> = parts.smoother.diagonal.iter().map(|&d| C::narrow(d)).collect();
-    let row_by_row = matches!(parts.smoother.kind, SmootherKind::GaussSeidel { .. });
+    let row_by_row = matches!(parts.smoother.relaxation, Relaxation::GaussSeidel { .. });
     // In the same number it is the same matrix, and shared.
     let shared = parts.host.filter(|_| !row_by_row).and_then(|host| host.stored_as::<S>(parts.factors));
     let purpose = Purpose { formats: parts.formats, block: parts.block, row_by_row };
@@ -94,7 +94,7 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
         a,
         transfer,
         diagonal: device.upload(&diagonal)?,
-        smoother: parts.smoother.kind.clone(),
+        smoother: parts.smoother.relaxation.clone(),
         stored: StoredLevel { storage: S::KIND, working: C::KIND, format, transfer_bytes },
     }))
 }

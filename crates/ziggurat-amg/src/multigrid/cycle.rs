@@ -11,9 +11,7 @@
 //! sweeps, V and W are symmetric, as conjugate gradients needs. F is not, because its second visit
 //! differs from its first, and K is not even linear: both need a flexible Krylov method.
 
-use std::str::FromStr;
-
-use ziggurat_sparse::UnknownName;
+use ziggurat_sparse::choice;
 use ziggurat_sparse::device::Device;
 
 use super::Multigrid;
@@ -22,13 +20,41 @@ use super::level::{LevelOps, Scratch, Sweeps};
 use super::vectors::{Work, WorkMut, WorkRef, Working, axpby};
 use super::workspace::{AgainWork, Below, Clock, LevelWork};
 
-/// Which cycle.
-///
-/// ```
-/// use ziggurat_amg::Cycle;
-/// assert_eq!("w".parse(), Ok(Cycle::W));
-/// assert!("x".parse::<Cycle>().is_err());
-/// ```
+choice! {
+    /// Cycles by name.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Cycle, CycleKind};
+    /// assert_eq!("w".parse::<CycleKind>().unwrap().cycle(), Some(Cycle::W));
+    /// assert_eq!(CycleKind::Auto.cycle(), None);
+    /// ```
+    CycleKind, "cycle":
+    /// Chosen by the method.
+    Auto = "auto",
+    /// Each level once.
+    V = "v",
+    /// Each level twice per visit of the level above.
+    W = "w",
+    /// Once as F, once as V.
+    F = "f",
+    /// Two iterations of flexible conjugate gradients per level.
+    K = "k",
+}
+
+impl CycleKind {
+    /// The cycle of this name; `None` for `auto`.
+    pub const fn cycle(self) -> Option<Cycle> {
+        match self {
+            CycleKind::Auto => None,
+            CycleKind::V => Some(Cycle::V),
+            CycleKind::W => Some(Cycle::W),
+            CycleKind::F => Some(Cycle::F),
+            CycleKind::K => Some(Cycle::K),
+        }
+    }
+}
+
+/// A cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cycle {
     /// Each level once.
@@ -53,31 +79,12 @@ impl Cycle {
     /// assert!(Cycle::W.has_transpose() && !Cycle::K.has_transpose());
     /// ```
     pub const fn has_transpose(self) -> bool {
-        matches!(self, Cycle::V | Cycle::W)
-    }
-
-    /// The name used in options and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Cycle::V => "v",
-            Cycle::W => "w",
-            Cycle::F => "f",
-            Cycle::K => "k",
-        }
+        self.is_symmetric()
     }
 
     /// Whether the cycle is a symmetric operator for a symmetric matrix, as conjugate gradients needs.
     pub const fn is_symmetric(self) -> bool {
         matches!(self, Cycle::V | Cycle::W)
-    }
-}
-
-impl FromStr for Cycle {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Self, UnknownName> {
-        let found = Cycle::ALL.into_iter().find(|cycle| cycle.name().eq_ignore_ascii_case(name));
-        found.ok_or_else(|| UnknownName::new("cycle", name, Cycle::ALL.map(Cycle::name)))
     }
 }
 

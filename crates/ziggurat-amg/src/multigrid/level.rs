@@ -11,7 +11,7 @@ use ziggurat_sparse::{Kind, Reads, Store};
 
 use super::stored::StoredLevel;
 use super::vectors::{Work, WorkMut, WorkRef, Working, convert};
-use crate::smoother::SmootherKind;
+use crate::smoother::Relaxation;
 
 /// What a cycle asks of a level.
 pub(crate) trait LevelOps<D: Device>: Send + Sync {
@@ -90,7 +90,7 @@ pub(crate) struct Level<D: Device, C: Working<D>, S: Store> {
     pub a: D::Matrix<S>,
     pub transfer: Option<Transfer<D, S>>,
     pub diagonal: D::Vector<C>,
-    pub smoother: SmootherKind,
+    pub smoother: Relaxation,
     pub stored: StoredLevel,
 }
 
@@ -106,7 +106,7 @@ impl<D: Device, C: Working<D> + Reads<S>, S: Store> Level<D, C, S> {
         post: bool,
     ) {
         match &self.smoother {
-            SmootherKind::Recurrence(steps) => {
+            Relaxation::Recurrence(steps) => {
                 let mut steps = steps.iter();
                 if from_zero && let Some(&(omega, _)) = steps.next() {
                     // The residual of zero is b, so this needs no pass over the matrix. The iterate
@@ -122,7 +122,7 @@ impl<D: Device, C: Working<D> + Reads<S>, S: Store> Level<D, C, S> {
                     std::mem::swap(x, other);
                 }
             }
-            SmootherKind::GaussSeidel { block } => {
+            Relaxation::GaussSeidel { block } => {
                 let direction = if post { Direction::Backward } else { Direction::Forward };
                 let guess = if from_zero { None } else { Some(&*x) };
                 device.gauss_seidel(&self.a, &self.diagonal, b, guess, *block, direction, other);

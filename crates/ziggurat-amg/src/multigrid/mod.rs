@@ -25,7 +25,7 @@ use level::LevelOps;
 use vectors::{WorkMut, WorkRef, convert};
 use workspace::{Below, CycleWork};
 
-pub use cycle::Cycle;
+pub use cycle::{Cycle, CycleKind};
 pub use stored::{Considered, StoredLevel};
 
 /// How levels are visited and smoothed.

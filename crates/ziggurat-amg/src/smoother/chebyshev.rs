@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use ziggurat_sparse::CsrRef;
 
-use super::{SmootherData, SmootherKind, jacobi, l1_jacobi};
+use super::{Relaxation, SmootherData, jacobi, l1_jacobi};
 use crate::SetupError;
 
 /// The diagonal that a Chebyshev polynomial is built on.
@@ -43,7 +43,8 @@ pub(super) fn data(
         ChebyshevBase::Jacobi => (jacobi::inverse_diagonal(a, rows)?, SAFETY * radius),
         ChebyshevBase::L1Jacobi => (l1_jacobi::diagonal(a, rows)?, 1.0),
     };
-    Ok(SmootherData { diagonal, kind: SmootherKind::Recurrence(coefficients(degree, upper / ratio, upper)) })
+    let relaxation = Relaxation::Recurrence(coefficients(degree, upper / ratio, upper));
+    Ok(SmootherData { diagonal, relaxation })
 }
 
 /// (ω_k, β_k) for `degree` steps on [lower, upper].

@@ -11,7 +11,8 @@ mod jacobi;
 mod l1_jacobi;
 mod spai0;
 
-use ziggurat_sparse::{CsrRef, MatrixError};
+use serde::{Deserialize, Serialize};
+use ziggurat_sparse::{CsrRef, MatrixError, choice};
 
 use crate::SetupError;
 use crate::halo::Processes;
@@ -61,18 +62,87 @@ impl Default for Smoother {
     }
 }
 
+choice! {
+    /// Smoothers by name.
+    ///
+    /// ```
+    /// use ziggurat_amg::smoother::SmootherKind;
+    /// assert_eq!("gauss-seidel".parse(), Ok(SmootherKind::GaussSeidel));
+    /// ```
+    SmootherKind, "smoother":
+    /// Chosen by the method and the matrix.
+    Auto = "auto",
+    /// Damped Jacobi.
+    Jacobi = "jacobi",
+    /// ℓ1-Jacobi: converges for every symmetric positive definite matrix.
+    L1Jacobi = "l1-jacobi",
+    /// The best diagonal approximation of the inverse.
+    Spai0 = "spai0",
+    /// A Chebyshev polynomial on the matrix's diagonal.
+    Chebyshev = "chebyshev",
+    /// A Chebyshev polynomial on the ℓ1 diagonal, which needs no estimate of the spectrum.
+    L1Chebyshev = "l1-chebyshev",
+    /// Gauss–Seidel within blocks of rows, Jacobi between them.
+    GaussSeidel = "gauss-seidel",
+}
+
+/// A smoother and its parameters, as a configuration gives them. Each smoother reads those it has.
+///
+/// ```
+/// use ziggurat_amg::smoother::{Smoother, SmootherKind, SmootherParameters};
+/// let parameters = SmootherParameters { kind: SmootherKind::Spai0, ..SmootherParameters::default() };
+/// assert_eq!(parameters.smoother(), Smoother::Spai0);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SmootherParameters {
+    /// The smoother.
+    pub kind: SmootherKind,
+    /// Damping of Jacobi; without it, 1.6 / ρ(D⁻¹A).
+    pub omega: Option<f64>,
+    /// Degree of the Chebyshev polynomial: passes over the matrix per sweep.
+    pub degree: usize,
+    /// λmax / λmin of the part of the spectrum that Chebyshev damps.
+    pub ratio: f64,
+    /// Rows per block of Gauss–Seidel.
+    pub block: usize,
+}
+
+impl Default for SmootherParameters {
+    fn default() -> Self {
+        let kind = SmootherKind::default();
+        SmootherParameters { kind, omega: None, degree: 2, ratio: 4.0, block: DEFAULT_BLOCK }
+    }
+}
+
+impl SmootherParameters {
+    /// The smoother with its parameters; `auto` counts as Jacobi.
+    pub fn smoother(&self) -> Smoother {
+        let SmootherParameters { kind, omega, degree, ratio, block } = *self;
+        let chebyshev = |base| Smoother::Chebyshev { degree, base, ratio };
+        match kind {
+            SmootherKind::Auto | SmootherKind::Jacobi => Smoother::Jacobi { omega },
+            SmootherKind::L1Jacobi => Smoother::L1Jacobi,
+            SmootherKind::Spai0 => Smoother::Spai0,
+            SmootherKind::Chebyshev => chebyshev(ChebyshevBase::Jacobi),
+            SmootherKind::L1Chebyshev => chebyshev(ChebyshevBase::L1Jacobi),
+            SmootherKind::GaussSeidel => Smoother::GaussSeidel { block },
+        }
+    }
+}
+
 /// What a smoother needs at run time, in double precision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SmootherData {
     /// The diagonal that residuals are multiplied by.
     pub diagonal: Vec<f64>,
     /// What is done with it.
-    pub kind: SmootherKind,
+    pub relaxation: Relaxation,
 }
 
 /// The two ways to use a diagonal.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SmootherKind {
+pub enum Relaxation {
     /// One step per pair (ω_k, β_k): x_{k+1} = x_k + ω_k d∘(b − A x_k) + β_k (x_k − x_{k−1}).
     Recurrence(Vec<(f64, f64)>),
     /// Gauss–Seidel within blocks of so many rows.
@@ -116,7 +186,8 @@ impl Smoother {
         };
         // An empty matrix has none, and smoothers that do not need it do not read it.
         let radius = radius.filter(|&radius| radius > 0.0).unwrap_or(1.0);
-        let one_step = |diagonal| SmootherData { diagonal, kind: SmootherKind::Recurrence(vec![(1.0, 0.0)]) };
+        let one_step =
+            |diagonal| SmootherData { diagonal, relaxation: Relaxation::Recurrence(vec![(1.0, 0.0)]) };
         match *self {
             Smoother::Jacobi { omega } => Ok(one_step(jacobi::diagonal(a, rows, omega, radius)?)),
             Smoother::L1Jacobi => Ok(one_step(l1_jacobi::diagonal(a, rows)?)),
@@ -125,8 +196,8 @@ impl Smoother {
                 chebyshev::data(a, rows, degree, base, ratio, radius)
             }
             Smoother::GaussSeidel { block } => {
-                let kind = SmootherKind::GaussSeidel { block };
-                Ok(SmootherData { diagonal: gauss_seidel::diagonal(a, rows, block)?, kind })
+                let relaxation = Relaxation::GaussSeidel { block };
+                Ok(SmootherData { diagonal: gauss_seidel::diagonal(a, rows, block)?, relaxation })
             }
         }
     }

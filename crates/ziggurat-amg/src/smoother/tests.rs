@@ -98,7 +98,7 @@ fn a_part_is_smoothed_as_in_the_whole() {
     for smoother in ALL {
         let whole = smoother.data(a.view(), &Whole::new(a.rows()), Some(radius)).unwrap();
         let part = smoother.data(a.view(), &Part { owned: begin..end, local: 216 }, Some(radius)).unwrap();
-        assert_eq!((&part.diagonal[..], &part.kind), (&whole.diagonal[begin..end], &whole.kind));
+        assert_eq!((&part.diagonal[..], &part.relaxation), (&whole.diagonal[begin..end], &whole.relaxation));
         let own =
             smoother.data(own.view(), &Part { owned: 0..end - begin, local: 216 }, Some(radius)).unwrap();
         for (own, whole) in own.diagonal.iter().zip(&part.diagonal) {

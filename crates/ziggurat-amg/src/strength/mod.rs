@@ -35,7 +35,9 @@ pub enum Measure {
     Classical,
     /// Relative to the two diagonal entries (Vaněk, Mandel & Brezina, 1996). Symmetric where the matrix is.
     Symmetric,
-    /// How parallel the values of test vectors are at both ends (Livne & Brandt, 2012).
+    /// How parallel the values of test vectors are at both ends (Livne & Brandt, 2012). Configurations
+    /// do not name it: they cannot give the vectors.
+    #[serde(skip)]
     Affinity,
 }
 

@@ -2,16 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::str::FromStr;
 
-use clap::ValueEnum;
 use ziggurat::SolverConfig;
 use ziggurat::config::ConfigError;
 
 use crate::arguments::SolveOptions;
 use crate::failure::Failure;
 
-/// The solver's configuration; a choice that it does not have yet is a failure that says so.
+/// The solver's configuration.
 pub(super) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure> {
     let mut config = match (&options.config, &options.preset) {
         (Some(path), _) => read(path)?,
@@ -21,13 +19,9 @@ pub(super) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure>
         })?,
         (None, None) => SolverConfig::default(),
     };
-    choose(
-        &mut config.method,
-        "--method",
-        options.method.as_ref(),
-        "use sa, classical or pairwise, or leave it out",
-    )?;
-    choose(&mut config.krylov, "--krylov", options.krylov.as_ref(), "leave it out")?;
+    config.method = options.method.unwrap_or(config.method);
+    config.smoother.kind = options.smoother.unwrap_or(config.smoother.kind);
+    config.krylov = options.krylov.unwrap_or(config.krylov);
     if let Some(precision) = &options.precision {
         config.precision = precision.clone();
     }
@@ -39,23 +33,6 @@ pub(super) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure>
         config.stopping.verify_every = 1;
     }
     Ok(config)
-}
-
-/// Takes over an option that was given; both sides use the same names.
-fn choose<C: FromStr, T: ValueEnum>(
-    choice: &mut C,
-    option: &str,
-    given: Option<&T>,
-    hint: &str,
-) -> Result<(), Failure> {
-    let Some(value) = given.and_then(ValueEnum::to_possible_value) else { return Ok(()) };
-    *choice =
-        value.get_name().parse().map_err(|_| missing(&format!("{option} {}", value.get_name()), hint))?;
-    Ok(())
-}
-
-fn missing(option: &str, hint: &str) -> Failure {
-    Failure::new(format!("{option} is not in the solver yet"), hint)
 }
 
 fn read(path: &Path) -> Result<SolverConfig, Failure> {

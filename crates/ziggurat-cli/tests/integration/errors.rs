@@ -47,7 +47,7 @@ errors! {
     one_file_too_many: ["solve", "ok.mtx", "more.mtx"], ["unexpected argument 'more.mtx'"], ["`ziggurat solve --help`"];
     option_without_value: ["solve", "ok.mtx", "--rhs"], ["--rhs <FILE>", "value is required"], ["--help"];
     unknown_method: ["solve", "ok.mtx", "--method", "clasical"],
-        ["'clasical'", "--method"], ["did you mean `classical`?", "auto, sa, classical, pairwise, structured"];
+        ["'clasical'", "--method"], ["did you mean `classical`?", "auto, sa, classical, pairwise"];
     unknown_krylov: ["solve", "ok.mtx", "--krylov", "zzz"],
         ["'zzz'", "--krylov"], ["give one of auto, cg, fcg, gmres, fgmres, bicgstab"];
     unknown_precision: ["solve", "ok.mtx", "--precision", "f61"],
@@ -62,10 +62,12 @@ errors! {
     shuffle_by_nothing: ["solve", "ok.mtx", "--shuffle", "0"], ["'0' for '--shuffle"], ["whole number from 1"];
 }
 
-// What the solver does not have yet.
+// What the solver does not have is not offered.
 errors! {
     structured_method: ["solve", "ok.mtx", "--method", "structured"],
-        ["--method structured is not in the solver yet"], ["sa, classical or pairwise"];
+        ["'structured'", "--method"], ["auto, sa, classical, pairwise"];
+    misspelt_smoother: ["solve", "ok.mtx", "--smoother", "l1-chebishev"],
+        ["'l1-chebishev'", "--smoother"], ["did you mean `l1-chebyshev`?"];
 }
 
 // Configurations.

@@ -1,6 +1,6 @@
 //! Every method, on every device and in every number: right answers, honest reasons, the same bits.
 
-#![allow(clippy::unwrap_used)] // tests, whose helpers clippy does not recognise as such
+#![allow(clippy::unwrap_used, clippy::expect_used)] // tests, whose helpers clippy does not recognise as such
 
 mod answers;
 mod matrices;

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 use ziggurat_sparse::UnknownName;
 
-use super::{ConfigError, SolverConfig};
+use super::{ConfigError, SolverConfig, choices};
 
 /// What TOML, which has no null, says where JSON says null.
 const NONE: &str = "none";
@@ -74,6 +74,35 @@ impl SolverConfig {
         let syntax =
             |error: toml::ser::Error| ConfigError::Syntax { format: "TOML", reason: error.to_string() };
         toml::to_string(&value).map_err(syntax)
+    }
+
+    /// As [`to_toml`](Self::to_toml), with the names of every choice in comments.
+    ///
+    /// ```
+    /// let text = ziggurat::SolverConfig::default().to_commented_toml()?;
+    /// assert!(text.contains("method = \"auto\" # auto, sa, classical, pairwise\n"));
+    /// # Ok::<(), ziggurat::config::ConfigError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`to_toml`](Self::to_toml).
+    pub fn to_commented_toml(&self) -> Result<String, ConfigError> {
+        let (text, keys) = (self.to_toml()?, choices());
+        let mut section = String::new();
+        let mut commented = String::new();
+        for line in text.lines() {
+            if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+                section = format!("{name}.");
+            }
+            let path = line.split_once(" = ").map(|(key, _)| format!("{section}{key}"));
+            commented += line;
+            if let Some(key) = keys.iter().find(|key| path.as_deref() == Some(key.path)) {
+                let names: Vec<&str> = key.values.iter().map(|(name, _)| *name).collect();
+                commented += &format!(" # {}", names.join(", "));
+            }
+            commented.push('\n');
+        }
+        Ok(commented)
     }
 }
 
