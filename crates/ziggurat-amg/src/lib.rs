@@ -32,7 +32,7 @@ pub use lower::{
     COARSE_FALLBACK_SMOOTHER, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, MAX_DENSE_ROWS,
     MAX_SPARSE_ROWS, Part,
 };
-pub use multigrid::{Considered, Cycle, CycleKind, Cycling, Multigrid, StoredLevel};
+pub use multigrid::{Considered, Cycle, CycleKind, Cycling, LevelFormat, Multigrid, StoredLevel};
 pub use spectral_radius::spectral_radius;
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ impl LevelReport {
                 bytes_most: halo_most * width,
                 storage: stored.storage.name().to_owned(),
                 working: stored.working.name().to_owned(),
-                format: stored.format.format().to_owned(),
+                format: stored.format.format().to_string(),
                 bytes: bytes[0],
                 transfer_bytes: bytes[1],
                 reason: stored.format.to_string(),

@@ -80,7 +80,7 @@ pub fn levels<D: Device>(solver: &Solver<D>) -> Vec<Level> {
         nnz: level.matrix().nnz(),
         storage: stored.storage.to_string(),
         working: stored.working.to_string(),
-        format: stored.format.format().to_owned(),
+        format: stored.format.format().to_string(),
         bytes: stored.format.bytes() as u64,
         transfer_bytes: stored.transfer_bytes as u64,
         reason: stored.format.to_string(),

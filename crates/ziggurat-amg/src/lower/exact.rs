@@ -18,10 +18,10 @@ use crate::multigrid::Considered;
 ///
 /// ```
 /// use ziggurat_amg::{Formats, Hierarchy, HierarchyConfig};
-/// use ziggurat_sparse::{Kind, device::Cpu, gallery::Problem};
+/// use ziggurat_sparse::{Kind, device::{Cpu, MatrixFormat}, gallery::Problem};
 /// let a = "poisson3d:8".parse::<Problem>()?.matrix()?;
 /// let finest = Hierarchy::build(a, &HierarchyConfig::default())?.finest(Formats::FewestBytes);
-/// assert_eq!((finest.storage(), finest.considered().format()), (Kind::F32, "delta-sell")); // 6 and -1
+/// assert_eq!((finest.storage(), finest.considered().format()), (Kind::F32, MatrixFormat::DeltaSell.into())); // 6 and -1
 /// assert_eq!(finest.operator(&Cpu::new())?.shape(), (512, 512));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -136,7 +136,7 @@ impl ExactMatrix {
             _ => return None,
         };
         let why = "as the outer iteration has it";
-        let considered = Considered::only(rescaled.format(), rescaled.bytes(), why);
+        let considered = Considered::only(rescaled.format().into(), rescaled.bytes(), why);
         Some((rescaled, considered))
     }
 }

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use ziggurat_sparse::device::HostMatrix;
+use ziggurat_sparse::device::{HostMatrix, MatrixFormat};
 use ziggurat_sparse::matrix::{DeltaSellPlan, block_fill};
 use ziggurat_sparse::{Csr, CsrRef, MatrixError, Store};
 
@@ -81,7 +81,7 @@ pub(crate) fn scaled_host_matrix<S: Store>(
     let (plan, considered) = consider(a.view(), purpose, size_of::<S>());
     let made = match plan {
         Some(plan) => plan.fill_scaled::<S>(a.view(), |i, j| factors.of(i, j)).into(),
-        None if considered.format() == "bsr" => {
+        None if considered.format() == MatrixFormat::Bsr.into() => {
             a.view().to_bsr(purpose.block)?.view().rescaled::<S>(|i, j| factors.of(i, j)).into()
         }
         None => Csr::shared_as::<S>(&Arc::new(factors.apply(a)?)).into(),
@@ -91,7 +91,7 @@ pub(crate) fn scaled_host_matrix<S: Store>(
 
 /// In blocks, if those were chosen.
 fn in_rows<S: Store>(a: Arc<Csr<S>>, considered: &Considered, purpose: Purpose) -> HostMatrix<S> {
-    if considered.format() == "bsr"
+    if considered.format() == MatrixFormat::Bsr.into()
         && let Ok(blocks) = a.view().to_bsr(purpose.block)
     {
         return blocks.into();
@@ -101,12 +101,12 @@ fn in_rows<S: Store>(a: Arc<Csr<S>>, considered: &Considered, purpose: Purpose) 
 
 /// The formats that suit a purpose, by their bytes; the plan of delta-SELL, where that has the fewest.
 fn consider(a: CsrRef<'_, f64>, purpose: Purpose, value: usize) -> (Option<DeltaSellPlan>, Considered) {
-    let mut candidates = vec![("csr", csr_bytes(a, value))];
+    let mut candidates = vec![(MatrixFormat::Csr.into(), csr_bytes(a, value))];
     let mut why = None;
     if purpose.formats == Formats::Csr {
         why = Some("no other asked for");
     } else {
-        candidates.extend(bsr_bytes(a, purpose.block, value).map(|bytes| ("bsr", bytes)));
+        candidates.extend(bsr_bytes(a, purpose.block, value).map(|bytes| (MatrixFormat::Bsr.into(), bytes)));
     }
     let mut plan = None;
     // Delta-SELL does not come below a byte per entry where blocks do.
@@ -115,10 +115,10 @@ fn consider(a: CsrRef<'_, f64>, purpose: Purpose, value: usize) -> (Option<Delta
         why = Some("Gauss–Seidel takes rows one after the other");
     } else if purpose.formats == Formats::FewestBytes && !blocks_are_enough {
         plan = DeltaSellPlan::new(a, value);
-        candidates.extend(plan.as_ref().map(|plan| ("delta-sell", plan.bytes())));
+        candidates.extend(plan.as_ref().map(|plan| (MatrixFormat::DeltaSell.into(), plan.bytes())));
     }
     candidates.sort_by_key(|candidate| candidate.1);
-    let plan = plan.filter(|_| candidates[0].0 == "delta-sell");
+    let plan = plan.filter(|_| candidates[0].0 == MatrixFormat::DeltaSell.into());
     (plan, Considered { candidates, why })
 }
 
@@ -145,18 +145,18 @@ mod tests {
 
     fn chosen<S: Store>(a: &Arc<Csr<f64>>, formats: Formats, block: usize, row_by_row: bool) -> Considered {
         let (made, considered) = host_matrix::<S>(a, Purpose { formats, block, row_by_row });
-        assert_eq!((made.format(), made.bytes()), (considered.format(), considered.bytes()));
+        assert_eq!((made.format().into(), made.bytes()), (considered.format(), considered.bytes()));
         considered
     }
 
     #[test]
     fn the_fewest_bytes_win_and_the_bytes_are_true() {
         let (poisson, elasticity) = (matrix("poisson3d:20"), matrix("elasticity3d:6"));
-        assert_eq!(chosen::<f16>(&poisson, Formats::FewestBytes, 1, false).format(), "delta-sell");
-        assert_eq!(chosen::<f64>(&poisson, Formats::FewestBytes, 1, true).format(), "csr");
-        assert_eq!(chosen::<f64>(&poisson, Formats::Csr, 1, false).format(), "csr");
-        assert_eq!(chosen::<f16>(&elasticity, Formats::FewestBytes, 3, false).format(), "bsr");
-        assert_eq!(chosen::<f16>(&elasticity, Formats::FewestBytes, 3, true).format(), "bsr");
+        assert_eq!(chosen::<f16>(&poisson, Formats::FewestBytes, 1, false).format().name(), "delta-sell");
+        assert_eq!(chosen::<f64>(&poisson, Formats::FewestBytes, 1, true).format().name(), "csr");
+        assert_eq!(chosen::<f64>(&poisson, Formats::Csr, 1, false).format().name(), "csr");
+        assert_eq!(chosen::<f16>(&elasticity, Formats::FewestBytes, 3, false).format().name(), "bsr");
+        assert_eq!(chosen::<f16>(&elasticity, Formats::FewestBytes, 3, true).format().name(), "bsr");
         let reasons = chosen::<f16>(&elasticity, Formats::FewestBytes, 3, false).to_string();
         assert!(reasons.starts_with("bsr 0.") && reasons.contains(" < csr "), "{reasons}");
     }

@@ -26,7 +26,7 @@ use vectors::{WorkMut, WorkRef, convert};
 use workspace::{Below, CycleWork};
 
 pub use cycle::{Cycle, CycleKind};
-pub use stored::{Considered, StoredLevel};
+pub use stored::{Considered, LevelFormat, StoredLevel};
 
 /// How levels are visited and smoothed.
 ///

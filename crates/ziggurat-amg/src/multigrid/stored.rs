@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ziggurat_sparse::Kind;
+use ziggurat_sparse::device::MatrixFormat;
 
 /// The formats that were considered, with their bytes. The first was chosen.
 ///
@@ -16,15 +17,15 @@ use ziggurat_sparse::Kind;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Considered {
-    pub(crate) candidates: Vec<(&'static str, usize)>,
+    pub(crate) candidates: Vec<(LevelFormat, usize)>,
     /// Why there was no choice, where there was none.
     pub(crate) why: Option<&'static str>,
 }
 
 impl Considered {
-    /// The name of the chosen format.
-    pub fn format(&self) -> &'static str {
-        self.candidates.first().map_or("none", |first| first.0)
+    /// The chosen format.
+    pub fn format(&self) -> LevelFormat {
+        self.candidates.first().map_or(LevelFormat::None, |first| first.0)
     }
 
     /// The bytes of the chosen format.
@@ -39,7 +40,7 @@ impl Considered {
     }
 
     /// A format without an alternative.
-    pub(crate) fn only(format: &'static str, bytes: usize, why: &'static str) -> Self {
+    pub(crate) fn only(format: LevelFormat, bytes: usize, why: &'static str) -> Self {
         Considered { candidates: vec![(format, bytes)], why: Some(why) }
     }
 }
@@ -54,6 +55,50 @@ impl fmt::Display for Considered {
             Some(why) => write!(f, " ({why})"),
             None => Ok(()),
         }
+    }
+}
+
+/// The format of a level's matrix, or what takes its place.
+///
+/// ```
+/// use ziggurat_amg::LevelFormat;
+/// use ziggurat_sparse::device::MatrixFormat;
+/// assert_eq!(LevelFormat::Matrix(MatrixFormat::Bsr).to_string(), "bsr");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LevelFormat {
+    /// A matrix in this format.
+    Matrix(MatrixFormat),
+    /// The dense inverse of the coarsest matrix.
+    Inverse,
+    /// Sparse factors of the coarsest matrix.
+    Factors,
+    /// No matrix is stored.
+    None,
+}
+
+impl LevelFormat {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LevelFormat::Matrix(format) => format.name(),
+            LevelFormat::Inverse => "inverse",
+            LevelFormat::Factors => "factors",
+            LevelFormat::None => "none",
+        }
+    }
+}
+
+impl From<MatrixFormat> for LevelFormat {
+    fn from(format: MatrixFormat) -> Self {
+        LevelFormat::Matrix(format)
+    }
+}
+
+impl fmt::Display for LevelFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::host_matrix::MatrixFormat;
 use crate::number::Kind;
 
 /// Why an operation on a device failed.
@@ -48,7 +49,7 @@ pub enum DeviceError {
         /// The name of the device.
         device: String,
         /// The format's name.
-        format: &'static str,
+        format: MatrixFormat,
     },
     /// Queued work failed; the failing kernel is unknown.
     #[error(

@@ -1,17 +1,51 @@
 //! A matrix in host memory, in any format: the input of a device upload.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::matrix::{Bsr, Csr, DeltaSell};
 use crate::number::Store;
 
+/// The format of a [`HostMatrix`].
+///
+/// ```
+/// assert_eq!(ziggurat_sparse::device::MatrixFormat::DeltaSell.to_string(), "delta-sell");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MatrixFormat {
+    /// Compressed sparse rows.
+    Csr,
+    /// Small dense blocks in compressed rows.
+    Bsr,
+    /// Sliced rows with compressed column indices.
+    DeltaSell,
+}
+
+impl MatrixFormat {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            MatrixFormat::Csr => "csr",
+            MatrixFormat::Bsr => "bsr",
+            MatrixFormat::DeltaSell => "delta-sell",
+        }
+    }
+}
+
+impl fmt::Display for MatrixFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// A matrix in one of the formats that every device supports. It is reference-counted: a device
 /// that uses host memory copies nothing.
 ///
 /// ```
-/// use ziggurat_sparse::{Csr, device::HostMatrix};
+/// use ziggurat_sparse::{Csr, device::{HostMatrix, MatrixFormat}};
 /// let a: HostMatrix<f64> = Csr::identity(3)?.into();
-/// assert_eq!((a.format(), a.rows(), a.nnz()), ("csr", 3, 3));
+/// assert_eq!((a.format(), a.rows(), a.nnz()), (MatrixFormat::Csr, 3, 3));
 /// # Ok::<(), ziggurat_sparse::MatrixError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -86,12 +120,12 @@ impl<S: Store> HostMatrix<S> {
         }
     }
 
-    /// The format's name in reports.
-    pub fn format(&self) -> &'static str {
+    /// Its format.
+    pub fn format(&self) -> MatrixFormat {
         match self {
-            HostMatrix::Csr(_) => "csr",
-            HostMatrix::Bsr(_) => "bsr",
-            HostMatrix::DeltaSell(_) => "delta-sell",
+            HostMatrix::Csr(_) => MatrixFormat::Csr,
+            HostMatrix::Bsr(_) => MatrixFormat::Bsr,
+            HostMatrix::DeltaSell(_) => MatrixFormat::DeltaSell,
         }
     }
 }

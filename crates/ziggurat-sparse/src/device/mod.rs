@@ -26,7 +26,7 @@ pub use crate::simd::Simd;
 pub use cpu::Cpu;
 pub use direction::Direction;
 pub use error::DeviceError;
-pub use host_matrix::HostMatrix;
+pub use host_matrix::{HostMatrix, MatrixFormat};
 pub use reads::Reads;
 pub use reference::Reference;
 pub use remote::{Nobody, Remote};

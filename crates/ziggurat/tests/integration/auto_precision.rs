@@ -109,7 +109,7 @@ fn formats_are_those_of_fewest_bytes_unless_rows_are_asked_for() {
         let solver = Solver::builder().with(|config| config.format = format).build(&a).unwrap();
         assert!(solver.solve(&b).unwrap().report.reason.is_converged());
         let stored = solver.preconditioner().stored();
-        (stored[0].format.format(), stored[0].format.bytes())
+        (stored[0].format.format().name(), stored[0].format.bytes())
     };
     let (rows, small) = (formats(Format::Csr), formats(Format::Auto));
     assert_eq!((rows.0, small.0), ("csr", "delta-sell"));

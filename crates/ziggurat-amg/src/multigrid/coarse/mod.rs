@@ -12,7 +12,7 @@ mod sparse;
 use ziggurat_sparse::device::{Device, DeviceError};
 
 use super::level::{LevelOps, Scratch, Sweeps};
-use super::stored::Considered;
+use super::stored::{Considered, LevelFormat};
 use super::vectors::{WorkMut, WorkRef};
 
 pub(crate) use dense::inverse;
@@ -43,10 +43,10 @@ impl<D: Device> CoarseSolver<D> {
     pub(crate) fn stored(&self) -> Considered {
         match self {
             CoarseSolver::Inverse(_, bytes) => {
-                Considered::only("inverse", *bytes, "small enough to be inverted")
+                Considered::only(LevelFormat::Inverse, *bytes, "small enough to be inverted")
             }
             CoarseSolver::Sparse(_, bytes) => {
-                Considered::only("factors", *bytes, "small enough to be factorised")
+                Considered::only(LevelFormat::Factors, *bytes, "small enough to be factorised")
             }
             CoarseSolver::Smoothed(level, why) => {
                 let format = &level.stored().format;
