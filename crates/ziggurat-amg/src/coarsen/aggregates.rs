@@ -45,7 +45,7 @@ pub enum AggregatesError {
     },
     /// An aggregate number that is out of range.
     #[error(
-        "row {row} is in aggregate {aggregate}, but there are only {count} aggregates; use {} for rows left out",
+        "row {row} has aggregate {aggregate}, but there are only {count}; use {} for rows left out",
         Aggregates::NONE
     )]
     OutOfRange {

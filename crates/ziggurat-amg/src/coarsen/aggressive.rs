@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_else_could_interpolate_stays_coarse() {
+    fn rows_that_cannot_be_interpolated_stay_coarse() {
         // Two separate pairs: each keeps one row, and no path leads from one to the other.
         let graph = StrongGraph::try_new(5, vec![0, 1, 2, 3, 4, 4], vec![1, 0, 3, 2]).unwrap();
         let splitting = aggressive(&graph, &Whole::new(5), Paths::One).unwrap();

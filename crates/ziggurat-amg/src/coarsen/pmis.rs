@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_depends_on_it_so_it_is_fine() {
+    fn rows_that_no_row_depends_on_are_fine() {
         // 0 -> 1 -> 2, in one direction only, and an isolated row 3. No row depends on row 0.
         let graph = StrongGraph::try_new(4, vec![0, 1, 2, 2, 2], vec![1, 2]).unwrap();
         let splitting = pmis(&graph, &Whole::new(4)).unwrap();
@@ -387,7 +387,7 @@ mod tests {
         }
 
         #[test]
-        fn in_any_graph_fine_rows_depend_on_a_coarse_one_or_influence_nobody(graph in arbitrary_graph(false)) {
+        fn in_any_graph_fine_rows_depend_on_a_coarse_one_or_influence_none(graph in arbitrary_graph(false)) {
             let splitting = pmis(&graph, &Whole::new(graph.rows())).unwrap();
             let influences = graph.transpose();
             for row in 0..graph.rows() {

@@ -165,8 +165,8 @@ trait Strengths: Sync {
     fn strength(&self, row: usize, scale: f64, column: u32, value: f64) -> f64;
 }
 
-/// Finds the strong connections of the rows `rows` of `a`. Row `k` of the graph is row `rows.start
-/// + k` of the matrix.
+/// Finds the strong connections of the rows `rows` of `a`. Row `k` of the graph is row
+/// `rows.start + k` of the matrix.
 ///
 /// `vectors` are the test vectors of [`Measure::Affinity`], with one value per column of `a`; the
 /// other measures ignore them. `halo` provides the diagonal entries of columns whose rows other
