@@ -111,7 +111,7 @@ pub enum StrengthError {
         found: f64,
     },
     /// The requested average is not a positive number.
-    #[error("average of {found} strong connections per row is not a positive number; 4 is usual")]
+    #[error("average of {found} strong connections per row is not positive and finite; 4 is usual")]
     Average {
         /// The given value.
         found: f64,
