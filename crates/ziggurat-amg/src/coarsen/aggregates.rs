@@ -1,20 +1,22 @@
-//! Which rows the next level joins: a row there is a set of rows here, an *aggregate*.
+//! Aggregates: disjoint sets of rows, each of which becomes one row of the next level.
 //!
-//! An aggregate has a *root*, the row it was grown from. Aggregates are numbered along their roots: neighbours stay
-//! neighbours, so that the next level's matrix is as local as this one's. Rows that no other row matters to
-//! (Dirichlet rows) are left out: the smoother solves them, and the next level does not see them.
+//! An aggregate has a *root*, the row it was grown from. Aggregates are numbered in the order of
+//! their roots, which preserves the locality of the matrix on the next level. Rows without relevant
+//! connections (Dirichlet rows) are left out: the smoother solves them, and they do not appear on
+//! the next level.
 //!
-//! In a system with several unknowns per node, what is joined is nodes: "row" then means a row of the node matrix.
+//! In a system with several unknowns per node, aggregates consist of nodes: "row" then means a row
+//! of the node matrix.
 
 use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::halo::Halo;
 
-/// The root of a row that is left out. No row has this global id.
+/// The root of a row that is left out. It is not a valid global id.
 pub const NO_ROOT: u64 = u64::MAX;
 
-/// Every local row's aggregate.
+/// The aggregate of every local row.
 ///
 /// ```
 /// use ziggurat_amg::coarsen::Aggregates;
@@ -31,19 +33,19 @@ pub struct Aggregates {
     roots: Vec<u64>,
 }
 
-/// Why numbers do not make aggregates.
+/// Why numbers do not form valid aggregates.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AggregatesError {
-    /// More rows than a 32-bit index can name.
+    /// More rows than a 32-bit index can represent.
     #[error("{rows} rows are more than one process can index ({}); distribute the matrix", u32::MAX)]
     TooManyRows {
-        /// How many there are.
+        /// Number of rows.
         rows: usize,
     },
-    /// A number that no aggregate has.
+    /// An aggregate number that is out of range.
     #[error(
-        "row {row} is in aggregate {aggregate}, but there are {count}; a row left out has {}",
+        "row {row} has aggregate {aggregate}, but there are only {count}; use {} for rows left out",
         Aggregates::NONE
     )]
     OutOfRange {
@@ -51,7 +53,7 @@ pub enum AggregatesError {
         row: usize,
         /// The number found there.
         aggregate: u32,
-        /// How many aggregates there should be.
+        /// Number of aggregates.
         count: usize,
     },
     /// An aggregate without rows.
@@ -59,19 +61,20 @@ pub enum AggregatesError {
     Empty {
         /// Its number.
         aggregate: usize,
-        /// How many aggregates there should be.
+        /// Number of aggregates.
         count: usize,
     },
 }
 
 impl Aggregates {
-    /// Stands where a row is left out.
+    /// Marks a row that is left out.
     pub const NONE: u32 = u32::MAX;
 
-    /// Takes the number of every row's aggregate over, after checking that each of `count` has a row.
+    /// Builds aggregates from the aggregate number of every row, after checking that each of the
+    /// `count` aggregates has a row.
     ///
     /// # Errors
-    /// If a number is too large, or one is missing.
+    /// Returns an error if a number is out of range or an aggregate has no rows.
     pub fn try_new(count: usize, of: Vec<u32>) -> Result<Self, AggregatesError> {
         if of.len() > Self::NONE as usize {
             return Err(AggregatesError::TooManyRows { rows: of.len() });
@@ -90,13 +93,14 @@ impl Aggregates {
         }
     }
 
-    /// From the global id of every local row's root, [`NO_ROOT`] for rows that are left out. A root is its own root. Numbers
-    /// increase with the roots' ids.
+    /// Builds aggregates from the global id of the root of every local row, [`NO_ROOT`] for rows
+    /// that are left out. A root is its own root. Aggregates are numbered by increasing id of their
+    /// roots.
     pub(crate) fn from_roots<H: Halo>(roots: &[u64], halo: &H) -> Self {
-        // Local rows are in the order of their ids, so these are, too.
+        // Local rows are ordered by their ids, so these ids are, too.
         let is_root = |&(row, &root): &(usize, &u64)| root == halo.global_id(row);
         let mut ids: Vec<u64> = roots.iter().enumerate().filter(is_root).map(|(_, &root)| root).collect();
-        // Rows at the edge of a halo may have a root beyond it.
+        // Rows at the edge of a halo may have a root outside the halo.
         let is_known = |root: u64| ids.binary_search(&root).is_ok();
         let owned_or_none = |&&root: &&u64| root == NO_ROOT || is_known(root);
         let mut further: Vec<u64> = match halo.local() == halo.owned().len() {
@@ -108,7 +112,7 @@ impl Aggregates {
         ids.extend(further);
         ids.sort_unstable();
         let mut of = vec![Self::NONE; roots.len()];
-        // In one process a root's number is known from its row, without a search.
+        // In one process the row of a root gives its number, without a search.
         if halo.local() == halo.owned().len() {
             let mut numbers = vec![Self::NONE; roots.len()];
             let first = if roots.is_empty() { 0 } else { halo.global_id(0) };
@@ -128,13 +132,13 @@ impl Aggregates {
         self.of.len()
     }
 
-    /// Number of aggregates that have rows here: in one process, all.
+    /// Number of aggregates with local rows; in one process, of all aggregates.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The global id of each aggregate's root, increasing: what tells an aggregate from others in all processes. None where
-    /// aggregates were [given](Self::try_new) by their numbers.
+    /// The global id of the root of each aggregate, in increasing order. It identifies an aggregate
+    /// across processes. Empty if the aggregates were [built from numbers](Self::try_new).
     pub fn roots(&self) -> &[u64] {
         &self.roots
     }
@@ -147,17 +151,17 @@ impl Aggregates {
     /// The aggregate of a row, or `None` if it is left out.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the row is out of range.
     #[inline]
     pub fn get(&self, row: usize) -> Option<u32> {
         let aggregate = self.of[row];
         (aggregate != Self::NONE).then_some(aggregate)
     }
 
-    /// The global id of each own row's root, [`NO_ROOT`] for rows that are left out.
+    /// The global id of the root of each owned row, [`NO_ROOT`] for rows that are left out.
     ///
     /// # Panics
-    /// If the aggregates were [given](Self::try_new) by their numbers, or belong to another halo.
+    /// If the aggregates were [built from numbers](Self::try_new), or belong to another halo.
     pub fn own_roots<H: Halo>(&self, halo: &H) -> Vec<u64> {
         let root = |&aggregate: &u32| match aggregate {
             Self::NONE => NO_ROOT,
@@ -166,7 +170,7 @@ impl Aggregates {
         self.of[halo.owned()].iter().map(root).collect()
     }
 
-    /// How many rows each aggregate has here.
+    /// Number of local rows of each aggregate.
     pub fn sizes(&self) -> Vec<u32> {
         let mut sizes = vec![0; self.count];
         for &aggregate in self.of.iter().filter(|&&aggregate| aggregate != Self::NONE) {
@@ -175,7 +179,8 @@ impl Aggregates {
         sizes
     }
 
-    /// The rows of each aggregate, in order: where each aggregate's begin and the last one's end, and the rows.
+    /// The rows of each aggregate, in increasing order: the offset of each aggregate (one more than
+    /// there are aggregates), and the rows.
     ///
     /// ```
     /// use ziggurat_amg::coarsen::Aggregates;
@@ -202,7 +207,8 @@ impl Aggregates {
         (starts, rows)
     }
 
-    /// Aggregates of aggregates: what `coarser` joins of these. A row is left out if its aggregate is.
+    /// Composes aggregates: `coarser` groups these aggregates into larger ones. A row is left out
+    /// if its aggregate is.
     ///
     /// ```
     /// use ziggurat_amg::coarsen::Aggregates;
@@ -213,9 +219,9 @@ impl Aggregates {
     /// ```
     ///
     /// # Panics
-    /// If `coarser` does not have a row for each of these aggregates.
+    /// If `coarser` does not have one row for each of these aggregates.
     pub fn joined_by(&self, coarser: &Aggregates) -> Aggregates {
-        assert_eq!(coarser.rows(), self.count, "a row for each aggregate");
+        assert_eq!(coarser.rows(), self.count, "one row per aggregate");
         let join = |&aggregate: &u32| match aggregate {
             Self::NONE => Self::NONE,
             aggregate => coarser.of[aggregate as usize],
@@ -253,7 +259,7 @@ mod tests {
         assert_eq!((aggregates.count(), aggregates.roots()), (2, &[1, 4][..]));
     }
 
-    /// Owns the rows 40 and 41, and knows 10 and 90; nothing else is asked of it.
+    /// Owns the rows 40 and 41, with the halo rows 10 and 90. Communication is not implemented.
     struct Middle;
 
     impl Halo for Middle {
@@ -292,7 +298,7 @@ mod tests {
         #[test]
         fn members_are_the_rows_of_an_aggregate(labels in prop::collection::vec(0..8u32, 0..40)) {
             let rows = labels.len();
-            // The first row with a label is the root; label 7 is left out.
+            // The first row with a label is the root; label 7 means left out.
             let root = |label: &u32| match label {
                 7 => NO_ROOT,
                 label => labels.iter().position(|other| other == label).unwrap() as u64,

@@ -1,14 +1,19 @@
-//! Aggressive coarsening: PMIS twice, the second time on the coarse rows and the strong paths between them.
+//! Aggressive coarsening: two passes of PMIS, the second on the coarse rows of the first and the
+//! strong paths between them.
 //!
-//! Two coarse rows of the first pass are connected if enough strong paths of at most two connections lead from one to
-//! the other (Stüben, *Algebraic multigrid: an introduction with applications*, 1999: strength "with respect to (p, 2)"; his
-//! A1 asks for one path, A2 for two). On a 7-point grid one path keeps one row in sixteen, two paths one in twelve, plain
-//! PMIS one in three. Interpolation then has to reach further, [in two stages](crate::interpolate::two_stage) or by
-//! [multipass](crate::interpolate::multipass).
+//! Two coarse rows of the first pass are connected if there are enough strong paths of length at
+//! most two from one to the other (Stüben, *Algebraic multigrid: an introduction with
+//! applications*, 1999: strength "with respect to (p, 2)"; his A1 requires one path, A2 two). On a
+//! 7-point grid one path keeps one row in sixteen, two paths keep one in twelve, and plain PMIS
+//! keeps one in three. Interpolation must then reach further: use
+//! [two-stage](crate::interpolate::two_stage) or [multipass](crate::interpolate::multipass)
+//! interpolation.
 //!
-//! A coarse row of the first pass that has no other within reach stays coarse, since nobody could interpolate it.
+//! A coarse row of the first pass that has no other coarse row within reach stays coarse, since
+//! there is no row to interpolate it from.
 //!
-//! Cost: for each coarse row of the first pass, its neighbours' connections; then PMIS on a quarter of the rows.
+//! Cost: for each coarse row of the first pass, the connections of its neighbours; then PMIS on a
+//! quarter of the rows.
 
 use std::ops::Range;
 
@@ -22,21 +27,21 @@ use crate::halo::Halo;
 use crate::rank::ranks;
 use crate::strength::StrongGraph;
 
-/// How many strong paths of at most two connections it takes to join two coarse rows.
+/// How many strong paths of length at most two are required to connect two coarse rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Paths {
-    /// One path (Stüben's A1): coarsens fastest.
+    /// One path (Stüben's A1): the fastest coarsening.
     #[default]
     One,
-    /// Two paths (Stüben's A2): fewer rows are joined, more are kept.
+    /// Two paths (Stüben's A2): fewer rows are connected, more are kept.
     Two,
 }
 
-/// Coarse and fine rows by two passes of PMIS.
+/// Splits rows into coarse and fine by two passes of PMIS.
 ///
-/// `strong` has the connections of a process's own rows and of the halo rows up to three connections away; its columns are
-/// the local rows. In one process that is the whole graph.
+/// `strong` contains the connections of the owned rows and of the halo rows up to three connections
+/// away; its columns are the local rows. In one process that is the whole graph.
 ///
 /// ```
 /// use ziggurat_amg::coarsen::{Paths, aggressive, pmis};
@@ -53,13 +58,13 @@ pub enum Paths {
 /// ```
 ///
 /// # Errors
-/// If the graph does not fit the halo.
+/// Returns an error if the graph does not match the halo.
 pub fn aggressive<H: Halo>(strong: &StrongGraph, halo: &H, paths: Paths) -> Result<Splitting, MatrixError> {
     coarsen_again(strong, &pmis(strong, halo)?, halo, paths)
 }
 
-/// The second pass alone: of the coarse rows of `first`, those that stay coarse. For interpolation
-/// [in two stages](crate::interpolate::two_stage), which needs both splittings.
+/// The second pass alone: selects the coarse rows of `first` that stay coarse. For [two-stage
+/// interpolation](crate::interpolate::two_stage), which needs both splittings.
 ///
 /// ```
 /// use ziggurat_amg::coarsen::{Paths, aggressive, coarsen_again, pmis};
@@ -72,7 +77,8 @@ pub fn aggressive<H: Halo>(strong: &StrongGraph, halo: &H, paths: Paths) -> Resu
 /// ```
 ///
 /// # Errors
-/// If the graph does not fit the halo, or the splitting the graph.
+/// Returns an error if the graph does not match the halo, or the splitting does not match the
+/// graph.
 pub fn coarsen_again<H: Halo>(
     strong: &StrongGraph,
     first: &Splitting,
@@ -80,8 +86,7 @@ pub fn coarsen_again<H: Halo>(
     paths: Paths,
 ) -> Result<Splitting, MatrixError> {
     if first.rows() != strong.cols() || first.rows() != halo.local() {
-        let what =
-            "rows of the first splitting, against the columns of the strong graph and the rows of the halo";
+        let what = "rows of the first splitting (one per local row and per column of the strong graph)";
         return Err(MatrixError::Mismatch { what, expected: strong.cols(), found: first.rows() });
     }
     let points = first.coarse_points();
@@ -98,14 +103,16 @@ pub fn coarsen_again<H: Halo>(
     }))
 }
 
-/// The strong paths between coarse rows, numbered as coarse rows are. It has a row for each coarse row of `strong`.
+/// The graph of strong paths between coarse rows, in the numbering of the coarse rows. It has one
+/// row for each coarse row among the rows of `strong`.
 fn distance_two(
     strong: &StrongGraph,
     first: &Splitting,
     points: &[u32],
     paths: Paths,
 ) -> Result<StrongGraph, MatrixError> {
-    // Of a neighbour's connections only those to coarse rows matter, once per row that depends on it.
+    // Only the connections of a neighbour to coarse rows matter, and they are read once for every
+    // row that depends on it.
     let near = StrongGraph::collect(
         strong.row_ptr(),
         0..strong.rows(),
@@ -137,7 +144,8 @@ fn distance_two(
                 Paths::Two => ends.iter().for_each(|&end| found.add_second(index as u32, end)),
             };
             add(near.row(row));
-            // The outermost rows of a halo have no row of their own here.
+            // The outermost halo rows are columns of the graph only: it does not contain their
+            // connections.
             for &middle in strong.row(row).iter().filter(|&&middle| (middle as usize) < strong.rows()) {
                 add(near.row(middle as usize));
             }
@@ -147,17 +155,18 @@ fn distance_two(
     )
 }
 
-/// Coarse rows near a row, for the balance of work; nothing depends on it but time.
+/// Typical number of coarse rows near a row, for load balancing. It affects only the run time.
 const MEAN_NEAR: usize = 2;
 
-/// The coarse rows found from one coarse row. Whether one is new cannot be predicted, so it decides an addition and not a
-/// jump.
+/// The coarse rows found from one coarse row. Whether a row is new cannot be predicted, so
+/// insertion is branch-free.
 struct Found {
-    /// The row from which each was found last, so that nothing is cleared between rows.
+    /// The row from which each row was last found, so that nothing is cleared between rows.
     once: Vec<u32>,
     /// The row from which each was last found a second time.
     twice: Vec<u32>,
-    /// Those with enough paths. Longer than their number can be, so that one is written before it is known to be new.
+    /// The rows with enough paths. One entry longer than necessary, because a row is written before
+    /// it is known to be new.
     columns: Vec<u32>,
     len: usize,
     sorted: Vec<u32>,
@@ -176,7 +185,7 @@ impl Found {
         }
     }
 
-    /// Begins with a row that has found itself already, so that it does not count.
+    /// Starts a new row and marks it as already found, so that it does not count.
     fn begin(&mut self, from: u32) {
         self.len = 0;
         self.once[from as usize] = from;
@@ -201,7 +210,7 @@ impl Found {
         *twice = if again { from } else { *twice };
     }
 
-    /// The rows found, in order.
+    /// The rows found, in increasing order.
     fn sorted(&mut self) -> &[u32] {
         let columns = &self.columns[..self.len];
         ranks(columns, &mut self.ranks);
@@ -213,12 +222,13 @@ impl Found {
     }
 }
 
-/// The coarse rows among those of a halo. They are numbered along the fine ones, so a process's own are a range.
+/// The coarse rows of a halo. They are numbered in the order of the fine rows, so the owned ones
+/// form a range.
 struct CoarseHalo<'a, H> {
     fine: &'a H,
     points: &'a [u32],
     owned: Range<usize>,
-    /// Whether any process has a halo.
+    /// Whether any process has halo rows.
     distributed: bool,
 }
 
@@ -239,7 +249,8 @@ impl<H: Halo> Halo for CoarseHalo<'_, H> {
         if !self.distributed {
             return;
         }
-        // What is coarse here is coarse with its owner, too: nobody reads what stands beside.
+        // A row that is coarse here is also coarse on its owner, so the values in between are never
+        // read.
         let mut fine = vec![T::zeroed(); self.fine.local()];
         for (&row, &value) in self.points.iter().zip(values.iter()) {
             fine[row as usize] = value;
@@ -275,7 +286,7 @@ mod tests {
     use crate::testing::{arbitrary_graph, on_ranks, on_threads, problem, strong};
     use proptest::prelude::*;
 
-    /// Rows reached by at least `needed` paths of one or two connections.
+    /// Rows reached by at least `needed` paths of length one or two.
     fn reached(graph: &StrongGraph, row: usize, needed: usize) -> Vec<usize> {
         let mut paths = vec![0; graph.cols()];
         for &middle in graph.row(row) {
@@ -302,8 +313,8 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_else_could_interpolate_stays_coarse() {
-        // Two pairs, apart: each keeps one row, and no path leads from one to the other.
+    fn rows_that_cannot_be_interpolated_stay_coarse() {
+        // Two separate pairs: each keeps one row, and no path leads from one to the other.
         let graph = StrongGraph::try_new(5, vec![0, 1, 2, 3, 4, 4], vec![1, 0, 3, 2]).unwrap();
         let splitting = aggressive(&graph, &Whole::new(5), Paths::One).unwrap();
         assert_eq!(splitting.coarse_rows(), 2);

@@ -1,27 +1,28 @@
-//! The rows of the next level: how many there are, who owns them, and how they are numbered.
+//! The rows of the next level: their number, their owners and their numbering.
 
 use crate::SetupError;
 use crate::halo::Processes;
 
-/// The rows of a coarse level. A process owns those whose roots it owns.
+/// The rows of a coarse level. A process owns the rows whose roots it owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoarseRows {
-    /// How many this process owns.
+    /// Number of rows that this process owns.
     pub own: usize,
-    /// The global id of its first one.
+    /// The global id of its first row.
     pub first: u64,
-    /// How many there are.
+    /// Number of rows over all processes.
     pub global: u64,
-    /// The global ids of the coarse rows that local rows are interpolated from, increasing. Empty where
-    /// one process holds all rows: number k is row k.
+    /// The global ids of the coarse rows that local rows are interpolated from, in increasing
+    /// order. Empty if one process holds all rows; index k is then row k.
     pub ids: Vec<u64>,
 }
 
 impl CoarseRows {
-    /// Numbers `own` rows of every process. `ids` are left empty.
+    /// Numbers the coarse rows of all processes, of which this process owns `own`. `ids` is left
+    /// empty.
     ///
     /// # Errors
-    /// If 64 bits cannot count them.
+    /// Returns an error if the number of rows does not fit into 64 bits.
     pub fn number<H: Processes>(own: usize, halo: &H) -> Result<Self, SetupError> {
         let (first, global) = halo.number(own)?;
         Ok(CoarseRows { own, first, global, ids: Vec::new() })

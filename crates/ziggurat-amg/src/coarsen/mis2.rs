@@ -1,25 +1,31 @@
-//! MIS-2 aggregation: aggregates around a maximal set of rows that are more than two connections apart (Bell, Dalton &
-//! Olson, *Exposing fine-grained parallelism in algebraic multigrid methods*, 2012; Kelley & Rajamanickam, *Parallel,
-//! portable algorithms for distance-2 maximal independent set and graph coarsening*, 2022).
+//! MIS-2 aggregation: aggregates around the rows of a maximal set in which any two rows are more
+//! than two connections apart (Bell, Dalton & Olson, *Exposing fine-grained parallelism in
+//! algebraic multigrid methods*, 2012; Kelley & Rajamanickam, *Parallel, portable algorithms for
+//! distance-2 maximal independent set and graph coarsening*, 2022).
 //!
-//! 1. **Roots**: in the order of a fixed priority, a row becomes a root unless one stands within two connections of it.
-//! 2. A root takes its neighbours. No row has two roots to choose from.
-//! 3. Every other row has a neighbour that was taken; it joins the aggregate it is most strongly connected to: largest
-//!    Σ |a_ij| over that aggregate's rows, among equals that with the root of lowest id.
+//! 1. **Roots**: in the order of a fixed priority, a row becomes a root unless there is already a
+//!    root within two connections of it.
+//! 2. The neighbours of a root join its aggregate. No row is a neighbour of two roots.
+//! 3. Every other row has a neighbour that belongs to an aggregate. It joins the aggregate to which
+//!    it is most strongly connected: the one with the largest Σ |a_ij| over its rows, and among
+//!    equals the one whose root has the lowest id.
 //!
-//! **Priority.** Bell et al. draw it by lot, which lets every row wait for few others but leaves gaps: aggregates become
-//! large and uneven, and smoothed aggregation needs more iterations. A sweep along the rows packs roots closely where
-//! numbering is regular (8.3 rows per aggregate on a 7-point grid) but has every row wait for the one before. So rows are
-//! numbered in blocks of 2^b consecutive global ids, and the order is: first the even blocks, then the odd
-//! ones, each along its rows. Blocks wait only for their neighbours, and the packing is that of the sweep but at every
-//! second border. A block is eight times as long as most connections reach (a dozen planes of a grid): many blocks in a
-//! large matrix, and few borders in each.
+//! **Priority.** Bell et al. use random priorities. A row then waits for few others, but the set
+//! has gaps: aggregates become large and uneven, and smoothed aggregation needs more iterations. A
+//! sweep in the order of the rows packs roots closely if the numbering is regular (8.3 rows per
+//! aggregate on a 7-point grid), but every row waits for the one before it. Therefore rows are
+//! grouped into blocks of 2^b consecutive global ids, and the order is: first the even blocks, then
+//! the odd ones, each in the order of its rows. Blocks wait only for their neighbours, and the
+//! packing is that of the sweep except at every second block boundary. A block is eight times as
+//! long as most connections reach (a dozen planes of a grid), so a large matrix has many blocks and
+//! only a small part of the rows lies near a boundary.
 //!
-//! The set of roots follows from graph and priority alone. Threads and processes find it by deciding what they can, in
-//! any order: a row is decided only by rows that are themselves decided, so there is nothing that one of them could do
-//! too early. Hence one result for any number of either.
+//! The set of roots depends only on the graph and the priority. Threads and processes decide rows
+//! in any order as soon as that is possible: a row is decided only by rows that are themselves
+//! decided, so no decision can come too early. Hence the result is the same for any number of
+//! threads and processes.
 //!
-//! Cost: about four passes over the connections, some of them over a part of the rows.
+//! Cost: about four passes over the connections, some of them over a subset of the rows.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
@@ -31,7 +37,7 @@ use super::undirected::undirected;
 use crate::halo::Halo;
 use crate::strength::StrongGraph;
 
-/// Rows whose undecided ones are kept in one list.
+/// Number of rows whose undecided rows share one list.
 const CHUNK: usize = 16 * 1024;
 
 /// A block is 2^3 times as long as most connections.
@@ -42,26 +48,27 @@ const OPEN: u8 = 0;
 const ROOT: u8 = 1;
 const OUT: u8 = 2;
 
-/// One in fixed point: strengths are added as integers, so that their sum does not depend on the order of columns, which
-/// differs from process to process.
+/// One in fixed-point representation. Strengths are added as integers, so that the sum does not
+/// depend on the order of the columns, which differs between processes.
 const ONE: f64 = (1u64 << 40) as f64;
 
-/// A row without strong connections is an aggregate of its own if its other entries are together at least this part of
-/// its diagonal: the smoother alone would not solve it.
+/// A row without strong connections becomes an aggregate of its own if the sum of its off-diagonal
+/// magnitudes is at least this fraction of its diagonal: the smoother alone would not solve it.
 const LONE: u64 = 1 << 39;
 
-/// Aggregates of the local rows by MIS-2.
+/// Aggregates the local rows by MIS-2.
 ///
-/// `graph` has the strong connections of a process's own rows and of the halo rows that depend on them; its columns are the
-/// local rows. In one process that is the whole graph. It is read without directions. `a` tells how strong a connection
-/// is, by the size of the entry; without it all are alike.
+/// `graph` contains the strong connections of the owned rows and of the halo rows that depend on
+/// them; its columns are the local rows. In one process that is the whole graph. The directions of
+/// the connections are ignored. `a` gives the strength of a connection by the magnitude of the
+/// entry; without it all connections are equally strong.
 ///
-/// Rows without strong connections are left out, unless `a` is given and shows entries that matter: then they are aggregates
-/// of one row.
+/// Rows without strong connections are left out. If `a` is given and such a row has significant
+/// entries, it becomes an aggregate of one row instead.
 ///
 /// ```
 /// use ziggurat_amg::{coarsen::mis2, halo::Whole, strength::StrongGraph};
-/// // A path of five rows: the first becomes a root, and then the fourth.
+/// A path of five rows: the first row becomes a root, then the fourth.
 /// let path = StrongGraph::try_new(5, vec![0, 1, 3, 5, 7, 8], vec![1, 0, 2, 1, 3, 2, 4, 3])?;
 /// let aggregates = mis2(&path, None, &Whole::new(5))?;
 /// assert_eq!(aggregates.of(), [0, 0, 1, 1, 1]);
@@ -69,7 +76,7 @@ const LONE: u64 = 1 << 39;
 /// ```
 ///
 /// # Errors
-/// If graph, matrix and halo do not fit together.
+/// Returns an error if graph, matrix and halo do not match.
 pub fn mis2<H: Halo>(
     graph: &StrongGraph,
     a: Option<CsrRef<'_, f64>>,
@@ -79,7 +86,7 @@ pub fn mis2<H: Halo>(
     if let Some(a) = a
         && (a.rows() < owned.end || a.cols() != local)
     {
-        let what = "columns of the matrix, against the rows this process knows";
+        let what = "matrix columns (one per local row)";
         return Err(MatrixError::Mismatch { what, expected: local, found: a.cols() });
     }
     let graph = &*undirected(graph, halo)?;
@@ -113,7 +120,7 @@ pub fn mis2<H: Halo>(
     Ok(Aggregates::from_roots(&roots, halo))
 }
 
-/// The root whose aggregate a row is most strongly connected to.
+/// The root of the aggregate to which a row is most strongly connected.
 fn strongest(
     graph: &StrongGraph,
     a: Option<CsrRef<'_, f64>>,
@@ -139,7 +146,7 @@ fn strongest(
             let size = |&column: &u32| entries.binary_search(&column).map_or(0.0, |at| values[at].abs());
             let largest = columns.iter().map(size).fold(0.0, f64::max);
             for column in columns {
-                // At least 1, so that a connection without an entry of its own counts, too.
+                // At least 1, so that a connection without a matrix entry also counts.
                 add(taken[*column as usize], (size(column) / largest * ONE) as u64 + 1);
             }
         }
@@ -147,7 +154,7 @@ fn strongest(
     candidates.iter().min_by_key(|(root, weight)| (u64::MAX - weight, *root)).map(|(root, _)| *root)
 }
 
-/// Whether a row without strong connections has entries that matter.
+/// Whether a row without strong connections has significant entries.
 fn stands_alone(a: CsrRef<'_, f64>, row: usize) -> bool {
     let (columns, values) = a.row(row);
     let diagonal = a.get(row, row).unwrap_or(0.0).abs();
@@ -162,7 +169,8 @@ struct Priority {
 }
 
 impl Priority {
-    /// Blocks as long as the numbering of this graph asks for. Every eighth row is looked at, by its global id.
+    /// Chooses the block length from the numbering of this graph. Samples every eighth row, by
+    /// global id.
     fn of<H: Halo>(graph: &StrongGraph, halo: &H) -> Self {
         let owned = halo.owned();
         let count = |chunk: usize| {
@@ -185,7 +193,7 @@ impl Priority {
         let chunks = (0..owned.len().div_ceil(CHUNK)).into_par_iter();
         let mut lengths = chunks.map(count).reduce(|| [0; 64], add);
         halo.sum(&mut lengths);
-        // Most: nine of ten.
+        // "Most" means nine out of ten.
         let (total, mut sum, mut bits) = (lengths.iter().sum::<u64>(), 0, 0);
         while bits < 60 && 10 * sum < 9 * total {
             sum += lengths[bits as usize];
@@ -194,25 +202,25 @@ impl Priority {
         Priority { block_bits: bits + BLOCK_FACTOR }
     }
 
-    /// Smaller goes first. Different for different ids.
+    /// Smaller keys come first. Keys of different ids differ.
     #[inline]
     fn key(&self, id: u64) -> u64 {
         (id >> self.block_bits.min(63) & 1) << 63 | id
     }
 }
 
-/// What is known of the local rows while roots are found.
+/// The state of the local rows while roots are determined.
 struct Sweep<'a, H> {
     graph: &'a StrongGraph,
     halo: &'a H,
     priority: Priority,
-    /// Only the task that has a row in its list writes its state, and only once.
+    /// Only the task that has a row in its list writes the state of that row, and only once.
     state: Vec<AtomicU8>,
-    /// Whether the row is a root or has one for a neighbour.
+    /// Whether the row is a root or a neighbour of one.
     covered: Vec<AtomicBool>,
-    /// For halo rows: the first key among undecided rows of their neighbourhood.
+    /// For halo rows: the smallest key of the undecided rows among the row and its neighbours.
     first_open: Vec<u64>,
-    /// Rows that others have copies of.
+    /// Rows that are halo rows of other processes.
     shared: Vec<usize>,
 }
 
@@ -231,7 +239,7 @@ fn independent_set<H: Halo>(graph: &StrongGraph, halo: &H) -> Vec<u8> {
     let chunks = 0..owned.len().div_ceil(CHUNK);
     let rows_of =
         |chunk: usize| owned.start + chunk * CHUNK..(owned.start + (chunk + 1) * CHUNK).min(owned.end);
-    // All processes or none: exchanging is for all.
+    // Exchanges are collective, so either all processes take part or none.
     let distributed = halo.any(local > owned.len());
     let mut open: Vec<Vec<u32>> = if distributed {
         let all =
@@ -268,10 +276,11 @@ impl<H: Halo> Sweep<'_, H> {
         self.priority.key(self.halo.global_id(row as usize))
     }
 
-    /// Decides an owned row, if what is known allows it.
+    /// Decides an owned row, if that is already possible.
     ///
-    /// Another task may decide rows meanwhile. A state that is read too early is OPEN, and makes this row wait for the next
-    /// round; a mark of `covered` that is missed is made good by looking at the states of all rows within two steps.
+    /// Other tasks may decide rows at the same time. A state that is read too early is OPEN, so
+    /// this row waits for the next round. If an update of `covered` is missed, the states of all
+    /// rows within distance two, which are checked as well, still give the correct result.
     fn decide(&self, row: u32) -> bool {
         let neighbours = self.graph.row(row as usize);
         let decided = if neighbours.is_empty() || neighbours.iter().any(|&column| self.is_covered(column)) {
@@ -292,7 +301,8 @@ impl<H: Halo> Sweep<'_, H> {
         true
     }
 
-    /// What a row becomes by the rows within two steps of it; OPEN if one that goes before it is undecided.
+    /// The state of a row as determined by the rows within distance two; OPEN if one with higher
+    /// priority is undecided.
     fn look_around(&self, row: u32, neighbours: &[u32]) -> u8 {
         let key = self.key(row);
         let owned = self.halo.owned();
@@ -320,7 +330,7 @@ impl<H: Halo> Sweep<'_, H> {
         ROOT
     }
 
-    /// Tells other processes what was decided, and hears from them.
+    /// Exchanges decisions with other processes.
     fn exchange(&mut self) {
         let mut state: Vec<u8> = self.state.iter_mut().map(|state| *state.get_mut()).collect();
         self.halo.exchange(&mut state);
@@ -362,7 +372,7 @@ mod tests {
     use proptest::prelude::*;
     use ziggurat_sparse::Csr;
 
-    /// The rows within two steps of a row, itself left out.
+    /// The rows within distance two of a row, without the row itself.
     fn within_two(graph: &StrongGraph, row: usize) -> Vec<usize> {
         let neighbours = graph.row(row).iter().map(|&column| column as usize);
         let two = neighbours.flat_map(|near| {
@@ -384,7 +394,8 @@ mod tests {
 
     #[test]
     fn a_grid_is_packed_closely() {
-        // Closest packings: 5 in a square, 7 in a cube, 27 with diagonals. A draw by lot gives 7.1, 11.1 and 46.
+        // Closest packings: 5 in 2D, 7 in 3D, 27 with diagonals. Random priorities give 7.1, 11.1
+        // and 46.
         for (name, most) in [("poisson2d:100", 6.3), ("poisson3d:40", 8.6), ("poisson3d27:30", 31.0)] {
             let a = problem(name);
             let graph = symmetric_graph(&a);
@@ -404,7 +415,7 @@ mod tests {
         let roots = (0..a.rows()).filter(|&row| state[row] == ROOT);
         for (number, root) in roots.enumerate() {
             assert_eq!(aggregates.get(root), Some(number as u32));
-            // A root keeps its neighbours.
+            // The neighbours of a root belong to its aggregate.
             assert!(graph.row(root).iter().all(|&near| aggregates.get(near as usize) == Some(number as u32)));
         }
     }
@@ -422,7 +433,8 @@ mod tests {
 
     #[test]
     fn rows_without_connections() {
-        // Row 0: nothing beside the diagonal. Row 1: an entry that matters, but is called weak. Rows 2 and 3: strong.
+        // Row 0: no off-diagonal entries. Row 1: a significant entry that is not strong. Rows 2 and
+        // 3: strongly connected.
         let columns = vec![0, 1, 3, 2, 3, 1, 2, 3];
         let values = vec![1.0, 1.0, -0.9, 1.0, -1.0, -0.9, -1.0, 3.0];
         let a = Csr::try_new(4, 4, vec![0, 1, 3, 5, 8], columns, values).unwrap();
@@ -435,8 +447,8 @@ mod tests {
 
     #[test]
     fn a_leftover_row_joins_what_it_is_most_strongly_connected_to() {
-        // A cycle of six: rows 0 and 3 are roots, nobody is left. With a seventh row hung between 1 and 5, which belong to
-        // the first root, and 4, which belongs to the second.
+        // A cycle of six rows with the roots 0 and 3, and a seventh row that is connected to 1 and
+        // 5, which belong to the first root, and to 4, which belongs to the second.
         let graph = StrongGraph::try_new(
             7,
             vec![0, 2, 5, 7, 9, 12, 15, 18],
@@ -482,7 +494,7 @@ mod tests {
         for name in ["poisson2d:25", "poisson3d:8", "convection3d:6"] {
             let graph = symmetric_graph(&problem(name));
             let whole = mis2(&graph, None, &Whole::new(graph.rows())).unwrap();
-            // By the id of the root: numbers are local.
+            // Compared by the id of the root, since numbers are local.
             let state = independent_set(
                 &undirected(&graph, &Whole::new(graph.rows())).unwrap(),
                 &Whole::new(graph.rows()),

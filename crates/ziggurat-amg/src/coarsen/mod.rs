@@ -1,13 +1,13 @@
-//! Coarsening: which rows the next level keeps, or which rows it joins.
+//! Coarsening: selects the rows that the next level keeps, or groups rows into aggregates.
 //!
-//! | method | gives | rows per coarse row | use it |
+//! | method | result | rows per coarse row | use |
 //! |---|---|---|---|
 //! | [`pmis`] | a [`Splitting`] | about 3 on a 7-point grid | with classical interpolation |
 //! | [`aggressive`] | a [`Splitting`] | 12 or 16 on a 7-point grid | on the finest level, with two-stage or multipass interpolation |
-//! | [`mis2`] | [`Aggregates`] | 8 on a 7-point grid, about 30 with diagonals | with smoothed aggregation |
-//! | [`pairwise`], [`pairwise_passes`] | [`Aggregates`] | 2 per pass | without smoothing, or where aggregates must stay small |
+//! | [`mis2`] | [`Aggregates`] | 8 on a 7-point grid, about 30 on a 27-point grid | with smoothed aggregation |
+//! | [`pairwise`], [`pairwise_passes`] | [`Aggregates`] | 2 per pass | with unsmoothed aggregation, or where aggregates must stay small |
 //!
-//! Nodes of several unknowns are aggregated by their [`node_matrix`].
+//! Nodes with several unknowns are aggregated by their [`node_matrix`].
 
 mod aggregates;
 mod aggressive;

@@ -1,12 +1,13 @@
-//! One number per pair of nodes: what strength of connection and aggregation look at in a system with several unknowns
-//! per node.
+//! The node matrix: one number per pair of nodes, from which strength of connection and aggregation
+//! are determined in a system with several unknowns per node.
 //!
 //! ```text
 //! n_IJ = ‖A_IJ‖_F        A_IJ: the b × b block that couples node J into node I
 //! ```
 //!
-//! The Frobenius norm does not change when the unknowns of the nodes are rotated. The matrix of norms is symmetric where
-//! the blocks are each other's transposes. It has no signs, so it suits the symmetric measure and not the classical one.
+//! The Frobenius norm is invariant under rotation of the unknowns of the nodes. The matrix of norms
+//! is symmetric if the blocks are transposes of each other. It has no signs, so it is suitable for
+//! the symmetric measure but not for the classical one.
 //!
 //! Cost: one pass over the entries.
 
@@ -14,13 +15,13 @@ use std::ops::Range;
 
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
-/// The norms of the blocks of a matrix whose unknowns are numbered node by node, `block` per node. `nodes` is the range
-/// of nodes wanted: node `nodes.start + k` becomes row `k`.
+/// Computes the norms of the blocks of a matrix whose unknowns are numbered node by node, `block`
+/// per node. `nodes` is the requested range of nodes: node `nodes.start + k` becomes row `k`.
 ///
 /// ```
 /// use ziggurat_amg::coarsen::node_matrix;
 /// use ziggurat_sparse::Csr;
-/// // Two nodes of two unknowns; the second is not coupled to the first.
+/// Two nodes with two unknowns each; the second does not depend on the first.
 /// let a = Csr::try_new(4, 4, vec![0, 2, 3, 4, 5], vec![0, 3, 1, 2, 3], vec![3.0, -2.0, 4.0, 1.0, 1.0])?;
 /// let nodes = node_matrix(a.view(), 2, 0..2)?;
 /// assert_eq!(nodes.row(0), (&[0, 1][..], &[5.0, 2.0][..]));
@@ -29,13 +30,14 @@ use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 /// ```
 ///
 /// # Errors
-/// If blocks do not tile the matrix, or it has not the nodes asked for.
+/// Returns an error if the block size does not divide the dimensions of the matrix, or if the
+/// matrix does not have the requested nodes.
 pub fn node_matrix(a: CsrRef<'_, f64>, block: usize, nodes: Range<usize>) -> Result<Csr<f64>, MatrixError> {
     if block == 0 || !a.rows().is_multiple_of(block) || !a.cols().is_multiple_of(block) {
         return Err(MatrixError::BlockSize { block, rows: a.rows(), columns: a.cols() });
     }
     if nodes.end > a.rows() / block {
-        let what = "nodes of the matrix, for the range asked for";
+        let what = "matrix nodes for the requested range";
         return Err(MatrixError::Mismatch { what, expected: nodes.end, found: a.rows() / block });
     }
     let starts: Vec<usize> = a.row_ptr().iter().copied().step_by(block).collect();
@@ -49,7 +51,7 @@ pub fn node_matrix(a: CsrRef<'_, f64>, block: usize, nodes: Range<usize>) -> Res
             next.fill(0);
             let column =
                 |unknown: usize, at: usize| row(unknown).0.get(at).map(|&column| column as usize / block);
-            // The rows of the node are sorted: their blocks are met in order.
+            // The rows of the node are sorted, so their blocks are visited in order.
             while let Some(first) = (0..block).filter_map(|unknown| column(unknown, next[unknown])).min() {
                 let mut sum = 0.0;
                 for (unknown, next) in next.iter_mut().enumerate() {

@@ -1,5 +1,6 @@
-//! Pairwise aggregation by graph matching: Ginkgo's parallel graph match (Y.-H. Tsai, *Portable mixed precision algebraic
-//! multigrid on high performance GPUs*, 2024, algorithm 17; after Naumov et al., *AmgX*, 2015).
+//! Pairwise aggregation by graph matching: the parallel graph match of Ginkgo (Y.-H. Tsai,
+//! *Portable mixed precision algebraic multigrid on high performance GPUs*, 2024, algorithm 17;
+//! after Naumov et al., *AmgX*, 2015).
 //!
 //! The weight of a connection is
 //!
@@ -7,19 +8,22 @@
 //! w_ij = ½ (|a_ij| + |a_ji|) / max(|a_ii|, |a_jj|)
 //! ```
 //!
-//! In rounds, every unmatched row chooses the unmatched neighbour of largest weight, and two rows that choose each other
-//! become a pair. After the last round, a row without a partner joins the pair of its neighbour of largest weight, or
-//! stays alone if no neighbour has a pair. Rows without connections are left out. Pairs have an entry on both sides; to
-//! join, a row's own entry is enough. Pairs of pairs are found by matching the aggregated matrix Pᵀ A P, P being 1 where
-//! a row is in an aggregate.
+//! In each round, every unmatched row chooses the unmatched neighbour of largest weight, and two
+//! rows that choose each other become a pair. After the last round, an unmatched row joins the pair
+//! of its neighbour of largest weight, or remains a single row if none of its neighbours belongs to
+//! a pair. Rows without connections are left out. The two rows of a pair must both have an entry
+//! for the other; to join a pair, an entry in the joining row is enough. Pairs of pairs are found
+//! by matching the aggregated matrix Pᵀ A P, where P is 1 where a row belongs to an aggregate.
 //!
-//! **Ties** are not settled in the thesis. Among neighbours of equal weight the one with the smallest `i xor j` is chosen, i
-//! and j being global ids. Both ends see the same number, and no two neighbours of a row have the same, so nothing is left
-//! to chance or to the order of columns. On regular numberings it pairs 2k with 2k + 1 everywhere in one round, and the next
-//! passes build bricks; a hash of the pair, the usual remedy, leaves one row in twelve without a partner there.
+//! **Ties** are not specified in the thesis. Among neighbours of equal weight, the one with the
+//! smallest `i xor j` is chosen, where i and j are global ids. Both rows see the same number, and
+//! no two neighbours of a row have the same number, so the choice is deterministic and independent
+//! of the order of columns. With a regular numbering it pairs 2k with 2k + 1 everywhere in one
+//! round, and further passes build rectangular blocks. A hash of the pair, which is the usual
+//! tie-breaker, leaves one row in twelve unmatched there.
 //!
-//! Cost: two passes over the entries for the first round, and less for each of the next; a triple product for each pass
-//! after the first.
+//! Cost: two passes over the entries for the first round, and less for each further round; one
+//! triple product for each pass after the first.
 
 use rayon::prelude::*;
 use ziggurat_sparse::algebra::{transpose, triple_product};
@@ -28,33 +32,34 @@ use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 use super::aggregates::{Aggregates, NO_ROOT};
 use crate::halo::{Halo, Whole};
 
-/// As many rounds as Ginkgo makes: what is unmatched then is so by accident, and joins a neighbour.
+/// Number of matching rounds, as in Ginkgo. Rows that are still unmatched then join a neighbour.
 pub const MATCHING_ROUNDS: usize = 15;
 
-/// Rows whose unmatched ones are kept in one list.
+/// Number of rows whose unmatched rows share one list.
 const CHUNK: usize = 16 * 1024;
 
-/// Pairs of the owned rows of `a`, and now and then three or more. [`MATCHING_ROUNDS`] rounds are usual.
+/// Groups the owned rows of `a` into pairs, and occasionally into larger aggregates.
+/// [`MATCHING_ROUNDS`] is the usual number of rounds.
 ///
-/// The columns of `a` are the local rows. It has the owned rows and those of their neighbours.
+/// The columns of `a` are the local rows. Its rows are the owned rows and their neighbours.
 ///
 /// ```
 /// use ziggurat_amg::{coarsen::{MATCHING_ROUNDS, pairwise}, halo::Whole};
 /// use ziggurat_sparse::Csr;
-/// // A path of four rows, its middle connection strongest.
+/// A path of four rows whose middle connection is the strongest.
 /// let values = vec![2.0, -1.0, -1.0, 4.0, -3.0, -3.0, 4.0, -1.0, -1.0, 2.0];
 /// let a = Csr::try_new(4, 4, vec![0, 2, 5, 8, 10], vec![0, 1, 0, 1, 2, 1, 2, 3, 2, 3], values)?;
 /// let pairs = pairwise(a.view(), MATCHING_ROUNDS, &Whole::new(4))?;
-/// assert_eq!(pairs.of(), [0, 0, 0, 0]); // 1 and 2 are a pair, the ends have nobody else to join
+/// assert_eq!(pairs.of(), [0, 0, 0, 0]); // 1 and 2 are a pair, which the ends join
 /// # Ok::<(), ziggurat_sparse::MatrixError>(())
 /// ```
 ///
 /// # Errors
-/// If matrix and halo do not fit together.
+/// Returns an error if matrix and halo do not match.
 pub fn pairwise<H: Halo>(a: CsrRef<'_, f64>, rounds: usize, halo: &H) -> Result<Aggregates, MatrixError> {
     let (owned, local) = (halo.owned(), halo.local());
     if a.rows() < owned.end || a.cols() != local {
-        let what = "columns of the matrix, against the rows this process knows";
+        let what = "matrix columns (one per local row)";
         return Err(MatrixError::Mismatch { what, expected: local, found: a.cols() });
     }
     let mut diagonal = vec![0.0; local];
@@ -86,7 +91,8 @@ pub fn pairwise<H: Halo>(a: CsrRef<'_, f64>, rounds: usize, halo: &H) -> Result<
     Ok(Aggregates::from_roots(&roots, halo))
 }
 
-/// Aggregates of about 2^`passes` rows of a matrix that one process holds: [`pairwise`], then pairs of pairs.
+/// Aggregates of about 2^`passes` rows of a matrix held by one process: [`pairwise`], then pairs of
+/// pairs.
 ///
 /// ```
 /// use ziggurat_amg::coarsen::{MATCHING_ROUNDS, pairwise_passes};
@@ -98,7 +104,7 @@ pub fn pairwise<H: Halo>(a: CsrRef<'_, f64>, rounds: usize, halo: &H) -> Result<
 /// ```
 ///
 /// # Errors
-/// If the matrix is not square.
+/// Returns an error if the matrix is not square.
 pub fn pairwise_passes(a: CsrRef<'_, f64>, passes: usize, rounds: usize) -> Result<Aggregates, MatrixError> {
     let mut aggregates = pairwise(a, rounds, &Whole::new(a.rows()))?;
     let mut coarse: Option<Csr<f64>> = None;
@@ -112,7 +118,7 @@ pub fn pairwise_passes(a: CsrRef<'_, f64>, passes: usize, rounds: usize) -> Resu
     Ok(aggregates)
 }
 
-/// Pᵀ A P, where P is 1 where a row is in an aggregate.
+/// Pᵀ A P, where P is 1 where a row belongs to an aggregate.
 pub(crate) fn sum_by_aggregate(a: CsrRef<'_, f64>, aggregates: &Aggregates) -> Result<Csr<f64>, MatrixError> {
     let p = Csr::build(
         a.all_rows(),
@@ -137,8 +143,8 @@ struct Weights<'a, H> {
 }
 
 impl<H: Halo> Weights<'_, H> {
-    /// The neighbour of largest weight among those allowed, and with an entry on its side if that is asked for. A weight
-    /// of zero is no connection.
+    /// The neighbour of largest weight among the allowed ones. With `both_sides`, the neighbour
+    /// must also have an entry for this row. An entry of weight zero is not a connection.
     #[inline]
     fn strongest(&self, row: usize, both_sides: bool, allowed: impl Fn(usize) -> bool) -> Option<u32> {
         let (columns, values) = self.a.row(row);
@@ -163,12 +169,12 @@ impl<H: Halo> Weights<'_, H> {
     }
 }
 
-/// The global id of every local row's partner; [`NO_ROOT`] for rows that have none.
+/// The global id of the partner of every local row; [`NO_ROOT`] for rows without one.
 fn matched<H: Halo>(weights: &Weights<'_, H>, rounds: usize) -> Vec<u64> {
     let (halo, owned, local) = (weights.halo, weights.halo.owned(), weights.halo.local());
     let mut partners = vec![NO_ROOT; local];
     let mut choices = vec![NO_ROOT; local];
-    // Unmatched rows, each with its choice.
+    // Unmatched rows, each with the neighbour it chooses.
     let all = |chunk: usize| {
         let rows = owned.start + chunk * CHUNK..(owned.start + (chunk + 1) * CHUNK).min(owned.end);
         rows.map(|row| (row as u32, u32::MAX)).collect::<Vec<_>>()
@@ -213,7 +219,7 @@ mod tests {
     use crate::testing::{on_ranks, on_threads, problem};
     use proptest::prelude::*;
 
-    /// A matrix with a few values, so that ties are frequent; not symmetric.
+    /// A nonsymmetric matrix with few distinct values, so that ties are frequent.
     fn arbitrary() -> impl Strategy<Value = Csr<f64>> {
         (1..20usize).prop_flat_map(|rows| {
             let entry = (0..rows, 0..rows, 1..4u32);
@@ -248,7 +254,8 @@ mod tests {
             let partners = matched(&weights, usize::MAX);
             for (row, &partner) in partners.iter().enumerate() {
                 if partner == NO_ROOT {
-                    // Nobody to pair with: every neighbour this row can see has a partner.
+                    // No possible partner: every neighbour that this row could be paired with has
+                    // one.
                     prop_assert_eq!(weights.strongest(row, true, |other| partners[other] == NO_ROOT), None);
                 } else {
                     let partner = partner as usize;
@@ -269,7 +276,8 @@ mod tests {
 
     #[test]
     fn the_strongest_neighbour_is_relative_to_both_diagonals() {
-        // Row 0 sees -2 to row 1, whose diagonal is large, and -1 to row 2, whose diagonal is small.
+        // Row 0 has -2 for row 1, whose diagonal is large, and -1 for row 2, whose diagonal is
+        // small.
         let a = Csr::try_new(
             3,
             3,
@@ -296,7 +304,7 @@ mod tests {
             let bricks = pairwise_passes(a.view(), passes, MATCHING_ROUNDS).unwrap();
             assert!(bricks.sizes().iter().all(|&rows| rows == size), "{passes} passes");
         }
-        // Where nothing is a power of two, nearly.
+        // If the grid size is not a power of two, this holds approximately.
         let a = problem("poisson3d:15");
         let bricks = pairwise_passes(a.view(), 3, MATCHING_ROUNDS).unwrap();
         let average = a.rows() as f64 / bricks.count() as f64;
@@ -305,7 +313,7 @@ mod tests {
 
     #[test]
     fn pairs_follow_the_strong_direction() {
-        // z is a hundred times weaker: after two passes no aggregate has rows of two planes.
+        // z is a hundred times weaker: after two passes no aggregate spans two planes.
         let n = 10;
         let a = problem("anisotropic3d:10");
         let quads = pairwise_passes(a.view(), 2, MATCHING_ROUNDS).unwrap();
@@ -319,10 +327,10 @@ mod tests {
     fn edges() {
         let empty = Csr::<f64>::identity(0).unwrap();
         assert_eq!(pairwise_passes(empty.view(), 3, 15).unwrap().count(), 0);
-        // A diagonal matrix: everything is left out, in every pass.
+        // A diagonal matrix: every row is left out, in every pass.
         let diagonal = Csr::<f64>::identity(3).unwrap();
         assert_eq!(pairwise_passes(diagonal.view(), 2, 15).unwrap().of(), [Aggregates::NONE; 3]);
-        // No rounds: everybody stays alone.
+        // No rounds: every row is its own aggregate.
         let a = problem("poisson2d:3");
         assert_eq!(pairwise(a.view(), 0, &Whole::new(9)).unwrap().count(), 9);
         assert!(pairwise(a.view(), 1, &Whole::new(8)).is_err());

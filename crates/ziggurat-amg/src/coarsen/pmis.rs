@@ -1,28 +1,31 @@
-//! PMIS: parallel modified independent set (De Sterck, Yang & Heys, *Reducing complexity in parallel algebraic multigrid
-//! preconditioners*, 2006), after Luby's algorithm.
+//! PMIS: parallel modified independent set (De Sterck, Yang & Heys, *Reducing complexity in
+//! parallel algebraic multigrid preconditioners*, 2006), after Luby's algorithm.
 //!
-//! The measure of a row is the number of rows that depend on it strongly, plus a fraction of its own, here from the hash
-//! of its global id. Rows that nobody depends on are fine. Then, in rounds, until every row is decided:
+//! The measure of a row is the number of rows that depend on it strongly, plus a fraction that is
+//! unique to the row, here from the hash of its global id. Rows that no other row depends on are
+//! fine. Then the following two steps are repeated until every row is decided:
 //!
-//! 1. an undecided row whose measure exceeds that of every undecided neighbour (one that it depends on, or that depends
-//!    on it) becomes coarse;
-//! 2. an undecided row that depends on a coarse one becomes fine.
+//! 1. an undecided row whose measure exceeds that of every undecided neighbour (a row that it
+//!    depends on, or that depends on it) becomes coarse;
+//! 2. an undecided row that depends on a coarse row becomes fine.
 //!
-//! In a symmetric graph the coarse rows are a maximal independent set. Rows without a connection in either direction
-//! are fine and are not interpolated: the smoother solves them.
+//! In a symmetric graph the coarse rows are a maximal independent set. Rows without a connection in
+//! either direction are fine and are not interpolated: the smoother solves them.
 //!
-//! Neither step needs its round. A row can only become fine through a row of greater measure, since a lesser one waits for
-//! it; and rows that depend on it delay it, but do not change it. So the result is the one fixed point of
+//! The steps need not be synchronised in rounds. A row can only become fine because of a row of
+//! greater measure, since a row of smaller measure waits for it; and rows that depend on it can
+//! delay the decision but not change it. So the result is the unique fixed point of
 //!
 //! ```text
 //! row i is fine  ⇔  it depends on a coarse row of greater measure
 //! ```
 //!
-//! and a row may be decided as soon as all rows of greater measure that it depends on are: by any thread, in any order, with
-//! whatever others have decided meanwhile. Threads and processes cannot change the result.
+//! and a row can be decided as soon as all rows of greater measure that it depends on are decided:
+//! by any thread, in any order, regardless of which other rows have been decided by then. The
+//! result does not depend on the number of threads or processes.
 //!
-//! Cost: sweeps over the undecided rows. One that waits for another looks at that one only, until it is decided; so the
-//! connections are looked at about twice in all.
+//! Cost: sweeps over the undecided rows. A row that waits for another row checks only that row
+//! until it is decided, so each connection is visited about twice in total.
 
 use std::hint::select_unpredictable;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -35,38 +38,40 @@ use super::{Point, Splitting};
 use crate::halo::Halo;
 use crate::strength::StrongGraph;
 
-/// Rows that share a list of the undecided.
+/// Number of rows whose undecided rows share one list.
 const CHUNK: usize = 16 * 1024;
 
-/// Most parts in which influences are counted: each may need a count per column.
+/// Maximum number of parts in which influences are counted: each may need one counter per column.
 const MAX_PARTS: usize = 16;
 
-/// A row's key tells its measure and what it is. Fine rows have this key: nobody asks for their measure any more.
+/// The key of a row encodes its measure and its state. Fine rows have this key: their measure is no
+/// longer needed.
 const FINE: u64 = 0;
 
-/// Coarse rows have this bit set, beside their measure. Undecided rows have just that.
+/// Coarse rows have this bit set in addition to their measure. The key of an undecided row is its
+/// measure.
 const COARSE: u64 = 1;
 
-/// Coarse and fine rows by PMIS.
+/// Splits rows into coarse and fine by PMIS.
 ///
-/// `strong` has the connections of a process's own rows and of the halo rows that depend on them; its columns are the local
-/// rows. In one process that is the whole graph.
+/// `strong` contains the connections of the owned rows and of the halo rows that depend on them;
+/// its columns are the local rows. In one process that is the whole graph.
 ///
 /// ```
 /// use ziggurat_amg::{coarsen::pmis, halo::Whole, strength::StrongGraph};
-/// // A path of three rows. Two depend on the middle.
+/// A path of three rows. Two rows depend on the middle one.
 /// let path = StrongGraph::try_new(3, vec![0, 1, 3, 4], vec![1, 0, 2, 1])?;
 /// assert_eq!(pmis(&path, &Whole::new(3))?.coarse_points(), [1]);
 /// # Ok::<(), ziggurat_sparse::MatrixError>(())
 /// ```
 ///
 /// # Errors
-/// If the graph does not fit the halo.
+/// Returns an error if the graph does not match the halo.
 pub fn pmis<H: Halo>(strong: &StrongGraph, halo: &H) -> Result<Splitting, MatrixError> {
     split(strong, halo, Point::Fine)
 }
 
-/// PMIS, and what becomes of rows without a connection.
+/// PMIS in which rows without a connection become `isolated`.
 pub(super) fn split<H: Halo>(
     strong: &StrongGraph,
     halo: &H,
@@ -88,7 +93,7 @@ pub(super) fn split<H: Halo>(
                 key != FINE && key & COARSE == 0
             };
             let first = owned.start + chunk * CHUNK;
-            let waiting = |place| Waiting { row: (first + place) as u32, on: NOBODY };
+            let waiting = |place| Waiting { row: (first + place) as u32, on: NO_ROW };
             (0..keys.len()).filter(is_open).map(waiting).collect()
         })
         .collect();
@@ -114,17 +119,17 @@ pub(super) fn split<H: Halo>(
 fn check<H: Halo>(strong: &StrongGraph, halo: &H) -> Result<(), MatrixError> {
     let (owned, local) = (halo.owned(), halo.local());
     if strong.cols() != local {
-        let what = "columns of the strong graph, against the rows this process knows";
+        let what = "columns of the strong graph (one per local row)";
         return Err(MatrixError::Mismatch { what, expected: local, found: strong.cols() });
     }
     if strong.rows() < owned.end || strong.rows() > local {
-        let what = "rows of the strong graph, against the rows this process owns";
+        let what = "rows of the strong graph for the rows this process owns";
         return Err(MatrixError::Mismatch { what, expected: owned.end, found: strong.rows() });
     }
     Ok(())
 }
 
-/// Overwrites the keys of halo rows by those of their owners.
+/// Overwrites the keys of halo rows with those of their owners.
 fn exchange<H: Halo>(keys: &[AtomicU64], halo: &H) {
     let mut values: Vec<u64> = keys.iter().map(|key| key.load(Relaxed)).collect();
     halo.exchange(&mut values);
@@ -133,8 +138,8 @@ fn exchange<H: Halo>(keys: &[AtomicU64], halo: &H) {
     }
 }
 
-/// The key of every row: 24 bits of influence, 39 bits of hash, and one for coarse rows. Those of the halo are left to their
-/// owners.
+/// The key of every row: 24 bits of influence, 39 bits of hash, and one bit for coarse rows. The
+/// keys of halo rows come from their owners.
 fn keys<H: Halo>(strong: &StrongGraph, halo: &H, isolated: Point) -> Vec<AtomicU64> {
     let (influence, owned) = (Influence::of(strong), halo.owned());
     let key = |row: usize| {
@@ -153,16 +158,16 @@ fn keys<H: Halo>(strong: &StrongGraph, halo: &H, isolated: Point) -> Vec<AtomicU
     (0..halo.local()).into_par_iter().map(|row| AtomicU64::new(key(row))).collect()
 }
 
-/// How many rows depend on each row, counted in parts.
+/// The number of rows that depend on each row, counted in parts.
 struct Influence {
-    /// A part's first column, and the counts from there on.
+    /// For each part, its first column and the counts from there on.
     parts: Vec<(u32, Vec<u32>)>,
 }
 
 impl Influence {
     fn of(strong: &StrongGraph) -> Self {
-        // Sums of integers: how many parts there are does not matter. Rows that are neighbours have neighbouring columns,
-        // so a part's counts are few.
+        // The counts are integers, so the number of parts does not affect the sums. Neighbouring
+        // rows have neighbouring columns, so each part has few counters.
         let parts = rayon::current_num_threads().min(MAX_PARTS);
         let length = strong.connections().div_ceil(parts).max(1);
         let count = |columns: &[u32]| {
@@ -192,14 +197,15 @@ struct Waiting {
     on: u32,
 }
 
-/// A row that waits for nobody yet. No matrix has a row of this number.
-const NOBODY: u32 = u32::MAX;
+/// Marks a row that does not wait for another row yet. It is not a valid row number.
+const NO_ROW: u32 = u32::MAX;
 
 impl Waiting {
-    /// The row's new key, if it can be decided by now. Most often one look at what it waits for tells.
+    /// The new key of the row, if it can already be decided. Usually it is enough to check the row
+    /// it waits for.
     #[inline]
     fn decide<H: Halo>(&mut self, strong: &StrongGraph, halo: &H, keys: &[AtomicU64]) -> Option<u64> {
-        if self.on != NOBODY {
+        if self.on != NO_ROW {
             let other = keys[self.on as usize].load(Relaxed);
             if other & COARSE != 0 {
                 return Some(FINE);
@@ -210,10 +216,11 @@ impl Waiting {
         }
         let row = self.row as usize;
         let key = keys[row].load(Relaxed);
-        // Which of two measures is greater cannot be predicted, so nothing jumps within the loop. `seen` has the bits of all
-        // greater keys; `greatest` is the greatest of them, which is undecided unless some bit says coarse.
+        // Which of two measures is greater cannot be predicted, so the loop is branch-free. `seen`
+        // is the bitwise or of all greater keys. `greatest` is the largest of them; it is undecided
+        // unless `seen` has the coarse bit.
         let (mut seen, mut on_equal) = (0, false);
-        let (mut greatest, mut on) = (key | COARSE, NOBODY);
+        let (mut greatest, mut on) = (key | COARSE, NO_ROW);
         for &column in strong.row(row) {
             let other = keys[column as usize].load(Relaxed);
             seen |= select_unpredictable(other > key | COARSE, other, 0);
@@ -222,7 +229,7 @@ impl Waiting {
             greatest = select_unpredictable(other > greatest, other, greatest);
         }
         if on_equal {
-            // All bits of hash agree, or the graph has the row depend on itself. Ids do not agree.
+            // All bits of the hash agree, or the row depends on itself. Ids break the tie.
             for &column in strong.row(row) {
                 let other = keys[column as usize].load(Relaxed);
                 if other | COARSE == key | COARSE && halo.global_id(column as usize) > halo.global_id(row) {
@@ -233,7 +240,7 @@ impl Waiting {
         }
         self.on = on;
         match (seen & COARSE, on) {
-            (0, NOBODY) => Some(key | COARSE),
+            (0, NO_ROW) => Some(key | COARSE),
             (0, _) => None,
             _ => Some(FINE),
         }
@@ -251,7 +258,7 @@ mod tests {
         graph.row(row).iter().any(|&column| splitting.point(column as usize) == Point::Coarse)
     }
 
-    /// In a symmetric graph: independent, and maximal.
+    /// In a symmetric graph, the set is independent and maximal.
     fn assert_maximal_independent(graph: &StrongGraph, splitting: &Splitting) {
         assert_eq!(splitting.rows(), graph.rows());
         for row in 0..graph.rows() {
@@ -265,7 +272,7 @@ mod tests {
 
     #[test]
     fn grids_coarsen_by_a_plausible_ratio() {
-        // Filling a lattice at random until no place is free keeps 0.364 of a square and 0.304 of a cubic one.
+        // Random sequential filling keeps 0.364 of a square lattice and 0.304 of a cubic one.
         for (name, least, most) in
             [("poisson2d:60", 0.34, 0.39), ("poisson3d:20", 0.28, 0.33), ("poisson3d27:20", 0.05, 0.09)]
         {
@@ -279,7 +286,7 @@ mod tests {
 
     #[test]
     fn weak_directions_do_not_count() {
-        // Strong in planes only: every plane is split by itself.
+        // Strong only within planes: every plane is split on its own.
         let n = 12;
         let graph = strong(&problem("anisotropic3d:12"));
         let splitting = pmis(&graph, &Whole::new(graph.rows())).unwrap();
@@ -292,12 +299,12 @@ mod tests {
     }
 
     #[test]
-    fn nobody_depends_on_it_so_it_is_fine() {
-        // 0 -> 1 -> 2, one way only, and 3 alone. Row 0 influences nobody.
+    fn rows_that_no_row_depends_on_are_fine() {
+        // 0 -> 1 -> 2, in one direction only, and an isolated row 3. No row depends on row 0.
         let graph = StrongGraph::try_new(4, vec![0, 1, 2, 2, 2], vec![1, 2]).unwrap();
         let splitting = pmis(&graph, &Whole::new(4)).unwrap();
         assert_eq!((splitting.point(0), splitting.point(3)), (Point::Fine, Point::Fine));
-        // Whichever of 1 and 2 wins, 1 is coarse or depends on a coarse one.
+        // Whichever of 1 and 2 has the greater measure, row 1 is coarse or depends on a coarse row.
         assert!(splitting.point(1) == Point::Coarse || splitting.point(2) == Point::Coarse);
         assert_eq!(split(&graph, &Whole::new(4), Point::Coarse).unwrap().point(3), Point::Coarse);
         assert_eq!(
@@ -338,7 +345,7 @@ mod tests {
         }
     }
 
-    /// The algorithm as the paper has it, in synchronous rounds.
+    /// The algorithm of the paper, in synchronous rounds.
     fn in_rounds(graph: &StrongGraph) -> Vec<Point> {
         let influences = graph.transpose();
         let n = graph.rows();
@@ -380,7 +387,7 @@ mod tests {
         }
 
         #[test]
-        fn in_any_graph_fine_rows_depend_on_a_coarse_one_or_influence_nobody(graph in arbitrary_graph(false)) {
+        fn in_any_graph_fine_rows_depend_on_a_coarse_one_or_influence_none(graph in arbitrary_graph(false)) {
             let splitting = pmis(&graph, &Whole::new(graph.rows())).unwrap();
             let influences = graph.transpose();
             for row in 0..graph.rows() {

@@ -1,11 +1,12 @@
-//! Which rows the next level keeps: the splitting into coarse and fine rows of classical multigrid.
+//! The splitting into coarse and fine rows of classical multigrid: which rows the next level keeps.
 //!
-//! Coarse rows are numbered along the fine ones. Neighbours stay neighbours, so that the next level's matrix is as
-//! local as this one's, and columns of interpolation increase with the rows they stand for.
+//! Coarse rows are numbered in the order of the fine ones. This preserves the locality of the
+//! matrix on the next level, and the columns of interpolation have the same order as the rows they
+//! represent.
 
 use rayon::prelude::*;
 
-/// Rows that one task numbers.
+/// Number of rows that one task numbers.
 const CHUNK: usize = 16 * 1024;
 
 /// Whether a row is kept.
@@ -13,14 +14,14 @@ const CHUNK: usize = 16 * 1024;
 pub enum Point {
     /// The next level keeps it.
     Coarse,
-    /// It is interpolated from coarse ones, or left to the smoother.
+    /// It is interpolated from coarse rows, or left to the smoother.
     Fine,
 }
 
-/// Stands where a fine row has no number on the next level. No level has so many rows.
+/// Marks a fine row, which has no index on the next level. It is never a valid index.
 pub(crate) const FINE: u32 = u32::MAX;
 
-/// Every local row coarse or fine, and the number of each coarse one on the next level.
+/// Whether each local row is coarse or fine, and the index of each coarse row on the next level.
 ///
 /// ```
 /// use ziggurat_amg::coarsen::{Point, Splitting};
@@ -35,10 +36,10 @@ pub struct Splitting {
 }
 
 impl Splitting {
-    /// From what each of `rows` rows is.
+    /// Builds a splitting of `rows` rows from the kind of each.
     ///
     /// # Panics
-    /// If there are more rows than 32 bits can number.
+    /// If there are more rows than a 32-bit index can represent.
     pub fn new(rows: usize, point: impl Fn(usize) -> Point + Sync) -> Self {
         assert!(rows <= FINE as usize, "a matrix has at most 2^32 - 1 rows");
         let is_coarse = |row| point(row) == Point::Coarse;
@@ -56,7 +57,7 @@ impl Splitting {
         let mut index = vec![FINE; rows];
         index.par_chunks_mut(CHUNK).zip(starts).enumerate().for_each(|(chunk, (index, mut next))| {
             for (slot, row) in index.iter_mut().zip(chunk * CHUNK..) {
-                // What a row is cannot be predicted, so it decides an addition and not a jump.
+                // Whether a row is coarse cannot be predicted, so this is branch-free.
                 let kept = is_coarse(row);
                 *slot = if kept { next } else { FINE };
                 next += u32::from(kept);
@@ -65,44 +66,45 @@ impl Splitting {
         Splitting { index, coarse: coarse as usize }
     }
 
-    /// Number of rows: a process's own and those of its halo.
+    /// Number of local rows, halo included.
     pub fn rows(&self) -> usize {
         self.index.len()
     }
 
-    /// Number of coarse rows among them.
+    /// Number of coarse rows among the local rows.
     pub fn coarse_rows(&self) -> usize {
         self.coarse
     }
 
-    /// What a row is.
+    /// Whether a row is coarse or fine.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the row is out of range.
     #[inline]
     pub fn point(&self, row: usize) -> Point {
         if self.index[row] == FINE { Point::Fine } else { Point::Coarse }
     }
 
-    /// The number of a coarse row on the next level; `None` for a fine one.
+    /// The index of a coarse row on the next level; `None` for a fine row.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the row is out of range.
     #[inline]
     pub fn coarse_index(&self, row: usize) -> Option<u32> {
         let index = self.index[row];
         (index != FINE).then_some(index)
     }
 
-    /// The number of a coarse row on the next level; [`FINE`] for a fine one.
+    /// The index of a coarse row on the next level; [`FINE`] for a fine row.
     #[inline]
     pub(crate) fn index(&self, row: usize) -> u32 {
         self.index[row]
     }
 
-    /// The rows that are coarse, in order.
+    /// The coarse rows, in increasing order.
     pub fn coarse_points(&self) -> Vec<u32> {
-        // One longer: a fine row is written behind the last coarse one, too, and overwritten.
+        // One entry longer, because fine rows are also written after the last coarse one and then
+        // overwritten.
         let mut points = vec![0; self.coarse + 1];
         let mut next = 0;
         for (row, &index) in self.index.iter().enumerate() {

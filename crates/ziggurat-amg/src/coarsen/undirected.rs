@@ -1,16 +1,19 @@
-//! A graph read without directions: two rows are neighbours if either depends on the other.
+//! The undirected graph of strong connections: two rows are neighbours if either depends on the
+//! other.
 //!
-//! Aggregation takes rows that stand near each other, so it needs an undirected graph. Symmetric strength of a symmetric
-//! matrix gives one; else the graph is united with its transpose. Whether it is symmetric is asked of a sum over all
-//! connections, in integers modulo 2^64:
+//! Aggregation groups rows that are close to each other, so it needs an undirected graph. The
+//! symmetric strength measure gives one for a symmetric matrix; otherwise the union of the graph
+//! with its transpose is used. Symmetry is tested with a sum over all connections, in integers
+//! modulo 2^64:
 //!
 //! ```text
 //! Σ_(i,j)  h(i) g(j) - g(i) h(j)        g: scrambled global id, h = g²
 //! ```
 //!
-//! A connection and its reverse cancel, whatever the order and wherever they are. What is left of a graph that is not
-//! symmetric is zero by accident with probability 2^-64 or so. So the question costs one pass over the connections,
-//! without looking for a single reverse.
+//! A connection and its reverse cancel, in whatever order and on whichever processes they are
+//! added. For a graph that is not symmetric, the sum is zero by accident with probability of about
+//! 2^-64. The test therefore costs one pass over the connections and never searches for a reverse
+//! connection.
 
 use std::borrow::Cow;
 
@@ -20,27 +23,28 @@ use ziggurat_sparse::MatrixError;
 use crate::halo::Halo;
 use crate::strength::StrongGraph;
 
-/// Rows that one task sums over.
+/// Number of rows that one task sums over.
 const CHUNK: usize = 4 * 1024;
 
-/// The graph if it is symmetric, else its union with its transpose: complete for the owned rows.
+/// Returns the graph if it is symmetric, otherwise its union with its transpose. The result is
+/// complete for the owned rows.
 ///
 /// # Errors
-/// If the graph does not fit the halo.
+/// Returns an error if the graph does not match the halo.
 pub(super) fn undirected<'a, H: Halo>(
     graph: &'a StrongGraph,
     halo: &H,
 ) -> Result<Cow<'a, StrongGraph>, MatrixError> {
     let (owned, local) = (halo.owned(), halo.local());
     if graph.cols() != local {
-        let what = "columns of the strong graph, against the rows this process knows";
+        let what = "columns of the strong graph (one per local row)";
         return Err(MatrixError::Mismatch { what, expected: local, found: graph.cols() });
     }
     if graph.rows() < owned.end || graph.rows() > local {
-        let what = "rows of the strong graph, against the rows this process owns";
+        let what = "rows of the strong graph for the rows this process owns";
         return Err(MatrixError::Mismatch { what, expected: owned.end, found: graph.rows() });
     }
-    // In halves, whose sums over all processes cannot overflow.
+    // Split into halves, whose sums over all processes cannot overflow.
     let part = antisymmetry(graph, halo);
     let mut halves = [part & u64::from(u32::MAX), part >> 32];
     halo.sum(&mut halves);
@@ -48,7 +52,7 @@ pub(super) fn undirected<'a, H: Halo>(
     if symmetric { Ok(Cow::Borrowed(graph)) } else { Ok(Cow::Owned(union_with_transpose(graph)?)) }
 }
 
-/// The owned rows' part of the sum.
+/// The contribution of the owned rows to the sum.
 fn antisymmetry<H: Halo>(graph: &StrongGraph, halo: &H) -> u64 {
     let scramble = |row: u32| {
         let mixed = (halo.global_id(row as usize) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -69,7 +73,7 @@ fn antisymmetry<H: Halo>(graph: &StrongGraph, halo: &H) -> u64 {
         let rows = owned.start + chunk * CHUNK..(owned.start + (chunk + 1) * CHUNK).min(owned.end);
         rows.fold(0u64, |sum, row| sum.wrapping_add(of_row(row)))
     };
-    // A sum of integers: the same in any order.
+    // A sum of integers does not depend on the order.
     (0..owned.len().div_ceil(CHUNK)).into_par_iter().map(of_chunk).reduce(|| 0, u64::wrapping_add)
 }
 
@@ -132,7 +136,7 @@ mod tests {
 
     #[test]
     fn one_missing_reverse_is_noticed_anywhere() {
-        // A cycle of 3000 rows, both ways; then without one connection.
+        // A cycle of 3000 rows, connected in both directions except for one missing connection.
         let rows = 3000;
         let neighbours = |row: usize| {
             let mut pair = [(row + 1) % rows, (row + rows - 1) % rows].map(|column| column as u32);
@@ -151,7 +155,7 @@ mod tests {
 
     #[test]
     fn processes_agree_on_what_is_symmetric() {
-        // One way along a path.
+        // A path whose connections all point in one direction.
         let graph = StrongGraph::try_new(4, vec![0, 1, 2, 3, 3], vec![1, 2, 3]).unwrap();
         let lengths = on_ranks(2, &graph, |local, halo| {
             let undirected = undirected(local, halo).unwrap();

@@ -1,15 +1,17 @@
-//! Classical interpolation, modified: distance one (Ruge & Stüben, 1987; Henson & Yang, *BoomerAMG*, 2002).
+//! Modified classical interpolation: distance one (Ruge & Stüben, 1987; Henson & Yang, *BoomerAMG*,
+//! 2002).
 //!
 //! ```text
 //! w_ij = −(a_ij + Σ_{k∈F∖F*} a_ik ā_kj / Σ_{m∈C} ā_km) / (a_ii + Σ_{n∈W∪F*} a_in),        j ∈ C
 //! ```
 //!
-//! C are the coarse and F the fine rows that i depends on, W its other neighbours, F* those of F that have no entry in C.
-//! After PMIS two fine rows that depend on each other need not share a coarse one, so F* is not empty; the modification
-//! counts it as weak, where the original would divide by zero. That loses accuracy: [`extended_i`](super::extended_i) looks
-//! further.
+//! C are the coarse and F the fine rows that i depends on, W its other neighbours, and F* the rows
+//! of F that have no entry in C. After PMIS, two fine rows that depend on each other need not have
+//! a common coarse row, so F* is not empty. The modification treats F* as weak, where the original
+//! formula would divide by zero. That reduces accuracy; [`extended_i`](super::extended_i) uses
+//! coarse rows at distance two instead.
 //!
-//! Cost: see `collapse.rs`; rows are about as long as the number of coarse neighbours.
+//! Cost: see `collapse.rs`. The length of a row is about its number of coarse neighbours.
 
 use std::ops::Range;
 
@@ -26,9 +28,10 @@ impl InterpolatorySet for DistanceOne {
     const PLUS_I: bool = false;
 }
 
-/// Interpolation from the coarse rows that a row depends on, to the rows `rows` of `a`.
+/// Builds interpolation to the rows `rows` of `a`, from the coarse rows that each row depends on.
 ///
-/// `strong` and `splitting` belong to all of `a`, halo included: a row for each row of `a`, and for each column.
+/// `strong` and `splitting` cover all of `a`, halo included: `strong` has the dimensions of `a`,
+/// and `splitting` has one row per column of `a`.
 ///
 /// ```
 /// use ziggurat_amg::{coarsen::pmis, halo::Whole, interpolate::{Truncation, classical_modified}};
@@ -44,7 +47,8 @@ impl InterpolatorySet for DistanceOne {
 /// ```
 ///
 /// # Errors
-/// If `truncation` makes no sense, `strong` or `splitting` do not fit `a`, or it has not the rows asked for.
+/// Returns an error if `truncation` is invalid, if `strong` or `splitting` does not match `a`, or
+/// if `a` does not have the requested rows.
 pub fn classical_modified(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
@@ -52,6 +56,6 @@ pub fn classical_modified(
     splitting: &Splitting,
     truncation: Truncation,
 ) -> Result<Csr<f64>, InterpolationError> {
-    // Nothing is read the other way round.
+    // Entries of the transpose are not used, so symmetry does not matter.
     interpolate(a, rows, strong, splitting, Symmetry::General, truncation, &DistanceOne)
 }

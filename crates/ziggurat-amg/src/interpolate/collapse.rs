@@ -1,4 +1,5 @@
-//! What classical interpolation formulas share: fine neighbours are collapsed onto an interpolatory set.
+//! The common part of classical interpolation formulas: fine neighbours are collapsed onto an
+//! interpolatory set.
 //!
 //! For a fine row i with interpolatory set Ĉ, strong fine neighbours F and weak neighbours W,
 //!
@@ -7,16 +8,18 @@
 //! ã_ii = a_ii + Σ_{n∈W∖Ĉ} a_in  (+ Σ_{k∈F} a_ik ā_ki / b_ik)
 //! ```
 //!
-//! where ā_kl is a_kl if its sign is not that of a_kk, and 0 otherwise. The terms in brackets are the "+i" of extended+i:
-//! a neighbour's share for i itself stays with i. A strong fine neighbour with b_ik = 0 has nothing to do with Ĉ and
-//! counts as weak. So does one whose row is not here (a halo that is not deep enough).
+//! where ā_kl is a_kl if its sign differs from that of a_kk, and 0 otherwise. The terms in
+//! parentheses are the "+i" of extended+i: the share of a neighbour that refers to i itself stays
+//! with i. A strong fine neighbour with b_ik = 0 is not connected to Ĉ and is treated as weak. So
+//! is a neighbour whose row is not available locally (because the halo is not deep enough).
 //!
-//! Of a neighbour's row only the entries in coarse columns matter, once per row that depends on it. So these are taken
-//! out of the matrix first: [`CoarseEntries`].
+//! Only the entries of a neighbour's row in coarse columns matter, and they are read once for every
+//! row that depends on it. They are therefore extracted from the matrix first: [`CoarseEntries`].
 //!
-//! Cost: one pass over the matrix to take them out, and, for each pair of strongly connected fine rows, the coarse
-//! entries of one. With "+i", if the matrix is not symmetric, also a search for the other in its row: a third of all time.
-//! Each thread has a marker of 4 bytes per coarse row.
+//! Cost: one pass over the matrix for the extraction, and for each pair of strongly connected fine
+//! rows the coarse entries of one of them. With "+i" and a nonsymmetric matrix, also a search for
+//! row i in the row of the neighbour, which takes a third of the total time. Each thread has a
+//! marker of 4 bytes per coarse row.
 
 use std::ops::Range;
 
@@ -30,25 +33,25 @@ use super::{InterpolationError, Symmetry, Truncation};
 use crate::coarsen::{FINE, Splitting};
 use crate::strength::StrongGraph;
 
-/// Rows of up to so many entries are searched by counting, which needs no jumps.
+/// Rows of up to this many entries are searched by counting, which is branch-free.
 const SHORT: usize = 64;
 
-/// The interpolatory sets that make a method.
+/// The interpolatory sets that define a method.
 pub(super) trait InterpolatorySet: Sync {
-    /// Whether a neighbour's share for the row itself stays with it.
+    /// Whether the share of a neighbour that refers to the row itself stays with that row.
     const PLUS_I: bool;
 
-    /// Whether all coarse rows that fine neighbours depend on belong to the set.
+    /// Whether the set contains all coarse rows that fine neighbours depend on.
     const ALL_NEAR: bool = false;
 
-    /// Adds to the set, which has the coarse rows that the row depends on already.
+    /// Extends the set, which already contains the coarse rows that the row depends on.
     fn extend(&self, _row: &mut FineRow, _neighbours: &CoarseEntries) {}
 }
 
 /// For every fine row, its entries in coarse columns: ā.
 pub(super) struct CoarseEntries {
-    /// Column c < coarse is a strong entry in coarse row c. Column coarse + c is a weak one; those come last, and those
-    /// that are 0 are left out.
+    /// Column c < coarse is a strong entry in coarse row c. Column coarse + c is a weak one. Weak
+    /// entries come last; those that are 0 are omitted.
     entries: Csr<f64>,
     /// The sum of each row, or NaN if it has weak entries.
     sums: Vec<f64>,
@@ -90,13 +93,13 @@ impl CoarseEntries {
         Ok(CoarseEntries { entries, sums, coarse })
     }
 
-    /// The columns and values of a fine row; none if it is not here.
+    /// The columns and values of a fine row; empty if the matrix does not have the row.
     #[inline]
     fn row(&self, row: u32) -> (&[u32], &[f64]) {
         if (row as usize) < self.entries.rows() { self.entries.row(row as usize) } else { (&[], &[]) }
     }
 
-    /// The coarse rows that a fine row depends on; none if it is not here.
+    /// The coarse rows that a fine row depends on; empty if the matrix does not have the row.
     #[inline]
     pub(super) fn strong(&self, row: u32) -> &[u32] {
         let (columns, _) = self.row(row);
@@ -118,13 +121,13 @@ pub(super) struct FineRow {
     set: Weights,
     /// Coarse rows that this row depends on, with a_ij.
     coarse: Picked,
-    /// Fine rows that it depends on.
+    /// Fine rows that this row depends on.
     fine: Picked,
-    /// Coarse rows that it is connected to, but does not depend on.
+    /// Coarse rows that this row is connected to but does not depend on.
     weak: Picked,
-    /// A neighbour's entries in the set: which member, and ā.
+    /// The entries of a neighbour in the set: the index of the member, and ā.
     shares: Picked,
-    /// For methods to choose coarse rows from.
+    /// Scratch space in which methods collect candidate coarse rows.
     pub(super) wanted: Vec<u32>,
 }
 
@@ -157,7 +160,8 @@ impl FineRow {
         self.set.add(coarse, 0.0);
     }
 
-    /// Reads row `row` of the matrix: the set has the coarse rows it depends on. Returns a_ii and the weak fine entries.
+    /// Reads row `row` of the matrix and initialises the set with the coarse rows that it depends
+    /// on. Returns the sum of a_ii and the weak fine entries.
     fn read(&mut self, a: CsrRef<'_, f64>, row: usize, strong: &[u32], splitting: &Splitting) -> f64 {
         let (columns, values) = a.row(row);
         for list in [&mut self.coarse, &mut self.fine, &mut self.weak] {
@@ -180,8 +184,9 @@ impl FineRow {
         diagonal
     }
 
-    /// Adds all coarse rows that fine neighbours depend on to the set. Neighbours that have no other coarse entries are
-    /// shared out at once, and are done with; returns their part of ã_ii.
+    /// Adds to the set all coarse rows that fine neighbours depend on. Neighbours without weak
+    /// coarse entries are distributed immediately and removed from the list. Returns their
+    /// contribution to ã_ii.
     fn extend_to_all_near<S: InterpolatorySet>(
         &mut self,
         matrix: Matrix<'_>,
@@ -219,7 +224,8 @@ impl FineRow {
         diagonal
     }
 
-    /// Shares the strong fine neighbours out to the set; returns their part of ã_ii, and that of what is weak.
+    /// Distributes the strong fine neighbours over the set. Returns their contribution to ã_ii and
+    /// that of the weak entries.
     fn collapse<S: InterpolatorySet>(
         &mut self,
         matrix: Matrix<'_>,
@@ -259,16 +265,16 @@ impl FineRow {
     }
 }
 
-/// Some neighbours of a row, with their entries.
+/// A selection of the neighbours of a row, with their entries.
 #[derive(Default)]
 pub(super) struct Picked {
-    /// Only the first `len` count; there is room for the whole row.
+    /// Only the first `len` items are valid; the capacity suffices for the whole row.
     items: Vec<(u32, f64)>,
     len: usize,
 }
 
 impl Picked {
-    /// Begins a row of so many neighbours.
+    /// Starts a row with at most this many neighbours.
     pub(super) fn begin(&mut self, most: usize) {
         self.len = 0;
         if self.items.len() <= most {
@@ -276,7 +282,8 @@ impl Picked {
         }
     }
 
-    /// Adds a neighbour if it is one of those, which cannot be predicted: it decides an addition and not a jump.
+    /// Adds a neighbour if the condition holds. The condition cannot be predicted, so this is
+    /// branch-free.
     #[inline]
     pub(super) fn push_if(&mut self, condition: bool, neighbour: u32, value: f64) {
         self.items[self.len] = (neighbour, value);
@@ -288,7 +295,8 @@ impl Picked {
     }
 }
 
-/// Tells of increasing columns whether they are in a list, which increases too.
+/// Returns a predicate for membership in an increasing list. It must be called with increasing
+/// columns, which include all columns of the list.
 #[inline]
 pub(super) fn in_order(list: &[u32]) -> impl FnMut(u32) -> bool {
     let mut next = 0;
@@ -311,7 +319,7 @@ pub(super) fn entry(columns: &[u32], values: &[f64], column: usize) -> f64 {
     if columns.get(place) == Some(&column) { values[place] } else { 0.0 }
 }
 
-/// A matrix, and how its entries are read.
+/// A matrix, and whether its symmetry may be used.
 #[derive(Clone, Copy)]
 struct Matrix<'a> {
     a: CsrRef<'a, f64>,
@@ -319,8 +327,9 @@ struct Matrix<'a> {
 }
 
 impl Matrix<'_> {
-    /// ā_ki, where a_ik is `value`: what neighbour k, whose ā in the set sum to `sum`, has for row i itself. If that sum is 0
-    /// nobody asks: with "+i" all of it would come back to i, as it does without.
+    /// ā_ki, where a_ik is `value`: the share of neighbour k, whose ā in the set sum to `sum`, that
+    /// refers to row i itself. It is not called with a sum of 0: then all of a_ik would go to ã_ii
+    /// with "+i", as it does without.
     #[inline]
     fn own_share<S: InterpolatorySet>(self, row: usize, neighbour: u32, value: f64, sum: f64) -> f64 {
         if !S::PLUS_I {
@@ -333,12 +342,12 @@ impl Matrix<'_> {
                 entry(columns, values, row)
             }
         };
-        // ā has the sign opposed to the neighbour's diagonal, and so has the sum.
+        // ā has the sign opposite to the diagonal of the neighbour, and so does the sum.
         if back * sum > 0.0 { back } else { 0.0 }
     }
 }
 
-/// A method on a matrix: computes rows of interpolation, one at a time.
+/// An interpolation method applied to a matrix. It computes interpolation row by row.
 pub(super) struct Rows<'a, S> {
     matrix: Matrix<'a>,
     strong: &'a StrongGraph,
@@ -348,7 +357,8 @@ pub(super) struct Rows<'a, S> {
 }
 
 impl<'a, S: InterpolatorySet> Rows<'a, S> {
-    /// Takes the entries in coarse columns out of the matrix. All that is given fits: see [`check`].
+    /// Extracts the entries in coarse columns from the matrix. The arguments must match; see
+    /// [`check`].
     pub(super) fn new(
         a: CsrRef<'a, f64>,
         strong: &'a StrongGraph,
@@ -360,12 +370,12 @@ impl<'a, S: InterpolatorySet> Rows<'a, S> {
         Ok(Rows { matrix: Matrix { a, symmetry }, strong, splitting, neighbours, method })
     }
 
-    /// What a thread needs to compute rows.
+    /// The scratch space that a thread needs to compute rows.
     pub(super) fn scratch(&self, truncation: &RowTruncation) -> FineRow {
         FineRow::new(self.splitting.coarse_rows(), truncation.clone())
     }
 
-    /// The interpolation of a fine row, truncated. Empty if nothing can be interpolated to it.
+    /// The truncated interpolation of a fine row. Empty if the row cannot be interpolated.
     pub(super) fn of_fine<'f>(&self, fine: &'f mut FineRow, row: usize) -> (&'f [u32], &'f [f64]) {
         let mut diagonal = fine.read(self.matrix.a, row, self.strong.row(row), self.splitting);
         if S::ALL_NEAR {
@@ -381,7 +391,7 @@ impl<'a, S: InterpolatorySet> Rows<'a, S> {
         if factor.is_finite() { fine.set.truncated(factor) } else { (&[], &[]) }
     }
 
-    /// Writes the interpolation of a row: the identity if it is coarse.
+    /// Writes the interpolation of a row; a coarse row is a row of the identity.
     pub(super) fn write(&self, fine: &mut FineRow, row: usize, entries: &mut Entries<f64>) {
         match self.splitting.coarse_index(row) {
             Some(index) => entries.push(index, 1.0),
@@ -393,7 +403,7 @@ impl<'a, S: InterpolatorySet> Rows<'a, S> {
     }
 }
 
-/// Interpolation to the rows `rows` of `a` from the sets of `method`.
+/// Builds interpolation to the rows `rows` of `a` from the interpolatory sets of `method`.
 pub(super) fn interpolate<S: InterpolatorySet>(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
@@ -411,7 +421,7 @@ pub(super) fn interpolate<S: InterpolatorySet>(
     Ok(Csr::collect(a.row_ptr(), rows, splitting.coarse_rows(), scratch, write)?)
 }
 
-/// Refuses a graph or a splitting of another matrix, and rows that the matrix does not have.
+/// Checks that graph and splitting match the matrix, and that the matrix has the requested rows.
 pub(super) fn check(
     a: CsrRef<'_, f64>,
     rows: &Range<usize>,
@@ -428,7 +438,7 @@ pub(super) fn check(
         }
     }
     if rows.start > rows.end || rows.end > a.rows() {
-        let what = "rows of the matrix, for the range asked for";
+        let what = "matrix rows for the requested range";
         return Err(MatrixError::Mismatch { what, expected: rows.end.max(rows.start), found: a.rows() });
     }
     Ok(())

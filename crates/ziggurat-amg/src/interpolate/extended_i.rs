@@ -1,17 +1,20 @@
-//! Extended+i interpolation: distance two (De Sterck, Falgout, Nolting & Yang, *Distance-two interpolation for parallel
-//! algebraic multigrid*, 2008).
+//! Extended+i interpolation: distance two (De Sterck, Falgout, Nolting & Yang, *Distance-two
+//! interpolation for parallel algebraic multigrid*, 2008).
 //!
 //! ```text
-//! w_ij = −(a_ij + Σ_{k∈F} a_ik ā_kj / b_ik) / ã_ii,        b_ik = Σ_{l∈Ĉ∪{i}} ā_kl,        j ∈ Ĉ = C ∪ ⋃_{k∈F} C_k
+//! w_ij = −(a_ij + Σ_{k∈F} a_ik ā_kj / b_ik) / ã_ii,        j ∈ Ĉ = C ∪ ⋃_{k∈F} C_k
+//! b_ik = Σ_{l∈Ĉ∪{i}} ā_kl
 //! ã_ii = a_ii + Σ_{n∈W∖Ĉ} a_in + Σ_{k∈F} a_ik ā_ki / b_ik
 //! ```
 //!
-//! C are the coarse and F the fine rows that i depends on, C_k the coarse rows that k depends on, W the other neighbours of
-//! i; ā_kl is a_kl if its sign is not that of a_kk, and 0 otherwise. With C_k in the set, no two fine neighbours lack a
-//! common coarse row. What a fine neighbour has for i itself (the "+i") stays with i: in one dimension that makes the
-//! interpolation linear, as it should be.
+//! C are the coarse and F the fine rows that i depends on, C_k the coarse rows that k depends on,
+//! and W the other neighbours of i; ā_kl is a_kl if its sign differs from that of a_kk, and 0
+//! otherwise. Since the set contains C_k, row i and every fine neighbour k with nonempty C_k have a
+//! common coarse row. The share of a fine neighbour that refers to i itself (the "+i") stays with
+//! i: in one dimension this makes the interpolation linear, as it should be.
 //!
-//! Cost: see `collapse.rs`. Rows are long, about 10 entries in three dimensions: truncate them to 4 or 5.
+//! Cost: see `collapse.rs`. Rows are long, about 10 entries in three dimensions; truncate them to 4
+//! or 5.
 
 use std::ops::Range;
 
@@ -30,15 +33,17 @@ impl InterpolatorySet for DistanceTwo {
     const ALL_NEAR: bool = true;
 }
 
-/// Interpolation from the coarse rows that a row and its fine neighbours depend on, to the rows `rows` of `a`.
+/// Builds interpolation to the rows `rows` of `a`, from the coarse rows that each row and its fine
+/// neighbours depend on.
 ///
-/// `strong` and `splitting` belong to all of `a`, halo included: a row for each row of `a`, and for each column. Rows of
-/// neighbours are read, so the halo has them.
+/// `strong` and `splitting` cover all of `a`, halo included: `strong` has the dimensions of `a`,
+/// and `splitting` has one row per column of `a`. The rows of neighbours are read, so the halo must
+/// contain them.
 ///
 /// ```
 /// use ziggurat_amg::{coarsen::{Point, Splitting}, interpolate::{Symmetry, Truncation, extended_i}, strength::StrongGraph};
 /// use ziggurat_sparse::Csr;
-/// // Four rows in a line, the ends coarse: linear interpolation.
+/// Four rows on a line with coarse ends: linear interpolation.
 /// let a = Csr::try_new(4, 4, vec![0, 2, 5, 8, 10], vec![0, 1, 0, 1, 2, 1, 2, 3, 2, 3],
 ///     vec![1., -1., -1., 2., -1., -1., 2., -1., -1., 1.])?;
 /// let strong = StrongGraph::try_new(4, vec![0, 1, 3, 5, 6], vec![1, 0, 2, 1, 3, 2])?;
@@ -49,7 +54,8 @@ impl InterpolatorySet for DistanceTwo {
 /// ```
 ///
 /// # Errors
-/// If `truncation` makes no sense, `strong` or `splitting` do not fit `a`, or it has not the rows asked for.
+/// Returns an error if `truncation` is invalid, if `strong` or `splitting` does not match `a`, or
+/// if `a` does not have the requested rows.
 pub fn extended_i(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,

@@ -1,20 +1,24 @@
-//! The filtered matrix: weak connections taken out, without changing what the matrix does to constants (Vaněk, Mandel &
-//! Brezina, 1996).
+//! The filtered matrix: weak connections are removed such that row sums do not change (Vaněk,
+//! Mandel & Brezina, 1996).
 //!
 //! ```text
-//! a^F_ij = a_ij  if |a_ij| ≥ θ max_{k≠i} |a_ik|, else 0        a^F_ii = a_ii + Σ a_ij over the weak j
+//! a^F_ij = a_ij  if |a_ij| ≥ θ max_{k≠i} |a_ik|, else 0        (j ≠ i)
+//! a^F_ii = a_ii + Σ a_ij over the weak j
 //! ```
 //!
-//! Smoothing interpolation with the filtered matrix keeps it from reaching across weak connections, where error is not
-//! smooth, and keeps coarse rows short. Rows sum to what they did, so constants are annihilated where they were before.
-//! With b unknowns per node, nodes are weak or strong by the norms of their blocks, and an entry that goes is added to the
-//! entry of the same unknown in the row's own node: then constants of every unknown count.
+//! Smoothing interpolation with the filtered matrix prevents it from extending across weak
+//! connections, where error is not smooth, and keeps coarse rows short. Row sums do not change, so
+//! rows that annihilate constants still do. With b unknowns per node, nodes are weak or strong by
+//! the norms of their blocks, and a removed entry is added to the entry of the same unknown in the
+//! row's own node. This preserves the product with the constants of every unknown.
 //!
-//! **Each row by its own scale.** A row at the border of a stiff region hangs on that region, though the region does not
-//! feel the row: the symmetric measure that aggregates grow along calls the connection weak. Coarse functions would then
-//! break off at every such border, and iterations would grow with the number of borders.
+//! **Each row has its own scale.** A row at the boundary of a stiff region depends on that region,
+//! while the region hardly depends on the row: the symmetric measure used for aggregation
+//! classifies the connection as weak. Coarse basis functions would then end at every such boundary,
+//! and the number of iterations would grow with the number of boundaries.
 //!
-//! The diagonal may become small, or negative, where weak connections were many; who divides by it has to look.
+//! The diagonal may become small or negative in rows with many weak connections; check it before
+//! dividing by it.
 //!
 //! Cost: one pass over the entries.
 
@@ -22,12 +26,14 @@ use std::ops::Range;
 
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
-/// The filtered matrix of the rows `rows` of `a`, with `block` unknowns per node. Row k of the result is row k of `rows`.
+/// Builds the filtered matrix of the rows `rows` of `a`, with `block` unknowns per node. Row k of
+/// the result is row `rows.start + k` of `a`.
 ///
-/// `nodes` has a number for every pair of nodes, numbered as those of `a`: the norms of blocks
-/// ([`node_matrix`](crate::coarsen::node_matrix)), or `a` itself where nodes have one unknown. `threshold` is θ.
+/// `nodes` holds one number for every pair of nodes, in the numbering of `a`: the norms of blocks
+/// ([`node_matrix`](crate::coarsen::node_matrix)), or `a` itself if nodes have one unknown.
+/// `threshold` is θ.
 ///
-/// The entries of a row's own node are there even where they are zero.
+/// The entries of a row's own node are always stored, even if they are zero.
 ///
 /// ```
 /// use ziggurat_amg::interpolate::filtered_matrix;
@@ -39,7 +45,7 @@ use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 /// ```
 ///
 /// # Errors
-/// If matrix, nodes and block size do not fit together.
+/// Returns an error if matrix, node matrix and block size do not match.
 pub fn filtered_matrix(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
@@ -67,7 +73,7 @@ pub fn filtered_matrix(
     )
 }
 
-/// Refuses what does not fit together.
+/// Checks that the arguments match.
 pub(super) fn check(
     a: CsrRef<'_, f64>,
     rows: &Range<usize>,
@@ -75,18 +81,18 @@ pub(super) fn check(
     block: usize,
 ) -> Result<(), MatrixError> {
     if rows.start > rows.end || rows.end > a.rows() || rows.end > a.cols() {
-        let what = "rows of the matrix, for the range asked for";
+        let what = "matrix rows for the requested range";
         return Err(MatrixError::Mismatch { what, expected: rows.end, found: a.rows().min(a.cols()) });
     }
     if block == 0 || [rows.start, rows.end, a.cols()].iter().any(|extent| !extent.is_multiple_of(block)) {
         return Err(MatrixError::BlockSize { block, rows: rows.len(), columns: a.cols() });
     }
     if nodes.rows() < rows.end / block {
-        let what = "rows of the matrix of nodes, for the range asked for";
+        let what = "rows of the node matrix for the requested range";
         return Err(MatrixError::Mismatch { what, expected: rows.end / block, found: nodes.rows() });
     }
     if nodes.cols() != a.cols() / block {
-        let what = "columns of the matrix of nodes, against the nodes of the matrix";
+        let what = "columns of the node matrix (one per node)";
         return Err(MatrixError::Mismatch { what, expected: a.cols() / block, found: nodes.cols() });
     }
     Ok(())
@@ -95,11 +101,11 @@ pub(super) fn check(
 /// One row of the filtered matrix.
 #[derive(Debug)]
 pub(super) struct FilteredRow {
-    /// The entries of the row's own node, what was weak added.
+    /// The entries of the row's own node, with the weak entries added.
     pub(super) own: Vec<f64>,
-    /// The other entries that are left.
+    /// The strong entries of other nodes.
     pub(super) strong: Vec<(u32, f64)>,
-    /// The diagonal entry, as it was.
+    /// The original diagonal entry.
     pub(super) diagonal: f64,
 }
 
@@ -116,14 +122,16 @@ impl FilteredRow {
         let (neighbours, norms) = nodes.row(node as usize);
         let least = self.begin(neighbours, norms, node, threshold);
         let mut place = 0;
-        // Of the present node: its first column, the one after its last, and whether it is strong.
+        // The first column of the current node, the column after its last, and whether it is
+        // strong.
         let (mut first, mut end, mut strong) = (0, 0, false);
         let (columns, values) = a.row(row);
         for (&column, &value) in columns.iter().zip(values) {
             if column >= end {
                 let other = column / block;
                 (first, end) = (other * block, (other + 1) * block);
-                // Both are sorted, and the nodes of the row are among its node's.
+                // Both lists are sorted, and the nodes of the row are a subset of the neighbours of
+                // its node.
                 while neighbours.get(place).is_some_and(|&neighbour| neighbour < other) {
                     place += 1;
                 }
@@ -142,7 +150,7 @@ impl FilteredRow {
         }
     }
 
-    /// As [`read`](Self::read), where nodes have one unknown.
+    /// Same as [`read`](Self::read), for nodes with one unknown.
     #[inline(always)]
     pub(super) fn read_scalars(
         &mut self,
@@ -170,7 +178,7 @@ impl FilteredRow {
         }
     }
 
-    /// Begins a row; returns the least norm of a strong neighbour.
+    /// Starts a row; returns the smallest norm of a strong neighbour.
     #[inline(always)]
     fn begin(&mut self, neighbours: &[u32], norms: &[f64], node: u32, threshold: f64) -> f64 {
         let mut largest = 0.0;
@@ -205,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_row_hangs_on_a_stiff_neighbour_and_not_the_other_way() {
-        // Stiff: rows 0 and 1; soft: row 2.
+        // Rows 0 and 1 are stiff, row 2 is soft.
         let a = vec![100.0, -98.0, -98.0, 100.0, -2.0, -2.0, 3.0];
         let a = Csr::try_new(3, 3, vec![0, 2, 5, 7], vec![0, 1, 0, 1, 2, 1, 2], a).unwrap();
         let filtered = filtered_matrix(a.view(), 0..3, a.view(), 1, 0.1).unwrap();

@@ -1,19 +1,22 @@
-//! Hybrid interpolation: as few rows at distance two as will do (Isotton, thesis on Chronos, 2.2.3, algorithm 4).
+//! Hybrid interpolation: adds as few coarse rows at distance two as possible (Isotton, thesis on
+//! Chronos, 2.2.3, algorithm 4).
 //!
-//! The formula of [extended+i](super::extended_i) on a smaller set. It begins with C, the coarse rows that i depends on.
-//! Fine neighbours that depend on none of C are not covered. While there are any, the coarse row that most of them
-//! depend on joins the set and covers those:
+//! The formula is that of [extended+i](super::extended_i) on a smaller set. The set starts as C,
+//! the coarse rows that i depends on. Fine neighbours that depend on none of C are uncovered. While
+//! there are uncovered neighbours, the coarse row that most of them depend on is added to the set
+//! and covers them:
 //!
 //! ```text
 //! Ĉ = C;   F' = { k ∈ F : C_k ∩ Ĉ = ∅ }
 //! while F' ≠ ∅:   c = the coarse row in most C_k, k ∈ F';   Ĉ += c;   F' −= { k : c ∈ C_k }
 //! ```
 //!
-//! A fine neighbour that depends on no coarse row at all cannot be covered and is left out of F'. Ties go to the greater
-//! hash of the global id.
+//! A fine neighbour that depends on no coarse row cannot be covered and is excluded from F'. Ties
+//! are broken by the larger hash of the global id.
 //!
-//! Cost: see `collapse.rs`, and per row a search of the uncovered neighbours' coarse rows for each row that joins. Rows are
-//! between those of classical and extended+i in length.
+//! Cost: see `collapse.rs`; in addition, for each row and each coarse row that is added, a search
+//! of the coarse rows of the uncovered neighbours. The length of the rows is between those of
+//! classical and extended+i interpolation.
 
 use std::ops::Range;
 
@@ -36,7 +39,7 @@ impl<H: Halo> InterpolatorySet for Covering<'_, H> {
     const PLUS_I: bool = true;
 
     fn extend(&self, row: &mut FineRow, neighbours: &CoarseEntries) {
-        // The coarse rows that uncovered neighbours depend on, once for each.
+        // The coarse rows that uncovered neighbours depend on, once per neighbour.
         let mut wanted = std::mem::take(&mut row.wanted);
         loop {
             wanted.clear();
@@ -65,11 +68,12 @@ impl<H: Halo> Covering<'_, H> {
     }
 }
 
-/// Interpolation from the coarse rows that a row depends on, and from as few others as join it to every fine row that it
-/// depends on; to the rows `rows` of `a`.
+/// Builds interpolation to the rows `rows` of `a`, from the coarse rows that each row depends on,
+/// and from as few others as are needed to cover every fine row that it depends on.
 ///
-/// `strong` and `splitting` belong to all of `a`, halo included: a row for each row of `a`, and for each column. Rows of
-/// neighbours are read, so the halo has them. `halo` tells the ids by which ties are decided.
+/// `strong` and `splitting` cover all of `a`, halo included: `strong` has the dimensions of `a`,
+/// and `splitting` has one row per column of `a`. The rows of neighbours are read, so the halo must
+/// contain them. `halo` provides the global ids that break ties.
 ///
 /// ```
 /// use ziggurat_amg::{coarsen::pmis, halo::Whole, interpolate::{Symmetry, Truncation, extended_i, hybrid}};
@@ -85,7 +89,8 @@ impl<H: Halo> Covering<'_, H> {
 /// ```
 ///
 /// # Errors
-/// If `truncation` makes no sense, `strong`, `splitting` or `halo` do not fit `a`, or it has not the rows asked for.
+/// Returns an error if `truncation` is invalid, if `strong`, `splitting` or `halo` does not match
+/// `a`, or if `a` does not have the requested rows.
 pub fn hybrid<H: Halo>(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
@@ -96,7 +101,7 @@ pub fn hybrid<H: Halo>(
     truncation: Truncation,
 ) -> Result<Csr<f64>, InterpolationError> {
     if halo.local() != a.cols() {
-        let what = "rows known to this process, against the matrix's columns";
+        let what = "local rows (one per matrix column)";
         return Err(MatrixError::Mismatch { what, expected: a.cols(), found: halo.local() }.into());
     }
     let covering = Covering { halo, points: splitting.coarse_points() };

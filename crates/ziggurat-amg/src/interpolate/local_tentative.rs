@@ -1,11 +1,12 @@
-//! Tentative interpolation of the nodes that a process knows, where aggregates reach across processes.
+//! Tentative interpolation of the local nodes of a process, where aggregates may span processes.
 //!
-//! The owner of an aggregate's root collects its members' rows of the near-kernel, decomposes them as
-//! one process would ([`tentative`]), and sends members' rows home. Members are in the order of their
-//! ids, so the decomposition has the same bits. In one process there is nobody to ask.
+//! The owner of the root of an aggregate collects the near-kernel rows of its members, decomposes
+//! them as a single process would ([`tentative`]), and returns the resulting rows to the owners of
+//! the members. Members are ordered by their ids, so the result is bitwise identical. A single
+//! process needs no communication.
 //!
-//! Cost: two rounds of messages with the owners of roots nearby, of as many numbers as the members
-//! there have.
+//! Cost: two rounds of messages with the owners of nearby roots. Their size is proportional to the
+//! number of members with a remote root.
 
 use rayon::prelude::*;
 use ziggurat_sparse::Dense;
@@ -19,22 +20,24 @@ use crate::halo::{Message, Processes};
 /// Tentative interpolation of local nodes.
 #[derive(Clone, Debug)]
 pub struct LocalTentative {
-    /// The aggregates of local nodes, numbered along `coarse.ids`.
+    /// The aggregates of the local nodes, in the order of `coarse.ids`.
     pub aggregates: Aggregates,
     /// Their tentative interpolation.
     pub tentative: Tentative,
     /// The unknowns of the next level.
     pub coarse: CoarseRows,
-    /// What the owners of roots know of the next level, where that is not part of `tentative`.
+    /// The near-kernel and the dead unknowns of the owned coarse rows, if `tentative` does not
+    /// contain them.
     own: Option<(NearKernel, Vec<u32>)>,
 }
 
 impl LocalTentative {
-    /// Tentative interpolation of aggregates that were grown over `halo`. `kernel` has the rows of own
-    /// nodes. Collective.
+    /// Builds the tentative interpolation of aggregates that were grown over `halo`. `kernel` has
+    /// the rows of the owned nodes. Collective.
     ///
     /// # Errors
-    /// If aggregates and near-kernel do not have the same nodes, or the next level is too large.
+    /// Returns an error if aggregates and near-kernel do not have the same nodes, or if the next
+    /// level is too large.
     pub fn new<H: Processes>(
         aggregates: Aggregates,
         kernel: &NearKernel,
@@ -48,10 +51,11 @@ impl LocalTentative {
         Ok(LocalTentative { aggregates, tentative, coarse, own: None })
     }
 
-    /// The same from the global id of each own node's root, [`NO_ROOT`] for nodes left out. Collective.
+    /// Same as [`new`](Self::new), from the global id of the root of each owned node, [`NO_ROOT`]
+    /// for nodes that are left out. Collective.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// See [`new`](Self::new).
     pub fn from_roots<H: Processes>(
         roots: &[u64],
         kernel: &NearKernel,
@@ -61,8 +65,8 @@ impl LocalTentative {
         own.with_halo(kernel, halo)
     }
 
-    /// The near-kernel of own rows of the next level, and which of these are dead: their columns of P
-    /// are zero.
+    /// The near-kernel of the owned rows of the next level, and which of these rows are dead: their
+    /// columns of P are zero.
     pub fn into_coarse_kernel(self) -> (NearKernel, Vec<u32>) {
         self.own.unwrap_or_else(|| {
             let dead = self.tentative.dead().to_vec();
@@ -71,29 +75,29 @@ impl LocalTentative {
     }
 }
 
-/// Tentative interpolation of own nodes.
+/// Tentative interpolation of the owned nodes.
 struct OwnTentative {
-    /// For each own node, the first coarse row of its aggregate; [`NO_ROOT`] if it has none.
+    /// For each owned node, the first coarse row of its aggregate; [`NO_ROOT`] if it has none.
     first: Vec<u64>,
-    /// For each own node, block × k values.
+    /// For each owned node, block × k values.
     values: Vec<f64>,
     coarse: CoarseRows,
-    /// The near-kernel of own coarse rows, and which of them are dead.
+    /// The near-kernel of the owned coarse rows, and which of them are dead.
     kernel: NearKernel,
     dead: Vec<u32>,
 }
 
-/// A node of an aggregate whose root is own.
+/// A node of an aggregate whose root this process owns.
 #[derive(Clone, Copy)]
 struct Member<'a> {
     node: u64,
     root: u64,
-    /// Its values of the near-kernel, if they came from another process.
+    /// Its near-kernel values, if another process sent them.
     sent: Option<&'a [u64]>,
 }
 
 impl OwnTentative {
-    /// Cuts the near-kernel up by aggregates. `roots` has the root of each own node.
+    /// Decomposes the near-kernel by aggregates. `roots` has the root of each owned node.
     fn decompose<H: Processes>(roots: &[u64], kernel: &NearKernel, halo: &H) -> Result<Self, SetupError> {
         let (block, k) = (kernel.block(), kernel.count());
         let width = block * k;
@@ -102,10 +106,10 @@ impl OwnTentative {
         let own_nodes = first_node..first_node + roots.len() as u64;
         let value = |node: usize, place: usize| kernel.vectors().column(place % k)[node * block + place / k];
 
-        // Members of others' aggregates go to the owners of their roots.
-        let guests = guests(roots, &own_nodes, halo);
+        // Send members of remote aggregates to the owners of their roots.
+        let remote_members = remote_members(roots, &own_nodes, halo);
         let mut messages: Vec<Message> = Vec::new();
-        for group in guests.chunk_by(|x, y| x.0 == y.0) {
+        for group in remote_members.chunk_by(|x, y| x.0 == y.0) {
             let words = group.iter().flat_map(|&(_, node)| {
                 let values = (0..width).map(move |place| value(node, place).to_bits());
                 [roots[node], first_node + node as u64].into_iter().chain(values)
@@ -114,16 +118,17 @@ impl OwnTentative {
         }
         let received = halo.deliver(messages);
 
-        // All members of own aggregates: those of lower processes have lower ids, those of higher
-        // processes higher ones.
-        let visitors = |lower: bool| {
+        // All members of owned aggregates, ordered by id: nodes of lower processes have lower ids,
+        // nodes of higher processes have higher ids.
+        let received_members = |lower: bool| {
             let from = received.iter().filter(move |(from, _)| (*from < halo.process()) == lower);
             let members = from.flat_map(|(_, words)| words.chunks_exact(2 + width));
             members.map(|words| Member { node: words[1], root: words[0], sent: Some(&words[2..]) })
         };
-        let hosts = own_nodes.clone().zip(roots).filter(|(_, root)| own_nodes.contains(root));
-        let hosts = hosts.map(|(node, &root)| Member { node, root, sent: None });
-        let members: Vec<Member<'_>> = visitors(true).chain(hosts).chain(visitors(false)).collect();
+        let own_members = own_nodes.clone().zip(roots).filter(|(_, root)| own_nodes.contains(root));
+        let own_members = own_members.map(|(node, &root)| Member { node, root, sent: None });
+        let members: Vec<Member<'_>> =
+            received_members(true).chain(own_members).chain(received_members(false)).collect();
         let is_root = |&(node, root): &(u64, &u64)| node == *root;
         let own_roots: Vec<u64> = own_nodes.clone().zip(roots).filter(is_root).map(|found| found.0).collect();
         let number = |root: u64| own_roots.partition_point(|&other| other < root);
@@ -136,7 +141,7 @@ impl OwnTentative {
         let made = halo.agree(made)?;
         let coarse = CoarseRows::number(own_roots.len() * k, halo)?;
 
-        // Results go home.
+        // Return the results to the owners of the members.
         let coarse_row = |root: u64| coarse.first + (number(root) * k) as u64;
         let q = |place: usize| &made.values()[place * width..(place + 1) * width];
         let answer = |(from, words): &Message| {
@@ -155,7 +160,7 @@ impl OwnTentative {
             values[node * width..(node + 1) * width].copy_from_slice(q(place));
         }
         let answers = answers.iter().flat_map(|(_, words)| words.chunks_exact(1 + width));
-        for (&(_, node), answer) in guests.iter().zip(answers) {
+        for (&(_, node), answer) in remote_members.iter().zip(answers) {
             first[node] = answer[0];
             let values = &mut values[node * width..(node + 1) * width];
             values.iter_mut().zip(&answer[1..]).for_each(|(value, &bits)| *value = f64::from_bits(bits));
@@ -164,8 +169,8 @@ impl OwnTentative {
         Ok(OwnTentative { first, values, coarse, kernel: made.into_coarse_kernel(), dead })
     }
 
-    /// The same for all local nodes: the owners' values, and aggregates numbered along the coarse rows
-    /// that are met.
+    /// Extends the interpolation to all local nodes: the values come from the owners, and
+    /// aggregates are numbered in the order of their coarse rows.
     fn with_halo<H: Processes>(self, kernel: &NearKernel, halo: &H) -> Result<LocalTentative, SetupError> {
         let OwnTentative { first: own_first, values: own_values, mut coarse, kernel: own_kernel, dead } =
             self;
@@ -189,8 +194,8 @@ impl OwnTentative {
     }
 }
 
-/// Own nodes whose root another process owns: that process, and the node; by process.
-fn guests<H: Processes>(roots: &[u64], own: &std::ops::Range<u64>, halo: &H) -> Vec<(usize, usize)> {
+/// Owned nodes whose root another process owns: the process and the node, sorted by process.
+fn remote_members<H: Processes>(roots: &[u64], own: &std::ops::Range<u64>, halo: &H) -> Vec<(usize, usize)> {
     let elsewhere = sorted(roots.iter().copied().filter(|root| *root != NO_ROOT && !own.contains(root)));
     let owners = halo.owners(&elsewhere);
     let owner = |root: &u64| elsewhere.binary_search(root).ok().map(|at| owners[at]);
@@ -200,7 +205,7 @@ fn guests<H: Processes>(roots: &[u64], own: &std::ops::Range<u64>, halo: &H) -> 
     sent
 }
 
-/// The near-kernel of members, in their order.
+/// The near-kernel of the members, in their order.
 fn gathered(
     mut vectors: Dense<f64>,
     members: &[Member<'_>],
@@ -222,12 +227,12 @@ fn gathered(
     vectors
 }
 
-/// Aggregates by numbers that were made here: a fault would be a bug of this file.
+/// Builds aggregates from numbers computed in this file; an error would be a bug in this file.
 fn numbered(count: usize, of: Vec<u32>) -> Result<Aggregates, SetupError> {
     Aggregates::try_new(count, of).map_err(|error| SetupError::Distribution { reason: error.to_string() })
 }
 
-/// Increasing, each once.
+/// The ids in increasing order, without duplicates.
 fn sorted(ids: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut ids: Vec<u64> = ids.collect();
     ids.sort_unstable();
@@ -242,7 +247,7 @@ mod tests {
     use crate::halo::{Halo, Whole};
     use crate::testing::{on_ranks, problem, symmetric_graph};
 
-    /// The tentative values of own rows have the same bits on any number of processes.
+    /// The tentative values of owned rows have the same bits on any number of processes.
     #[test]
     fn the_same_bits_on_any_number_of_processes() {
         let a = problem("poisson2d:24");

@@ -1,24 +1,27 @@
-//! Interpolation: how a value on the coarse level becomes values on the fine one.
+//! Interpolation: how values on the coarse level determine values on the fine level.
 //!
-//! Classical interpolation keeps a coarse row's value and gives a fine row i a weighted mean of coarse ones. It follows
-//! from the row's own equation for smooth error, Σ_j a_ij e_j ≈ 0, where every e_j that is not coarse is replaced by
-//! something that is; methods differ in the coarse rows they allow, the *interpolatory set*:
+//! Classical interpolation keeps the value of a coarse row and sets the value of a fine row i to a
+//! weighted mean of values of coarse rows. It is derived from the equation of the row for smooth
+//! error, Σ_j a_ij e_j ≈ 0, in which every e_j that is not coarse is replaced by coarse values.
+//! Methods differ in the coarse rows they use, the *interpolatory set*:
 //!
-//! | method | interpolatory set of row i | use it |
+//! | method | interpolatory set of row i | use |
 //! |---|---|---|
 //! | [`classical_modified`] | coarse rows that i depends on | cheap, for easy problems |
-//! | [`extended_i`] | and those that its fine neighbours depend on | the usual choice after PMIS |
-//! | [`hybrid`] | the first, and as few of the second as join every pair of fine neighbours | between the two |
-//! | [`two_stage`] | those of the coarse rows of a first splitting, by extended+i twice | after aggressive coarsening |
-//! | [`multipass`] | whatever the rows it depends on are interpolated from | after aggressive coarsening, for less setup |
+//! | [`extended_i`] | also those that its fine neighbours depend on | the usual choice after PMIS |
+//! | [`hybrid`] | the first, and as few of the second as are needed to cover every fine neighbour | a compromise between the two |
+//! | [`two_stage`] | extended+i applied twice, via the coarse rows of a first splitting | after aggressive coarsening |
+//! | [`multipass`] | the coarse rows from which the rows it depends on are interpolated | after aggressive coarsening, with cheaper setup |
 //!
-//! Rows of the result are fine rows, columns are coarse rows as a [`Splitting`](crate::coarsen::Splitting) numbers them.
-//! A coarse row is a row of the identity. A fine row that nothing can be interpolated to is empty: the smoother solves it.
-//! Long rows are [truncated](Truncation) before they are stored.
+//! The rows of the result are the fine rows; the columns are the coarse rows as numbered by a
+//! [`Splitting`](crate::coarsen::Splitting). A coarse row is a row of the identity. A fine row that
+//! cannot be interpolated is empty: the smoother solves it. Long rows are [truncated](Truncation)
+//! before they are stored.
 //!
-//! Interpolation by aggregation keeps a [near-kernel](NearKernel) instead: [`tentative`] cuts it up by
-//! [`Aggregates`](crate::coarsen::Aggregates), [`smoothed`] smooths the cuts. Columns are the unknowns of aggregates, as many
-//! each as the near-kernel has vectors.
+//! Interpolation by aggregation preserves a [near-kernel](NearKernel) instead: [`tentative`]
+//! restricts its vectors to [`Aggregates`](crate::coarsen::Aggregates), and [`smoothed`] smooths
+//! the result. The columns are the unknowns of the aggregates; each aggregate has as many as the
+//! near-kernel has vectors.
 
 mod classical_modified;
 mod collapse;
@@ -50,16 +53,16 @@ use ziggurat_sparse::MatrixError;
 pub use ziggurat_sparse::algebra::Truncation;
 use ziggurat_sparse::algebra::TruncationError;
 
-/// Whether a_ik = a_ki may be relied on, up to rounding.
+/// Whether a_ik = a_ki can be assumed, up to rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symmetry {
-    /// It may: a_ki need not be looked up, which is faster.
+    /// It can: a_ki is not looked up, which is faster.
     Symmetric,
-    /// It may not. Right for any matrix.
+    /// It cannot. Correct for any matrix.
     General,
 }
 
-/// How fine values are interpolated after aggressive coarsening.
+/// Interpolation method after aggressive coarsening.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename_all = "kebab-case")]
@@ -67,18 +70,18 @@ pub enum LongRange {
     /// [`two_stage`]: fewer iterations.
     #[default]
     TwoStage,
-    /// [`multipass`]: less setup.
+    /// [`multipass`]: cheaper setup.
     Multipass,
 }
 
-/// Why there is no interpolation.
+/// Why interpolation cannot be built.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum InterpolationError {
-    /// Rows cannot be truncated as asked.
+    /// The truncation parameters are invalid.
     #[error("truncation of interpolation: {0}")]
     Truncation(#[from] TruncationError),
-    /// Matrix, strong graph, splitting and halo do not fit together.
+    /// Matrix, strong graph, splitting and halo do not match.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
 }

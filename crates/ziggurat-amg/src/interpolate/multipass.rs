@@ -1,19 +1,24 @@
-//! Multipass interpolation, for aggressive coarsening (Stüben, *Algebraic multigrid: an introduction with applications*,
-//! 1999; Yang, *On long-range interpolation operators for aggressive coarsening*, 2010).
+//! Multipass interpolation, for aggressive coarsening (Stüben, *Algebraic multigrid: an
+//! introduction with applications*, 1999; Yang, *On long-range interpolation operators for
+//! aggressive coarsening*, 2010).
 //!
-//! Most fine rows have no coarse row near. Passes go outward from the coarse rows: rows of pass 1 depend on a coarse row,
-//! rows of pass p on a row of pass p − 1. A row of pass p is interpolated from the rows J of pass p − 1 that it depends on,
-//! by direct interpolation, into which their own interpolation is put:
+//! Most fine rows have no coarse row nearby. Passes proceed outward from the coarse rows: rows of
+//! pass 1 depend on a coarse row, rows of pass p on a row of pass p − 1. A row of pass p is
+//! interpolated directly from the rows J of pass p − 1 that it depends on, and the interpolation of
+//! these rows is substituted:
 //!
 //! ```text
-//! w_ik = −α_i Σ_{j∈J} a_ij w_jk / ã_ii,        α_i = Σ_{n≠i} a_in⁻ / Σ_{j∈J} a_ij⁻,        ã_ii = a_ii + Σ_{n≠i} a_in⁺
+//! w_ik = −α_i Σ_{j∈J} a_ij w_jk / ã_ii
+//! α_i = Σ_{n≠i} a_in⁻ / Σ_{j∈J} a_ij⁻,        ã_ii = a_ii + Σ_{n≠i} a_in⁺
 //! ```
 //!
-//! a⁻ is what is opposed in sign to the diagonal, a⁺ what is not; J has only the former. In pass 1, w_jk is the identity. A
-//! row that no pass reaches is empty.
+//! a⁻ denotes entries whose sign is opposite to that of the diagonal, a⁺ the others; J contains
+//! only rows with entries of the first kind. In pass 1, w_jk is the identity. A row that no pass
+//! reaches is empty.
 //!
-//! Cost: for each row, the interpolation of a few neighbours; a pass has to end before the next begins. Four passes are
-//! usual. Rows are shorter than those of distance-two formulas, and as exact for constants.
+//! Cost: for each row, the interpolation of a few neighbours. A pass must finish before the next
+//! one starts. Four passes are typical. Rows are shorter than those of distance-two formulas, and
+//! constants are interpolated equally exactly.
 
 use std::ops::Range;
 
@@ -28,30 +33,31 @@ use super::{InterpolationError, Truncation};
 use crate::coarsen::Splitting;
 use crate::strength::StrongGraph;
 
-/// A row that no pass has reached.
+/// Marks a row that no pass has reached.
 const UNREACHED: u32 = u32::MAX;
 
-/// Rows that share a list of the unreached.
+/// Number of rows whose unreached rows share one list.
 const CHUNK: usize = 16 * 1024;
 
-/// Where a row's interpolation is.
+/// Where the interpolation of a row is stored.
 #[derive(Clone, Copy)]
 struct Place {
-    /// Which pass; 0 for coarse rows.
+    /// The pass; 0 for coarse rows.
     pass: u32,
-    /// Which row of that pass; the coarse row itself for pass 0.
+    /// The row within that pass; the index of the coarse row for pass 0.
     slot: u32,
 }
 
-/// Interpolation from coarse rows any number of connections away, to the rows `rows` of `a`.
+/// Builds interpolation to the rows `rows` of `a`, from coarse rows at any distance.
 ///
-/// `strong` and `splitting` belong to all of `a`, halo included: a row for each row of `a`, and for each column. All rows
-/// between a row and its coarse rows are read, so the halo has to be as deep as there are passes.
+/// `strong` and `splitting` cover all of `a`, halo included: `strong` has the dimensions of `a`,
+/// and `splitting` has one row per column of `a`. All rows between a row and its coarse rows are
+/// read, so the halo must be as deep as the number of passes.
 ///
 /// ```
 /// use ziggurat_amg::{coarsen::{Point, Splitting}, interpolate::{Truncation, multipass}, strength::StrongGraph};
 /// use ziggurat_sparse::Csr;
-/// // Four rows in a line, the first coarse: its value goes all the way.
+/// Four rows on a line, the first one coarse: its value is interpolated to all rows.
 /// let a = Csr::try_new(4, 4, vec![0, 2, 5, 8, 10], vec![0, 1, 0, 1, 2, 1, 2, 3, 2, 3],
 ///     vec![1., -1., -1., 2., -1., -1., 2., -1., -1., 1.])?;
 /// let strong = StrongGraph::try_new(4, vec![0, 1, 3, 5, 6], vec![1, 0, 2, 1, 3, 2])?;
@@ -62,7 +68,8 @@ struct Place {
 /// ```
 ///
 /// # Errors
-/// If `truncation` makes no sense, `strong` or `splitting` do not fit `a`, or it has not the rows asked for.
+/// Returns an error if `truncation` is invalid, if `strong` or `splitting` does not match `a`, or
+/// if `a` does not have the requested rows.
 pub fn multipass(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
@@ -115,7 +122,8 @@ pub fn multipass(
     Ok(join(rows, splitting.coarse_rows(), &places, &passes, &truncation)?)
 }
 
-/// Interpolation to the rows that the last pass has reached: their neighbours' interpolation, put together.
+/// Builds interpolation to the rows reached by this pass, from the interpolation of their
+/// neighbours.
 fn interpolate_pass(
     a: CsrRef<'_, f64>,
     strong: &StrongGraph,
@@ -144,7 +152,7 @@ fn interpolate_pass(
             let take = is_strong(column) & is_opposed & (pass == last);
             from.push_if(take, slot, value);
             opposed += if is_opposed { value } else { 0.0 };
-            other += if is_opposed { 0.0 } else { value }; // the diagonal is among them
+            other += if is_opposed { 0.0 } else { value }; // includes the diagonal
             taken += if take { value } else { 0.0 };
         }
         weights.begin();
@@ -173,7 +181,8 @@ fn interpolate_pass(
     Ok(pass)
 }
 
-/// The rows of every pass in their places, truncated, and the identity for coarse rows.
+/// Assembles the truncated rows of all passes in the order of the matrix, with identity rows for
+/// coarse rows.
 fn join(
     rows: Range<usize>,
     coarse: usize,
@@ -181,7 +190,7 @@ fn join(
     passes: &[Csr<f64>],
     truncation: &RowTruncation,
 ) -> Result<Csr<f64>, MatrixError> {
-    // Every row costs about the same.
+    // All rows have about the same cost.
     let work: Vec<usize> = (0..=rows.end).map(|row| 2 * row).collect();
     let scratch = || truncation.clone();
     Csr::collect(&work, rows, coarse, scratch, |truncation: &mut RowTruncation, row, entries| {

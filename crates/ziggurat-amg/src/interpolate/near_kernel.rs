@@ -1,19 +1,23 @@
-//! The near-kernel: vectors that the matrix nearly annihilates, and that interpolation must therefore reproduce.
+//! The near-kernel (near-null space): vectors that the matrix nearly annihilates and that
+//! interpolation must therefore reproduce.
 //!
-//! Error that a smoother leaves behind looks, locally, like a combination of these vectors: constants for diffusion, the
-//! six rigid-body modes for elasticity (Vaněk, Mandel & Brezina, 1996). What the coarse level cannot represent it cannot
-//! correct, so they are the one thing smoothed aggregation asks of its user beside the matrix.
+//! The error that remains after smoothing is locally close to a linear combination of these
+//! vectors: constants for diffusion, the six rigid-body modes for elasticity (Vaněk, Mandel &
+//! Brezina, 1996). The coarse level cannot correct what it cannot represent, so smoothed
+//! aggregation needs these vectors in addition to the matrix.
 //!
-//! Unknowns are numbered node by node: unknown c of node I is row b I + c. Vectors are the columns of a dense matrix.
+//! Unknowns are numbered node by node: unknown c of node I is row b I + c. The vectors are the
+//! columns of a dense matrix.
 
 use thiserror::Error;
 use ziggurat_sparse::gallery::rigid_body_modes;
 use ziggurat_sparse::{Dense, MatrixError};
 
-/// A column that is shorter than this after others were taken away, relative to before, is a combination of them.
+/// A column whose norm after orthogonalisation, relative to the norm before, is at most this value
+/// is treated as linearly dependent.
 pub(super) const DEPENDENT: f64 = 1e-10;
 
-/// The near-kernel of a matrix: k vectors of b unknowns per node.
+/// The near-kernel of a matrix: k vectors, with b unknowns per node.
 ///
 /// ```
 /// use ziggurat_amg::interpolate::NearKernel;
@@ -31,14 +35,14 @@ pub struct NearKernel {
     constant: bool,
 }
 
-/// Why vectors do not make a near-kernel.
+/// Why vectors do not form a valid near-kernel.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum NearKernelError {
-    /// No vectors at all.
+    /// There are no vectors.
     #[error("the near-kernel has no vectors; give the constant vector if nothing better is known")]
     NoVectors,
-    /// Vectors that do not have a value for every unknown of every node.
+    /// The length of the vectors is not a multiple of the number of unknowns per node.
     #[error("near-kernel vectors of {rows} values cannot be cut into nodes of {block} unknowns")]
     BlockSize {
         /// Values per vector.
@@ -46,29 +50,29 @@ pub enum NearKernelError {
         /// Unknowns per node.
         block: usize,
     },
-    /// A value that is not a number.
+    /// A value that is not finite.
     #[error("near-kernel vector {vector}, row {row}: the value is {value}; every value must be finite")]
     NotFinite {
-        /// Which vector, from zero.
+        /// Index of the vector, from zero.
         vector: usize,
         /// The row.
         row: usize,
-        /// What stands there.
+        /// The value.
         value: f64,
     },
     /// A vector of zeros.
     #[error("near-kernel vector {vector} is zero; leave it out")]
     Zero {
-        /// Which vector, from zero.
+        /// Index of the vector, from zero.
         vector: usize,
     },
-    /// A vector that says nothing new.
+    /// A vector that depends linearly on the previous ones.
     #[error("near-kernel vector {vector} is a combination of those before it; leave it out")]
     Dependent {
-        /// Which vector, from zero.
+        /// Index of the vector, from zero.
         vector: usize,
     },
-    /// The vectors do not make a matrix.
+    /// The vectors do not form a matrix.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
 }
@@ -82,11 +86,11 @@ impl NearKernel {
     /// # Ok::<(), ziggurat_amg::interpolate::NearKernelError>(())
     /// ```
     ///
-    /// With several unknowns per node: one vector for each, constant in that unknown and zero in the others. In
-    /// elasticity these are the translations.
+    /// With several unknowns per node there is one vector for each unknown, constant in that
+    /// unknown and zero in the others. In elasticity these are the translations.
     ///
     /// # Errors
-    /// If `rows` is not a multiple of `block`.
+    /// Returns an error if `rows` is not a multiple of `block`.
     pub fn constants(rows: usize, block: usize) -> Result<Self, NearKernelError> {
         check_block(rows, block)?;
         let mut vectors = Dense::zeros(rows, block)?;
@@ -101,10 +105,11 @@ impl NearKernel {
         Ok(NearKernel { vectors, block, constant: block == 1 })
     }
 
-    /// Takes vectors over, after checking them. `block` is the number of unknowns per node.
+    /// Builds a near-kernel from vectors, after validating them. `block` is the number of unknowns
+    /// per node.
     ///
     /// # Errors
-    /// Says which vector is at fault.
+    /// Returns an error that names the invalid vector.
     pub fn try_new(vectors: Dense<f64>, block: usize) -> Result<Self, NearKernelError> {
         check_block(vectors.rows(), block)?;
         if vectors.cols() == 0 {
@@ -127,8 +132,8 @@ impl NearKernel {
         Ok(NearKernel { vectors, block, constant })
     }
 
-    /// The rigid-body modes of an elastic body in the plane or in space, from the coordinates of its nodes: three or six vectors.
-    /// In the plane the third coordinate does not count.
+    /// The rigid-body modes of an elastic body in the plane or in space, from the coordinates of
+    /// its nodes: three or six vectors. In the plane the third coordinate is ignored.
     ///
     /// ```
     /// use ziggurat_amg::interpolate::NearKernel;
@@ -139,15 +144,16 @@ impl NearKernel {
     /// ```
     ///
     /// # Errors
-    /// If nodes are so few, or so placed, that the modes are not independent. On a line, `dimension` 1, there is nothing to
-    /// rotate, and [`NearKernel::constants`] are all there is.
+    /// Returns an error if there are too few nodes, or if they are placed such that the modes are
+    /// linearly dependent. In one dimension there are no rotations, and the result is
+    /// [`NearKernel::constants`].
     pub fn rigid_body_modes(coordinates: &[[f64; 3]], dimension: usize) -> Result<Self, NearKernelError> {
         match dimension {
             3 => Self::from_vectors(&rigid_body_modes(coordinates), 3),
             2 => {
                 let flat: Vec<[f64; 3]> = coordinates.iter().map(|[x, y, _]| [*x, *y, 0.0]).collect();
                 let modes = rigid_body_modes(&flat);
-                // Two translations and the rotation about z, without what they do along z.
+                // Two translations and the rotation about z, restricted to the plane.
                 let plane = |mode: usize| modes[mode].chunks(3).flat_map(|node| [node[0], node[1]]).collect();
                 Self::from_vectors(&[0, 1, 3].map(plane), 2)
             }
@@ -155,7 +161,7 @@ impl NearKernel {
         }
     }
 
-    /// As [`NearKernel::try_new`], from one list of values per vector.
+    /// Same as [`NearKernel::try_new`], from one list of values per vector.
     ///
     /// ```
     /// use ziggurat_amg::interpolate::NearKernel;
@@ -165,7 +171,7 @@ impl NearKernel {
     /// ```
     ///
     /// # Errors
-    /// If the lists have unlike lengths, or a vector is at fault.
+    /// Returns an error if the lists have different lengths, or if a vector is invalid.
     pub fn from_vectors(vectors: &[Vec<f64>], block: usize) -> Result<Self, NearKernelError> {
         let expected = vectors.first().map_or(0, Vec::len);
         if let Some(other) = vectors.iter().find(|vector| vector.len() != expected) {
@@ -175,8 +181,9 @@ impl NearKernel {
         Self::try_new(Dense::try_new(expected, vectors.len(), vectors.concat())?, block)
     }
 
-    /// The rows of one process. Nothing is asked of the vectors: what makes no near-kernel by itself may be part of one. Whether
-    /// the whole is one constant vector is for the caller to know.
+    /// The rows of the near-kernel that one process owns. The vectors are not validated, because a
+    /// valid near-kernel may have parts that are not valid on their own. The caller states whether
+    /// the whole near-kernel is one constant vector.
     ///
     /// ```
     /// use ziggurat_amg::interpolate::NearKernel;
@@ -187,33 +194,34 @@ impl NearKernel {
     /// ```
     ///
     /// # Errors
-    /// If nodes do not tile the rows.
+    /// Returns an error if the number of rows is not a multiple of `block`.
     pub fn part(vectors: Dense<f64>, block: usize, constant: bool) -> Result<Self, NearKernelError> {
         check_block(vectors.rows(), block)?;
         Ok(NearKernel { vectors, block, constant })
     }
 
-    /// The near-kernel of a coarse level: k unknowns per node, zero where an aggregate had nothing to offer.
+    /// The near-kernel of a coarse level: k unknowns per node, with zeros where the vectors are
+    /// linearly dependent within an aggregate.
     pub(super) fn coarse(vectors: Dense<f64>) -> Self {
         NearKernel { block: vectors.cols(), constant: false, vectors }
     }
 
-    /// Rows of the matrix: values per vector.
+    /// Number of rows of the matrix, which is the length of the vectors.
     pub fn rows(&self) -> usize {
         self.vectors.rows()
     }
 
-    /// Nodes.
+    /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.rows() / self.block
     }
 
-    /// Unknowns per node.
+    /// Number of unknowns per node.
     pub fn block(&self) -> usize {
         self.block
     }
 
-    /// How many vectors there are: unknowns per node of the next level.
+    /// Number of vectors, which is the number of unknowns per node of the next level.
     pub fn count(&self) -> usize {
         self.vectors.cols()
     }
@@ -223,7 +231,7 @@ impl NearKernel {
         &self.vectors
     }
 
-    /// Whether it is one vector and that is constant.
+    /// Whether the near-kernel is a single constant vector.
     pub fn is_constant(&self) -> bool {
         self.constant
     }
@@ -236,14 +244,14 @@ fn check_block(rows: usize, block: usize) -> Result<(), NearKernelError> {
     Ok(())
 }
 
-/// The first column that is a combination of those before it, by Gram and Schmidt.
+/// The first column that depends linearly on the previous ones, by Gram–Schmidt orthogonalisation.
 fn first_dependent(vectors: &Dense<f64>) -> Option<usize> {
     if vectors.rows() == 0 || vectors.cols() == 1 {
         return None;
     }
     let mut basis: Vec<Vec<f64>> = Vec::new();
     for (index, column) in vectors.columns().enumerate() {
-        // Scaled, so that squares of tiny or huge values stay in range.
+        // Scaled, so that the squares of tiny or huge values neither underflow nor overflow.
         let largest = column.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
         let mut rest: Vec<f64> = column.iter().map(|value| value / largest).collect();
         let before = norm(&rest);

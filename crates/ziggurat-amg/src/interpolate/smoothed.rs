@@ -1,22 +1,27 @@
-//! Smoothed aggregation: tentative interpolation, smoothed once (Vaněk, Mandel & Brezina, *Algebraic multigrid by smoothed
-//! aggregation for second and fourth order elliptic problems*, 1996).
+//! Smoothed aggregation: tentative interpolation, smoothed once (Vaněk, Mandel & Brezina,
+//! *Algebraic multigrid by smoothed aggregation for second and fourth order elliptic problems*,
+//! 1996).
 //!
 //! ```text
 //! P = (1 - ω D⁻¹ A_F) P_tent        A_F: the filtered matrix (filtered.rs)
 //! ```
 //!
-//! Tentative interpolation jumps between aggregates; smoothing takes most of the energy of the jumps away. What D is:
+//! Tentative interpolation is discontinuous between aggregates; smoothing removes most of the
+//! energy of these jumps. The choices for D are:
 //!
-//! - [`Scaling::RowSums`], the default: dᵢ = max(|a_ii|, ½ Σ_j |a_ij|), of A_F, and ω = damping/2. Then ρ(D⁻¹A_F) ≤ 2
-//!   by Gershgorin, whatever filtering has left of the diagonal. Nothing has to be estimated, and a row that is far from
-//!   dominant damps itself and not the others. For M-matrices of zero row sums D is the diagonal.
-//! - [`Scaling::SpectralRadius`]: D is the diagonal of A_F, and ω = damping/ρ, ρ ≈ ρ(D⁻¹A_F) given by the caller
-//!   ([`lanczos`](ziggurat_sparse::spectrum::lanczos()) finds it). For elasticity it is the larger step.
+//! - [`Scaling::RowSums`], the default: dᵢ = max(|a_ii|, ½ Σ_j |a_ij|) of A_F, and ω = damping/2.
+//!   Then ρ(D⁻¹A_F) ≤ 2 by Gershgorin, whatever diagonal the filtering leaves. No estimate is
+//!   needed, and a row that is far from diagonally dominant damps only itself. For M-matrices with
+//!   zero row sums D is the diagonal.
+//! - [`Scaling::SpectralRadius`]: D is the diagonal of A_F, and ω = damping/ρ, where ρ ≈ ρ(D⁻¹A_F)
+//!   is given by the caller ([`lanczos`](ziggurat_sparse::spectrum::lanczos()) estimates it). For
+//!   elasticity this is the larger step.
 //!
-//! The damping that minimises the bound of Vaněk et al. is 4/3, and hierarchies use it with the spectral radius.
+//! The damping that minimises the bound of Vaněk et al. is 4/3; hierarchies use it with the
+//! spectral radius.
 //!
-//! P is built in one pass, row by row, without forming 1 - ω D⁻¹ A_F. Where the row sums of A_F are zero, P Bc = B as for
-//! P_tent. Cost: one pass over the matrix and one over P; k flops per entry.
+//! P is built in one pass, row by row, without forming 1 - ω D⁻¹ A_F. Where the row sums of A_F are
+//! zero, P Bc = B as for P_tent. Cost: one pass over the matrix and one over P; k flops per entry.
 
 use std::ops::Range;
 
@@ -29,10 +34,11 @@ use super::filtered::{FilteredRow, check};
 use super::tentative::Tentative;
 use crate::coarsen::Aggregates;
 
-/// What a row's step is relative to.
+/// The scaling D of the rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scaling {
-    /// The larger of the diagonal entry and half the row's sum of sizes.
+    /// The larger of the magnitude of the diagonal entry and half the sum of the magnitudes of the
+    /// row.
     RowSums,
     /// The diagonal entry, and this bound or estimate of ρ(D⁻¹A_F).
     SpectralRadius(f64),
@@ -47,11 +53,11 @@ pub enum Scaling {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Smoothing {
-    /// ω ρ(D⁻¹A): between 0, which leaves P as it is, and 2. The textbook's is 4/3.
+    /// ω ρ(D⁻¹A): between 0, which does not change P, and 2. The textbook value is 4/3.
     pub damping: f64,
-    /// What D is.
+    /// The choice of D.
     pub scaling: Scaling,
-    /// Connections smaller than this part of a row's largest are filtered out.
+    /// Connections smaller than this fraction of the largest in the row are filtered out.
     pub filter: f64,
 }
 
@@ -65,35 +71,34 @@ impl Default for Smoothing {
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SmoothingError {
-    /// Beyond these bounds smoothing would roughen.
+    /// The damping is outside the range in which the step smooths.
     #[error("damping {found} of smoothed aggregation is not between 0 and 2; 1.5 is usual")]
     Damping {
-        /// What was given.
+        /// The given value.
         found: f64,
     },
-    /// The filter is no fraction.
+    /// The filter threshold is not a fraction.
     #[error("filter {found} of smoothed aggregation is not between 0 and 1; 0.1 is usual")]
     Filter {
-        /// What was given.
+        /// The given value.
         found: f64,
     },
-    /// The spectral radius is no positive number.
-    #[error(
-        "{found} is no spectral radius; give an estimate of the largest eigenvalue of D^-1 A, or use row sums"
-    )]
+    /// The spectral radius is not a positive finite number.
+    #[error("spectral radius {found} is not positive and finite; estimate that of D^-1 A, or use row sums")]
     SpectralRadius {
-        /// What was given.
+        /// The given value.
         found: f64,
     },
-    /// Matrix, graph and aggregates do not fit together.
+    /// Matrix, node matrix and aggregates do not match.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
 }
 
-/// The rows `rows` of smoothed interpolation.
+/// Builds the rows `rows` of smoothed interpolation.
 ///
-/// `nodes` has a number for every pair of nodes, as for [`filtered_matrix`](super::filtered_matrix). `aggregates` and
-/// `tentative` have every node that the columns of `a` name: a process fetches those of its halo before.
+/// `nodes` holds one number for every pair of nodes, as for
+/// [`filtered_matrix`](super::filtered_matrix). `aggregates` and `tentative` cover every node that
+/// the columns of `a` refer to; a process must fetch those of its halo beforehand.
 ///
 /// ```
 /// use ziggurat_amg::coarsen::mis2;
@@ -112,7 +117,7 @@ pub enum SmoothingError {
 /// ```
 ///
 /// # Errors
-/// If a parameter makes no sense, or the arguments do not fit together.
+/// Returns an error if a parameter is out of range, or if the arguments do not match.
 pub fn smoothed(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
@@ -138,7 +143,7 @@ pub fn smoothed(
     tentative.check(aggregates)?;
     if aggregates.rows() * block != a.cols() {
         let (expected, found) = (a.cols(), aggregates.rows() * block);
-        let what = "unknowns of the aggregates' nodes, against the columns of the matrix";
+        let what = "unknowns of the aggregated nodes (one per matrix column)";
         return Err(MatrixError::Mismatch { what, expected, found }.into());
     }
     let step = Step { a, nodes, filter, aggregates, tentative, damping, scaling };
@@ -158,7 +163,7 @@ pub fn smoothed(
     Ok(p?)
 }
 
-/// What every row needs.
+/// The data shared by all rows.
 struct Step<'a> {
     a: CsrRef<'a, f64>,
     nodes: CsrRef<'a, f64>,
@@ -169,12 +174,12 @@ struct Step<'a> {
     scaling: Scaling,
 }
 
-/// A row under way.
+/// Scratch space for one row.
 struct Scratch {
     filtered: FilteredRow,
-    /// The aggregates met, each with its place in `sums`.
+    /// The aggregates that occur in the row, each with its position in `sums`.
     met: Vec<(u32, u32)>,
-    /// k sums for each aggregate met.
+    /// k sums for each of these aggregates.
     sums: Vec<f64>,
 }
 
@@ -185,7 +190,7 @@ impl Scratch {
 }
 
 impl Step<'_> {
-    /// A row of P where nodes have one unknown, and aggregates one function.
+    /// Computes a row of P for nodes with one unknown and aggregates with one basis function.
     #[inline(always)]
     fn scalar_row(
         &self,
@@ -212,7 +217,7 @@ impl Step<'_> {
         sums.drain_into(entries);
     }
 
-    /// A row of P.
+    /// Computes a row of P.
     #[inline(always)]
     fn row(&self, scratch: &mut Scratch, row: usize, block: usize, k: usize, entries: &mut Entries<f64>) {
         let node_of = |column: u32| column as usize / block;
@@ -220,7 +225,7 @@ impl Step<'_> {
         filtered.read(self.a, self.nodes, self.filter, row);
         met.clear();
         sums.clear();
-        // The columns of a node come one after the other: its aggregate is looked for once.
+        // The columns of a node are contiguous, so its aggregate is looked up once.
         let mut present = (usize::MAX, None);
         let mut add = |column: usize, node: usize, coefficient: f64| {
             if node != present.0 {
@@ -255,7 +260,8 @@ impl Step<'_> {
     fn factor(&self, row: &FilteredRow, unknown: usize) -> f64 {
         let filtered = row.own[unknown];
         match self.scaling {
-            // A diagonal that filtering has eaten up is nothing to divide by.
+            // A diagonal that filtering has reduced to zero, or whose sign it has changed, cannot
+            // be divided by.
             Scaling::SpectralRadius(radius) if filtered * row.diagonal > 0.0 => {
                 self.damping / (radius * filtered)
             }
@@ -269,8 +275,8 @@ impl Step<'_> {
     }
 }
 
-/// Where the sums of an aggregate begin, in functions; it is given a place if it has none. Rows without an aggregate have
-/// no sums.
+/// The position of the sums of an aggregate, in units of k. An aggregate without a position is
+/// given one. `None` for rows that are left out of the aggregates.
 fn place_of(aggregate: u32, met: &mut Vec<(u32, u32)>, sums: &mut Vec<f64>, k: usize) -> Option<usize> {
     if aggregate == Aggregates::NONE {
         return None;
@@ -286,7 +292,7 @@ fn place_of(aggregate: u32, met: &mut Vec<(u32, u32)>, sums: &mut Vec<f64>, k: u
 /// sums += coefficient · values
 #[inline(always)]
 fn add_scaled(sums: &mut [f64], coefficient: f64, values: &[f64]) {
-    // Rigid bodies in three dimensions: a loop of known length is unrolled.
+    // Rigid-body modes in three dimensions: a loop of known length is unrolled.
     if let (Ok(sums), Ok(values)) = (<&mut [f64; 6]>::try_from(&mut *sums), <&[f64; 6]>::try_from(values)) {
         for (sum, value) in sums.iter_mut().zip(values) {
             *sum += coefficient * value;
@@ -341,7 +347,7 @@ mod tests {
         }
     }
 
-    /// (1 - ω D⁻¹ A_F) P_tent by the algebra of matrices, D being given.
+    /// (1 - ω D⁻¹ A_F) P_tent by matrix products, for given ω/D.
     fn by_products(level: &Level, omega_over_d: &[f64]) -> Csr<f64> {
         let block = level.kernel.block();
         let mut s =
@@ -384,7 +390,7 @@ mod tests {
     fn without_damping_it_is_tentative() {
         let level = Level::elasticity(3);
         let none = level.smoothed(Smoothing { damping: 0.0, ..Smoothing::default() });
-        // Smoothing has its pattern all the same.
+        // The result still has the pattern of smoothed interpolation.
         let tentative = level.tentative.matrix(&level.aggregates).unwrap();
         for row in 0..tentative.rows() {
             let (columns, values) = tentative.row(row);
@@ -420,7 +426,7 @@ mod tests {
 
     #[test]
     fn smoothing_takes_energy_away() {
-        // The trace of Pᵀ A P, over that of tentative interpolation.
+        // The trace of Pᵀ A P, relative to that of tentative interpolation.
         for (level, most) in [(Level::scalar("poisson3d:15"), 0.35), (Level::elasticity(6), 0.6)] {
             let energy = |p: &Csr<f64>| {
                 let r = transpose(p.view(), p.all_rows());
@@ -450,7 +456,7 @@ mod tests {
 
     #[test]
     fn signs_and_empty_rows_do_no_harm() {
-        // The same P for -A as for A; a row of zeros stays as it was.
+        // P is the same for -A as for A; a row of zeros leaves P unchanged.
         let level = Level::scalar("poisson2d:9");
         let p = level.smoothed(Smoothing::default());
         let mut negative = level.a.clone();
@@ -468,7 +474,7 @@ mod tests {
             let own = level.aggregates.of()[40] as usize;
             assert_eq!(unchanged.get(40, own), Some(level.tentative.values()[40]));
         }
-        // The diagonal that filtering leaves is negative: weak connections hold most of the row.
+        // Filtering leaves a negative diagonal, because weak connections dominate the row.
         let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, -3.0, -3.0, 1.0]).unwrap();
         let nodes = Csr::identity(2).unwrap();
         let aggregates = Aggregates::try_new(2, vec![0, 1]).unwrap();

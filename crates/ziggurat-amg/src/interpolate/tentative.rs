@@ -1,23 +1,28 @@
-//! Tentative interpolation: the near-kernel, cut up by aggregates (Vaněk, Mandel & Brezina, 1996).
+//! Tentative interpolation: the near-kernel, restricted to each aggregate (Vaněk, Mandel & Brezina,
+//! 1996).
 //!
-//! Let B_I be the rows of the near-kernel B that belong to aggregate I. With the thin QR decomposition
+//! Let B_I be the rows of the near-kernel B that belong to aggregate I. With the thin QR
+//! decomposition
 //!
 //! ```text
 //! B_I = Q_I R_I        Q_Iᵀ Q_I = 1, R_I upper triangular, k × k
 //! ```
 //!
-//! the block of P in the rows and the columns of aggregate I is Q_I, and R_I is the block of the coarse near-kernel: then
-//! P Bc = B exactly, and Pᵀ P = 1. An aggregate, whatever its size, becomes a node with k unknowns.
+//! the block of P in the rows and columns of aggregate I is Q_I, and the block of the coarse
+//! near-kernel is R_I. Then P Bc = B exactly, and Pᵀ P = 1. An aggregate of any size becomes a node
+//! with k unknowns.
 //!
-//! **Too few rows.** An aggregate of one node with 3 unknowns cannot carry 6 rigid-body modes. A column of B_I that depends
-//! on those before it gives a column of zeros in Q_I, and a row of zeros in R_I; P Bc = B still holds. The unknown that
-//! belongs to it is *dead*: its row and column of Pᵀ A P are zero, and whoever forms that product has to put 1 on its
-//! diagonal. Every node keeps k unknowns, so that the coarse matrix can be stored in blocks.
+//! **Too few rows.** An aggregate of one node with 3 unknowns cannot represent 6 rigid-body modes.
+//! A column of B_I that depends linearly on the previous ones gives a column of zeros in Q_I and a
+//! row of zeros in R_I; P Bc = B still holds. The corresponding unknown is *dead*: its row and
+//! column of Pᵀ A P are zero, and the code that forms this product must set its diagonal entry to
+//! one. Every node keeps k unknowns, so that the coarse matrix can be stored in blocks.
 //!
-//! The decomposition is Gram's and Schmidt's, modified, with a second pass (Kahan & Parlett: twice is enough). Aggregates
-//! have some dozens of rows and at most six or so columns: a blocked method would gain nothing.
+//! The decomposition is modified Gram–Schmidt with a second pass (Kahan & Parlett: twice is
+//! enough). Aggregates have a few dozen rows and usually at most six columns, so a blocked method
+//! would not be faster.
 //!
-//! Cost: for the constant vector, one pass over the rows; else 4 k² flops per row.
+//! Cost: for the constant vector, one pass over the rows; otherwise 4 k² flops per row.
 
 use std::ops::Range;
 
@@ -27,10 +32,10 @@ use ziggurat_sparse::{Csr, Dense, MatrixError};
 use super::near_kernel::{DEPENDENT, NearKernel, dot, norm};
 use crate::coarsen::Aggregates;
 
-/// Rows that one task handles.
+/// Number of rows that one task processes.
 const CHUNK: usize = 16 * 1024;
 
-/// Aggregates that one task decomposes.
+/// Number of aggregates that one task decomposes.
 const AGGREGATES: usize = 128;
 
 /// Tentative interpolation.
@@ -45,7 +50,7 @@ const AGGREGATES: usize = 128;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tentative {
-    /// Q, row by row: k values for every row, zeros where a row is left out.
+    /// Q, row by row: k values for every row, zeros for rows that are left out.
     values: Vec<f64>,
     coarse: NearKernel,
     block: usize,
@@ -54,20 +59,22 @@ pub struct Tentative {
 
 /// Builds tentative interpolation from aggregates of nodes and a near-kernel.
 ///
-/// Both have the rows of whole aggregates: a process that owns an aggregate with members elsewhere fetches their rows of
-/// the near-kernel before.
+/// Both must cover whole aggregates: a process that owns an aggregate with members on other
+/// processes must fetch their rows of the near-kernel beforehand.
 ///
 /// # Errors
-/// If aggregates and near-kernel do not have the same nodes, or the next level would have too many rows.
+/// Returns an error if aggregates and near-kernel do not have the same nodes, or if the next level
+/// would have too many rows.
 pub fn tentative(aggregates: &Aggregates, kernel: &NearKernel) -> Result<Tentative, MatrixError> {
     if aggregates.rows() != kernel.nodes() {
-        let what = "nodes of the near-kernel, against those of the aggregates";
+        let what = "nodes of the near-kernel (one per node of the aggregates)";
         return Err(MatrixError::Mismatch { what, expected: aggregates.rows(), found: kernel.nodes() });
     }
     if kernel.is_constant() { constant(aggregates, kernel) } else { by_qr(aggregates, kernel) }
 }
 
-/// The near-kernel is one constant: an aggregate of n rows has Q = ±1/√n, R = √n times the constant's size.
+/// The case of one constant vector: for an aggregate of n rows, Q = ±1/√n, and R is √n times the
+/// magnitude of the constant.
 fn constant(aggregates: &Aggregates, kernel: &NearKernel) -> Result<Tentative, MatrixError> {
     let value = kernel.vectors().values().first().copied().unwrap_or(1.0);
     let roots: Vec<f64> = aggregates.sizes().into_par_iter().map(|size| f64::from(size).sqrt()).collect();
@@ -88,7 +95,7 @@ fn by_qr(aggregates: &Aggregates, kernel: &NearKernel) -> Result<Tentative, Matr
     let count = starts.len() - 1;
     let mut coarse = Dense::zeros(count * k, k)?;
 
-    // Q in the order of members, R aggregate by aggregate.
+    // Q in the order of the members, R aggregate by aggregate.
     let (mut q, mut r) = (vec![0.0; members.len() * block * k], vec![0.0; count * k * k]);
     let mut parts = Vec::with_capacity(count.div_ceil(AGGREGATES));
     let (mut q_left, mut r_left) = (&mut q[..], &mut r[..]);
@@ -140,8 +147,9 @@ fn by_qr(aggregates: &Aggregates, kernel: &NearKernel) -> Result<Tentative, Matr
     Ok(Tentative { values, coarse: NearKernel::coarse(coarse), block, dead })
 }
 
-/// The thin QR decomposition of `columns`, k of them with `rows` values each, in place. `r` receives R, column by column;
-/// a dependent column becomes zero, with zero on the diagonal of R.
+/// Computes the thin QR decomposition of `columns`, which holds k columns of `rows` values each, in
+/// place. `r` receives R, column by column. A linearly dependent column becomes zero, with zero on
+/// the diagonal of R.
 fn decompose(columns: &mut [f64], rows: usize, k: usize, r: &mut [f64]) {
     for c in 0..k {
         let (done, rest) = columns.split_at_mut(c * rows);
@@ -166,11 +174,12 @@ fn decompose(columns: &mut [f64], rows: usize, k: usize, r: &mut [f64]) {
 }
 
 impl Tentative {
-    /// From values that the owners of the aggregates have computed: `k` for every row of every node of
-    /// `aggregates`. Its near-kernel of the next level is not to be used.
+    /// Builds tentative interpolation from values that the owners of the aggregates have computed:
+    /// `k` values for every row of every node of `aggregates`. The coarse near-kernel of the result
+    /// must not be used.
     ///
     /// # Errors
-    /// If the number of values is another.
+    /// Returns an error if the number of values is wrong.
     pub(super) fn from_rows(
         aggregates: &Aggregates,
         block: usize,
@@ -186,18 +195,18 @@ impl Tentative {
         Ok(Tentative { values, coarse, block, dead: Vec::new() })
     }
 
-    /// Q: `columns_per_row` values for every row, zeros where a row is left out. Row i of node I holds its values in the
-    /// columns of I's aggregate.
+    /// Q: `columns_per_row` values for every row, zeros for rows that are left out. The values of a
+    /// row of node I belong to the columns of the aggregate of I.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// Entries per row of P: the number of near-kernel vectors.
+    /// Number of entries per row of P, which is the number of near-kernel vectors.
     pub fn columns_per_row(&self) -> usize {
         self.coarse.count()
     }
 
-    /// Unknowns per node on the fine level.
+    /// Number of unknowns per node on the fine level.
     pub fn block(&self) -> usize {
         self.block
     }
@@ -207,26 +216,27 @@ impl Tentative {
         &self.coarse
     }
 
-    /// The near-kernel of the next level, given away.
+    /// Consumes `self` and returns the near-kernel of the next level.
     pub fn into_coarse_kernel(self) -> NearKernel {
         self.coarse
     }
 
-    /// The coarse unknowns that stand for nothing, in order: their columns of P are zero. Put 1 on their diagonal of
-    /// the coarse matrix.
+    /// The dead coarse unknowns, in increasing order: their columns of P are zero. Set their
+    /// diagonal entries of the coarse matrix to 1.
     pub fn dead(&self) -> &[u32] {
         &self.dead
     }
 
-    /// P as a matrix: columns are the unknowns of aggregates, k each. Rows that are left out are empty.
+    /// P as a matrix. The columns are the unknowns of the aggregates, k each. Rows that are left
+    /// out are empty.
     ///
     /// # Errors
-    /// If these are not the aggregates that it was made of.
+    /// Returns an error if these are not the aggregates it was built from.
     pub fn matrix(&self, aggregates: &Aggregates) -> Result<Csr<f64>, MatrixError> {
         self.rows_of_matrix(aggregates, 0..aggregates.rows() * self.block)
     }
 
-    /// As [`matrix`](Self::matrix), the rows `rows` of it.
+    /// Same as [`matrix`](Self::matrix), for the rows `rows` only.
     pub(crate) fn rows_of_matrix(
         &self,
         aggregates: &Aggregates,
@@ -247,16 +257,16 @@ impl Tentative {
         )
     }
 
-    /// Refuses aggregates that these are not.
+    /// Checks that the aggregates are those it was built from.
     pub(super) fn check(&self, aggregates: &Aggregates) -> Result<(), MatrixError> {
         let expected = self.values.len() / (self.block * self.columns_per_row());
         if aggregates.rows() != expected {
-            let what = "nodes of the aggregates, against those of tentative interpolation";
+            let what = "nodes of the aggregates (one per node of tentative interpolation)";
             return Err(MatrixError::Mismatch { what, expected, found: aggregates.rows() });
         }
         let found = aggregates.count();
         if found != self.coarse.nodes() {
-            let what = "aggregates, against those of tentative interpolation";
+            let what = "aggregates of tentative interpolation";
             return Err(MatrixError::Mismatch { what, expected: self.coarse.nodes(), found });
         }
         Ok(())
@@ -272,7 +282,7 @@ mod tests {
     use proptest::prelude::*;
     use ziggurat_sparse::algebra::{product, transpose};
 
-    /// P Bc = B, and Pᵀ P = 1 but for dead unknowns.
+    /// Checks P Bc = B, and Pᵀ P = 1 except for dead unknowns.
     fn check_algebra(aggregates: &Aggregates, kernel: &NearKernel, tentative: &Tentative) {
         let p = tentative.matrix(aggregates).unwrap();
         let k = kernel.count();
@@ -303,7 +313,7 @@ mod tests {
         let kernel = NearKernel::constants(a.rows(), 1).unwrap();
         let fast = tentative(&aggregates, &kernel).unwrap();
         check_algebra(&aggregates, &kernel, &fast);
-        // The general way agrees with the fast one, signs included.
+        // The general path agrees with the fast one, signs included.
         for value in [1.0, -3.0] {
             let column = Dense::try_new(a.rows(), 1, vec![value; a.rows()]).unwrap();
             let kernel = NearKernel::try_new(column, 1).unwrap();
@@ -338,7 +348,8 @@ mod tests {
     #[test]
     fn small_aggregates_have_dead_unknowns() {
         let (_, kernel) = rigid_bodies(2);
-        // Node 0 alone: three unknowns for six modes. Nodes 1 and 2, a bar: no rotation about its axis. The rest together.
+        // Node 0 alone: three unknowns for six modes. Nodes 1 and 2 form a bar: no rotation about
+        // its axis. The other nodes form one aggregate.
         let of = (0..kernel.nodes()).map(|node| [0, 1, 1, 2][node.min(3)]).collect();
         let aggregates = Aggregates::try_new(3, of).unwrap();
         let tentative = tentative(&aggregates, &kernel).unwrap();
@@ -385,7 +396,8 @@ mod tests {
             values in prop::collection::vec(-1.0..1.0f64, 60),
             of in prop::collection::vec(0..5u32, 15),
         ) {
-            // 15 nodes of 2 unknowns, 2 vectors; label 4 is left out, the others are numbered as they come.
+            // 15 nodes of 2 unknowns, 2 vectors. Label 4 is left out; the others are numbered in
+            // order of appearance.
             let mut labels: Vec<u32> = Vec::new();
             let number = |label: u32, labels: &mut Vec<u32>| {
                 let at = labels.iter().position(|&other| other == label);

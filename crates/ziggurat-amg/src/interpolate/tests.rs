@@ -1,4 +1,4 @@
-//! What every interpolation must do, whatever its formula; and how well two levels converge with it.
+//! Properties that every interpolation must have, and the two-grid convergence it gives.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ type Method = fn(
     Truncation,
 ) -> Result<Csr<f64>, InterpolationError>;
 
-/// Every entry is kept.
+/// Keeps every entry.
 const ALL: Truncation = Truncation { relative: 0.0, max_entries: None, keep_row_sums: true };
 
 fn hybrid_alone(
@@ -57,7 +57,7 @@ fn row_sum(a: &Csr<f64>, row: usize) -> f64 {
     a.row(row).1.iter().sum()
 }
 
-/// Grows or shrinks entries by a few percent, symmetrically, rows still summing to zero where they did.
+/// Scales entries by a few percent, symmetrically, such that rows that sum to zero still do.
 fn perturbed(a: &Csr<f64>) -> Csr<f64> {
     let mut columns_of = Vec::new();
     for row in 0..a.rows() {
@@ -93,7 +93,7 @@ fn coarse_rows_are_the_identity_and_constants_are_reproduced() {
             let splitting = if method == "multipass" { &far } else { &plain };
             let p = interpolation(a.view(), a.all_rows(), &graph, splitting, ALL).unwrap();
             assert_eq!((p.rows(), p.cols()), (a.rows(), splitting.coarse_rows()));
-            // Rows that sum to zero, and whose neighbours' do as far as interpolation looks.
+            // Rows that sum to zero, as do the rows of all neighbours that the interpolation uses.
             let mut exact: Vec<bool> = (0..a.rows()).map(|row| row_sum(&a, row).abs() < 1e-12).collect();
             if method == "multipass" {
                 for _ in 0..4 {
@@ -110,7 +110,7 @@ fn coarse_rows_are_the_identity_and_constants_are_reproduced() {
                         assert!((row_sum(&p, row) - 1.0).abs() < 1e-12, "{name} {method} row {row}");
                         tested += 1;
                     }
-                    // Beside a Dirichlet boundary weights stay below one.
+                    // Next to a Dirichlet boundary the weights sum to less than one.
                     None => assert!(row_sum(&p, row) < 1.0 + 1e-12, "{name} {method} row {row}"),
                 }
             }
@@ -121,7 +121,7 @@ fn coarse_rows_are_the_identity_and_constants_are_reproduced() {
 
 #[test]
 fn one_dimension_is_interpolated_linearly() {
-    // Coarse rows 0 and 3: rows 1 and 2 have no common coarse row, and need each other.
+    // Coarse rows 0 and 3: rows 1 and 2 have no common coarse row at distance one.
     let n = 10;
     let a = problem(&format!("poisson2d:{n}"));
     let line = Csr::build(
@@ -148,14 +148,15 @@ fn one_dimension_is_interpolated_linearly() {
         assert!((value - row as f64).abs() < 1e-14, "row {row} has {value}");
         assert_eq!(p.row(row), h.row(row));
     }
-    // Distance one takes the nearest.
+    // Distance one takes the nearest coarse row.
     let p = classical_modified(line.view(), line.all_rows(), &graph, &splitting, ALL).unwrap();
     assert_eq!((p.row(1), p.row(2)), ((&[0][..], &[1.0][..]), (&[1][..], &[1.0][..])));
 }
 
 #[test]
 fn extended_i_is_its_formula() {
-    // Signs of both kinds, weak and strong entries, and no symmetry: the formula written out, entry by entry.
+    // Entries of both signs, weak and strong, in a nonsymmetric matrix: the formula evaluated entry
+    // by entry.
     let base = problem("poisson3d27:4");
     let mut a = base.clone();
     for (k, value) in a.values_mut().iter_mut().enumerate() {
@@ -213,7 +214,7 @@ fn a_symmetric_matrix_may_be_read_either_way() {
 }
 
 #[test]
-fn hybrid_lies_between_and_leaves_nobody_uncovered() {
+fn hybrid_lies_between_and_leaves_no_neighbour_uncovered() {
     let a = problem("poisson3d:9");
     let graph = strong(&a);
     let splitting = split(&graph);
@@ -235,7 +236,7 @@ fn hybrid_lies_between_and_leaves_nobody_uncovered() {
 
 #[test]
 fn rows_without_connections_are_empty() {
-    // A Dirichlet row (0), a pair (1, 2), and a row that depends on nobody that is coarse (3, on 0).
+    // A Dirichlet row (0), a pair (1, 2), and a row whose only dependency is not coarse (3, on 0).
     let a = Csr::try_new(
         4,
         4,
@@ -309,7 +310,7 @@ fn galerkin_is_symmetric() {
     }
 }
 
-/// Solves a dense system by elimination with pivoting.
+/// Solves a dense system by Gaussian elimination with pivoting.
 fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
     let n = b.len();
     for k in 0..n {
@@ -339,7 +340,8 @@ fn times(a: &Csr<f64>, x: &[f64]) -> Vec<f64> {
     (0..a.rows()).map(product).collect()
 }
 
-/// Asymptotic factor by which one sweep of Jacobi, an exact coarse correction and another sweep reduce the error.
+/// Asymptotic factor by which a Jacobi sweep, an exact coarse correction and another Jacobi sweep
+/// reduce the error.
 fn two_grid_factor(a: &Csr<f64>, p: &Csr<f64>) -> f64 {
     let r = transpose(p.view(), p.all_rows());
     let coarse = triple_product(r.view(), r.all_rows(), a.view(), p.view()).unwrap();
@@ -405,7 +407,7 @@ fn rows_are_truncated_as_if_afterwards() {
     }
 }
 
-/// Interpolation in two stages, after aggressive coarsening.
+/// Two-stage interpolation after aggressive coarsening.
 fn in_two_stages(a: &Csr<f64>, rows: Range<usize>, paths: Paths, how: Truncation) -> Csr<f64> {
     let graph = strong(a);
     let first = split(&graph);
@@ -481,7 +483,8 @@ fn two_stages_same_bits_on_any_number_of_threads() {
 
 #[test]
 fn a_first_coarse_row_without_interpolation_leaves_its_share_to_the_others() {
-    // Row 1 depends on rows 0 and 2, which were coarse. Row 0 stays, and row 2 depends on nobody.
+    // Row 1 depends on rows 0 and 2, which are coarse in the first splitting. Row 0 stays coarse;
+    // row 2 does not, and depends on no row.
     let a =
         Csr::try_new(3, 3, vec![0, 2, 5, 6], vec![0, 1, 0, 1, 2, 2], vec![2.0, -2.0, -1.0, 2.0, -1.0, 1.0])
             .unwrap();

@@ -1,21 +1,22 @@
-//! Interpolation in two stages, for aggressive coarsening (Yang, *On long-range interpolation operators for aggressive
-//! coarsening*, 2010).
+//! Two-stage interpolation, for aggressive coarsening (Yang, *On long-range interpolation operators
+//! for aggressive coarsening*, 2010).
 //!
-//! [Aggressive coarsening](crate::coarsen::aggressive) splits twice: C₁ is what PMIS keeps of all rows, C₂ ⊂ C₁ what it
-//! keeps of those. Every row is interpolated from C₁, and C₁ from C₂, both by [extended+i](super::extended_i) on the
-//! matrix itself:
+//! [Aggressive coarsening](crate::coarsen::aggressive) splits twice: C₁ is the set of rows that the
+//! first pass of PMIS keeps, C₂ ⊂ C₁ the set that the second pass keeps. All rows are interpolated
+//! from C₁, and C₁ from C₂, in both cases by [extended+i](super::extended_i) on the original
+//! matrix:
 //!
 //! ```text
 //! P = P₁ P₂,        P₁: C₁ → all rows,        P₂: C₂ → C₁
 //! ```
 //!
-//! No matrix on C₁ is needed: rows of C₁ are no neighbours, but they have one of C₂ within two connections, which is as far
-//! as extended+i reaches. P₁, P₂ and P are truncated each. A row of C₁ that has no interpolation is cut off P₁ as
-//! truncation would.
+//! A matrix on C₁ is not needed: the rows of C₁ are not neighbours, but each has a row of C₂ within
+//! two connections, which extended+i reaches. P₁, P₂ and P are each truncated. An entry of P₁ for a
+//! row of C₁ that has no interpolation is removed in the same way as by truncation.
 //!
-//! Cost: extended+i to all rows, which is never stored: each of its rows is multiplied by P₂ at once; and extended+i to C₁.
-//! On a 7-point grid, against [multipass](super::multipass), it takes two to three times as long and saves one iteration in
-//! four.
+//! Cost: extended+i to all rows, which is never stored, because each of its rows is multiplied by
+//! P₂ immediately; and extended+i to C₁. On a 7-point grid it takes two to three times as long as
+//! [multipass](super::multipass) and saves one iteration in four.
 
 use std::ops::Range;
 
@@ -31,15 +32,17 @@ use super::{InterpolationError, Symmetry, Truncation};
 use crate::coarsen::Splitting;
 use crate::strength::StrongGraph;
 
-/// Interpolation to the rows `rows` of `a` from the coarse rows of `second`, by way of those of `first`.
+/// Builds interpolation to the rows `rows` of `a` from the coarse rows of `second`, via those of
+/// `first`.
 ///
-/// `strong`, `first` and `second` belong to all of `a`, halo included: a row for each row of `a`, and for each column. The
-/// coarse rows of `second` are some of those of `first`. Rows up to three connections away are read, so the halo has them.
+/// `strong`, `first` and `second` cover all of `a`, halo included: `strong` has the dimensions of
+/// `a`, and the splittings have one row per column of `a`. The coarse rows of `second` are a subset
+/// of those of `first`. Rows up to three connections away are read, so the halo must contain them.
 ///
 /// ```
 /// use ziggurat_amg::{coarsen::{Point, Splitting}, interpolate::{Symmetry, Truncation, two_stage}, strength::StrongGraph};
 /// use ziggurat_sparse::Csr;
-/// // Five rows in a line; first every other is kept, then the ends: linear interpolation.
+/// Five rows on a line; every other row is kept first, then the ends: linear interpolation.
 /// let a = Csr::try_new(5, 5, vec![0, 2, 5, 8, 11, 13], vec![0, 1, 0, 1, 2, 1, 2, 3, 2, 3, 4, 3, 4],
 ///     vec![1., -1., -1., 2., -1., -1., 2., -1., -1., 2., -1., -1., 1.])?;
 /// let strong = StrongGraph::try_new(5, vec![0, 1, 3, 5, 7, 8], vec![1, 0, 2, 1, 3, 2, 4, 3])?;
@@ -50,8 +53,8 @@ use crate::strength::StrongGraph;
 /// ```
 ///
 /// # Errors
-/// If `truncation` makes no sense, `strong` or a splitting do not fit `a`, `second` keeps a row that `first` does not, or `a`
-/// has not the rows asked for.
+/// Returns an error if `truncation` is invalid, if `strong` or a splitting does not match `a`, if
+/// `second` keeps a row that `first` does not, or if `a` does not have the requested rows.
 pub fn two_stage(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
@@ -92,7 +95,8 @@ pub fn two_stage(
     Ok(Csr::collect(a.row_ptr(), rows, kept, scratch, write)?)
 }
 
-/// P₂: a row for each coarse row of `first`. One whose row is not here (the edge of a halo) has none.
+/// P₂: one row for each coarse row of `first`. It is empty if the row is not a row of `a` (at the
+/// edge of a halo).
 fn to_first(
     a: CsrRef<'_, f64>,
     strong: &StrongGraph,
@@ -119,7 +123,7 @@ fn to_first(
     Csr::collect(&work, 0..points.len(), second.coarse_rows(), scratch, write)
 }
 
-/// Refuses a second splitting that keeps what the first has not.
+/// Checks that the second splitting keeps only rows that the first one keeps.
 fn check_nested(first: &Splitting, second: &Splitting) -> Result<(), MatrixError> {
     let in_both = |&row: &usize| first.coarse_index(row).is_some() & second.coarse_index(row).is_some();
     let found = (0..first.rows()).into_par_iter().filter(in_both).count();

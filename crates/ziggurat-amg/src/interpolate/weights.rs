@@ -1,28 +1,30 @@
-//! The weights of one row of interpolation under construction: a set of coarse rows, and a sum for each.
+//! The weights of one row of interpolation under construction: a set of coarse rows, with a sum for
+//! each.
 //!
-//! A marker over all coarse rows tells which member of the set each is. Members are numbered on and on from row to row, so
-//! that those of earlier rows are recognised as such, and nothing is cleared between rows. Whether a coarse row is in the
-//! set already cannot be predicted, so it decides an addition and not a jump.
+//! A marker over all coarse rows stores the index of each in the set. Indices keep increasing from
+//! row to row, so that members of earlier sets are recognised as such and nothing is cleared
+//! between rows. Whether a coarse row is already in the set cannot be predicted, so insertion is
+//! branch-free.
 
 use ziggurat_sparse::algebra::RowTruncation;
 use ziggurat_sparse::matrix::Entries;
 
 use crate::rank::ranks;
 
-/// A set of coarse rows and their sums, to be used for row after row.
+/// A set of coarse rows and their sums, reused for successive rows.
 pub(super) struct Weights {
-    /// `first + k` for the k-th member of the set; below `first` for what is not in it.
+    /// `first + k` for the k-th member of the set; below `first` for rows that are not in it.
     marker: Vec<u32>,
     first: u32,
-    /// Members.
+    /// Number of members.
     len: usize,
-    /// The members. Longer than any set, so that a coarse row is written behind the last member before it is known whether
-    /// it is one.
+    /// The members. One entry longer than any set, because a coarse row is written after the last
+    /// member before it is known to be new.
     columns: Vec<u32>,
-    /// Their sums; zero behind the last member.
+    /// Their sums; zero after the last member.
     sums: Vec<f64>,
     ranks: Vec<u32>,
-    /// The row as it is written.
+    /// The row in the form in which it is written.
     row_columns: Vec<u32>,
     row_values: Vec<f64>,
     truncation: RowTruncation,
@@ -43,7 +45,7 @@ impl Weights {
         }
     }
 
-    /// Begins a row with the empty set.
+    /// Starts a row with the empty set.
     pub(super) fn begin(&mut self) {
         self.first += self.len as u32;
         if self.first as usize > u32::MAX as usize - self.marker.len() {
@@ -58,14 +60,15 @@ impl Weights {
         self.len == 0
     }
 
-    /// Which member of the set a coarse row is.
+    /// The index of a coarse row in the set.
     #[inline]
     pub(super) fn member(&self, coarse: u32) -> Option<usize> {
         let (member, is_member) = self.find(coarse);
         is_member.then_some(member as usize)
     }
 
-    /// Which member a coarse row is, and whether it is one; if not, the first number is none.
+    /// The index of a coarse row in the set, and whether it is a member; if it is not, the index is
+    /// meaningless.
     #[inline]
     pub(super) fn find(&self, coarse: u32) -> (u32, bool) {
         let mark = self.marker[coarse as usize];
@@ -78,7 +81,7 @@ impl Weights {
         self.sums[member] += value;
     }
 
-    /// Adds to the sum of a coarse row, which becomes a member if it is not.
+    /// Adds to the sum of a coarse row, and inserts it into the set if it is new.
     #[inline]
     pub(super) fn add(&mut self, coarse: u32, value: f64) {
         let mark = &mut self.marker[coarse as usize];
@@ -90,13 +93,13 @@ impl Weights {
         self.len += usize::from(is_new);
     }
 
-    /// Writes `factor` times the sums, columns increasing, truncated.
+    /// Writes `factor` times the sums, truncated, with increasing columns.
     pub(super) fn write(&mut self, factor: f64, entries: &mut Entries<f64>) {
         let (columns, values) = self.truncated(factor);
         entries.extend(columns, values);
     }
 
-    /// `factor` times the sums, columns increasing, truncated.
+    /// `factor` times the sums, truncated, with increasing columns.
     pub(super) fn truncated(&mut self, factor: f64) -> (&[u32], &[f64]) {
         let (columns, sums) = (&self.columns[..self.len], &self.sums[..self.len]);
         ranks(columns, &mut self.ranks);
@@ -132,7 +135,7 @@ mod tests {
         weights.add(9, 1.0);
         weights.begin();
         assert_eq!((weights.first, weights.member(9)), (1, None));
-        // All coarse rows at once fit.
+        // The set can contain all coarse rows at once.
         (0..10).for_each(|coarse| weights.add(coarse, 1.0));
         assert_eq!(weights.len, 10);
     }

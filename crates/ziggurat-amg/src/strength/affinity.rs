@@ -1,25 +1,27 @@
-//! Affinity (Livne & Brandt, *Lean Algebraic Multigrid*, 2012): two rows are close if test vectors that a smoother has
-//! passed over, from random starts, have parallel values there,
+//! Affinity (Livne & Brandt, *Lean Algebraic Multigrid*, 2012): two rows are close if random test
+//! vectors, after smoothing, have parallel values there,
 //!
 //! ```text
 //! s_ij = (Σ_k v_ik v_jk)² / (Σ_k v_ik² · Σ_k v_jk²),        0 ≤ s_ij ≤ 1
 //! ```
 //!
-//! The entry a_ij only says that i and j are neighbours; an entry that is zero does not. It sees anisotropy that the
-//! entries hide, at the price of the smoothing. Values lie close to 1, so filter by a wanted number of connections.
+//! A nonzero entry a_ij only indicates that i and j are neighbours; its value is not used. Affinity
+//! detects anisotropy that the entries do not show, at the cost of smoothing the test vectors. Its
+//! values lie close to 1, so filter by an average number of connections.
 //!
-//! Cost: as many multiplications per entry as there are vectors. The values of a row's test vectors are laid side by
-//! side, divided by their norm.
+//! Cost: one multiplication per entry and test vector. The values of the test vectors in a row are
+//! stored contiguously and normalised.
 
 use rayon::prelude::*;
 
 use super::{RowFacts, StrengthError, Strengths};
 
-/// The measure, with the test vectors.
+/// The measure, with its test vectors.
 pub(super) struct Affinity {
-    /// How many.
+    /// Number of test vectors.
     vectors: usize,
-    /// Those of row 0, those of row 1, …; each row's have norm 1, or are all zero.
+    /// The values in row 0, then those in row 1, and so on. The values of each row have norm 1, or
+    /// are all zero.
     values: Vec<f64>,
 }
 

@@ -1,11 +1,14 @@
-//! From strengths to strong connections: by a threshold, or by a wanted average number of connections.
+//! Selects the strong connections by a threshold or by an average number of connections.
 //!
-//! The average asks for the strength of the k-th strongest connection, k = average × rows. It is found as a radix sort
-//! would: positive numbers are ordered as their 64 bits are, so eight rounds of counting connections by the next eight
-//! bits find it exactly. Counts are integers: the result does not depend on threads or on how rows are distributed. A
-//! coarsening that keeps the number of connections steady keeps its ratio steady (Isotton, thesis on Chronos, 2.2.2).
+//! The average requires the strength of the k-th strongest connection, k = average × rows. It is
+//! found as in a radix sort: positive numbers have the same order as their 64-bit patterns, so
+//! eight rounds that count connections by their next eight bits find it exactly. Counts are
+//! integers, so the result does not depend on the number of threads or on the distribution of rows.
+//! A coarsening that keeps the number of connections constant keeps its coarsening ratio constant
+//! (Isotton, thesis on Chronos, 2.2.2).
 //!
-//! Cost: a threshold reads the matrix once. The average reads it twice and takes 8 bytes per entry meanwhile.
+//! Cost: a threshold reads the matrix once. The average reads it twice and temporarily stores 8
+//! bytes per entry.
 
 use std::ops::Range;
 
@@ -15,10 +18,10 @@ use ziggurat_sparse::CsrRef;
 use super::{Filter, RowFacts, StrengthError, Strengths, StrongGraph};
 use crate::halo::Halo;
 
-/// Strengths that one task counts.
+/// Number of strengths that one task counts.
 const CHUNK: usize = 64 * 1024;
 
-/// The connections of `rows` that `filter` lets pass.
+/// The connections of `rows` that pass `filter`.
 pub(super) fn keep<H: Halo>(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
@@ -32,7 +35,7 @@ pub(super) fn keep<H: Halo>(
         Filter::Threshold(threshold) if (0.0..=1.0).contains(&threshold) => threshold,
         Filter::Threshold(found) => return Err(StrengthError::Threshold { found }),
         Filter::AverageConnections(average) if average > 0.0 && average.is_finite() => {
-            // Only a process's own rows count, whatever rows are asked for.
+            // Only owned rows count, whichever rows are requested.
             let strengths = strengths(a, halo.owned(), measure, scale_of);
             let mut extent = [halo.owned().len() as u64];
             halo.sum(&mut extent);
@@ -58,7 +61,7 @@ pub(super) fn keep<H: Halo>(
     Ok(graph)
 }
 
-/// The scale of a row, unless its sum says that it needs no connections.
+/// The scale of a row; `None` if the row sum exceeds its maximum.
 #[inline]
 fn scale(a: CsrRef<'_, f64>, row: usize, measure: &impl Strengths, max_row_sum: Option<f64>) -> Option<f64> {
     let facts = RowFacts::of(a, row);
@@ -83,7 +86,7 @@ impl RowFacts {
     }
 }
 
-/// The strength of every entry of `rows`; 0 where it is no connection.
+/// The strength of every entry of `rows`; 0 for entries that are not connections.
 fn strengths(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
@@ -101,13 +104,14 @@ fn strengths(
     rows.into_par_iter().flat_map_iter(of_row).collect()
 }
 
-/// The strength of the connection with this rank from the top, all processes taken together; the weakest strength if
-/// there are fewer connections.
+/// The strength of the connection with this rank, counted from the strongest over all processes. If
+/// there are fewer connections, the smallest strength.
 fn strength_of_rank<H: Halo>(strengths: &[f64], rank: u64, halo: &H) -> f64 {
     let mut left = rank.max(1);
     let mut prefix = 0u64;
     for shift in (0..64).step_by(8).rev() {
-        // Connections whose higher bits are those found so far, by their next eight bits.
+        // Counts, by their next eight bits, the connections whose higher bits equal those found so
+        // far.
         let count = |chunk: &[f64]| {
             let mut counts = [0u64; 256];
             for strength in chunk.iter().filter(|&&strength| strength > 0.0) {

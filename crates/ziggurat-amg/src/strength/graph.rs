@@ -7,10 +7,11 @@ use rayon::prelude::*;
 use ziggurat_sparse::MatrixError;
 use ziggurat_sparse::matrix::{Entries, check_pattern, collect_pattern};
 
-/// Rows that one task sorts.
+/// Number of rows that one task sorts.
 const ROWS_TO_SORT: usize = 8 * 1024;
 
-/// For each row, the columns it depends on strongly; increasing, the row itself left out.
+/// For each row, the columns that it depends on strongly, in increasing order and without the row
+/// itself.
 ///
 /// ```
 /// use ziggurat_amg::strength::StrongGraph;
@@ -26,16 +27,16 @@ pub struct StrongGraph {
 }
 
 impl StrongGraph {
-    /// Takes a pattern over, after checking it.
+    /// Builds a graph from a pattern, after validating it.
     ///
     /// # Errors
-    /// If the arrays make no pattern.
+    /// Returns an error if the arrays do not form a valid pattern.
     pub fn try_new(cols: usize, row_ptr: Vec<usize>, columns: Vec<u32>) -> Result<Self, MatrixError> {
         check_pattern(cols, &row_ptr, &columns)?;
         Ok(StrongGraph { cols, row_ptr, columns })
     }
 
-    /// Collects the rows `rows` of a graph, as [`collect_pattern`] does.
+    /// Collects the rows `rows` of a graph; see [`collect_pattern`].
     pub(crate) fn collect<Scratch: Send>(
         work: &[usize],
         rows: Range<usize>,
@@ -52,7 +53,7 @@ impl StrongGraph {
         self.row_ptr.len() - 1
     }
 
-    /// Number of columns: rows and halo.
+    /// Number of columns: local rows, halo included.
     pub fn cols(&self) -> usize {
         self.cols
     }
@@ -62,12 +63,12 @@ impl StrongGraph {
         self.columns.len()
     }
 
-    /// Where each row begins, and where the last one ends.
+    /// Offsets of the rows in `columns`, one more than there are rows.
     pub fn row_ptr(&self) -> &[usize] {
         &self.row_ptr
     }
 
-    /// The columns that rows depend on, row by row.
+    /// The columns that the rows depend on, row by row.
     pub fn columns(&self) -> &[u32] {
         &self.columns
     }
@@ -81,14 +82,15 @@ impl StrongGraph {
         &self.columns[self.row_ptr[row]..self.row_ptr[row + 1]]
     }
 
-    /// The other way round: for each column, the rows that depend on it strongly, those it *influences*.
+    /// The transpose: for each column, the rows that depend on it strongly, i.e. those that it
+    /// *influences*.
     ///
-    /// Places within a row are handed out as threads come, then every row is sorted: the result does not depend on them.
-    /// Costs two passes over the connections.
+    /// Threads fill the positions within a row in any order, and then every row is sorted, so the
+    /// result does not depend on the threads. Cost: two passes over the connections.
     ///
     /// ```
     /// use ziggurat_amg::strength::StrongGraph;
-    /// // Both others depend on row 1.
+    /// Rows 0 and 2 depend on row 1.
     /// let graph = StrongGraph::try_new(3, vec![0, 1, 1, 2], vec![1, 1])?;
     /// assert_eq!(graph.transpose().row(1), [0, 2]);
     /// # Ok::<(), ziggurat_sparse::MatrixError>(())
@@ -169,7 +171,7 @@ mod tests {
     #[test]
     fn a_large_transpose_is_sorted_on_any_number_of_threads() {
         let rows = 3 * ROWS_TO_SORT;
-        // Everybody depends on one of seven, and on a neighbour.
+        // Every row depends on one of seven rows, and on a second row.
         let columns = (0..rows as u32).flat_map(|row| [row % 7, row.max(7)]).collect();
         let graph = StrongGraph::try_new(rows, (0..=rows).map(|row| 2 * row).collect(), columns).unwrap();
         let on = |threads: usize| {

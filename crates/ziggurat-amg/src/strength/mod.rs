@@ -1,14 +1,15 @@
-//! Strength of connection: which neighbours matter for a row's error.
+//! Strength of connection: which neighbours matter for the error of a row.
 //!
-//! Error that a smoother leaves behind varies slowly along strong connections, so only along these may a value be
-//! interpolated. A [`Measure`] gives every off-diagonal entry a strength s_ij, larger for stronger; a [`Filter`] says
-//! from where on it is strong. The result is a [`StrongGraph`].
+//! The error that remains after smoothing varies slowly along strong connections, so values may
+//! only be interpolated along these. A [`Measure`] assigns a strength s_ij to every off-diagonal
+//! entry (larger means stronger), and a [`Filter`] decides which strengths count as strong. The
+//! result is a [`StrongGraph`].
 //!
 //! | measure | s_ij | suits |
 //! |---|---|---|
-//! | classical | a_ij / a_ik, the a_ik largest in size among those opposed in sign to a_ii | M-matrices, classical interpolation |
+//! | classical | a_ij / a_ik, where a_ik is the largest entry in magnitude with sign opposite to a_ii | M-matrices, classical interpolation |
 //! | symmetric | \|a_ij\| / √\|a_ii a_jj\| | aggregation, elasticity |
-//! | affinity | (Σ_k v_ik v_jk)² / (Σ_k v_ik² Σ_k v_jk²), v being smoothed test vectors | anisotropy that entries hide |
+//! | affinity | (Σ_k v_ik v_jk)² / (Σ_k v_ik² Σ_k v_jk²), where v are smoothed test vectors | anisotropy that the entries do not show |
 //!
 //! A row without off-diagonal entries (a Dirichlet row) has no connections.
 
@@ -31,28 +32,31 @@ use crate::halo::Halo;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// Relative to the row's largest entry opposed in sign to the diagonal (Ruge & Stüben, 1987).
+    /// Relative to the largest entry of the row with sign opposite to the diagonal (Ruge & Stüben,
+    /// 1987).
     Classical,
-    /// Relative to the two diagonal entries (Vaněk, Mandel & Brezina, 1996). Symmetric where the matrix is.
+    /// Relative to the two diagonal entries (Vaněk, Mandel & Brezina, 1996). Symmetric if the
+    /// matrix is.
     Symmetric,
-    /// How parallel the values of test vectors are at both ends (Livne & Brandt, 2012). Configurations
-    /// do not name it: they cannot give the vectors.
+    /// How parallel the values of the test vectors are at the two rows (Livne & Brandt, 2012).
+    /// Configurations cannot name it, because they cannot give the vectors.
     #[serde(skip)]
     Affinity,
 }
 
-/// From where on a connection is strong.
+/// Which strengths count as strong.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Filter {
-    /// At least this strength, between 0 and 1. A connection of strength 0 is never strong.
+    /// Strengths of at least this value, between 0 and 1. A connection of strength 0 is never
+    /// strong.
     Threshold(f64),
-    /// The strongest ones, so many per row on average over the whole matrix. Equal strengths are kept or dropped together,
-    /// so there may be more.
+    /// The strongest connections, this many per row on average over the whole matrix. Connections
+    /// of equal strength are kept or dropped together, so there may be more.
     AverageConnections(f64),
 }
 
-/// Which connections are strong: the whole choice.
+/// Parameters that determine which connections are strong.
 ///
 /// ```
 /// use ziggurat_amg::strength::{Filter, Strength};
@@ -62,27 +66,29 @@ pub enum Filter {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Strength {
-    /// What makes a connection strong.
+    /// How the strength of a connection is measured.
     pub measure: Measure,
-    /// How strong it has to be.
+    /// Which strengths count as strong.
     pub filter: Filter,
-    /// A row whose entries sum to more than this fraction of its diagonal, in size, has no strong connections: it is so
-    /// dominated by the diagonal that the smoother alone solves it. `None` asks for no such exception.
+    /// A row has no strong connections if the magnitude of its row sum exceeds this fraction of its
+    /// diagonal: it is so diagonally dominant that the smoother alone solves it. `None` disables
+    /// this exception.
     pub max_row_sum: Option<f64>,
 }
 
 impl Strength {
-    /// Classical with threshold 0.25 and row sums up to 0.9: hypre's defaults.
+    /// Classical measure, threshold 0.25, maximum row sum 0.9: the defaults of hypre.
     pub fn classical() -> Self {
         Strength { measure: Measure::Classical, filter: Filter::Threshold(0.25), max_row_sum: Some(0.9) }
     }
 
-    /// Symmetric with threshold 0.08, for aggregation.
+    /// Symmetric measure with threshold 0.08, for aggregation.
     pub fn symmetric() -> Self {
         Strength { measure: Measure::Symmetric, filter: Filter::Threshold(0.08), max_row_sum: None }
     }
 
-    /// Affinity, the four strongest connections per row: its values lie so close to 1 that no threshold suits.
+    /// Affinity, the four strongest connections per row on average: its values lie so close to 1
+    /// that no threshold works well.
     pub fn affinity() -> Self {
         Strength { measure: Measure::Affinity, filter: Filter::AverageConnections(4.0), max_row_sum: None }
     }
@@ -94,75 +100,79 @@ impl Default for Strength {
     }
 }
 
-/// Why the strong connections cannot be found.
+/// Why the strong connections cannot be determined.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum StrengthError {
-    /// The threshold is no fraction.
+    /// The threshold is not a fraction.
     #[error(
         "strength threshold {found} is not between 0 and 1; 0.25 is usual for classical, 0.08 for symmetric"
     )]
     Threshold {
-        /// What was given.
+        /// The given value.
         found: f64,
     },
-    /// The wanted average is no number of connections.
-    #[error("{found} strong connections per row cannot be had; ask for a positive number, such as 4")]
+    /// The requested average is not a positive number.
+    #[error("average of {found} strong connections per row is not positive and finite; 4 is usual")]
     Average {
-        /// What was given.
+        /// The given value.
         found: f64,
     },
-    /// The largest row sum is no fraction.
-    #[error("the largest row sum {found} is not a positive fraction of the diagonal; 0.9 is usual, or none")]
+    /// The maximum row sum is not a positive fraction.
+    #[error("maximum row sum {found} is not a positive fraction of the diagonal; 0.9 is usual, or none")]
     MaxRowSum {
-        /// What was given.
+        /// The given value.
         found: f64,
     },
     /// Affinity without test vectors.
     #[error(
-        "affinity compares test vectors, and none were given; give some smoothed ones, or choose another measure"
+        "affinity needs test vectors, but none were given; provide smoothed vectors or choose another measure"
     )]
     NoVectors,
-    /// A test vector that does not fit the matrix.
+    /// A test vector whose length does not match the matrix.
     #[error("test vector {vector} has {found} values, but the matrix has {expected} columns")]
     VectorLength {
-        /// Which one, from zero.
+        /// Index of the vector, from zero.
         vector: usize,
-        /// Columns of the matrix.
+        /// Number of columns of the matrix.
         expected: usize,
-        /// Values it has.
+        /// Number of values of the vector.
         found: usize,
     },
-    /// The matrix and what was said about it do not fit.
+    /// The matrix does not match the other arguments.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
 }
 
-/// What a measure may want to know of a row.
+/// Properties of a row that measures use.
 struct RowFacts {
     /// a_ii, zero if absent.
     diagonal: f64,
     /// The sum of all entries.
     sum: f64,
-    /// The least entry, or zero if none is negative.
+    /// The smallest entry, or zero if none is negative.
     least: f64,
-    /// The greatest entry, or zero if none is positive.
+    /// The largest entry, or zero if none is positive.
     most: f64,
 }
 
 /// Strengths of the entries of a row.
 trait Strengths: Sync {
-    /// What the strengths in this row are relative to, or `None` if it has no connections.
+    /// The value that strengths in this row are relative to, or `None` if the row has no
+    /// connections.
     fn scale(&self, row: usize, facts: &RowFacts) -> Option<f64>;
 
-    /// The strength of an off-diagonal entry of a row with this scale: positive, or the entry is no connection.
+    /// The strength of an off-diagonal entry of a row with this scale. If it is not positive, the
+    /// entry is not a connection.
     fn strength(&self, row: usize, scale: f64, column: u32, value: f64) -> f64;
 }
 
-/// The strong connections of the rows `rows` of `a`. Row `k` of the graph is row `rows.start + k` of the matrix.
+/// Finds the strong connections of the rows `rows` of `a`. Row `k` of the graph is row
+/// `rows.start + k` of the matrix.
 ///
-/// `vectors` are the test vectors of [`Measure::Affinity`], one value per column of `a`; other measures do not read them.
-/// `halo` tells the diagonal of columns whose rows are elsewhere, and counts connections over all processes.
+/// `vectors` are the test vectors of [`Measure::Affinity`], with one value per column of `a`; the
+/// other measures ignore them. `halo` provides the diagonal entries of columns whose rows other
+/// processes own, and sums counts over all processes.
 ///
 /// ```
 /// use ziggurat_amg::halo::Whole;
@@ -176,7 +186,8 @@ trait Strengths: Sync {
 /// ```
 ///
 /// # Errors
-/// If a parameter makes no sense, or the matrix has not the rows asked for.
+/// Returns an error if a parameter is out of range, or if the matrix does not have the requested
+/// rows.
 pub fn strong_connections<H: Halo>(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
@@ -185,7 +196,7 @@ pub fn strong_connections<H: Halo>(
     halo: &H,
 ) -> Result<StrongGraph, StrengthError> {
     if rows.start > rows.end || rows.end > a.rows() {
-        let what = "rows of the matrix, for the range asked for";
+        let what = "matrix rows for the requested range";
         return Err(
             MatrixError::Mismatch { what, expected: rows.end.max(rows.start), found: a.rows() }.into()
         );

@@ -4,10 +4,11 @@
 //! s_ij = |a_ij| / √(|a_ii| |a_jj|)
 //! ```
 //!
-//! It does not look at signs, and it does not change when rows and columns are scaled alike. Where the matrix is
-//! symmetric, so is the graph. Beside a zero diagonal every connection is infinitely strong.
+//! The measure ignores signs and is invariant under symmetric scaling of rows and columns. The
+//! graph is symmetric if the matrix is. A connection of a row with zero diagonal is infinitely
+//! strong.
 //!
-//! Cost: one pass over the entries, and a square root per row. Processes exchange the diagonal.
+//! Cost: one pass over the entries, and one square root per row. Processes exchange the diagonal.
 
 use rayon::prelude::*;
 use ziggurat_sparse::{CsrRef, MatrixError};
@@ -15,7 +16,7 @@ use ziggurat_sparse::{CsrRef, MatrixError};
 use super::{RowFacts, Strengths};
 use crate::halo::Halo;
 
-/// The measure, with 1/√|a_jj| of every column: a product takes less time than a quotient.
+/// The measure, with 1/√|a_jj| for every column: multiplication is faster than division.
 pub(super) struct Symmetric {
     scales: Vec<f64>,
 }
@@ -24,7 +25,7 @@ impl Symmetric {
     pub(super) fn new<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> Result<Self, MatrixError> {
         let owned = halo.owned();
         if owned.end > a.rows() || halo.local() < a.cols() {
-            let what = "rows known to this process, against the matrix's columns";
+            let what = "local rows (one per matrix column)";
             return Err(MatrixError::Mismatch { what, expected: a.cols(), found: halo.local() });
         }
         let mut scales = vec![0.0; halo.local()];

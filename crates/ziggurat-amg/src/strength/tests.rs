@@ -1,4 +1,4 @@
-//! Each measure and each filter, on matrices whose strong connections are known.
+//! Tests of each measure and each filter on matrices whose strong connections are known.
 
 use ziggurat_sparse::Csr;
 
@@ -10,7 +10,7 @@ fn graph_of(a: &Csr<f64>, strength: &Strength) -> StrongGraph {
     strong_connections(a.view(), a.all_rows(), strength, &[], &Whole::new(a.rows())).unwrap()
 }
 
-/// Row 0 as given, and an identity below it.
+/// Row 0 as given, and identity rows below it.
 fn first_row(values: &[f64]) -> Csr<f64> {
     let n = values.len();
     let row_ptr = (0..=n).map(|row| if row == 0 { 0 } else { n + row - 1 }).collect();
@@ -22,15 +22,15 @@ fn first_row(values: &[f64]) -> Csr<f64> {
 #[test]
 fn classical_is_relative_to_the_largest_opposed_entry() {
     let threshold = |theta| Strength { filter: Filter::Threshold(theta), ..Strength::classical() };
-    // Exactly a quarter is strong; positive and explicitly zero entries never are.
+    // Exactly a quarter is strong; positive entries and explicit zeros never are.
     let a = first_row(&[6.0, -4.0, -1.0, -0.9, 3.0, 0.0]);
     assert_eq!(graph_of(&a, &threshold(0.25)).row(0), [1, 2]);
     assert_eq!(graph_of(&a, &threshold(0.0)).row(0), [1, 2, 3]);
     assert_eq!(graph_of(&a, &threshold(1.0)).row(0), [1]);
-    // With a negative diagonal signs are the other way round.
+    // With a negative diagonal the signs are reversed.
     let flipped = first_row(&[-6.0, 4.0, 1.0, 0.9, -3.0, 0.0]);
     assert_eq!(graph_of(&flipped, &threshold(0.25)), graph_of(&a, &threshold(0.25)));
-    // Nothing opposed: no connections. Nor has a Dirichlet row any.
+    // No entry of opposite sign: no connections. Dirichlet rows have none either.
     let a = first_row(&[6.0, 1.0, 2.0]);
     assert_eq!(graph_of(&a, &threshold(0.25)).connections(), 0);
 }
@@ -62,15 +62,15 @@ fn symmetric_does_not_see_signs_or_scalings() {
     let graph = graph_of(&a, &Strength::symmetric());
     assert_eq!(graph, graph.transpose());
     assert_eq!(graph_of(&scaled, &Strength::symmetric()), graph);
-    // -1 beside 4.02 is strong, -0.01 is not.
+    // -1 is strong relative to 4.02, -0.01 is not.
     assert_eq!(graph.row(21), [17, 20, 22, 25]);
-    // Beside a zero diagonal everything is strong.
+    // Every connection of a row with zero diagonal is strong.
     assert_eq!(graph_of(&first_row(&[0.0, 1e-9, -3.0]), &Strength::symmetric()).row(0), [1, 2]);
 }
 
 #[test]
 fn affinity_follows_the_vectors_and_not_the_entries() {
-    // A ring of four in which all entries are equal; the vectors agree on 0-1 and on 2-3.
+    // A ring of four rows with equal entries. The vectors agree on 0-1 and on 2-3.
     let columns = vec![0, 1, 3, 0, 1, 2, 1, 2, 3, 0, 2, 3];
     let a = Csr::try_new(4, 4, vec![0, 3, 6, 9, 12], columns, vec![-1.0; 12]).unwrap();
     let vectors = [vec![1.0, 2.0, 1.0, -1.0], vec![1.0, 2.1, -1.0, 1.0]];
@@ -82,7 +82,7 @@ fn affinity_follows_the_vectors_and_not_the_entries() {
     assert_eq!(affinity(&half, &vectors).unwrap(), pairs);
     let one_each = Strength { filter: Filter::AverageConnections(1.0), ..Strength::affinity() };
     assert_eq!(affinity(&one_each, &vectors).unwrap(), pairs);
-    // A vector that is zero somewhere says nothing there.
+    // Rows where all vectors are zero have no strong connections.
     assert_eq!(affinity(&half, &[vec![1.0, 1.0, 0.0, 0.0]]).unwrap().connections(), 2);
 
     assert_eq!(affinity(&half, &[]), Err(StrengthError::NoVectors));
@@ -98,7 +98,7 @@ fn an_average_keeps_the_strongest_and_ties_together() {
         let filter = Filter::AverageConnections(average);
         graph_of(&a, &Strength { filter, max_row_sum: None, ..Strength::classical() })
     };
-    // Four per row in the plane (fewer at its edge), all of the same strength; two weak ones across.
+    // Four per row in the plane (fewer at its boundary), all equally strong; two weak ones across.
     let in_plane = 6 * (2 * 2 * 6 * 5);
     assert_eq!(keep(1.0).connections(), in_plane);
     assert_eq!(keep(in_plane as f64 / 216.0).connections(), in_plane);
