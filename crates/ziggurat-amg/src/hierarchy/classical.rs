@@ -46,8 +46,8 @@ const FAST: u64 = 4;
 /// The finest level dominates the cost, and so does the next one if it is large. So the finest
 /// level is coarsened aggressively *where it pays*: where PMIS keeps more than one row in four. On
 /// a 7-point grid it keeps one in three, and the next level would have more entries than the finest
-/// one. A second pass nearly halves the work of a cycle there and takes half as many iterations
-/// again. On a 27-point grid PMIS keeps one in fourteen, and a second pass saves nothing.
+/// one. A second pass nearly halves the work of a cycle there, at the cost of about 1.5 times the
+/// iterations. On a 27-point grid PMIS keeps one in fourteen, and a second pass saves nothing.
 ///
 /// ```
 /// use ziggurat_amg::Classical;

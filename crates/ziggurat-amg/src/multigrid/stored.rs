@@ -17,7 +17,7 @@ use ziggurat_sparse::Kind;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Considered {
     pub(crate) candidates: Vec<(&'static str, usize)>,
-    /// Why there was no choice, where there was none.
+    /// Why there was no choice; `None` if there was one.
     pub(crate) why: Option<&'static str>,
 }
 
@@ -32,7 +32,7 @@ impl Considered {
         self.candidates.first().map_or(0, |first| first.1)
     }
 
-    /// With the bytes of a part that is stored the same way in any format.
+    /// Adds the bytes of a part that is stored the same way in any format.
     pub(crate) fn and(mut self, bytes: usize) -> Self {
         self.candidates.iter_mut().for_each(|candidate| candidate.1 += bytes);
         self
@@ -60,9 +60,9 @@ impl fmt::Display for Considered {
 /// How a level is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredLevel {
-    /// The number its matrices are stored in.
+    /// The precision of its matrices.
     pub storage: Kind,
-    /// The number its vectors are stored and computed in.
+    /// The precision of its vectors and arithmetic.
     pub working: Kind,
     /// The format of its matrix.
     pub format: Considered,
