@@ -1,8 +1,8 @@
 //! The coarsest level, solved directly.
 //!
-//! - A small matrix is inverted once, and every solve is a product with the inverse, the same kernel
-//!   as everywhere else, on any device. A singular matrix gets its pseudo-inverse, which solves in the
-//!   least-squares sense.
+//! - A small matrix is inverted once, and every solve is a product with the inverse, by the same
+//!   kernel as all other products, on any device. A singular matrix gets its pseudo-inverse, which
+//!   solves in the least-squares sense.
 //! - A larger matrix is factorised as a sparse matrix on the host. Both use faer.
 //! - A level that is too large to factorise, or distributed over processes, is smoothed instead.
 
