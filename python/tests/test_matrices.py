@@ -250,7 +250,7 @@ def test_one_dimension_is_refused():
 
 
 def test_matrices_that_are_not_square_are_refused(A):
-    with pytest.raises(ziggurat.SetupError, match="columns of a matrix to be solved with: expected 50, found 576"):
+    with pytest.raises(ziggurat.SetupError, match="columns of a square matrix: expected 50, found 576"):
         ziggurat.solver(A[:50])
 
 

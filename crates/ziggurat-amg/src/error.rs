@@ -1,4 +1,4 @@
-//! Why a hierarchy could not be built.
+//! Errors of hierarchy construction and lowering.
 
 use thiserror::Error;
 use ziggurat_sparse::MatrixError;
@@ -18,7 +18,7 @@ use ziggurat_sparse::spectrum::SpectrumError;
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// The matrix is at fault.
+    /// The matrix is invalid.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
     /// The spectrum of a level could not be bounded.
@@ -27,30 +27,30 @@ pub enum SetupError {
     /// The strong connections could not be found.
     #[error(transparent)]
     Strength(#[from] crate::strength::StrengthError),
-    /// There is no interpolation.
+    /// Interpolation could not be formed.
     #[error(transparent)]
     Interpolation(#[from] crate::interpolate::InterpolationError),
-    /// The near-kernel does not do.
+    /// The near-kernel is invalid.
     #[error(transparent)]
     NearKernel(#[from] crate::interpolate::NearKernelError),
     /// The interpolation could not be smoothed.
     #[error(transparent)]
     Smoothing(#[from] crate::interpolate::SmoothingError),
-    /// The device refused.
+    /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The coarsest matrix could not be factorised.
     #[error("the coarsest matrix ({rows} rows) cannot be factorised: {reason}")]
     CoarseSolve {
-        /// Its rows.
+        /// The number of rows.
         rows: usize,
-        /// What the factorisation said.
+        /// The message of the factorisation.
         reason: String,
     },
-    /// Another process has failed.
+    /// Another process failed.
     #[error("rank {rank}: {message}")]
     Elsewhere {
-        /// The process.
+        /// The rank of that process.
         rank: usize,
         /// Its error.
         message: String,
@@ -61,10 +61,10 @@ pub enum SetupError {
         /// What went wrong.
         reason: String,
     },
-    /// A fault on one level, in one stage.
+    /// An error on one level, in one stage.
     #[error("level {level}, {stage}: {source}")]
     Level {
-        /// The level, 0 the finest.
+        /// The level; 0 is the finest.
         level: usize,
         /// What was being computed.
         stage: &'static str,
@@ -74,7 +74,7 @@ pub enum SetupError {
 }
 
 impl SetupError {
-    /// Names rows of the matrix by other ids: a process knows them by local numbers.
+    /// Renames rows of the matrix, for example from local numbers to global ids.
     #[must_use]
     pub fn with_rows(self, id: impl Fn(usize) -> u64) -> Self {
         let id = |row: usize| id(row) as usize;
@@ -89,7 +89,7 @@ impl SetupError {
         }
     }
 
-    /// Says on which level and in which stage it happened.
+    /// Adds the level and the stage to an error.
     pub(crate) fn at(level: usize, stage: &'static str) -> impl FnOnce(SetupError) -> SetupError {
         move |source| SetupError::Level { level, stage, source: Box::new(source) }
     }

@@ -1,10 +1,10 @@
-//! What a setup step needs to know of rows that other processes own.
+//! Rows of other processes, as setup accesses them.
 //!
-//! A process numbers the rows it knows, its own and copies of others', *in the order of their global
-//! ids*. So a sum over a row runs in the same order everywhere, and has the same bits. Its own rows
-//! are the range [`Halo::owned`] among them. A step that decides something per row (coarse or fine,
-//! which aggregate) decides for its own rows and then [exchanges](Halo::exchange) the decisions. In
-//! one process there is nothing to exchange: [`Whole`].
+//! A process numbers the rows it knows, its own and copies of others', *in the order of their
+//! global ids*. So a sum over a row runs in the same order everywhere and has the same bits. Own
+//! rows are the range [`Halo::owned`] of that numbering. A step that decides something per row
+//! (coarse or fine, which aggregate) decides for its own rows and then [exchanges](Halo::exchange)
+//! the decisions. In one process there is nothing to exchange: [`Whole`].
 //!
 //! Every method that communicates is collective: all processes call it, in the same order.
 
@@ -17,67 +17,68 @@ use crate::SetupError;
 /// A message: the process it goes to or comes from, and its content.
 pub type Message = (usize, Vec<u64>);
 
-/// The rows around a process's own.
+/// The rows around a process's own rows.
 pub trait Halo: Sync {
     /// The local rows that this process owns.
     fn owned(&self) -> Range<usize>;
 
-    /// The number of rows it owns or has copies of.
+    /// The number of local rows: owned ones and copies.
     fn local(&self) -> usize;
 
-    /// The id of a local row among all processes; it increases with the local row. Ties are broken by
-    /// its hash, so that results do not depend on how rows are distributed.
+    /// The global id of a local row; it increases with the local row. Ties are broken by the hash
+    /// of this id, so that results do not depend on the distribution of rows.
     fn global_id(&self, local: usize) -> u64;
 
-    /// Overwrites the values of rows that others own by the owners' values.
+    /// Overwrites the values of rows owned by other processes with the owners' values.
     fn exchange<T: Pod + Send + Sync>(&self, values: &mut [T]);
 
-    /// The owned rows that other processes have copies of, increasing.
+    /// The owned rows that other processes have copies of, in increasing order.
     fn known_elsewhere(&self) -> Vec<usize>;
 
-    /// Whether any process says yes.
+    /// Whether `flag` is true on any process.
     fn any(&self, flag: bool) -> bool;
 
-    /// Overwrites every number by its sum over all processes, modulo 2^64.
+    /// Overwrites every number with its sum over all processes, modulo 2^64.
     fn sum(&self, counts: &mut [u64]);
 
-    /// The largest of the numbers that processes have.
+    /// The maximum over all processes.
     fn largest(&self, x: f64) -> f64;
 }
 
-/// The processes that own the rows of a [`Halo`], and what they tell each other beside values of rows.
+/// The processes that own the rows of a [`Halo`], and their communication beyond the values of
+/// rows.
 pub trait Processes: Halo {
     /// As [`exchange`](Halo::exchange), for `width` values per row.
     fn exchange_rows<T: Pod + Send + Sync>(&self, values: &mut [T], width: usize);
 
-    /// Whether one process holds everything, so that nothing is ever exchanged.
+    /// Whether one process holds all rows, so that there is no communication.
     fn is_whole(&self) -> bool {
         false
     }
 
-    /// Numbers `count` items of every process, in the order of processes: the number of the first item
-    /// of this one, and how many items there are.
+    /// Numbers the items of all processes consecutively, in the order of processes; this one has
+    /// `count`. Returns the number of its first item and the total.
     ///
     /// # Errors
     /// If 64 bits cannot count them.
     fn number(&self, count: usize) -> Result<(u64, u64), SetupError>;
 
-    /// This process, in the order of rows.
+    /// The index of this process; processes are in the order of their rows.
     fn process(&self) -> usize;
 
-    /// The process that owns each of the global ids, which increase.
+    /// The process that owns each of the global ids, which are increasing.
     fn owners(&self, ids: &[u64]) -> Vec<usize>;
 
-    /// Sends messages to processes that do not expect them; returns those received, by sender.
+    /// Sends messages whose receivers do not expect them. Returns the messages received, by sender.
     fn deliver(&self, messages: Vec<Message>) -> Vec<Message>;
 
-    /// Succeeds where all processes have succeeded. If one has failed, the others get its words.
+    /// Succeeds if all processes have succeeded. If one has failed, the others get its message.
     ///
     /// # Errors
     /// This process's own error, or [`SetupError::Elsewhere`].
     fn agree<T>(&self, result: Result<T, SetupError>) -> Result<T, SetupError>;
 
-    /// What the owner of each of the global ids answers; the ids increase.
+    /// The answer of the owner of each global id; the ids are increasing.
     fn ask(&self, ids: &[u64], answer: impl Fn(u64) -> u64) -> Vec<u64> {
         let owners = self.owners(ids);
         let mut rest = ids;
@@ -107,7 +108,7 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// All of `rows` rows.
+    /// The halo of a matrix with `rows` rows.
     pub fn new(rows: usize) -> Self {
         Whole { rows }
     }

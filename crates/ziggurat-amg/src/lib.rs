@@ -1,11 +1,11 @@
 //! Algebraic multigrid: from a matrix to a hierarchy, and from a hierarchy to a cycle.
 //!
-//! Setup works level by level, in double precision, on the host: [`strength`] → [`coarsen`] → [`interpolate`] → Galerkin
-//! product. Every step is row-local: it reads the rows it owns and a [`halo`] of rows and values of neighbours, so that
-//! MPI adds communication and not a second algorithm.
+//! Setup works level by level, in double precision, on the host: [`strength`] → [`coarsen`] →
+//! [`interpolate`] → Galerkin product. Every step is row-local: it reads the rows it owns and a
+//! [`halo`] of neighbouring rows and values. So MPI adds communication but no second algorithm.
 //!
-//! [Lowering](Multigrid::new) then moves the hierarchy to a device, each level in numbers of its own, with its
-//! [`smoother`]; the result applies one [`Cycle`].
+//! [Lowering](Multigrid::new) then moves the hierarchy to a device, each level in its own precision
+//! and with its [`smoother`]. The result applies one [`Cycle`].
 
 #![forbid(unsafe_code)]
 

@@ -41,7 +41,7 @@ mod tests {
     use ziggurat_sparse::device::Cpu;
 
     #[test]
-    fn powers_of_two_are_the_nearest() {
+    fn nearest_rounds_on_a_logarithmic_scale() {
         for (x, power) in [
             (1.0, 1.0),
             (1.4, 1.0),

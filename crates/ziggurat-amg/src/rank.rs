@@ -1,13 +1,14 @@
-//! The order of a few different numbers, without a jump.
+//! The ranks of a few distinct numbers, without branches.
 //!
-//! Rows of setup are short, and in no order that a processor could predict: sorting one costs more in wrong guesses than in
-//! comparisons. So a number's place is found by counting how many are smaller. That is quadratic, but it is additions all
-//! the way, several at a time; beyond [`FEW`] numbers they are sorted.
+//! Rows in setup are short and in unpredictable order, so sorting one costs more in mispredicted
+//! branches than in comparisons. Instead, the rank of a number is found by counting how many others
+//! are smaller. The cost is quadratic, but consists of additions that vectorise. More than [`FEW`]
+//! numbers are sorted.
 
-/// Beyond so many numbers, sorting is faster.
+/// Above this length, sorting is faster.
 const FEW: usize = 32;
 
-/// Puts into `ranks` the place that each of `numbers` has in their order. They differ from each other.
+/// Writes to `ranks` the position of each of `numbers` in sorted order. The numbers are distinct.
 pub(crate) fn ranks(numbers: &[u32], ranks: &mut Vec<u32>) {
     ranks.clear();
     match numbers.len() {
@@ -19,7 +20,7 @@ pub(crate) fn ranks(numbers: &[u32], ranks: &mut Vec<u32>) {
     }
 }
 
-/// At most N numbers, filled up with one that is never smaller, so that loops have a fixed length.
+/// For at most N numbers, padded with the maximum so that loops have a fixed length.
 fn by_counting<const N: usize>(numbers: &[u32], ranks: &mut Vec<u32>) {
     let mut filled = [u32::MAX; N];
     for (slot, &number) in filled.iter_mut().zip(numbers) {
@@ -45,7 +46,7 @@ mod tests {
     use ziggurat_sparse::hash::hash_id;
 
     #[test]
-    fn ranks_are_places_in_sorted_order() {
+    fn ranks_are_positions_in_sorted_order() {
         let mut found = Vec::new();
         for length in [0, 1, 2, 8, 9, 16, 17, FEW, FEW + 1, 500] {
             let numbers: Vec<u32> = (0..length as u64).map(|k| (hash_id(k) >> 32) as u32).collect();

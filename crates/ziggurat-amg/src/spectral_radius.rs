@@ -1,9 +1,11 @@
-//! ρ(D⁻¹A): how far a smoother may step, and how far a prolongator is smoothed.
+//! ρ(D⁻¹A), which determines the step size of smoothers and of prolongation smoothing.
 //!
-//! The smaller of two bounds: Gershgorin's, which is proved and exact for the Laplacian of a grid, and that of Lanczos in the
-//! inner product of D, which is sharper for most other matrices. Four steps of Lanczos are enough for a few percent, because
-//! what they have not found yet is in the residual that is added. Where the diagonal has both signs Lanczos does not
-//! apply, and power iteration takes its place. Costs about six passes over the matrix. Processes exchange a vector for each pass.
+//! The result is the smaller of two bounds: Gershgorin's, which is rigorous and exact for the
+//! Laplacian of a grid, and that of Lanczos in the inner product of D, which is sharper for most
+//! other matrices. Four steps of Lanczos are accurate to a few percent, because the bound adds the
+//! residual, which covers what they have not found yet. Lanczos does not apply if the diagonal has
+//! both signs; power iteration is used instead. Cost: about six passes over the matrix, with a halo
+//! exchange for each pass.
 
 use ziggurat_sparse::spectrum::{
     JacobiScaled, SpectrumError, gershgorin, lanczos, lanczos_jacobi, power, power_jacobi,
@@ -13,17 +15,20 @@ use ziggurat_sparse::{CsrRef, ExactSum};
 use crate::SetupError;
 use crate::halo::Processes;
 
-/// Steps of Lanczos. The top of the spectrum is dense on grid problems: twice as many move the bound by 3 percent.
+/// Lanczos steps. The top of the spectrum is dense on grid problems: twice as many steps move the
+/// bound by 3 percent.
 const LANCZOS_STEPS: usize = 4;
 
-/// Steps of power iteration, which knows no residual to add.
+/// Steps of power iteration, which has no residual to add.
 const POWER_STEPS: usize = 8;
 
-/// A bound is nearly reached where power iteration has found a value of this part of it.
+/// The Gershgorin bound counts as nearly attained if power iteration finds at least this fraction
+/// of it.
 const REACHED: f64 = 0.88;
 
-/// An upper estimate of ρ(D⁻¹A). `a` has the owned rows of `halo`, and its columns are the local rows.
-/// The bits do not depend on the number of processes, if each begins at a multiple of 512 rows.
+/// An upper estimate of ρ(D⁻¹A). `a` has the owned rows of `halo`, and its columns are the local
+/// rows. The bits do not depend on the number of processes if the rows of each begin at a multiple
+/// of 512.
 ///
 /// ```
 /// use ziggurat_amg::{halo::Whole, spectral_radius};
@@ -55,7 +60,7 @@ fn of_parts<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> Result<f64, SetupErro
     let found = gershgorin(a, owned.clone())
         .and_then(|proved| Ok((proved, JacobiScaled::try_new(a, owned.clone())?)));
     let found = found.map_err(SetupError::from);
-    // Others hear of the row by its global id; the caller names it where it happened.
+    // Other processes get the row by its global id; here the caller translates it.
     let told = found.as_ref().map(|_| ()).map_err(|error| error.clone().with_rows(|row| halo.global_id(row)));
     let agreed = halo.agree(told);
     let (proved, operator) = found?;
@@ -68,7 +73,7 @@ fn of_parts<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> Result<f64, SetupErro
         halo.exchange(&mut local);
         operator.apply(&local, y);
     };
-    // Factors in the order in which one process multiplies them.
+    // The order of factors is that of the one-process version.
     let dot = |x: &[f64], y: &[f64]| {
         let mut part = operator.exact_dot(y, x);
         sum(&mut part, halo);
@@ -89,7 +94,7 @@ fn sum<H: Processes>(part: &mut ExactSum, halo: &H) {
     halo.sum(bytemuck::cast_slice_mut(part.digits_mut()));
 }
 
-/// What power iteration has found, or the bound if that is nearly reached.
+/// The result of power iteration, or the bound if it is nearly attained.
 fn not_beyond(proved: f64, found: f64) -> f64 {
     if found >= REACHED * proved { proved } else { found.min(proved) }
 }

@@ -1,4 +1,4 @@
-//! What tests of this crate share.
+//! Helpers shared by the tests of this crate.
 
 use std::any::Any;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::halo::{Halo, Message, Processes, Whole};
 use crate::interpolate::NearKernel;
 use crate::strength::{Filter, Strength, StrongGraph, strong_connections};
 
-/// Runs `work` on a pool of so many threads.
+/// Runs `work` on a pool of `threads` threads.
 pub(crate) fn on_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
 }
@@ -24,12 +24,12 @@ pub(crate) fn problem(name: &str) -> Csr<f64> {
     name.parse::<Problem>().unwrap().matrix().unwrap()
 }
 
-/// The strong connections of a matrix, classical.
+/// The strong connections of a matrix by the classical measure.
 pub(crate) fn strong(a: &Csr<f64>) -> StrongGraph {
     strong_connections(a.view(), a.all_rows(), &Strength::classical(), &[], &Whole::new(a.rows())).unwrap()
 }
 
-/// The strong connections of a matrix, symmetric.
+/// The strong connections of a matrix by the symmetric measure.
 pub(crate) fn symmetric_graph(a: &Csr<f64>) -> StrongGraph {
     let strength = Strength { filter: Filter::Threshold(0.02), ..Strength::symmetric() };
     strong_connections(a.view(), a.all_rows(), &strength, &[], &Whole::new(a.rows())).unwrap()
@@ -74,7 +74,7 @@ pub(crate) fn arbitrary_graph(symmetric: bool) -> impl Strategy<Value = StrongGr
     })
 }
 
-/// Threads that play processes: each owns a block of rows and has copies of all others.
+/// Threads in the role of processes: each owns a block of rows and has copies of all others.
 pub(crate) struct Rank<'a> {
     board: &'a Board,
     rank: usize,
@@ -82,14 +82,14 @@ pub(crate) struct Rank<'a> {
     starts: &'a [usize],
 }
 
-/// Where ranks leave messages for each other.
+/// Where ranks exchange messages.
 pub(crate) struct Board {
     barrier: Barrier,
     messages: Vec<Mutex<Option<Box<dyn Any + Send>>>>,
 }
 
 impl Rank<'_> {
-    /// Leaves a message, and reads those of all ranks.
+    /// Posts a message and reads those of all ranks.
     fn all_gather<M: Clone + Send + 'static>(&self, message: M) -> Vec<M> {
         *self.board.messages[self.rank].lock().unwrap() = Some(Box::new(message));
         self.board.barrier.wait();
@@ -238,7 +238,7 @@ impl Processes for Part {
     }
 }
 
-/// Runs `work` on each rank; returns what it says of the rows, in their order.
+/// Runs `work` on each rank; returns the concatenated results, in the order of rows.
 pub(crate) fn on_ranks<T: Send>(
     ranks: usize,
     graph: &StrongGraph,

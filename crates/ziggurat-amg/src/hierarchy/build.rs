@@ -1,4 +1,5 @@
-//! The level loop: coarsen, interpolate, form the Galerkin product, and go on with the next level.
+//! The level loop: coarsen, interpolate, form the Galerkin product, and continue with the next
+//! level.
 
 use super::level::Level;
 use super::matrix::{Built, Coarser, LevelMatrix, Setup};
@@ -7,7 +8,7 @@ use super::{Coarsening, CoarseningStop};
 use crate::SetupError;
 use crate::interpolate::NearKernel;
 
-/// The levels from `level` on, which has the matrix `a`. Collective.
+/// The levels from `level` on, whose matrix is `a`. Collective.
 pub(super) fn build<M: LevelMatrix>(
     a: M,
     kernel: NearKernel,
@@ -31,7 +32,7 @@ pub(super) fn build<M: LevelMatrix>(
     Ok(Built { levels, stop: below.stop })
 }
 
-/// Why a level is the last one, before it is looked at.
+/// Why a level is the last one, as far as its size and index decide.
 fn stop_before<M: LevelMatrix>(a: &M, setup: &Setup<'_>, level: usize) -> Option<CoarseningStop> {
     if a.global_rows() <= setup.config.coarse_rows as u64 {
         return Some(CoarseningStop::SmallEnough);

@@ -1,5 +1,5 @@
-//! One step from a level to the next by classical coarsening (Ruge & Stüben, 1987; in parallel: De Sterck, Yang & Heys,
-//! 2006): strength, a splitting into coarse and fine rows, interpolation.
+//! One step from a level to the next by classical coarsening (Ruge & Stüben, 1987; in parallel: De
+//! Sterck, Yang & Heys, 2006): strength, a splitting into coarse and fine rows, interpolation.
 
 use std::ops::Range;
 
@@ -30,22 +30,24 @@ pub enum Interpolation {
     Hybrid,
 }
 
-/// How far two-stage interpolation and the second pass of aggressive coarsening look.
+/// Halo depth of two-stage interpolation and of the second pass of aggressive coarsening.
 const TWO_STAGE: usize = 3;
 
-/// Multipass goes as many rows away as it has passes. After aggressive coarsening four are usual.
+/// Halo depth of multipass interpolation: one connection per pass. After aggressive coarsening four
+/// passes are usual.
 const MULTIPASS: usize = 6;
 
-/// PMIS that keeps at most one row in so many coarsens fast enough by itself: a second pass would save little of the work
-/// of a cycle, and cost iterations.
+/// PMIS that keeps at most one row in this many coarsens fast enough by itself: a second pass would
+/// save little work per cycle, and cost iterations.
 const FAST: u64 = 4;
 
-/// Classical multigrid: coarse points are some of the fine ones.
+/// Classical AMG: coarse unknowns are a subset of the fine ones.
 ///
-/// The finest level costs most, and so does the next one if it is large. So the finest is coarsened aggressively, *where it
-/// pays*: where PMIS keeps more than one row in four. It keeps one in three on a 7-point grid, where the level below would
-/// have more entries than the finest one; a second pass nearly halves the work of a cycle there, for half as many
-/// iterations again. It keeps one in fourteen on a 27-point grid, and there is nothing to save.
+/// The finest level dominates the cost, and so does the next one if it is large. So the finest
+/// level is coarsened aggressively *where it pays*: where PMIS keeps more than one row in four. On
+/// a 7-point grid it keeps one in three, and the next level would have more entries than the finest
+/// one. A second pass nearly halves the work of a cycle there, at the cost of about 1.5 times the
+/// iterations. On a 27-point grid PMIS keeps one in fourteen, and a second pass saves nothing.
 ///
 /// ```
 /// use ziggurat_amg::Classical;
@@ -57,15 +59,15 @@ const FAST: u64 = 4;
 pub struct Classical {
     /// Which connections are strong.
     pub strength: Strength,
-    /// Finest levels to coarsen aggressively, each if it pays.
+    /// Number of finest levels to coarsen aggressively, each only where it pays.
     pub aggressive_levels: usize,
-    /// Paths that join two coarse points at distance two, on aggressive levels.
+    /// The number of paths that must join two coarse points at distance two, on aggressive levels.
     pub paths: Paths,
     /// The interpolation on aggressive levels.
     pub long_range: LongRange,
     /// The interpolation on the other levels.
     pub interpolation: Interpolation,
-    /// What is cut off the interpolation.
+    /// The truncation of the interpolation.
     pub truncation: Truncation,
 }
 
@@ -83,7 +85,7 @@ impl Default for Classical {
 }
 
 impl Classical {
-    /// How far beyond own rows a step on level `level` looks.
+    /// How many connections beyond own rows a step on level `level` reads.
     fn halo_depth(&self, level: usize) -> usize {
         match self.long_range {
             _ if level >= self.aggressive_levels => 1,
@@ -111,14 +113,15 @@ impl Classical {
         let p = stages.run("interpolation", wide, || {
             self.interpolate(matrix, halo.owned(), &strong, &first, second.as_ref(), &halo, symmetry)
         })?;
-        // Classical coarsening does not keep nodes together: the next level consists of scalars.
+        // Classical coarsening does not keep nodes together, so the next level is scalar.
         Ok(Coarser { p, coarse, block: 1, kernel: None, dead: Vec::new(), radius: None })
     }
 
-    /// The coarse rows of level `index`; where it is coarsened aggressively, those of the first pass and those of the second.
+    /// The coarse rows of level `index`; where it is coarsened aggressively, those of the first and
+    /// of the second pass.
     ///
-    /// `strong` has the connections of a process's own rows and of rows around them: up to three connections away on levels that
-    /// may be coarsened aggressively, else up to one.
+    /// `strong` holds the connections of own rows and of the rows around them: up to three
+    /// connections away on levels that may be coarsened aggressively, otherwise up to one.
     ///
     /// # Errors
     /// If the graph does not fit the halo.
@@ -142,7 +145,7 @@ impl Classical {
     /// Interpolation to `rows` after [`split`](Self::split).
     ///
     /// # Errors
-    /// If the truncation makes no sense, or the arguments do not fit together.
+    /// If the truncation is out of range, or the arguments do not fit together.
     fn interpolate<H: Halo>(
         &self,
         a: CsrRef<'_, f64>,

@@ -1,13 +1,15 @@
-//! A hierarchy as a file: set up once, solve another day, or on another machine.
+//! A hierarchy as a file, so that setup and solve may run at different times or on different
+//! machines.
 //!
 //! ```text
-//! "ziggurat hierarchy\n", version, stop, number of levels; per level: block, dead unknowns, A, and but for the last P, R
+//! "ziggurat hierarchy\n", version, stop, number of levels
+//! per level: block, dead unknowns, A, and except for the last level P and R
 //! matrix: rows, columns, entries, row pointers, column of each entry, value of each entry
 //! ```
 //!
-//! All numbers are little-endian: 64-bit integers, 32-bit columns, 64-bit values. What a product keeps to be repeated is not
-//! in the file; [`Hierarchy::update_values`] makes it anew. A file is checked as a caller's arrays are, and never makes us allocate
-//! more than it holds.
+//! All numbers are little-endian: 64-bit integers, 32-bit columns, 64-bit values. The plans of the
+//! Galerkin products are not in the file; [`Hierarchy::update_values`] makes them again. A file is
+//! checked like a caller's arrays, and reading never allocates more than the file holds.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -21,10 +23,10 @@ use super::{CoarseningStop, Hierarchy};
 
 const MAGIC: &[u8; 19] = b"ziggurat hierarchy\n";
 
-/// Raised whenever the format changes.
+/// Incremented whenever the format changes.
 const VERSION: u64 = 1;
 
-/// Bytes read at a time, so that a wrong length ends at the end of the file and not in an allocation.
+/// Bytes per read, so that a wrong length fails at the end of the file instead of in an allocation.
 const CHUNK: usize = 1 << 20;
 
 /// Why a hierarchy could not be saved or loaded.
@@ -32,7 +34,7 @@ const CHUNK: usize = 1 << 20;
 /// ```
 /// use ziggurat_amg::Hierarchy;
 /// let error = Hierarchy::load(&b"something else"[..]).unwrap_err();
-/// assert_eq!(error.to_string(), "this is no saved hierarchy");
+/// assert_eq!(error.to_string(), "this is not a saved hierarchy");
 /// ```
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -40,27 +42,27 @@ pub enum HierarchyFileError {
     /// The file cannot be read or written.
     #[error("the hierarchy cannot be read or written: {0}")]
     Io(#[from] io::Error),
-    /// It begins otherwise.
-    #[error("this is no saved hierarchy")]
+    /// The file does not begin with the signature of a saved hierarchy.
+    #[error("this is not a saved hierarchy")]
     Other,
-    /// It was saved by another version.
+    /// The file was saved in another version of the format.
     #[error(
-        "the hierarchy was saved in format {found}, and this version reads format {VERSION}; save it anew"
+        "the hierarchy was saved in format {found}, but this version reads format {VERSION}; save it again"
     )]
     Version {
         /// The version found.
         found: u64,
     },
-    /// A matrix in it is broken.
-    #[error("level {level} of the saved hierarchy is broken: {source}")]
+    /// A matrix in the file is invalid.
+    #[error("level {level} of the saved hierarchy is invalid: {source}")]
     Matrix {
         /// The level.
         level: usize,
         /// What is wrong with it.
         source: MatrixError,
     },
-    /// Its parts do not fit together.
-    #[error("level {level} of the saved hierarchy is broken: {what}")]
+    /// The parts of a level do not fit together.
+    #[error("level {level} of the saved hierarchy is invalid: {what}")]
     Broken {
         /// The level.
         level: usize,
@@ -70,7 +72,7 @@ pub enum HierarchyFileError {
 }
 
 impl Hierarchy {
-    /// Writes the hierarchy, so that [`load`](Self::load) gives it back to the last bit.
+    /// Writes the hierarchy; [`load`](Self::load) restores it bit for bit.
     ///
     /// ```
     /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
@@ -106,10 +108,10 @@ impl Hierarchy {
         Ok(out.flush()?)
     }
 
-    /// Reads a hierarchy that [`save`](Self::save) has written.
+    /// Reads a hierarchy that [`save`](Self::save) wrote.
     ///
     /// # Errors
-    /// If reading fails, or what is read is no hierarchy.
+    /// If reading fails, or the input is not a valid hierarchy.
     pub fn load(input: impl Read) -> Result<Self, HierarchyFileError> {
         let mut input = io::BufReader::with_capacity(CHUNK, input);
         let mut magic = [0; MAGIC.len()];
@@ -127,7 +129,7 @@ impl Hierarchy {
         let stop = CoarseningStop::ALL
             .get(stop as usize)
             .copied()
-            .ok_or(broken(0, "it does not say why it ends"))?;
+            .ok_or(broken(0, "the reason for the end of coarsening is unknown"))?;
         let mut levels: Vec<Level> = Vec::new();
         for index in 0..count as usize {
             let block = integer(&mut input)? as usize;
@@ -135,12 +137,12 @@ impl Hierarchy {
             let mut read = || read_matrix(&mut input, index).map(Arc::new);
             let a = read()?;
             if a.rows() != a.cols() || block == 0 || !a.rows().is_multiple_of(block) {
-                return Err(broken(index, "its matrix is not square, or blocks do not tile it"));
+                return Err(broken(index, "its matrix is not square, or not a multiple of the block size"));
             }
             if let Some(WholeTransfer { p, .. }) = levels.last().and_then(|level| level.transfer.as_ref())
                 && p.cols() != a.rows()
             {
-                return Err(broken(index, "it does not have the rows that the level above expects"));
+                return Err(broken(index, "its number of rows does not fit the level above"));
             }
             let transfer = if index + 1 < count as usize {
                 let (p, r) = (read()?, read()?);
@@ -148,7 +150,7 @@ impl Hierarchy {
                     return Err(broken(index, "interpolation or restriction does not fit its matrix"));
                 }
                 if dead.iter().any(|&unknown| unknown as usize >= p.cols()) {
-                    return Err(broken(index, "an unknown is said to be dead that does not exist"));
+                    return Err(broken(index, "an unknown marked as dead does not exist"));
                 }
                 Some(WholeTransfer { p, r, galerkin: None, dead })
             } else {
@@ -184,7 +186,7 @@ fn integer(input: &mut impl Read) -> io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// A list of numbers of `N` bytes each, after its length. `buffer` is scratch.
+/// A list of numbers of `N` bytes each, preceded by its length. `buffer` is scratch space.
 fn numbers<T, const N: usize>(
     input: &mut impl Read,
     buffer: &mut Vec<u8>,
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_loaded_is_what_was_saved() {
+    fn a_loaded_hierarchy_equals_the_saved_one() {
         let (a, near_kernel) = rigid_bodies(6);
         let known = MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric };
         let mut hierarchy = Hierarchy::with_properties(&a, known, &HierarchyConfig::default()).unwrap();
@@ -241,7 +243,7 @@ mod tests {
             }
         };
         same(&loaded, &hierarchy);
-        // New values, with products that the file does not hold.
+        // A value update recomputes the product plans, which the file does not contain.
         let mut b = a;
         b.values_mut().iter_mut().for_each(|value| *value *= 3.0);
         hierarchy.update_values(&b).unwrap();
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_files_are_refused() {
+    fn malformed_files_are_rejected() {
         let a = "poisson2d:25".parse::<Problem>().unwrap().matrix().unwrap();
         let good = saved(&Hierarchy::build(a, &HierarchyConfig::default()).unwrap());
         for length in [0, 5, 19, 30, 60, good.len() / 2, good.len() - 1] {
@@ -262,7 +264,7 @@ mod tests {
             Hierarchy::load(&file[..]).unwrap_err().to_string()
         };
         assert!(with(19, 2).contains("format 2"), "{}", with(19, 2));
-        // Lengths that the file does not have end at its end, without an allocation of that size.
+        // A wrong length fails at the end of the file, without an allocation of that size.
         for place in [35, 51, 59, 67, 75] {
             with(place, u64::MAX);
             with(place, 1 << 60);

@@ -11,7 +11,7 @@ use super::whole::WholeMatrix;
 #[derive(Clone, Debug)]
 pub struct Level<M: LevelMatrix = WholeMatrix> {
     pub(crate) a: M,
-    /// ρ(D⁻¹A), where coarsening has estimated it; the smoother needs it, too.
+    /// ρ(D⁻¹A), if coarsening has estimated it; the smoother uses it, too.
     pub(crate) radius: Option<f64>,
     pub(crate) transfer: Option<M::Transfer>,
     pub(crate) stages: Vec<(&'static str, f64)>,
@@ -23,22 +23,22 @@ impl<M: LevelMatrix> Level<M> {
         Level { a, radius: None, transfer: None, stages: Vec::new() }
     }
 
-    /// A level with a transfer to the next one, that was made elsewhere.
+    /// A level with a transfer to the next one that was formed elsewhere.
     pub fn with_transfer(a: M, transfer: M::Transfer) -> Self {
         Level { a, radius: None, transfer: Some(transfer), stages: Vec::new() }
     }
 
-    /// Its parts: the matrix, ρ(D⁻¹A) where it is known, and the transfer to the next level.
+    /// The matrix, ρ(D⁻¹A) if it is known, and the transfer to the next level.
     pub fn into_parts(self) -> (M, Option<f64>, Option<M::Transfer>) {
         (self.a, self.radius, self.transfer)
     }
 
-    /// The level's matrix, as it is distributed.
+    /// The level's matrix in its distributed form.
     pub fn distributed_matrix(&self) -> &M {
         &self.a
     }
 
-    /// The transfer to the next level; none on the coarsest.
+    /// The transfer to the next level; `None` on the coarsest.
     pub fn transfer(&self) -> Option<&M::Transfer> {
         self.transfer.as_ref()
     }
@@ -53,7 +53,7 @@ impl<M: LevelMatrix> Level<M> {
         self.a.block()
     }
 
-    /// ρ(D⁻¹A), where coarsening has estimated it.
+    /// ρ(D⁻¹A), if coarsening has estimated it.
     ///
     /// ```
     /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
@@ -67,12 +67,12 @@ impl<M: LevelMatrix> Level<M> {
         self.radius
     }
 
-    /// The stages that led to the next level, with the seconds that each took.
+    /// The stages of setting up the next level, with the seconds of each.
     pub fn stages(&self) -> &[(&'static str, f64)] {
         &self.stages
     }
 
-    /// The seconds of all stages.
+    /// Seconds of all stages.
     pub fn seconds(&self) -> f64 {
         self.stages.iter().map(|(_, seconds)| seconds).sum()
     }
@@ -84,12 +84,12 @@ impl Level {
         &self.a.a
     }
 
-    /// The prolongation from the next level; none on the coarsest.
+    /// The prolongation from the next level; `None` on the coarsest.
     pub fn prolongation(&self) -> Option<&Arc<Csr<f64>>> {
         self.transfer.as_ref().map(|transfer| &transfer.p)
     }
 
-    /// The restriction to the next level; none on the coarsest.
+    /// The restriction to the next level; `None` on the coarsest.
     pub fn restriction(&self) -> Option<&Arc<Csr<f64>>> {
         self.transfer.as_ref().map(|transfer| &transfer.r)
     }

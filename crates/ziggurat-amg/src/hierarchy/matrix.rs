@@ -1,8 +1,8 @@
 //! The matrix of a level as setup sees it: held by one process, or distributed over several.
 //!
-//! Setup is written once over [`LevelMatrix`]. One process is the special case without communication
-//! ([`WholeMatrix`](super::WholeMatrix)). A coarsening states how many connections beyond its own rows
-//! it reads ([`LevelMatrix::extended`]), and then runs row-local kernels.
+//! Setup is written once over [`LevelMatrix`]. One process is the special case without
+//! communication ([`WholeMatrix`](super::WholeMatrix)). A coarsening states how many connections
+//! beyond its own rows it reads ([`LevelMatrix::extended`]), and then runs row-local kernels.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -18,8 +18,9 @@ use crate::halo::Processes;
 use crate::interpolate::{LocalTentative, NearKernel, Symmetry};
 use crate::smoother::Smoother;
 
-/// A square matrix whose rows are distributed over processes. Local rows and columns are in the order
-/// of global ids; rows of other processes are there once they have been [fetched](Self::extended).
+/// A square matrix whose rows are distributed over processes. Local rows and columns are in the
+/// order of global ids. Rows of other processes are present once they have been
+/// [fetched](Self::extended).
 ///
 /// Every method that communicates is collective.
 pub trait LevelMatrix: Clone + Debug {
@@ -46,21 +47,21 @@ pub trait LevelMatrix: Clone + Debug {
     /// The halo by nodes.
     fn nodes(&self) -> Self::Halo<'_>;
 
-    /// The same matrix with the rows of other processes that lie within `depth` connections of own
-    /// rows, in either direction.
+    /// The same matrix with the rows of other processes within `depth` connections of own rows, in
+    /// either direction.
     fn extended(&self, depth: usize) -> Result<Cow<'_, Self>, SetupError>;
 
-    /// A scalar matrix of own rows, whose columns are the local nodes of this one.
+    /// A scalar matrix with the given own rows, whose columns are the local nodes of this one.
     fn of_nodes(&self, rows: &Csr<f64>) -> Result<Self, SetupError>;
 
-    /// Pᵀ A P, where P is 1 in the column of each row's root: the matrix of aggregates. `roots` has the
-    /// global id of each own row's root, [`NO_ROOT`](crate::coarsen::NO_ROOT) for rows left out. Rows
-    /// of the result are numbered along the roots.
+    /// Pᵀ A P, where P is 1 in the column of each row's root: the matrix of the aggregates. `roots`
+    /// holds the global id of each own row's root, or [`NO_ROOT`](crate::coarsen::NO_ROOT) for rows
+    /// outside all aggregates. Rows of the result are numbered in the order of the roots.
     fn aggregated(&self, roots: &[u64]) -> Result<Self, SetupError>;
 
-    /// Makes restriction, prolongation and the next level's matrix, and calls `next` with that matrix
-    /// on the processes that own rows of it. Returns the transfer and the levels that follow, as many
-    /// on every process.
+    /// Forms restriction, prolongation and the next level's matrix, and calls `next` with that
+    /// matrix on the processes that own rows of it. Returns the transfer and the levels that
+    /// follow, the same number on every process.
     fn descend(
         &self,
         coarser: Coarser,
@@ -70,19 +71,19 @@ pub trait LevelMatrix: Clone + Debug {
     ) -> Result<(Self::Transfer, Built<Self>), SetupError>;
 }
 
-/// What a hierarchy is built by.
+/// The settings of hierarchy construction.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
     /// The configuration.
     pub config: &'a HierarchyConfig,
     /// Whether the matrix is symmetric, up to rounding.
     pub symmetry: Symmetry,
-    /// The smoother. Processes own multiples of its blocks, so that results do not depend on their
-    /// number.
+    /// The smoother. Processes own multiples of its blocks, so that results do not depend on the
+    /// number of processes.
     pub smoother: Smoother,
 }
 
-/// Levels, finest first, and why there is no further one.
+/// The levels, finest first, and why coarsening stopped.
 #[derive(Clone, Debug)]
 pub struct Built<M: LevelMatrix> {
     /// At least one level.
@@ -91,25 +92,25 @@ pub struct Built<M: LevelMatrix> {
     pub stop: CoarseningStop,
 }
 
-/// What a coarsening makes of a level.
+/// The result of coarsening a level.
 #[derive(Clone, Debug)]
 pub struct Coarser {
-    /// Own rows of the prolongation. Columns are numbered along `coarse`.
+    /// Own rows of the prolongation. Columns are numbered as in `coarse`.
     pub p: Csr<f64>,
     /// The coarse rows.
     pub coarse: CoarseRows,
     /// Unknowns per node of the coarse level.
     pub block: usize,
-    /// The near-kernel of own coarse rows, where the method keeps one.
+    /// The near-kernel of own coarse rows, if the method propagates one.
     pub kernel: Option<NearKernel>,
-    /// Own coarse rows whose columns of P are zero; their diagonal entries are set.
+    /// Own coarse rows whose columns of P are zero; they get a diagonal entry.
     pub dead: Vec<u32>,
-    /// ρ(D⁻¹A) of this level, where the method has estimated it.
+    /// ρ(D⁻¹A) of this level, if the method has estimated it.
     pub radius: Option<f64>,
 }
 
 impl Coarser {
-    /// Of aggregates: every coarse node has as many unknowns as the near-kernel has vectors.
+    /// The result of aggregation: every coarse node has one unknown per near-kernel vector.
     pub(crate) fn by_aggregation(
         p: Csr<f64>,
         tentative: LocalTentative,

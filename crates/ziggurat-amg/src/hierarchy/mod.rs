@@ -1,8 +1,9 @@
-//! The hierarchy: every level's matrix and its transfer to the next, in double precision, on the host.
+//! The hierarchy: the matrix of every level and its transfer to the next one, in double precision
+//! on the host.
 //!
-//! Built level by level: prolongation P from the coarsening, R = Pᵀ, and the Galerkin product A_c = R A P, whose plan is
-//! kept, so that [`Hierarchy::update_values`] repeats the numeric phases only. Coarsening stops with a
-//! [reason](CoarseningStop).
+//! It is built level by level: the coarsening gives the prolongation P, R = Pᵀ, and the Galerkin
+//! product is A_c = R A P. The plan of each product is kept, so that [`Hierarchy::update_values`]
+//! repeats only the numeric phases. Coarsening stops for one of the reasons in [`CoarseningStop`].
 
 mod build;
 mod classical;
@@ -75,9 +76,9 @@ impl Method {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Coarsening {
-    /// Coarse unknowns are sets of fine ones; interpolation is smoothed.
+    /// Coarse unknowns are aggregates of fine ones; interpolation is smoothed.
     SmoothedAggregation(SmoothedAggregation),
-    /// Coarse unknowns are some of the fine ones.
+    /// Coarse unknowns are a subset of the fine ones.
     Classical(Classical),
     /// Coarse unknowns are pairs of pairs of fine ones; interpolation is constant on each.
     Pairwise(Pairwise),
@@ -99,9 +100,9 @@ impl Default for Coarsening {
 pub struct HierarchyConfig {
     /// How a level becomes the next one.
     pub coarsening: Coarsening,
-    /// A level of so few rows is solved directly.
+    /// A level with at most this many rows is solved directly.
     pub coarse_rows: usize,
-    /// Levels at most, the coarsest included.
+    /// Maximum number of levels, including the coarsest.
     pub max_levels: usize,
 }
 
@@ -111,23 +112,23 @@ impl Default for HierarchyConfig {
     }
 }
 
-/// What is known of a matrix beside its entries.
+/// Properties of a matrix that its entries do not state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatrixProperties {
-    /// What the matrix maps to almost zero, such as the rigid-body modes of an elastic body. Aggregation keeps it on every
-    /// level; classical coarsening does not look at it.
+    /// Vectors that the matrix maps to nearly zero, such as the rigid-body modes of an elastic
+    /// body. Aggregation reproduces them on every level; classical coarsening ignores them.
     pub near_kernel: NearKernel,
-    /// Whether it is symmetric, which makes classical setup faster.
+    /// Whether the matrix is symmetric, which makes classical setup faster.
     pub symmetry: Symmetry,
 }
 
-/// Why there is no further level.
+/// Why coarsening stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CoarseningStop {
-    /// The coarsest level is as small as was asked for.
+    /// The coarsest level has at most the requested number of rows.
     SmallEnough,
-    /// As many levels as were allowed.
+    /// The maximum number of levels was reached.
     MaxLevels,
     /// The next level would not be much smaller.
     Stalled,
@@ -135,11 +136,11 @@ pub enum CoarseningStop {
     NothingToCoarsen,
 }
 
-/// A next level of more than this fraction of the rows is not worth having.
+/// Coarsening stalls where the next level would keep more than this fraction of the rows.
 const STALL: f64 = 0.85;
 
 impl CoarseningStop {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [CoarseningStop; 4] = [
         CoarseningStop::SmallEnough,
         CoarseningStop::MaxLevels,
@@ -147,7 +148,8 @@ impl CoarseningStop {
         CoarseningStop::NothingToCoarsen,
     ];
 
-    /// Why a level of `rows` rows, to which the next would have `coarse`, is the last one; `None` if it is not.
+    /// Why a level of `rows` rows is the last one if the next would have `coarse` rows; `None` if
+    /// coarsening continues.
     ///
     /// ```
     /// use ziggurat_amg::CoarseningStop;
@@ -163,7 +165,7 @@ impl CoarseningStop {
     }
 }
 
-/// A matrix and its coarsenings. Prints as a table.
+/// A matrix and its coarser levels. `Display` prints a table.
 ///
 /// ```
 /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
@@ -182,9 +184,11 @@ pub struct Hierarchy<M: LevelMatrix = WholeMatrix> {
 }
 
 impl Hierarchy {
-    /// Coarsens a square matrix until it can be solved directly, nothing being known of it beside its entries.
+    /// Coarsens a square matrix until it can be solved directly, without further knowledge of the
+    /// matrix.
     ///
-    /// The matrix is shared: a borrowed one is copied, an owned one or an `Arc` is taken as it is.
+    /// The matrix is shared: an owned matrix or an `Arc` is used without a copy, a borrowed one is
+    /// copied.
     ///
     /// # Errors
     /// As [`Hierarchy::with_properties`].
@@ -194,7 +198,7 @@ impl Hierarchy {
         Self::with_properties(a, MatrixProperties { near_kernel, symmetry: Symmetry::General }, config)
     }
 
-    /// As [`Hierarchy::build`], with what is known of the matrix.
+    /// As [`Hierarchy::build`], with known properties of the matrix.
     ///
     /// ```
     /// use ziggurat_amg::interpolate::{NearKernel, Symmetry};
@@ -209,7 +213,8 @@ impl Hierarchy {
     /// ```
     ///
     /// # Errors
-    /// If the matrix is not square or not finite, the near-kernel does not fit it, or a parameter makes no sense.
+    /// If the matrix is not square or not finite, the near-kernel does not fit it, or a parameter
+    /// is out of range.
     pub fn with_properties(
         a: impl Into<Arc<Csr<f64>>>,
         properties: MatrixProperties,
@@ -220,11 +225,11 @@ impl Hierarchy {
         let mismatch =
             |what, found| SetupError::from(MatrixError::Mismatch { what, expected: a.rows(), found });
         if a.rows() != a.cols() {
-            return Err(mismatch("columns of a matrix to be solved with", a.cols()));
+            return Err(mismatch("columns of a square matrix", a.cols()));
         }
         if a.rows() != near_kernel.rows() {
             return Err(mismatch(
-                "values of each near-kernel vector, against the rows of the matrix",
+                "values of each near-kernel vector, one per row of the matrix",
                 near_kernel.rows(),
             ));
         }
@@ -235,7 +240,7 @@ impl Hierarchy {
 }
 
 impl<M: LevelMatrix> Hierarchy<M> {
-    /// Coarsens a matrix that may be distributed over processes. Collective.
+    /// Coarsens a matrix whose rows may be distributed over processes. Collective.
     ///
     /// # Errors
     /// If a row of any process has no usable diagonal entry, or a parameter is out of range.
@@ -245,7 +250,7 @@ impl<M: LevelMatrix> Hierarchy<M> {
         Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64() })
     }
 
-    /// The levels, given away.
+    /// Consumes the hierarchy and returns its levels.
     pub fn into_levels(self) -> Vec<Level<M>> {
         self.levels
     }
@@ -255,17 +260,17 @@ impl<M: LevelMatrix> Hierarchy<M> {
         &self.levels
     }
 
-    /// Why there is no further level.
+    /// Why coarsening stopped.
     pub fn stop(&self) -> CoarseningStop {
         self.stop
     }
 
-    /// Seconds that [`Hierarchy::build`] took.
+    /// Seconds of [`Hierarchy::build`].
     pub fn seconds(&self) -> f64 {
         self.seconds
     }
 
-    /// Seconds by stage, over all levels, in the order in which setup goes through them.
+    /// Seconds per stage, summed over all levels, in the order of the stages.
     ///
     /// ```
     /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
@@ -288,13 +293,14 @@ impl<M: LevelMatrix> Hierarchy<M> {
 }
 
 impl Hierarchy {
-    /// Entries of all levels' matrices over those of the finest: what a cycle costs.
+    /// Operator complexity: entries of all levels over entries of the finest. It measures the cost
+    /// of a cycle.
     pub fn operator_complexity(&self) -> f64 {
         let all: usize = self.levels.iter().map(|level| level.matrix().nnz()).sum();
         all as f64 / self.levels[0].matrix().nnz().max(1) as f64
     }
 
-    /// Rows of all levels over those of the finest.
+    /// Grid complexity: rows of all levels over rows of the finest.
     pub fn grid_complexity(&self) -> f64 {
         let all: usize = self.levels.iter().map(|level| level.matrix().rows()).sum();
         all as f64 / self.levels[0].matrix().rows().max(1) as f64

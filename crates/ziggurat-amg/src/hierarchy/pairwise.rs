@@ -1,6 +1,6 @@
 //! Plain aggregation of pairs (Notay, 2010): a coarse node is a pair of pairs of fine ones, and
-//! interpolation is the near-kernel, cut up by aggregates. It costs little per level and needs a
-//! K-cycle.
+//! interpolation is the near-kernel restricted to each aggregate. It costs little per level and
+//! needs a K-cycle.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,8 @@ use crate::coarsen::{MATCHING_ROUNDS, NO_ROOT, pairwise, pairwise_passes};
 use crate::halo::{Halo, Processes};
 use crate::interpolate::{LocalTentative, NearKernel};
 
-/// Plain aggregation: pairs of pairs by graph matching, interpolation constant on each. Visit its levels by K-cycles.
+/// Plain aggregation: pairs of pairs by graph matching, with interpolation constant on each
+/// aggregate. It needs K-cycles.
 ///
 /// ```
 /// use ziggurat_amg::Pairwise;
@@ -21,7 +22,7 @@ use crate::interpolate::{LocalTentative, NearKernel};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pairwise {
-    /// Times that rows are paired before a level is made: 2^passes rows per coarse row, at most.
+    /// Pairing passes per level: a coarse row stands for at most 2^passes rows.
     pub passes: usize,
 }
 
@@ -60,13 +61,13 @@ impl Pairwise {
         Ok(Coarser::by_aggregation(p, tentative, kernel.count(), None))
     }
 
-    /// The root of each own node's aggregate, where pairs reach across processes. Every pass but the
-    /// last makes a matrix of its own, whose rows stay with the owners of the pairs' roots.
+    /// The root of each own node's aggregate, where pairs may span processes. Every pass but the
+    /// last forms an intermediate matrix, whose rows stay with the owners of the pairs' roots.
     fn roots<M: LevelMatrix>(&self, nodes: M, stages: &mut Stages) -> Result<Vec<u64>, SetupError> {
         let count = nodes.rows().owned().len();
         let first = nodes.rows().number(count)?.0;
-        // The row of the present matrix that each own node belongs to, and the node that each own row
-        // stands for.
+        // The row of the current matrix that each own node belongs to, and the node that each own
+        // row represents.
         let mut rows: Vec<u64> = (first..first + count as u64).collect();
         let mut origins = rows.clone();
         let mut present = nodes;
@@ -87,19 +88,19 @@ impl Pairwise {
 struct Pairs {
     /// The root of each own row.
     roots: Vec<u64>,
-    /// The own rows that are roots, increasing.
+    /// The own rows that are roots, in increasing order.
     own_roots: Vec<u64>,
 }
 
 impl Pairs {
-    /// The place of an own root among them.
+    /// The position of an own root in `own_roots`.
     fn place(&self, root: u64) -> usize {
         self.own_roots.partition_point(|&other| other < root)
     }
 }
 
-/// Pairs the rows of `present`. Afterwards, `rows` has the root of each own node's row, and `origins`
-/// the node that each own root stands for.
+/// Pairs the rows of `present`. Afterwards, `rows` holds the root of each own node's row, and
+/// `origins` the node that each own root represents.
 fn pair<M: LevelMatrix>(
     present: &M,
     rows: &mut [u64],
@@ -117,7 +118,7 @@ fn pair<M: LevelMatrix>(
     Ok(Pairs { roots, own_roots })
 }
 
-/// Replaces every id by what `ask` answers; those left out stay so.
+/// Replaces every id by the answer of `ask`; `NO_ROOT` is kept.
 fn follow(ids: &mut [u64], ask: impl FnOnce(&[u64]) -> Vec<u64>) {
     let mut asked: Vec<u64> = ids.iter().copied().filter(|&id| id != NO_ROOT).collect();
     asked.sort_unstable();
@@ -139,7 +140,7 @@ mod tests {
     use crate::testing::problem;
 
     #[test]
-    fn both_ways_find_the_same_aggregates() {
+    fn distributed_and_local_passes_find_the_same_aggregates() {
         for (name, passes) in [("poisson2d:14", 1), ("poisson3d:9", 2), ("jump3d:10", 3)] {
             let a = problem(name);
             let expected = pairwise_passes(a.view(), passes, MATCHING_ROUNDS).unwrap();

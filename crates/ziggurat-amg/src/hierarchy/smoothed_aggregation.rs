@@ -1,5 +1,5 @@
 //! Smoothed aggregation (Vaněk, Mandel & Brezina, 1996): a coarse node is a set of fine ones, and
-//! interpolation is the near-kernel, cut up by aggregates and smoothed once.
+//! interpolation is the near-kernel restricted to each aggregate and smoothed once.
 
 use serde::{Deserialize, Serialize};
 use ziggurat_sparse::{Csr, MatrixError};
@@ -13,7 +13,8 @@ use crate::interpolate::{LocalTentative, NearKernel, Scaling, Smoothing, smoothe
 use crate::spectral_radius::spectral_radius;
 use crate::strength::{Filter, Strength, strong_connections};
 
-/// Smoothed aggregation: MIS-2 aggregates, tentative interpolation of the near-kernel, smoothed once.
+/// Smoothed aggregation: MIS-2 aggregates, tentative interpolation of the near-kernel, smoothed
+/// once.
 ///
 /// ```
 /// use ziggurat_amg::SmoothedAggregation;
@@ -24,9 +25,11 @@ use crate::strength::{Filter, Strength, strong_connections};
 pub struct SmoothedAggregation {
     /// Which connections aggregates grow along.
     pub strength: Strength,
-    /// Interpolation is smoothed along connections of at least this part of each row's largest.
+    /// Interpolation is smoothed along connections of at least this fraction of the largest in each
+    /// row.
     pub filter: f64,
-    /// How far tentative interpolation is smoothed: ω ρ(D⁻¹A), between 0 and 2; 4/3 is the textbook's.
+    /// The damping of interpolation smoothing: ω ρ(D⁻¹A), between 0 and 2. The standard value is
+    /// 4/3.
     pub damping: f64,
 }
 
@@ -38,7 +41,7 @@ impl Default for SmoothedAggregation {
 }
 
 impl SmoothedAggregation {
-    /// How interpolation is smoothed, where ρ(D⁻¹A) is `radius`.
+    /// How interpolation is smoothed if ρ(D⁻¹A) is `radius`.
     ///
     /// ```
     /// use ziggurat_amg::SmoothedAggregation;
@@ -74,7 +77,7 @@ impl SmoothedAggregation {
     }
 }
 
-/// The matrix whose rows are nodes; `None` where the matrix itself is that.
+/// The matrix of nodes; `None` if the matrix is scalar, so that its rows are the nodes.
 pub(super) fn nodes<M: LevelMatrix>(a: &M) -> Result<Option<Csr<f64>>, MatrixError> {
     match a.block() {
         1 => Ok(None),

@@ -1,4 +1,4 @@
-//! The stages of a level's setup: each is timed, and its errors say where they happened.
+//! The stages of a level's setup. Each is timed, and its errors name the level and the stage.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use super::matrix::LevelMatrix;
 use crate::SetupError;
 use crate::halo::{Halo, Processes};
 
-/// The stages of one level's setup so far.
+/// The completed stages of one level's setup.
 #[derive(Debug)]
 pub struct Stages {
     level: usize,
@@ -14,18 +14,18 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// Of level `level`, 0 the finest.
+    /// No stages yet on level `level`; 0 is the finest.
     pub(crate) fn new(level: usize) -> Self {
         Stages { level, done: Vec::new() }
     }
 
-    /// The level, 0 the finest.
+    /// The level; 0 is the finest.
     pub fn level(&self) -> usize {
         self.level
     }
 
-    /// Runs a stage on the rows that `on` knows. It fails on all processes if it fails on one; an error
-    /// names the level, the stage, and rows by their global ids.
+    /// Runs a stage that works on the rows of `on`. It fails on all processes if it fails on one.
+    /// An error names the level, the stage, and rows by their global ids.
     pub fn run<M: LevelMatrix, T, E: Into<SetupError>>(
         &mut self,
         stage: &'static str,
@@ -43,7 +43,7 @@ impl Stages {
         result
     }
 
-    /// Notes a stage that began at `start` and ends now. Parts of one stage are added up.
+    /// Records a stage that began at `start` and ends now. Times of the same stage are added up.
     pub fn add(&mut self, stage: &'static str, start: Instant) {
         let seconds = start.elapsed().as_secs_f64();
         match self.done.last_mut() {
@@ -52,7 +52,7 @@ impl Stages {
         }
     }
 
-    /// The stages in order, with the seconds that each took.
+    /// The stages in order, with the seconds of each.
     pub(crate) fn into_seconds(self) -> Vec<(&'static str, f64)> {
         self.done
     }

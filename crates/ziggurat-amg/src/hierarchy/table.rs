@@ -1,7 +1,7 @@
-//! The table of a hierarchy, as experts read it to find what went wrong.
+//! The table of a hierarchy, for diagnosing setup.
 //!
-//! A row sum far above the diagonal's size, an interpolation weight far above one, or a level with thousands of entries
-//! per row shows at a glance which step failed.
+//! A row sum far above the diagonal, an interpolation weight far above one, or a level with
+//! thousands of entries per row shows at a glance which step failed.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use ziggurat_sparse::Csr;
 
 use super::Hierarchy;
 
-/// Smallest and largest of some numbers; (0, 0) of none.
+/// Smallest and largest of some numbers; (0, 0) if there are none.
 fn extremes(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
     let range = numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
     if range.0 > range.1 { (0.0, 0.0) } else { range }
@@ -66,9 +66,9 @@ impl fmt::Display for super::CoarseningStop {
         use super::CoarseningStop::{MaxLevels, NothingToCoarsen, SmallEnough, Stalled};
         f.write_str(match self {
             SmallEnough => "the coarsest level is small enough to be solved directly",
-            MaxLevels => "as many levels as were allowed",
+            MaxLevels => "the maximum number of levels was reached",
             Stalled => "the next level would hardly be smaller; a higher strength threshold may help",
-            NothingToCoarsen => "no row is strongly connected to another; smoothing alone solves it",
+            NothingToCoarsen => "no row is strongly connected to another; smoothing alone suffices",
         })
     }
 }

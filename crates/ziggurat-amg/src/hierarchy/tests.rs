@@ -1,4 +1,4 @@
-//! Hierarchies by what they must preserve, and by how fast their cycles converge.
+//! Properties that hierarchies must preserve, and the convergence of their cycles.
 
 use super::*;
 use crate::interpolate::LongRange;
@@ -35,12 +35,12 @@ fn elasticity(size: u32) -> (Csr<f64>, MatrixProperties) {
 
 fn asymmetry(a: CsrRef<'_, f64>) -> f64 {
     let at = transpose(a, a.all_rows());
-    assert_eq!((at.row_ptr(), at.columns()), (a.row_ptr(), a.columns()), "a symmetric pattern");
+    assert_eq!((at.row_ptr(), at.columns()), (a.row_ptr(), a.columns()), "the pattern is not symmetric");
     at.values().iter().zip(a.values()).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
 }
 
 #[test]
-fn coarse_matrices_of_a_symmetric_one_are_symmetric() {
+fn coarse_matrices_of_a_symmetric_matrix_are_symmetric() {
     let names = ["poisson3d:14", "jump3d:20", "anisotropic3d:14"];
     for (name, config) in names.into_iter().flat_map(|name| [classical(), aggregation()].map(|c| (name, c))) {
         let hierarchy = Hierarchy::build(matrix(name), &config).unwrap();
@@ -53,7 +53,7 @@ fn coarse_matrices_of_a_symmetric_one_are_symmetric() {
 }
 
 #[test]
-fn constants_stay_the_kernel_on_every_level() {
+fn constants_are_in_the_kernel_on_every_level() {
     let hierarchy = Hierarchy::build(matrix("neumann3d:14"), &classical()).unwrap();
     for level in hierarchy.levels() {
         let a = level.matrix();
@@ -66,7 +66,7 @@ fn constants_stay_the_kernel_on_every_level() {
 }
 
 #[test]
-fn the_same_bits_for_one_and_two_threads() {
+fn one_and_two_threads_give_the_same_bits() {
     let same = |build: &(dyn Fn() -> Hierarchy + Sync)| {
         let on = |threads: usize| {
             rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(build)
@@ -92,7 +92,7 @@ fn new_values_give_the_hierarchy_of_the_new_matrix() {
     a.values_mut().iter_mut().for_each(|value| *value *= 4.0);
     hierarchy.update_values(a.clone()).unwrap();
     let fresh = Hierarchy::build(a, &classical()).unwrap();
-    // A power of two changes no rounding, so that the two are the same to the last bit.
+    // Scaling by a power of two changes no rounding, so the two are equal bit for bit.
     for (updated, fresh) in hierarchy.levels().iter().zip(fresh.levels()) {
         assert_eq!(updated.matrix(), fresh.matrix());
     }
@@ -101,7 +101,7 @@ fn new_values_give_the_hierarchy_of_the_new_matrix() {
 }
 
 #[test]
-fn coarsening_says_why_it_stopped() {
+fn coarsening_reports_why_it_stopped() {
     let config = classical();
     let build = |a, config: &HierarchyConfig| Hierarchy::build(a, config).unwrap().stop();
     assert_eq!(build(matrix("poisson2d:40"), &config), CoarseningStop::SmallEnough);
@@ -112,7 +112,7 @@ fn coarsening_says_why_it_stopped() {
     assert_eq!(build(Csr::identity(1000).unwrap(), &config), CoarseningStop::NothingToCoarsen);
     let error =
         Hierarchy::build(Csr::try_new(1, 2, vec![0, 0], vec![], vec![]).unwrap(), &config).unwrap_err();
-    assert!(error.to_string().contains("columns of a matrix"), "{error}");
+    assert!(error.to_string().contains("columns of a square matrix"), "{error}");
 }
 
 /// Residual reduction per cycle of x ← x + M(b − A x).
@@ -156,7 +156,8 @@ fn the_table_has_a_line_per_level() {
     assert!(table.contains("operator complexity") && table.contains("small enough"), "{table}");
 }
 
-/// Iterations of conjugate gradients with one cycle to 10⁻⁸, for a right-hand side of ones.
+/// Iterations of conjugate gradients preconditioned by one cycle until the residual falls by 10⁻⁸,
+/// for a right-hand side of ones.
 fn iterations(a: &Csr<f64>, hierarchy: &Hierarchy, cycling: &Cycling) -> usize {
     let cpu = Cpu::new();
     let m = hierarchy.lower(&cpu, cycling, |_| LevelPrecision::default(), Lowering::default()).unwrap();
@@ -182,7 +183,8 @@ fn iterations(a: &Csr<f64>, hierarchy: &Hierarchy, cycling: &Cycling) -> usize {
     100
 }
 
-/// Builds, counts, and compares with what was measured: a quiet loss of quality fails.
+/// Compares iterations and complexity with measured values, so that a loss of quality fails the
+/// test.
 fn check_quality(config: &HierarchyConfig, smoother: Smoother, ceilings: &[(&str, usize, f64)]) {
     let cycling = Cycling { smoother, ..Cycling::default() };
     for &(name, most_iterations, most_complexity) in ceilings {
@@ -220,7 +222,7 @@ fn aggregation_is_cheap_and_takes_few_iterations() {
 }
 
 #[test]
-fn rigid_body_modes_make_elasticity_easy() {
+fn rigid_body_modes_halve_the_iterations_of_elasticity() {
     let (a, known) = elasticity(10);
     let cycling = Cycling::default();
     let hierarchy = Hierarchy::with_properties(&a, known, &aggregation()).unwrap();
@@ -231,7 +233,7 @@ fn rigid_body_modes_make_elasticity_easy() {
 }
 
 #[test]
-fn pairs_converge_by_k_cycles() {
+fn pairwise_aggregation_converges_with_k_cycles() {
     let cycling = Cycling { cycle: Cycle::K, ..Cycling::default() };
     for (name, ceiling) in [("poisson2d:60", 22), ("poisson3d:20", 22)] {
         let a = matrix(name);
@@ -249,7 +251,7 @@ fn the_finest_level_is_coarsened_aggressively_where_it_pays() {
     };
     // One row in twelve against one in three.
     assert!(3 * rows_left("poisson3d:20", 1) < rows_left("poisson3d:20", 0));
-    // PMIS keeps one in fourteen.
+    // PMIS alone keeps one in fourteen, so there is no second pass.
     assert_eq!(rows_left("poisson3d27:20", 1), rows_left("poisson3d27:20", 0));
 }
 
@@ -268,7 +270,7 @@ fn multipass_is_cheaper_and_takes_more_iterations() {
 
 #[test]
 fn a_large_level_that_cannot_be_coarsened_is_smoothed() {
-    // Diagonally dominant: no row is strongly connected, and factors of so many rows would take minutes.
+    // Diagonally dominant: no row is strongly connected, and a factorisation would take minutes.
     let mut a = matrix("poisson3d:40");
     for row in a.all_rows() {
         let (begin, place) = (a.row_ptr()[row], a.row(row).0.binary_search(&(row as u32)).unwrap());

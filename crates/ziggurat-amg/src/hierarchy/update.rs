@@ -1,4 +1,4 @@
-//! New values on the pattern of a hierarchy.
+//! Value updates of a hierarchy with the same pattern.
 
 use std::sync::Arc;
 
@@ -10,8 +10,9 @@ use super::whole::{WholeTransfer, set_dead_diagonal};
 use crate::SetupError;
 
 impl Hierarchy {
-    /// Puts new values on the same pattern: P and R stay, every level's matrix is computed anew by the stored plans.
-    /// For time stepping, where a matrix changes little from step to step.
+    /// Replaces the values of the matrix; its pattern must be the same. P and R are kept, and the
+    /// stored plans recompute the matrix of every level. This suits time stepping, where a matrix
+    /// changes little from step to step.
     ///
     /// ```
     /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
@@ -26,7 +27,7 @@ impl Hierarchy {
     /// ```
     ///
     /// # Errors
-    /// If the pattern is another; then [`Hierarchy::build`] is what is needed.
+    /// If the pattern differs; then [`Hierarchy::build`] is needed.
     pub fn update_values(&mut self, a: impl Into<Arc<Csr<f64>>>) -> Result<(), SetupError> {
         let a = a.into();
         self.check_pattern(&a)?;
@@ -40,7 +41,7 @@ impl Hierarchy {
                 let (r, a, p) = (r.view(), fine.a.a.view(), p.view());
                 let at = |error: MatrixError| SetupError::at(index, "Galerkin product")(error.into());
                 match galerkin {
-                    // Copied only where a lowered hierarchy still shares the old values.
+                    // Copied only if a lowered hierarchy still shares the old values.
                     Some(plan) => plan.compute_into(r, a, p, Arc::make_mut(&mut coarse.a.a)).map_err(at)?,
                     None => {
                         let (rows, blocks) = (r.all_rows(), (fine.a.block, coarse.a.block));
@@ -56,7 +57,7 @@ impl Hierarchy {
         Ok(())
     }
 
-    /// Refuses a matrix that differs from the finest in more than its values.
+    /// Rejects a matrix that differs from the finest in more than its values.
     ///
     /// ```
     /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
@@ -68,7 +69,7 @@ impl Hierarchy {
     /// ```
     ///
     /// # Errors
-    /// If its rows or the places of its entries are others.
+    /// If its size or its pattern differs.
     pub fn check_pattern(&self, a: &Csr<f64>) -> Result<(), SetupError> {
         let old = &self.levels[0].a.a;
         let mismatch =

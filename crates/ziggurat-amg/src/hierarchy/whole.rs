@@ -1,4 +1,4 @@
-//! The matrix of a level that one process holds.
+//! The matrix of a level that is held by one process.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use crate::coarsen::{Aggregates, sum_by_aggregate};
 use crate::halo::Whole;
 use crate::interpolate::NearKernel;
 
-/// A matrix that one process holds, and its unknowns per node.
+/// A matrix held by one process, and its unknowns per node.
 #[derive(Clone, Debug)]
 pub struct WholeMatrix {
     pub(crate) a: Arc<Csr<f64>>,
     pub(crate) block: usize,
 }
 
-/// Restriction and prolongation of a level that one process holds.
+/// Restriction and prolongation of a level that is held by one process.
 #[derive(Clone, Debug)]
 pub struct WholeTransfer {
     pub(crate) p: Arc<Csr<f64>>,
     pub(crate) r: Arc<Csr<f64>>,
-    /// None where the hierarchy was loaded from a file, until its values change.
+    /// `None` after loading from a file, until the values are updated.
     pub(crate) galerkin: Option<TripleProductPlan<f64>>,
     /// Coarse unknowns whose columns of P are zero.
     pub(crate) dead: Vec<u32>,
 }
 
 impl WholeMatrix {
-    /// A square matrix of blocks of `block` unknowns per node.
+    /// A square matrix with `block` unknowns per node.
     pub fn new(a: Arc<Csr<f64>>, block: usize) -> Self {
         WholeMatrix { a, block }
     }
@@ -101,7 +101,7 @@ impl LevelMatrix for WholeMatrix {
     }
 }
 
-/// Gives dead unknowns a diagonal entry as large as the largest. Their rows are zero otherwise.
+/// Sets the diagonal entry of dead unknowns, whose rows are zero, to the largest diagonal entry.
 pub(crate) fn set_dead_diagonal(a: &mut Csr<f64>, dead: &[u32]) {
     if dead.is_empty() {
         return;

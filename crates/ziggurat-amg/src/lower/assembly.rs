@@ -1,4 +1,4 @@
-//! From the levels of a hierarchy to a [`Multigrid`] on a device.
+//! Builds a [`Multigrid`] on a device from the levels of a hierarchy.
 
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::{Kind, MatrixError};
@@ -16,8 +16,8 @@ use crate::multigrid::level::LevelOps;
 use crate::multigrid::{Cycling, Multigrid};
 
 impl<D: Device> Multigrid<D> {
-    /// Moves a hierarchy, finest level first, to its levels' devices. `precision` chooses each level's
-    /// numbers; the coarsest level is solved in double precision. On a device
+    /// Moves a hierarchy, finest level first, to the devices of its levels. `precision` chooses the
+    /// precision of each level; the coarsest level is solved in double precision. On a device
     /// [without it](Device::computes_in) the other levels are in single precision.
     ///
     /// Collective among processes. A coarsest level with remote columns is smoothed; to be solved
@@ -60,7 +60,7 @@ impl<D: Device> Multigrid<D> {
     }
 }
 
-/// What all levels are lowered with.
+/// The inputs of lowering that all levels share.
 struct Assembly<'a, 'b, D: Device> {
     levels: &'a [LevelSource<'b, D>],
     scalings: &'a [Option<Scaling>],
@@ -69,7 +69,7 @@ struct Assembly<'a, 'b, D: Device> {
 }
 
 impl<D: Device> Assembly<'_, '_, D> {
-    /// Moves a level that is not the coarsest to its device, in scaled variables where it has a
+    /// Moves a level other than the coarsest to its device, in scaled variables if it has a
     /// scaling.
     fn level(
         &self,

@@ -1,8 +1,9 @@
 //! How the coarsest level is solved: inverted, factorised or smoothed.
 //!
-//! A small matrix is inverted and a larger one factorised. Factors of matrices from grids in space
-//! grow like n^(4/3), so a level that is still large (coarsening stalled early, or hardly any rows
-//! are strongly connected) is smoothed instead. So is a level that several processes share.
+//! A small matrix is inverted and a larger one factorised. The factors of matrices from
+//! three-dimensional grids grow like n^(4/3). So a level that is still large (coarsening stalled
+//! early, or hardly any rows are strongly connected) is smoothed instead. So is a level that
+//! several processes share.
 
 use std::borrow::Cow;
 
@@ -19,14 +20,15 @@ use crate::halo::Whole;
 use crate::multigrid::coarse::{CoarseSolver, Factors, inverse};
 use crate::smoother::{ChebyshevBase, Smoother};
 
-/// Rows up to which the inverse is formed: at most 8 MB of numbers.
+/// Maximum number of rows for which the inverse is formed: 8 MB of values.
 pub const MAX_DENSE_ROWS: usize = 1000;
 
-/// Rows up to which a sparse matrix is factorised: some seconds, and some hundred megabytes.
+/// Maximum number of rows for which a sparse matrix is factorised: some seconds, and some hundred
+/// megabytes.
 pub const MAX_SPARSE_ROWS: usize = 10_000;
 
-/// The smoother of a coarsest level that is not solved directly: symmetric and positive wherever the
-/// matrix is.
+/// The smoother of a coarsest level that is not solved directly: symmetric and positive wherever
+/// the matrix is.
 ///
 /// ```
 /// use ziggurat_amg::{COARSE_FALLBACK_SMOOTHER, halo::Whole};
@@ -40,10 +42,10 @@ pub const MAX_SPARSE_ROWS: usize = 10_000;
 pub const COARSE_FALLBACK_SMOOTHER: Smoother =
     Smoother::Chebyshev { degree: 6, base: ChebyshevBase::L1Jacobi, ratio: 20.0 };
 
-/// Makes the solver of the coarsest level.
+/// Builds the solver of the coarsest level.
 ///
-/// Where the level is scaled, so are its vectors. What counts as singular does not depend on the
-/// scaling: the unscaled matrix is inverted, and the inverse is scaled.
+/// If the level is scaled, so are its vectors. Whether a matrix counts as singular does not depend
+/// on the scaling: the unscaled matrix is inverted, and the inverse is scaled.
 pub(super) fn coarse_solver<D: Device>(
     source: &LevelSource<'_, D>,
     scaling: Option<&Scaling>,

@@ -1,7 +1,7 @@
 //! The finest matrix as an outer iteration in double precision applies it.
 //!
-//! It is stored in the format of fewest bytes, and in single precision where that holds every value
-//! exactly. A lowered level of the same number shares it.
+//! It is stored in the format with the fewest bytes, and in single precision if that represents
+//! every value exactly. A lowered level of the same precision shares it.
 
 use rayon::prelude::*;
 use ziggurat_sparse::device::{Device, DeviceError, HostMatrix, Remote};
@@ -13,8 +13,8 @@ use super::format::{Formats, Purpose, host_matrix};
 use super::part::Part;
 use crate::multigrid::Considered;
 
-/// A matrix on the host as an iteration in double precision wants it: in the format of fewest bytes, and in single precision
-/// where that holds every value exactly.
+/// A matrix on the host for an iteration in double precision: in the format with the fewest bytes,
+/// and in single precision if that represents every value exactly.
 ///
 /// ```
 /// use ziggurat_amg::{Formats, Hierarchy, HierarchyConfig};
@@ -38,8 +38,8 @@ enum Stored {
 }
 
 impl ExactMatrix {
-    /// A matrix that consists of blocks of this size, or what a process owns of it; the remote columns go to
-    /// [`operator_of_part`](ExactMatrix::operator_of_part).
+    /// Stores a matrix with blocks of size `block`, or the part of it that a process owns. The
+    /// remote columns are passed to [`operator_of_part`](ExactMatrix::operator_of_part).
     ///
     /// ```
     /// use ziggurat_amg::{ExactMatrix, Formats, Part};
@@ -62,7 +62,7 @@ impl ExactMatrix {
         ExactMatrix { stored: Stored::F64(matrix), considered }
     }
 
-    /// The number it is stored in.
+    /// The precision in which it is stored.
     pub fn storage(&self) -> Kind {
         match self.stored {
             Stored::F64(_) => Kind::F64,
@@ -70,7 +70,7 @@ impl ExactMatrix {
         }
     }
 
-    /// The format of own columns, and which others were considered.
+    /// The format of own columns, and the formats that were considered.
     pub fn considered(&self) -> &Considered {
         &self.considered
     }
@@ -83,8 +83,8 @@ impl ExactMatrix {
         })
     }
 
-    /// The matrix as an operator on a device that this process shares with others; `remote` is what it was made with, and is
-    /// stored in the same number.
+    /// The matrix as an operator on a device that this process shares with others. `remote` must be
+    /// the one passed to [`of_part`](ExactMatrix::of_part); it is stored in the same precision.
     ///
     /// ```
     /// use ziggurat_amg::{ExactMatrix, Formats, Part};
@@ -118,8 +118,8 @@ impl ExactMatrix {
         })
     }
 
-    /// The matrix times its factors, stored as `S`, if that is less work than to make it from scratch: itself, or its format
-    /// in another number.
+    /// The matrix times its factors, stored as `S`, if that is cheaper than converting it from
+    /// scratch: the matrix itself, or the same format in another precision.
     pub(crate) fn stored_as<S: Store>(&self, factors: Factors<'_>) -> Option<(HostMatrix<S>, Considered)> {
         let stored: &dyn std::any::Any = match &self.stored {
             Stored::F64(matrix) => matrix,

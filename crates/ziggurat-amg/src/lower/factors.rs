@@ -1,10 +1,10 @@
-//! Factors that a matrix is multiplied by when it is stored.
+//! Scale factors that are applied to a matrix when it is stored.
 
 use rayon::prelude::*;
 use ziggurat_sparse::algebra::{scale_columns, scale_rows};
 use ziggurat_sparse::{Csr, MatrixError};
 
-/// The scaling of a matrix on its way into storage: factor · diag(left) A diag(right).
+/// The scaling of a stored matrix: factor · diag(left) A diag(right).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Factors<'a> {
     pub left: Option<&'a [f64]>,

@@ -1,13 +1,15 @@
-//! The format of a matrix: the one of fewest bytes among those that the devices offer, because bytes are time.
+//! The choice of a matrix format: the one with the fewest bytes, because products are memory-bound.
 //!
 //! ```text
-//! CSR: (s + 4) nnz + 8 n        BSR: s nnz_filled + 4 nnz_filled / b² + 8 n / b        s: bytes of a stored value
+//! CSR: (s + 4) nnz + 8 n                                                s: bytes of a stored value
+//! BSR: s nnz_filled + 4 nnz_filled / b² + 8 n / b
 //! delta-SELL: s nnz_padded + (¼ + 0, 1, 2 or 4) nnz_padded + ¾ n, as planned
 //! ```
 //!
-//! A matrix that consists of blocks needs one column per block; where the columns of neighbouring rows lie together,
-//! delta-SELL needs one byte per entry or none. Gauss–Seidel takes rows one after the other, which delta-SELL does not have,
-//! so its levels are BSR or CSR. Cost: a pass over the pattern for every format considered, and one to write the chosen one.
+//! A matrix of blocks needs one column index per block. Where the columns of neighbouring rows are
+//! close together, delta-SELL needs at most one byte of index per entry. Gauss–Seidel accesses rows
+//! one after the other, which delta-SELL does not support, so its levels are BSR or CSR. Cost: one
+//! pass over the pattern for every format considered, and one to write the chosen format.
 
 use std::sync::Arc;
 
@@ -18,18 +20,18 @@ use ziggurat_sparse::{Csr, CsrRef, MatrixError, Store};
 use super::factors::Factors;
 use crate::multigrid::Considered;
 
-/// Which formats lowering may choose from.
+/// The formats that lowering may choose from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Formats {
-    /// All that the devices offer.
+    /// All formats that the devices support.
     #[default]
     FewestBytes,
     /// Compressed sparse rows, for comparisons.
     Csr,
 }
 
-/// How lowering stores what it is given; by default as it should be.
+/// How lowering stores matrices. The defaults suit all but comparisons.
 ///
 /// ```
 /// use ziggurat_amg::{Formats, Lowering};
@@ -37,9 +39,10 @@ pub enum Formats {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lowering {
-    /// The formats that it may choose from.
+    /// The formats to choose from.
     pub formats: Formats,
-    /// Whether levels are scaled into the range of a narrow number. Without it, 16 bits overflow in most units: for comparisons.
+    /// Whether levels are scaled into the range of a reduced precision. Without scaling, 16-bit
+    /// numbers overflow in most units; turn it off for comparisons only.
     pub scaled: bool,
 }
 
@@ -49,17 +52,17 @@ impl Default for Lowering {
     }
 }
 
-/// What is known about a matrix and what it is for.
+/// The intended use of a matrix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Purpose {
     pub formats: Formats,
-    /// The size of the blocks that it consists of; 1: of scalars.
+    /// The block size; 1 for a scalar matrix.
     pub block: usize,
-    /// Whether its rows are taken one after the other.
+    /// Whether rows are accessed one after the other.
     pub row_by_row: bool,
 }
 
-/// A matrix stored as `S` in the format of fewest bytes that suits its purpose.
+/// A matrix stored as `S` in the format with the fewest bytes that suits its purpose.
 pub(crate) fn host_matrix<S: Store>(a: &Arc<Csr<f64>>, purpose: Purpose) -> (HostMatrix<S>, Considered) {
     let (plan, considered) = consider(a.view(), purpose, size_of::<S>());
     let made = match plan {
@@ -89,7 +92,7 @@ pub(crate) fn scaled_host_matrix<S: Store>(
     Ok((made, considered))
 }
 
-/// In blocks, if those were chosen.
+/// The matrix as BSR if that was chosen, otherwise as CSR.
 fn in_rows<S: Store>(a: Arc<Csr<S>>, considered: &Considered, purpose: Purpose) -> HostMatrix<S> {
     if considered.format() == MatrixFormat::Bsr.into()
         && let Ok(blocks) = a.view().to_bsr(purpose.block)
@@ -99,20 +102,21 @@ fn in_rows<S: Store>(a: Arc<Csr<S>>, considered: &Considered, purpose: Purpose) 
     a.into()
 }
 
-/// The formats that suit a purpose, by their bytes; the plan of delta-SELL, where that has the fewest.
+/// The formats that suit a purpose, in order of their bytes, and the plan of delta-SELL if it has
+/// the fewest.
 fn consider(a: CsrRef<'_, f64>, purpose: Purpose, value: usize) -> (Option<DeltaSellPlan>, Considered) {
     let mut candidates = vec![(MatrixFormat::Csr.into(), csr_bytes(a, value))];
     let mut why = None;
     if purpose.formats == Formats::Csr {
-        why = Some("no other asked for");
+        why = Some("no other format was requested");
     } else {
         candidates.extend(bsr_bytes(a, purpose.block, value).map(|bytes| (MatrixFormat::Bsr.into(), bytes)));
     }
     let mut plan = None;
-    // Delta-SELL does not come below a byte per entry where blocks do.
+    // Where blocks need at most one byte per entry beside the value, delta-SELL is not smaller.
     let blocks_are_enough = candidates.iter().any(|candidate| candidate.1 <= a.nnz() * (value + 1));
     if purpose.row_by_row {
-        why = Some("Gauss–Seidel takes rows one after the other");
+        why = Some("Gauss–Seidel accesses rows one after the other");
     } else if purpose.formats == Formats::FewestBytes && !blocks_are_enough {
         plan = DeltaSellPlan::new(a, value);
         candidates.extend(plan.as_ref().map(|plan| (MatrixFormat::DeltaSell.into(), plan.bytes())));
@@ -126,7 +130,7 @@ fn csr_bytes(a: CsrRef<'_, f64>, value: usize) -> usize {
     a.nnz() * (value + size_of::<u32>()) + size_of::<usize>() * (a.rows() + 1)
 }
 
-/// In blocks, where there are any.
+/// The bytes of the matrix as BSR, if it has blocks.
 fn bsr_bytes(a: CsrRef<'_, f64>, block: usize, value: usize) -> Option<usize> {
     let fill = if block > 1 { block_fill(a, block) } else { f64::INFINITY };
     let values = fill.is_finite().then(|| (fill * a.nnz() as f64).round() as usize)?;
@@ -150,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fewest_bytes_win_and_the_bytes_are_true() {
+    fn the_format_with_the_fewest_bytes_is_chosen_and_its_bytes_are_exact() {
         let (poisson, elasticity) = (matrix("poisson3d:20"), matrix("elasticity3d:6"));
         assert_eq!(chosen::<f16>(&poisson, Formats::FewestBytes, 1, false).format().name(), "delta-sell");
         assert_eq!(chosen::<f64>(&poisson, Formats::FewestBytes, 1, true).format().name(), "csr");

@@ -1,4 +1,4 @@
-//! Lowering of a [`Hierarchy`] that one process holds.
+//! Lowering of a [`Hierarchy`] that is held by one process.
 
 use ziggurat_sparse::device::{Cpu, Device};
 
@@ -12,8 +12,8 @@ use crate::hierarchy::Hierarchy;
 use crate::multigrid::{Cycling, Multigrid};
 
 impl Hierarchy {
-    /// The finest matrix in the format and number of fewest bytes that hold it exactly, as an outer
-    /// iteration applies it. Made at every call.
+    /// The finest matrix in the format and precision with the fewest bytes that represent it
+    /// exactly, for use in an outer iteration. Every call converts it again.
     ///
     /// ```
     /// use ziggurat_amg::{Formats, Hierarchy, HierarchyConfig};
@@ -28,8 +28,8 @@ impl Hierarchy {
         ExactMatrix::of_part(Part::<Cpu>::from(finest.matrix()), finest.block(), formats)
     }
 
-    /// Moves the hierarchy to a device. `precision` chooses the numbers of each level, `lowering` how
-    /// they are stored.
+    /// Moves the hierarchy to a device. `precision` chooses the precision of each level, `lowering`
+    /// how matrices are stored.
     pub fn lower<D: Device>(
         &self,
         device: &D,
@@ -41,7 +41,7 @@ impl Hierarchy {
     }
 
     /// As [`Hierarchy::lower`], with the matrix of the outer iteration, which a finest level of the
-    /// same number shares.
+    /// same precision shares.
     ///
     /// ```
     /// use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering};
@@ -58,7 +58,7 @@ impl Hierarchy {
     /// ```
     ///
     /// # Errors
-    /// If a level has no usable diagonal, or the device has no memory for it.
+    /// If a level has no usable diagonal, or the device runs out of memory.
     pub fn lower_with<D: Device>(
         &self,
         finest: &ExactMatrix,

@@ -1,4 +1,4 @@
-//! Moves one level to a device: chooses formats, applies factors, narrows the smoother's data.
+//! Moves one level to a device: chooses formats, applies factors, rounds the smoother's data.
 
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::{Kind, Reads, Store};
@@ -13,22 +13,22 @@ use crate::multigrid::level::{Level, LevelOps, Transfer};
 use crate::multigrid::vectors::Working;
 use crate::smoother::{Relaxation, SmootherData};
 
-/// What a level on a device is made from.
+/// The parts of a level on a device.
 pub(super) struct LevelParts<'a, D: Device> {
     pub a: Part<'a, D>,
     /// The factors that `a` is multiplied by.
     pub factors: Factors<'a>,
     /// The size of the blocks of `a`.
     pub block: usize,
-    /// `a` as the outer iteration stores it, where it does.
+    /// `a` as the outer iteration stores it, if there is one.
     pub host: Option<&'a ExactMatrix>,
     pub formats: Formats,
     pub transfer: Option<TransferParts<'a, D>>,
     pub smoother: &'a SmootherData,
 }
 
-/// Restriction and prolongation, each with its factors for storage. A product divides the common
-/// factor out again.
+/// Restriction and prolongation, each with the factors it is stored with. Products divide by the
+/// common factor again.
 pub(super) struct TransferParts<'a, D: Device> {
     pub r: (Factors<'a>, Part<'a, D>),
     pub p: (Factors<'a>, Part<'a, D>),
@@ -38,7 +38,7 @@ pub(super) struct TransferParts<'a, D: Device> {
     pub coarse_working: Kind,
 }
 
-/// Moves a level to the device in the given numbers.
+/// Moves a level to the device in the given precisions.
 pub(super) fn level<D: Device>(
     device: &D,
     parts: &LevelParts<'_, D>,

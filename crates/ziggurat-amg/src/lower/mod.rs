@@ -1,9 +1,9 @@
 //! Lowering: from a full-precision hierarchy on the host to a [`Multigrid`](crate::Multigrid) on a
 //! device.
 //!
-//! For each level it decides the storage number, the working number, the format and the smoother's
-//! data, and moves everything to the device. It is the one step that knows both the hierarchy and
-//! what the solve phase runs.
+//! For each level it chooses the storage precision, the working precision, the format and the
+//! smoother's data, and moves everything to the device. It is the only step that depends on both
+//! the hierarchy and the solve phase.
 
 mod assembly;
 mod coarse;

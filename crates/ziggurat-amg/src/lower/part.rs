@@ -1,12 +1,14 @@
-//! What a process holds of a matrix, on its way to a device.
+//! The part of a matrix that a process holds, as input to lowering.
 //!
 //! ```text
-//! L A M x = L A_own M x_own + L_border A_remote M_halo x_halo        L, M: factors of own rows and of columns
+//! L A M x = L A_own M x_own + L_border A_remote M_halo x_halo
+//! L, M: factors of own rows and of columns
 //! ```
 //!
-//! Own columns are stored in whatever format has the fewest bytes, remote ones as CSR in the same number. The factors of remote
-//! columns come from the processes that hold them. In one process nothing is remote, and nothing of this happens.
-//! Cost: a pass over the few remote entries, and an exchange of factors where there are any.
+//! Own columns are stored in the format with the fewest bytes, remote ones as CSR in the same
+//! precision. The factors of remote columns come from the processes that own them. In one process
+//! nothing is remote, and none of this applies. Cost: a pass over the few remote entries, and an
+//! exchange of factors if there are any.
 
 use std::sync::Arc;
 
@@ -29,13 +31,15 @@ use crate::SetupError;
 /// ```
 #[derive(Debug)]
 pub struct Part<'a, D: Device> {
-    /// The rows that this process owns, with the columns that it owns; shared where it is stored as it is.
+    /// The rows that this process owns, with the columns that it owns. Shared if it is stored
+    /// unchanged.
     pub own: &'a Arc<Csr<f64>>,
-    /// The columns that others own. Either every process has this, be it of no rows, or none has.
+    /// The columns that other processes own. Either every process has this, possibly without rows,
+    /// or none has.
     pub remote: Option<&'a Remote<f64, D::Halo>>,
 }
 
-// Not derived: that would ask for `D: Copy`.
+// Deriving would require `D: Copy`.
 impl<D: Device> Clone for Part<'_, D> {
     fn clone(&self) -> Self {
         *self
@@ -44,7 +48,7 @@ impl<D: Device> Clone for Part<'_, D> {
 impl<D: Device> Copy for Part<'_, D> {}
 
 impl<'a, D: Device> From<&'a Arc<Csr<f64>>> for Part<'a, D> {
-    /// All of a matrix.
+    /// The whole matrix.
     fn from(own: &'a Arc<Csr<f64>>) -> Self {
         Part { own, remote: None }
     }
@@ -56,13 +60,13 @@ impl<D: Device> Part<'_, D> {
         self.own.rows()
     }
 
-    /// Checks that the remote part is one of this matrix.
+    /// Checks that the remote part fits this matrix.
     pub(crate) fn check(&self) -> Result<(), MatrixError> {
         self.remote.map_or(Ok(()), |remote| remote.check(self.own.rows()))
     }
 
-    /// Moves a part to a device; `own` is this part's own matrix as it is to be stored. Also returns the bytes of what is remote.
-    /// Columns belong to vectors of the device `columns`.
+    /// Moves a part to a device; `own` is its own matrix in the form to be stored. Also returns the
+    /// bytes of the remote part. Columns belong to vectors of the device `columns`.
     pub(crate) fn upload<S: Store>(
         &self,
         device: &D,
@@ -78,7 +82,8 @@ impl<D: Device> Part<'_, D> {
         Ok((device.upload_part(own, remote)?, bytes))
     }
 
-    /// The size of the largest entry, multiplied by its factors, over all processes that share a device.
+    /// The largest absolute entry, multiplied by its factors, over all processes that share a
+    /// device.
     pub(crate) fn largest(&self, device: &D, columns: &D, factors: Factors<'_>) -> f64 {
         let own = largest(self.own.view(), factors);
         let remote = self.remote.map_or(0.0, |remote| {
@@ -87,7 +92,7 @@ impl<D: Device> Part<'_, D> {
         device.largest_of_all(own.max(remote))
     }
 
-    /// The size of the largest entry of a row, remote ones included.
+    /// The largest absolute entry of a row, including remote ones.
     pub(crate) fn largest_in_row(&self, row: usize) -> f64 {
         let remote = self.remote.map_or(&[][..], |remote| remote.row(row).1);
         let sizes = self.own.row(row).1.iter().chain(remote).map(|value| value.abs());
@@ -104,7 +109,7 @@ fn largest(a: CsrRef<'_, f64>, factors: Factors<'_>) -> f64 {
     a.all_rows().into_par_iter().map(size).reduce(|| 0.0, f64::max)
 }
 
-/// The factors of a matrix, as far as they concern its remote part.
+/// The factors that apply to the remote part of a matrix.
 struct RemoteFactors {
     left: Option<Vec<f64>>,
     right: Option<Vec<f64>>,

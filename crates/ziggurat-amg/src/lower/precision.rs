@@ -1,9 +1,9 @@
-//! The numbers of each level: what its matrices are stored in, and what its vectors are computed in.
+//! The precisions of each level: one for the stored matrices, one for vectors and arithmetic.
 
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::Device;
 
-/// The numbers of one level.
+/// The precisions of one level.
 ///
 /// ```
 /// use ziggurat_amg::LevelPrecision;
@@ -13,19 +13,21 @@ use ziggurat_sparse::device::Device;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelPrecision {
-    /// Vectors and arithmetic: `f64` or `f32`.
+    /// The precision of vectors and arithmetic: `f64` or `f32`.
     pub working: Kind,
-    /// Matrices in memory. They are scaled into the range of a narrow number after setup, by powers of two.
+    /// The precision of matrices in memory. After setup they are scaled by powers of two into the
+    /// range of a reduced precision.
     pub storage: Kind,
 }
 
 impl LevelPrecision {
-    /// The same on a device, which may have no arithmetic in double precision: then it is single.
+    /// The same on a device; single precision replaces double if the device does not compute in
+    /// double.
     pub(crate) fn on(self, device: &impl Device) -> Self {
         if device.computes_in(Kind::F64) { self } else { self.without_f64() }
     }
 
-    /// The same with single precision in the place of double.
+    /// The same with single precision instead of double.
     ///
     /// ```
     /// use ziggurat_amg::LevelPrecision;
@@ -39,7 +41,7 @@ impl LevelPrecision {
         LevelPrecision { working: narrow(self.working), storage: narrow(self.storage) }
     }
 
-    /// What matrices are stored in: nothing is wider in memory than in arithmetic.
+    /// The precision of stored matrices: at most that of the arithmetic.
     pub(crate) fn stored(self) -> Kind {
         match self {
             LevelPrecision { working: Kind::F64, storage } => storage,
@@ -61,7 +63,7 @@ mod tests {
     use ziggurat_sparse::device::Cpu;
 
     #[test]
-    fn without_double_precision_levels_are_single_and_keep_what_is_narrower() {
+    fn without_double_precision_levels_are_single_or_narrower() {
         for (working, storage, stored) in [
             (Kind::F64, Kind::F64, Kind::F32),
             (Kind::F64, Kind::F16, Kind::F16),
@@ -71,7 +73,7 @@ mod tests {
             let asked = LevelPrecision { working, storage };
             let found = asked.without_f64();
             assert_eq!((found.working, found.stored()), (Kind::F32, stored));
-            assert_eq!(asked.on(&Cpu::new()), asked, "a device that has it");
+            assert_eq!(asked.on(&Cpu::new()), asked, "a device with double precision");
         }
     }
 }

@@ -1,20 +1,23 @@
-//! Scaling of a level into the range of a narrow number, after setup.
+//! Scaling of a level into the range of a reduced precision, after setup.
 //!
 //! ```text
-//! s_i = 2^k ≈ √(|a_ii| / G)        A' = S⁻¹ A S⁻¹        P' = S P S_c⁻¹        R' = S_c⁻¹ R S        d' = S² d
+//! s_i = 2^k ≈ √(|a_ii| / G)    A' = S⁻¹ A S⁻¹    P' = S P S_c⁻¹    R' = S_c⁻¹ R S    d' = S² d
 //! ```
 //!
-//! This is the setup-then-scale of Zong, Yu, Huang & Xue (*FP16 acceleration in structured multigrid preconditioner*, ICPP
-//! 2024), whose Q^1/2 is our S. They apply it to vectors on the fly; here a level works in the variables S x and S⁻¹ b
-//! throughout, and the change of variables between two levels is in P' and R'. So it costs nothing in a cycle but at
-//! the finest level, where the caller's vectors come in and go out. Factors are powers of two: scaling changes no bit of a
+//! This is the setup-then-scale approach of Zong, Yu, Huang & Xue (*FP16 acceleration in structured
+//! multigrid preconditioner*, ICPP 2024); their Q^1/2 is S here. They apply it to vectors on the
+//! fly. Here a level works in the variables S x and S⁻¹ b throughout, and P' and R' contain the
+//! change of variables between two levels. So a cycle pays for it only at the finest level, where
+//! it reads and writes the caller's vectors. Factors are powers of two: scaling changes no bit of a
 //! mantissa, and a scaled level stored in `f64` is the same operator.
 //!
-//! G is the largest power of four that keeps every entry within the range: entries as small as possible are then kept. A
-//! matrix whose entries are not bounded by its diagonal, as those of a symmetric positive definite one are, gets a
-//! smaller one. P' and R' have a common power of two of their own, which the product divides out.
+//! G is the largest power of four that keeps every entry within the range, so that the smallest
+//! entries are represented as well as possible. The diagonal of a symmetric positive definite
+//! matrix bounds its entries; a matrix without such a bound gets a smaller G. P' and R' have a
+//! common power of two of their own, by which the product divides again.
 //!
-//! Scaling *before* setup is another thing, and fails: it changes what is strong and what is smooth.
+//! Scaling *before* setup is different and fails: it changes strength of connection and what counts
+//! as smooth error.
 //!
 //! Cost: two passes over each matrix.
 
@@ -31,7 +34,7 @@ use super::source::LevelSource;
 use crate::power_of_two;
 use crate::smoother::SmootherData;
 
-/// S of a level.
+/// The diagonal matrix S of a level.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Scaling {
     /// s_i
@@ -41,13 +44,14 @@ pub(crate) struct Scaling {
 }
 
 impl Scaling {
-    /// For every level, the coarsest included, by what it is stored in; `None` for those that need none. Beneath a narrow level
-    /// all are scaled: their right-hand sides come from a narrow vector.
+    /// The scaling of every level, including the coarsest, by its storage precision; `None` for
+    /// levels that need none. All levels below one in reduced precision are scaled, because their
+    /// right-hand sides come from a vector in that precision.
     pub(crate) fn of_levels<D: Device>(
         levels: &[LevelSource<'_, D>],
         storage: impl Fn(usize) -> Kind,
     ) -> Vec<Option<Scaling>> {
-        // Numbers that reach as far as single precision need it for unusual units only.
+        // Precisions with the range of single precision need scaling only for unusual units.
         let numbers = (0..levels.len().saturating_sub(1)).map(&storage);
         let wide = numbers.clone().all(|storage| storage == Kind::F64);
         let far = numbers.clone().all(|storage| storage != Kind::F16);
@@ -56,7 +60,7 @@ impl Scaling {
         }
         let mut narrow = Kind::F64;
         let of_level = |(index, source): (usize, &LevelSource<'_, D>)| {
-            // The coarsest is solved in double precision.
+            // The coarsest level is solved in double precision.
             if index + 1 < levels.len() && storage(index) != Kind::F64 {
                 narrow = storage(index);
             }
@@ -65,19 +69,20 @@ impl Scaling {
         levels.iter().enumerate().map(of_level).collect()
     }
 
-    /// For a square matrix that is to be stored as `storage`; `None` where that holds every double.
+    /// The scaling of a square matrix to be stored as `storage`; `None` if that has the range of
+    /// double precision.
     fn of<D: Device>(device: &D, part: Part<'_, D>, storage: Kind) -> Option<Scaling> {
         if storage == Kind::F64 {
             return None;
         }
         let a = part.own.view();
-        // A row without a diagonal entry is measured by its largest.
+        // A row without a diagonal entry uses its largest entry.
         let factor = |row: usize| {
             let diagonal = a.get(row, row).unwrap_or(0.0).abs();
             power_of_two::nearest(if diagonal > 0.0 { diagonal } else { part.largest_in_row(row) }.sqrt())
         };
         let mut factors: Vec<f64> = a.all_rows().into_par_iter().map(factor).collect();
-        // Within the range of single precision, which vectors are scaled in on entry.
+        // Within the range of single precision, in which vectors are scaled on entry.
         let mean = power_of_two::mean(device, &factors);
         factors.par_iter_mut().for_each(|factor| *factor = factor.clamp(mean / SPREAD, mean * SPREAD));
         let inverses: Vec<f64> = factors.par_iter().map(|factor| factor.recip()).collect();
@@ -90,14 +95,15 @@ impl Scaling {
         Some(Scaling { factors, inverses })
     }
 
-    /// What an unscaled matrix is multiplied by: S⁻¹ A S⁻¹.
+    /// The factors of the unscaled matrix: S⁻¹ A S⁻¹.
     pub(crate) fn of_matrix(this: Option<&Scaling>) -> Factors<'_> {
         let inverses = this.map(|scaling| &scaling.inverses[..]);
         Factors { left: inverses, right: inverses, factor: 1.0 }
     }
 }
 
-/// Whether all diagonals are far from the ends of single precision's range; so is all that a cycle computes with them.
+/// Whether all diagonals are far from the limits of single precision; then so are all numbers that
+/// a cycle computes from them.
 fn are_usual<D: Device>(levels: &[LevelSource<'_, D>]) -> bool {
     let usual = 2f64.powi(-40)..=2f64.powi(40);
     let unusual = |source: &LevelSource<'_, D>| {
@@ -106,7 +112,7 @@ fn are_usual<D: Device>(levels: &[LevelSource<'_, D>]) -> bool {
         a.all_rows().into_par_iter().filter(is_unusual).count() as i64
     };
     let mut total = [levels.iter().map(unusual).sum()];
-    // A process may hold nothing of a coarse level, but everyone shares the finest.
+    // A process may hold nothing of a coarse level, but all processes share the finest.
     if let Some(finest) = levels.first() {
         finest.device.sum_of_all(&mut total);
     }
@@ -119,7 +125,7 @@ pub(crate) fn scaled_smoother<'a>(
     scaling: Option<&Scaling>,
 ) -> Cow<'a, SmootherData> {
     if let Some(scaling) = scaling {
-        // Powers of two: this is exact.
+        // Exact, because the factors are powers of two.
         smoother.to_mut().diagonal.iter_mut().zip(&scaling.factors).for_each(|(d, s)| *d *= s * s);
     }
     smoother
@@ -130,8 +136,9 @@ pub(crate) fn scaled_matrix(a: &Csr<f64>, scaling: &Scaling) -> Result<Csr<f64>,
     scaled(a.view(), a.all_rows(), &scaling.inverses, &scaling.inverses)
 }
 
-/// The factors of a transfer in scaled variables, L T M, and a power of two that puts its largest entry near the end of the range.
-/// The devices are that of the level and that whose vectors the columns belong to.
+/// The factors of a transfer in scaled variables, L T M, and a power of two that moves its largest
+/// entry close to the limit of the range. The devices are that of the level and the one whose
+/// vectors the columns belong to.
 pub(super) fn lifted<'a, D: Device>(
     [device, columns]: [&D; 2],
     t: Part<'_, D>,
@@ -144,7 +151,8 @@ pub(super) fn lifted<'a, D: Device>(
     Factors { factor, ..factors }
 }
 
-/// How large entries may become. Numbers that reach as far as `f32` need no more than the range around one.
+/// The largest allowed entry. Precisions with the range of `f32` need no more than the range around
+/// one.
 fn most(storage: Kind) -> f64 {
     match storage {
         Kind::F16 => storage.facts().max,
@@ -185,7 +193,8 @@ mod tests {
                 assert!((16376.0..=65504.0).contains(&largest), "{name} times {factor}: {largest}");
                 let back = scaled(narrow.view(), a.all_rows(), &scaling.factors, &scaling.factors).unwrap();
                 assert_eq!(back, a);
-                // To 16 bits and back: nothing is lost but rounding errors of the assembly, 10⁻¹² of the largest.
+                // Stored in 16 bits, entries change only by rounding. Assembly errors of 10⁻¹² of
+                // the largest entry may be lost.
                 let stored = narrow.view().stored_as::<f16>();
                 for (exact, stored) in narrow.values().iter().zip(stored.values()) {
                     let error = (stored.to_f64() - exact).abs();
@@ -207,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn transfers_use_the_whole_range() {
+    fn transfers_use_the_full_range() {
         let p = Csr::try_new(2, 1, vec![0, 1, 2], vec![0, 0], vec![1.0, 1e-6]).unwrap();
         let (cpu, p) = (Cpu::new(), Arc::new(p));
         let factors = lifted([&cpu; 2], Part::from(&p), [Some(&[4.0, 4.0]), Some(&[0.25])], Kind::F16);

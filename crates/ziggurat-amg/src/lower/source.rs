@@ -11,8 +11,8 @@ use crate::SetupError;
 use crate::halo::Whole;
 use crate::smoother::{Smoother, SmootherData};
 
-/// One level of a hierarchy, as lowering reads it. Every process has the same number of levels; some
-/// may be empty.
+/// One level of a hierarchy, as lowering reads it. Every process has the same number of levels;
+/// some may be empty.
 #[derive(Debug)]
 pub struct LevelSource<'a, D: Device> {
     /// Where this level's vectors live. The level's operations run there, the transfer to the next
@@ -22,16 +22,17 @@ pub struct LevelSource<'a, D: Device> {
     pub a: Part<'a, D>,
     /// The size of its blocks; 1 for a scalar matrix.
     pub block: usize,
-    /// The same matrix as the outer iteration stores it, where there is one.
+    /// The same matrix as the outer iteration stores it, if there is one.
     pub host: Option<&'a ExactMatrix>,
-    /// ρ(D⁻¹A), where it is known already.
+    /// ρ(D⁻¹A), if it is already known.
     pub radius: Option<f64>,
-    /// The smoother's data, where it has been computed already. A level with remote columns needs it,
-    /// because smoothers read whole rows. On the coarsest level, the data of
+    /// The smoother's data, if it has already been computed. A level with remote columns needs it,
+    /// because smoothers read whole rows. On the coarsest level, this is the data of
     /// [`COARSE_FALLBACK_SMOOTHER`](crate::COARSE_FALLBACK_SMOOTHER).
     pub smoother: Option<&'a SmootherData>,
     /// Restriction and prolongation to the next level; `None` on the coarsest. Columns of the
-    /// prolongation belong to vectors of the next level's device, all others to this one's.
+    /// prolongation belong to vectors of the next level's device, all others to those of this
+    /// one's.
     pub transfer: Option<(Part<'a, D>, Part<'a, D>)>,
 }
 
@@ -58,7 +59,7 @@ impl<'a, D: Device> LevelSource<'a, D> {
         }
     }
 
-    /// The smoother's data: what is there already, or computed from the matrix.
+    /// The smoother's data, given or computed from the matrix.
     pub(super) fn smoother_data(&self, smoother: &Smoother) -> Result<Cow<'a, SmootherData>, SetupError> {
         match self.smoother {
             Some(data) => Ok(Cow::Borrowed(data)),

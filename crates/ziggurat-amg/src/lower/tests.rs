@@ -1,4 +1,5 @@
-//! Cycles by their algebra, on a hierarchy small enough to see through: 2D Poisson, 2×2 cells joined per level.
+//! Algebraic properties of cycles, on a simple hierarchy: 2D Poisson, where each level merges 2×2
+//! cells.
 
 use std::sync::Arc;
 
@@ -119,7 +120,7 @@ fn v_and_w_cycles_are_symmetric_and_positive() {
     }
 }
 
-/// Residual reduction per cycle of x ← x + M(b − A x), over ten cycles after five.
+/// Residual reduction per cycle of x ← x + M(b − A x), over ten cycles after the first five.
 fn convergence_factor(levels: &Levels, m: &Multigrid<Cpu>) -> f64 {
     let (cpu, a) = (Cpu::new(), levels.a[0].clone().into());
     let (b, mut x) = (vec![0.0; 1024], vector(1024, 3));
@@ -148,7 +149,7 @@ fn stronger_cycles_converge_faster() {
 }
 
 #[test]
-fn every_device_gives_the_same_cycle() {
+fn all_devices_give_the_same_cycle() {
     let levels = levels(16);
     let x = vector(256, 4);
     for smoother in SMOOTHERS {
@@ -163,7 +164,7 @@ fn every_device_gives_the_same_cycle() {
 }
 
 #[test]
-fn levels_of_unlike_precision_stand_in_one_list() {
+fn levels_of_different_precision_form_one_cycle() {
     let levels = levels(32);
     let ladder = |level: usize| match level {
         0 => LevelPrecision { working: Kind::F64, storage: Kind::F16 },
@@ -180,7 +181,7 @@ fn levels_of_unlike_precision_stand_in_one_list() {
         // These stencils are exact in 16 bits, so only the arithmetic differs.
         let found = convergence_factor(&levels, &multigrid);
         assert!((found - expected).abs() < 0.01, "{found}, in double precision {expected}");
-        // From a caller in single precision, too.
+        // The caller may also be in single precision.
         let x: Vec<f32> = vector(1024, 5).iter().map(|&x| x as f32).collect();
         let mut work = LinearOperator::<Cpu, f32>::workspace(&multigrid, &Cpu::new()).unwrap();
         let mut y = vec![f32::NAN; 1024];
@@ -192,8 +193,8 @@ fn levels_of_unlike_precision_stand_in_one_list() {
 }
 
 #[test]
-fn narrow_levels_do_not_depend_on_units() {
-    // Neither 1e-300 nor 1e-100 is a number in single precision.
+fn levels_in_reduced_precision_do_not_depend_on_units() {
+    // Neither 1e-300 nor 1e-100 can be represented in single precision.
     let narrow = |storage| move |_: usize| LevelPrecision { working: Kind::F32, storage };
     for (factor, unit) in [(1.0, 1.0), (1e8, 1.0), (1e-8, 1e60), (1e300, 1e-100), (1e-300, 1e-100)] {
         let mut levels = levels(32);
@@ -216,7 +217,7 @@ fn narrow_levels_do_not_depend_on_units() {
 }
 
 #[test]
-fn a_process_may_hold_nothing_of_a_level() {
+fn a_process_may_hold_no_rows_of_a_level() {
     let empty = |rows: usize, cols: usize| {
         Arc::new(Csr::<f64>::try_new(rows, cols, vec![0; rows + 1], vec![], vec![]).unwrap())
     };
@@ -224,7 +225,7 @@ fn a_process_may_hold_nothing_of_a_level() {
     for smoother in SMOOTHERS {
         for cycle in Cycle::ALL {
             let cycling = Cycling { cycle, smoother, ..Cycling::default() };
-            // From some level on, and of all levels.
+            // No rows from level 1 on, and no rows on any level.
             let mut some = levels(16);
             some.a.splice(1.., [empty(0, 0), empty(0, 0), empty(0, 0)]);
             some.r = vec![empty(0, 256), empty(0, 0), empty(0, 0)];
@@ -245,7 +246,7 @@ fn a_process_may_hold_nothing_of_a_level() {
 }
 
 #[test]
-fn a_smoother_that_is_given_is_the_one_that_is_computed() {
+fn given_smoother_data_are_used() {
     let (levels, cpu, b) = (levels(32), Cpu::new(), vector(1024, 8));
     let narrow = |_| LevelPrecision { working: Kind::F32, storage: Kind::F16 };
     let data: Vec<_> = levels
@@ -256,7 +257,7 @@ fn a_smoother_that_is_given_is_the_one_that_is_computed() {
     let mut sources = levels.sources(&cpu);
     let computed = Multigrid::new(&sources, &Cycling::default(), narrow, Lowering::default()).unwrap();
     sources.iter_mut().zip(&data).for_each(|(source, data)| source.smoother = Some(data));
-    // Whatever the cycle's own smoother is.
+    // The smoother of the cycle is then ignored.
     let other = Cycling { smoother: Smoother::L1Jacobi, ..Cycling::default() };
     let given = Multigrid::new(&sources, &other, narrow, Lowering::default()).unwrap();
     assert_eq!(apply(&cpu, &given, &b), apply(&cpu, &computed, &b));
@@ -266,7 +267,7 @@ fn a_smoother_that_is_given_is_the_one_that_is_computed() {
 }
 
 #[test]
-fn faults_name_the_level() {
+fn errors_name_the_level() {
     let mut levels = levels(16);
     levels.a[1] = Arc::new(Csr::try_new(64, 64, vec![0; 65], vec![], vec![]).unwrap());
     let error = levels.multigrid(&Cpu::new(), &Cycling::default(), full).unwrap_err();

@@ -1,12 +1,15 @@
-//! The transposed cycle: what takes Aᵀ to the unit matrix as well as the cycle itself does A.
+//! The transposed cycle, which preconditions Aᵀ as well as the cycle preconditions A.
 //!
 //! ```text
-//! cycle = post ∘ (P coarse R) ∘ pre     ⇒     cycleᵀ = preᵀ ∘ (Rᵀ coarseᵀ Pᵀ) ∘ postᵀ,     (p(D A) D)ᵀ = p(D Aᵀ) D
+//! cycle = post ∘ (P coarse R) ∘ pre     ⇒     cycleᵀ = preᵀ ∘ (Rᵀ coarseᵀ Pᵀ) ∘ postᵀ
+//! (p(D A) D)ᵀ = p(D Aᵀ) D
 //! ```
 //!
-//! So it is the same cycle for Aᵀ, with Pᵀ and Rᵀ in each other's place, the sweeps before and after exchanged, and the *same*
-//! diagonals: those of ℓ1-Jacobi, SPAI-0 and blocked Gauss–Seidel are sums over rows of A, not of Aᵀ. Backward Gauss–Seidel for A is, transposed, forward
-//! Gauss–Seidel for Aᵀ. Since R = Pᵀ, the transfers stay as they are. Costs a transpose of every level's matrix.
+//! So it is the same cycle for Aᵀ, with Pᵀ and Rᵀ in each other's place, the numbers of pre- and
+//! post-smoothing sweeps exchanged, and the *same* diagonals: those of ℓ1-Jacobi, SPAI-0 and
+//! blocked Gauss–Seidel are sums over rows of A, not of Aᵀ. The transpose of backward Gauss–Seidel
+//! for A is forward Gauss–Seidel for Aᵀ. Since R = Pᵀ, the transfers stay the same. Cost: a
+//! transpose of every level's matrix.
 
 use std::sync::Arc;
 
@@ -24,7 +27,8 @@ use crate::hierarchy::Hierarchy;
 use crate::multigrid::{Cycling, Multigrid};
 
 impl Hierarchy {
-    /// As [`Hierarchy::lower`], the cycle transposed. For [cycles that have one](crate::Cycle::has_transpose).
+    /// As [`Hierarchy::lower`], but transposed. For [cycles with a
+    /// transpose](crate::Cycle::has_transpose).
     ///
     /// ```
     /// use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering};
@@ -93,7 +97,7 @@ mod tests {
     use crate::smoother::{ChebyshevBase, Smoother};
     use crate::{Cycle, HierarchyConfig};
 
-    /// x · M y and Mᵀ x · y, relative to their size.
+    /// |x · M y − Mᵀ x · y|, relative to the size of the terms.
     fn difference(cycling: &Cycling, precision: LevelPrecision) -> f64 {
         let a = "convection3d:10".parse::<Problem>().unwrap().matrix().unwrap();
         let config = HierarchyConfig { coarse_rows: 20, ..HierarchyConfig::default() };
@@ -117,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn every_smoother_and_both_cycles_are_transposed() {
+    fn the_transpose_is_exact_for_every_smoother_and_linear_cycle() {
         let chebyshev = Smoother::Chebyshev { degree: 3, base: ChebyshevBase::Jacobi, ratio: 4.0 };
         let smoothers = [
             Smoother::default(),
@@ -136,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_levels_are_transposed_but_for_rounding() {
+    fn the_transpose_in_reduced_precision_differs_only_by_rounding() {
         let narrow = LevelPrecision { working: Kind::F32, storage: Kind::F16 };
         let difference = difference(&Cycling::default(), narrow);
         assert!(difference < 1e-3, "{difference}");

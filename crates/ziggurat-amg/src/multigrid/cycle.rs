@@ -6,10 +6,10 @@
 //! ```
 //!
 //! V visits each level once. W calls the next level's cycle twice, F once as F and once as V. K
-//! accelerates two calls by flexible conjugate gradients (`k_cycle.rs`), which keeps its convergence
+//! accelerates two calls by flexible conjugate gradients (`k_cycle.rs`) and still converges well
 //! where plain aggregation slows V down. With equal numbers of adjoint pre- and post-smoothing
-//! sweeps, V and W are symmetric, as conjugate gradients needs. F is not, because its second visit
-//! differs from its first, and K is not even linear: both need a flexible Krylov method.
+//! sweeps, V and W are symmetric, as conjugate gradients requires. F is not, because its second
+//! visit differs from its first, and K is not even linear: both need a flexible Krylov method.
 
 use ziggurat_sparse::choice;
 use ziggurat_sparse::device::Device;
@@ -57,22 +57,22 @@ impl CycleKind {
 /// A cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cycle {
-    /// Each level once.
+    /// Visits each level once.
     #[default]
     V,
-    /// Each level twice per visit of the level above.
+    /// Visits the next level twice.
     W,
-    /// Once as F, once as V.
+    /// Visits the next level once as F and once as V.
     F,
     /// Two iterations of flexible conjugate gradients per level.
     K,
 }
 
 impl Cycle {
-    /// All of them.
+    /// All cycles.
     pub const ALL: [Cycle; 4] = [Cycle::V, Cycle::W, Cycle::F, Cycle::K];
 
-    /// Whether its transpose is a cycle, too. F is not symmetric, and K is not linear.
+    /// Whether the transpose is a cycle, too. F is not symmetric, and K is not linear.
     ///
     /// ```
     /// use ziggurat_amg::Cycle;
@@ -82,7 +82,8 @@ impl Cycle {
         self.is_symmetric()
     }
 
-    /// Whether the cycle is a symmetric operator for a symmetric matrix, as conjugate gradients needs.
+    /// Whether the cycle is a symmetric operator for a symmetric matrix, as conjugate gradients
+    /// requires.
     pub const fn is_symmetric(self) -> bool {
         matches!(self, Cycle::V | Cycle::W)
     }
@@ -153,7 +154,7 @@ impl<D: Device> Multigrid<D> {
         match (cycle, again) {
             (Cycle::K, Some(work)) => self.krylov_visit(index, b, x, work, below),
             (Cycle::W | Cycle::F, Some(work)) => {
-                // x = x₁ + cycle(b − A x₁): the second visit corrects what the first one left.
+                // x = x₁ + cycle(b − A x₁): the second visit corrects the remaining error.
                 let second = if cycle == Cycle::F { Cycle::V } else { cycle };
                 let (level, device) = (&self.levels[index], &self.devices[index]);
                 self.visit(index, cycle, b.view(), x.view_mut(), below.reborrow());
@@ -177,7 +178,8 @@ impl<D: Device> Multigrid<D> {
         let index = self.levels.len();
         let device = &self.devices[index];
         clock.time(index, device, || {
-            // Only a device that lost its memory can fail here; its next `finish` returns the error.
+            // Only a device that has lost its memory can fail here; its next `finish` returns the
+            // error.
             let _ = self.coarse.solve(device, f64::get(b), f64::get_mut(x), scratch);
         });
     }

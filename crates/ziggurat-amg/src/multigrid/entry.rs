@@ -1,34 +1,36 @@
-//! How vectors enter a finest level that is scaled or in reduced precision, and how they leave it.
+//! Conversion of vectors at the finest level, where it is scaled or in reduced precision.
 //!
 //! ```text
-//! b' = σ S⁻¹ b        x = S⁻¹ x' / σ        in double precision, rounded once to the level's number
+//! b' = σ S⁻¹ b,    x = S⁻¹ x' / σ    in double precision, rounded once to the level's precision
 //! ```
 //!
 //! S is the scaling of the level, a diagonal of powers of two. σ is a power of two that keeps the
 //! vector within the range of a narrow working precision, whatever the caller's units: residuals
-//! become small in Krylov methods. It is the inverse of the mean of S unless that leaves the largest
-//! element too far from one. Then the largest element is scaled to one in a second pass, which is
-//! rare because single precision has a wide range. Cycles are homogeneous, so a power of two changes
-//! nothing else. Cost: one pass over the vectors in each direction.
+//! become small in Krylov methods. It is the inverse of the mean of S unless that leaves the
+//! largest element too far from one. Then the largest element is scaled to one in a second pass,
+//! which is rare because single precision has a wide range. Cycles are homogeneous, so a power of
+//! two changes nothing else. Cost: one pass over the vectors in each direction.
 
 use ziggurat_sparse::device::{Device, DeviceError};
 
 use super::vectors::{WorkMut, WorkRef};
 use crate::power_of_two;
 
-/// How far from one the largest element may be: single precision has 2⁶⁶ more on either side.
+/// The largest element may differ from one by this factor; single precision has a further 2⁶⁶ on
+/// either side.
 const COMFORT: f64 = (1u64 << 60) as f64;
 
 /// The scaling of the finest level, on the device.
 pub(crate) struct Entry<D: Device> {
-    /// S⁻¹ over its mean; `None` where all are equal.
+    /// S⁻¹ over its mean; `None` if all elements are equal.
     inverses: Option<D::Vector<f32>>,
     /// The geometric mean of S⁻¹: a power of two.
     mean: f64,
 }
 
 impl<D: Device> Entry<D> {
-    /// `inverses` is the diagonal of S⁻¹. Without it, vectors only change their number. Collective.
+    /// `inverses` is the diagonal of S⁻¹. Without it, vectors only change their precision.
+    /// Collective.
     pub(crate) fn new(device: &D, inverses: Option<&[f64]>) -> Result<Self, DeviceError> {
         let Some(inverses) = inverses else { return Ok(Entry { inverses: None, mean: 1.0 }) };
         let mean = power_of_two::mean(device, inverses);
@@ -37,7 +39,7 @@ impl<D: Device> Entry<D> {
         if others == [0] {
             return Ok(Entry { inverses: None, mean });
         }
-        // Powers of two that scaling keeps within the range of single precision around their mean.
+        // Scaling keeps these powers of two within the range of single precision around their mean.
         let relative: Vec<f32> = inverses.iter().map(|inverse| (inverse / mean) as f32).collect();
         Ok(Entry { inverses: Some(device.upload(&relative)?), mean })
     }
@@ -49,7 +51,7 @@ impl<D: Device> Entry<D> {
         if (COMFORT.recip()..=COMFORT).contains(&largest) {
             return sigma;
         }
-        // Overflow and underflow are measured before the cast. (For zeros the power of two is one.)
+        // Measured before the cast, which may overflow or underflow. For zeros the power is one.
         let largest = match b {
             WorkRef::F64(b) => device.norm_max(b),
             WorkRef::F32(b) => device.norm_max(b),

@@ -1,5 +1,6 @@
-//! The K-cycle: at most two iterations of flexible conjugate gradients on each level, preconditioned
-//! by the level's cycle (Notay & Vassilevski, *Recursive Krylov-based multigrid cycles*, 2008).
+//! The K-cycle: at most two iterations of flexible conjugate gradients on each level,
+//! preconditioned by the level's cycle (Notay & Vassilevski, *Recursive Krylov-based multigrid
+//! cycles*, 2008).
 //!
 //! ```text
 //! c = cycle(b),  v = A c,  ρ = c·v,  α = c·b,  r = b − (α/ρ) v
@@ -16,7 +17,7 @@ use super::vectors::{Work, axpby, dot};
 use super::workspace::{AgainWork, Below};
 use super::{Cycle, Multigrid};
 
-/// One iteration is enough where it reduces the square of the residual to this fraction.
+/// One iteration suffices if it reduces the squared residual norm to this fraction.
 const ENOUGH: f64 = 0.0625;
 
 impl<D: Device> Multigrid<D> {

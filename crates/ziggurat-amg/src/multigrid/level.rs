@@ -1,10 +1,11 @@
-//! One level as the solve phase runs it: matrices in the level's storage number, vectors in its
-//! working number.
+//! One level as the solve phase runs it: matrices in the level's storage precision, vectors in its
+//! working precision.
 //!
-//! Inside, everything is typed (`C` computes, `S` stores). Outside it is a `Box<dyn LevelOps>`, one
-//! dynamic call per operation, so that levels of different precision fit in one list. The
-//! optimisations of Tsai's thesis, section 5.2, are here: smoothing from a zero guess starts without
-//! the matrix, nothing is computed that is not needed, and all vectors exist before the first cycle.
+//! Inside, everything is typed (`C` computes, `S` stores). Outside it is a `Box<dyn LevelOps>`,
+//! with one dynamic call per operation, so that levels of different precision fit in one list. The
+//! optimisations of Tsai's thesis, section 5.2, are here: smoothing from a zero guess starts
+//! without the matrix, only the results that a cycle uses are computed, and all vectors are
+//! allocated before the first cycle.
 
 use ziggurat_sparse::device::{Device, DeviceError, Direction};
 use ziggurat_sparse::{Kind, Reads, Store};
@@ -13,7 +14,7 @@ use super::stored::StoredLevel;
 use super::vectors::{Work, WorkMut, WorkRef, Working, convert};
 use crate::smoother::Relaxation;
 
-/// What a cycle asks of a level.
+/// The operations of a level in a cycle.
 pub(crate) trait LevelOps<D: Device>: Send + Sync {
     /// The precision of this level's vectors.
     fn working(&self) -> Kind;
@@ -50,11 +51,11 @@ pub(crate) trait LevelOps<D: Device>: Send + Sync {
     /// y ← A x
     fn apply(&self, device: &D, x: WorkRef<'_, D>, y: WorkMut<'_, D>);
 
-    /// How its matrices are stored.
+    /// How the matrices are stored.
     fn stored(&self) -> &StoredLevel;
 }
 
-/// How often and in which role a smoother is applied.
+/// How many sweeps a smoother makes, and in which role.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sweeps {
     /// Number of sweeps.
@@ -71,7 +72,7 @@ pub(crate) struct Scratch<D: Device> {
     /// The other iterate of a sweep.
     other: Work<D>,
     residual: Work<D>,
-    /// Restricted residuals and corrections in this level's precision, where the coarse level has
+    /// Restricted residuals and corrections in this level's precision, if the coarse level has
     /// another one.
     border: Option<Work<D>>,
 }
@@ -109,8 +110,8 @@ impl<D: Device, C: Working<D> + Reads<S>, S: Store> Level<D, C, S> {
             Relaxation::Recurrence(steps) => {
                 let mut steps = steps.iter();
                 if from_zero && let Some(&(omega, _)) = steps.next() {
-                    // The residual of zero is b, so this needs no pass over the matrix. The iterate
-                    // before x is zero, too.
+                    // The residual of a zero guess is b, so this needs no pass over the matrix. The
+                    // iterate before x is zero, too.
                     device.diagonal(C::narrow(omega), &self.diagonal, b, C::zero(), x);
                     if steps.len() > 0 {
                         device.fill(C::zero(), other);

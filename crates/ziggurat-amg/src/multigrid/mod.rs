@@ -1,7 +1,7 @@
-//! What the solve phase runs: a cycle over levels that live on a device, as a linear operator.
+//! The solve phase: a cycle over levels on a device, as a linear operator.
 //!
-//! This module knows levels, vectors and cycles. How a [`Multigrid`] is made from a hierarchy is the
-//! business of `lower`.
+//! This module contains levels, vectors and cycles. `lower` builds a [`Multigrid`] from a
+//! hierarchy.
 
 pub(crate) mod coarse;
 mod cycle;
@@ -36,11 +36,11 @@ pub use stored::{Considered, LevelFormat, StoredLevel};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cycling {
-    /// The order of the levels.
+    /// The type of cycle.
     pub cycle: Cycle,
     /// Smoothing sweeps before the coarse-grid correction.
     pub pre_sweeps: usize,
-    /// Smoothing sweeps after it.
+    /// Smoothing sweeps after the coarse-grid correction.
     pub post_sweeps: usize,
     /// The smoother.
     pub smoother: Smoother,
@@ -72,7 +72,7 @@ impl Default for Cycling {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Multigrid<D: Device> {
-    /// Of every level, the coarsest included.
+    /// The device of every level, including the coarsest.
     pub(crate) devices: Vec<D>,
     /// Every level but the coarsest.
     pub(crate) levels: Vec<Box<dyn LevelOps<D>>>,
@@ -111,8 +111,8 @@ impl<D: Device> Multigrid<D> {
         self.levels.iter().map(|level| level.stored().clone()).chain([coarsest]).collect()
     }
 
-    /// The seconds that one cycle spends on each level, finest first: smoothing and transfers, or the
-    /// direct solve. Runs a few cycles and returns the best times. Collective.
+    /// The seconds that one cycle spends on each level, finest first: smoothing and transfers, or
+    /// the direct solve. Runs a few cycles and returns the best times. Collective.
     ///
     /// ```
     /// use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering};
@@ -175,7 +175,7 @@ macro_rules! operator {
                 Ok(Workspace::new(self.make_work(Kind::$variant)?))
             }
 
-            // The device is the finest level's.
+            // `device` is that of the finest level.
             fn apply(&self, device: &D, x: &D::Vector<$t>, y: &mut D::Vector<$t>, work: &mut Workspace) {
                 let (b, x) = (WorkRef::$variant(x), WorkMut::$variant(y));
                 self.cycle(device, b, x, work.get::<CycleWork<D>>());

@@ -33,7 +33,7 @@ impl Considered {
         self.candidates.first().map_or(0, |first| first.1)
     }
 
-    /// With the bytes of a part that is stored the same way in any format.
+    /// Adds the bytes of a part that is stored the same way in any format.
     pub(crate) fn and(mut self, bytes: usize) -> Self {
         self.candidates.iter_mut().for_each(|candidate| candidate.1 += bytes);
         self
@@ -105,9 +105,9 @@ impl fmt::Display for LevelFormat {
 /// How a level is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredLevel {
-    /// The number its matrices are stored in.
+    /// The precision of its matrices.
     pub storage: Kind,
-    /// The number its vectors are stored and computed in.
+    /// The precision of its vectors and arithmetic.
     pub working: Kind,
     /// The format of its matrix.
     pub format: Considered,

@@ -29,7 +29,8 @@ pub(crate) enum WorkMut<'a, D: Device> {
 }
 
 impl<D: Device> Work<D> {
-    /// Zeros in the given working precision. Storage precisions count as `f32`, which reads them.
+    /// Zeros in the given working precision. Storage precisions count as `f32`, which can represent
+    /// them.
     pub(crate) fn zeros(device: &D, working: Kind, len: usize) -> Result<Self, DeviceError> {
         Ok(match working {
             Kind::F64 => Work::F64(device.zeros(len)?),
@@ -69,7 +70,7 @@ impl<D: Device> WorkMut<'_, D> {
     }
 }
 
-// Not derived: that would ask for `D: Copy`.
+// Deriving would require `D: Copy`.
 impl<D: Device> Clone for WorkRef<'_, D> {
     fn clone(&self) -> Self {
         *self

@@ -1,4 +1,4 @@
-//! The memory of a cycle: every vector it needs, allocated before the first one, and a clock.
+//! The memory of a cycle: all vectors, allocated before the first cycle, and a timer.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -13,21 +13,22 @@ use super::{Cycle, Multigrid};
 
 /// The memory of one application.
 pub(super) struct CycleWork<D: Device> {
-    /// Of every level but the coarsest.
+    /// The vectors of every level except the coarsest.
     pub levels: Vec<LevelWork<D>>,
     pub coarse: CoarseScratch<D>,
-    /// Right-hand side and solution of the finest level, where its precision is not the caller's.
+    /// Right-hand side and solution of the finest level, if its precision differs from the
+    /// caller's.
     pub border: Option<(Work<D>, Work<D>)>,
     pub clock: Clock,
 }
 
-/// The vectors of one level and of its border with the next.
+/// The vectors of one level and of its interface to the next.
 pub(super) struct LevelWork<D: Device> {
     pub scratch: Scratch<D>,
     /// The next level's right-hand side and solution.
     pub coarse_b: Work<D>,
     pub coarse_x: Work<D>,
-    /// Where the next level is visited more than once.
+    /// For levels that are visited more than once.
     pub again: Option<AgainWork<D>>,
 }
 
@@ -38,7 +39,7 @@ pub(super) struct AgainWork<D: Device> {
     pub second_image: Work<D>,
 }
 
-/// What is left of a [`CycleWork`] below a level.
+/// The part of a [`CycleWork`] that belongs to the levels below.
 pub(super) struct Below<'a, D: Device> {
     pub levels: &'a mut [LevelWork<D>],
     pub coarse: &'a mut CoarseScratch<D>,
@@ -52,17 +53,17 @@ impl<D: Device> Below<'_, D> {
     }
 }
 
-/// The seconds spent on every level, where they are asked for.
+/// The seconds spent on each level, if they are measured.
 #[derive(Default)]
 pub(super) struct Clock(Option<Vec<Cell<f64>>>);
 
 impl Clock {
-    /// Starts to measure `levels` levels.
+    /// Starts measuring `levels` levels.
     pub(super) fn start(&mut self, levels: usize) {
         self.0 = Some(vec![Cell::new(0.0); levels]);
     }
 
-    /// Stops to measure; returns the seconds of each level.
+    /// Stops measuring; returns the seconds of each level.
     pub(super) fn stop(&mut self) -> Vec<f64> {
         self.0.take().unwrap_or_default().into_iter().map(Cell::into_inner).collect()
     }
@@ -72,7 +73,7 @@ impl Clock {
         let Some(seconds) = self.0.as_ref().and_then(|levels| levels.get(level)) else { return work() };
         let start = Instant::now();
         work();
-        let _ = device.finish(); // the caller finishes the device at the end and sees its error
+        let _ = device.finish(); // the caller finishes the device at the end and gets its error
         seconds.set(seconds.get() + start.elapsed().as_secs_f64());
     }
 }
@@ -84,7 +85,7 @@ impl<D: Device> Multigrid<D> {
             |index: usize| Work::zeros(&self.devices[index], self.working(index), self.level_rows(index));
         let mut levels = Vec::with_capacity(self.levels.len());
         for (index, level) in self.levels.iter().enumerate() {
-            // The next level is visited once in a V-cycle, and so is the coarsest in any cycle.
+            // A V-cycle visits the next level once, and every cycle visits the coarsest once.
             let repeated = self.cycling.cycle != Cycle::V && index + 1 < self.levels.len();
             let again = if repeated {
                 let [direction, image, second_image] =

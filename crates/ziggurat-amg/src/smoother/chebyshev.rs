@@ -1,15 +1,19 @@
-//! Chebyshev smoothing: the polynomial in D⁻¹A that is smallest on [λ, Λ], the part of the spectrum to be damped.
+//! Chebyshev smoothing: the polynomial in D⁻¹A that is smallest on [λ, Λ], the part of the spectrum
+//! to be damped.
 //!
-//! With θ = (Λ + λ)/2, δ = (Λ − λ)/2, σ = θ/δ and ρ_0 = 1/σ, ρ_k = 1/(2σ − ρ_{k−1}), one step of the recurrence is
+//! With θ = (Λ + λ)/2, δ = (Λ − λ)/2, σ = θ/δ and ρ_0 = 1/σ, ρ_k = 1/(2σ − ρ_{k−1}), one step of
+//! the recurrence is
 //!
 //! ```text
-//! x_{k+1} = x_k + ω_k d∘(b − A x_k) + β_k (x_k − x_{k−1}),   ω_0 = 1/θ, β_0 = 0,   ω_k = 2ρ_k/δ, β_k = ρ_k ρ_{k−1}
+//! x_{k+1} = x_k + ω_k d∘(b − A x_k) + β_k (x_k − x_{k−1})
+//! ω_0 = 1/θ, β_0 = 0,   ω_k = 2ρ_k/δ, β_k = ρ_k ρ_{k−1}
 //! ```
 //!
-//! (Saad, *Iterative Methods for Sparse Linear Systems*, Alg. 12.1; the form printed in Tsai's thesis does not converge.)
-//! Every step is one [`sweep`](ziggurat_sparse::device::Device::sweep). Λ bounds the spectrum of D⁻¹A from above:
-//! 1.05 times Lanczos's bound, or exactly 1 for the ℓ1 diagonal, which needs no estimate. Cost per sweep: `degree` passes
-//! over the matrix, one less from a zero guess.
+//! (Saad, *Iterative Methods for Sparse Linear Systems*, Alg. 12.1; the form printed in Tsai's
+//! thesis does not converge.) Every step is one [`sweep`](ziggurat_sparse::device::Device::sweep).
+//! Λ bounds the spectrum of D⁻¹A from above: it is 1.05 times the Lanczos bound, or exactly 1 for
+//! the ℓ1 diagonal, which needs no estimate. Cost per sweep: `degree` passes over the matrix, one
+//! less from a zero guess.
 
 use std::ops::Range;
 
@@ -28,7 +32,7 @@ pub enum ChebyshevBase {
     L1Jacobi,
 }
 
-/// Room for what an estimate from inside the spectrum misses.
+/// Safety factor, because the estimate comes from inside the spectrum.
 const SAFETY: f64 = 1.05;
 
 pub(super) fn data(

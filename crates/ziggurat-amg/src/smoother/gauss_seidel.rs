@@ -1,16 +1,20 @@
-//! Gauss–Seidel within fixed blocks of rows, Jacobi between blocks: the kernel is the device's
-//! ([`Device::gauss_seidel`](ziggurat_sparse::device::Device::gauss_seidel)); here is its data, 1 / d_i, with the ℓ1
-//! correction of Baker, Falgout, Kolev & Yang (*Multigrid smoothers for ultraparallel computing*, 2011):
+//! Gauss–Seidel within fixed blocks of rows, Jacobi between blocks. The kernel is part of the
+//! device ([`Device::gauss_seidel`](ziggurat_sparse::device::Device::gauss_seidel)). This module
+//! computes its data, 1 / d_i, with the ℓ1 correction of Baker, Falgout, Kolev & Yang (*Multigrid
+//! smoothers for ultraparallel computing*, 2011):
 //!
 //! ```text
 //! s_i = Σ |a_ij| over j outside the block of i        d_i = a_ii if a_ii ≥ 3/2 s_i, else a_ii + s_i / 2
 //! ```
 //!
-//! The strongest of these smoothers per pass over the matrix. It costs one pass more per cycle than Jacobi, because a
-//! sweep from a zero guess already needs the matrix. Between blocks it is Jacobi, which diverges where entries between
-//! blocks outweigh the diagonal, as in elasticity. With M the lower triangle of the blocks and diagonal d,
-//! M + Mᵀ − A has the diagonal 2 d_i − a_ii, which is then larger than s_i, what the row has beside it: so it is positive
-//! definite, and the smoother converges for every symmetric positive definite matrix. Few rows of a grid need it.
+//! It is the strongest of these smoothers per pass over the matrix. It costs one pass more per
+//! cycle than Jacobi, because a sweep from a zero guess already needs the matrix.
+//!
+//! Between blocks it is Jacobi, which diverges where entries between blocks outweigh the diagonal,
+//! as in elasticity; hence the correction. Let M be the lower triangle of the blocks with diagonal
+//! d. Then M + Mᵀ − A has the diagonal 2 d_i − a_ii, which exceeds s_i, the sum of the other
+//! entries of its row. So it is positive definite, and the smoother converges for every symmetric
+//! positive definite matrix. On grids, few rows need the correction.
 
 use std::ops::Range;
 
@@ -20,14 +24,15 @@ use ziggurat_sparse::CsrRef;
 use super::jacobi::inverse_diagonal;
 use crate::SetupError;
 
-/// Rows per block: large against the boundary between blocks, small enough that a level of some hundred thousand rows
-/// keeps dozens of threads busy.
+/// Rows per block: large compared with the boundary between blocks, and small enough that a level
+/// of some hundred thousand rows keeps dozens of threads busy.
 pub const DEFAULT_BLOCK: usize = 4096;
 
-/// How often a diagonal entry outweighs the entries between blocks where it is left as it is.
+/// A diagonal entry is left unchanged if it is at least this many times the sum of the entries
+/// between blocks.
 const DOMINANT: f64 = 1.5;
 
-/// 1 / d_i, for blocks of so many rows.
+/// 1 / d_i for blocks of `block` rows.
 pub(super) fn diagonal(a: CsrRef<'_, f64>, rows: Range<usize>, block: usize) -> Result<Vec<f64>, SetupError> {
     let begin = rows.start;
     let mut inverse = inverse_diagonal(a, rows)?;
@@ -58,8 +63,9 @@ mod tests {
     use ziggurat_sparse::Csr;
 
     #[test]
-    fn only_rows_that_hang_on_other_blocks_are_corrected() {
-        // Blocks of two rows. Row 0 has nothing outside, row 1 little, row 2 much, row 3 has a negative diagonal.
+    fn only_rows_with_large_entries_between_blocks_are_corrected() {
+        // Blocks of two rows. The entries between blocks are zero in row 0, small in row 1 and
+        // large in row 2; row 3 has a negative diagonal.
         let columns = vec![0, 1, 0, 1, 2, 1, 2, 1, 3];
         let values = vec![2.0, -1.0, -1.0, 3.0, -2.0, -2.0, 2.0, 3.0, -1.0];
         let a = Csr::try_new(4, 4, vec![0, 2, 5, 7, 9], columns, values).unwrap();

@@ -1,9 +1,10 @@
 //! Damped Jacobi: x ← x + ω D⁻¹(b − A x).
 //!
-//! The error of an eigenvector of D⁻¹A with eigenvalue λ is multiplied by 1 − ωλ. With ω = 1.6 / ρ the upper three quarters
-//! of the spectrum are damped by at least 0.6: the Chebyshev polynomial of degree 1 for that part. (4 / (3ρ) suits
-//! the upper half, which is less than aggregates leave to the smoother.) Cost per sweep: one pass over the matrix, none from a
-//! zero guess.
+//! The error component along an eigenvector of D⁻¹A with eigenvalue λ is multiplied by 1 − ωλ. With
+//! ω = 1.6 / ρ the upper three quarters of the spectrum are damped by a factor of at most 0.6,
+//! which makes it the Chebyshev polynomial of degree 1 for that part. (4 / (3ρ) suits the upper
+//! half, which is less than aggregation leaves to the smoother.) Cost per sweep: one pass over the
+//! matrix, none from a zero guess.
 
 use std::ops::Range;
 

@@ -1,8 +1,9 @@
 //! ℓ1-Jacobi: x ← x + D₁⁻¹(b − A x), D₁ = diag(Σ_j |a_ij|), with the sign of a_ii.
 //!
-//! For a symmetric positive definite A the spectrum of D₁⁻¹A lies in (0, 1], so the sweep converges without a damping
-//! parameter and without an estimate of the spectrum (Baker, Falgout, Kolev & Yang, 2011). The price is a smaller
-//! step than Jacobi's where A is diagonally dominant. Cost per sweep: as Jacobi's.
+//! For a symmetric positive definite A the spectrum of D₁⁻¹A lies in (0, 1], so the sweep converges
+//! without a damping parameter and without an estimate of the spectrum (Baker, Falgout, Kolev &
+//! Yang, 2011). The price is a smaller step than that of Jacobi where A is diagonally dominant.
+//! Cost per sweep: the same as Jacobi.
 
 use std::ops::Range;
 

@@ -1,9 +1,11 @@
-//! Smoothers: cheap iterations that remove the error which a coarse level cannot see.
+//! Smoothers: cheap iterations that reduce the error components that the coarse levels cannot
+//! represent.
 //!
-//! A smoother is a choice ([`Smoother`]) until it meets a matrix; then it is data ([`SmootherData`]), computed in double
-//! precision from the full-precision matrix, which lowering narrows and moves to a device. Every one is symmetric when
-//! its post-smoothing is the adjoint of its pre-smoothing, which conjugate gradients needs: Jacobi and Chebyshev are
-//! their own adjoints, Gauss–Seidel reverses its direction.
+//! [`Smoother`] selects a method. [`SmootherData`] is the method applied to a matrix: data computed
+//! in double precision from the full-precision matrix, which lowering rounds to the level's
+//! precision and moves to a device. A cycle is symmetric, as conjugate gradients requires, if
+//! post-smoothing is the adjoint of pre-smoothing. Jacobi and Chebyshev are self-adjoint;
+//! Gauss–Seidel reverses its direction.
 
 mod chebyshev;
 mod gauss_seidel;
@@ -21,7 +23,7 @@ use crate::spectral_radius::spectral_radius;
 pub use chebyshev::ChebyshevBase;
 pub use gauss_seidel::DEFAULT_BLOCK;
 
-/// Which smoother.
+/// The available smoothers.
 ///
 /// ```
 /// use ziggurat_amg::smoother::Smoother;
@@ -32,24 +34,26 @@ pub use gauss_seidel::DEFAULT_BLOCK;
 pub enum Smoother {
     /// x ← x + ω D⁻¹(b − A x). Without `omega`, ω = 1.6 / ρ(D⁻¹A).
     Jacobi {
-        /// The damping.
+        /// The damping factor ω.
         omega: Option<f64>,
     },
-    /// x ← x + D₁⁻¹(b − A x), D₁ = diag(Σ_j |a_ij|): converges for every symmetric positive definite matrix.
+    /// x ← x + D₁⁻¹(b − A x), D₁ = diag(Σ_j |a_ij|). Converges for every symmetric positive
+    /// definite matrix.
     L1Jacobi,
     /// x ← x + M(b − A x) with the diagonal M that minimises ‖I − M A‖_F.
     Spai0,
-    /// The Chebyshev polynomial of D⁻¹A (or D₁⁻¹A) that is smallest on the upper part of the spectrum.
+    /// The Chebyshev polynomial of D⁻¹A (or D₁⁻¹A) that is smallest on the upper part of the
+    /// spectrum.
     Chebyshev {
-        /// Its degree: passes over the matrix per sweep.
+        /// The degree: passes over the matrix per sweep.
         degree: usize,
-        /// Which diagonal it is built on.
+        /// The diagonal it is built on.
         base: ChebyshevBase,
-        /// λmax / λmin of the part that it damps.
+        /// λmax / λmin of the damped part of the spectrum.
         ratio: f64,
     },
-    /// Gauss–Seidel within blocks of so many rows, Jacobi between blocks; forward before the coarse level, backward
-    /// after.
+    /// Gauss–Seidel within blocks of rows, Jacobi between blocks; forward in pre-smoothing,
+    /// backward in post-smoothing.
     GaussSeidel {
         /// Rows per block.
         block: usize,
@@ -140,12 +144,12 @@ pub struct SmootherData {
     pub relaxation: Relaxation,
 }
 
-/// The two ways to use a diagonal.
+/// The two ways to apply a diagonal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Relaxation {
     /// One step per pair (ω_k, β_k): x_{k+1} = x_k + ω_k d∘(b − A x_k) + β_k (x_k − x_{k−1}).
     Recurrence(Vec<(f64, f64)>),
-    /// Gauss–Seidel within blocks of so many rows.
+    /// Gauss–Seidel within blocks of rows.
     GaussSeidel {
         /// Rows per block.
         block: usize,
@@ -153,9 +157,9 @@ pub enum Relaxation {
 }
 
 impl Smoother {
-    /// Computes the smoother's data for the owned rows of a square matrix whose columns are the local
-    /// rows of `halo`. Costs one pass over the rows, or about ten where a bound of the spectrum is
-    /// needed; `radius` is ρ(D⁻¹A), if it is known already. Collective.
+    /// Computes the smoother's data for the owned rows of a square matrix whose columns are the
+    /// local rows of `halo`. It costs one pass over the rows, or about ten if the spectrum must be
+    /// bounded. `radius` is ρ(D⁻¹A) if it is already known. Collective.
     ///
     /// ```
     /// use ziggurat_amg::{halo::Whole, smoother::Smoother};
@@ -176,15 +180,16 @@ impl Smoother {
     ) -> Result<SmootherData, SetupError> {
         let rows = halo.owned();
         if rows.end > a.rows() {
-            let what = "rows of the matrix that is to be smoothed";
+            let what = "rows of the matrix to be smoothed";
             return Err(MatrixError::Mismatch { what, expected: rows.end, found: a.rows() }.into());
         }
-        // Before anything that may fail on one process alone: the estimate is collective.
+        // The estimate is collective, so it precedes everything that may fail on one process alone.
         let radius = match radius {
             None if self.needs_radius() => Some(spectral_radius(a, halo)?),
             radius => radius,
         };
-        // An empty matrix has none, and smoothers that do not need it do not read it.
+        // The radius of an empty matrix is zero. Smoothers that do not need a radius do not read
+        // it.
         let radius = radius.filter(|&radius| radius > 0.0).unwrap_or(1.0);
         let one_step =
             |diagonal| SmootherData { diagonal, relaxation: Relaxation::Recurrence(vec![(1.0, 0.0)]) };
@@ -202,7 +207,7 @@ impl Smoother {
         }
     }
 
-    /// Whether ρ(D⁻¹A) decides how far it steps.
+    /// Whether the step size depends on ρ(D⁻¹A).
     fn needs_radius(&self) -> bool {
         matches!(
             self,

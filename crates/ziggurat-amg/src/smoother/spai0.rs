@@ -1,7 +1,9 @@
-//! SPAI-0: x ← x + M(b − A x) with the diagonal M that minimises ‖I − M A‖_F, that is m_i = a_ii / Σ_j a_ij².
+//! SPAI-0: x ← x + M(b − A x) with the diagonal M that minimises ‖I − M A‖_F, that is m_i = a_ii /
+//! Σ_j a_ij².
 //!
-//! The sparsest of the sparse approximate inverses (Bröker & Grote, 2002): parameter-free like ℓ1-Jacobi, closer to
-//! Jacobi where rows are dominated by their diagonal. Cost per sweep: as Jacobi's.
+//! The sparsest of the sparse approximate inverses (Bröker & Grote, 2002). It has no parameters,
+//! like ℓ1-Jacobi, and is closer to Jacobi where rows are dominated by their diagonal. Cost per
+//! sweep: the same as Jacobi.
 
 use std::ops::Range;
 

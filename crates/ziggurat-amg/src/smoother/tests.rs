@@ -1,4 +1,4 @@
-//! Smoothers by what they must do to errors.
+//! The effect of smoothers on errors.
 
 use super::chebyshev::coefficients;
 use super::*;
@@ -21,13 +21,13 @@ fn matrix(name: &str) -> Csr<f64> {
 }
 
 #[test]
-fn diagonals_are_what_their_formulas_say() {
+fn diagonals_follow_their_formulas() {
     let a = matrix("poisson2d:9");
     let centre = 40;
     let of =
         |smoother: Smoother| smoother.data(a.view(), &Whole::new(a.rows()), None).unwrap().diagonal[centre];
     assert_eq!(of(Smoother::Jacobi { omega: Some(0.5) }), 0.125);
-    // Gershgorin bounds the radius by 2; it is 1.951.
+    // Gershgorin bounds the radius by 2; the exact value is 1.951.
     let jacobi = of(Smoother::Jacobi { omega: None });
     assert!((1.6 / 4.0 / 2.0..=1.6 / 4.0 / 1.951).contains(&jacobi), "{jacobi}");
     assert_eq!(of(Smoother::L1Jacobi), 1.0 / 8.0);
@@ -50,7 +50,7 @@ fn chebyshev_is_small_on_its_interval_and_one_at_zero() {
         now
     };
     assert_eq!(error(0.0), 1.0);
-    // The best possible: 1 / T_4((Λ + λ)/(Λ − λ)).
+    // The optimum: 1 / T_4((Λ + λ)/(Λ − λ)).
     let best = 1.0 / (4.0 * (5.0_f64 / 3.0).acosh()).cosh();
     let worst =
         (0..=100).map(|k| error(lower + (upper - lower) * f64::from(k) / 100.0).abs()).fold(0.0, f64::max);
@@ -58,7 +58,7 @@ fn chebyshev_is_small_on_its_interval_and_one_at_zero() {
 }
 
 #[test]
-fn a_missing_diagonal_is_named() {
+fn a_missing_diagonal_entry_is_reported_with_its_row() {
     let a = Csr::try_new(3, 3, vec![0, 1, 2, 2], vec![0, 1], vec![1.0, 1.0]).unwrap();
     for smoother in ALL {
         let error = smoother.data(a.view(), &Whole::new(a.rows()), None).unwrap_err().to_string();
@@ -77,12 +77,12 @@ fn negative_matrices_have_negative_diagonals() {
 }
 
 #[test]
-fn a_part_is_smoothed_as_in_the_whole() {
+fn a_range_of_rows_gets_the_data_of_the_whole_matrix() {
     let a = matrix("jump3d:6");
     let radius = spectral_radius(a.view(), &Whole::new(a.rows())).unwrap();
-    // Rows that begin and end with a block of Gauss–Seidel: its blocks are then the same ones.
+    // The range begins and ends with a Gauss–Seidel block, so that the blocks are the same.
     let (begin, end) = (64, 192);
-    // As a process holds it: its own rows first, the columns of its own first.
+    // The local numbering of a process: own rows and columns first.
     let local = |column: u32| match column as usize {
         column if column < begin => column + (end - begin),
         column if column < end => column - begin,

@@ -1,8 +1,10 @@
 //! The inverse of a small matrix, or its pseudo-inverse where it is singular.
 //!
-//! Cholesky where the matrix is symmetric and positive definite, LU otherwise. A matrix is taken as singular when its
-//! pivots span more than 1/(n u) (u the unit roundoff): then A⁺ comes from the eigenvalues (symmetric) or the singular
-//! values, those below n u of the largest taken as zero. Cost: about 2n³ operations, 20n³ where singular, once per setup.
+//! It uses Cholesky if the matrix is symmetric positive definite, and LU otherwise. A matrix counts
+//! as singular if its pivots span more than 1/(n u), where u is the unit roundoff. Then A⁺ is
+//! formed from the eigenvalues (symmetric) or the singular values; those below n u times the
+//! largest are taken as zero. Cost: about 2n³ operations, 20n³ for a singular matrix, once per
+//! setup.
 
 use faer::linalg::solvers::DenseSolveCore;
 use faer::{Mat, Side};
@@ -24,7 +26,7 @@ pub(crate) fn inverse(a: CsrRef<'_, f64>) -> Result<Csr<f64>, SetupError> {
         return to_csr(&dense);
     }
     let symmetric = is_symmetric(&dense);
-    // NaN counts as singular: no comparison holds for it.
+    // NaN counts as singular, because every comparison with it is false.
     let regular = |smallest: f64, largest: f64| smallest > n as f64 * f64::EPSILON * largest;
     if symmetric && let Ok(cholesky) = dense.llt(Side::Lower) {
         let l = cholesky.L();
@@ -58,7 +60,8 @@ pub(crate) fn inverse(a: CsrRef<'_, f64>) -> Result<Csr<f64>, SetupError> {
     to_csr(&(scaled * u.transpose()))
 }
 
-/// Smallest and largest of some positive numbers; NaN counts as smallest, so that it is not overlooked.
+/// Smallest and largest of some positive numbers. A NaN becomes the smallest, so that it is not
+/// lost.
 fn extremes(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
     numbers.fold((f64::INFINITY, 0.0), |(smallest, largest), x| {
         (if x < smallest || x.is_nan() { x } else { smallest }, if x > largest { x } else { largest })
@@ -70,7 +73,7 @@ fn is_symmetric(a: &Mat<f64>) -> bool {
     (0..a.nrows()).all(|i| (0..i).all(|j| (a[(i, j)] - a[(j, i)]).abs() <= 1e-12 * largest))
 }
 
-/// Every entry stored: the device's sparse product is then a dense one.
+/// Stores every entry, so that the device's sparse product is a dense one.
 fn to_csr(a: &Mat<f64>) -> Result<Csr<f64>, SetupError> {
     let n = a.nrows();
     let inverse = Csr::build(
@@ -128,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_singular_matrix_without_symmetry_too() {
+    fn a_singular_matrix_without_symmetry_gets_its_pseudo_inverse() {
         let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, 2.0, 2.0, 4.0001]).unwrap();
         close(
             &product(a.view(), 0..2, inverse(a.view()).unwrap().view()).unwrap(),
@@ -142,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_zero_have_inverses() {
+    fn empty_and_zero_matrices_have_inverses() {
         assert_eq!(inverse(Csr::try_new(0, 0, vec![0], vec![], vec![]).unwrap().view()).unwrap().rows(), 0);
         let zero = Csr::try_new(1, 1, vec![0, 0], vec![], vec![]).unwrap();
         assert_eq!(inverse(zero.view()).unwrap().get(0, 0), Some(0.0));

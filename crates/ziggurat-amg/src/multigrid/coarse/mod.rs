@@ -1,8 +1,8 @@
 //! The coarsest level, solved directly.
 //!
-//! - A small matrix is inverted once, and every solve is a product with the inverse, the same kernel
-//!   as everywhere else, on any device. A singular matrix gets its pseudo-inverse, which solves in the
-//!   least-squares sense.
+//! - A small matrix is inverted once, and every solve is a product with the inverse, by the same
+//!   kernel as all other products, on any device. A singular matrix gets its pseudo-inverse, which
+//!   solves in the least-squares sense.
 //! - A larger matrix is factorised as a sparse matrix on the host. Both use faer.
 //! - A level that is too large to factorise, or distributed over processes, is smoothed instead.
 
@@ -20,26 +20,27 @@ pub(crate) use sparse::Factors;
 
 /// A solver for the coarsest level. Vectors are in double precision.
 pub(crate) enum CoarseSolver<D: Device> {
-    /// x = A⁺ b with the (pseudo-)inverse on the device, and its bytes.
+    /// x = A⁺ b with the (pseudo-)inverse on the device, and the bytes of the inverse.
     Inverse(D::Matrix<f64>, usize),
     /// Factors on the host, and the bytes of the matrix.
     Sparse(Factors, usize),
-    /// A level like the others, without a next one, and why it is not factorised.
+    /// A level like the others but without a next one, and why it is not factorised.
     Smoothed(Box<dyn LevelOps<D>>, &'static str),
 }
 
 /// The scratch memory of a coarse solve.
 pub(crate) enum CoarseScratch<D: Device> {
-    /// An inverse needs none.
+    /// For an inverse, which needs none.
     None,
     /// A copy on the host, for sparse factors.
     Host(Vec<f64>),
-    /// The vectors of a level.
+    /// The scratch vectors of a smoothed level.
     Level(Scratch<D>),
 }
 
 impl<D: Device> CoarseSolver<D> {
-    /// Its format and bytes. For factors these are the bytes of the matrix: faer does not tell theirs.
+    /// The format and bytes. For factors these are the bytes of the matrix, because faer does not
+    /// report those of its factors.
     pub(crate) fn stored(&self) -> Considered {
         match self {
             CoarseSolver::Inverse(_, bytes) => {
@@ -83,7 +84,7 @@ impl<D: Device> CoarseSolver<D> {
                 let once = Sweeps { count: 1, from_zero: true, post: false };
                 level.smooth(device, WorkRef::F64(b), WorkMut::F64(x), scratch, once);
             }
-            _ => {} // `scratch` allocates what belongs to the solver
+            _ => {} // unreachable: `scratch` allocates what this solver needs
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! Sparse factors of a coarsest matrix that is too large to invert: Cholesky where it works, LU otherwise. By faer.
+//! Sparse factorisation, by faer, of a coarsest matrix that is too large to invert: Cholesky where
+//! it succeeds, LU otherwise.
 
 use faer::prelude::*;
 use faer::sparse::linalg::solvers::{Llt, Lu};
