@@ -23,6 +23,14 @@ pub(crate) fn config(py: Python<'_>, text: &str) -> PyResult<String> {
     to_json(py, &parse_config(py, text)?)
 }
 
+/// The choices that a configuration makes by name, as JSON: for each key, its names and what they are.
+#[pyfunction]
+pub(crate) fn choices(py: Python<'_>) -> PyResult<String> {
+    let keys = ziggurat::config::choices();
+    let keys: Vec<_> = keys.iter().map(|key| (key.path, &key.values)).collect();
+    to_json(py, &keys)
+}
+
 /// The configuration of a preset, as JSON.
 #[pyfunction]
 pub(crate) fn preset(py: Python<'_>, name: &str) -> PyResult<String> {

@@ -36,7 +36,7 @@ mod _native {
     #[pymodule_export]
     use crate::gallery::{problem, problems};
     #[pymodule_export]
-    use crate::json::{config, preset};
+    use crate::json::{choices, config, preset};
     #[pymodule_export]
     use crate::near_kernel::rigid_body_modes;
     #[pymodule_export]

@@ -31,7 +31,14 @@ from ziggurat._level import Level
 from ziggurat._native import Progress, __version__
 from ziggurat._pictures import Diagnosis, Picture, diagnose, spy
 from ziggurat._preconditioner import Preconditioner
-from ziggurat._setup import default_config, ruge_stuben_solver, smoothed_aggregation_solver, solve, solver
+from ziggurat._setup import (
+    choices,
+    default_config,
+    ruge_stuben_solver,
+    smoothed_aggregation_solver,
+    solve,
+    solver,
+)
 from ziggurat._solver import MultilevelSolver
 
 __all__ = [
@@ -52,6 +59,7 @@ __all__ = [
     "SolveInfo",
     "ZigguratError",
     "__version__",
+    "choices",
     "default_config",
     "diagnose",
     "gallery",

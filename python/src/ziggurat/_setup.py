@@ -245,3 +245,15 @@ def default_config() -> dict[str, Any]:
     1e-08
     """
     return json.loads(_native.config("{}"))  # type: ignore[no-any-return]
+
+
+def choices() -> dict[str, dict[str, str]]:
+    """The names that configuration keys accept, each with a one-line description.
+
+    Examples
+    --------
+    >>> import ziggurat
+    >>> list(ziggurat.choices()["method"])
+    ['auto', 'sa', 'classical', 'pairwise']
+    """
+    return {key: dict(values) for key, values in json.loads(_native.choices())}

@@ -1,0 +1,24 @@
+"""The choices of a configuration: listed once in Rust, documented and accepted in Python."""
+
+import inspect
+
+import pytest
+
+import ziggurat
+
+
+@pytest.mark.parametrize("key", ["method", "krylov"])
+def test_docstrings_name_every_choice(key):
+    text = inspect.getdoc(ziggurat.solver)
+    missing = [name for name in ziggurat.choices()[key] if f"'{name}'" not in text]
+    assert not missing
+
+
+def test_every_choice_is_accepted():
+    A = ziggurat.gallery.poisson2d(6)
+    for path, names in ziggurat.choices().items():
+        for name in names:
+            config = name
+            for key in reversed(path.split(".")):
+                config = {key: config}
+            ziggurat.solver(A, config=config)
