@@ -1,9 +1,10 @@
-//! Every rank assembles its own elements of a bar that is heated, and does not care who owns the rows they belong to.
+//! Finite elements in parallel: every rank assembles its own elements of a heated bar, whatever
+//! ranks own the rows.
 //!
 //! ```text
 //! mpirun -n 4 cargo run --release -p ziggurat-mpi --example assemble
 //! ```
-#![allow(clippy::print_stdout)] // an example speaks
+#![allow(clippy::print_stdout)] // an example prints its result
 
 use std::error::Error;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use ziggurat::SolverConfig;
 use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver, Mpi, Session};
 
-/// Elements along the bar; its nodes are one more, the first is held at zero.
+/// Elements along the bar. There is one node more; the first is fixed at zero.
 const ELEMENTS: u64 = 2_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -27,7 +28,8 @@ fn solve(comm: &Arc<dyn Comm>) -> Result<(), Box<dyn Error>> {
     let (rank, size) = (comm.rank() as u64, comm.size() as u64);
     let mine = ELEMENTS * rank / size..ELEMENTS * (rank + 1) / size;
 
-    // An element between two unknowns gives four entries. Those of the first unknown may belong to the rank before.
+    // An element between two unknowns gives four entries. Those of its left unknown may belong to
+    // the previous rank.
     let mut entries = Vec::new();
     for element in mine.clone() {
         let (left, right) = (element.checked_sub(1), element);

@@ -1,12 +1,14 @@
-//! Poisson's equation on a box of N³ points per rank: unknowns are numbered rank by rank, as a simulation that has cut its mesh would.
+//! Poisson's equation on a box of N³ points per rank. Unknowns are numbered rank by rank, as in a
+//! simulation with a distributed mesh.
 //!
 //! ```text
 //! mpirun -n 8 cargo run --release -p ziggurat-mpi --example boxes -- 40
 //! ```
 //!
-//! Rank 0 prints a line for each level: its rows, ranks, and per rank at most: rows, halo rows, messages and bytes of a product. Numbers of ranks are
-//! cut into as equal factors as possible.
-#![allow(clippy::print_stdout)] // an example speaks
+//! Rank 0 prints a line for each level: rows, entries, ranks, and the maxima per rank of rows, halo
+//! rows, and messages and bytes of a product. The number of ranks is factorised into three factors
+//! that are as equal as possible.
+#![allow(clippy::print_stdout)] // an example prints its result
 
 use std::error::Error;
 use std::sync::Arc;
@@ -31,7 +33,7 @@ struct Boxes {
 }
 
 impl Boxes {
-    /// As equal a cut as the number of ranks allows.
+    /// Divides the ranks as equally as possible between the axes.
     fn new(ranks: u64, points: u64) -> Self {
         let largest =
             |of: u64, most: u64| (1..=most).rev().find(|factor| of.is_multiple_of(*factor)).unwrap_or(1);

@@ -1,7 +1,7 @@
-//! A minimal entry for C, C++ and Fortran: the caller's communicator, its own rows, one call. The header is
-//! `include/ziggurat_mpi.h`; a program that uses it is `examples/c/poisson.c`.
+//! A minimal interface for C, C++ and Fortran: one call with the caller's communicator and the rows
+//! of each rank. The header is `include/ziggurat_mpi.h`; an example is `examples/c/poisson.c`.
 //!
-//! MPI is neither initialised nor finalised, and nothing panics across the border.
+//! It neither initialises nor finalises MPI, and no panic crosses the language boundary.
 
 #![allow(unsafe_code)]
 
@@ -17,15 +17,15 @@ use crate::error::{DistributedError, agree};
 use crate::matrix::DistributedCsr;
 use crate::solver::DistributedSolver;
 
-/// How a solve went.
+/// The outcome of a solve.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ZigguratMpiReport {
-    /// Iterations made.
+    /// Number of iterations.
     pub iterations: i64,
-    /// ‖b − A x‖ / ‖b‖, computed afresh.
+    /// ‖b − A x‖ / ‖b‖, recomputed from the solution.
     pub relative_residual: f64,
-    /// Levels of the hierarchy.
+    /// Number of levels of the hierarchy.
     pub levels: i64,
     /// Seconds of setup on this rank.
     pub setup_seconds: f64,
@@ -33,20 +33,22 @@ pub struct ZigguratMpiReport {
     pub solve_seconds: f64,
 }
 
-/// What a call ends with.
+/// The return values.
 const CONVERGED: c_int = 0;
 const ERROR: c_int = 1;
 const NOT_CONVERGED: c_int = 2;
 
-/// Solves A x = b on the ranks of `comm`. Every rank gives `rows_here` rows, which follow those of the rank before: `row_ptr` has `rows_here + 1`
-/// numbers from 0 on, `columns` global ids that increase within each row. `b` and `x` have `rows_here` elements. `config` is JSON,
-/// or null for everything automatic. `report` and `message` may be null; a message of at most `message_length` bytes, zero
-/// included, says what went wrong.
+/// Solves A x = b on the ranks of `comm`. Every rank gives `rows_here` rows, which follow those of
+/// the previous rank. `row_ptr` has `rows_here + 1` numbers and starts at 0; `columns` are global
+/// ids that increase within each row. `b` and `x` have `rows_here` elements. `config` is JSON, or
+/// null for automatic settings. `report` and `message` may be null. On an error, `message` receives
+/// at most `message_length` bytes of text, including the terminating zero.
 ///
-/// Returns 0 if it converged, 2 if not, 1 on an error: the same on every rank.
+/// Returns 0 if the solve converged, 2 if not, and 1 on an error: the same value on every rank.
 ///
 /// # Safety
-/// MPI is initialised, `comm` is valid, all of its ranks call, and pointers point to as many elements as said.
+/// MPI is initialised, `comm` is valid, all of its ranks make this call, and the pointers point to
+/// the stated numbers of elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_mpi_solve(
     comm: ffi::MPI_Comm,
@@ -62,7 +64,7 @@ pub unsafe extern "C" fn ziggurat_mpi_solve(
     message_length: usize,
 ) -> c_int {
     let work = || {
-        // SAFETY: the caller's word, as above.
+        // SAFETY: guaranteed by the caller, as stated above.
         let comm: Arc<dyn Comm> =
             Arc::new(unsafe { Mpi::from_c(comm) }.map_err(|error: MpiError| error.to_string())?);
         // SAFETY: as above.
@@ -72,10 +74,11 @@ pub unsafe extern "C" fn ziggurat_mpi_solve(
         given.solve(&comm).map_err(|error| error.to_string())
     };
     let result =
-        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("a fault of ziggurat itself".to_owned()));
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("internal error in ziggurat".to_owned()));
     match result {
         Ok((solution, facts, converged)) => {
-            // SAFETY: `x` has `rows_here` elements, as many as the solution; the report is null or writable.
+            // SAFETY: `x` has `rows_here` elements, as many as the solution; the report is null or
+            // writable.
             unsafe {
                 std::ptr::copy_nonoverlapping(solution.as_ptr(), x, solution.len());
                 if let Some(report) = report.as_mut() {
@@ -87,7 +90,7 @@ pub unsafe extern "C" fn ziggurat_mpi_solve(
         Err(error) => {
             if !message.is_null() && message_length > 0 {
                 let bytes = &error.as_bytes()[..error.len().min(message_length - 1)];
-                // SAFETY: the message has room for `message_length` bytes.
+                // SAFETY: the message has space for `message_length` bytes.
                 unsafe {
                     std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), message, bytes.len());
                     *message.add(bytes.len()) = 0;
@@ -98,7 +101,7 @@ pub unsafe extern "C" fn ziggurat_mpi_solve(
     }
 }
 
-/// [`ziggurat_mpi_solve`] with a communicator of Fortran.
+/// [`ziggurat_mpi_solve`] with a Fortran communicator.
 ///
 /// # Safety
 /// As [`ziggurat_mpi_solve`].
@@ -116,7 +119,7 @@ pub unsafe extern "C" fn ziggurat_mpi_solve_f(
     message: *mut c_char,
     message_length: usize,
 ) -> c_int {
-    // SAFETY: the caller's word, as above.
+    // SAFETY: guaranteed by the caller, as stated above.
     unsafe {
         let comm = ffi::RSMPI_Comm_f2c(comm);
         ziggurat_mpi_solve(
@@ -135,7 +138,7 @@ pub unsafe extern "C" fn ziggurat_mpi_solve_f(
     }
 }
 
-/// What a caller gives, as Rust has it.
+/// The caller's input, copied.
 struct Given {
     row_ptr: Vec<usize>,
     columns: Vec<u64>,
@@ -148,7 +151,7 @@ impl Given {
     /// Copies the caller's arrays.
     ///
     /// # Safety
-    /// Pointers point to as many elements as said.
+    /// The pointers point to the stated numbers of elements.
     unsafe fn read(
         rows: i64,
         row_ptr: *const i64,
@@ -161,7 +164,7 @@ impl Given {
         if row_ptr.is_null() || (b.is_null() && rows > 0) {
             return Err("row_ptr or b is a null pointer".to_owned());
         }
-        // SAFETY: `rows + 1` numbers, by the caller's word.
+        // SAFETY: the caller guarantees `rows + 1` numbers.
         let row_ptr = unsafe { std::slice::from_raw_parts(row_ptr, rows + 1) };
         let in_range = |&number: &i64| usize::try_from(number).map_err(|_| format!("{number} in row_ptr"));
         let row_ptr = row_ptr.iter().map(in_range).collect::<Result<Vec<_>, _>>()?;
@@ -169,8 +172,8 @@ impl Given {
         if (columns.is_null() || values.is_null()) && entries > 0 {
             return Err("columns or values is a null pointer".to_owned());
         }
-        // A null pointer makes no slice, even of nothing.
-        // SAFETY: as many elements as the row pointers say, by the caller's word.
+        // A null pointer is not a valid slice, even of length zero.
+        // SAFETY: the caller guarantees as many elements as the row pointers state.
         let (columns, values, b) = unsafe {
             let columns = if entries == 0 { &[][..] } else { std::slice::from_raw_parts(columns, entries) };
             let values = if entries == 0 { &[][..] } else { std::slice::from_raw_parts(values, entries) };
@@ -181,7 +184,7 @@ impl Given {
         let config = if config.is_null() {
             SolverConfig::default()
         } else {
-            // SAFETY: a string that ends with zero, by the caller's word.
+            // SAFETY: the caller guarantees a zero-terminated string.
             let text = unsafe { CStr::from_ptr(config) }.to_str().map_err(|error| error.to_string())?;
             SolverConfig::from_json(text).map_err(|error| error.to_string())?
         };

@@ -1,14 +1,18 @@
-//! The device of one rank among several: vectors are its own rows, products fetch what they need from neighbours.
+//! The device of one rank among several: vectors hold own rows, and products receive the rest from
+//! neighbours.
 //!
 //! ```text
 //! A x = A_own x_own + A_remote x_halo
 //! ```
 //!
-//! While x_halo is under way, in the number that the level computes in, A_own x_own is formed by the kernels of [`Cpu`]; then the few rows
-//! at the border get their share of the rest. Every operation is linear in A x, so that share is added where it belongs;
-//! Gauss–Seidel, where later rows of a block see earlier ones, needs it first. Reductions are over all ranks of a level.
+//! x_halo is sent in the working precision of the level. While it is in transit, the kernels of
+//! [`Cpu`] compute A_own x_own; then the few rows with remote columns get the contribution of
+//! A_remote x_halo. Every operation is linear in A x, so the contribution is added to its result.
+//! Gauss–Seidel needs it before the sweep, because later rows of a block read earlier ones.
+//! Reductions are over all ranks of a level.
 //!
-//! Cost: that of [`Cpu`], a message each way per neighbour and product, and one all-reduce per reduction. Kernels allocate nothing.
+//! Cost: that of [`Cpu`], one message in each direction per neighbour and product, and one
+//! all-reduce per reduction. Kernels do not allocate.
 
 use std::any::Any;
 use std::borrow::Borrow;
@@ -20,13 +24,13 @@ use ziggurat_sparse::{Csr, Reads, Real, Store};
 use crate::comm::Comm;
 use crate::neighbourhood::Neighbourhood;
 
-/// One rank's part of everything.
+/// The part of one rank in a distributed computation.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use ziggurat_mpi::{Alone, Distributed};
 /// use ziggurat_sparse::device::Device;
-/// // Every rank has a part of the vector; the dot product is that of the whole.
+/// // Every rank has a part of the vector; the dot product is that of the whole vector.
 /// let device = Distributed::new(Arc::new(Alone));
 /// assert_eq!(device.dot(&vec![1.0, 2.0], &vec![3.0, 4.0]), 11.0);
 /// assert!(device.any(true) && !device.any(false));
@@ -38,7 +42,7 @@ pub struct Distributed {
 }
 
 impl Distributed {
-    /// The CPU of one rank among those of `comm`, who share the vectors.
+    /// The CPU of one rank among those of `comm`, which share the vectors.
     pub fn new(comm: Arc<dyn Comm>) -> Self {
         Distributed { cpu: Cpu::new(), comm }
     }
@@ -50,7 +54,7 @@ impl Distributed {
     }
 }
 
-/// The halo of a product, in the order of `Neighbourhood`.
+/// The halo of a product, in the order of its `Neighbourhood`.
 #[derive(Clone, Debug)]
 pub struct HaloOf(pub(crate) Arc<Neighbourhood>);
 
@@ -61,7 +65,7 @@ pub struct DistributedMatrix<S: Store> {
     remote: Option<Border<S>>,
 }
 
-/// What the rows at the border have in columns of others.
+/// The entries of own rows in remote columns.
 #[derive(Debug)]
 struct Border<S: 'static> {
     rows: Vec<u32>,
@@ -70,7 +74,7 @@ struct Border<S: 'static> {
     buffers: Mutex<Buffers>,
 }
 
-/// What is sent and what is received, with room for as many doubles; and a right-hand side, for Gauss–Seidel.
+/// Send and receive buffers, large enough for doubles, and a right-hand side for Gauss–Seidel.
 #[derive(Debug)]
 struct Buffers {
     outgoing: Vec<u64>,
@@ -80,7 +84,7 @@ struct Buffers {
 }
 
 impl Buffers {
-    /// A vector of so many numbers; allocated at the first call.
+    /// A right-hand side of length `len`, allocated by the first call.
     fn right_hand_side<C: Real>(&mut self, len: usize) -> Option<&mut Vec<C>> {
         let either: [&mut dyn Any; 2] = [&mut self.wide, &mut self.narrow];
         let vector = either.into_iter().find_map(|vector| vector.downcast_mut::<Vec<C>>())?;
@@ -97,7 +101,7 @@ impl<S: Store> Border<S> {
         Border { rows: remote.rows, matrix: remote.matrix, halo, buffers: Mutex::new(buffers) }
     }
 
-    /// Calls `meanwhile` while the elements of x that others hold are under way.
+    /// Calls `meanwhile` while the remote elements of x are in transit.
     fn exchange<C: Real>(&self, x: &[C], meanwhile: &mut dyn FnMut()) -> MutexGuard<'_, Buffers> {
         let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
         let Buffers { outgoing, incoming, .. } = &mut *buffers;
@@ -108,7 +112,7 @@ impl<S: Store> Border<S> {
         buffers
     }
 
-    /// Calls `add(i, (A_remote x_halo)_i)` for every row i at the border.
+    /// Calls `add(i, (A_remote x_halo)_i)` for every row i with remote columns.
     fn shares<C: Reads<S>>(&self, incoming: &[u64], mut add: impl FnMut(usize, C)) {
         let x: &[C] = bytemuck::cast_slice(incoming);
         for (place, &row) in self.rows.iter().enumerate() {
@@ -123,7 +127,8 @@ impl<S: Store> Border<S> {
 }
 
 impl<S: Store> DistributedMatrix<S> {
-    /// Calls `own` while messages are under way, and then `add` with what rows at the border lack.
+    /// Calls `own` while messages are in transit, and then `add` with the contributions of remote
+    /// columns.
     fn product<C: Reads<S>, Y>(
         &self,
         x: &[C],
@@ -260,7 +265,8 @@ impl Device for Distributed {
         let (Some(border), Some(x)) = (&a.remote, x) else {
             return self.cpu.gauss_seidel(&a.own, d, b, x, block, direction, y);
         };
-        // Blocks are this rank's own, so what others hold is known before the sweep: it belongs to the right-hand side.
+        // Blocks contain own rows only, so the remote contribution is constant during the sweep. It
+        // is subtracted from the right-hand side.
         let mut buffers = border.exchange(x, &mut || {});
         let incoming = std::mem::take(&mut buffers.incoming);
         if let Some(rest) = buffers.right_hand_side::<C>(b.len()) {

@@ -1,7 +1,8 @@
-//! What can go wrong when several ranks solve one system, and how all of them learn of it.
+//! Errors of distributed setup and solve, and how all ranks learn of them.
 //!
-//! A fault on one rank must not leave the others waiting for a message. So what may fail on one rank alone is followed by [`agree`]: one
-//! all-reduce, after which every rank goes on or every rank returns an error.
+//! An error on one rank must not leave the others waiting for a message. So every step that may
+//! fail on one rank alone is followed by [`agree`]: one all-reduce, after which all ranks continue
+//! or all ranks return an error.
 
 use std::fmt;
 
@@ -23,25 +24,25 @@ use crate::comm::Comm;
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum DistributedError {
-    /// This rank's part of the system could not be solved.
+    /// The part of the system on this rank could not be solved.
     #[error(transparent)]
     Solve(#[from] SolveError),
-    /// More rows than 64 bits can count.
+    /// There are more rows than 64 bits can count.
     #[error("more than 2^64 rows")]
     TooManyRows,
-    /// An entry outside the matrix.
+    /// An entry lies outside the matrix.
     #[error("entry ({row}, {column}) lies outside a matrix of {rows} rows and {columns} columns")]
     OutOfRange {
         /// Its row.
         row: u64,
         /// Its column.
         column: u64,
-        /// Rows there are.
+        /// The number of rows.
         rows: u64,
-        /// Columns there are.
+        /// The number of columns.
         columns: u64,
     },
-    /// Nodes of several unknowns that are cut apart by ranks.
+    /// A node of several unknowns is divided between ranks.
     #[error(
         "rank {rank} owns the rows from {begin} on, which is not the first unknown of a node of {block}; \
          give every rank whole nodes"
@@ -54,7 +55,7 @@ pub enum DistributedError {
         /// Unknowns per node.
         block: usize,
     },
-    /// A rank has given up; this is what it said.
+    /// Another rank failed with this message.
     #[error("rank {rank}: {message}")]
     Elsewhere {
         /// The rank.
@@ -62,12 +63,12 @@ pub enum DistributedError {
         /// Its error.
         message: String,
     },
-    /// The configuration asks for what is not there for several ranks.
-    #[error("{what} cannot be done on several ranks; {instead}")]
+    /// The configuration requires something that is not available on several ranks.
+    #[error("{what} is not available on several ranks; {instead}")]
     NotDistributed {
-        /// What was asked for.
+        /// The requested feature.
         what: &'static str,
-        /// What to ask for.
+        /// The alternative.
         instead: &'static str,
     },
 }
@@ -81,7 +82,7 @@ impl From<SetupError> for DistributedError {
     }
 }
 
-/// Setup runs the code of one process, which knows its own errors.
+/// Setup runs code of `ziggurat-amg`, which has its own error type.
 impl From<DistributedError> for SetupError {
     fn from(error: DistributedError) -> Self {
         match error {
@@ -105,17 +106,18 @@ impl From<NearKernelError> for DistributedError {
     }
 }
 
-/// Whether all ranks have succeeded. If not, those that have return the error of the lowest that has not. All ranks call it.
+/// Whether all ranks have succeeded. If not, the successful ranks return the error of the lowest
+/// rank that failed. Collective.
 ///
 /// ```
 /// use ziggurat_mpi::{Alone, DistributedError, agree};
-/// let read: Result<u32, DistributedError> = Ok(7); // what may fail on one rank alone
+/// let read: Result<u32, DistributedError> = Ok(7); // a step that may fail on one rank alone
 /// assert_eq!(agree(&Alone, read)?, 7);
 /// # Ok::<(), DistributedError>(())
 /// ```
 ///
 /// # Errors
-/// This rank's own, or another's.
+/// The error of this rank, or that of another one.
 pub fn agree<T, E: Into<DistributedError>>(
     comm: &dyn Comm,
     result: Result<T, E>,
@@ -123,7 +125,8 @@ pub fn agree<T, E: Into<DistributedError>>(
     agree_as(comm, result.map_err(E::into))
 }
 
-/// As [`agree`], for errors of another kind: this rank keeps its own, and another's becomes one of that kind.
+/// As [`agree`], for another error type: this rank keeps its own error, and that of another rank is
+/// converted.
 ///
 /// ```
 /// use ziggurat_mpi::{Alone, InputError, agree_as};
@@ -133,7 +136,7 @@ pub fn agree<T, E: Into<DistributedError>>(
 /// ```
 ///
 /// # Errors
-/// This rank's own, or another's.
+/// The error of this rank, or that of another one.
 pub fn agree_as<T, E: fmt::Display + From<DistributedError>>(
     comm: &dyn Comm,
     result: Result<T, E>,
@@ -150,7 +153,7 @@ mod tests {
     use crate::comm::Alone;
 
     #[test]
-    fn alone_one_gets_what_one_had() {
+    fn a_single_rank_keeps_its_result() {
         assert_eq!(agree::<_, DistributedError>(&Alone, Ok(5)), Ok(5));
         assert_eq!(
             agree::<(), _>(&Alone, Err(DistributedError::TooManyRows)),

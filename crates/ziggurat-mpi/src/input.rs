@@ -1,4 +1,5 @@
-//! Where distributed systems come from: model problems and Matrix Market files, each rank its own part.
+//! Input of distributed systems: model problems and Matrix Market files, of which each rank reads
+//! its own part.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,30 +17,31 @@ use crate::partition::Partition;
 use crate::rows::{GlobalRows, send_home};
 use crate::setup::GRAIN;
 
-/// Rows that ranks own multiples of, so that nodes of 2, 3, 4 or 6 unknowns are whole wherever a rank begins.
+/// Ranks own multiples of this many rows, so that nodes of 2, 3, 4 or 6 unknowns are never divided
+/// between ranks.
 const UNIT: u64 = 3 * GRAIN as u64;
 
-/// Why a file gives no distributed system.
+/// Why a distributed system could not be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InputError {
     /// This rank could not read its part.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The file ends early, or goes on after its end.
-    #[error("{path}: {declared} entries are promised, but there are {found}")]
+    /// The file has fewer or more entries than its size line states.
+    #[error("{path}: the size line declares {declared} entries, but the file has {found}")]
     Entries {
         /// The file.
         path: String,
-        /// What its size line says.
+        /// The number in its size line.
         declared: u64,
-        /// What all ranks have found.
+        /// The number found by all ranks.
         found: u64,
     },
-    /// Another rank has failed, or what was read makes no matrix.
+    /// Another rank failed, or the input is not a valid matrix.
     #[error(transparent)]
     Distributed(#[from] DistributedError),
-    /// The matrix cannot be solved with.
+    /// The matrix is not square.
     #[error("{path} has {rows} rows and {columns} columns; give a square matrix")]
     NotSquare {
         /// The file.
@@ -52,7 +54,7 @@ pub enum InputError {
 }
 
 impl DistributedCsr {
-    /// A model problem, each rank making its own rows. All ranks call it.
+    /// A model problem, of which each rank generates its own rows. Collective.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -80,8 +82,9 @@ impl DistributedCsr {
         Self::square(comm, Arc::new(rows), block, home.named(&own))
     }
 
-    /// A square matrix from a Matrix Market file: each rank reads its share of the bytes, and entries go to those who own their rows.
-    /// Unknowns per node are [as the pattern shows](Self::with_detected_nodes). All ranks call it.
+    /// Reads a square matrix from a Matrix Market file. Each rank reads its share of the bytes, and
+    /// entries are sent to the owners of their rows. The number of unknowns per node is [detected
+    /// from the pattern](Self::with_detected_nodes). Collective.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -116,7 +119,7 @@ impl DistributedCsr {
         Ok(a.with_detected_nodes()?)
     }
 
-    /// This rank's elements of a right-hand side in a Matrix Market file. All ranks call it.
+    /// This rank's elements of a right-hand side in a Matrix Market file. Collective.
     ///
     /// # Errors
     /// If a rank cannot read its part.
@@ -125,7 +128,8 @@ impl DistributedCsr {
     }
 }
 
-/// This rank's rows of the six rigid-body modes of an elastic body, from the coordinates of its own nodes. All ranks call it.
+/// This rank's rows of the six rigid-body modes of an elastic body, from the coordinates of its own
+/// nodes. Collective.
 ///
 /// ```
 /// use ziggurat_mpi::{Alone, rigid_body_modes};

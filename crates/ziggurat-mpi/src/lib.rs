@@ -1,18 +1,21 @@
-//! Algebraic multigrid on any number of MPI ranks: the same hierarchy, to the last bit, for one rank or many.
+//! Algebraic multigrid on any number of MPI ranks. The hierarchy is the same, bit for bit, on any
+//! number of ranks.
 //!
-//! - [`DistributedCsr`]: a matrix whose rows lie on ranks; from own rows, from entries that any rank gives, from a model problem or a file.
-//! - [`DistributedSolver`]: set up once, solve often; every method is called by all ranks.
-//! - [`comm`]: who else is computing. [`Mpi`] borrows a communicator of C or Fortran, or the world; [`Alone`] is one process.
+//! - [`DistributedCsr`]: a matrix whose rows are distributed over ranks. It is built from own rows,
+//!   from entries given on any rank, from a model problem or from a file.
+//! - [`DistributedSolver`]: set up once, solve often. Every method is collective.
+//! - [`comm`]: communicators. [`Mpi`] duplicates a communicator of C or Fortran, or the world;
+//!   [`Alone`] is one process without MPI.
 //! - `include/ziggurat_mpi.h`: one call for programs in C.
 //!
-//! Communication moves rows; what is computed with them are the kernels of `ziggurat-amg`, which know nothing of ranks. No rank
-//! holds an array as long as the matrix, or a list of all ranks.
+//! This crate moves rows between ranks. The computations are the kernels of `ziggurat-amg`, which
+//! do not depend on ranks. No rank holds an array as long as the matrix, or a list of all ranks.
 //!
 //! ```no_run
 //! use std::sync::Arc;
 //! use ziggurat::SolverConfig;
 //! use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver, Mpi, Session};
-//! let session = Session::start()?; // in a program of one's own; a library borrows its caller's communicator
+//! let session = Session::start()?; // a library uses its caller's communicator instead
 //! let comm: Arc<dyn Comm> = Arc::new(Mpi::world()?);
 //! let a = DistributedCsr::generate(&comm, "poisson3d:100".parse()?)?;
 //! let solver = DistributedSolver::new(&a, SolverConfig::default())?;

@@ -1,9 +1,9 @@
 //! A matrix whose rows are distributed over ranks.
 //!
-//! A rank has its own rows. Their columns are numbered locally, in 32 bits and in the order of global ids: its own, and those of a
-//! [`Neighbourhood`]. A square matrix has a local row for every local column, those of others being empty unless they were
-//! fetched; so the row-local kernels of setup run on it as they run on a whole matrix, over a range
-//! of rows, and give the same bits.
+//! A rank holds its own rows. Their columns have local numbers of 32 bits in the order of global
+//! ids: own columns and those of a [`Neighbourhood`]. A square matrix has a local row for every
+//! local column; rows of other ranks are empty until they are fetched. So the row-local kernels of
+//! setup run on a range of its rows as on a matrix in one process, and give the same bits.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -27,7 +27,7 @@ use crate::rows::{GlobalRows, NamedRows, fetch, send_home, sorted};
 /// use std::sync::Arc;
 /// use ziggurat_mpi::{Alone, Comm, DistributedCsr};
 /// let comm: Arc<dyn Comm> = Arc::new(Alone);
-/// // Every rank gives entries, of any row; here there is one rank.
+/// // Every rank gives entries of any rows; here there is one rank.
 /// let a = DistributedCsr::from_entries(&comm, 2, 1, vec![(0, 0, 2.0), (1, 1, 3.0), (0, 0, 1.0)])?;
 /// assert_eq!((a.global_rows(), a.global_nnz()), (2, 2));
 /// # Ok::<(), ziggurat_mpi::DistributedError>(())
@@ -36,19 +36,20 @@ use crate::rows::{GlobalRows, NamedRows, fetch, send_home, sorted};
 pub struct DistributedCsr {
     pub(crate) rows: Arc<Partition>,
     pub(crate) cols: Arc<Partition>,
-    /// Of the columns.
+    /// The neighbourhood of the columns.
     pub(crate) around: Arc<Neighbourhood>,
     pub(crate) local: Csr<f64>,
-    /// The own rows among the local ones.
+    /// The range of own rows among the local ones.
     pub(crate) own: Range<usize>,
 }
 
 impl DistributedCsr {
-    /// A square matrix of `rows_here` rows on this rank, from entries that ranks give for any row, in global ids. Entries of one place are
-    /// added up. `block` is the number of unknowns per node. All ranks call it.
+    /// A square matrix with `rows_here` rows on this rank, from entries that any rank may give for
+    /// any row, by global ids. Duplicate entries are added up. `block` is the number of unknowns
+    /// per node. Collective.
     ///
     /// # Errors
-    /// If an entry lies outside the matrix, or ranks cut nodes apart.
+    /// If an entry lies outside the matrix, or a node is divided between ranks.
     pub fn from_entries(
         comm: &Arc<dyn Comm>,
         rows_here: usize,
@@ -68,8 +69,8 @@ impl DistributedCsr {
         Self::square(comm, Arc::new(rows), block, home.named(&own))
     }
 
-    /// A square matrix from this rank's own rows, one after the other: `row_ptr` as for [`Csr`], columns in global ids, increasing. `block`
-    /// is the number of unknowns per node. All ranks call it.
+    /// A square matrix from this rank's own rows: `row_ptr` as for [`Csr`], columns as increasing
+    /// global ids. `block` is the number of unknowns per node. Collective.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -81,7 +82,8 @@ impl DistributedCsr {
     /// ```
     ///
     /// # Errors
-    /// If the arrays make no rows, a column lies outside the matrix, or ranks cut nodes apart.
+    /// If the arrays are inconsistent, a column lies outside the matrix, or a node is divided
+    /// between ranks.
     pub fn from_rows(
         comm: &Arc<dyn Comm>,
         block: usize,
@@ -130,7 +132,7 @@ impl DistributedCsr {
         Ok(DistributedCsr { rows, cols, around: Arc::new(around), local, own: 0..count })
     }
 
-    /// The same matrix with rows of others beside its own.
+    /// The same matrix with rows of other ranks added to its own.
     fn with_rows(&self, others: &[GlobalRows]) -> Result<Self, DistributedError> {
         let old = self.around.rows();
         let known =
@@ -158,7 +160,8 @@ impl DistributedCsr {
         Ok(DistributedCsr { rows, cols, own, around: Arc::new(around), local })
     }
 
-    /// Own rows, their columns renumbered by `table`, between rows of others, whose columns are numbered by `number`.
+    /// Own rows, with columns renumbered by `table`, between rows of other ranks, with columns
+    /// numbered by `number`.
     fn between<'a>(
         &self,
         table: &[u32],
@@ -189,7 +192,7 @@ impl DistributedCsr {
         Csr::try_new(halo.local(), halo.local(), row_ptr, columns, values)
     }
 
-    /// The ranks that hold the matrix.
+    /// The communicator of the ranks that hold the matrix.
     pub fn comm(&self) -> &Arc<dyn Comm> {
         self.around.comm()
     }
@@ -204,12 +207,12 @@ impl DistributedCsr {
         self.rows.global()
     }
 
-    /// Entries on all ranks. All ranks call it.
+    /// Entries on all ranks. Collective.
     pub fn global_nnz(&self) -> u64 {
         self.comm().total(self.own_nnz() as u64)
     }
 
-    /// Where the entries of own rows are among the local ones.
+    /// The range of the entries of own rows among the local ones.
     fn own_entries(&self) -> Range<usize> {
         self.local.row_ptr()[self.own.start]..self.local.row_ptr()[self.own.end]
     }
@@ -219,7 +222,7 @@ impl DistributedCsr {
         self.own_entries().len()
     }
 
-    /// The sum of the bits of own entries.
+    /// A checksum: the sum of the bits of own entries.
     pub(crate) fn fingerprint(&self) -> u64 {
         let bits = self.local.values()[self.own_entries()].par_iter().map(|value| value.to_bits());
         bits.reduce(|| 0, u64::wrapping_add)
@@ -241,7 +244,7 @@ impl DistributedCsr {
         (columns.iter().map(move |&column| around.rows().global_id(column as usize)), values)
     }
 
-    /// Own rows, to be made a matrix of another kind.
+    /// Own rows, for conversion to another matrix.
     pub(crate) fn own_named(&self) -> NamedRows {
         let entries = self.own_entries();
         let row_ptr = self.local.row_ptr()[self.own.start..=self.own.end].iter().map(|at| at - entries.start);
@@ -259,7 +262,7 @@ impl DistributedCsr {
         (0..halo.local()).map(|local| halo.global_id(local)).collect()
     }
 
-    /// Rows of others: those of `ids`, which increase. All ranks call it.
+    /// The rows of other ranks with the given increasing `ids`. Collective.
     pub(crate) fn fetch(&self, ids: &[u64]) -> GlobalRows {
         fetch(&**self.comm(), &self.rows, ids, |id, words| {
             let (columns, values) = self.global_row(id);
@@ -267,7 +270,8 @@ impl DistributedCsr {
         })
     }
 
-    /// A square matrix with the rows of others that lie within `depth` connections of own rows, in either direction. All ranks call it.
+    /// A square matrix with the rows of other ranks within `depth` connections of own rows, in
+    /// either direction. Collective.
     pub(crate) fn with_halo(&self, depth: usize) -> Result<Cow<'_, Self>, DistributedError> {
         if self.comm().size() == 1 {
             return Ok(Cow::Borrowed(self));
@@ -287,7 +291,7 @@ impl DistributedCsr {
         self.with_rows(&fetched).map(Cow::Owned)
     }
 
-    /// Ids of whole nodes that are not this rank's.
+    /// The ids that other ranks own, extended to whole nodes.
     fn others(&self, ids: Vec<u64>) -> Vec<u64> {
         let (own, width) = (self.rows.own(), self.block() as u64);
         let mut nodes: Vec<u64> =
@@ -296,9 +300,10 @@ impl DistributedCsr {
         nodes.into_iter().flat_map(|node| node * width..(node + 1) * width).collect()
     }
 
-    /// A matrix with an entry at (j, i) wherever this one has one at (i, j); `None` if this one has.
+    /// A matrix with an entry at (j, i) wherever this one has one at (i, j); `None` if the pattern
+    /// is already symmetric.
     fn with_reverse_connections(&self) -> Result<Option<Self>, DistributedError> {
-        // A connection and its reverse cancel; see ziggurat_amg's `undirected`.
+        // A connection and its reverse cancel; see `undirected` in `ziggurat-amg`.
         let scramble = |id: u64| {
             let mixed = (id + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             mixed ^ (mixed >> 32)
@@ -325,9 +330,9 @@ impl DistributedCsr {
         Self::square(self.comm(), self.rows.clone(), self.block(), both).map(Some)
     }
 
-    /// The same matrix with as many unknowns per node as its pattern shows
-    /// ([`unknowns_per_node`](ziggurat::diagnose::unknowns_per_node)). Ranks own multiples of 12 rows,
-    /// except the last. All ranks call it.
+    /// The same matrix with the number of unknowns per node detected from its pattern
+    /// ([`unknowns_per_node`](ziggurat::diagnose::unknowns_per_node)). All ranks except the last
+    /// must own a multiple of 12 rows. Collective.
     ///
     /// # Errors
     /// If memory runs out on a rank.
@@ -348,13 +353,13 @@ impl DistributedCsr {
         self.rows.own().flat_map(of_row).collect()
     }
 
-    /// An error of local rows, which it names by their global ids.
+    /// Renames local rows in an error to their global ids.
     pub(crate) fn with_global_ids(&self, error: SetupError) -> SetupError {
         error.with_rows(|row| self.around.rows().global_id(row))
     }
 }
 
-/// The neighbourhood of the columns that rows use.
+/// The neighbourhood of the columns that the rows use.
 fn surroundings(
     comm: &Arc<dyn Comm>,
     cols: &Arc<Partition>,
@@ -368,19 +373,19 @@ fn surroundings(
 
 /// Columns by their local numbers.
 fn renumbered(columns: &[u32], ids: &[u64], around: &Neighbourhood) -> Vec<u32> {
-    // Of ids that nobody uses the number does not matter.
+    // The number of an unused id does not matter.
     let table: Vec<u32> = ids.iter().map(|&id| around.local(id).unwrap_or(usize::MAX) as u32).collect();
     columns.par_iter().map(|&column| table[column as usize]).collect()
 }
 
-/// Refuses ranks that cut nodes apart.
+/// Rejects partitions that divide nodes.
 fn check_nodes(comm: &dyn Comm, rows: &Partition, block: usize) -> Result<(), DistributedError> {
     let begin = rows.own().start;
     let whole = block > 0 && begin.is_multiple_of(block as u64) && rows.len().is_multiple_of(block);
     if whole { Ok(()) } else { Err(DistributedError::CutNode { rank: comm.rank(), begin, block }) }
 }
 
-/// Refuses arrays that make no rows, and columns outside the matrix.
+/// Rejects inconsistent arrays and columns outside the matrix.
 fn check_rows(
     rows: &Partition,
     row_ptr: &[usize],
@@ -391,7 +396,7 @@ fn check_rows(
     let mismatch = |what, expected, found| Err(MatrixError::Mismatch { what, expected, found }.into());
     if row_ptr.first() != Some(&0) || row_ptr.windows(2).any(|pair| pair[0] > pair[1]) {
         return mismatch(
-            "row pointers that begin at 0 and increase",
+            "row pointers that start at 0 and never decrease",
             0,
             row_ptr.first().copied().unwrap_or(0),
         );
@@ -399,7 +404,7 @@ fn check_rows(
     let expected = row_ptr[row_ptr.len() - 1];
     if columns.len() != expected || values.len() != expected {
         return mismatch(
-            "columns and values, by the row pointers",
+            "columns and values, as many as the row pointers state",
             expected,
             columns.len().min(values.len()),
         );

@@ -1,10 +1,12 @@
-//! The rows of others that a rank knows, and how their values come: a halo.
+//! The rows of other ranks that a rank has copies of, and the exchange of their values: a halo.
 //!
-//! Local rows are numbered in the order of their global ids (see [`ziggurat_amg::halo`]), so a rank's own rows are a range
-//! with halo rows before and after it, and what comes from one neighbour is one piece of that. Ids are 64-bit, local numbers
-//! 32-bit. Unknowns of one node stay together: the halo is kept by nodes.
+//! Local rows are numbered in the order of their global ids (see [`ziggurat_amg::halo`]). So own
+//! rows are a range, with halo rows before and after it, and the rows of one neighbour are
+//! contiguous in the halo. Ids have 64 bits, local numbers 32. The unknowns of a node stay
+//! together: the halo consists of whole nodes.
 //!
-//! Cost: 8 bytes per halo node and 4 per node sent. Making one takes four rounds of unexpected messages.
+//! Cost: 8 bytes per halo node and 4 per node sent. Construction takes four rounds of unexpected
+//! messages.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +19,7 @@ use crate::comm::{Comm, Parcel, ParcelMut, Route};
 use crate::error::agree_as;
 use crate::partition::{Partition, by_owner};
 
-/// A rank's own nodes and those around them that it has values of.
+/// A rank's own nodes and the nodes of its halo.
 #[derive(Clone, Debug)]
 pub struct Neighbourhood {
     comm: Arc<dyn Comm>,
@@ -27,18 +29,19 @@ pub struct Neighbourhood {
     own: Range<u64>,
     /// Unknowns per node.
     block: usize,
-    /// The nodes of others, increasing: the first `below` are before the own ones.
+    /// The nodes of other ranks, in increasing order; the first `below` precede the own ones.
     others: Vec<u64>,
     below: usize,
-    /// Where values of `others` come from, in their order.
+    /// Where the values of `others` come from, in their order.
     receive: Route,
-    /// Where own values go, and which.
+    /// Where own values are sent, and which.
     send: Route,
     send_nodes: Vec<u32>,
 }
 
 impl Neighbourhood {
-    /// A halo of the nodes that the rows `ids` belong to, which increase; own ones are left out. All ranks of the communicator call it.
+    /// The halo of the nodes that contain the rows `ids`, which are increasing; own nodes are
+    /// skipped. Collective.
     pub(crate) fn new(
         comm: &Arc<dyn Comm>,
         rows: &Arc<Partition>,
@@ -67,7 +70,7 @@ impl Neighbourhood {
         Neighbourhood { comm, partition, own, block, others, below, receive, send, send_nodes }
     }
 
-    /// The communicator of those who share these rows.
+    /// The communicator of the ranks that share these rows.
     pub(crate) fn comm(&self) -> &Arc<dyn Comm> {
         &self.comm
     }
@@ -77,17 +80,17 @@ impl Neighbourhood {
         self.block
     }
 
-    /// The same by rows, for steps that decide by row.
+    /// The rows, for steps that decide per row.
     pub(crate) fn rows(&self) -> Items<'_> {
         Items { around: self, per_node: self.block }
     }
 
-    /// The same by nodes.
+    /// The nodes, for steps that decide per node.
     pub(crate) fn nodes(&self) -> Items<'_> {
         Items { around: self, per_node: 1 }
     }
 
-    /// The rows of others, increasing.
+    /// The rows of other ranks, in increasing order.
     pub(crate) fn others_rows(&self) -> Vec<u64> {
         let width = self.block as u64;
         self.others.iter().flat_map(|node| node * width..(node + 1) * width).collect()
@@ -97,24 +100,24 @@ impl Neighbourhood {
     pub(crate) fn halo_by_owner(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
         let local = |place: usize| if place < self.below { place } else { place + self.own_nodes() };
         let routes = self.receive.peers.iter().zip(self.receive.bounds.windows(2));
-        // What comes from one rank is all before or all after the own rows.
+        // The rows of one rank are all before or all after the own rows.
         routes.map(move |(&peer, bounds)| {
             let first = local(bounds[0]);
             (peer, first * self.block..(first + bounds[1] - bounds[0]) * self.block)
         })
     }
 
-    /// Halo rows.
+    /// Number of halo rows.
     pub(crate) fn halo_rows(&self) -> usize {
         self.others.len() * self.block
     }
 
-    /// Neighbours that values come from.
+    /// Number of neighbours that values come from.
     pub(crate) fn neighbours(&self) -> usize {
         self.receive.peers.len()
     }
 
-    /// The local number of a row that is known.
+    /// The local number of a row; `None` if it is not local.
     pub(crate) fn local(&self, row: u64) -> Option<usize> {
         let (node, unknown) = (row / self.block as u64, row as usize % self.block);
         let at = if self.own.contains(&node) {
@@ -130,7 +133,7 @@ impl Neighbourhood {
         (self.own.end - self.own.start) as usize
     }
 
-    /// The number of a local row among those of the halo; `None` for own ones.
+    /// The position of a local row in the halo; `None` for own rows.
     pub(crate) fn local_to_halo(&self, local: usize) -> Option<usize> {
         let own = self.rows().owned();
         match local {
@@ -140,7 +143,8 @@ impl Neighbourhood {
         }
     }
 
-    /// Overwrites what belongs to others by what these have: `width` values for every local node.
+    /// Overwrites the values of halo nodes with those of their owners: `width` values per local
+    /// node.
     pub(crate) fn exchange<T: Pod>(&self, values: &mut [T], width: usize) {
         let own = self.below * width..(self.below + self.own_nodes()) * width;
         let mut outgoing = Vec::with_capacity(self.send_nodes.len() * width);
@@ -154,19 +158,19 @@ impl Neighbourhood {
         values[own.end..].copy_from_slice(above);
     }
 
-    /// Rows that are sent, each as often as it is.
+    /// Number of rows sent, each counted once per receiver.
     pub(crate) fn sent_rows(&self) -> usize {
         self.send_nodes.len() * self.block
     }
 
-    /// Own rows' values, as they are sent.
+    /// Copies the values of own rows into the send buffer.
     pub(crate) fn pack<T: Pod>(&self, own: &[T], outgoing: &mut [T]) {
         for (&node, outgoing) in self.send_nodes.iter().zip(outgoing.chunks_exact_mut(self.block)) {
             outgoing.copy_from_slice(&own[node as usize * self.block..][..self.block]);
         }
     }
 
-    /// Sends packed values and receives those of the halo, `width` for every node.
+    /// Sends packed values and receives those of the halo, `width` per node.
     pub(crate) fn swap<T: Pod>(
         &self,
         outgoing: &[T],
@@ -181,7 +185,7 @@ impl Neighbourhood {
     }
 }
 
-/// The nodes, or the rows, of a neighbourhood.
+/// The nodes or the rows of a neighbourhood.
 #[derive(Clone, Copy, Debug)]
 pub struct Items<'a> {
     around: &'a Neighbourhood,

@@ -1,9 +1,9 @@
-//! Who owns which rows: every rank a range, in the order of ranks.
+//! The distribution of rows: every rank owns a range, in the order of ranks.
 //!
-//! A rank knows its own range. Whoever wants to know the owner of another row asks the rank that keeps that part of the directory:
-//! ids are cut into as many equal slots as there are ranks, and rank s keeps the ranges that reach into slot s (Baker, Falgout &
-//! Yang's assumed partition, 2006). So nobody holds a list of all ranks. Cost of a question: two rounds of unexpected
-//! messages.
+//! A rank knows its own range. The owner of another row is found in a distributed directory: ids
+//! are divided into as many equal slots as there are ranks, and rank s keeps the ranges that
+//! overlap slot s (the assumed partition of Baker, Falgout & Yang, 2006). So no rank holds a list
+//! of all ranks. Cost of a query: two rounds of unexpected messages.
 
 use std::ops::Range;
 
@@ -23,12 +23,13 @@ pub struct Partition {
     own: Range<u64>,
     global: u64,
     size: usize,
-    /// The ranges that reach into this rank's slot: their first ids, increasing, and their owners.
+    /// The ranges that overlap this rank's slot: their first ids, in increasing order, and their
+    /// owners.
     directory: Vec<(u64, usize)>,
 }
 
 impl Partition {
-    /// Every rank owns so many ids, in the order of ranks.
+    /// This rank owns `count` ids; ranges are in the order of ranks.
     ///
     /// # Errors
     /// If there are more ids than 64 bits can count.
@@ -37,11 +38,11 @@ impl Partition {
         Ok(Self::with_range(comm, begin..begin + count as u64, global))
     }
 
-    /// The first id of this rank where every rank owns `count` ids, and how many ids there are.
+    /// The first id of this rank if it owns `count` ids, and the number of ids on all ranks.
     pub(crate) fn count(comm: &dyn Comm, count: usize) -> Result<(u64, u64), DistributedError> {
         let count = count as u64;
         let begin = comm.before(count);
-        // Halves, so that an overflow is seen.
+        // Summed in halves, so that an overflow is detected.
         let mut halves = [count & 0xffff_ffff, count >> 32];
         comm.sum(&mut halves);
         let global = u128::from(halves[0]) + (u128::from(halves[1]) << 32);
@@ -49,7 +50,7 @@ impl Partition {
         Ok((begin, global))
     }
 
-    /// Every rank owns a range; ranges follow one another in the order of ranks.
+    /// This rank owns the range `own`; ranges are consecutive, in the order of ranks.
     pub(crate) fn with_range(comm: &dyn Comm, own: Range<u64>, global: u64) -> Self {
         let mut partition = Partition { own, global, size: comm.size(), directory: Vec::new() };
         let messages = if partition.own.is_empty() {
@@ -63,7 +64,7 @@ impl Partition {
         partition
     }
 
-    /// As equal ranges as multiples of `grain` allow.
+    /// Ranges of nearly equal length, in multiples of `grain`.
     pub(crate) fn even(comm: &dyn Comm, global: u64, grain: u64) -> Self {
         let grains = global.div_ceil(grain);
         let bound = |rank: usize| {
@@ -73,13 +74,14 @@ impl Partition {
         Self::with_range(comm, bound(comm.rank())..bound(comm.rank() + 1), global)
     }
 
-    /// The same ids, with every bound moved to the nearest multiple of `grain`. Where there are fewer grains than ranks, some
-    /// ranks end up with nothing: this is how a coarse level comes to live on fewer ranks.
+    /// The same ids, with every bound moved to the nearest multiple of `grain`. If there are fewer
+    /// grains than ranks, some ranks get nothing: this is how coarse levels move to fewer ranks.
     pub(crate) fn aligned(&self, comm: &dyn Comm, grain: u64) -> Self {
         let bound = |id: u64| {
             if id == self.global { id } else { ((id + grain / 2) / grain * grain).min(self.global) }
         };
-        // The first rank's bound is zero, the last one's the end; empty ranges have theirs where the next one begins.
+        // The first bound is zero and the last one the end; an empty range starts where the next
+        // one does.
         Self::with_range(comm, bound(self.own.start)..bound(self.own.end), self.global)
     }
 
@@ -88,7 +90,7 @@ impl Partition {
         self.own.clone()
     }
 
-    /// How many ids this rank owns.
+    /// The number of ids of this rank.
     pub fn len(&self) -> usize {
         (self.own.end - self.own.start) as usize
     }
@@ -98,22 +100,22 @@ impl Partition {
         self.own.is_empty()
     }
 
-    /// How many ids there are.
+    /// The number of ids on all ranks.
     pub fn global(&self) -> u64 {
         self.global
     }
 
-    /// The slot of the directory that an id belongs to.
+    /// The slot of the directory that contains an id.
     fn slot(&self, id: u64) -> usize {
         (u128::from(id) * self.size as u128 / u128::from(self.global.max(1))) as usize
     }
 
-    /// The owner of each of `ids`, which increase. All ranks call it.
+    /// The owner of each of `ids`, which are increasing. Collective.
     ///
     /// # Panics
     /// If an id is not below [`global`](Self::global).
     pub fn owners(&self, comm: &dyn Comm, ids: &[u64]) -> Vec<usize> {
-        assert!(ids.last().is_none_or(|&last| last < self.global), "ids of this partition");
+        assert!(ids.last().is_none_or(|&last| last < self.global), "an id is outside the partition");
         let groups: Vec<&[u64]> = ids.chunk_by(|x, y| self.slot(*x) == self.slot(*y)).collect();
         let questions = groups.iter().map(|group| (self.slot(group[0]), group.to_vec())).collect();
         let owner = |&id: &u64| {
@@ -123,12 +125,12 @@ impl Partition {
         let asked = comm.deliver(questions);
         let answers = asked.into_iter().map(|(from, ids)| (from, ids.iter().map(owner).collect())).collect();
         let answers = comm.deliver(answers);
-        // Slots increase with ids, and answers come in the order of slots.
+        // Slots increase with ids, and answers arrive in the order of slots.
         answers.into_iter().flat_map(|(_, owners)| owners).map(|owner| owner as usize).collect()
     }
 }
 
-/// Ids that increase, and so do their owners: the part of each owner.
+/// Splits increasing ids, whose owners increase too, by owner.
 pub(crate) fn by_owner<'a>(ids: &'a [u64], owners: &'a [usize]) -> impl Iterator<Item = (usize, &'a [u64])> {
     let mut left = ids;
     owners.chunk_by(|x, y| x == y).map(move |group| {
@@ -144,7 +146,7 @@ mod tests {
     use crate::comm::Alone;
 
     #[test]
-    fn one_rank_owns_all_of_it() {
+    fn one_rank_owns_all_ids() {
         let partition = Partition::try_new(&Alone, 7).unwrap();
         assert_eq!(partition.owners(&Alone, &[0, 3, 6]), [0, 0, 0]);
         assert_eq!(partition.aligned(&Alone, 4).own(), 0..7);
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_those_of_owners() {
+    fn ids_are_grouped_by_owner() {
         let groups: Vec<_> = by_owner(&[1, 2, 5, 9], &[0, 0, 2, 3]).collect();
         assert_eq!(groups, [(0, &[1, 2][..]), (2, &[5][..]), (3, &[9][..])]);
     }

@@ -1,12 +1,13 @@
-//! The product of two distributed matrices, row by row as in one process.
+//! The product of two distributed matrices, row by row, with the same sums as in one process.
 //!
 //! ```text
 //! C[i, :] = Σ_j A[i, j] B[j, :]        in the order of the global ids of j
 //! ```
 //!
-//! Rows of A whose columns are all own need nothing from anybody: they are multiplied by own rows of B as these lie in memory. Rows at the
-//! border need rows of B that others hold. These are fetched, and stand among own ones in the order of their ids, so that
-//! every sum runs as it would in one process. Cost: the product, a copy of A, and the fetched rows.
+//! Rows of A with own columns only need no communication: they are multiplied by own rows of B in
+//! place. The other rows of A, the border, need rows of B from other ranks. These are fetched and
+//! merged with own rows in the order of their ids, so that every sum runs as in one process. Cost:
+//! the product, a copy of A, and the fetched rows.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -21,19 +22,20 @@ use crate::matrix::DistributedCsr;
 use crate::partition::Partition;
 use crate::rows::{GlobalRows, NamedRows, Numbering, fetch};
 
-/// Own rows of a right factor.
+/// Own rows of the right factor of a product.
 pub(crate) struct Factor<'a> {
-    /// How its rows are distributed.
+    /// The distribution of its rows.
     rows: &'a Partition,
-    /// The ids of the columns that are this rank's.
+    /// The ids of this rank's own columns.
     own_columns: Range<u64>,
     matrix: CsrRef<'a, f64>,
-    /// The global ids of its columns, increasing.
+    /// The global ids of its columns, in increasing order.
     ids: Cow<'a, [u64]>,
 }
 
 impl DistributedCsr {
-    /// As a right factor; not of a square matrix, whose local rows are not its own alone.
+    /// The matrix as a right factor. Not for square matrices, whose local rows include those of
+    /// other ranks.
     pub(crate) fn factor(&self) -> Factor<'_> {
         debug_assert_eq!(self.own, 0..self.local.rows());
         let (rows, matrix) = (&*self.rows, self.view());
@@ -42,13 +44,14 @@ impl DistributedCsr {
 }
 
 impl<'a> Factor<'a> {
-    /// Own rows that a product has given.
+    /// The own rows of an earlier product as a right factor.
     pub(crate) fn of(rows: &'a Partition, cols: &Partition, matrix: &'a Csr<f64>, ids: &'a [u64]) -> Self {
         Factor { rows, own_columns: cols.own(), matrix: matrix.view(), ids: Cow::Borrowed(ids) }
     }
 }
 
-/// Own rows of `left` times `right`, whose rows are distributed as the columns of `left`. All ranks call it.
+/// Own rows of `left` times `right`. The rows of `right` are distributed like the columns of
+/// `left`. Collective.
 pub(crate) fn times(left: &DistributedCsr, right: &Factor<'_>) -> Result<NamedRows, DistributedError> {
     let comm = left.comm();
     if comm.size() == 1 {
@@ -71,13 +74,13 @@ pub(crate) fn times(left: &DistributedCsr, right: &Factor<'_>) -> Result<NamedRo
     Ok(NamedRows { ids: numbering.ids, row_ptr, columns, values })
 }
 
-/// Whether a row has columns of others.
+/// Whether a row has remote columns.
 fn is_border(columns: &[u32], owned: &Range<usize>) -> bool {
     let outside = |column: Option<&u32>| column.is_some_and(|&column| !owned.contains(&(column as usize)));
     outside(columns.first()) || outside(columns.last())
 }
 
-/// The rows that have none, times own rows; border rows are empty.
+/// The rows without remote columns, times own rows; border rows are empty.
 fn interior(left: &DistributedCsr, right: &Factor<'_>) -> Result<Csr<f64>, MatrixError> {
     let (owned, local) = (left.around.rows().owned(), &left.local);
     let own = Csr::build(
@@ -97,7 +100,7 @@ fn interior(left: &DistributedCsr, right: &Factor<'_>) -> Result<Csr<f64>, Matri
     product(own.view(), own.all_rows(), right.matrix)
 }
 
-/// The rows that have some, times own and fetched rows.
+/// The border rows, times own and fetched rows.
 fn border(
     left: &DistributedCsr,
     right: &Factor<'_>,
@@ -140,7 +143,7 @@ fn border(
     product(short.view(), short.all_rows(), factor.view())
 }
 
-/// Rows of the interior and of the border in their order, columns as `table` and the border number them.
+/// Interior and border rows in their order, with columns numbered by `table` and by the border.
 fn joined(
     left: &DistributedCsr,
     interior: Csr<f64>,

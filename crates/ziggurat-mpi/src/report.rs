@@ -1,6 +1,7 @@
-//! What each level looks like over all ranks: who has it, and what its messages cost.
+//! Statistics of each level over all ranks: its distribution, and the cost of its messages.
 //!
-//! Counts are gathered among the ranks of a level. Those of the coarsest know all levels; the lowest of them tells the others.
+//! Counts are reduced over the ranks of a level. The ranks of the coarsest level know all levels;
+//! the lowest of them broadcasts the result.
 
 use serde::{Deserialize, Serialize};
 use ziggurat_amg::halo::Halo;
@@ -29,35 +30,37 @@ pub struct LevelReport {
     pub rows: u64,
     /// Entries on all ranks.
     pub nnz: u64,
-    /// The sum of the bits of all entries, modulo 2^64: the same for the same matrix, however its rows are distributed.
+    /// The sum of the bits of all entries, modulo 2^64. It is the same for the same matrix,
+    /// whatever the distribution of its rows.
     pub fingerprint: u64,
-    /// Ranks that have rows.
+    /// Number of ranks that own rows.
     pub ranks: u64,
-    /// The most rows that one rank has.
+    /// The maximum number of rows on one rank.
     pub rows_most: u64,
-    /// Rows of others that ranks have copies of for a product with the matrix: altogether, and the most on one rank.
+    /// Halo rows of a product with the matrix, summed over all ranks.
     pub halo_rows: u64,
-    /// The most on one rank.
+    /// The maximum number of halo rows on one rank.
     pub halo_rows_most: u64,
-    /// The most neighbours that one rank hears from in a product.
+    /// The maximum number of messages that one rank receives in a product.
     pub messages_most: u64,
-    /// The most bytes that one rank receives in a product, in the level's working precision.
+    /// The maximum number of bytes that one rank receives in a product, in the level's working
+    /// precision.
     pub bytes_most: u64,
-    /// What its matrices are stored in.
+    /// The precision of its matrices.
     pub storage: String,
-    /// What its vectors are stored and computed in.
+    /// The precision of its vectors and arithmetic.
     pub working: String,
-    /// The format of its matrix, on the lowest rank that has it.
+    /// The format of its matrix, on the lowest rank that has rows of it.
     pub format: String,
-    /// Bytes of its matrix, on all ranks.
+    /// Bytes of its matrix on all ranks.
     pub bytes: u64,
-    /// Bytes of restriction and prolongation, on all ranks.
+    /// Bytes of restriction and prolongation on all ranks.
     pub transfer_bytes: u64,
-    /// Which formats were considered, on the lowest rank that has it.
+    /// The formats that were considered, on the lowest rank that has rows of it.
     pub reason: String,
 }
 
-/// The counts of a level, which its ranks know.
+/// Counts of a level over its ranks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
     sums: [u64; 4],
@@ -66,7 +69,8 @@ pub(crate) struct Facts {
 }
 
 impl LevelReport {
-    /// Counts what this rank's levels have, over their ranks. The last level of a rank that has no rows of it counts nothing.
+    /// Counts over the ranks of each level. An empty last level, on a rank without rows of it,
+    /// counts nothing.
     pub(crate) fn facts(levels: &[Level<DistributedCsr>]) -> Vec<(std::sync::Arc<dyn Comm>, Facts)> {
         let of_level = |level: &Level<DistributedCsr>| {
             let a = level.distributed_matrix();
@@ -80,7 +84,7 @@ impl LevelReport {
         levels.iter().map(of_level).collect()
     }
 
-    /// All levels, on every rank.
+    /// The reports of all levels, on every rank. Collective.
     pub(crate) fn gather(
         comm: &dyn Comm,
         facts: Vec<(std::sync::Arc<dyn Comm>, Facts)>,
@@ -110,12 +114,13 @@ impl LevelReport {
             }
         };
         let mine: Vec<LevelReport> = facts.into_iter().zip(stored).map(of_level).collect();
-        // Whoever has rows of the coarsest level has all of them; one without rows has an empty last one.
+        // A rank with rows of the coarsest level has all levels; on other ranks the last level is
+        // empty.
         let known = mine.iter().filter(|level| level.rows > 0).count();
         let most = comm.most(known as f64);
-        let teller = comm.lowest(known as f64 == most).unwrap_or(0);
-        let told = serde_json::to_string(&mine[..known]).unwrap_or_default();
-        // What a rank of this program has written can be read.
-        serde_json::from_str(&comm.announce(teller, &told)).unwrap_or_default()
+        let root = comm.lowest(known as f64 == most).unwrap_or(0);
+        let json = serde_json::to_string(&mine[..known]).unwrap_or_default();
+        // The text was written by the same program, so it can be parsed.
+        serde_json::from_str(&comm.announce(root, &json)).unwrap_or_default()
     }
 }

@@ -1,4 +1,5 @@
-//! Rows of a distributed matrix on their way: whole rows, with global ids for rows and columns.
+//! Rows of a distributed matrix as they are communicated: whole rows, with global ids of rows and
+//! columns.
 
 use std::ops::Range;
 
@@ -10,10 +11,10 @@ use crate::partition::{Partition, by_owner};
 /// Some rows, with the global ids of their columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct GlobalRows {
-    /// Which rows; increasing.
+    /// The ids of the rows, in increasing order.
     pub ids: Vec<u64>,
     pub row_ptr: Vec<usize>,
-    /// Increasing within a row.
+    /// Increasing within each row.
     pub columns: Vec<u64>,
     pub values: Vec<f64>,
 }
@@ -29,18 +30,18 @@ impl GlobalRows {
         self.row_ptr.push(self.columns.len());
     }
 
-    /// The entries of the row with this place.
+    /// The entries of the row at this position.
     pub(crate) fn row(&self, place: usize) -> (&[u64], &[f64]) {
         let entries = self.row_ptr[place]..self.row_ptr[place + 1];
         (&self.columns[entries.clone()], &self.values[entries])
     }
 
-    /// The same for ids of which most are `own`.
+    /// The same with numbered columns, most of which are in `own`.
     pub(crate) fn named(self, own: &Range<u64>) -> NamedRows {
         NamedRows::new(own, self.row_ptr, &self.columns, self.values)
     }
 
-    /// Rows as one message.
+    /// Writes rows to one message.
     pub(crate) fn write(
         id: u64,
         columns: impl ExactSizeIterator<Item = u64>,
@@ -52,7 +53,7 @@ impl GlobalRows {
         words.extend(values.iter().map(|value| value.to_bits()));
     }
 
-    /// Appends the rows of a message, which come after those that are here.
+    /// Appends the rows of a message, which follow the present ones.
     pub(crate) fn read(&mut self, words: &[u64]) {
         let mut left = words;
         while let [id, length, rest @ ..] = left {
@@ -66,7 +67,7 @@ impl GlobalRows {
     }
 }
 
-/// Own rows, one after the other, with columns numbered along a list of global ids, which increase.
+/// Own rows, whose columns are indices into an increasing list of global ids.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NamedRows {
     pub ids: Vec<u64>,
@@ -75,17 +76,17 @@ pub(crate) struct NamedRows {
     pub values: Vec<f64>,
 }
 
-/// Local numbers for global ids: those of a range that is own, and others before and after it.
+/// Local numbers of global ids: a range of own ids, with others before and after it.
 pub(crate) struct Numbering {
     own: Range<u64>,
-    /// How many come before the own ones.
+    /// The number of ids before the own ones.
     pub below: usize,
-    /// All of them, increasing.
+    /// All ids, in increasing order.
     pub ids: Vec<u64>,
 }
 
 impl Numbering {
-    /// Of `own`, and of `others` as far as they are not own.
+    /// The numbering of `own` and of those `others` that are not own.
     pub(crate) fn new(own: &Range<u64>, others: impl Iterator<Item = u64>) -> Self {
         let mut ids = sorted(others.filter(|id| !own.contains(id)));
         let below = ids.partition_point(|&id| id < own.start);
@@ -93,7 +94,7 @@ impl Numbering {
         Numbering { own: own.clone(), below, ids }
     }
 
-    /// The number of an id that has one; own ones without a search.
+    /// The number of a known id; own ids need no search.
     pub(crate) fn number(&self, id: u64) -> u32 {
         match self.own.contains(&id) {
             true => (self.below as u64 + id - self.own.start) as u32,
@@ -102,7 +103,7 @@ impl Numbering {
     }
 }
 
-/// Increasing, each once.
+/// Sorted, without duplicates.
 pub(crate) fn sorted(ids: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut ids: Vec<u64> = ids.collect();
     ids.sort_unstable();
@@ -111,14 +112,14 @@ pub(crate) fn sorted(ids: impl Iterator<Item = u64>) -> Vec<u64> {
 }
 
 impl NamedRows {
-    /// From columns by global ids, most of which are those of `own`.
+    /// From columns as global ids, most of which are in `own`.
     pub(crate) fn new(own: &Range<u64>, row_ptr: Vec<usize>, columns: &[u64], values: Vec<f64>) -> Self {
         let numbering = Numbering::new(own, columns.iter().copied());
         let columns = columns.par_iter().map(|&id| numbering.number(id)).collect();
         NamedRows { ids: numbering.ids, row_ptr, columns, values }
     }
 
-    /// The ids that are used, as marks.
+    /// Marks the ids that are used.
     pub(crate) fn used(&self) -> Vec<bool> {
         let mut used = vec![false; self.ids.len()];
         self.columns.iter().for_each(|&column| used[column as usize] = true);
@@ -126,7 +127,8 @@ impl NamedRows {
     }
 }
 
-/// Rows of others: those of `ids`, which increase. `write` appends an own row to a message. All ranks call it.
+/// The rows of other ranks with the given increasing `ids`. `write` appends an own row to a
+/// message. Collective.
 pub(crate) fn fetch(
     comm: &dyn Comm,
     rows: &Partition,
@@ -146,10 +148,11 @@ pub(crate) fn fetch(
     fetched
 }
 
-/// Entries go to those who own their rows. Returns the rows of this rank, one for each row that it owns: columns increase, and what
-/// was given several times is added up in the order of ranks, and on each in the order given. All ranks call it.
+/// Sends entries to the owners of their rows. Returns one row for each row that this rank owns,
+/// with increasing columns. Duplicate entries are added up in the order of ranks, and on each rank
+/// in the order given. Collective.
 pub(crate) fn send_home(comm: &dyn Comm, rows: &Partition, mut entries: Vec<(u64, u64, f64)>) -> GlobalRows {
-    // Stable: equal entries stay in their order.
+    // A stable sort: duplicates stay in their order.
     entries.sort_by_key(|&(row, column, _)| (row, column));
     let mut ids: Vec<u64> = entries.iter().map(|entry| entry.0).collect();
     ids.dedup();
@@ -198,7 +201,7 @@ mod tests {
     use crate::comm::Alone;
 
     #[test]
-    fn what_is_given_twice_is_added_up() {
+    fn duplicate_entries_are_added_up() {
         let rows = Partition::try_new(&Alone, 3).unwrap();
         let home = send_home(&Alone, &rows, vec![(2, 1, 1.0), (0, 5, 2.0), (2, 1, 4.0), (2, 0, 8.0)]);
         assert_eq!((&home.ids[..], &home.row_ptr[..]), (&[0, 1, 2][..], &[0, 1, 1, 3][..]));
@@ -206,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_read_as_written() {
+    fn messages_round_trip() {
         let (mut rows, mut words) = (GlobalRows::new(), Vec::new());
         GlobalRows::write(7, [3, 9].into_iter(), &[1.5, -2.0], &mut words);
         GlobalRows::write(8, [].into_iter(), &[], &mut words);

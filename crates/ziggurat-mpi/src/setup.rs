@@ -1,13 +1,15 @@
-//! What setup on many ranks adds to the level loop of `ziggurat-amg`: where coarse rows go.
+//! Distributed setup: what it adds to the level loop of `ziggurat-amg`, in particular the
+//! distribution of coarse rows.
 //!
 //! A step fetches the rows of other ranks that it reads, runs the kernel of one process on its own
-//! rows, and sends home what belongs to others. Rows and columns are in the order of global ids
-//! everywhere, and sums over ranks are exact, so the hierarchy has the same bits on any number of ranks.
+//! rows, and sends results to the owners of their rows. Rows and columns are in the order of global
+//! ids everywhere, and sums over ranks are exact. So the hierarchy has the same bits on any number
+//! of ranks.
 //!
-//! **Agglomeration.** The rows of a coarse level belong to the owners of their roots, with bounds moved
-//! to multiples of a *grain* ([`GRAIN`] nodes). A level of fewer grains than ranks lives on fewer ranks,
-//! in a communicator of these, and the coarsest on one. The other ranks hold empty levels there, and
-//! wait in the prolongation.
+//! **Agglomeration.** The rows of a coarse level belong to the owners of their roots, with bounds
+//! moved to multiples of a *grain* ([`GRAIN`] nodes). A level of fewer grains than ranks is
+//! distributed over fewer ranks, with a communicator of their own, and the coarsest is on one rank.
+//! The other ranks hold empty levels there, and wait in the prolongation.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,11 +32,11 @@ use crate::partition::Partition;
 use crate::product::{Factor, times};
 use crate::rows::{GlobalRows, NamedRows, send_home};
 
-/// Nodes that are never cut apart: sums of Lanczos are formed over so many rows, and a rank that owned
-/// fewer would wait for messages most of the time.
+/// Nodes per grain, which is never divided between ranks. The sums of Lanczos are formed over this
+/// many rows, and a rank with fewer nodes would mostly wait for messages.
 pub(crate) const GRAIN: usize = 512;
 
-/// Restriction and prolongation. Their messages go through the communicator of the finer level.
+/// Restriction and prolongation. Their messages use the communicator of the finer level.
 #[derive(Clone, Debug)]
 pub struct Transfer {
     pub(crate) r: DistributedCsr,
@@ -122,7 +124,7 @@ impl LevelMatrix for DistributedCsr {
         let own = coarse.first..coarse.first + coarse.own as u64;
         let natural = Partition::with_range(&*comm, own, coarse.global);
         let target = Arc::new(target(&*comm, &natural, block, stages.level() + 1, setup));
-        // One rank numbers coarse rows as they are.
+        // A single rank keeps the numbers of coarse rows.
         let ids = match comm.size() {
             1 => (0..coarse.global).collect(),
             _ => coarse.ids.clone(),
@@ -142,7 +144,7 @@ impl LevelMatrix for DistributedCsr {
             Some(comm) => coarse_matrix(&comm, &target, block, product, &values, vectors)
                 .map_err(SetupError::from)
                 .and_then(|(a, kernel)| next(a, kernel)),
-            // The other ranks go on; this one only waits for how they fare.
+            // The other ranks continue; this one only waits for their result.
             None => Ok(Built { levels: Vec::new(), stop: CoarseningStop::SmallEnough }),
         };
         let mut below = shared(&*comm, agree(&*comm, below)?, block)?;
@@ -155,8 +157,8 @@ impl LevelMatrix for DistributedCsr {
     }
 }
 
-/// The same levels on every rank: a rank without rows of them holds empty ones, and learns why
-/// coarsening stopped.
+/// Makes the number of levels the same on every rank: a rank without rows of a level holds an empty
+/// one, and receives the reason why coarsening stopped.
 fn shared(
     comm: &dyn Comm,
     mut below: Built<DistributedCsr>,
@@ -197,12 +199,12 @@ fn coarse_matrix(
     let mut a = DistributedCsr::square(comm, rows, block, product)?;
     let kernel = near_kernel(values, block, count, a.own.len(), false)?;
     if count > 0 {
-        revive(&mut a, &kernel);
+        set_dead_diagonal(&mut a, &kernel);
     }
     Ok((a, kernel))
 }
 
-/// Moves a last level onto one rank, which solves it directly; the transfer to it changes, too.
+/// Moves a last level to one rank, which solves it directly, and adapts the transfer to it.
 fn onto_one_rank(
     finer: &DistributedCsr,
     transfer: &mut Transfer,
@@ -226,7 +228,7 @@ fn onto_one_rank(
     }
 }
 
-/// Where the rows of a coarse level go.
+/// The distribution of the rows of a coarse level.
 fn target(comm: &dyn Comm, natural: &Partition, block: usize, level: usize, setup: &Setup<'_>) -> Partition {
     let rows = natural.global();
     let last = rows <= setup.config.coarse_rows as u64
@@ -235,11 +237,11 @@ fn target(comm: &dyn Comm, natural: &Partition, block: usize, level: usize, setu
     natural.aligned(comm, if last { rows } else { grain(block, setup.smoother) })
 }
 
-/// Rows that are never cut apart.
+/// Rows per grain, which is never divided between ranks.
 pub(crate) fn grain(block: usize, smoother: Smoother) -> u64 {
     let rows = (GRAIN * block) as u64;
     match smoother {
-        // Blocks of Gauss–Seidel do not depend on ranks.
+        // Gauss–Seidel blocks must not depend on ranks.
         Smoother::GaussSeidel { block } => least_common_multiple(rows, block.max(1) as u64),
         _ => rows,
     }
@@ -253,7 +255,7 @@ fn least_common_multiple(x: u64, y: u64) -> u64 {
     x / greatest * y
 }
 
-/// A level without rows, on a rank that has nothing to do with it; with a transfer if another level
+/// A level without rows, on a rank that does not take part in it; with a transfer if another level
 /// follows.
 fn empty(block: usize, followed: bool) -> Result<Level<DistributedCsr>, DistributedError> {
     let comm: Arc<dyn Comm> = Arc::new(Alone);
@@ -263,7 +265,7 @@ fn empty(block: usize, followed: bool) -> Result<Level<DistributedCsr>, Distribu
     Ok(if followed { Level::with_transfer(a, transfer) } else { Level::last(a) })
 }
 
-/// Values that belong to rows, `count` each, go from those who have them to those who own the rows now.
+/// Moves `count` values per row from one distribution of rows to another.
 pub(crate) fn moved(
     comm: &dyn Comm,
     from: &Partition,
@@ -284,7 +286,7 @@ pub(crate) fn moved(
     received.into_iter().flat_map(|(_, words)| words).map(f64::from_bits).collect()
 }
 
-/// A near-kernel from its values, row by row; constants where there are none.
+/// A near-kernel from its values, row by row; constants if there are none.
 pub(crate) fn near_kernel(
     values: &[f64],
     block: usize,
@@ -303,9 +305,10 @@ pub(crate) fn near_kernel(
     Ok(NearKernel::part(vectors, block, constant)?)
 }
 
-/// Gives unknowns that stand for nothing a diagonal entry, as large as the largest on any rank: see `ziggurat-amg`. They are those
-/// whose own near-kernel vector is zero at their place.
-fn revive(a: &mut DistributedCsr, kernel: &NearKernel) {
+/// Sets the diagonal entry of dead unknowns to the largest diagonal entry on any rank, as
+/// `set_dead_diagonal` in `ziggurat-amg` does. An unknown is dead if its own near-kernel vector is
+/// zero there.
+fn set_dead_diagonal(a: &mut DistributedCsr, kernel: &NearKernel) {
     let block = kernel.block();
     let diagonal = a.view().diagonal(a.own.clone());
     let largest = diagonal.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
@@ -327,7 +330,7 @@ pub(crate) fn row_by_row(kernel: &NearKernel) -> Vec<f64> {
     (0..vectors.rows()).flat_map(|row| vectors.columns().map(move |column| column[row])).collect()
 }
 
-/// Own rows of a matrix whose columns are named by `ids`.
+/// Own rows of a matrix whose columns are indices into `ids`.
 fn named(p: Csr<f64>, ids: Vec<u64>) -> NamedRows {
     let (row_ptr, columns, values) = p.into_parts();
     NamedRows { ids, row_ptr, columns, values }

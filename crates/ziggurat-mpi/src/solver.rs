@@ -1,10 +1,13 @@
-//! The solver of a distributed system: set up once by all ranks, solved with as often as needed.
+//! The solver of a distributed system: set up once by all ranks, then used for any number of
+//! solves.
 //!
-//! The same way as in one process: the matrix is looked at, what is left to it is [decided](SolverConfig::resolve), levels are
-//! built and lowered, and the outer iteration is `ziggurat`'s own, over vectors that are spread over ranks.
+//! The steps are those of one process: the matrix is analysed, settings left open are
+//! [resolved](SolverConfig::resolve), levels are built and lowered, and the outer iteration is that
+//! of `ziggurat`, on distributed vectors.
 //!
-//! Rows may lie on ranks as the caller likes. Inside, ranks own whole grains (see `setup`), so that results do not depend on how many
-//! ranks there are: rows near the borders of ranks are moved once, and so are their parts of b and x in every solve.
+//! The caller may distribute rows arbitrarily. Internally, ranks own whole grains (see `setup`), so
+//! that results do not depend on the number of ranks. Rows near the bounds of ranks are moved once,
+//! and so are their elements of b and x in every solve.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,7 +34,7 @@ use crate::rows::send_home;
 use crate::setup::{self, Transfer, grain, moved, row_by_row};
 use crate::split::Split;
 
-/// A distributed system that is set up. Every method is called by all ranks.
+/// A distributed system that is set up. Every method is collective.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -51,7 +54,7 @@ use crate::split::Split;
 /// ```
 pub struct DistributedSolver {
     comm: Arc<dyn Comm>,
-    /// As the caller has the rows, and as they lie inside.
+    /// The caller's distribution of rows, and the internal one.
     given: Partition,
     inside: Arc<Partition>,
     levels: Vec<Lowerable>,
@@ -69,10 +72,10 @@ impl fmt::Debug for DistributedSolver {
     }
 }
 
-/// A level as lowering reads it.
+/// A level as input to lowering.
 struct Lowerable {
     device: Distributed,
-    /// Whether several ranks have rows of it.
+    /// Whether several ranks own rows of it.
     shared: bool,
     a: Split,
     block: usize,
@@ -82,16 +85,18 @@ struct Lowerable {
 }
 
 impl DistributedSolver {
-    /// Looks at the matrix, builds the hierarchy and lowers it.
+    /// Analyses the matrix, builds the hierarchy and lowers it.
     ///
     /// # Errors
-    /// If the configuration makes no sense, or a rank's part of the matrix is at fault; then every rank has an error.
+    /// If the configuration is invalid, or the matrix is invalid on any rank. Then every rank
+    /// returns an error.
     pub fn new(a: &DistributedCsr, config: SolverConfig) -> Result<Self, DistributedError> {
         Self::set_up(a, None, config)
     }
 
-    /// As [`new`](Self::new), with this rank's rows of what the matrix maps to almost zero: the [rigid-body modes](crate::rigid_body_modes)
-    /// of an elastic body.
+    /// As [`new`](Self::new), with this rank's rows of the near-kernel: vectors that the matrix
+    /// maps to nearly zero, such as the [rigid-body modes](crate::rigid_body_modes) of an elastic
+    /// body.
     ///
     /// # Errors
     /// As [`new`](Self::new), and if the near-kernel does not fit the matrix.
@@ -129,7 +134,7 @@ impl DistributedSolver {
             let a = placed(given, &inside)?;
             let kernel = placed_kernel(given, &inside, kernel)?;
             let hierarchy = Hierarchy::of_matrix(a, kernel, &setup)?;
-            // A matrix that cannot be coarsened is solved by one rank, if it can be.
+            // A matrix that cannot be coarsened is solved on one rank if it is small enough.
             let on_several =
                 hierarchy.levels().len() == 1 && is_shared(hierarchy.levels()[0].distributed_matrix());
             if comm.any(on_several) && given.global_rows() <= MAX_SPARSE_ROWS as u64 {
@@ -173,17 +178,18 @@ impl DistributedSolver {
         })
     }
 
-    /// Solves A x = b from a zero guess; `b` and the solution's `x` have the elements of this rank's rows, its report is that of the whole.
-    /// A singular system is solved in the least-squares sense.
+    /// Solves A x = b from a zero guess. `b` and the solution's `x` hold the elements of this
+    /// rank's rows; the report covers all ranks. A singular system is solved in the least-squares
+    /// sense.
     ///
     /// # Errors
-    /// If `b` does not have as many elements as this rank has rows, on any rank.
+    /// If `b` does not have one element per row of this rank, on any rank.
     pub fn solve(&self, b: &[f64]) -> Result<Solution, DistributedError> {
         self.solve_with(b, None, &SolveOptions::from(self.iteration.config()), None)
     }
 
-    /// As [`solve`](Self::solve), with an observer of every iteration that may ask to stop: then all
-    /// ranks stop.
+    /// As [`solve`](Self::solve), with an observer of every iteration that may request a stop; then
+    /// all ranks stop.
     ///
     /// # Errors
     /// As [`solve`](Self::solve).
@@ -195,8 +201,8 @@ impl DistributedSolver {
         self.solve_with(b, None, &SolveOptions::from(self.iteration.config()), observer)
     }
 
-    /// As [`solve`](Self::solve), from this rank's rows of a guess if there is one, with per-solve
-    /// overrides. All ranks give the same options, and all of them a guess or none.
+    /// As [`solve`](Self::solve), from this rank's rows of an optional guess, with per-solve
+    /// overrides. All ranks give the same options, and either all or none give a guess.
     ///
     /// # Errors
     /// As [`solve`](Self::solve), and if the guess has another length.
@@ -212,9 +218,9 @@ impl DistributedSolver {
             true => Ok(()),
             false => Err(MatrixError::Mismatch { what, expected, found }),
         };
-        let checked = fits("elements of the right-hand side, against this rank's rows", b.len());
+        let checked = fits("elements of the right-hand side, one per row of this rank", b.len());
         let checked = checked.and_then(|()| match guess {
-            Some(guess) => fits("elements of the guess, against this rank's rows", guess.len()),
+            Some(guess) => fits("elements of the guess, one per row of this rank", guess.len()),
             None => Ok(()),
         });
         agree(&*self.comm, checked)?;
@@ -226,51 +232,51 @@ impl DistributedSolver {
         Ok(Solution { x, ..solution })
     }
 
-    /// The configuration in use: what was left to the matrix is decided.
+    /// The configuration in use, with all settings resolved.
     pub fn config(&self) -> &SolverConfig {
         &self.config
     }
 
-    /// The levels over all ranks, finest first: the same on every rank.
+    /// The levels over all ranks, finest first; the same on every rank.
     pub fn levels(&self) -> &[LevelReport] {
         &self.reports
     }
 
-    /// What setup spent its time on, in seconds, in order, on this rank.
+    /// The stages of setup in order, with their seconds on this rank.
     pub fn stages(&self) -> &[(&'static str, f64)] {
         &self.stages
     }
 
-    /// Why there is no further level.
+    /// Why coarsening stopped.
     pub fn stop(&self) -> CoarseningStop {
         self.stop
     }
 
-    /// Seconds that setup took on this rank.
+    /// Seconds of setup on this rank.
     pub fn setup_seconds(&self) -> f64 {
         self.seconds
     }
 }
 
-/// Refuses what no level could be built of.
+/// Rejects a matrix or a near-kernel that is not finite or does not fit.
 fn check(a: &DistributedCsr, kernel: Option<&NearKernel>) -> Result<(), DistributedError> {
     let finite = a.view().check_finite().map_err(|error| a.with_global_ids(error.into()));
     finite?;
     let mismatch = |what, expected, found| Err(MatrixError::Mismatch { what, expected, found }.into());
     match kernel {
         Some(kernel) if kernel.rows() != a.own.len() => mismatch(
-            "values of each near-kernel vector, against this rank's rows",
+            "values of each near-kernel vector, one per row of this rank",
             a.own.len(),
             kernel.rows(),
         ),
         Some(kernel) if kernel.block() != a.block() => {
-            mismatch("unknowns per node of the near-kernel, against the matrix's", a.block(), kernel.block())
+            mismatch("unknowns per node of the near-kernel", a.block(), kernel.block())
         }
         _ => Ok(()),
     }
 }
 
-/// The matrix with its rows where they are to be.
+/// The matrix with its rows distributed as `inside`.
 fn placed(a: &DistributedCsr, inside: &Arc<Partition>) -> Result<DistributedCsr, DistributedError> {
     let comm = a.comm();
     if !comm.any(a.rows.own() != inside.own()) {
@@ -289,7 +295,7 @@ fn placed_kernel(
     let Some(kernel) = kernel else { return Ok(NearKernel::constants(inside.len(), a.block())?) };
     let comm = &**a.comm();
     let count = kernel.count();
-    // The same on every rank, or it is not constant.
+    // A constant must have the same value on every rank.
     let value = kernel.vectors().values().first().copied();
     let (least, most) = (
         comm.most(value.map_or(f64::NEG_INFINITY, |value| -value)),
@@ -300,14 +306,14 @@ fn placed_kernel(
     setup::near_kernel(&values, kernel.block(), count, inside.len(), constant)
 }
 
-/// Whether several ranks have rows of it. Collective.
+/// Whether several ranks own rows of the matrix. Collective.
 fn is_shared(a: &DistributedCsr) -> bool {
     a.comm().total(u64::from(!a.rows.is_empty())) > 1
 }
 
 impl Lowerable {
-    /// Computes the smoother's data, which reads whole rows, and splits own from remote columns. The
-    /// last level is solved directly where one rank has it, and smoothed where several have.
+    /// Computes the smoother's data, which reads whole rows, and splits own from remote columns.
+    /// The last level is solved directly if it is on one rank, and smoothed otherwise.
     fn new(level: Level<DistributedCsr>, smoother: Smoother) -> Result<Self, DistributedError> {
         let (a, radius, transfer) = level.into_parts();
         let comm = a.comm().clone();
@@ -353,7 +359,7 @@ impl Lowerable {
     }
 }
 
-/// Moves the levels to this rank's part of the device.
+/// Moves the levels to this rank's device.
 fn lower(levels: &[Lowerable], config: &SolverConfig) -> Result<Multigrid<Distributed>, SolveError> {
     let sources: Vec<_> = levels.iter().map(Lowerable::source).collect();
     Ok(Multigrid::new(&sources, &config.cycling(), |index| config.precision.level(index), config.lowering())?)

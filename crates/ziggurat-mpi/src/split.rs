@@ -1,4 +1,5 @@
-//! From rows in the order of global ids, as setup has them, to own and remote columns, as products want them.
+//! Splits rows in the order of global ids, as setup uses them, into own and remote columns, as
+//! products use them.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::device::HaloOf;
 use crate::error::DistributedError;
 use crate::matrix::DistributedCsr;
 
-/// A rank's rows of a matrix, by whose columns they are in.
+/// A rank's rows of a matrix, split into own and remote columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
     pub own: Arc<Csr<f64>>,

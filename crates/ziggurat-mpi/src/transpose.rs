@@ -1,7 +1,9 @@
-//! The transpose of a distributed matrix: own rows are turned by the kernel of one process, and what belongs to rows of others goes there.
+//! The transpose of a distributed matrix: own rows are transposed by the kernel of one process, and
+//! entries in rows of other ranks are sent there.
 //!
-//! Ranks own rows in the order of ids, so a row of the result is what lower ranks sent, what is own, and what higher ranks sent,
-//! one after the other: nothing is sorted. Cost: a transpose of own rows, one round of messages, a pass over the result.
+//! Ranks own rows in the order of ids. So a row of the result consists of the entries from lower
+//! ranks, own entries, and entries from higher ranks, in this order, and nothing is sorted. Cost: a
+//! transpose of own rows, one round of messages, and a pass over the result.
 
 use ziggurat_amg::halo::Halo;
 use ziggurat_sparse::algebra::transpose;
@@ -11,13 +13,13 @@ use crate::matrix::DistributedCsr;
 use crate::rows::{GlobalRows, NamedRows, Numbering};
 
 impl DistributedCsr {
-    /// The transpose, whose rows are distributed as the columns of this one; `block` is the number of unknowns per node of its columns.
-    /// All ranks call it.
+    /// The transpose, whose rows are distributed like the columns of this matrix; `block` is the
+    /// number of unknowns per node of its columns. Collective.
     pub(crate) fn transposed(&self, block: usize) -> Result<Self, DistributedError> {
         let turned = transpose(self.view(), self.own.clone());
         let halo = self.around.rows();
         let own = self.rows.own();
-        // What belongs to rows of others goes there.
+        // Entries in rows of other ranks are sent to their owners.
         let mut messages: Vec<(usize, Vec<u64>)> = Vec::new();
         for (peer, elements) in self.around.halo_by_owner() {
             let mut words = Vec::new();
@@ -34,7 +36,7 @@ impl DistributedCsr {
             rows.read(words);
             rows
         };
-        // Columns are in the order of ranks: those of lower ones, own ones, those of higher ones.
+        // Columns are in the order of ranks: from lower ranks, own, from higher ranks.
         let rank = self.comm().rank();
         let (lower, higher): (Vec<_>, Vec<_>) = received.into_iter().partition(|(from, _)| *from < rank);
         let lower: Vec<GlobalRows> = lower.iter().map(|(_, words)| read(words)).collect();

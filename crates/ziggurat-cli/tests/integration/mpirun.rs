@@ -74,7 +74,7 @@ fn errors_are_told_once_and_exit_codes_are_those_of_one_process() {
     place.write("short.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 1\n2 2 1\n3 3 1\n");
     let said = mpirun(&place, 2, &["solve", "short.mtx"]);
     assert_eq!(said.code, Some(1));
-    assert!(said.err.contains("4 entries are promised, but there are 3"), "{}", said.err);
+    assert!(said.err.contains("declares 4 entries, but the file has 3"), "{}", said.err);
 
     let said = mpirun(&place, 2, &["solve", "--problem", "poisson3d:8", "--shuffle", "4"]);
     assert!(

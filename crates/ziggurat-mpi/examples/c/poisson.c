@@ -1,4 +1,5 @@
-/* -u'' = 1 in two dimensions on the ranks of a communicator of our own: every rank assembles its lines of an n x n grid.
+/* -u'' = 1 in two dimensions, on the ranks of a communicator other than the world: every rank
+ * assembles its lines of an n x n grid.
  *
  *   mpicc poisson.c -I../../include -L../../../../target/release -lziggurat_mpi -o poisson
  *   LD_LIBRARY_PATH=../../../../target/release mpirun -n 4 ./poisson 200
@@ -12,7 +13,7 @@ int main(int argc, char **argv) {
   int64_t n = argc > 1 ? atol(argv[1]) : 100;
   int rank, size;
   MPI_Comm comm;
-  /* Not the world: the solver lives in whatever communicator it is given. */
+  /* The solver runs on any communicator; here it is a duplicate of the world. */
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);

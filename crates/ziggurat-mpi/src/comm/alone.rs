@@ -1,4 +1,4 @@
-//! One process: there is nobody to talk to.
+//! The communicator of a single process: nothing is sent.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::{Comm, Parcel, ParcelMut};
 ///
 /// ```
 /// use ziggurat_mpi::{Alone, Comm};
-/// assert_eq!(Alone.deliver(vec![(0, vec![7])]), [(0, vec![7])]); // a letter to oneself
+/// assert_eq!(Alone.deliver(vec![(0, vec![7])]), [(0, vec![7])]); // a message to itself
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alone;

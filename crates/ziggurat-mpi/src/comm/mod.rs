@@ -1,8 +1,9 @@
-//! Who else is computing: ranks that send each other messages.
+//! Communicators: ranks that send messages to each other.
 //!
-//! Everything above is written against [`Comm`]. [`Alone`] is one process; [`Mpi`] is a communicator of MPI, the world's or a
-//! caller's. Every method is *collective*: all ranks of the communicator call it, in the same order. Calls come from one thread at
-//! a time, that which entered the library.
+//! The rest of the crate is written against [`Comm`]. [`Alone`] is one process; [`Mpi`] is an MPI
+//! communicator, the world's or a caller's. Every method is *collective*: all ranks of the
+//! communicator call it, in the same order. Calls come from one thread at a time, the one that
+//! entered the library.
 
 mod alone;
 mod mpi;
@@ -25,39 +26,40 @@ pub trait Comm: fmt::Debug + Send + Sync {
     /// The number of this rank.
     fn rank(&self) -> usize;
 
-    /// How many ranks there are.
+    /// The number of ranks.
     fn size(&self) -> usize;
 
-    /// Overwrites every number by its sum over all ranks, modulo 2^64.
+    /// Overwrites every number with its sum over all ranks, modulo 2^64.
     fn sum(&self, numbers: &mut [u64]);
 
-    /// Overwrites every number by its sum over all ranks: the same bits on each.
+    /// Overwrites every number with its sum over all ranks; the bits are the same on every rank.
     fn sum_reals(&self, numbers: &mut [f64]);
 
-    /// Overwrites every number by the largest that a rank has; NaN if any is NaN.
+    /// Overwrites every number with its maximum over all ranks; NaN if any is NaN.
     fn largest(&self, numbers: &mut [f64]);
 
-    /// The sum of what lower ranks have.
+    /// The sum of `count` over all lower ranks.
     fn before(&self, count: u64) -> u64;
 
-    /// Sends messages to ranks that do not expect them. Returns what came, by the rank it came from; nobody sends two to one.
+    /// Sends messages whose receivers do not expect them, at most one per pair of ranks. Returns
+    /// the messages received, by sender.
     fn deliver(&self, messages: Vec<(usize, Vec<u64>)>) -> Vec<(usize, Vec<u64>)>;
 
-    /// Sends to and receives from neighbours that know of each other, and calls `meanwhile` while messages are under way.
+    /// Sends to and receives from known neighbours, and calls `meanwhile` while messages are in
+    /// transit.
     fn swap(&self, outgoing: Parcel<'_>, incoming: ParcelMut<'_>, meanwhile: &mut dyn FnMut());
 
-    /// Everybody gets what `root` has.
+    /// Overwrites `words` on every rank with those of `root`.
     fn broadcast(&self, root: usize, words: &mut Vec<u64>);
 
-    /// Rank 0 gets what each rank has, in their order; others get nothing.
+    /// Returns the words of all ranks, in their order, on rank 0, and nothing on the other ranks.
     fn gather(&self, words: &[u64]) -> Vec<Vec<u64>>;
 
-    /// The communicator of those ranks that are members, in the same order; `None` for the others.
+    /// The communicator of the ranks that are members, in the same order; `None` on the others.
     fn subset(&self, member: bool) -> Option<Arc<dyn Comm>>;
 }
 
-/// The neighbours that something goes to or comes from, and how much: elements `bounds[k]..bounds[k + 1]` are those of
-/// `peers[k]`.
+/// The neighbours of an exchange: elements `bounds[k]..bounds[k + 1]` are those of `peers[k]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     pub(crate) peers: Vec<usize>,
@@ -65,12 +67,12 @@ pub struct Route {
 }
 
 impl Route {
-    /// To or from nobody.
+    /// A route without neighbours.
     pub(crate) fn none() -> Self {
         Route { peers: Vec::new(), bounds: vec![0] }
     }
 
-    /// Elements altogether.
+    /// The number of elements for all neighbours.
     pub(crate) fn len(&self) -> usize {
         self.bounds[self.bounds.len() - 1]
     }
@@ -82,7 +84,7 @@ impl Route {
     }
 }
 
-/// What goes to each neighbour of a route: `bytes` has `width` bytes for every element.
+/// The data for each neighbour of a route: `bytes` has `width` bytes per element.
 #[derive(Clone, Copy, Debug)]
 pub struct Parcel<'a> {
     pub(crate) route: &'a Route,
@@ -90,7 +92,7 @@ pub struct Parcel<'a> {
     pub(crate) width: usize,
 }
 
-/// Where to put what comes from each neighbour of a route: `bytes` has `width` bytes for every element.
+/// The receive buffer for each neighbour of a route: `bytes` has `width` bytes per element.
 #[derive(Debug)]
 pub struct ParcelMut<'a> {
     pub(crate) route: &'a Route,
@@ -98,9 +100,9 @@ pub struct ParcelMut<'a> {
     pub(crate) width: usize,
 }
 
-/// What every communicator can do with the above.
+/// Operations derived from those of the trait.
 impl dyn Comm + '_ {
-    /// Whether any rank says yes.
+    /// Whether `flag` is true on any rank.
     pub fn any(&self, flag: bool) -> bool {
         let mut votes = [u64::from(flag)];
         self.sum(&mut votes);
@@ -114,20 +116,20 @@ impl dyn Comm + '_ {
         total[0]
     }
 
-    /// What `root` says, to everybody.
+    /// Sends a text from `root` to all ranks.
     pub(crate) fn announce(&self, root: usize, text: &str) -> String {
         let mut words: Vec<u64> = text.bytes().map(u64::from).collect();
         self.broadcast(root, &mut words);
         String::from_utf8_lossy(&words.iter().map(|&word| word as u8).collect::<Vec<u8>>()).into_owned()
     }
 
-    /// The lowest of the ranks that are `willing`, if any is.
+    /// The lowest rank for which `willing` is true, if any.
     pub(crate) fn lowest(&self, willing: bool) -> Option<usize> {
         let lowest = self.most(if willing { -(self.rank() as f64) } else { f64::NEG_INFINITY });
         (lowest > f64::NEG_INFINITY).then_some(-lowest as usize)
     }
 
-    /// The largest that any rank has.
+    /// The maximum over all ranks.
     pub fn most(&self, number: f64) -> f64 {
         let mut most = [number];
         self.largest(&mut most);

@@ -1,15 +1,17 @@
-//! A communicator of MPI, through the crate `mpi`.
+//! An MPI communicator, through the crate `mpi`.
 //!
-//! MPI's handles are used as they are (`mpi::ffi`): a handle that a caller lends comes as such, requests of a swap are kept on the stack
-//! so that a cycle allocates nothing, and unexpected messages need probes. What is lent is duplicated, so that our messages
-//! and the caller's never meet, and only the duplicate is freed.
+//! MPI handles are used directly (`mpi::ffi`): callers pass plain handles, the requests of a swap
+//! are kept on the stack so that a cycle does not allocate, and unexpected messages need probes.
+//! The caller's communicator is duplicated, so that its messages and ours never mix; only the
+//! duplicate is freed.
 //!
-//! **Unexpected messages** ([`Comm::deliver`]) by nonblocking consensus (Hoefler, Siebert & Lumsdaine, *Scalable communication protocols
-//! for dynamic sparse data exchange*, 2010): synchronous sends, and once these have arrived a nonblocking barrier; when that is through, nothing is under way.
-//! No rank hears of ranks that it has nothing to do with.
+//! **Unexpected messages** ([`Comm::deliver`]) use nonblocking consensus (Hoefler, Siebert &
+//! Lumsdaine, *Scalable communication protocols for dynamic sparse data exchange*, 2010):
+//! synchronous sends, and after their completion a nonblocking barrier. When the barrier completes,
+//! no message is in transit. Ranks communicate only with the receivers of their messages.
 //!
-//! **Threads.** One thread at a time calls, so MPI has to be initialised for `MPI_THREAD_FUNNELED` if that is always the one that
-//! initialised it, else for `MPI_THREAD_SERIALIZED`.
+//! **Threads.** One thread at a time makes calls. MPI must be initialised for `MPI_THREAD_FUNNELED`
+//! if that is always the thread that initialised it, otherwise for `MPI_THREAD_SERIALIZED`.
 
 #![allow(unsafe_code)]
 
@@ -23,29 +25,30 @@ use thiserror::Error;
 
 use super::{Comm, Parcel, ParcelMut};
 
-/// Messages between neighbours.
+/// The tag of messages between neighbours.
 const SWAP: c_int = 1;
 
-/// Unexpected messages. Rounds alternate between this tag and the next: a fast rank may be one round ahead of a slow one.
+/// The tag of unexpected messages. Rounds alternate between this tag and the next one, because a
+/// fast rank may be one round ahead of a slow one.
 const DELIVERY: c_int = 2;
 
-/// So many requests are kept on the stack.
+/// Up to this many requests are kept on the stack.
 const FEW: usize = 64;
 
-/// Why there is no communicator.
+/// Why a communicator could not be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MpiError {
-    /// Nobody has called `MPI_Init`.
+    /// `MPI_Init` has not been called.
     #[error("MPI is not initialised; call MPI_Init first, or start a Session")]
     NotInitialised,
-    /// `MPI_Init` was called already, or `MPI_Finalize`.
-    #[error("MPI was initialised by somebody else; use Mpi::world() or the communicator that they have")]
+    /// `MPI_Init` or `MPI_Finalize` has already been called.
+    #[error("MPI was already initialised; use Mpi::world() or the caller's communicator")]
     AlreadyInitialised,
 }
 
-/// MPI, initialised for a program of one's own and finalised when this is dropped. A library that is called by an MPI program does
-/// not need it: see [`Mpi::from_c`].
+/// An MPI session: initialises MPI, and finalises it when dropped. A library called by an MPI
+/// program does not need it: see [`Mpi::from_c`].
 #[derive(Debug)]
 pub struct Session {
     _universe: Universe,
@@ -63,7 +66,7 @@ impl Session {
     /// Initialises MPI for calls from this thread.
     ///
     /// # Errors
-    /// If it is initialised already.
+    /// If MPI has already been initialised.
     pub fn start() -> Result<Self, MpiError> {
         let universe = mpi::initialize_with_threading(mpi::Threading::Funneled);
         universe
@@ -71,15 +74,15 @@ impl Session {
             .ok_or(MpiError::AlreadyInitialised)
     }
 
-    /// Ends all ranks at once, for a program that cannot go on.
+    /// Aborts all ranks, for a program that cannot continue.
     pub fn abort(&self, code: i32) -> ! {
-        // SAFETY: MPI is initialised while a session lives.
+        // SAFETY: MPI is initialised while a session exists.
         unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, code) };
         std::process::exit(code)
     }
 }
 
-/// A communicator of MPI: a duplicate of one that exists.
+/// An MPI communicator: a duplicate of an existing one.
 ///
 /// ```no_run
 /// use ziggurat_mpi::{Comm, Mpi, Session};
@@ -93,38 +96,38 @@ pub struct Mpi {
     handle: ffi::MPI_Comm,
     rank: usize,
     size: usize,
-    /// Rounds of unexpected messages.
+    /// The number of rounds of unexpected messages.
     rounds: AtomicU32,
 }
 
-// SAFETY: a handle is a plain value, and MPI's calls may come from any thread that does not overlap with another call
-// (MPI_THREAD_SERIALIZED); by the contract of `Comm` calls come from one thread at a time.
+// SAFETY: a handle is a plain value, and MPI may be called from any thread if calls do not overlap
+// (MPI_THREAD_SERIALIZED). By the contract of `Comm`, calls come from one thread at a time.
 unsafe impl Send for Mpi {}
-// SAFETY: as above; a shared reference is used by other threads for `rank` and `size` only.
+// SAFETY: as above; other threads use a shared reference only for `rank` and `size`.
 unsafe impl Sync for Mpi {}
 
 impl Mpi {
-    /// All ranks that were started together.
+    /// The communicator of all ranks that were started together.
     ///
     /// # Errors
     /// If MPI is not initialised.
     pub fn world() -> Result<Self, MpiError> {
         check_initialised()?;
-        // SAFETY: MPI is initialised, so the world is there.
+        // SAFETY: MPI is initialised, so the world communicator exists.
         unsafe { Self::from_c(ffi::RSMPI_COMM_WORLD) }
     }
 
-    /// The ranks of a communicator in C. It is borrowed for this call only.
+    /// Duplicates a communicator of C. The handle is used only during this call.
     ///
     /// # Safety
-    /// The handle is a valid intracommunicator, all of whose ranks make this call.
+    /// The handle is a valid intracommunicator, and all of its ranks make this call.
     ///
     /// # Errors
     /// If MPI is not initialised.
     pub unsafe fn from_c(borrowed: ffi::MPI_Comm) -> Result<Self, MpiError> {
         check_initialised()?;
         let mut handle = MaybeUninit::uninit();
-        // SAFETY: a valid communicator, by the caller's word; MPI writes the duplicate.
+        // SAFETY: the caller guarantees a valid communicator; MPI writes the duplicate.
         let handle = unsafe {
             ffi::MPI_Comm_dup(borrowed, handle.as_mut_ptr());
             handle.assume_init()
@@ -132,7 +135,7 @@ impl Mpi {
         Ok(Self::own(handle))
     }
 
-    /// The ranks of a communicator in Fortran.
+    /// Duplicates a communicator of Fortran.
     ///
     /// # Safety
     /// As [`Mpi::from_c`].
@@ -141,11 +144,11 @@ impl Mpi {
     /// If MPI is not initialised.
     pub unsafe fn from_fortran(borrowed: ffi::RSMPI_Fint) -> Result<Self, MpiError> {
         check_initialised()?;
-        // SAFETY: a valid communicator, by the caller's word.
+        // SAFETY: the caller guarantees a valid communicator.
         unsafe { Self::from_c(ffi::RSMPI_Comm_f2c(borrowed)) }
     }
 
-    /// Takes a communicator that this library has made.
+    /// Takes ownership of a communicator that this library created.
     fn own(handle: ffi::MPI_Comm) -> Self {
         let (mut rank, mut size) = (0, 0);
         // SAFETY: a valid communicator; MPI writes two numbers.
@@ -166,7 +169,8 @@ impl Mpi {
             result.resize_with(count, MaybeUninit::uninit);
             &mut result[..]
         };
-        // SAFETY: both buffers have `count` elements of the datatype. What MPI has written is copied back bit by bit: numbers.
+        // SAFETY: both buffers have `count` elements of the datatype. MPI has initialised the
+        // results, which are plain numbers.
         unsafe {
             let (from, to) = (numbers.as_ptr().cast(), result.as_mut_ptr().cast());
             ffi::MPI_Allreduce(from, to, count as c_int, datatype, operation, self.handle);
@@ -177,7 +181,7 @@ impl Mpi {
 
 fn check_initialised() -> Result<(), MpiError> {
     let (mut initialised, mut finalised) = (0, 0);
-    // SAFETY: these two may be called at any time.
+    // SAFETY: these two functions may be called at any time.
     unsafe {
         ffi::MPI_Initialized(&mut initialised);
         ffi::MPI_Finalized(&mut finalised);
@@ -187,15 +191,15 @@ fn check_initialised() -> Result<(), MpiError> {
 
 impl Drop for Mpi {
     fn drop(&mut self) {
-        // After MPI_Finalize there is nothing left to free.
+        // After MPI_Finalize there is nothing to free.
         if check_initialised().is_ok() {
-            // SAFETY: the communicator is this value's own.
+            // SAFETY: this value owns the communicator.
             unsafe { ffi::MPI_Comm_free(&mut self.handle) };
         }
     }
 }
 
-/// The datatype of elements of so many bytes, and how many make up an element.
+/// The datatype for elements of `width` bytes, and how many of it make up an element.
 fn datatype(width: usize) -> (ffi::MPI_Datatype, usize) {
     // SAFETY: constants of MPI.
     unsafe {
@@ -229,7 +233,8 @@ impl Comm for Mpi {
     }
 
     fn largest(&self, numbers: &mut [f64]) {
-        // MPI does not say what the maximum of NaN is. As integers NaN is the largest of the non-negative ones.
+        // MPI does not define the maximum with NaN, so numbers are compared as integers, where NaN
+        // is the largest.
         let ordered = |x: f64| match x.to_bits() {
             _ if x.is_nan() => i64::MAX,
             bits if (bits as i64) < 0 => !(bits as i64) ^ i64::MIN,
@@ -242,7 +247,7 @@ impl Comm for Mpi {
         };
         // SAFETY: constants of MPI.
         let (datatype, operation) = unsafe { (ffi::RSMPI_INT64_T, ffi::RSMPI_MAX) };
-        // A cycle asks for one, and must not allocate.
+        // Cycles reduce a single number and must not allocate.
         let mut keys = [0; FEW];
         for numbers in numbers.chunks_mut(FEW) {
             let keys = &mut keys[..numbers.len()];
@@ -254,7 +259,7 @@ impl Comm for Mpi {
 
     fn before(&self, count: u64) -> u64 {
         let mut sum = 0u64;
-        // SAFETY: one number in, one out; rank 0 gets none and keeps its zero.
+        // SAFETY: one number in, one out; on rank 0 the result stays zero.
         unsafe {
             let (from, to): (*const u64, *mut u64) = (&count, &mut sum);
             ffi::MPI_Exscan(from.cast(), to.cast(), 1, ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM, self.handle);
@@ -265,8 +270,9 @@ impl Comm for Mpi {
     fn deliver(&self, messages: Vec<(usize, Vec<u64>)>) -> Vec<(usize, Vec<u64>)> {
         let tag = DELIVERY + (self.rounds.fetch_add(1, Relaxed) % 2) as c_int;
         let mut received = Vec::new();
-        // SAFETY: buffers of pending sends live in `messages` until all sends are complete; what is received fits the count that the probe
-        // has told. Requests are waited for before this function returns.
+        // SAFETY: the buffers of pending sends are in `messages` until all sends are complete.
+        // Receive buffers have the length that the probe reported. All requests are complete before
+        // this function returns.
         unsafe {
             let mut sends = Vec::with_capacity(messages.len());
             for (to, words) in messages.iter().filter(|(to, _)| *to != self.rank) {
@@ -323,7 +329,7 @@ impl Comm for Mpi {
                         }
                     }
                 }
-                // Where ranks share a core, the one that is waited for should have it.
+                // If ranks share a core, this lets the others run.
                 std::thread::yield_now();
             }
         }
@@ -333,14 +339,15 @@ impl Comm for Mpi {
     }
 
     fn swap(&self, outgoing: Parcel<'_>, incoming: ParcelMut<'_>, meanwhile: &mut dyn FnMut()) {
-        assert_eq!(outgoing.bytes.len(), outgoing.route.len() * outgoing.width, "bytes of what is sent");
-        assert_eq!(incoming.bytes.len(), incoming.route.len() * incoming.width, "bytes of what is received");
+        assert_eq!(outgoing.bytes.len(), outgoing.route.len() * outgoing.width, "bytes to send");
+        assert_eq!(incoming.bytes.len(), incoming.route.len() * incoming.width, "bytes to receive");
         let count = outgoing.route.peers.len() + incoming.route.peers.len();
         if count == 0 {
             return meanwhile();
         }
-        // SAFETY: every message lies within its buffer, since bounds increase up to its length; neither buffer is touched until all
-        // requests are complete, since `meanwhile` has no access to them.
+        // SAFETY: every message lies within its buffer, because bounds increase up to its length.
+        // Neither buffer is accessed until all requests are complete, because `meanwhile` has no
+        // access to them.
         unsafe {
             let mut few = [ffi::RSMPI_REQUEST_NULL; FEW];
             let mut many = Vec::new();
@@ -374,7 +381,7 @@ impl Comm for Mpi {
 
     fn broadcast(&self, root: usize, words: &mut Vec<u64>) {
         let mut count = words.len() as u64;
-        // SAFETY: one number, and then as many as it says.
+        // SAFETY: first the length, and then as many numbers.
         unsafe {
             let at: *mut u64 = &mut count;
             ffi::MPI_Bcast(at.cast(), 1, ffi::RSMPI_UINT64_T, root as c_int, self.handle);
@@ -391,7 +398,8 @@ impl Comm for Mpi {
 
     fn subset(&self, member: bool) -> Option<Arc<dyn Comm>> {
         let mut handle = MaybeUninit::uninit();
-        // SAFETY: all ranks of this communicator call; MPI writes the handle, which is null for those that are no members.
+        // SAFETY: all ranks of this communicator make this call. MPI writes the handle, which is
+        // null on ranks that are not members.
         let handle = unsafe {
             let colour = if member { 0 } else { ffi::RSMPI_UNDEFINED };
             ffi::MPI_Comm_split(self.handle, colour, self.rank as c_int, handle.as_mut_ptr());

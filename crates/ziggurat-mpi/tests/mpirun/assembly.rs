@@ -1,4 +1,4 @@
-//! How rows come to lie on ranks does not matter: any distribution gives the same levels, iterations and solution.
+//! Any distribution of rows over ranks gives the same levels, iterations and solution.
 
 use ziggurat::SolverConfig;
 use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver};
@@ -19,12 +19,12 @@ fn scattered(problem: Problem, comm: &dyn Comm) -> Vec<(u64, u64, f64)> {
 }
 
 #[test]
-fn crooked_distributions_are_straightened() {
+fn uneven_distributions_give_the_same_result() {
     let problem: Problem = "jump3d:20".parse().unwrap();
     if is_rank() {
         rank(|comm| {
             let rows = problem.global_rows() as usize;
-            // 100, 101, 102, … rows, and the rest on the last rank.
+            // 100, 101, 102, … rows, and the remaining ones on the last rank.
             let before = |rank: usize| {
                 if rank < comm.size() { rank * 100 + rank * rank.saturating_sub(1) / 2 } else { rows }
             };
@@ -34,7 +34,7 @@ fn crooked_distributions_are_straightened() {
             let solver = DistributedSolver::new(&a, SolverConfig::default()).unwrap();
             let b: Vec<f64> = a.own_rows().map(|row| (row % 5) as f64).collect();
             let solution = solver.solve(&b).unwrap();
-            // The residual, from the rows themselves and the solution as it came back.
+            // The residual, from the rows and the returned solution.
             let all = comm.deliver(
                 (0..comm.size()).map(|to| (to, solution.x.iter().map(|x| x.to_bits()).collect())).collect(),
             );
@@ -52,10 +52,10 @@ fn crooked_distributions_are_straightened() {
             vec![format!("{} in {}", levels.join(" "), solution.report.iterations)]
         });
     } else {
-        let one = mpirun("assembly::crooked_distributions_are_straightened", 1);
+        let one = mpirun("assembly::uneven_distributions_give_the_same_result", 1);
         assert!(one.success && one.lines.len() == 1, "{}", one.everything);
         for ranks in [2, 5] {
-            let several = mpirun("assembly::crooked_distributions_are_straightened", ranks);
+            let several = mpirun("assembly::uneven_distributions_give_the_same_result", ranks);
             assert!(several.success, "{}", several.everything);
             assert_eq!(several.lines, one.lines, "{ranks} ranks");
         }

@@ -1,11 +1,11 @@
-//! The C example: compiled by mpicc, linked with our library, run by mpirun.
+//! The C example: compiled by mpicc, linked with this library, run by mpirun.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::launch::{launcher, run};
 
-/// Where cargo has put the library for C: beside the folder of this test.
+/// The folder of the C library: an ancestor of the test program.
 fn library_folder() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.ancestors().find(|folder| folder.join("libziggurat_mpi.so").exists());
@@ -13,7 +13,7 @@ fn library_folder() -> PathBuf {
 }
 
 #[test]
-fn a_c_program_lends_its_communicator() {
+fn a_c_program_solves_on_its_communicator() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (library, program) =
         (library_folder(), std::env::temp_dir().join(format!("ziggurat-c-{}", std::process::id())));

@@ -1,4 +1,5 @@
-//! What is unusual but legal: ranks without rows, more ranks than rows, matrices in several parts or without connections.
+//! Edge cases: ranks without rows, more ranks than rows, disconnected matrices, matrices without
+//! connections.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use ziggurat_sparse::Coo;
 
 use crate::launch::{is_rank, mpirun, rank};
 
-/// -u'' on so many points, cut into pieces that know nothing of each other.
+/// -u'' on `points` points, in disconnected pieces of `piece` points.
 fn pieces(points: u64, piece: u64) -> Vec<(u64, u64, f64)> {
     let mut entries = Vec::new();
     for i in 0..points {
@@ -57,7 +58,8 @@ fn same(test: &str, rows: usize, entries: Vec<(u64, u64, f64)>, ranks: &[usize])
 fn only_some_ranks_have_rows() {
     let (rows, entries) = (5000, pieces(5000, 5000));
     if is_rank() {
-        // Ranks 0, 2, 4, … have none, and give none; the last has all.
+        // Ranks 0, 2, 4, … have no rows, ranks 1, 3, 5, … have ten; the last has the rest and gives
+        // all entries.
         rank(|comm| {
             let last = comm.rank() + 1 == comm.size();
             let odd = comm.rank() % 2 == 1;
@@ -95,7 +97,7 @@ fn a_matrix_in_pieces() {
         rank(|comm| {
             let bounds = |rank: usize| rows * rank / comm.size();
             let here = bounds(comm.rank() + 1) - bounds(comm.rank());
-            // Everybody gives some of the entries, wherever they belong.
+            // Every rank gives some of the entries, whatever ranks own the rows.
             let mine = entries.into_iter().skip(comm.rank()).step_by(comm.size()).collect();
             vec![solve(comm, here, mine)]
         });

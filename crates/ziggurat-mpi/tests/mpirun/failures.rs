@@ -1,4 +1,4 @@
-//! An error on one rank is an error on all ranks, and nobody is left waiting.
+//! An error on one rank is an error on all ranks, and no rank is left waiting.
 
 use ziggurat::SolverConfig;
 use ziggurat_mpi::{DistributedCsr, DistributedError, DistributedSolver};
@@ -6,7 +6,7 @@ use ziggurat_sparse::gallery::Problem;
 
 use crate::launch::{is_rank, mpirun, rank};
 
-/// What everybody is told: the number of ranks that had an error, and what rank 0 said.
+/// The number of ranks that returned an error, and the message on rank 0.
 fn told<T>(comm: &dyn ziggurat_mpi::Comm, result: Result<T, DistributedError>) -> Vec<String> {
     let failed = comm.total(u64::from(result.is_err()));
     vec![failed.to_string(), result.err().map(|error| error.to_string()).unwrap_or_default()]
@@ -50,7 +50,7 @@ fn a_value_that_is_no_number() {
     }
 }
 
-/// Row 2222 has no diagonal: of four ranks the third has it, given and inside.
+/// Row 2222 has no diagonal entry. Of four ranks the third owns it, both as given and internally.
 fn without_a_diagonal(method: &str) {
     let test = format!("failures::a_row_without_a_diagonal_{method}");
     if is_rank() {

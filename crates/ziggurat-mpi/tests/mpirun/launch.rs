@@ -1,4 +1,4 @@
-//! Tests that run again under mpirun: the parent starts itself on several ranks and reads what they print.
+//! Runs tests again under mpirun: the parent starts itself on several ranks and reads their output.
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use ziggurat_mpi::{Comm, Mpi, Session};
 
-/// Set for the ranks of a test.
+/// The environment variable that marks the ranks of a test.
 const UNDER_MPIRUN: &str = "ZIGGURAT_TEST_UNDER_MPIRUN";
 
-/// However slow the machine: a test that takes longer hangs.
+/// A test that takes longer than this, on any machine, hangs.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// What mpirun came to.
+/// The outcome of mpirun.
 pub(crate) struct Ran {
     pub(crate) success: bool,
-    /// What rank 0 said, line by line.
+    /// The lines that rank 0 reported.
     pub(crate) lines: Vec<String>,
     pub(crate) everything: String,
 }
@@ -25,7 +25,7 @@ pub(crate) fn is_rank() -> bool {
     std::env::var_os(UNDER_MPIRUN).is_some()
 }
 
-/// The body of a rank: what it returns is told to the parent by rank 0.
+/// The body of a rank; rank 0 reports the returned lines to the parent.
 pub(crate) fn rank(body: impl FnOnce(&Arc<dyn Comm>) -> Vec<String>) {
     let session = Session::start().unwrap();
     let comm: Arc<dyn Comm> = Arc::new(Mpi::world().unwrap());
@@ -37,7 +37,7 @@ pub(crate) fn rank(body: impl FnOnce(&Arc<dyn Comm>) -> Vec<String>) {
     drop(session);
 }
 
-/// Runs the test of this name on so many ranks.
+/// Runs the test of this name on `ranks` ranks.
 pub(crate) fn mpirun(test: &str, ranks: usize) -> Ran {
     let program = std::env::current_exe().unwrap();
     let mut command = launcher(ranks);
@@ -45,17 +45,17 @@ pub(crate) fn mpirun(test: &str, ranks: usize) -> Ran {
     run(command)
 }
 
-/// mpirun for so many ranks, as root and with more ranks than cores if need be.
+/// mpirun for `ranks` ranks; allows root, and more ranks than cores.
 pub(crate) fn launcher(ranks: usize) -> Command {
     let mut command = Command::new("mpirun");
     command.args(["--allow-run-as-root", "--oversubscribe", "-n", &ranks.to_string()]);
     command.env("RAYON_NUM_THREADS", "1").env("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
-    // More ranks than cores: whoever waits makes room.
+    // There may be more ranks than cores, so a waiting rank yields.
     command.env("OMPI_MCA_mpi_yield_when_idle", "1");
     command
 }
 
-/// Waits for a command, and ends it if it hangs.
+/// Waits for a command, and kills it if it hangs.
 pub(crate) fn run(mut command: Command) -> Ran {
     let file = std::env::temp_dir().join(format!(
         "ziggurat-mpirun-{}-{:?}",

@@ -1,4 +1,4 @@
-//! Everything under a real mpirun: the same answer on any number of ranks.
+//! Tests under a real mpirun: the result is the same on any number of ranks.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod assembly;

@@ -1,4 +1,5 @@
-//! The same levels, to the last bit, and the same iterations on any number of ranks, and as in one process without MPI.
+//! The levels are the same bit for bit, and so is the number of iterations, on any number of ranks
+//! and in one process without MPI.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::launch::{is_rank, mpirun, rank};
 
 const RANKS: [usize; 6] = [1, 2, 3, 4, 7, 8];
 
-/// Precision, and what it is asked for with.
+/// The precisions to test.
 const PRECISIONS: [&str; 2] = ["f64", "f16"];
 
 /// Finite elements, a reservoir, a power grid, a structure, and convection.
@@ -24,7 +25,7 @@ fn config(precision: &str, method: &str) -> SolverConfig {
     SolverConfig::from_json(&format!(r#"{{"precision": "{precision}", "method": "{method}"}}"#)).unwrap()
 }
 
-/// A line about a solve: what must not depend on ranks.
+/// A line about a solve, which must not depend on ranks.
 fn line(name: &str, levels: &[(u64, u64, u64)], iterations: usize, residual: f64, rtol: f64) -> String {
     assert!(residual <= rtol, "{name}: residual {residual:e}");
     let levels: Vec<String> =
@@ -91,7 +92,7 @@ fn problem_alone(problem: Problem, name: &str, config: SolverConfig) -> String {
     solve_alone(&problem.matrix().unwrap(), &problem.rhs().unwrap(), modes, name, config)
 }
 
-/// Runs the test on all numbers of ranks and compares what they say with what one process says.
+/// Runs the test on all numbers of ranks and compares the output with that of one process.
 fn compare(test: &str, alone: &[String]) {
     for ranks in RANKS {
         let ran = mpirun(test, ranks);
@@ -152,7 +153,7 @@ fn other_methods() {
     }
 }
 
-/// Where the collection of real matrices is, if it is.
+/// The path of the collection of real matrices, if it exists.
 fn collection() -> Option<PathBuf> {
     let given = std::env::var_os("ZIGGURAT_MATRICES").map(PathBuf::from);
     let beside = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/matrices"));
