@@ -44,7 +44,8 @@ const STEPS: &[&[Step]] = &[
         name: "dependencies",
         action: Action::Cargo(&["deny", "--offline", "check", "licenses", "bans", "sources"]),
     }],
-    // The environment is downloaded while clippy runs. Two builds take turns: cargo locks its folder.
+    // The environment is downloaded while clippy runs. Two builds take turns: cargo locks its
+    // folder.
     &[
         Step {
             name: "clippy",
@@ -60,8 +61,8 @@ const STEPS: &[&[Step]] = &[
         },
         Step { name: "python wheel", action: Action::Task(&["python", "--only", "wheel"]) },
     ],
-    // Features only add: what users build without them, which is all that the published wheel holds,
-    // must build without a warning.
+    // Features only add: what users build without them, which is all that the published wheel
+    // holds, must build without a warning.
     &[Step {
         name: "clippy, no features",
         action: Action::Cargo(&["clippy", "--package", "ziggurat-python", "--lib", "--", "-D", "warnings"]),

@@ -1,7 +1,7 @@
 //! What developers and CI run: `cargo xtask ci` and `cargo xtask bench NAME`.
 //!
-//! A plain Rust program instead of scripts: it needs nothing but cargo, is checked like the rest of the code, and works
-//! the same on every machine.
+//! A plain Rust program instead of scripts: it needs nothing but cargo, is checked like the rest of
+//! the code, and works the same on every machine.
 
 // A command prints; the lint is for libraries.
 #![allow(clippy::print_stdout, clippy::print_stderr)]

@@ -12,8 +12,8 @@ pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(usual, PathBuf::from)
 }
 
-/// `cargo build` with these arguments and targets (`--bin NAME`, `--example NAME`). Returns the folder that they are in; examples are in
-/// `examples` there. On failure, what cargo said.
+/// `cargo build` with these arguments and targets (`--bin NAME`, `--example NAME`). Returns the
+/// folder that they are in; examples are in `examples` there. On failure, what cargo said.
 pub(crate) fn build(how: &[&str], targets: &[&str]) -> Result<PathBuf, String> {
     let root = crate::workspace_root();
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

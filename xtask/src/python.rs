@@ -2,11 +2,11 @@
 //! user has it.
 //!
 //! Tests, examples in docstrings, types and notebooks all run against the installed package, never
-//! against the sources. With `--release` the wheel is built as it is published. Otherwise it is built
-//! as the tests of this workspace are, and shares with them what cargo compiles: maturin asks cargo
-//! for one crate, for which cargo would choose other features of the crates beneath and compile all
-//! of them again. So maturin gets this program as its cargo ([`cargo_for_maturin`]), which asks the
-//! real one for the libraries of the whole workspace.
+//! against the sources. With `--release` the wheel is built as it is published. Otherwise it is
+//! built as the tests of this workspace are, and shares with them what cargo compiles: maturin asks
+//! cargo for one crate, for which cargo would choose other features of the crates beneath and
+//! compile all of them again. So maturin gets this program as its cargo ([`cargo_for_maturin`]),
+//! which asks the real one for the libraries of the whole workspace.
 
 use std::ffi::OsString;
 use std::fs;
@@ -159,15 +159,15 @@ pub(crate) fn check(root: &Path, release: bool, only: Option<Part>) -> Result<()
     Ok(())
 }
 
-/// If maturin runs this program as its cargo: builds the libraries of the whole workspace instead of
-/// the one that maturin asks for, with the same features as its tests.
+/// If maturin runs this program as its cargo: builds the libraries of the whole workspace instead
+/// of the one that maturin asks for, with the same features as its tests.
 pub(crate) fn cargo_for_maturin() -> Option<ExitCode> {
     std::env::var_os(AS_CARGO)?;
     let asked: Vec<String> = std::env::args().skip(1).collect();
     let mut cargo = Command::new("cargo");
     cargo.env_remove(AS_CARGO).args(arguments_for_workspace(&asked));
-    // With these, which say what .cargo/config.toml and the interpreter say too, cargo would compile
-    // PyO3 again at each change between maturin and itself.
+    // With these, which say what .cargo/config.toml and the interpreter say too, cargo would
+    // compile PyO3 again at each change between maturin and itself.
     for variable in ["PYO3_CONFIG_FILE", "PYO3_ENVIRONMENT_SIGNATURE", "PYO3_PYTHON"] {
         cargo.env_remove(variable);
     }

@@ -1,8 +1,10 @@
 //! Source rules: what no compiler or linter checks about our files.
 //!
 //! - No source file has more than 600 lines; those above 400 are noted, because they soon will.
-//! - No file or folder is named `util`, `helper`, `misc` or `common`: such names gather what nobody placed.
-//! - Every file in a `src` folder opens with `//!`: what it holds, and for a method its formula, source and cost.
+//! - No file or folder is named `util`, `helper`, `misc` or `common`: such names gather what nobody
+//!   placed.
+//! - Every file in a `src` folder opens with `//!`: what it holds, and for a method its formula,
+//!   source and cost.
 
 use std::fs;
 use std::io;
