@@ -2,8 +2,8 @@
 //!
 //! A benchmark is a [`Bench`]: a name, a description, and a function that prints tables and returns
 //! the numbers behind them. To add one, write its file and add its `BENCH` to [`BENCHES`]. Shared
-//! modules: [`timing`] (alternating contestants), [`pool`] (fixed numbers of threads), [`bandwidth`]
-//! (memory bandwidth), [`table`], [`machine`], [`report`].
+//! modules: [`timing`] (alternating contestants), [`pool`] (fixed numbers of threads),
+//! [`bandwidth`] (memory bandwidth), [`table`], [`machine`], [`report`].
 
 mod bandwidth;
 mod gpu;
@@ -147,9 +147,7 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BenchError> {
     let load = machine::load();
     println!("{machine}");
     if let Some(load) = load.filter(|&load| load > QUIET) {
-        println!(
-            "note: the machine is busy (load {load:.1}); compare times only within this run"
-        );
+        println!("note: the machine is busy (load {load:.1}); compare times only within this run");
     }
     println!();
     let usual = if options.quick { 1 } else { bench.rounds };

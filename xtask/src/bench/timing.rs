@@ -1,8 +1,8 @@
 //! Timing on a noisy machine.
 //!
 //! On shared machines, times measured at different moments cannot be compared. So contestants
-//! alternate within one run, round after round, and a slow moment affects all of them. The best time
-//! is what the machine can do, because noise only adds time; the median is the typical time.
+//! alternate within one run, round after round, and a slow moment affects all of them. The best
+//! time is what the machine can do, because noise only adds time; the median is the typical time.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

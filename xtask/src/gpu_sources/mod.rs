@@ -2,10 +2,10 @@
 //! launches, without a GPU.
 //!
 //! The sources are recorded in solves on any available device (`launched_sources`, an example of
-//! ziggurat-gpu). NVRTC and ptxas compile the CUDA sources for three GPU generations, hipcc compiles
-//! the HIP sources for one. Only the compilers are needed; `.ci/run` installs them. The task prints
-//! registers and spills, and fails if a source does not compile. That kernels compile does not show
-//! that they run: no such GPU was available.
+//! ziggurat-gpu). NVRTC and ptxas compile the CUDA sources for three GPU generations, hipcc
+//! compiles the HIP sources for one. Only the compilers are needed; `.ci/run` installs them. The
+//! task prints registers and spills, and fails if a source does not compile. That kernels compile
+//! does not show that they run: no such GPU was available.
 
 mod hip;
 mod nvidia;
