@@ -1,11 +1,12 @@
-/* Conjugate gradients with hypre's BoomerAMG on a system that `cargo xtask bench race` wrote to a file.
+/* Conjugate gradients with hypre's BoomerAMG on a system written by `cargo xtask bench race`.
  *
  *   mpirun -n 2 hypre FILE UNKNOWNS_PER_NODE STRENGTH_THRESHOLD
  *
- * The file: rows, entries (64 bits each); rows + 1 row pointers (64 bits); columns (32 bits); values; right-hand side.
- * Every process reads its own rows. Prints one line: setup and solve seconds, iterations, true relative residual.
- * Settings are the best found for these problems: HMIS, extended+i with 4 entries per row, one aggressive level, l1
- * Gauss-Seidel, forward down and backward up. */
+ * The file contains rows, entries (64 bits each); rows + 1 row pointers (64 bits); columns (32 bits);
+ * values; right-hand side. Every process reads its own rows. Prints one line: setup and solve
+ * seconds, iterations, true relative residual. The settings are the best found for these problems:
+ * HMIS, extended+i with 4 entries per row, one aggressive level, l1 Gauss-Seidel, forward before and
+ * backward after the coarse-grid correction. */
 #include <HYPRE.h>
 #include <HYPRE_IJ_mv.h>
 #include <HYPRE_krylov.h>

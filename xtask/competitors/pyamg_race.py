@@ -1,11 +1,13 @@
-"""Setup and solve by PyAMG and by us, in turn, in one process. Prints one JSON object.
+"""Setup and solve by PyAMG and by ziggurat, alternating in one process. Prints one JSON object.
 
 usage: python pyamg_race.py ROUNDS THREADS PROBLEM …
 
-PyAMG takes part with smoothed aggregation as its documentation recommends it: with conjugate gradients, on a block matrix with the rigid-body
-modes for elasticity, and in three settings, of which each problem's best counts: as it is by default; without the improvement of candidates
-(which its documentation calls optional, and which takes setup time); and with the strength threshold 0.08 of Vanek, Mandel and
-Brezina as well. We take part as we are by default. Both solve to a relative residual of 1e-8, which is computed anew here for both.
+PyAMG uses smoothed aggregation as its documentation recommends: with conjugate gradients and, for
+elasticity, on a block matrix with the rigid-body modes. It runs with three settings, of which the
+best counts for each problem: the defaults; without the improvement of candidates (optional according
+to its documentation, and expensive in setup); and also with the strength threshold 0.08 of Vanek,
+Mandel and Brezina. ziggurat uses its defaults. Both solve to a relative residual of 1e-8, which this
+script recomputes for both.
 """
 
 import json

@@ -1,9 +1,9 @@
-//! What developers and CI run: `cargo xtask ci` and `cargo xtask bench NAME`.
+//! Tasks for developers and CI: `cargo xtask ci`, `cargo xtask bench NAME` and others.
 //!
 //! A plain Rust program instead of scripts: it needs nothing but cargo, is checked like the rest of
 //! the code, and works the same on every machine.
 
-// A command prints; the lint is for libraries.
+// Commands print; the lint is meant for libraries.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
@@ -20,11 +20,11 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use mimalloc::MiMalloc;
 
-/// As in the `ziggurat` command, so that benchmarks measure what its users get.
+/// The allocator of the `ziggurat` command, so that benchmarks measure what its users get.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// What developers and CI run.
+/// Tasks for developers and CI.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Arguments {
@@ -34,26 +34,26 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Run every check that decides whether a change lands; stop at the first failure.
+    /// Run every check that decides whether a change is merged; stop at the first failure.
     Ci,
-    /// Compile the CUDA and HIP sources of what solves launch; needs the compilers, not the GPUs.
+    /// Compile the CUDA and HIP sources of the kernels that solves launch; needs no GPU.
     GpuSources,
-    /// Build the Python wheel, install it into an environment of its own, and test it there.
+    /// Build the Python wheel, install it into its own environment, and test it there.
     Python {
-        /// Build it as it is published: takes minutes longer.
+        /// Build it as it is published, which takes minutes longer.
         #[arg(long)]
         release: bool,
-        /// Do one part alone.
+        /// Run only this part.
         #[arg(long)]
         only: Option<python::Part>,
     },
-    /// Compare the results of the ziggurat command with saved ones, bit for bit.
+    /// Compare the results of the ziggurat command with saved results, bit for bit.
     Fingerprints(fingerprints::Options),
-    /// Run one benchmark, print its tables, write its numbers as JSON.
+    /// Run a benchmark, print its tables, and write its numbers as JSON.
     Bench(bench::Options),
 }
 
-/// The folder that holds the workspace's `Cargo.toml`.
+/// The folder of the workspace's `Cargo.toml`.
 fn workspace_root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here)

@@ -3,17 +3,18 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-/// As the tests of this workspace are built, so that nothing is compiled twice.
+/// The arguments with which the tests are built, so that nothing is compiled twice.
 pub(crate) const AS_TESTS: &[&str] = &["--workspace", "--all-features"];
 
-/// Where cargo puts what it builds.
+/// Cargo's target directory.
 pub(crate) fn target() -> PathBuf {
     let usual = || crate::workspace_root().join("target");
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(usual, PathBuf::from)
 }
 
 /// `cargo build` with these arguments and targets (`--bin NAME`, `--example NAME`). Returns the
-/// folder that they are in; examples are in `examples` there. On failure, what cargo said.
+/// folder of the programs; examples are in its subfolder `examples`. On failure, returns cargo's
+/// output.
 pub(crate) fn build(how: &[&str], targets: &[&str]) -> Result<PathBuf, String> {
     let root = crate::workspace_root();
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -25,7 +26,7 @@ pub(crate) fn build(how: &[&str], targets: &[&str]) -> Result<PathBuf, String> {
     Ok(target().join(if how.contains(&"--release") { "release" } else { "debug" }))
 }
 
-/// `mpirun` on this many ranks of one thread each. The program and its arguments follow.
+/// `mpirun` with this many ranks of one thread each. The caller adds the program and its arguments.
 pub(crate) fn mpirun(ranks: usize) -> Command {
     let mut command = Command::new("mpirun");
     command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", &ranks.to_string()]);

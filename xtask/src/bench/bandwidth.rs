@@ -1,12 +1,14 @@
-//! How fast memory can be read: the bound that every sparse kernel is measured against.
+//! Memory read bandwidth: the bound that every sparse kernel is compared with.
 //!
-//! The sum of an array of 64-bit integers that no cache can hold (1.25 GiB), read once from start to end. Nothing is
-//! written, so this is not STREAM: its triad moves a third array, and its figures are not comparable. A matrix-vector
-//! product writes one number per row and reads a dozen, so reading is the bound that fits it.
+//! The benchmark sums an array of 64-bit integers that is larger than any cache (1.25 GiB), read
+//! once from start to end. Nothing is written, so the results are not comparable with STREAM's
+//! triad, which writes an array. A matrix–vector product writes one number per row and reads a
+//! dozen, so the read bandwidth is the appropriate bound.
 //!
-//! Each thread reads its part as 1 stream and as 4 side by side: the hardware's prefetchers work per page, so several
-//! streams are often faster (here by about a tenth), and a CSR product itself reads four arrays. The bandwidth is the
-//! better of the two. Many accumulators per stream keep additions out of the way and let the compiler use vectors.
+//! Each thread reads its part as 1 stream and as 4 parallel streams. Hardware prefetchers work per
+//! page, so several streams are often faster (here by about 10 %), and a CSR product itself reads
+//! four arrays. The bandwidth is the better of the two. With several accumulators per stream,
+//! additions are not the bottleneck and the compiler can use vectors.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -18,46 +20,46 @@ use super::timing::{Contestant, Timing, alternate};
 use super::{Bench, BenchError, Setting};
 
 pub(super) const BENCH: Bench =
-    Bench { name: "bandwidth", what: "how fast memory can be read, per number of threads", rounds: 7, run };
+    Bench { name: "bandwidth", what: "memory read bandwidth by number of threads", rounds: 7, run };
 
-/// Numbers that one task sums: 256 KiB, a few microseconds of work.
+/// Numbers per task: 256 KiB, a few microseconds of work.
 const PIECE: usize = 32 * 1024;
-/// Numbers summed per step and stream: one cache line.
+/// Numbers per step and stream: one cache line.
 const LANES: usize = 8;
 
-/// An array to be read, larger than the caches.
+/// An array that is larger than the caches.
 pub(crate) struct ReadSet {
     data: Vec<u64>,
 }
 
-/// The bandwidth that one number of threads reaches.
+/// The bandwidth of one number of threads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Bandwidth {
     pub(crate) threads: usize,
-    /// One stream per thread, best pass: 10⁹ bytes per second.
+    /// With one stream per thread, best pass, in 10⁹ bytes per second.
     pub(crate) one_stream: f64,
-    /// Four streams per thread, best pass.
+    /// With four streams per thread, best pass.
     pub(crate) four_streams: f64,
-    /// The better of the two: what kernels are measured against.
+    /// The better of the two, which kernels are compared with.
     pub(crate) gb_per_s: f64,
 }
 
 impl ReadSet {
-    /// 1.25 GiB of numbers; 8 MiB when `quick`. They are written by the calling pool's threads, so that on a machine
-    /// with several memories each holds a part.
+    /// 1.25 GiB of numbers, or 8 MiB if `quick`. The threads of the calling pool write them, so
+    /// that on a NUMA machine each memory holds a part.
     pub(crate) fn new(quick: bool) -> Self {
         let bytes: usize = if quick { 8 << 20 } else { 5 << 28 };
-        // Not zeros: the system would hand out one shared page of zeros, which then lies in the cache.
+        // Not zeros: the system would map one shared page of zeros, which stays in the cache.
         ReadSet { data: (0..(bytes / size_of::<u64>()) as u64).into_par_iter().collect() }
     }
 
-    /// Size in bytes.
+    /// The size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.data[..])
     }
 
-    /// Two contestants per pool: one stream, then four. Put them beside the kernels they are compared with, so that
-    /// all see the same moments of the machine.
+    /// Two contestants per pool: one stream, then four. Run them together with the kernels that
+    /// they are compared with, under the same conditions.
     pub(crate) fn contestants<'a>(&'a self, pools: &'a [Pool]) -> Vec<Contestant<'a>> {
         let sums = [("1 stream", sum::<1> as fn(&[u64]) -> u64), ("4 streams", sum::<4>)];
         let one = |pool: &'a Pool, (name, sum)| {
@@ -66,7 +68,7 @@ impl ReadSet {
         pools.iter().flat_map(|pool| sums.map(|sum| one(pool, sum))).collect()
     }
 
-    /// What the timings of those contestants, in their order, say.
+    /// The bandwidths from the timings of these contestants, in their order.
     pub(crate) fn bandwidths(&self, pools: &[Pool], timings: &[Timing]) -> Vec<Bandwidth> {
         debug_assert_eq!(timings.len(), 2 * pools.len());
         let rate = |timing: &Timing| timing.gb_per_s(self.bytes());
@@ -86,7 +88,7 @@ impl ReadSet {
     }
 }
 
-/// Sums `piece`, reading it as `STREAMS` streams side by side. Its length is a multiple of `STREAMS * LANES`.
+/// Sums `piece`, read as `STREAMS` parallel streams. Its length is a multiple of `STREAMS * LANES`.
 fn sum<const STREAMS: usize>(piece: &[u64]) -> u64 {
     let (lines, rest) = piece.as_chunks::<LANES>();
     debug_assert!(rest.is_empty() && lines.len().is_multiple_of(STREAMS));
@@ -103,7 +105,7 @@ fn sum<const STREAMS: usize>(piece: &[u64]) -> u64 {
     sums.iter().flatten().fold(0, |total, &sum| total.wrapping_add(sum))
 }
 
-/// The table of bandwidths; other benchmarks print it first.
+/// The table of bandwidths, which other benchmarks print, too.
 pub(crate) fn table(bandwidths: &[Bandwidth]) -> Table {
     let mut table = Table::new(["threads", "1 stream GB/s", "4 streams GB/s", "read bandwidth GB/s"]);
     for bandwidth in bandwidths {
@@ -130,7 +132,7 @@ mod tests {
     use crate::bench::pool::pools;
 
     #[test]
-    fn every_number_is_read_once_however_many_streams_and_threads() {
+    fn every_number_is_read_once_for_any_number_of_streams_and_threads() {
         let set = ReadSet::new(true);
         let count = set.data.len() as u64;
         let expected = count * (count - 1) / 2;

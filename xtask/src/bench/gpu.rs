@@ -1,8 +1,9 @@
-//! GPUs: what kernels must move, what their indexing asks for, and how fast the devices here are at it.
+//! GPU kernels: the bytes that they must move, the bytes that their indexing requests, and their
+//! speed on an available device.
 //!
-//! The example `measure` of ziggurat-gpu runs on the device that `ZIGGURAT_DEVICE` names, or on the best one. The first two columns
-//! of bytes do not depend on the device; the last, least bytes over time, is a GPU's bandwidth only where the device is one: it
-//! says what device it was.
+//! The example `measure` of ziggurat-gpu runs on the device named by `ZIGGURAT_DEVICE`, or on the
+//! best one. The first two byte columns do not depend on the device. The last column, minimal bytes
+//! over time, is the bandwidth of the device whose name is printed.
 
 use std::process::Command;
 
@@ -15,7 +16,7 @@ use crate::programs::{AS_TESTS, build};
 
 pub(super) const BENCH: Bench = Bench {
     name: "gpu",
-    what: "bytes of GPU kernels, by count and by indexing, and their time on the device at hand",
+    what: "memory traffic of GPU kernels, by count and by indexing, and their time on an available device",
     rounds: 5,
     run,
 };
@@ -86,7 +87,8 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     Ok(serde_json::json!({ "device": name, "kernels": kernels, "solves": solves }))
 }
 
-/// Builds and runs the example; quickly: as the tests of this workspace are built, so that little is left to do.
+/// Builds and runs the example. If `quick`, it is built as the tests are, so that little has to be
+/// compiled.
 fn measure(quick: bool, arguments: &[&str]) -> Result<String, BenchError> {
     let failed = |reason: String| BenchError::Program(format!("cannot measure a GPU: {reason}"));
     let how = if quick { AS_TESTS } else { &["--release", "-p", "ziggurat-gpu"] };

@@ -1,7 +1,8 @@
-//! The machine a figure belongs to: processor, cores, caches, vector instructions, memory.
+//! A description of the machine: processor, cores, caches, vector instructions, memory.
 //!
-//! Everything is read from `/proc` and `/sys`, so no tool has to be installed. Where they are absent (not Linux), the
-//! fields are empty and the benchmark still runs. Bandwidth is measured, not read: see [`super::bandwidth`].
+//! Everything is read from `/proc` and `/sys`, so no tool has to be installed. On systems without
+//! them, the fields are empty and the benchmark still runs. Bandwidth is measured, see
+//! [`super::bandwidth`].
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,7 +11,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-/// Vector instruction sets worth naming, as Linux spells them, in the order in which they came.
+/// The vector instruction sets that are reported, in Linux's spelling, oldest first.
 const SIMD: [&str; 13] = [
     "sse2",
     "avx",
@@ -27,66 +28,67 @@ const SIMD: [&str; 13] = [
     "sve",
 ];
 
-/// What is known of a machine without measuring.
+/// The properties of a machine that need no measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Machine {
     /// The processor's name.
     pub(crate) cpu: String,
-    /// Physical cores that this system sees.
+    /// Physical cores that this system has access to.
     pub(crate) cores: usize,
-    /// Threads that may run at once.
+    /// Threads that can run at the same time.
     pub(crate) threads: usize,
-    /// The first core's caches for data.
+    /// The data caches of the first core.
     pub(crate) caches: Vec<Cache>,
     /// Vector instructions that kernels may use.
     pub(crate) simd: Vec<String>,
     /// Main memory in GiB.
     pub(crate) memory_gib: Option<f64>,
-    /// When the system backs memory by huge pages: `always`, `madvise` or `never`. Small pages cost bandwidth.
+    /// When the system uses huge pages: `always`, `madvise` or `never`. Small pages cost bandwidth.
     pub(crate) huge_pages: Option<String>,
 }
 
 /// One level of cache.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Cache {
-    /// 1 is nearest to the core.
+    /// 1 is closest to the core.
     pub(crate) level: u32,
-    /// As Linux writes it: `32K`.
+    /// In Linux's spelling: `32K`.
     pub(crate) size: String,
-    /// The processors that share it, as Linux writes them: `0-1`.
+    /// The processors that share it, in Linux's spelling: `0-1`.
     pub(crate) shared_by: String,
 }
 
-/// Processor time since the system started, in its own units.
+/// Processor time since the system started, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ProcessorTime {
-    /// Idle time included.
+    /// Total time, including idle time.
     all: f64,
-    /// What the host of a virtual machine gave to others although we wanted it.
+    /// Time that this virtual machine wanted and its host gave to others.
     stolen: f64,
 }
 
 impl ProcessorTime {
-    /// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal; guest time is in user time.
+    /// Reads the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
+    /// Guest time is part of user time.
     fn from_stat(text: &str) -> Option<Self> {
         let fields = text.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
         let ticks: Vec<f64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
         Some(ProcessorTime { all: ticks.iter().sum(), stolen: *ticks.get(7)? })
     }
 
-    /// The part that was stolen between two moments.
+    /// The fraction that was stolen until `later`.
     pub(crate) fn stolen_until(self, later: ProcessorTime) -> f64 {
         (later.stolen - self.stolen) / (later.all - self.all).max(1.0)
     }
 }
 
-/// The processor time until now; nothing where the system does not say.
+/// The processor time until now; `None` where the system does not report it.
 pub(crate) fn processor_time() -> Option<ProcessorTime> {
     ProcessorTime::from_stat(&fs::read_to_string("/proc/stat").ok()?)
 }
 
 impl Machine {
-    /// Describes the machine this program runs on.
+    /// The machine that this program runs on.
     pub(crate) fn here() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let mut machine = Machine::from_cpuinfo(&read("/proc/cpuinfo"));
@@ -100,7 +102,8 @@ impl Machine {
         machine
     }
 
-    /// What `/proc/cpuinfo` says: the name, the cores (distinct pairs of package and core) and the features.
+    /// Reads `/proc/cpuinfo`: the name, the cores (distinct pairs of package and core) and the
+    /// features.
     fn from_cpuinfo(text: &str) -> Self {
         let mut machine = Machine { cpu: "unknown processor".to_owned(), ..Machine::default() };
         let (mut cores, mut package) = (BTreeSet::new(), "");
@@ -124,7 +127,7 @@ impl Machine {
     }
 }
 
-/// The caches that hold data, below a folder like `/sys/devices/system/cpu/cpu0/cache`.
+/// The data caches in a folder like `/sys/devices/system/cpu/cpu0/cache`.
 fn caches(folder: &Path) -> Vec<Cache> {
     (0..)
         .map(|index| folder.join(format!("index{index}")))
@@ -151,7 +154,7 @@ fn memory_gib(text: &str) -> Option<f64> {
     Some((kib / f64::from(1 << 20) * 10.0).round() / 10.0)
 }
 
-/// How many programs wanted to run, over the last minute.
+/// The load average of the last minute.
 pub(crate) fn load() -> Option<f64> {
     fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
 }
@@ -197,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_system_is_described_all_the_same() {
+    fn an_unknown_system_has_a_description() {
         assert_eq!(Machine::from_cpuinfo("").cpu, "unknown processor");
         assert_eq!((memory_gib(""), chosen("")), (None, None));
         assert!(caches(Path::new("/no/such/folder")).is_empty());
@@ -206,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn stolen_time_is_told_apart() {
+    fn stolen_time_is_measured() {
         let at = |text| ProcessorTime::from_stat(text).unwrap();
         let before = at("cpu  100 0 10 80 5 0 5 0 0 0\ncpu0 1 2");
         let after = at("cpu  150 0 10 110 5 0 5 20 7 0\n");

@@ -1,8 +1,9 @@
 //! `cargo xtask bench NAME`: benchmarks, one per file.
 //!
-//! A benchmark is a [`Bench`]: a name, a sentence, and a function that prints its tables and returns its numbers. To add
-//! one, write its file and put its `BENCH` into [`BENCHES`]. What they share: [`timing`] (contestants in turn),
-//! [`pool`] (fixed numbers of threads), [`bandwidth`] (what memory can deliver), [`table`], [`machine`], [`report`].
+//! A benchmark is a [`Bench`]: a name, a description, and a function that prints tables and returns
+//! the numbers behind them. To add one, write its file and add its `BENCH` to [`BENCHES`]. Shared
+//! modules: [`timing`] (alternating contestants), [`pool`] (fixed numbers of threads),
+//! [`bandwidth`] (memory bandwidth), [`table`], [`machine`], [`report`].
 
 mod bandwidth;
 mod gpu;
@@ -34,7 +35,7 @@ use machine::Machine;
 use pool::Pool;
 use report::Report;
 
-/// Every benchmark there is.
+/// All benchmarks.
 const BENCHES: &[Bench] = &[
     bandwidth::BENCH,
     spmv::BENCH,
@@ -48,46 +49,48 @@ const BENCHES: &[Bench] = &[
     python::BENCH,
 ];
 
-/// Load up to which a machine counts as quiet.
+/// Load up to which a machine counts as idle.
 const QUIET: f64 = 0.5;
 
-/// Part of the processor time that a virtual machine's host may take before it counts as busy.
+/// Fraction of the processor time that the host of a virtual machine may take before it counts as
+/// busy.
 const QUIET_HOST: f64 = 0.02;
 
 /// One benchmark.
 struct Bench {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     name: &'static str,
     /// What it measures, in one sentence.
     what: &'static str,
-    /// How often each contestant runs, unless the caller says otherwise.
+    /// How often each contestant runs by default.
     rounds: usize,
-    /// Runs it: prints tables, returns the numbers behind them.
+    /// Prints tables and returns the numbers behind them.
     run: fn(&Setting) -> Result<Value, BenchError>,
 }
 
-/// What every benchmark is told.
+/// The settings of every benchmark.
 struct Setting {
-    /// Small sizes: to see that it works, not to measure.
+    /// Small sizes, to check that it works, not to measure.
     quick: bool,
-    /// How often each contestant runs; the best counts.
+    /// How often each contestant runs; the best run counts.
     rounds: usize,
-    /// One pool of threads per number of threads asked for, in that order.
+    /// One thread pool per requested number of threads, in that order.
     pools: Vec<Pool>,
 }
 
 /// The command line of `cargo xtask bench`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Which benchmark; without it, they are listed.
+    /// The benchmark; without a name, all are listed.
     name: Option<String>,
-    /// Where the numbers go [default: bench-results/NAME.json in the workspace].
+    /// Write the numbers to this file [default: bench-results/NAME.json in the workspace].
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Small sizes that take a second or so: to see that it works, not to measure.
+    /// Use small sizes that take about a second, to check that it works, not to measure.
     #[arg(long)]
     quick: bool,
-    /// How often each contestant runs; the best counts. More on a busy machine [default: as the benchmark says].
+    /// How often each contestant runs; the best run counts. Use more on a busy machine [default:
+    /// depends on the benchmark].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
     /// The numbers of threads to measure with.
@@ -95,42 +98,42 @@ pub(crate) struct Options {
     threads: Vec<usize>,
 }
 
-/// Why a benchmark has no result.
+/// Why a benchmark failed.
 #[derive(Debug, Error)]
 pub(crate) enum BenchError {
     /// No such benchmark.
     #[error(transparent)]
     Unknown(#[from] UnknownName),
-    /// A pool that cannot be made.
+    /// A thread pool that cannot be created.
     #[error("cannot run with {threads} threads: {reason}")]
     Threads { threads: usize, reason: String },
-    /// A model problem that cannot be made.
+    /// A model problem that cannot be generated.
     #[error(transparent)]
     Problem(#[from] ProblemError),
-    /// A matrix that cannot be made.
+    /// A matrix that cannot be constructed.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
-    /// A device that refuses.
+    /// An error of a device.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A solver that refuses a system.
+    /// A solver that fails on a system.
     #[error("{0}: {1}")]
     Solve(String, String),
-    /// A competitor that does not run.
+    /// A competitor that is not installed or does not run.
     #[error("{0}")]
     Competitor(String),
-    /// A program of ours that does not build or run.
+    /// A program of this workspace that does not build or run.
     #[error("{0}")]
     Program(String),
     /// The JSON file cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
-    /// The numbers are not JSON.
+    /// The numbers cannot be written as JSON.
     #[error("the results cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
 
-/// Runs the benchmark that `options` names and writes its report; `root` is the workspace's folder.
+/// Runs the benchmark named in `options` and writes its report. `root` is the workspace's folder.
 pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BenchError> {
     let Some(name) = &options.name else {
         for bench in BENCHES {
@@ -144,9 +147,7 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BenchError> {
     let load = machine::load();
     println!("{machine}");
     if let Some(load) = load.filter(|&load| load > QUIET) {
-        println!(
-            "note: the machine is busy (load {load:.1}): figures will be low, compare within this run only"
-        );
+        println!("note: the machine is busy (load {load:.1}); compare times only within this run");
     }
     println!();
     let usual = if options.quick { 1 } else { bench.rounds };
@@ -158,7 +159,7 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BenchError> {
     if let Some(stolen) = stolen.filter(|&stolen| stolen > QUIET_HOST) {
         let percent = 100.0 * stolen;
         println!(
-            "\nnote: the host took {percent:.0} % of the processor time away (steal): compare within this run only"
+            "\nnote: the host took {percent:.0} % of the processor time (steal); compare times only within this run"
         );
     }
     let path = options.json.clone().unwrap_or_else(|| root.join(format!("bench-results/{name}.json")));

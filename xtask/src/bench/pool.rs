@@ -1,4 +1,4 @@
-//! Thread pools of a given size, so that one run can measure 1 thread against 2.
+//! Thread pools of given sizes, so that one run can compare 1 thread with 2.
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -6,18 +6,18 @@ use super::BenchError;
 
 /// A pool and its size.
 pub(crate) struct Pool {
-    /// How many threads it has.
+    /// The number of threads.
     pub(crate) threads: usize,
     pool: ThreadPool,
 }
 
 impl Pool {
-    /// Runs `work` on this pool: whatever it does with rayon uses these threads and no others.
+    /// Runs `work` on this pool; rayon then uses only these threads.
     pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.pool.install(work)
     }
 
-    /// `1 thread`, `2 threads`: for headings and names.
+    /// `1 thread`, `2 threads`, for headings and names.
     pub(crate) fn label(&self) -> String {
         format!("{} thread{}", self.threads, if self.threads == 1 { "" } else { "s" })
     }
@@ -28,7 +28,7 @@ pub(crate) fn pools(threads: &[usize]) -> Result<Vec<Pool>, BenchError> {
     threads
         .iter()
         .map(|&threads| {
-            // To rayon, 0 means "as many as there are", which would make a figure nobody asked for.
+            // For rayon, 0 means one thread per core, which was not requested.
             if threads == 0 {
                 return Err(BenchError::Threads { threads, reason: "at least one is needed".to_owned() });
             }

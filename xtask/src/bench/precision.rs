@@ -1,15 +1,18 @@
-//! What narrow levels cost and gain: iterations, time and memory, by the numbers and formats that the hierarchy is stored in.
+//! The cost and benefit of reduced-precision levels: iterations, time and memory by the number and
+//! the format in which the hierarchy is stored.
 //!
-//! The outer iteration is conjugate gradients (or what the matrix asks for) in double precision, to a true relative residual of
-//! 10⁻⁸, everywhere. A first table has the iterations: every system is solved as it is, and with its matrix multiplied by 10⁸
-//! and by 10⁻⁸, because a narrow number that is only in range by luck shows there. Two controls do what the papers warn of: 16
-//! bits without scaling, and a matrix that is scaled before setup instead of after it.
+//! The outer iteration is always conjugate gradients (or what the matrix requires) in double
+//! precision, to a true relative residual of 10⁻⁸. The first table has the iterations. Every system
+//! is also solved with its matrix multiplied by 10⁸ and by 10⁻⁸, which shows whether a narrow
+//! number was in range only by chance. Two controls do what papers warn against: 16 bits without
+//! scaling, and a matrix that is scaled before setup instead of after it.
 //!
-//! A second table has what a cycle, an iteration and a whole solve take, against levels in 64 bits and compressed sparse rows;
-//! all alternate in one run, setup is not in it. It is the ablation, too: indices alone, values alone, both.
+//! The second table has the times of a cycle, an iteration and a whole solve, compared with levels
+//! in 64 bits and compressed sparse rows. All alternate in one run; setup is not included. It is
+//! also an ablation: compressed indices only, narrow values only, both.
 //!
-//! A third table has the iterations on the symmetric positive definite matrices of the shared collection that levels in 64
-//! bits solve; where the collection is absent, it says so.
+//! The third table has the iterations on the symmetric positive definite matrices of the shared
+//! collection that are solved with 64-bit levels. Without the collection, a message is printed.
 
 mod collection;
 
@@ -30,12 +33,12 @@ use super::{Bench, BenchError, Setting};
 
 pub(super) const BENCH: Bench = Bench {
     name: "precision",
-    what: "iterations, time and memory by the numbers and formats that levels are stored in",
+    what: "iterations, time and memory by the number and format in which levels are stored",
     rounds: 7,
     run,
 };
 
-/// Of these, iterations.
+/// Problems whose iterations are counted.
 const PROBLEMS: [&str; 7] = [
     "poisson2d:1000",
     "poisson3d:100",
@@ -47,7 +50,7 @@ const PROBLEMS: [&str; 7] = [
 ];
 const QUICK_PROBLEMS: [&str; 2] = ["poisson3d:10", "elasticity3d:4"];
 
-/// Of these, times; after the slash, the window that rows are shuffled in.
+/// Problems that are timed. After the slash: the window within which rows are shuffled.
 const TIMED: [&str; 6] = [
     "poisson3d:160",
     "poisson3d:160/64",
@@ -58,16 +61,16 @@ const TIMED: [&str; 6] = [
 ];
 const QUICK_TIMED: [&str; 2] = ["poisson3d:10", "poisson3d:10/64"];
 
-/// What matrices are multiplied by.
+/// Factors that matrices are multiplied by.
 const FACTORS: [f64; 3] = [1.0, 1e8, 1e-8];
 
-/// How the levels are stored.
+/// A way to store the levels.
 struct Storing {
     name: &'static str,
     precision: Precision,
     format: Format,
     scaling: Scaling,
-    /// The matrix gets a unit diagonal before setup.
+    /// Whether the matrix is scaled to a unit diagonal before setup.
     scaled_before: bool,
 }
 
@@ -75,7 +78,7 @@ const fn storing(name: &'static str, precision: Precision) -> Storing {
     Storing { name, precision, format: Format::Auto, scaling: Scaling::Auto, scaled_before: false }
 }
 
-/// What iterations are counted for; the first is what the others are compared with.
+/// The variants whose iterations are counted. The others are compared with the first.
 fn counted() -> Vec<Storing> {
     vec![
         storing("f64", Precision::F64),
@@ -88,7 +91,7 @@ fn counted() -> Vec<Storing> {
     ]
 }
 
-/// What is timed; the first is what the others are compared with.
+/// The variants that are timed. The others are compared with the first.
 fn timed() -> Vec<Storing> {
     let rows = |name, precision| Storing { format: Format::Csr, ..storing(name, precision) };
     vec![
@@ -123,16 +126,16 @@ impl Storing {
     }
 }
 
-/// Iterations on one system, one way to store it.
+/// The iterations of one variant on one system.
 #[derive(Debug, Serialize)]
 struct Count {
     problem: String,
     stored: &'static str,
-    /// One per factor; `None` where it did not converge.
+    /// One count per factor; `None` if the solve did not converge.
     iterations: Vec<Option<usize>>,
 }
 
-/// Times on one system, one way to store it.
+/// The times of one variant on one system.
 #[derive(Debug, Serialize)]
 struct Speed {
     problem: String,
@@ -142,7 +145,7 @@ struct Speed {
     cycle_seconds: f64,
     solve_seconds: f64,
     iterations: usize,
-    /// Matrices of all levels and their transfers.
+    /// Bytes of the matrices and transfers of all levels.
     bytes: usize,
 }
 
@@ -162,7 +165,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     let real = match collection::paths() {
         Some(paths) if !setting.quick => collection::count(&paths, pool)?,
         _ => {
-            println!("no real matrices: there are none beside the repository, or this is a quick run");
+            println!("no real matrices: the collection is missing, or this is a quick run");
             Vec::new()
         }
     };
@@ -177,7 +180,7 @@ fn count(system: &ModelSystem, pool: &Pool) -> Result<Vec<Count>, BenchError> {
     for storing in counted() {
         let mut iterations = Vec::new();
         for factor in FACTORS {
-            // A control may be refused, as a matrix that overflows is; that is a failure like any other.
+            // A control may return an error, such as an overflow; it counts as not converged.
             let solution = pool.run(|| {
                 let (solver, b) = storing.solver(system, factor)?;
                 solver.solve(&b)
@@ -254,23 +257,24 @@ fn count_table(counts: &[Count]) -> Table {
     table
 }
 
-/// An iteration is measured in products A x with the finest matrix in 64 bits and compressed sparse rows.
+/// The time of an iteration is given in products A x with the finest matrix in 64 bits and
+/// compressed sparse rows.
 fn speed_table(speeds: &[Speed]) -> Table {
     let headings = [
         "problem",
         "stored in",
         "cycle ms",
-        "faster",
+        "speed-up",
         "solve s",
-        "faster",
+        "speed-up",
         "iterations",
         "iteration, A x",
         "MB",
-        "of f64, csr",
+        "vs. f64, csr",
     ];
     let mut table = Table::new(headings);
     for speed in speeds {
-        // The first of each problem.
+        // The first variant of each problem.
         let Some(base) = speeds.iter().find(|other| other.problem == speed.problem) else { continue };
         let iteration = speed.solve_seconds / speed.iterations.max(1) as f64;
         table.row([
@@ -310,7 +314,7 @@ mod tests {
     fn without_scaling_sixteen_bits_overflow() {
         let counts = count(&ModelSystem::new("jump3d:20").unwrap(), &pools(&[2]).unwrap()[0]).unwrap();
         let of = |stored: &str| &counts.iter().find(|count| count.stored == stored).unwrap().iterations;
-        assert_eq!(of("D16 not scaled")[1], None); // 10¹² is no number in 16 bits
+        assert_eq!(of("D16 not scaled")[1], None); // 10¹² overflows in 16 bits
         assert!(of("K64P32D16")[1].is_some());
     }
 

@@ -1,7 +1,8 @@
-//! Setup and solve from Python: against PyAMG, in one Python process, in turn.
+//! Setup and solve from Python, compared with PyAMG, alternating in one Python process.
 //!
-//! The script is `competitors/pyamg_race.py`, which says how PyAMG is set; it runs in the environment of `cargo xtask python`, with a wheel that
-//! is built for it. Quickly: in the environment that is there.
+//! The script `competitors/pyamg_race.py` documents the settings of PyAMG. It runs in the
+//! environment of `cargo xtask python` with a newly built release wheel. A quick run uses the
+//! existing environment.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +14,7 @@ use super::{Bench, BenchError, Setting};
 use crate::python::Environment;
 
 pub(super) const BENCH: Bench =
-    Bench { name: "python", what: "setup and solve from Python against PyAMG", rounds: 2, run };
+    Bench { name: "python", what: "setup and solve from Python, compared with PyAMG", rounds: 2, run };
 
 const PROBLEMS: [&str; 3] = ["poisson3d:100", "poisson3d27:80", "elasticity3d:30"];
 const QUICK_PROBLEMS: [&str; 2] = ["poisson3d:10", "elasticity3d:4"];
@@ -23,7 +24,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     let root = crate::workspace_root();
     let environment = if setting.quick {
         Environment::there().ok_or_else(|| {
-            BenchError::Competitor("no Python environment: cargo xtask python makes it".to_owned())
+            BenchError::Competitor("no Python environment: create it with cargo xtask python".to_owned())
         })?
     } else {
         Environment::fresh(root, true).map_err(|error| BenchError::Program(error.to_string()))?
@@ -60,7 +61,7 @@ fn measure(
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// A line for each problem, and all of them together.
+/// Prints a line for each problem, and the total.
 fn print(measured: &Value) {
     let mut table = Table::new([
         "problem",
@@ -71,7 +72,7 @@ fn print(measured: &Value) {
         "ours setup s",
         "solve s",
         "iterations",
-        "faster by",
+        "speed-up",
     ]);
     let mut sums = [0.0; 2];
     for problem in measured["problems"].as_array().into_iter().flatten() {
@@ -93,7 +94,7 @@ fn print(measured: &Value) {
         ]);
     }
     println!(
-        "{table}\nall together: {:.2} s by PyAMG, {:.2} s by us, {:.1} times as fast",
+        "{table}\ntotal: PyAMG {:.2} s, ziggurat {:.2} s, {:.1}x faster",
         sums[0],
         sums[1],
         sums[0] / sums[1]

@@ -1,7 +1,8 @@
-//! Iterations and operator complexity of conjugate gradients with one V(1,1) cycle, by method, problem and size.
+//! Iterations and operator complexity of conjugate gradients with one V(1,1) cycle, by method,
+//! problem and size.
 //!
-//! Relative residual 10⁻⁸, right-hand side ones, zero guess; every other setting is the default. These figures do not
-//! depend on the machine, and not on the number of threads.
+//! The relative residual is 10⁻⁸, the initial guess zero, and all other settings are the defaults.
+//! The results depend neither on the machine nor on the number of threads.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,14 +13,11 @@ use super::systems::ModelSystem;
 use super::table::Table;
 use super::{Bench, BenchError, Setting};
 
-pub(super) const BENCH: Bench = Bench {
-    name: "quality",
-    what: "iterations and complexity of our methods, by problem and size",
-    rounds: 1,
-    run,
-};
+pub(super) const BENCH: Bench =
+    Bench { name: "quality", what: "iterations and complexity by method, problem and size", rounds: 1, run };
 
-/// The problems, their sizes, and the most iterations and complexity that the better method may need at the second size.
+/// The problems, their sizes, and the goal: the maximal iterations and complexity of the better
+/// method at the second size.
 const PROBLEMS: [(&str, &[u32], usize, f64); 5] = [
     ("poisson3d", &[50, 100, 160], 18, 1.7),
     ("poisson3d27", &[50, 100, 160], 13, 1.7),
@@ -70,7 +68,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     Ok(serde_json::json!({ "figures": figures }))
 }
 
-/// Both methods on one problem.
+/// Measures both methods on one problem.
 fn measure(problem: &'static str, size: u32) -> Result<[Figure; 2], BenchError> {
     let system = ModelSystem::new(&format!("{problem}:{size}"))?;
     let with = |method: Method| -> Result<Figure, BenchError> {

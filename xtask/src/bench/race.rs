@@ -1,8 +1,9 @@
-//! Setup and solve against hypre's BoomerAMG, on the same systems, to the same true residual.
+//! Setup and solve, compared with hypre's BoomerAMG on the same systems, to the same true residual.
 //!
-//! hypre runs as two MPI processes (a small driver, `competitors/hypre.c`, compiled here against the hypre that the
-//! system has), we run on two threads; in turn, round after round. A contestant's figures are those of its best round by
-//! total. Beside the seconds stands the cost in products of A with a vector on our two threads, timed in the same rounds.
+//! hypre runs on two MPI processes and ziggurat on two threads, alternating round by round. The
+//! hypre driver, `competitors/hypre.c`, is compiled against the installed hypre. The results are
+//! those of each contestant's best round by total time. Times are also given in products of A with
+//! a vector on our two threads, timed in the same rounds.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -21,9 +22,9 @@ use super::table::Table;
 use super::{Bench, BenchError, Setting};
 
 pub(super) const BENCH: Bench =
-    Bench { name: "race", what: "setup and solve against hypre on two processes", rounds: 5, run };
+    Bench { name: "race", what: "setup and solve, compared with hypre on two processes", rounds: 5, run };
 
-/// The problems, and hypre's best strength threshold for each.
+/// The problems, their quick versions, and hypre's best strength threshold for each.
 const PROBLEMS: [(&str, &str, f64); 5] = [
     ("poisson3d:100", "poisson3d:12", 0.25),
     ("poisson3d27:100", "poisson3d27:12", 0.25),
@@ -47,18 +48,18 @@ impl Round {
     }
 }
 
-/// What a setup spent its time on, in seconds.
+/// The stages of setup and their seconds.
 type Stages = Vec<(&'static str, f64)>;
 
-/// Both on one system.
+/// Both contestants on one system.
 #[derive(Debug, Serialize)]
 struct Measured {
     problem: String,
     hypre: Round,
     ours: Round,
-    /// Of our best round.
+    /// The stages of our best round.
     stages: Stages,
-    /// Of A times a vector, on our threads.
+    /// The time of A times a vector, on our threads.
     spmv_seconds: f64,
 }
 
@@ -112,7 +113,7 @@ fn measure(
     Ok(Measured { problem: system.name.clone(), hypre, ours, stages, spmv_seconds })
 }
 
-/// One setup and one solve by us, and the stages of setup.
+/// One setup and one solve by ziggurat, and the stages of setup.
 fn ziggurat(system: &ModelSystem) -> Result<(Round, Stages), BenchError> {
     let (a, near_kernel) = (system.a.clone(), system.near_kernel.clone());
     let start = Instant::now();
@@ -130,7 +131,7 @@ fn ziggurat(system: &ModelSystem) -> Result<(Round, Stages), BenchError> {
     Ok((round, solver.stages().to_vec()))
 }
 
-/// Compiles the driver; without MPI or hypre the error says what to install.
+/// Compiles the driver. Without MPI or hypre, the error says what to install.
 fn compile(folder: &Path) -> Result<PathBuf, BenchError> {
     let driver = folder.join("hypre");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("competitors/hypre.c");
@@ -153,7 +154,7 @@ fn hypre(driver: &Path, file: &Path, system: &ModelSystem, threshold: f64) -> Re
     Ok(Round { setup_seconds, solve_seconds, iterations: iterations as usize, relative_residual })
 }
 
-/// What a command prints to standard output.
+/// Runs a command and returns its standard output.
 fn run_command(command: &mut Command) -> Result<String, BenchError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| {
@@ -167,7 +168,7 @@ fn run_command(command: &mut Command) -> Result<String, BenchError> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The system as the driver reads it.
+/// Writes the system in the format of the driver.
 fn write(system: &ModelSystem, path: &Path) -> io::Result<()> {
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
     let a = &system.a;
@@ -194,7 +195,7 @@ fn print(measured: &[Measured]) {
         "total s",
         "setup SpMVs",
         "iteration SpMVs",
-        "faster",
+        "speed-up",
     ]);
     for Measured { problem, hypre, ours, spmv_seconds, .. } in measured {
         for (name, round) in [("hypre, 2 processes", hypre), ("ziggurat, 2 threads", ours)] {
@@ -214,7 +215,7 @@ fn print(measured: &[Measured]) {
     }
     let logarithms = measured.iter().map(|one| (one.hypre.total() / one.ours.total()).ln());
     let mean = (logarithms.sum::<f64>() / measured.len().max(1) as f64).exp();
-    println!("{table}\ngeometric mean: {mean:.2} times as fast as hypre\n\nour setup by stages, in SpMVs:");
+    println!("{table}\n{mean:.2}x faster than hypre (geometric mean)\n\nour setup by stages, in SpMVs:");
     for Measured { problem, stages, spmv_seconds, .. } in measured {
         let stages = stages.iter().map(|(stage, seconds)| format!("{stage} {:.1}", seconds / spmv_seconds));
         println!("  {problem}: {}", stages.collect::<Vec<_>>().join(", "));

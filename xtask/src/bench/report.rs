@@ -1,6 +1,6 @@
-//! The JSON file of a benchmark: its numbers, the machine and the revision they belong to.
+//! The JSON file of a benchmark: its numbers, the machine and the revision.
 //!
-//! There is no date in it: two runs of the same code on the same machine differ in their numbers only.
+//! It contains no date: two runs of the same code on the same machine differ only in their numbers.
 
 use std::fs;
 use std::path::Path;
@@ -12,35 +12,35 @@ use serde_json::Value;
 use super::BenchError;
 use super::machine::Machine;
 
-/// A benchmark's result with everything needed to judge it.
+/// The result of a benchmark and its context.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report<'a> {
     pub(crate) bench: &'a str,
-    /// Whether the sizes were small: then the numbers say nothing about speed.
+    /// Whether the sizes were small; then the times are meaningless.
     pub(crate) quick: bool,
     pub(crate) rounds: usize,
     pub(crate) threads: &'a [usize],
-    /// Nothing where there is no git.
+    /// `None` outside a git repository.
     pub(crate) revision: Option<Revision>,
     pub(crate) machine: &'a Machine,
-    /// Programs that wanted to run when the benchmark began, over the last minute. Above zero, they took their share.
+    /// The load average of the minute before the benchmark began. Other programs took this share.
     pub(crate) load: Option<f64>,
-    /// Part of the processor time that the host of a virtual machine took away while the benchmark ran.
+    /// Fraction of the processor time that the host of a virtual machine took during the benchmark.
     pub(crate) stolen: Option<f64>,
     pub(crate) results: &'a Value,
 }
 
-/// Which code was measured.
+/// The code that was measured.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Revision {
-    /// The commit checked out.
+    /// The commit that is checked out.
     pub(crate) commit: String,
-    /// Whether files differed from it.
+    /// Whether files differ from it.
     pub(crate) modified: bool,
 }
 
 impl Report<'_> {
-    /// Writes the report to `path`, making its folder when there is none.
+    /// Writes the report to `path` and creates its folder if necessary.
     pub(crate) fn write(&self, path: &Path) -> Result<(), BenchError> {
         let text = serde_json::to_string_pretty(self)? + "\n";
         let failed = |source| BenchError::Write { path: path.to_owned(), source };

@@ -1,9 +1,11 @@
-//! Many ranks: what each level costs in messages, how time and memory fall with ranks, and what follows for many more.
+//! MPI ranks: the messages of each level, time and memory by number of ranks, and a prediction for
+//! many more ranks.
 //!
-//! Everything runs under `mpirun` on this machine: the command on model problems, whose rows lie on ranks in slabs, and
-//! the example `boxes` of `ziggurat-mpi`, where every rank has a box of points. Counts of rows, halos, messages and bytes do not depend on the machine.
-//! They feed the model in `scaling/model.rs`, which predicts an iteration on up to 10⁵ ranks with stated latency and
-//! bandwidths; its counts are checked against the measured ones here.
+//! Everything runs under `mpirun` on this machine: the command on model problems, whose rows are
+//! distributed in slabs, and the example `boxes` of `ziggurat-mpi`, in which every rank has a box
+//! of points. Counts of rows, halos, messages and bytes do not depend on the machine. The model in
+//! `scaling/model.rs` uses such counts to predict an iteration on up to 10⁵ ranks with given
+//! latency and bandwidths. Its counts are printed beside the measured ones.
 
 mod model;
 
@@ -25,7 +27,7 @@ pub(super) const BENCH: Bench = Bench {
     run,
 };
 
-/// A level of a distributed hierarchy; per rank, at most.
+/// A level of a distributed hierarchy. Fields with `most` are the maximum over ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 struct LevelCounts {
     rows: u64,
@@ -36,7 +38,7 @@ struct LevelCounts {
     bytes_most: u64,
 }
 
-/// A solve of the command.
+/// A solve by the command.
 #[derive(Clone, Debug, Serialize)]
 struct Solved {
     ranks: usize,
@@ -44,7 +46,7 @@ struct Solved {
     setup_seconds: f64,
     solve_seconds: f64,
     iterations: u64,
-    /// Of the rank that held most.
+    /// The maximum over ranks.
     peak_bytes: u64,
     levels: Vec<LevelCounts>,
 }
@@ -55,7 +57,7 @@ impl Solved {
     }
 }
 
-/// The programs that are measured.
+/// The measured programs.
 struct Programs {
     command: PathBuf,
     boxes: PathBuf,
@@ -73,18 +75,18 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     for &ranks in counts {
         slabs.push(programs.solve(slab, ranks, 1)?);
     }
-    println!("{slab}, rows in slabs; per rank, at most\n");
+    println!("{slab}, rows in slabs; maximum over ranks\n");
     println!("{}", level_table(slabs.iter().map(|solved| (solved.ranks, &solved.levels[..]))));
 
     let mut boxes = Vec::new();
     for &ranks in counts {
         boxes.push((ranks, programs.boxes(edge, ranks)?));
     }
-    println!("boxes of {edge}³ points; per rank, at most\n");
+    println!("boxes of {edge}³ points; maximum over ranks\n");
     println!("{}", level_table(boxes.iter().map(|(ranks, levels)| (*ranks, &levels[..]))));
 
     let (threads, ranks) = pace_of(&programs, pace, setting.rounds)?;
-    println!("{pace}, best of {} rounds in turn\n", setting.rounds);
+    println!("{pace}, best of {} alternating rounds\n", setting.rounds);
     let mut table = Table::new(["", "setup s", "solve s", "total s", "iterations"]);
     for (name, solved) in [("1 rank × 2 threads", &threads), ("2 ranks × 1 thread", &ranks)] {
         let seconds = [solved.setup_seconds, solved.solve_seconds, solved.total()].map(|s| format!("{s:.3}"));
@@ -96,8 +98,8 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     for ranks in [1, 2, 4] {
         peaks.push(programs.solve(memory, ranks, 1)?);
     }
-    println!("{memory}: memory of the rank that held most\n");
-    let mut table = Table::new(["ranks", "MB", "of one rank's", "1 / ranks"]);
+    println!("{memory}: memory, maximum over ranks\n");
+    let mut table = Table::new(["ranks", "MB", "vs. 1 rank", "1 / ranks"]);
     for solved in &peaks {
         let share = solved.peak_bytes as f64 / peaks[0].peak_bytes.max(1) as f64;
         table.row([
@@ -111,7 +113,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
 
     let measured = boxes.last().map_or(&[][..], |(_, levels)| &levels[..]);
     let model = Model::new(edge, counts[counts.len() - 1] as u64);
-    println!("the model's counts beside the measured ones, {} boxes of {edge}³\n", counts[counts.len() - 1]);
+    println!("measured counts and the model, {} boxes of {edge}³\n", counts[counts.len() - 1]);
     println!("{}", model.check(measured));
     println!("{}", Model::prediction());
     Ok(serde_json::json!({
@@ -123,7 +125,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     }))
 }
 
-/// The same system on two threads and on two ranks, in turn; the best of each.
+/// The same system on two threads and on two ranks, alternating; the best of each.
 fn pace_of(programs: &Programs, problem: &str, rounds: usize) -> Result<(Solved, Solved), BenchError> {
     let mut best: [Option<Solved>; 2] = [None, None];
     for _ in 0..rounds {
@@ -160,7 +162,8 @@ fn level_table<'a>(runs: impl Iterator<Item = (usize, &'a [LevelCounts])>) -> Ta
 }
 
 impl Programs {
-    /// Builds the command with MPI and the example; quickly: as the tests of this workspace are built, so that little is left to do.
+    /// Builds the command with MPI, and the example. If `quick`, they are built as the tests are,
+    /// so that little has to be compiled.
     fn build(quick: bool) -> Result<Self, BenchError> {
         let how: &[&str] = match quick {
             true => AS_TESTS,
@@ -170,13 +173,13 @@ impl Programs {
         };
         let failed = |reason: String| BenchError::Competitor(format!("cannot build for MPI: {reason}"));
         if Command::new("mpirun").arg("--version").output().is_err() {
-            return Err(failed("there is no mpirun".to_owned()));
+            return Err(failed("mpirun is not installed".to_owned()));
         }
         let folder = build(how, &["--bin", "ziggurat", "--example", "boxes"]).map_err(failed)?;
         Ok(Programs { command: folder.join("ziggurat"), boxes: folder.join("examples/boxes") })
     }
 
-    /// Runs a program on so many ranks, and returns what it prints.
+    /// Runs a program on `ranks` ranks and returns its standard output.
     fn run(program: &Path, arguments: &[&str], ranks: usize) -> Result<String, BenchError> {
         let failed = |reason: String| {
             BenchError::Competitor(format!("{} on {ranks} ranks: {reason}", program.display()))
@@ -189,7 +192,7 @@ impl Programs {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Solves a model problem by the command.
+    /// Solves a model problem with the command.
     fn solve(&self, problem: &str, ranks: usize, threads: usize) -> Result<Solved, BenchError> {
         let arguments = ["solve", "--problem", problem, "--threads", &threads.to_string(), "--json", "-"];
         let json: Value = serde_json::from_str(&Self::run(&self.command, &arguments, ranks)?)?;

@@ -1,11 +1,12 @@
-//! The coarse matrix R·A·P of the first coarse level: once, and again for new values in the same pattern.
+//! The coarse matrix R·A·P of the first coarse level: computed once, and again for new values on
+//! the same pattern.
 //!
-//! P is smoothed aggregation, as a multigrid setup would have it: aggregates of 3x3x3 grid points, T with a one where a
-//! point belongs to an aggregate, P = (I − 2/3 D⁻¹A) T (Vaněk, Mandel & Brezina, 1996), R = Pᵀ. Geometry gives the
-//! aggregates, so that the figures do not change when the coarsening does.
+//! P is that of smoothed aggregation: aggregates of 3×3×3 grid points, T with a one where a point
+//! belongs to an aggregate, P = (I − 2/3 D⁻¹A) T (Vaněk, Mandel & Brezina, 1996), R = Pᵀ. The
+//! aggregates come from the geometry, so that the results do not depend on the coarsening.
 //!
-//! Besides milliseconds, each is stated in products of A with a vector on the same number of threads, timed in
-//! the same run: a unit that survives noisy machines.
+//! Times are given in milliseconds and in products of A with a vector on the same number of
+//! threads, timed in the same run. The latter are less sensitive to noise.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -33,7 +34,7 @@ const EDGE: usize = 3;
 /// Damping of the Jacobi step that smooths P.
 const DAMPING: f64 = 2.0 / 3.0;
 
-/// What is timed, on every pool, in this order. The first is the unit.
+/// The timed phases, on every pool, in this order. The first is the unit.
 const PHASES: [&str; 3] = ["A times a vector", "once", "repeated"];
 
 /// One phase on every number of threads.
@@ -42,9 +43,9 @@ struct Figure {
     phase: &'static str,
     ms: Vec<f64>,
     median_ms: Vec<f64>,
-    /// Divided by the time of A times a vector.
+    /// The time divided by that of A times a vector.
     in_spmvs: Vec<f64>,
-    /// Of the last number of threads over the first.
+    /// The speed-up of the last number of threads over the first.
     speed_up: f64,
 }
 
@@ -85,7 +86,7 @@ fn measure(problem: &Problem, setting: &Setting) -> Result<Measured, BenchError>
     let a = problem.matrix()?;
     let p = smoothed_aggregation(&a, problem.size() as usize)?;
     let r = transpose(p.view(), p.all_rows());
-    // Once before the clock runs: an error here is an error, and no time.
+    // Once before the timed runs, so that errors are returned.
     let (plan, coarse) = TripleProductPlan::with_product(r.view(), r.all_rows(), a.view(), p.view())?;
 
     let (cpu, on_device) = (Cpu::new(), HostMatrix::from(a.clone()));
@@ -115,7 +116,7 @@ fn measure(problem: &Problem, setting: &Setting) -> Result<Measured, BenchError>
     })
 }
 
-/// One figure per phase, from the timings: pool by pool, in each the phases in order.
+/// One figure per phase. The timings are ordered by pool, then by phase.
 fn figures(timings: &[Timing]) -> Vec<Figure> {
     let pools = || timings.chunks(PHASES.len());
     let figure = |(k, phase): (usize, &'static str)| {

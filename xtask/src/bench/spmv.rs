@@ -1,13 +1,15 @@
-//! Sparse matrix times vector, y ← A x, against the bandwidth of the memory it is read from.
+//! Sparse matrix times vector, y ← A x, compared with the memory bandwidth.
 //!
-//! Bytes are counted from first principles: the matrix as it is stored, x and y, each moved once. So the fraction of
-//! the read bandwidth is at most one as long as nothing stays in a cache from one product to the next; x read more than
-//! once, and y read before it is written, count as losses of the kernel. Reading and kernels take turns in one run, and
-//! each fraction is of the bandwidth beside it.
+//! Bytes are counted from first principles: the stored matrix, x and y, each moved once. So the
+//! fraction of the read bandwidth is at most one, unless data stays in a cache from one product to
+//! the next. Reading x more than once, and reading y before it is written, count as losses of the
+//! kernel. Reads and kernels alternate in one run, and fractions refer to the bandwidth measured in
+//! that run.
 //!
-//! Delta-SELL and BSR are counted as they are stored, zeros that fill slots or blocks included; bytes per entry are per entry of
-//! the CSR matrix. Rows are also shuffled within windows, and the levels of a real hierarchy are measured, where the shared
-//! collection is at hand: a stencil in natural order is the best case of delta-SELL.
+//! Delta-SELL and BSR include the zeros that fill slots or blocks; bytes per entry are per entry of
+//! the CSR matrix. A stencil in natural order is the best case of delta-SELL. So the benchmark also
+//! uses rows shuffled within windows, and the levels of a real hierarchy if the shared collection
+//! is available.
 
 use std::path::Path;
 
@@ -28,7 +30,7 @@ use super::{Bench, BenchError, Setting};
 pub(super) const BENCH: Bench =
     Bench { name: "spmv", what: "matrix times vector, as a fraction of the read bandwidth", rounds: 31, run };
 
-/// After the slash, the window that rows are shuffled in.
+/// After the slash: the window within which rows are shuffled.
 const PROBLEMS: [&str; 7] = [
     "poisson3d:160",
     "poisson3d27:120",
@@ -43,10 +45,10 @@ const QUICK_PROBLEMS: [&str; 3] = ["poisson3d:12", "poisson3d27:12/64", "elastic
 /// A real matrix whose levels are measured.
 const REAL: &str = "../../shared/matrices/crank_heat3d.mtx.gz";
 
-/// Levels of fewer rows stay in the caches.
+/// Levels with fewer rows fit in the caches.
 const SMALLEST_LEVEL: usize = 1000;
 
-/// A matrix in one format and what its product moves.
+/// A matrix in one format, and the bytes that its product moves.
 struct Kernel {
     name: String,
     bytes: usize,
@@ -64,11 +66,11 @@ struct Figure {
     median_ms: f64,
     gb_per_s: f64,
     fraction_of_bandwidth: f64,
-    /// Than CSR in 64 bits, on as many threads.
+    /// The speed-up over CSR in 64 bits on the same number of threads.
     faster: f64,
 }
 
-/// One problem: the bandwidth beside its kernels, and them.
+/// One problem: its kernels, and the bandwidth measured with them.
 #[derive(Debug, Serialize)]
 struct Measured {
     problem: String,
@@ -103,7 +105,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
             }
         }
     } else {
-        println!("no real matrix: there is none beside the repository, or this is a quick run");
+        println!("no real matrix: the collection is missing, or this is a quick run");
     }
     Ok(serde_json::json!({ "simd": format!("{:?}", cpu.simd()), "problems": results }))
 }
@@ -175,7 +177,7 @@ fn enter<'a, C: Reads<S>, S: Store>(
     Ok(Kernel { name: name.to_owned(), bytes: bytes_moved::<C, S>(a) })
 }
 
-/// The matrix as it is stored, x and y, each once.
+/// The bytes of the stored matrix, x and y, each moved once.
 fn bytes_moved<C: Real, S: Store>(a: &HostMatrix<S>) -> usize {
     a.bytes() + (a.rows() + a.cols()) * size_of::<C>()
 }
@@ -198,8 +200,17 @@ impl Kernel {
 }
 
 fn table(figures: &[Figure]) -> Table {
-    let headings =
-        ["kernel", "threads", "MB moved", "bytes/entry", "ms", "median ms", "GB/s", "of bandwidth", "faster"];
+    let headings = [
+        "kernel",
+        "threads",
+        "MB moved",
+        "bytes/entry",
+        "ms",
+        "median ms",
+        "GB/s",
+        "of bandwidth",
+        "speed-up",
+    ];
     let mut table = Table::new(headings);
     for figure in figures {
         table.row([
@@ -258,6 +269,6 @@ mod tests {
             list.iter().map(|&(name, threads)| (name.to_owned(), threads)).collect()
         };
         assert_eq!(names("elasticity3d:3"), expected(&[&scalar[..], &blocks[..]].concat()));
-        assert_eq!(names("poisson3d:4/16"), expected(&scalar)); // consists of no blocks
+        assert_eq!(names("poisson3d:4/16"), expected(&scalar)); // has no blocks
     }
 }

@@ -1,4 +1,4 @@
-//! The systems that whole solvers are measured on: model problems with their right-hand sides and near-kernels.
+//! Systems for benchmarks of whole solvers: model problems with right-hand sides and near-kernels.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use ziggurat_sparse::gallery::{Problem, rigid_body_modes, shuffle};
 
 use super::BenchError;
 
-/// A system to be solved.
+/// A linear system.
 pub(super) struct ModelSystem {
     pub(super) name: String,
     pub(super) a: Arc<Csr<f64>>,
@@ -21,8 +21,8 @@ pub(super) struct ModelSystem {
 }
 
 impl ModelSystem {
-    /// Generates the problem of this name. With a slash and a number, as in `poisson3d:100/64`, its rows are shuffled within
-    /// windows of so many; the right-hand side is then one of ones.
+    /// Generates the problem of this name. With a slash and a number, as in `poisson3d:100/64`, its
+    /// rows are shuffled within windows of that size, and the right-hand side is all ones.
     pub(super) fn new(name: &str) -> Result<Self, BenchError> {
         let refused = |error: String| BenchError::Solve(name.to_owned(), error);
         if let Some((problem, window)) = name.split_once('/') {
@@ -44,7 +44,7 @@ impl ModelSystem {
         Ok(ModelSystem { name: name.to_owned(), b: problem.rhs()?, a, block, near_kernel })
     }
 
-    /// The error of a solver that refuses this system.
+    /// The error of a solver on this system.
     pub(super) fn refused(&self, error: &SolveError) -> BenchError {
         BenchError::Solve(self.name.clone(), error.to_string())
     }

@@ -1,20 +1,20 @@
-//! Tables that read well in a terminal and as Markdown.
+//! Tables for the terminal, in Markdown syntax.
 
 use std::fmt;
 
-/// A table: the first column to the left, the others to the right.
+/// A table. The first column is left-aligned, the others are right-aligned.
 #[derive(Debug)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with these headings and no rows.
+    /// A table with these headings and no rows yet.
     pub(crate) fn new<H: Into<String>>(headings: impl IntoIterator<Item = H>) -> Self {
         Table { rows: vec![headings.into_iter().map(Into::into).collect()] }
     }
 
-    /// Adds a row. Missing cells are empty; cells beyond the headings are a mistake.
+    /// Adds a row. Missing cells are empty; there must not be more cells than headings.
     pub(crate) fn row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) {
         let mut cells: Vec<String> = cells.into_iter().map(Into::into).collect();
         debug_assert!(cells.len() <= self.rows[0].len(), "more cells than headings");

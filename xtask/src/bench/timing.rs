@@ -1,24 +1,24 @@
 //! Timing on a noisy machine.
 //!
-//! Our machines are shared. A figure taken at one moment cannot be compared with one taken at another, so contestants
-//! run in turn, round after round, within one run; a slow moment then hits all of them. Each keeps its best time (what
-//! the machine can do; noise only ever adds) and its median (what it usually does).
+//! On shared machines, times measured at different moments cannot be compared. So contestants
+//! alternate within one run, round after round, and a slow moment affects all of them. The best
+//! time is what the machine can do, because noise only adds time; the median is the typical time.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// One of several pieces of work that are timed against each other.
+/// Work that is timed against other contestants.
 pub(crate) struct Contestant<'a> {
     name: String,
     measure: Box<dyn FnMut() -> Duration + 'a>,
 }
 
-/// How long a contestant took.
+/// The times of a contestant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Timing {
-    /// The contestant.
+    /// The name of the contestant.
     pub(crate) name: String,
     /// Its best round, in seconds.
     pub(crate) best: f64,
@@ -27,7 +27,8 @@ pub(crate) struct Timing {
 }
 
 impl<'a> Contestant<'a> {
-    /// Work to be timed. Its result is used as far as the compiler can tell, and dropped after the clock has stopped.
+    /// Work to be timed. Its result is hidden from the optimiser and dropped after the clock has
+    /// stopped.
     pub(crate) fn new<R>(name: impl Into<String>, mut work: impl FnMut() -> R + 'a) -> Self {
         let measure = move || {
             let start = Instant::now();
@@ -41,14 +42,14 @@ impl<'a> Contestant<'a> {
 }
 
 impl Timing {
-    /// The rate of the best round for work that moves `bytes`: 10⁹ bytes per second.
+    /// The rate of the best round for work that moves `bytes`, in 10⁹ bytes per second.
     pub(crate) fn gb_per_s(&self, bytes: usize) -> f64 {
         bytes as f64 * 1e-9 / self.best
     }
 }
 
-/// Runs the contestants in turn: once each without the clock (pages, caches and threads settle), then `rounds` times.
-/// The timings come in the contestants' order.
+/// Runs the contestants alternately: one round to warm up pages, caches and threads, then `rounds`
+/// timed ones. Returns the timings in the order of the contestants.
 pub(crate) fn alternate(mut contestants: Vec<Contestant<'_>>, rounds: usize) -> Vec<Timing> {
     debug_assert!(rounds > 0);
     let mut times = vec![Vec::with_capacity(rounds); contestants.len()];
@@ -66,7 +67,7 @@ pub(crate) fn alternate(mut contestants: Vec<Contestant<'_>>, rounds: usize) -> 
 fn summarise(name: String, mut times: Vec<f64>) -> Timing {
     times.sort_by(f64::total_cmp);
     let best = times.first().copied().unwrap_or(f64::NAN);
-    // Of an even number, the slower of the middle two: never better than what was seen.
+    // For an even number, the slower of the middle two, so that the median is a measured time.
     let median = times.get(times.len() / 2).copied().unwrap_or(f64::NAN);
     Timing { name, best, median }
 }

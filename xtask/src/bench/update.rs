@@ -1,9 +1,10 @@
-//! New values in the same pattern: `Solver::update_values` against a setup from the beginning.
+//! New values on the same pattern: `Solver::update_values`, compared with a full setup.
 //!
-//! The second matrix is 1.5 A + 0.1 D U, with D the diagonal of A and U random numbers between 0 and 1 on the diagonal:
-//! symmetric and positive definite as A is, and no multiple of it. Two things are timed in turn: a full setup for
-//! it, and the update of a solver that was set up for A (back and forth, so that values change every time);
-//! both then solve the second system, and the iterations are compared.
+//! The second matrix is 1.5 A + 0.1 D U, where D is the diagonal of A and U a diagonal of random
+//! numbers between 0 and 1. It is symmetric positive definite like A, and not a multiple of A. A
+//! full setup for it and the update of a solver that was set up for A alternate; updates switch
+//! between the two matrices, so that values change every time. Both solvers then solve the second
+//! system, and the iterations are compared.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,8 +22,12 @@ use super::table::Table;
 use super::timing::{Contestant, alternate};
 use super::{Bench, BenchError, Setting};
 
-pub(super) const BENCH: Bench =
-    Bench { name: "update", what: "new values in the same pattern against a full setup", rounds: 5, run };
+pub(super) const BENCH: Bench = Bench {
+    name: "update",
+    what: "new values on the same pattern, compared with a full setup",
+    rounds: 5,
+    run,
+};
 
 const PROBLEMS: [&str; 5] =
     ["poisson3d:100", "poisson3d27:100", "anisotropic3d:100", "jump3d:100", "elasticity3d:40"];
@@ -33,10 +38,10 @@ const QUICK_PROBLEMS: [&str; 2] = ["poisson3d:10", "elasticity3d:4"];
 struct Measured {
     problem: String,
     setup_seconds: f64,
-    /// The first time, which finds the symbolic products, and the best of those that follow.
+    /// The first update, which computes the symbolic products, and the best of the later ones.
     first_update_seconds: f64,
     update_seconds: f64,
-    /// On the second matrix: after a full setup, and after an update.
+    /// Iterations on the second matrix, after a full setup and after an update.
     iterations: [usize; 2],
 }
 
@@ -47,7 +52,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
         "setup s",
         "first update s",
         "update s",
-        "of the setup",
+        "update / setup",
         "iterations after setup",
         "after update",
     ]);
@@ -100,7 +105,7 @@ fn measure(system: &ModelSystem, rounds: usize, pool: &Pool) -> Result<Measured,
     let refused = |error| system.refused(&error);
     let done = pool.run(|| updated.update_values(second.clone())).map_err(refused)?;
     if done != Updated::Values {
-        return Err(BenchError::Solve(system.name.clone(), "the solver was built anew".to_owned()));
+        return Err(BenchError::Solve(system.name.clone(), "the hierarchy was rebuilt".to_owned()));
     }
     let iterations = |solver: &Solver| {
         let solution = pool.run(|| solver.solve(&system.b)).map_err(refused)?;
@@ -135,7 +140,7 @@ mod tests {
     use crate::bench::pool::pools;
 
     #[test]
-    fn the_second_matrix_is_symmetric_and_no_multiple_of_the_first() {
+    fn the_second_matrix_is_symmetric_and_not_a_multiple_of_the_first() {
         let a = ModelSystem::new("poisson3d:6").unwrap().a;
         let b = changed(&a);
         assert_eq!((b.row_ptr(), b.columns()), (a.row_ptr(), a.columns()));

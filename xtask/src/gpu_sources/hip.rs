@@ -1,11 +1,11 @@
-//! AMD's compiler: Debian's `hipcc`, for the device alone.
+//! AMD's compiler: Debian's `hipcc`, for device code only.
 
 use std::path::Path;
 use std::process::Command;
 
 use super::{SourcesError, Use};
 
-/// Whether it is there.
+/// Checks that it is installed.
 pub(super) fn find() -> Result<(), SourcesError> {
     match Command::new("hipcc").arg("--version").output() {
         Ok(_) => Ok(()),
@@ -15,7 +15,7 @@ pub(super) fn find() -> Result<(), SourcesError> {
     }
 }
 
-/// Compiles a source; the remarks of the compiler tell what the kernel uses.
+/// Compiles a source. The remarks of the compiler list the resources of the kernel.
 pub(super) fn compile(source: &Path, target: &str) -> Result<Use, String> {
     let mut command = Command::new("hipcc");
     command.args(["--cuda-device-only", "-c", "-O3", "-Rpass-analysis=kernel-resource-usage", "-x", "hip"]);
@@ -26,13 +26,13 @@ pub(super) fn compile(source: &Path, target: &str) -> Result<Use, String> {
         return Err(remarks
             .lines()
             .find(|line| line.contains("error"))
-            .unwrap_or("no error was given")
+            .unwrap_or("the compiler printed no error")
             .to_owned());
     }
-    used(&remarks).ok_or_else(|| "the compiler did not say what the kernel uses".to_owned())
+    used(&remarks).ok_or_else(|| "the compiler did not print the resources of the kernel".to_owned())
 }
 
-/// What the remarks say. Spills are of registers, four bytes each.
+/// Reads the remarks. Spills are counted in registers of four bytes.
 fn used(remarks: &str) -> Option<Use> {
     let number = |name: &str| -> Option<u32> {
         let rest = remarks.lines().find_map(|line| line.split_once(&format!(" {name}: ")))?.1;

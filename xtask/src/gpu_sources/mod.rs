@@ -1,9 +1,11 @@
-//! `cargo xtask gpu-sources`: compiles the CUDA and HIP sources of every kernel that a solve launches, without such a GPU.
+//! `cargo xtask gpu-sources`: compiles the CUDA and HIP sources of every kernel that a solve
+//! launches, without a GPU.
 //!
-//! The sources come from solves on whatever device is there (`launched_sources`, an example of ziggurat-gpu). CUDA's go through
-//! NVRTC and ptxas for three generations of GPUs, HIP's through hipcc for one; all that is needed are the compilers, which `.ci/run`
-//! installs. Registers and spills are printed. A source that does not compile fails the run. That kernels compile does not show that they
-//! run: no such GPU was at hand.
+//! The sources are recorded in solves on any available device (`launched_sources`, an example of
+//! ziggurat-gpu). NVRTC and ptxas compile the CUDA sources for three GPU generations, hipcc
+//! compiles the HIP sources for one. Only the compilers are needed; `.ci/run` installs them. The
+//! task prints registers and spills, and fails if a source does not compile. That kernels compile
+//! does not show that they run: no such GPU was available.
 
 mod hip;
 mod nvidia;
@@ -19,10 +21,10 @@ use thiserror::Error;
 use crate::bench::table::Table;
 use crate::programs::{AS_TESTS, build};
 
-/// Generations of NVIDIA's GPUs: Volta, Ampere, Hopper.
+/// NVIDIA's GPU generations Volta, Ampere and Hopper.
 const NVIDIA: [&str; 3] = ["70", "80", "90"];
 
-/// A generation of AMD's: MI200.
+/// AMD's GPU generation MI200.
 const AMD: &str = "gfx90a";
 
 /// Why sources could not be compiled.
@@ -40,7 +42,7 @@ pub(crate) enum SourcesError {
     Failed { count: usize, all: usize, first: String },
 }
 
-/// A source, as its writer describes it.
+/// A source, as described in the index.
 #[derive(Debug, Deserialize)]
 struct Source {
     file: String,
@@ -49,7 +51,7 @@ struct Source {
     shape: String,
 }
 
-/// What a compiler says of a kernel.
+/// The resources of a kernel, according to a compiler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Use {
     registers: u32,
@@ -57,7 +59,7 @@ struct Use {
     spilled: u32,
 }
 
-/// A kernel, and what each compiler says of it.
+/// A kernel, and its resources on each target.
 #[derive(Debug, Serialize)]
 struct Line {
     kernel: String,
@@ -66,13 +68,14 @@ struct Line {
     targets: Vec<(String, Use)>,
 }
 
-/// Writes, compiles, prints; the numbers go to `bench-results/gpu-sources.json`.
+/// Records and compiles the sources, prints a table, and writes the numbers to
+/// `bench-results/gpu-sources.json`.
 pub(crate) fn run(root: &Path) -> Result<(), SourcesError> {
     let nvidia = nvidia::Compiler::find()?;
     hip::find()?;
     let folder = root.join("bench-results/gpu-sources");
     if folder.exists() {
-        std::fs::remove_dir_all(&folder)?; // those of an earlier run
+        std::fs::remove_dir_all(&folder)?; // from an earlier run
     }
     write_sources(root, &folder)?;
     let index = std::fs::read_to_string(folder.join("index.jsonl"))?;
@@ -139,7 +142,7 @@ fn write_sources(root: &Path, folder: &Path) -> Result<(), SourcesError> {
     if written.success() { Ok(()) } else { Err(SourcesError::NotWritten(written.to_string())) }
 }
 
-/// The real matrices of the tests, where they are here: beside the repository, or where `ZIGGURAT_MATRICES` says.
+/// The real matrices of the tests that exist beside the repository, or in `ZIGGURAT_MATRICES`.
 fn real_matrices(root: &Path) -> Vec<PathBuf> {
     let named = std::env::var_os("ZIGGURAT_MATRICES").map(PathBuf::from);
     let folder = named.unwrap_or_else(|| root.join("../shared/matrices"));
@@ -147,7 +150,8 @@ fn real_matrices(root: &Path) -> Vec<PathBuf> {
     names.into_iter().filter(|path| path.exists()).collect()
 }
 
-/// A line per kernel: how many instances, and for each target the registers that they take; bytes that are spilled, where any are.
+/// Prints a line per kernel: the number of instances and, for each target, the registers and the
+/// spilled bytes.
 fn print(lines: &[Line]) {
     let targets: Vec<String> =
         NVIDIA.iter().map(|generation| format!("sm_{generation}")).chain([AMD.to_owned()]).collect();

@@ -1,4 +1,4 @@
-//! NVIDIA's compilers, from its Python wheels: NVRTC, which is what CubeCL calls at run time, and ptxas.
+//! NVIDIA's compilers, from its Python wheels: NVRTC, which CubeCL calls at run time, and ptxas.
 
 #![allow(unsafe_code)] // NVRTC is a C library
 
@@ -30,14 +30,15 @@ pub(super) struct Compiler {
 }
 
 impl Compiler {
-    /// Where `ZIGGURAT_NVIDIA` says the wheels are unpacked, or where `.ci/run` unpacks them.
+    /// Loads the compilers from `ZIGGURAT_NVIDIA`, or from the folder into which `.ci/run` unpacks
+    /// the wheels.
     pub(super) fn find() -> Result<Self, SourcesError> {
         let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
         let folder = std::env::var_os("ZIGGURAT_NVIDIA")
             .map_or_else(|| home.join(".cache/ziggurat/nvidia"), PathBuf::from)
             .join("nvidia");
         let library = folder.join("cuda_nvrtc/lib/libnvrtc.so.12");
-        // SAFETY: NVIDIA's library has no initialiser that needs anything of us.
+        // SAFETY: NVIDIA's library has no initialiser with preconditions.
         let nvrtc = unsafe { Library::new(&library) }.map_err(|error| {
             SourcesError::Missing(format!(
                 "NVRTC cannot be loaded ({error}); `.ci/run` unpacks NVIDIA's wheels, or set ZIGGURAT_NVIDIA"
@@ -46,7 +47,7 @@ impl Compiler {
         Ok(Compiler { nvrtc, folder })
     }
 
-    /// Compiles a source for a generation; what ptxas says of the kernel.
+    /// Compiles a source for a GPU generation. Returns the resources of the kernel, from ptxas.
     pub(super) fn compile(&self, source: &Path, generation: &str) -> Result<Use, String> {
         let text = std::fs::read_to_string(source).map_err(|error| error.to_string())?;
         let options = [
@@ -69,18 +70,19 @@ impl Compiler {
         if !output.status.success() {
             return Err(said.lines().next().unwrap_or("ptxas failed").to_owned());
         }
-        used(&said).ok_or_else(|| "ptxas did not say what the kernel uses".to_owned())
+        used(&said).ok_or_else(|| "ptxas did not print the resources of the kernel".to_owned())
     }
 
-    /// What NVRTC makes of a source: the assembly, or its complaint.
+    /// Compiles a source with NVRTC: the assembly, or its error message.
     fn assembly(&self, text: &str, options: &[String]) -> Result<Result<String, String>, libloading::Error> {
         let Ok(text) = CString::new(text) else { return Ok(Err("a source with a NUL in it".to_owned())) };
         let options: Vec<CString> =
             options.iter().filter_map(|option| CString::new(option.as_str()).ok()).collect();
         let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let mut program = std::ptr::null_mut();
-        // SAFETY: the types are those of nvrtc.h. Strings end in NUL and outlive the calls; the program is made before it is used, and
-        // destroyed once; texts are written into buffers of the sizes that the library gave, which count the NUL.
+        // SAFETY: the types are those of nvrtc.h. Strings end in NUL and outlive the calls. The
+        // program is created before it is used, and destroyed once. Texts are written into buffers
+        // of the sizes that the library returned, which include the NUL.
         unsafe {
             let create: Symbol<'_, Create> = self.nvrtc.get(b"nvrtcCreateProgram")?;
             let compile: Symbol<'_, Compile> = self.nvrtc.get(b"nvrtcCompileProgram")?;
@@ -110,7 +112,7 @@ impl Compiler {
     }
 }
 
-/// What ptxas says: `… bytes spill stores, … bytes spill loads` and `Used … registers`.
+/// Reads the output of ptxas: `… bytes spill stores, … bytes spill loads` and `Used … registers`.
 fn used(said: &str) -> Option<Use> {
     let before = |what: &str| -> Option<u32> {
         let rest = said.lines().find_map(|line| line.split_once(what))?.0;

@@ -1,4 +1,5 @@
-//! Iterations on the symmetric positive definite matrices of the shared collection, with a right-hand side of ones.
+//! Iterations on the symmetric positive definite matrices of the shared collection. The right-hand
+//! side is all ones.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use super::super::BenchError;
 use super::super::pool::Pool;
 use super::super::table::Table;
 
-/// The matrices, by the collection's index.
+/// The matrices, from the index of the collection.
 pub(super) fn paths() -> Option<Vec<PathBuf>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/matrices");
     let index = std::fs::read_to_string(folder.join("INDEX.md")).ok()?;
@@ -25,20 +26,21 @@ pub(super) fn paths() -> Option<Vec<PathBuf>> {
     Some(index.lines().filter_map(name).collect())
 }
 
-/// One matrix: iterations in each precision, where it converged; the last is `auto`.
+/// One matrix: the iterations in each precision, `None` if it did not converge. The last precision
+/// is `auto`.
 #[derive(Debug, Serialize)]
 pub(super) struct RealMatrix {
     matrix: String,
     iterations: Vec<Option<usize>>,
-    /// What `auto` did on the way.
+    /// Whether `auto` changed the precision, and why.
     promotion: Option<String>,
 }
 
-/// Solves every matrix in every precision, and prints what came of it.
+/// Solves every matrix in every precision and prints a table.
 pub(super) fn count(paths: &[PathBuf], pool: &Pool) -> Result<Vec<RealMatrix>, BenchError> {
     let precisions = [Precision::F64, Precision::F32, Precision::F16, Precision::BF16, Precision::Auto];
     let mut table =
-        Table::new(["matrix", "f64", "K64P32D32", "K64P32D16", "K64P32DB16", "auto", "became f64 after"]);
+        Table::new(["matrix", "f64", "K64P32D32", "K64P32D16", "K64P32DB16", "auto", "f64 after iteration"]);
     let (mut results, mut unsolved) = (Vec::new(), Vec::new());
     for path in paths {
         let matrix = path.file_name().unwrap_or_default().to_string_lossy().replace(".mtx.gz", "");
@@ -67,6 +69,6 @@ pub(super) fn count(paths: &[PathBuf], pool: &Pool) -> Result<Vec<RealMatrix>, B
         table.row(std::iter::once(matrix.clone()).chain(counts).chain([after]));
         results.push(RealMatrix { matrix, iterations, promotion: promotion.map(|p| p.to_string()) });
     }
-    println!("{table}\nnot solved in 64 bits either: {}", unsolved.join(", "));
+    println!("{table}\nnot solved in 64 bits: {}", unsolved.join(", "));
     Ok(results)
 }

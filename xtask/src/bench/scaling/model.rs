@@ -1,4 +1,5 @@
-//! A model of one preconditioned iteration on many ranks, each with a box of m³ points of a 7-point grid.
+//! A performance model of one preconditioned iteration on many ranks, each with a box of m³ points
+//! of a 7-point grid.
 //!
 //! ```text
 //! rows      N_0 = P m³,  N_1 = N_0 / 8.3,  N_l = N_{l-1} / 30          smoothed aggregation, as measured
@@ -8,24 +9,28 @@
 //! time      rows · bytes / stream  +  Σ_l exchanges_l (messages α + halo bytes / β)  +  reductions · 2 log₂P · α
 //! ```
 //!
-//! A V-cycle with one sweep before (from zero: no product) and one after exchanges a halo four times per level: residual, restriction, prolongation,
-//! sweep; the outer product is a fifth on the finest. Coarse halos are two points deep, because aggregates do not stand in rows. Overlap of messages with own products is not counted, nor is congestion.
+//! A V(1,1) cycle exchanges a halo four times per level: residual, restriction, prolongation,
+//! post-smoothing sweep. (The first pre-smoothing sweep starts from zero and needs no product.) The
+//! product of the outer iteration is a fifth exchange on the finest level. Coarse halos are two
+//! points deep, because aggregates are not aligned. The model ignores congestion and the overlap of
+//! messages with own products.
 
 use serde::Serialize;
 
 use super::LevelCounts;
 use crate::bench::table::Table;
 
-/// Seconds per message: what an interconnect of today takes from memory to memory.
+/// Seconds per message, from memory to memory, on a current interconnect.
 const LATENCY: f64 = 1.5e-6;
 
-/// Bytes per second of one rank's messages, where the hundred ranks of a node share 100 GB/s.
+/// Bytes per second of one rank's messages, if the hundred ranks of a node share 100 GB/s.
 const NETWORK: f64 = 1e9;
 
-/// Bytes per second of one rank's memory, where the hundred ranks of a node share 400 GB/s.
+/// Bytes per second of one rank's memory, if the hundred ranks of a node share 400 GB/s.
 const STREAM: f64 = 4e9;
 
-/// Bytes per fine row and iteration: 3.7 products of a CSR matrix in double precision, as `bench precision` counts them for K64P32D16.
+/// Bytes per fine row and iteration: 3.7 products of a CSR matrix in double precision, as measured
+/// by `bench precision` for K64P32D16.
 const BYTES_PER_ROW: f64 = 3.7 * 12.6 * 7.0;
 
 /// All-reduces per iteration of conjugate gradients.
@@ -37,7 +42,7 @@ const GRAIN: f64 = 512.0;
 /// A level of this size is solved directly.
 const COARSEST: f64 = 300.0;
 
-/// Rows per row of the next level: on the 7-point grid, and below it.
+/// Rows per row of the next level: on the finest level, and on coarser ones.
 const COARSENING: [f64; 2] = [8.3, 30.0];
 
 /// Boxes of m³ points on P ranks.
@@ -47,7 +52,7 @@ pub(super) struct Model {
     ranks: f64,
 }
 
-/// A level as the model has it.
+/// A level in the model.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Level {
     rows: f64,
@@ -56,7 +61,7 @@ pub(super) struct Level {
     messages: f64,
 }
 
-/// An iteration on so many ranks.
+/// The prediction for an iteration.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Predicted {
     points: f64,
@@ -81,7 +86,7 @@ impl Model {
             let finest = levels.is_empty();
             let last = rows <= COARSEST;
             let ranks = if last { 1.0 } else { self.ranks.min((rows / GRAIN).round().max(1.0)) };
-            // Neighbours along each of three directions.
+            // Neighbours in each of the three directions.
             let sides = (ranks.cbrt() - 1.0).clamp(0.0, 2.0);
             let edge = (rows / ranks).cbrt();
             let (halo_rows, messages) = match finest {
@@ -96,7 +101,7 @@ impl Model {
         }
     }
 
-    /// Its counts beside measured ones.
+    /// The counts of the model beside the measured ones.
     pub(super) fn check(&self, measured: &[LevelCounts]) -> Table {
         let mut table = Table::new([
             "level",
@@ -123,7 +128,7 @@ impl Model {
         table
     }
 
-    /// Seconds of memory, messages and reductions of one iteration.
+    /// Seconds of memory traffic, messages and reductions of one iteration.
     fn seconds(&self) -> [f64; 3] {
         let memory = self.points.powi(3) * BYTES_PER_ROW / STREAM;
         let exchange = |(index, level): (usize, Level)| {
@@ -135,7 +140,7 @@ impl Model {
         [memory, messages, REDUCTIONS * 2.0 * self.ranks.log2() * LATENCY]
     }
 
-    /// Weak scaling for boxes of 100³ and of 20³ points.
+    /// Weak scaling for boxes of 100³ and 20³ points.
     pub(super) fn predicted() -> Vec<Predicted> {
         let mut all = Vec::new();
         for points in [100.0, 20.0] {
@@ -159,7 +164,7 @@ impl Model {
         all
     }
 
-    /// The same as a table.
+    /// The predictions as a table.
     pub(super) fn prediction() -> String {
         let mut table = Table::new([
             "points each, ranks",
@@ -177,7 +182,7 @@ impl Model {
             table.row([name, found.levels.to_string()].into_iter().chain(milliseconds).chain([efficiency]));
         }
         format!(
-            "an iteration by the model: {:.1} µs per message, {:.0} GB/s of messages and {:.0} GB/s of memory per rank\n\n{table}",
+            "predicted iteration: {:.1} µs per message, {:.0} GB/s of messages and {:.0} GB/s of memory per rank\n\n{table}",
             1e6 * LATENCY,
             1e-9 * NETWORK,
             1e-9 * STREAM
@@ -195,7 +200,7 @@ mod tests {
         assert_eq!((levels[0].rows, levels[0].ranks), (27e6, 27.0));
         assert!((levels[0].halo_rows - 6e4).abs() < 1.0 && (levels[0].messages - 6.0).abs() < 1e-9);
         assert!((levels[1].messages - 26.0).abs() < 1e-9);
-        // Fewer and fewer ranks, down to one, which needs nobody.
+        // The number of ranks decreases to one, which exchanges nothing.
         assert!(levels.windows(2).all(|pair| pair[0].ranks >= pair[1].ranks && pair[0].rows > pair[1].rows));
         let last = levels.last().unwrap();
         assert_eq!((last.ranks, last.halo_rows, last.messages), (1.0, 0.0, 0.0));
