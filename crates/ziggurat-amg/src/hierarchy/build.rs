@@ -1,8 +1,7 @@
 //! The level loop: coarsen, interpolate, form the Galerkin product, and continue with the next
 //! level.
 
-use super::level::Level;
-use super::matrix::{Built, Coarser, LevelMatrix, Setup};
+use super::matrix::{Built, Coarser, Level, LevelMatrix, Setup};
 use super::stages::Stages;
 use super::{Coarsening, CoarseningStop};
 use crate::SetupError;

@@ -104,13 +104,13 @@ impl Classical {
         let level = stages.level();
         let wide = &*a.extended(self.halo_depth(level))?;
         let (matrix, halo) = (wide.view(), wide.rows());
-        let strong = stages.run("strength", wide, || {
+        let strong = stages.run("strength", &wide.rows(), || {
             strong_connections(matrix, matrix.all_rows(), &self.strength, &[], &halo)
         })?;
-        let (first, second) = stages.run("coarsening", wide, || self.split(&strong, level, &halo))?;
-        let coarse =
-            stages.run("coarsening", wide, || coarse_rows(second.as_ref().unwrap_or(&first), &halo))?;
-        let p = stages.run("interpolation", wide, || {
+        let (first, second) = stages.run("coarsening", &wide.rows(), || self.split(&strong, level, &halo))?;
+        let coarse = stages
+            .run("coarsening", &wide.rows(), || coarse_rows(second.as_ref().unwrap_or(&first), &halo))?;
+        let p = stages.run("interpolation", &wide.rows(), || {
             self.interpolate(matrix, halo.owned(), &strong, &first, second.as_ref(), &halo, symmetry)
         })?;
         // Classical coarsening does not keep nodes together, so the next level is scalar.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use ziggurat_sparse::{Csr, MatrixError};
 
-use super::level::Level;
+use super::matrix::Level;
 use super::whole::{WholeMatrix, WholeTransfer};
 use super::{CoarseningStop, Hierarchy};
 
@@ -130,7 +130,7 @@ impl Hierarchy {
             .get(stop as usize)
             .copied()
             .ok_or(broken(0, "the reason for the end of coarsening is unknown"))?;
-        let mut levels: Vec<Level> = Vec::new();
+        let mut levels: Vec<Level<WholeMatrix>> = Vec::new();
         for index in 0..count as usize {
             let block = integer(&mut input)? as usize;
             let dead = numbers(&mut input, &mut Vec::new(), |bytes| u64::from_le_bytes(bytes) as u32)?;

@@ -8,7 +8,6 @@
 mod build;
 mod classical;
 mod file;
-mod level;
 mod matrix;
 mod pairwise;
 mod smoothed_aggregation;
@@ -29,8 +28,7 @@ use build::build;
 
 pub use classical::{Classical, Interpolation};
 pub use file::HierarchyFileError;
-pub use level::Level;
-pub use matrix::{Built, Coarser, LevelMatrix, Setup};
+pub use matrix::{Built, Coarser, Level, LevelMatrix, Setup};
 pub use pairwise::Pairwise;
 pub use smoothed_aggregation::SmoothedAggregation;
 pub use stages::Stages;

@@ -41,23 +41,24 @@ impl Pairwise {
         stages: &mut Stages,
     ) -> Result<Coarser, SetupError> {
         let halo = a.nodes();
-        let nodes = stages.run("coarsening", a, || nodes(a))?;
+        let nodes = stages.run("coarsening", &a.rows(), || nodes(a))?;
         let tentative = if halo.is_whole() {
             let nodes = nodes.as_ref().map_or(a.view(), |nodes| nodes.view());
-            let aggregates =
-                stages.run("coarsening", a, || pairwise_passes(nodes, self.passes, MATCHING_ROUNDS))?;
-            stages.run("interpolation", a, || LocalTentative::new(aggregates, kernel, &halo))?
+            let aggregates = stages
+                .run("coarsening", &a.rows(), || pairwise_passes(nodes, self.passes, MATCHING_ROUNDS))?;
+            stages.run("interpolation", &a.rows(), || LocalTentative::new(aggregates, kernel, &halo))?
         } else {
             let nodes = match nodes {
                 Some(nodes) => a.of_nodes(&nodes)?,
                 None => a.clone(),
             };
             let roots = self.roots(nodes, stages)?;
-            stages.run("interpolation", a, || LocalTentative::from_roots(&roots, kernel, &halo))?
+            stages.run("interpolation", &a.rows(), || LocalTentative::from_roots(&roots, kernel, &halo))?
         };
         let own = a.rows().owned();
-        let p = stages
-            .run("interpolation", a, || tentative.tentative.rows_of_matrix(&tentative.aggregates, own))?;
+        let p = stages.run("interpolation", &a.rows(), || {
+            tentative.tentative.rows_of_matrix(&tentative.aggregates, own)
+        })?;
         Ok(Coarser::by_aggregation(p, tentative, kernel.count(), None))
     }
 
@@ -108,7 +109,8 @@ fn pair<M: LevelMatrix>(
     stages: &mut Stages,
 ) -> Result<Pairs, SetupError> {
     let wide = &*present.extended(1)?;
-    let pairs = stages.run("coarsening", wide, || pairwise(wide.view(), MATCHING_ROUNDS, &wide.rows()))?;
+    let pairs =
+        stages.run("coarsening", &wide.rows(), || pairwise(wide.view(), MATCHING_ROUNDS, &wide.rows()))?;
     let (roots, halo) = (pairs.own_roots(&wide.rows()), present.rows());
     let begin = halo.number(roots.len())?.0;
     follow(rows, |ids| halo.ask(ids, |id| roots[(id - begin) as usize]));

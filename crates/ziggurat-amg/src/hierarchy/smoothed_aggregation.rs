@@ -60,16 +60,17 @@ impl SmoothedAggregation {
     ) -> Result<Coarser, SetupError> {
         let wide = &*a.extended(1)?;
         let (halo, own) = (wide.nodes(), wide.rows().owned());
-        let nodes = stages.run("strength", wide, || nodes(wide))?;
+        let nodes = stages.run("strength", &wide.rows(), || nodes(wide))?;
         let nodes = nodes.as_ref().map_or(wide.view(), Csr::view);
-        let strong = stages.run("strength", wide, || {
+        let strong = stages.run("strength", &wide.rows(), || {
             strong_connections(nodes, nodes.all_rows(), &self.strength, &[], &halo)
         })?;
-        let aggregates = stages.run("coarsening", wide, || mis2(&strong, Some(nodes), &halo))?;
-        let tentative =
-            stages.run("tentative interpolation", wide, || LocalTentative::new(aggregates, kernel, &halo))?;
-        let radius = stages.run("spectral radius", a, || spectral_radius(a.view(), &a.rows()))?;
-        let p = stages.run("interpolation", wide, || {
+        let aggregates = stages.run("coarsening", &wide.rows(), || mis2(&strong, Some(nodes), &halo))?;
+        let tentative = stages.run("tentative interpolation", &wide.rows(), || {
+            LocalTentative::new(aggregates, kernel, &halo)
+        })?;
+        let radius = stages.run("spectral radius", &a.rows(), || spectral_radius(a.view(), &a.rows()))?;
+        let p = stages.run("interpolation", &wide.rows(), || {
             let LocalTentative { aggregates, tentative, .. } = &tentative;
             smoothed(wide.view(), own, nodes, aggregates, tentative, &self.smoothing(radius))
         })?;

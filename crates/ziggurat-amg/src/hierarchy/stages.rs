@@ -2,9 +2,8 @@
 
 use std::time::Instant;
 
-use super::matrix::LevelMatrix;
 use crate::SetupError;
-use crate::halo::{Halo, Processes};
+use crate::halo::Processes;
 
 /// The completed stages of one level's setup.
 #[derive(Debug)]
@@ -24,16 +23,15 @@ impl Stages {
         self.level
     }
 
-    /// Runs a stage that works on the rows of `on`. It fails on all processes if it fails on one.
-    /// An error names the level, the stage, and rows by their global ids.
-    pub fn run<M: LevelMatrix, T, E: Into<SetupError>>(
+    /// Runs a stage on the local rows of `halo`. If it fails on one process, it fails on all. An error
+    /// names the level, the stage, and rows by their global ids.
+    pub fn run<H: Processes, T, E: Into<SetupError>>(
         &mut self,
         stage: &'static str,
-        on: &M,
+        halo: &H,
         work: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, SetupError> {
         let start = Instant::now();
-        let halo = on.rows();
         let named = |error: E| {
             let error = error.into().with_rows(|row| halo.global_id(row));
             SetupError::at(self.level, stage)(error)

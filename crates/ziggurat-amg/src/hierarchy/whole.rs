@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ziggurat_sparse::algebra::{TripleProductPlan, transpose};
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
-use super::matrix::{Built, Coarser, LevelMatrix, Setup};
+use super::matrix::{Built, Coarser, Level, LevelMatrix, Setup};
 use super::stages::Stages;
 use crate::SetupError;
 use crate::coarsen::{Aggregates, sum_by_aggregate};
@@ -83,8 +83,9 @@ impl LevelMatrix for WholeMatrix {
         next: impl FnOnce(Self, NearKernel) -> Result<Built<Self>, SetupError>,
     ) -> Result<(WholeTransfer, Built<Self>), SetupError> {
         let Coarser { p, block, kernel, dead, .. } = coarser;
-        let r = stages.run("transpose", self, || Ok::<_, SetupError>(transpose(p.view(), p.all_rows())))?;
-        let (galerkin, coarse) = stages.run("Galerkin product", self, || {
+        let r = stages
+            .run("transpose", &self.rows(), || Ok::<_, SetupError>(transpose(p.view(), p.all_rows())))?;
+        let (galerkin, coarse) = stages.run("Galerkin product", &self.rows(), || {
             let (a, rows) = (self.view(), r.all_rows());
             let (plan, mut coarse) =
                 TripleProductPlan::with_blocked_product(r.view(), rows, a, p.view(), self.block, block)?;
@@ -115,5 +116,22 @@ pub(crate) fn set_dead_diagonal(a: &mut Csr<f64>, dead: &[u32]) {
         if let Ok(place) = place {
             a.values_mut()[begin + place] = scale;
         }
+    }
+}
+
+impl Level<WholeMatrix> {
+    /// The level's matrix.
+    pub fn matrix(&self) -> &Arc<Csr<f64>> {
+        &self.a.a
+    }
+
+    /// The prolongation from the next level; `None` on the coarsest.
+    pub fn prolongation(&self) -> Option<&Arc<Csr<f64>>> {
+        self.transfer.as_ref().map(|transfer| &transfer.p)
+    }
+
+    /// The restriction to the next level; `None` on the coarsest.
+    pub fn restriction(&self) -> Option<&Arc<Csr<f64>>> {
+        self.transfer.as_ref().map(|transfer| &transfer.r)
     }
 }
