@@ -1,4 +1,4 @@
-//! One entry to all methods: the choice is a value, which options, files and other languages can name.
+//! The choice of a method as a value, which options, files and other languages can name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ use crate::problem::LinearProblem;
 use crate::report::KrylovReport;
 use crate::system::System;
 
-/// Steps before GMRES and FGMRES start anew, where nobody says otherwise.
+/// The default number of steps between restarts of GMRES and FGMRES.
 pub const DEFAULT_RESTART: usize = 30;
 
 /// A Krylov method.
@@ -35,14 +35,14 @@ pub enum Method {
     Cg,
     /// [Flexible conjugate gradients](flexible_cg()).
     FlexibleCg,
-    /// [GMRES](gmres()) with restarts.
+    /// [Restarted GMRES](gmres()).
     Gmres {
-        /// Steps before it starts anew.
+        /// Steps between restarts.
         restart: usize,
     },
-    /// [Flexible GMRES](fgmres()) with restarts.
+    /// [Restarted flexible GMRES](fgmres()).
     Fgmres {
-        /// Steps before it starts anew.
+        /// Steps between restarts.
         restart: usize,
     },
     /// [BiCGStab](bicgstab()).
@@ -50,7 +50,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them, with their defaults.
+    /// All methods, with default parameters.
     pub const ALL: [Method; 5] = [
         Method::Cg,
         Method::FlexibleCg,
@@ -59,7 +59,7 @@ impl Method {
         Method::BiCgStab,
     ];
 
-    /// The name used in options and reports: `cg`, `fcg`, `gmres`, `fgmres`, `bicgstab`.
+    /// The name in options and reports: `cg`, `fcg`, `gmres`, `fgmres`, `bicgstab`.
     pub const fn name(self) -> &'static str {
         match self {
             Method::Cg => "cg",
@@ -70,7 +70,7 @@ impl Method {
         }
     }
 
-    /// Whether it needs a symmetric positive definite matrix and preconditioner.
+    /// Whether the method requires a symmetric positive definite matrix and preconditioner.
     ///
     /// ```
     /// use ziggurat_krylov::Method;
@@ -98,15 +98,16 @@ impl FromStr for Method {
     }
 }
 
-/// The memory of a method, made once and used for many solves. It carries the choice of the method.
+/// The workspace of a method, allocated once for any number of solves.
 ///
 /// ```
 /// use ziggurat_krylov::{Method, System, Work};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let device = Cpu::new();
 /// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
-/// let work: Work<Cpu, f64> = Work::new(Method::Fgmres { restart: 10 }, &device, &System::new(&a))?;
-/// assert_eq!(work.method(), Method::Fgmres { restart: 10 });
+/// let method = Method::Fgmres { restart: 10 };
+/// let work: Work<Cpu, f64> = Work::new(method, &device, &System::new(&a))?;
+/// assert_eq!(work.method(), method);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -125,8 +126,8 @@ enum Memory<D: Device, C: Real> {
 }
 
 impl<D: Device, C: Real> Work<D, C> {
-    /// Memory for this method, on systems of this size with these operators. Another system may be solved with it if its
-    /// operators take the same scratch memory, as after an update of values.
+    /// A workspace for this method, for systems of this size with these operators. It also serves
+    /// other systems whose operators have the same workspaces, as after an update of values.
     pub fn new(method: Method, device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
         let memory = match method {
             Method::Cg => Memory::Cg(CgWork::new(device, system)?),
@@ -138,13 +139,13 @@ impl<D: Device, C: Real> Work<D, C> {
         Ok(Work { method, memory })
     }
 
-    /// The method it is for.
+    /// The method of this workspace.
     pub fn method(&self) -> Method {
         self.method
     }
 }
 
-/// Solves A x = b from the initial guess in `x`, by the method that `work` was made for.
+/// Solves A x = b from the initial guess in `x`, by the method of `work`.
 ///
 /// ```
 /// use ziggurat_krylov::{LinearProblem, System, Work, solve};
@@ -154,7 +155,7 @@ impl<D: Device, C: Real> Work<D, C> {
 /// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
 /// let mut work = Work::new("bicgstab".parse()?, &device, &system)?;
-/// // Steps in time: the memory is used again, and the last solution is the next guess.
+/// // Time stepping: the workspace is reused, and each solution is the next initial guess.
 /// let mut x = vec![0.0; 2];
 /// for step in 1..=3 {
 ///     let b = vec![1.0, f64::from(step)];

@@ -1,11 +1,12 @@
-//! Every method, on every device and in every number: right answers, honest reasons, the same bits.
+//! Every method on several devices and in several precisions: solutions, stop reasons,
+//! reproducibility.
 
-#![allow(clippy::unwrap_used)] // tests, whose helpers clippy does not recognise as such
+#![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 mod answers;
+mod invalid_input;
 mod matrices;
 mod processes;
-mod questions;
 mod reasons;
 mod same_bits;
 mod singular;
