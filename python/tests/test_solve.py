@@ -188,7 +188,7 @@ def test_a_zero_right_hand_side_has_a_zero_solution(ml):
 
 
 def test_solve_raises_and_keeps_the_last_iterate(poisson, b):
-    with pytest.raises(ziggurat.NotConvergedError, match="after 2 iterations: not converged: the limit") as caught:
+    with pytest.raises(ziggurat.NotConvergedError, match="2 iterations: not converged: the iteration limit") as caught:
         ziggurat.solve(poisson, b, maxiter=2)
     error = caught.value
     assert (error.info.converged, error.info.iterations) == (False, 2)

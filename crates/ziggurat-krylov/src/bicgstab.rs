@@ -1,6 +1,7 @@
-//! BiCGStab: the stabilised biconjugate gradient method.
+//! BiCGStab, the stabilised biconjugate gradient method.
 //!
-//! For any nonsingular A, with little memory and no transpose. From r = b − A x, a shadow r̃ = r and p = r:
+//! For any nonsingular A, with little memory and without Aᵀ. Starting from r = b − A x, the shadow
+//! residual r̃ = r and p = r:
 //!
 //! ```text
 //! v = A M p      α = ρ / r̃·v            s = r − α v
@@ -8,14 +9,16 @@
 //! ρ' = r̃·r      β = (ρ'/ρ) (α/ω)        p ← r + β (p − ω v)
 //! ```
 //!
-//! H. van der Vorst, Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG, SIAM J. Sci. Stat. Comput. 13, 1992.
-//! **Preconditioned from the right:** r is the residual of A x = b itself. M must be the same linear map in every step.
+//! H. van der Vorst, Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG, SIAM J. Sci. Stat.
+//! Comput. 13, 1992. **Right preconditioning:** r is the residual of A x = b itself. M must be the
+//! same linear map in every iteration.
 //!
-//! When r̃·v, ω or ρ' vanishes, it starts anew from the true residual with a new shadow; if that happens in the first step
-//! after a start, it is a breakdown.
+//! If r̃·v, ω or ρ' vanishes, the method restarts from the true residual with a new shadow
+//! residual. If that happens in the first iteration after a restart, the method has broken down.
 //!
-//! **Cost.** Per iteration two products with A, two with M, and 20 vectors read or written: 2 for r̃·v, 3 and 3 to
-//! update r twice together with its norm, 2 for t·s and t·t, 4 for x, 2 for r̃·r, 4 for p. Five sums over processes.
+//! **Cost.** Per iteration: two products with A, two with M, 20 vectors read or written (2 for
+//! r̃·v, 3 + 3 for the two updates of r fused with its norm, 2 for t·s and t·t, 4 for x, 2 for
+//! r̃·r, 4 for p) and five reductions.
 
 use ziggurat_sparse::Real;
 use ziggurat_sparse::device::Device;
@@ -27,7 +30,7 @@ use crate::run::{Run, Step};
 use crate::stop::StopReason;
 use crate::system::{OperatorWork, System};
 
-/// The memory of [`bicgstab`](bicgstab()): seven vectors, and what the operators need.
+/// The workspace of [`bicgstab`](bicgstab()): seven vectors and the workspaces of A and M.
 ///
 /// ```
 /// use ziggurat_krylov::{BiCgStabWork, System};
@@ -40,7 +43,7 @@ use crate::system::{OperatorWork, System};
 #[derive(Debug)]
 pub struct BiCgStabWork<D: Device, C: Real> {
     operators: OperatorWork,
-    /// The residual; between the two halves of a step it is s.
+    /// The residual; s between the two halves of an iteration.
     r: D::Vector<C>,
     shadow: D::Vector<C>,
     p: D::Vector<C>,
@@ -55,7 +58,7 @@ pub struct BiCgStabWork<D: Device, C: Real> {
 }
 
 impl<D: Device, C: Real> BiCgStabWork<D, C> {
-    /// Memory for systems of this size with these operators.
+    /// A workspace for systems of this size with these operators.
     pub fn new(device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
         let n = system.rows(device)?;
         let operators = OperatorWork::new(device, system)?;
@@ -64,7 +67,8 @@ impl<D: Device, C: Real> BiCgStabWork<D, C> {
     }
 }
 
-/// Solves A x = b by BiCGStab, from the initial guess in `x`. An iteration has two products with A and two with M.
+/// Solves A x = b by BiCGStab, from the initial guess in `x`. An iteration has two products with A
+/// and two with M.
 ///
 /// ```
 /// use ziggurat_krylov::{BiCgStabWork, LinearProblem, System, bicgstab};
@@ -88,7 +92,7 @@ pub fn bicgstab<D: Device, C: Real>(
     let device = problem.device;
     let (mut run, residual) = Run::start(problem, operators, x, r)?;
 
-    // x·y of this size, relative to ‖x‖‖y‖, is rounding.
+    // |x·y| ≤ rounding ‖x‖‖y‖ counts as zero.
     let rounding = C::KIND.facts().unit_roundoff;
     let mut norm = residual.projected;
     let (mut rho, mut shadow_norm) = (0.0, 0.0);
@@ -103,7 +107,7 @@ pub fn bicgstab<D: Device, C: Real>(
             (rho, shadow_norm) = (norm * norm, norm);
         }
 
-        // ---- along M p
+        // First half: along M p.
         run.precondition(p, mp);
         run.apply(mp, v);
         let mut products = [0.0; 2];
@@ -128,7 +132,7 @@ pub fn bicgstab<D: Device, C: Real>(
             break StopReason::NotFinite;
         }
 
-        // ---- along M s, unless s is small enough already
+        // Second half: along M s, unless s is within the tolerance already.
         let mut omega = 0.0;
         norm = s_norm;
         if s_norm > run.target() {
@@ -149,32 +153,32 @@ pub fn bicgstab<D: Device, C: Real>(
             device.axpby(C::narrow(alpha), mp, C::one(), x);
         }
 
-        // Start anew when that is all there is left to do, or when convergence is promised.
-        let mut start_anew = match run.record(norm) {
+        // Restart if the recurrence cannot continue, or verify if it promises convergence.
+        let mut restart = match run.record(norm) {
             Step::Stop(reason) => break reason,
             Step::Verify => Some(norm),
             Step::Continue => (omega == 0.0).then_some(f64::INFINITY),
         };
-        if start_anew.is_none() && run.is_watched() {
+        if restart.is_none() && run.is_watched() {
             run.watch(x, t);
         }
-        if start_anew.is_none() {
+        if restart.is_none() {
             let rho_before = rho;
             rho = device.dot(shadow, r);
             if rho.abs() > rounding * shadow_norm * norm {
                 let beta = (rho / rho_before) * (alpha / omega);
                 device.axpbypcz(C::one(), r, C::narrow(-beta * omega), v, C::narrow(beta), p);
             } else {
-                start_anew = Some(f64::INFINITY);
+                restart = Some(f64::INFINITY);
             }
         }
-        if let Some(promised) = start_anew {
+        if let Some(promised) = restart {
             match run.verify(promised, x, r) {
                 Ok(residual) => norm = residual.projected,
                 Err(reason) => break reason,
             }
         }
-        fresh = start_anew.is_some();
+        fresh = restart.is_some();
     };
     Ok(run.finish(reason, x, r))
 }

@@ -1,19 +1,21 @@
-//! The conjugate gradient method, preconditioned.
+//! The preconditioned conjugate gradient method.
 //!
-//! For A and M symmetric positive definite. From r = b − A x and p = z = M r, until r is small:
+//! For symmetric positive definite A and M. Starting from r = b − A x and p = z = M r:
 //!
 //! ```text
 //! α = r·z / p·Ap      x ← x + α p     r ← r − α A p
-//! z = M r             β = r·z / (r·z before)     p ← z + β p
+//! z = M r             β = r·z / (previous r·z)     p ← z + β p
 //! ```
 //!
-//! M. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, 1952. In exact arithmetic it ends
-//! after at most n steps, and after k steps the error in the energy norm is at most 2 ((√κ−1)/(√κ+1))ᵏ of the first,
-//! where κ is the condition number of M A.
+//! M. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, 1952. In
+//! exact arithmetic it terminates after at most n iterations, and after k iterations the error in
+//! the energy norm is at most 2 ((√κ−1)/(√κ+1))ᵏ times the initial error, where κ is the condition
+//! number of M A.
 //!
-//! **Cost.** Per iteration one product with A, one with M, and 12 vectors read or written: 2 for p·Ap, 3 to update r
-//! together with its norm, 2 for r·z, and 5 to update x and p together. (x is therefore one step behind until the method
-//! stops.) A plain sequence of BLAS calls moves 14. Three sums over processes.
+//! **Cost.** Per iteration: one product with A, one with M, 12 vectors read or written (2 for p·Ap,
+//! 3 for the update of r fused with its norm, 2 for r·z, 5 for the fused update of x and p) and
+//! three reductions. The fused update lags x behind by one step until the method stops. Separate
+//! BLAS calls would move 14 vectors.
 //!
 //! [`flexible_cg`](crate::flexible_cg()) is the same loop with another β.
 
@@ -27,7 +29,8 @@ use crate::run::{Run, Step};
 use crate::stop::StopReason;
 use crate::system::{OperatorWork, System};
 
-/// The memory of [`cg`](cg()) and of [`flexible_cg`](crate::flexible_cg()): four vectors, and what the operators need.
+/// The workspace of [`cg`](cg()) and [`flexible_cg`](crate::flexible_cg()): four vectors and the
+/// workspaces of A and M.
 ///
 /// ```
 /// use ziggurat_krylov::{CgWork, System};
@@ -48,7 +51,7 @@ pub struct CgWork<D: Device, C: Real> {
 }
 
 impl<D: Device, C: Real> CgWork<D, C> {
-    /// Memory for systems of this size with these operators.
+    /// A workspace for systems of this size with these operators.
     pub fn new(device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
         let n = system.rows(device)?;
         let operators = OperatorWork::new(device, system)?;
@@ -80,15 +83,16 @@ pub fn cg<D: Device, C: Real>(
     conjugate_gradients(Beta::FletcherReeves, problem, x, work)
 }
 
-/// How the new direction is made conjugate to the old one.
+/// The formula for β, which makes the new search direction conjugate to the previous one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Beta {
-    /// r·z / (r·z before), for an M that stays the same.
+    /// r·z / (previous r·z), for a fixed M.
     FletcherReeves,
-    /// z·(r − r before) / (r·z before), for an M that may change.
+    /// z·(r − previous r) / (previous r·z), for an M that may change.
     PolakRibiere,
 }
 
+/// The loop of CG and flexible CG.
 pub(crate) fn conjugate_gradients<D: Device, C: Real>(
     rule: Beta,
     problem: LinearProblem<'_, D, C>,
@@ -99,16 +103,16 @@ pub(crate) fn conjugate_gradients<D: Device, C: Real>(
     let device = problem.device;
     let (mut run, _) = Run::start(problem, operators, x, r)?;
 
-    // α p is still to be added to x.
+    // The α of a step x ← x + α p that is still to be done.
     let mut pending: Option<f64> = None;
-    // r·z and p·Ap of the iteration before, unless there is none to be conjugate to.
-    let mut before: Option<(f64, f64)> = None;
+    // r·z and p·Ap of the previous iteration, unless the method has just (re)started.
+    let mut previous: Option<(f64, f64)> = None;
     let reason = loop {
         if let Some(reason) = run.reason_to_stop() {
             break reason;
         }
         run.precondition(r, z);
-        let mut products = [0.0; 2]; // r·z and, where β asks for it, Ap·z
+        let mut products = [0.0; 2]; // r·z and, if β needs it, Ap·z
         match rule {
             Beta::FletcherReeves => products[0] = device.dot(r, z),
             Beta::PolakRibiere => device.dots(&[&*r, &*q], z, &mut products),
@@ -120,12 +124,12 @@ pub(crate) fn conjugate_gradients<D: Device, C: Real>(
         if rz <= 0.0 {
             break StopReason::NotPositivePreconditioner;
         }
-        match (pending.take(), before) {
-            (Some(alpha), Some((rz_before, pq_before))) => {
+        match (pending.take(), previous) {
+            (Some(alpha), Some((previous_rz, previous_pq))) => {
                 let beta = match rule {
-                    Beta::FletcherReeves => rz / rz_before,
-                    // r − r before = −α A p, and α = (r·z before) / p·Ap: no vector need be kept for it.
-                    Beta::PolakRibiere => -qz / pq_before,
+                    Beta::FletcherReeves => rz / previous_rz,
+                    // Because r − previous r = −α A p and α = (previous r·z) / p·Ap.
+                    Beta::PolakRibiere => -qz / previous_pq,
                 };
                 device.step_and_turn(C::narrow(alpha), x, C::narrow(beta), z, p);
             }
@@ -143,20 +147,20 @@ pub(crate) fn conjugate_gradients<D: Device, C: Real>(
         let alpha = rz / pq;
         let norm = device.combine(&[C::narrow(-alpha)], &[&*q], C::one(), r).sqrt();
         if norm.is_finite() {
-            pending = Some(alpha); // otherwise α is not fit for x
+            pending = Some(alpha); // otherwise α would spoil x
         }
-        before = Some((rz, pq));
+        previous = Some((rz, pq));
         match run.record(norm) {
             Step::Continue if run.is_watched() => {
                 device.axpby(C::narrow(alpha), p, C::one(), x);
-                pending = Some(0.0); // p goes on being the direction that the next one turns from
+                pending = Some(0.0); // x is up to date, and p is still the previous direction
                 run.watch(x, z);
             }
             Step::Continue => {}
             Step::Stop(reason) => break reason,
             Step::Verify => {
                 device.axpby(C::narrow(alpha), p, C::one(), x);
-                (pending, before) = (None, None);
+                (pending, previous) = (None, None);
                 if let Err(reason) = run.verify(norm, x, r) {
                     break reason;
                 }

@@ -1,9 +1,10 @@
-//! What makes a question to a Krylov method senseless. (Not converging is an answer: [`StopReason`](crate::StopReason).)
+//! Errors: why a Krylov method could not start. Failure to converge is not an error but a
+//! [`StopReason`](crate::StopReason).
 
 use thiserror::Error;
 use ziggurat_sparse::device::DeviceError;
 
-/// Why a method could not begin.
+/// Why a method could not start.
 ///
 /// ```
 /// use ziggurat_krylov::Stopping;
@@ -13,48 +14,48 @@ use ziggurat_sparse::device::DeviceError;
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum KrylovError {
-    /// A setting has a value that means nothing.
+    /// A setting has an invalid value.
     #[error("`{name}` is {value}; it must be {must}")]
     Setting {
         /// The setting.
         name: &'static str,
         /// Its value.
         value: f64,
-        /// What it must be.
+        /// The valid values.
         must: &'static str,
     },
     /// The matrix is not square.
     #[error(
-        "the matrix has {rows} rows and {cols} columns; only a square one can be solved with \
+        "the matrix has {rows} rows and {cols} columns, but it must be square \
          (for least squares, solve Aᵀ A x = Aᵀ b)"
     )]
     NotSquare {
-        /// Its rows.
+        /// Rows of the matrix.
         rows: usize,
-        /// Its columns.
+        /// Columns of the matrix.
         cols: usize,
     },
-    /// The preconditioner does not fit the matrix.
-    #[error("the preconditioner is {rows} x {cols}, the matrix {n} x {n}; was it made from another matrix?")]
+    /// The preconditioner has another size than the matrix.
+    #[error("the preconditioner is {rows} x {cols}, the matrix {n} x {n}; was it built for another matrix?")]
     Preconditioner {
         /// Rows of the preconditioner.
         rows: usize,
-        /// Its columns.
+        /// Columns of the preconditioner.
         cols: usize,
         /// Rows of the matrix.
         n: usize,
     },
-    /// A vector does not fit the matrix.
+    /// A vector has another length than the matrix has rows.
     #[error("{what} has {found} entries, the matrix {expected} rows")]
     Length {
-        /// Which vector.
+        /// The vector.
         what: &'static str,
         /// Its length.
         found: usize,
-        /// The length it must have.
+        /// Rows of the matrix.
         expected: usize,
     },
-    /// The device could not provide the memory.
+    /// The device failed, for example for lack of memory.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }

@@ -1,10 +1,12 @@
-//! Flexible GMRES: GMRES for a preconditioner that may be another one in every step.
+//! Flexible GMRES: GMRES for a preconditioner that varies between steps.
 //!
-//! It keeps z_k = M_k v_k of every step, so that x + Σ y_k z_k needs no further product with M; the rest is
-//! [`gmres`](crate::gmres()). Y. Saad, A flexible inner-outer preconditioned GMRES algorithm, SIAM J. Sci. Comput. 14,
-//! 1993. Use it when M contains an inner iteration, a K-cycle, or arithmetic too narrow to be linear.
+//! It stores z_k = M_k v_k of every step, so that x + Σ y_k z_k needs no further product with M.
+//! The rest is [`gmres`](crate::gmres()). Y. Saad, A flexible inner-outer preconditioned GMRES
+//! algorithm, SIAM J. Sci. Comput. 14, 1993. Use it if M contains an inner iteration, a K-cycle, or
+//! arithmetic of so low a precision that M is not quite linear.
 //!
-//! **Cost.** Per step that of GMRES; per cycle one product with M less. Keeps 2 restart + 1 vectors.
+//! **Cost.** Per step that of GMRES; per restart one product with M less. It stores 2 restart + 1
+//! vectors.
 
 use ziggurat_sparse::Real;
 use ziggurat_sparse::device::Device;
@@ -14,7 +16,7 @@ use crate::gmres::{ArnoldiWork, minimal_residuals};
 use crate::problem::LinearProblem;
 use crate::report::KrylovReport;
 
-/// The memory of [`fgmres`](fgmres()): 2 restart + 1 vectors, and what the operators need.
+/// The workspace of [`fgmres`](fgmres()): 2 restart + 1 vectors and the workspaces of A and M.
 ///
 /// ```
 /// use ziggurat_krylov::{FgmresWork, System};

@@ -1,13 +1,15 @@
-//! The flexible conjugate gradient method: CG for a preconditioner that is not quite the same in every step.
+//! The flexible conjugate gradient method: CG for a preconditioner that varies between iterations.
 //!
-//! It is [`cg`](crate::cg()) with the β of Polak and Ribière, β = z·(r − r before) / (r·z before), which makes the new
-//! direction conjugate to the last one whatever M did. Y. Notay, Flexible conjugate gradients, SIAM J. Sci. Comput. 22,
-//! 2000, calls it FCG(1). Use it when M contains an inner iteration, a K-cycle, a smoother that is not symmetric, or
-//! arithmetic so narrow that it is not quite linear; with a fixed symmetric M both methods do the same.
+//! It is [`cg`](crate::cg()) with the β of Polak and Ribière, β = z·(r − previous r) / (previous
+//! r·z), which makes the new direction conjugate to the previous one for any M. It is FCG(1) of Y.
+//! Notay, Flexible conjugate gradients, SIAM J. Sci. Comput. 22, 2000. Use it if M contains an
+//! inner iteration, a K-cycle, a nonsymmetric smoother, or arithmetic of so low a precision that M
+//! is not quite linear. With a fixed symmetric M it is equivalent to CG.
 //!
-//! Because r − r before = −α A p, β = −z·Ap / p·Ap: no extra vector is kept, and z·r and z·Ap come from one pass.
+//! Because r − previous r = −α A p, β = −z·Ap / p·Ap: it needs no extra vector, and z·r and z·Ap
+//! are computed in one pass.
 //!
-//! **Cost.** That of CG with one vector more to read, 13 per iteration. Three sums over processes, as CG.
+//! **Cost.** That of CG and one more vector read, 13 per iteration; three reductions, as CG.
 
 use ziggurat_sparse::Real;
 use ziggurat_sparse::device::Device;

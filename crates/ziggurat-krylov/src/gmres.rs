@@ -1,17 +1,18 @@
-//! GMRES with restarts: the generalised minimal residual method.
+//! Restarted GMRES, the generalised minimal residual method.
 //!
-//! For any nonsingular A. It builds an orthonormal basis V of span{r, A M r, (A M)² r, …} by Arnoldi's process, and takes
-//! the x + M V y whose residual is smallest. After `restart` steps it forgets the basis and starts anew from the true
-//! residual. Y. Saad, M. Schultz, GMRES: a generalized minimal residual algorithm for solving nonsymmetric linear systems,
-//! SIAM J. Sci. Stat. Comput. 7, 1986.
+//! For any nonsingular A. It builds an orthonormal basis V of span{r, A M r, (A M)² r, …} by the
+//! Arnoldi process and chooses the x + M V y with the smallest residual. After `restart` steps it
+//! discards the basis and restarts from the true residual. Y. Saad, M. Schultz, GMRES: a
+//! generalized minimal residual algorithm for solving nonsymmetric linear systems, SIAM J. Sci.
+//! Stat. Comput. 7, 1986.
 //!
-//! **Preconditioned from the right:** the residual that it minimises and reports is that of A x = b itself, and not M
-//! times it. M must be the same linear map in every step; otherwise use [`fgmres`](crate::fgmres()), which is the same
-//! loop but keeps every M v.
+//! **Right preconditioning:** it minimises and reports the residual of A x = b itself, not that of
+//! a preconditioned system. M must be the same linear map in every step; otherwise use
+//! [`fgmres`](crate::fgmres()), the same loop that stores every M v.
 //!
-//! **Cost.** Per step one product with A and one with M; with a basis of k vectors so far, 2k + 5 vectors read or written, or
-//! 4k + 8 where Gram–Schmidt repeats. Per cycle one product with each more. Two sums over processes per step,
-//! or four. Keeps restart + 2 vectors.
+//! **Cost.** Per step with k basis vectors: one product with A, one with M, 2k + 5 vectors read or
+//! written and two reductions, or 4k + 8 and four if Gram–Schmidt is repeated. Per restart one more
+//! product with A and with M. It stores restart + 2 vectors.
 
 use ziggurat_sparse::Real;
 use ziggurat_sparse::device::Device;
@@ -25,7 +26,7 @@ use crate::run::{Run, Step};
 use crate::stop::StopReason;
 use crate::system::{OperatorWork, System};
 
-/// The memory of [`gmres`](gmres()): restart + 2 vectors, and what the operators need.
+/// The workspace of [`gmres`](gmres()): restart + 2 vectors and the workspaces of A and M.
 ///
 /// ```
 /// use ziggurat_krylov::{GmresWork, System};
@@ -43,7 +44,7 @@ pub type GmresWork<D, C> = ArnoldiWork<D, C, false>;
 /// ```
 /// use ziggurat_krylov::{GmresWork, LinearProblem, System, gmres};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
-/// // A rotation: as unsymmetric as can be.
+/// // A rotation by 90°, which is skew-symmetric.
 /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![1, 0], vec![1.0, -1.0])?;
 /// let device = Cpu::new();
 /// let a = MatrixOperator::new(&device, a)?;
@@ -51,7 +52,8 @@ pub type GmresWork<D, C> = ArnoldiWork<D, C, false>;
 /// let mut work = GmresWork::new(&device, &system, 30)?;
 /// let (b, mut x) = (vec![1.0, 2.0], vec![0.0; 2]);
 /// let report = gmres(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
-/// assert!(report.reason.is_converged() && (x[0] + 2.0_f64).abs() < 1e-14 && report.iterations == 2);
+/// assert!(report.reason.is_converged() && report.iterations == 2);
+/// assert!((x[0] + 2.0_f64).abs() < 1e-14);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn gmres<D: Device, C: Real>(
@@ -62,8 +64,9 @@ pub fn gmres<D: Device, C: Real>(
     minimal_residuals(problem, x, work)
 }
 
-/// The memory of Arnoldi's process. `FLEXIBLE` tells whether M v of every step is kept, as FGMRES
-/// needs, or only that of the current step, as for GMRES.
+/// The workspace of the Arnoldi process. `FLEXIBLE` says whether M v of every step is stored, as
+/// FGMRES needs it, or only that of the current step. Use it as [`GmresWork`] or
+/// [`FgmresWork`](crate::FgmresWork).
 #[derive(Debug)]
 pub struct ArnoldiWork<D: Device, C: Real, const FLEXIBLE: bool> {
     operators: OperatorWork,
@@ -77,7 +80,8 @@ pub struct ArnoldiWork<D: Device, C: Real, const FLEXIBLE: bool> {
 }
 
 impl<D: Device, C: Real, const FLEXIBLE: bool> ArnoldiWork<D, C, FLEXIBLE> {
-    /// Memory for systems of this size with these operators, and `restart` steps before a restart.
+    /// A workspace for systems of this size with these operators, and `restart` steps between
+    /// restarts.
     pub fn new(device: &D, system: &System<'_, D, C>, restart: usize) -> Result<Self, KrylovError> {
         if restart == 0 {
             return Err(KrylovError::Setting { name: "restart", value: 0.0, must: "at least 1" });
@@ -95,6 +99,7 @@ impl<D: Device, C: Real, const FLEXIBLE: bool> ArnoldiWork<D, C, FLEXIBLE> {
     }
 }
 
+/// The loop of GMRES and FGMRES.
 pub(crate) fn minimal_residuals<D: Device, C: Real, const FLEXIBLE: bool>(
     problem: LinearProblem<'_, D, C>,
     x: &mut D::Vector<C>,
@@ -116,7 +121,7 @@ pub(crate) fn minimal_residuals<D: Device, C: Real, const FLEXIBLE: bool>(
         device.combine(&[], none, C::narrow(1.0 / beta), &mut basis[0]);
         hessenberg.start(beta);
 
-        // One cycle; it ends with a reason to stop altogether, or without.
+        // The steps until the next restart. They may end with a reason to stop.
         let stop = loop {
             let k = hessenberg.columns();
             if k == restart {
@@ -133,7 +138,8 @@ pub(crate) fn minimal_residuals<D: Device, C: Real, const FLEXIBLE: bool>(
             if column.iter().any(|h| !h.is_finite()) {
                 break Some(StopReason::NotFinite);
             }
-            let complete = column[k + 1] == 0.0; // A M maps the space so far into itself: no larger one to be had
+            // A M maps the Krylov space into itself, so it cannot grow.
+            let complete = column[k + 1] == 0.0;
             match hessenberg.push(column, rounding) {
                 Some(norm) => promised = norm,
                 None => break Some(StopReason::Breakdown),
@@ -154,7 +160,7 @@ pub(crate) fn minimal_residuals<D: Device, C: Real, const FLEXIBLE: bool>(
         if FLEXIBLE {
             device.combine(coefficients, &preconditioned[..k], C::one(), x);
         } else if k > 0 {
-            let (v, u) = basis.split_at_mut(k); // vector k is of no more use in this cycle
+            let (v, u) = basis.split_at_mut(k); // vector k is no longer needed
             device.combine(coefficients, v, C::zero(), &mut u[0]);
             run.precondition(&u[0], &mut preconditioned[0]);
             device.axpby(C::one(), &preconditioned[0], C::one(), x);

@@ -1,36 +1,43 @@
-//! Classical Gram–Schmidt, repeated when needed: w ← w − V (Vᵀ w).
+//! Classical Gram–Schmidt with selective reorthogonalisation: w ← w − V (Vᵀ w).
 //!
-//! All coefficients come from one pass and one sum over processes ([`Device::dots`]), where the modified form needs one for
-//! each vector. Where cancellation has eaten more than a factor √2 of w, once more: then V stays orthonormal to rounding.
-//! J. Daniel, W. Gragg, L. Kaufman, G. Stewart, Math. Comp. 30, 1976; "twice is enough" (Kahan, in B. Parlett, The
+//! All coefficients are computed in one pass with one reduction ([`Device::dots`]); modified
+//! Gram–Schmidt needs one reduction per vector. If cancellation reduces ‖w‖ by more than a factor
+//! √2, the projection is repeated, which keeps V orthonormal to rounding. J. Daniel, W. Gragg, L.
+//! Kaufman, G. Stewart, Math. Comp. 30, 1976; "twice is enough" (Kahan, in B. Parlett, The
 //! symmetric eigenvalue problem, 1980).
 //!
-//! Cost with k vectors: reads them twice, or four times when repeated; two sums over processes, or four.
+//! Cost with k vectors: reads them twice with two reductions, or four times with four if repeated.
 
 use ziggurat_sparse::Real;
 use ziggurat_sparse::device::Device;
 
-/// Squared norms may drop by this factor before the pass is repeated.
-const DROP: f64 = 0.5;
+/// The projection is repeated if it leaves less than this fraction of ‖w‖².
+const REPEAT_BELOW: f64 = 0.5;
 
-/// Room for the coefficients.
+/// Scratch memory for the coefficients.
 #[derive(Debug)]
 pub(crate) struct GramSchmidt<C> {
-    /// Of the first pass, then in total; behind them ‖w‖² and then the norm of the result.
+    /// Coefficients of the first projection, then the totals; after them ‖w‖², then the new norm.
     total: Vec<f64>,
+    /// Coefficients of the repeated projection.
     again: Vec<f64>,
+    /// Negated coefficients in the precision of the vectors.
     narrow: Vec<C>,
 }
 
 impl<C: Real> GramSchmidt<C> {
-    /// For a basis of at most `most` vectors.
-    pub(crate) fn new(most: usize) -> Self {
-        GramSchmidt { total: vec![0.0; most + 1], again: vec![0.0; most], narrow: vec![C::zero(); most] }
+    /// For a basis of up to `capacity` vectors.
+    pub(crate) fn new(capacity: usize) -> Self {
+        GramSchmidt {
+            total: vec![0.0; capacity + 1],
+            again: vec![0.0; capacity],
+            narrow: vec![C::zero(); capacity],
+        }
     }
 
-    /// Makes the last of `vectors` orthogonal to all others, which are orthonormal, and of length one. Returns the
-    /// coefficients that it had, ending with the length it was divided by. A length of rounding errors is returned as
-    /// zero, and the vector is then of no use.
+    /// Orthonormalises the last of `vectors` against all others, which are orthonormal. Returns its
+    /// coefficients in the new basis; the last one is the norm it was divided by. If only rounding
+    /// errors remain, that norm is returned as zero and the vector must not be used.
     pub(crate) fn orthonormalise<D: Device>(&mut self, device: &D, vectors: &mut [D::Vector<C>]) -> &[f64] {
         let k = vectors.len() - 1;
         let (total, again, narrow) = (&mut self.total[..=k], &mut self.again[..k], &mut self.narrow[..k]);
@@ -41,7 +48,7 @@ impl<C: Real> GramSchmidt<C> {
 
         negate_into(narrow, &total[..k]);
         let mut after = device.combine(narrow, basis, C::one(), w);
-        if after < DROP * before {
+        if after < REPEAT_BELOW * before {
             device.dots(basis, w, again);
             negate_into(narrow, again);
             after = device.combine(narrow, basis, C::one(), w);
@@ -50,12 +57,11 @@ impl<C: Real> GramSchmidt<C> {
             }
         }
         let rounding = 8.0 * C::KIND.facts().unit_roundoff;
-        let length = if after <= rounding * rounding * before { 0.0 } else { after.sqrt() };
-        total[k] = length;
-        if length > 0.0 {
+        let norm = if after <= rounding * rounding * before { 0.0 } else { after.sqrt() };
+        total[k] = norm;
+        if norm > 0.0 {
             let none: &[D::Vector<C>] = &[];
-            // The norm of the result is one; nobody needs its sum over processes.
-            device.combine(&[], none, C::narrow(1.0 / length), w);
+            device.combine(&[], none, C::narrow(1.0 / norm), w);
         }
         total
     }
@@ -72,13 +78,13 @@ mod tests {
     use super::*;
     use ziggurat_sparse::device::Cpu;
 
-    /// Columns of a Hilbert-like matrix: nearly parallel, the worst case for Gram–Schmidt.
+    /// Columns of a Hilbert-like matrix: nearly parallel, the hardest case for Gram–Schmidt.
     fn nearly_parallel(n: usize, count: usize) -> Vec<Vec<f64>> {
         (0..count).map(|k| (0..n).map(|i| 1.0 / (1 + i + k) as f64).collect()).collect()
     }
 
     #[test]
-    fn orthonormal_to_rounding_however_parallel_the_input() {
+    fn orthonormal_to_rounding_for_nearly_parallel_vectors() {
         let (device, count) = (Cpu::new(), 9);
         let original = nearly_parallel(200, count);
         let mut vectors = original.clone();
@@ -101,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dependent_vector_has_length_zero() {
+    fn a_dependent_vector_has_norm_zero() {
         let device = Cpu::new();
         let mut gram_schmidt = GramSchmidt::new(3);
         let mut vectors = vec![vec![0.6, 0.8, 0.0], vec![0.0, 0.0, 1.0], vec![1.2, 1.6, -3.0]];

@@ -1,21 +1,23 @@
-//! Krylov methods for A x = b, each written once.
+//! Krylov methods for A x = b, generic over the device and the number of processes.
 //!
-//! A method sees the matrix and the preconditioner as [linear operators](ziggurat_sparse::operator), its vectors on a
-//! [device](ziggurat_sparse::device::Device). The device forms inner products over all processes that share the vectors, so
-//! a method runs unchanged on a GPU and under MPI.
+//! A method applies the matrix and the preconditioner as [linear
+//! operators](ziggurat_sparse::operator) and keeps its vectors on a
+//! [device](ziggurat_sparse::device::Device). The device computes inner products over all processes
+//! that share the vectors, so every method runs unchanged on a GPU and under MPI.
 //!
-//! | method | for | keeps (vectors) | inner products are summed |
+//! | method | for | vectors stored | reductions per iteration |
 //! |---|---|---|---|
-//! | [`cg`](cg()) | A and M symmetric positive definite | 4 | 3 times per iteration |
-//! | [`flexible_cg`](flexible_cg()) | the same, M may change or be a little unsymmetric | 4 | 3 times |
-//! | [`gmres`](gmres()) | any A, fixed M | restart + 2 | 2 to 4 times |
-//! | [`fgmres`](fgmres()) | any A, M may change | 2 restart + 1 | 2 to 4 times |
-//! | [`bicgstab`](bicgstab()) | any A, fixed M, little memory | 7 | 5 times, for two products with A |
+//! | [`cg`](cg()) | A and M symmetric positive definite | 4 | 3 |
+//! | [`flexible_cg`](flexible_cg()) | the same; M may vary or be slightly nonsymmetric | 4 | 3 |
+//! | [`gmres`](gmres()) | any A, fixed M | restart + 2 | 2 to 4 |
+//! | [`fgmres`](fgmres()) | any A, M may vary | 2 restart + 1 | 2 to 4 |
+//! | [`bicgstab`](bicgstab()) | any A, fixed M, little memory | 7 | 5, for two products with A |
 //!
-//! **Nothing lies.** A method says [`Converged`](StopReason::Converged) only after it has computed b − A x anew and found
-//! ‖b − A x‖ ≤ max(rtol ‖b‖, atol). If its own recurrence promised more than is true, it starts again from the true
-//! residual; if that does not help, it says [`Stagnated`](StopReason::Stagnated). Not converging is an answer, a
-//! [`StopReason`] that says what to try; an error ([`KrylovError`]) means that the question made no sense.
+//! **Convergence is verified.** A method reports [`Converged`](StopReason::Converged) only after
+//! computing b − A x from x and finding ‖b − A x‖ ≤ max(rtol ‖b‖, atol). If its recurrence has
+//! drifted from the true residual, it restarts from the true residual; if that does not help, it
+//! reports [`Stagnated`](StopReason::Stagnated). Failure to converge is a [`StopReason`] that says
+//! what to try; an error ([`KrylovError`]) means that the input is invalid.
 //!
 //! ```
 //! use ziggurat_krylov::{LinearProblem, Method, System, Work, solve};
@@ -27,7 +29,7 @@
 //! let device = Cpu::new();
 //! let a = MatrixOperator::new(&device, a)?;
 //! let system = System::new(&a);
-//! let mut work = Work::new(Method::Cg, &device, &system)?; // once; for as many solves as you like
+//! let mut work = Work::new(Method::Cg, &device, &system)?; // reusable for any number of solves
 //! let (b, mut x) = (vec![1.0_f64, 2.0], vec![0.0; 2]);
 //! let report = solve(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
 //! assert!(report.reason.is_converged() && report.iterations <= 2);

@@ -1,4 +1,4 @@
-//! One entry to all methods: the choice is a value, which options, files and other languages can name.
+//! The choice of a method as a value, which options, files and other languages can name.
 
 use std::fmt;
 
@@ -65,12 +65,12 @@ pub enum Method {
     Cg,
     /// [Flexible conjugate gradients](flexible_cg()).
     FlexibleCg,
-    /// [GMRES](gmres()) with restarts.
+    /// [Restarted GMRES](gmres()).
     Gmres {
         /// Steps before it restarts.
         restart: usize,
     },
-    /// [Flexible GMRES](fgmres()) with restarts.
+    /// [Restarted flexible GMRES](fgmres()).
     Fgmres {
         /// Steps before it restarts.
         restart: usize,
@@ -100,7 +100,7 @@ impl Method {
         }
     }
 
-    /// Whether it needs a symmetric positive definite matrix and preconditioner.
+    /// Whether the method requires a symmetric positive definite matrix and preconditioner.
     ///
     /// ```
     /// use ziggurat_krylov::Method;
@@ -117,15 +117,16 @@ impl fmt::Display for Method {
     }
 }
 
-/// The memory of a method, made once and used for many solves. It carries the choice of the method.
+/// The workspace of a method, allocated once for any number of solves.
 ///
 /// ```
 /// use ziggurat_krylov::{Method, System, Work};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let device = Cpu::new();
 /// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
-/// let work: Work<Cpu, f64> = Work::new(Method::Fgmres { restart: 10 }, &device, &System::new(&a))?;
-/// assert_eq!(work.method(), Method::Fgmres { restart: 10 });
+/// let method = Method::Fgmres { restart: 10 };
+/// let work: Work<Cpu, f64> = Work::new(method, &device, &System::new(&a))?;
+/// assert_eq!(work.method(), method);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -144,8 +145,8 @@ enum Memory<D: Device, C: Real> {
 }
 
 impl<D: Device, C: Real> Work<D, C> {
-    /// Memory for this method, on systems of this size with these operators. Another system may be solved with it if its
-    /// operators take the same scratch memory, as after an update of values.
+    /// A workspace for this method, for systems of this size with these operators. It also serves
+    /// other systems whose operators have the same workspaces, as after an update of values.
     pub fn new(method: Method, device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
         let memory = match method {
             Method::Cg => Memory::Cg(CgWork::new(device, system)?),
@@ -157,13 +158,13 @@ impl<D: Device, C: Real> Work<D, C> {
         Ok(Work { method, memory })
     }
 
-    /// The method it is for.
+    /// The method of this workspace.
     pub fn method(&self) -> Method {
         self.method
     }
 }
 
-/// Solves A x = b from the initial guess in `x`, by the method that `work` was made for.
+/// Solves A x = b from the initial guess in `x`, by the method of `work`.
 ///
 /// ```
 /// use ziggurat_krylov::{LinearProblem, System, Work, solve};

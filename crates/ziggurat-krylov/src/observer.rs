@@ -1,25 +1,25 @@
-//! Watching a method at work: progress bars, callbacks of other languages, interrupts.
+//! Observers follow a solve: progress bars, callbacks from other languages, interrupts.
 
 use std::ops::ControlFlow;
 
-/// How far a method is, after an iteration.
+/// The state of a solve after an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Iterations done.
+    /// The number of iterations so far.
     pub iteration: usize,
-    /// Residual norm by the method's recurrence (not the true one).
+    /// The residual norm of the method's recurrence, not the true one.
     pub residual: f64,
     /// The same, relative to ‖b‖.
     pub relative_residual: f64,
     /// The residual norm to reach.
     pub target: f64,
-    /// Seconds since the solve began.
+    /// Seconds since the start of the solve.
     pub seconds: f64,
 }
 
-/// Called after every iteration; may ask to stop. Under MPI either every process has one or none has, and one that asks
-/// to stop stops all.
+/// Called after every iteration; may ask to stop. Under MPI either all processes have an observer
+/// or none has, and all processes stop if any observer asks to.
 ///
 /// ```
 /// use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! The argument of every Krylov method: a linear problem, when to stop, and who observes.
+//! The argument of every Krylov method: A x = b, when to stop, and who observes.
 
 use std::fmt;
 
@@ -10,7 +10,10 @@ use crate::observer::Observer;
 use crate::stop::Stopping;
 use crate::system::{System, check_length};
 
-/// A x = b on a device, with the criteria to stop by and optionally an observer.
+/// The linear problem A x = b on a device, with stopping criteria and optionally an observer.
+///
+/// A method takes the problem, the initial guess, which it overwrites with the solution, and its
+/// workspace.
 ///
 /// ```
 /// use ziggurat_krylov::{CgWork, LinearProblem, Stopping, System, cg};
@@ -20,7 +23,8 @@ use crate::system::{System, check_length};
 /// let system = System::new(&a);
 /// let mut work = CgWork::new(&device, &system)?;
 /// let (b, mut x) = (vec![1.0, 2.0], vec![0.0; 2]);
-/// let problem = LinearProblem::new(&device, &system, &b).stopping(Stopping::default().rtol(1e-12));
+/// let stopping = Stopping::default().rtol(1e-12);
+/// let problem = LinearProblem::new(&device, &system, &b).stopping(stopping);
 /// assert!(cg(problem, &mut x, &mut work)?.reason.is_converged());
 /// assert_eq!(x, b);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -44,26 +48,26 @@ impl<'a, D: Device, C: Real> LinearProblem<'a, D, C> {
         LinearProblem { device, system, b, stopping: Stopping::default(), observer: None }
     }
 
-    /// With these stopping criteria.
+    /// Sets the stopping criteria.
     #[must_use]
     pub fn stopping(self, stopping: Stopping) -> Self {
         LinearProblem { stopping, ..self }
     }
 
-    /// With this observer.
+    /// Sets the observer.
     #[must_use]
     pub fn observer(self, observer: &'a mut Observer<'a>) -> Self {
         LinearProblem { observer: Some(observer), ..self }
     }
 
-    /// Checks that A, M, the kernel, b, x and the method's vectors (`work_len`) have matching sizes,
-    /// and that the stopping criteria are valid.
+    /// Checks that A, M, the kernel, b, x and the method's vectors (`work_len`) have matching
+    /// sizes, and that the stopping criteria are valid.
     pub(crate) fn validate(&self, x: &D::Vector<C>, work_len: usize) -> Result<(), KrylovError> {
         let device = self.device;
         let n = self.system.rows(device)?;
         check_length("the right-hand side", device.len(self.b), n)?;
         check_length("the initial guess", device.len(x), n)?;
-        check_length("the work memory, made for another system,", work_len, n)?;
+        check_length("the workspace (made for another system)", work_len, n)?;
         self.stopping.validate()
     }
 }

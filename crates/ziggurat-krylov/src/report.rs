@@ -1,10 +1,11 @@
-//! What a method has to say when it is done.
+//! The report of a solve.
 
 use std::fmt;
 
 use crate::stop::StopReason;
 
-/// What a solve did. Every residual but the history's is a true one: b − A x, computed anew.
+/// Why a solve stopped, its residuals and its time. All residuals except those in `history` are
+/// true ones: norms of b − A x, computed from x.
 ///
 /// ```
 /// use ziggurat_krylov::{LinearProblem, Method, StopReason, Stopping, System, Work, solve};
@@ -21,28 +22,28 @@ use crate::stop::StopReason;
 /// assert_eq!((report.reason, report.iterations), (StopReason::MaxIterations, 1));
 /// assert_eq!(report.initial_residual, 5.0);
 /// assert!((report.relative_residual - report.residual / 5.0).abs() < 1e-15);
-/// assert!(report.to_string().contains("allow more"));
+/// assert!(report.to_string().contains("raise it"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct KrylovReport {
-    /// Why it stopped.
+    /// Why the method stopped.
     pub reason: StopReason,
-    /// Iterations done.
+    /// The number of iterations.
     pub iterations: usize,
-    /// ‖b − A x‖ for the solution returned.
+    /// ‖b − A x‖ of the returned solution.
     pub residual: f64,
-    /// ‖b − A x‖ / ‖b‖, and 0 for b = 0 (whose solution is 0).
+    /// ‖b − A x‖ / ‖b‖; 0 for b = 0, whose solution is 0.
     pub relative_residual: f64,
-    /// ‖b − A x‖ for the initial guess.
+    /// ‖b − A x‖ of the initial guess.
     pub initial_residual: f64,
     /// ‖b‖.
     pub b_norm: f64,
-    /// The residual norm by the method's recurrence after each iteration.
+    /// The residual norm of the method's recurrence after each iteration.
     pub history: Vec<f64>,
-    /// Iterations after which ‖b − A x‖ was computed, and what it was: before the first, after the last, where the method started
-    /// anew, and as [`Stopping::verify_every`] asked.
+    /// True residual norms ‖b − A x‖, each with the number of iterations before it: of the initial
+    /// guess, at restarts, every [`Stopping::verify_every`] iterations, and of the solution.
     ///
     /// [`Stopping::verify_every`]: crate::Stopping::verify_every
     pub verified: Vec<(usize, f64)>,
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_as_a_line() {
+    fn formats_as_one_line() {
         let report = KrylovReport {
             reason: StopReason::Converged,
             iterations: 12,

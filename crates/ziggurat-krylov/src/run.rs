@@ -1,12 +1,13 @@
 //! A solve in progress: applies A and M, counts iterations, and decides when to stop.
 //!
-//! A method passes the residual norm of its recurrence to [`Run::record`] after each iteration. When
-//! that norm is within the tolerance, or the method must restart for another reason, it calls
+//! A method passes the residual norm of its recurrence to [`Run::record`] after each iteration.
+//! When that norm is within the tolerance, or the method must restart for another reason, it calls
 //! [`Run::verify`], which computes b − A x: the method has converged, stagnated, or continues from
 //! the true residual. Only true residuals decide about convergence.
 //!
-//! A restart was useless if the true residual decreased by less than half of what the recurrence
-//! promised since the restart before, or not at all. Two useless restarts in a row are a stagnation.
+//! A restart was useless if the true residual fell below its previous minimum by less than half of
+//! the decrease that the recurrence promised, or not at all. Two useless restarts in a row are
+//! reported as stagnation.
 
 use std::time::Instant;
 
@@ -48,6 +49,7 @@ pub(crate) struct Residual {
     pub(crate) projected: f64,
 }
 
+/// A solve in progress.
 pub(crate) struct Run<'a, 'w, D: Device, C: Real> {
     problem: LinearProblem<'a, D, C>,
     work: &'w mut OperatorWork,
@@ -203,9 +205,9 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
         self.note(residual);
     }
 
-    /// Computes the true residual r ← b − A x, for which the recurrence promised the norm `promised`,
-    /// and decides whether to restart from it or to stop. An infinite promise marks a restart that the
-    /// method cannot avoid: it does not count for stagnation.
+    /// Computes the true residual r ← b − A x, for which the recurrence promised the norm
+    /// `promised`, and decides whether to restart from it or to stop. An infinite promise marks a
+    /// restart that the method cannot avoid: it does not count for stagnation.
     pub(crate) fn verify(
         &mut self,
         promised: f64,
@@ -257,8 +259,8 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
             self.watch(x, r);
         }
         let residual = self.current.unwrap_or(f64::NAN);
-        // The last permitted iteration may have reached the tolerance. An interrupt is still reported
-        // as one.
+        // The last permitted iteration may have reached the tolerance. An interrupt is still
+        // reported as one.
         if residual <= self.target && reason != StopReason::Interrupted && self.decided.is_none() {
             reason = StopReason::Converged;
         }

@@ -1,4 +1,4 @@
-//! When to stop, and why a method did.
+//! Stopping criteria, and the reasons why a method stopped.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::KrylovError;
 
-/// When to stop.
+/// Stopping criteria.
 ///
-/// Converged means ‖b − A x‖ ≤ max(rtol ‖b‖, atol), for the true residual. With both tolerances zero a method runs until
-/// another limit stops it.
+/// A method has converged if ‖b − A x‖ ≤ max(rtol ‖b‖, atol) for the true residual. If both
+/// tolerances are zero, it runs until another limit is reached.
 ///
 /// ```
 /// use ziggurat_krylov::Stopping;
@@ -21,17 +21,18 @@ use crate::error::KrylovError;
 #[non_exhaustive]
 #[serde(default, deny_unknown_fields)]
 pub struct Stopping {
-    /// Tolerance relative to ‖b‖: 1e-8 by default.
+    /// Tolerance relative to ‖b‖; default 1e-8.
     pub rtol: f64,
-    /// Absolute tolerance: 0 by default.
+    /// Absolute tolerance; default 0.
     pub atol: f64,
-    /// Iterations at most: 1000 by default.
+    /// Maximum number of iterations; default 1000.
     pub max_iterations: usize,
-    /// Seconds at most: no limit by default. A method looks at the clock once per iteration.
+    /// Time limit in seconds, checked once per iteration; default none.
     pub max_seconds: Option<f64>,
-    /// Compute the true residual after every so many iterations, to be looked at ([`KrylovReport::verified`]). With 0, the
-    /// default, only when it decides something. It costs a product with A each time, and changes nothing else. GMRES and FGMRES,
-    /// which have no x between restarts, do not.
+    /// Also compute the true residual every `verify_every` iterations, for
+    /// [`KrylovReport::verified`]. Each costs a product with A and affects nothing else. With 0,
+    /// the default, it is computed only where a decision depends on it. GMRES and FGMRES ignore
+    /// this setting, because they have no x between restarts.
     ///
     /// [`KrylovReport::verified`]: crate::KrylovReport::verified
     pub verify_every: usize,
@@ -44,37 +45,37 @@ impl Default for Stopping {
 }
 
 impl Stopping {
-    /// With this tolerance relative to ‖b‖.
+    /// Sets the tolerance relative to ‖b‖.
     #[must_use]
     pub fn rtol(self, rtol: f64) -> Self {
         Stopping { rtol, ..self }
     }
 
-    /// With this absolute tolerance.
+    /// Sets the absolute tolerance.
     #[must_use]
     pub fn atol(self, atol: f64) -> Self {
         Stopping { atol, ..self }
     }
 
-    /// With at most this many iterations.
+    /// Sets the maximum number of iterations.
     #[must_use]
     pub fn max_iterations(self, max_iterations: usize) -> Self {
         Stopping { max_iterations, ..self }
     }
 
-    /// With at most this many seconds.
+    /// Sets the time limit in seconds.
     #[must_use]
     pub fn max_seconds(self, max_seconds: f64) -> Self {
         Stopping { max_seconds: Some(max_seconds), ..self }
     }
 
-    /// With the true residual computed after every so many iterations.
+    /// Sets the interval, in iterations, at which true residuals are reported.
     #[must_use]
     pub fn verify_every(self, verify_every: usize) -> Self {
         Stopping { verify_every, ..self }
     }
 
-    /// Checks that every number means something. Each solve does this first.
+    /// Checks that all values are valid. Every solve calls it first.
     pub fn validate(&self) -> Result<(), KrylovError> {
         let settings =
             [("rtol", self.rtol), ("atol", self.atol), ("max_seconds", self.max_seconds.unwrap_or(0.0))];
@@ -98,7 +99,7 @@ impl Stopping {
     }
 }
 
-/// Why a method stopped. Its text says what it means and what to try.
+/// Why a method stopped. Its text explains the reason and what to try.
 ///
 /// ```
 /// use ziggurat_krylov::StopReason;
@@ -108,13 +109,13 @@ impl Stopping {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The true residual is small enough.
+    /// The true residual is within the tolerance.
     Converged,
-    /// The limit of iterations is reached.
+    /// The iteration limit was reached.
     MaxIterations,
-    /// The limit of time is reached.
+    /// The time limit was reached.
     TimeLimit,
-    /// Starting again from the true residual no longer makes it smaller.
+    /// Restarts from the true residual no longer reduce it.
     Stagnated,
     /// The method would have to divide by zero.
     Breakdown,
@@ -122,14 +123,14 @@ pub enum StopReason {
     NotPositiveMatrix,
     /// r·M r ≤ 0 for some r: the preconditioner is not positive definite.
     NotPositivePreconditioner,
-    /// A number became infinite or NaN, or its square fell to zero.
+    /// A value became infinite or NaN, or its square underflowed.
     NotFinite,
     /// The observer asked to stop.
     Interrupted,
 }
 
 impl StopReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [StopReason; 9] = [
         StopReason::Converged,
         StopReason::MaxIterations,
@@ -142,12 +143,12 @@ impl StopReason {
         StopReason::Interrupted,
     ];
 
-    /// Whether the solution is as good as was asked for.
+    /// Whether the solution is within the tolerance.
     pub const fn is_converged(self) -> bool {
         matches!(self, StopReason::Converged)
     }
 
-    /// A short name for files: `converged`, `max_iterations` …
+    /// A short name for use in files: `converged`, `max_iterations` …
     pub const fn name(self) -> &'static str {
         match self {
             StopReason::Converged => "converged",
@@ -168,31 +169,33 @@ impl fmt::Display for StopReason {
         f.write_str(match self {
             StopReason::Converged => "converged: the true residual is within the tolerance",
             StopReason::MaxIterations => {
-                "not converged: the limit of iterations was reached; allow more, or try a stronger preconditioner"
+                "not converged: the iteration limit was reached; raise it, or try a stronger preconditioner"
             }
             StopReason::TimeLimit => {
-                "not converged: the limit of time was reached; allow more, or try a stronger preconditioner"
+                "not converged: the time limit was reached; raise it, or try a stronger preconditioner"
             }
             StopReason::Stagnated => {
-                "stagnated: the true residual no longer decreases; ask for a looser tolerance, compute in a wider \
-                 number, use fcg or fgmres if the preconditioner is not the same in every step, raise the restart of \
-                 gmres, and if the matrix is singular make sure that the right-hand side is in its range"
+                "stagnated: the true residual no longer decreases; loosen the tolerance, compute in a \
+                 higher precision, use fcg or fgmres if the preconditioner varies between iterations, \
+                 increase the restart of gmres, and for a singular matrix check that the right-hand side \
+                 is in its range"
             }
             StopReason::Breakdown => {
-                "breakdown: the method cannot take another step; try gmres (with a longer restart) or another \
-                 initial guess, and check that the matrix is not singular"
+                "breakdown: the next step would divide by zero; try gmres (with a longer restart) or \
+                 another initial guess, and check that the matrix is nonsingular"
             }
             StopReason::NotPositiveMatrix => {
-                "the matrix is not positive definite (p·Ap ≤ 0), which this method needs; try gmres or bicgstab, and \
-                 check the signs of the matrix"
+                "the matrix is not positive definite (p·Ap ≤ 0), as this method requires; try gmres or \
+                 bicgstab, and check the signs of the matrix entries"
             }
             StopReason::NotPositivePreconditioner => {
-                "the preconditioner is not positive definite (r·Mr ≤ 0), which this method needs; use a symmetric \
-                 smoother in it, or try gmres or fgmres"
+                "the preconditioner is not positive definite (r·Mr ≤ 0), as this method requires; use a \
+                 symmetric smoother, or try gmres or fgmres"
             }
             StopReason::NotFinite => {
-                "a number became infinite or NaN, or too small to square; check matrix, right-hand side and initial \
-                 guess for NaN, and scale the system if its numbers are very large or very small"
+                "a value became infinite or NaN, or its square underflowed; check the matrix, right-hand \
+                 side and initial guess for NaN, and scale the system if its values are very large or \
+                 very small"
             }
             StopReason::Interrupted => "interrupted on request; the solution is the last iterate",
         })
@@ -204,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_setting_is_checked_and_named() {
+    fn invalid_settings_are_rejected_by_name() {
         for (stopping, name) in [
             (Stopping::default().rtol(-1e-9), "rtol"),
             (Stopping::default().rtol(f64::INFINITY), "rtol"),
@@ -217,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_different_and_every_failure_says_more() {
+    fn names_are_unique_and_every_reason_is_explained() {
         for (i, reason) in StopReason::ALL.into_iter().enumerate() {
             assert!(StopReason::ALL[..i].iter().all(|other| other.name() != reason.name()));
             assert!(reason.to_string().len() > 40);

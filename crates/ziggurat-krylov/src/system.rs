@@ -1,4 +1,5 @@
-//! What is to be solved: a matrix, a preconditioner, and for a singular matrix its kernel.
+//! The operators of a linear system: a matrix, a preconditioner, and the kernel of a singular
+//! matrix.
 
 use std::fmt;
 
@@ -8,21 +9,22 @@ use ziggurat_sparse::operator::{LinearOperator, Workspace};
 
 use crate::error::KrylovError;
 
-/// Kernel vectors projected out together; their coefficients fit on the stack.
-const TOGETHER: usize = 8;
+/// Kernel vectors projected out in one pass, with coefficients on the stack.
+const KERNEL_CHUNK: usize = 8;
 
-/// A matrix A, a preconditioner M ≈ A⁻¹, and the kernel of A if it has one.
+/// A matrix A, a preconditioner M ≈ A⁻¹, and a basis of the kernel of A if A is singular.
 ///
-/// **Singular matrices.** Give an orthonormal basis of the kernel of A, where A is symmetric (or its transpose has the same
-/// kernel, as with a Neumann problem). The kernel is then projected out of the residual and of everything that the
-/// preconditioner returns. A system that has a solution converges; x keeps the kernel's part of the initial guess. If b has
-/// a part in the kernel there is no solution, the true residual never gets below that part, and the method says that it
-/// stagnated: [project](System::project) b first if you want the least-squares solution.
+/// **Singular matrices.** Provide an orthonormal basis of the kernel of A. A must be symmetric or
+/// have the same kernel as its transpose, as in a Neumann problem. The kernel component is then
+/// projected out of residuals and of the results of the preconditioner. A consistent system
+/// converges, and x keeps the kernel component of the initial guess. If b has a kernel component,
+/// the system has no solution, the true residual cannot fall below that component, and the method
+/// reports stagnation: [project](System::project) b first to obtain the least-squares solution.
 ///
 /// ```
 /// use ziggurat_krylov::System;
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
-/// // A spring between two masses: nothing holds them in place.
+/// // Two free masses, connected by a spring.
 /// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, -1.0, -1.0, 1.0])?;
 /// let device = Cpu::new();
 /// let a = MatrixOperator::new(&device, a)?;
@@ -38,32 +40,32 @@ pub struct System<'a, D: Device, C: Real> {
     pub matrix: &'a dyn LinearOperator<D, C>,
     /// M; `None` is the identity.
     pub preconditioner: Option<&'a dyn LinearOperator<D, C>>,
-    /// Orthonormal vectors that A maps to zero; usually none.
+    /// An orthonormal basis of the kernel of A; empty if A is nonsingular.
     pub kernel: &'a [D::Vector<C>],
 }
 
 impl<'a, D: Device, C: Real> System<'a, D, C> {
-    /// A system without preconditioner or kernel.
+    /// A system without preconditioner and without kernel.
     pub fn new(matrix: &'a dyn LinearOperator<D, C>) -> Self {
         System { matrix, preconditioner: None, kernel: &[] }
     }
 
-    /// With this preconditioner.
+    /// Sets the preconditioner.
     #[must_use]
     pub fn preconditioner(self, preconditioner: &'a dyn LinearOperator<D, C>) -> Self {
         System { preconditioner: Some(preconditioner), ..self }
     }
 
-    /// With these orthonormal vectors as the kernel of the matrix.
+    /// Sets an orthonormal basis of the kernel of the matrix.
     #[must_use]
     pub fn kernel(self, kernel: &'a [D::Vector<C>]) -> Self {
         System { kernel, ..self }
     }
 
-    /// v ← v − N (Nᵀ v), where N has the kernel's vectors as columns.
+    /// v ← v − N (Nᵀ v), where the columns of N are the kernel vectors.
     pub fn project(&self, device: &D, v: &mut D::Vector<C>) {
-        for kernel in self.kernel.chunks(TOGETHER) {
-            let (mut parts, mut coefficients) = ([0.0; TOGETHER], [C::zero(); TOGETHER]);
+        for kernel in self.kernel.chunks(KERNEL_CHUNK) {
+            let (mut parts, mut coefficients) = ([0.0; KERNEL_CHUNK], [C::zero(); KERNEL_CHUNK]);
             let (parts, coefficients) = (&mut parts[..kernel.len()], &mut coefficients[..kernel.len()]);
             device.dots(kernel, v, parts);
             for (coefficient, part) in coefficients.iter_mut().zip(parts) {
@@ -73,7 +75,7 @@ impl<'a, D: Device, C: Real> System<'a, D, C> {
         }
     }
 
-    /// Rows of the matrix, if the matrix is square and all else fits it.
+    /// The number of rows, after a check that all sizes match.
     pub(crate) fn rows(&self, device: &D) -> Result<usize, KrylovError> {
         let (rows, cols) = self.matrix.shape();
         if rows != cols {
@@ -107,7 +109,7 @@ pub(crate) fn check_length(what: &'static str, found: usize, expected: usize) ->
     if found == expected { Ok(()) } else { Err(KrylovError::Length { what, found, expected }) }
 }
 
-/// What A and M scribble on.
+/// The workspaces of A and M.
 #[derive(Debug)]
 pub(crate) struct OperatorWork {
     pub(crate) matrix: Workspace,

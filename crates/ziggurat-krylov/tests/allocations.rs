@@ -1,8 +1,9 @@
-//! No method allocates while it iterates: a solve of many iterations allocates exactly as often as one of few.
+//! Iterations do not allocate: the number of allocations does not depend on the number of
+//! iterations.
 //!
-//! Alone in its program, because it counts what every thread allocates.
+//! The only test in its program, because it counts the allocations of all threads.
 
-#![allow(clippy::unwrap_used)] // a test, whose helpers clippy does not recognise as such
+#![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 use std::alloc::System as SystemAllocator;
 
@@ -15,13 +16,14 @@ use ziggurat_sparse::operator::MatrixOperator;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<SystemAllocator> = &INSTRUMENTED_SYSTEM;
 
-/// Allocations so far, by any thread; growing counts as well.
+/// Allocations and reallocations so far, by all threads.
 fn allocations() -> usize {
     let stats = ALLOCATOR.stats();
     stats.allocations + stats.reallocations
 }
 
-/// Springs in a row, held nowhere: symmetric, singular, ill-conditioned enough to keep every method busy.
+/// A free chain of springs: symmetric, singular and so ill-conditioned that no method converges
+/// early.
 fn free_chain(n: usize) -> Csr<f64> {
     let (mut row_ptr, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
     for row in 0..n {
@@ -39,8 +41,8 @@ fn free_chain(n: usize) -> Csr<f64> {
 
 #[test]
 fn as_many_allocations_for_sixty_iterations_as_for_six() {
-    // Two threads, and vectors of three pieces: everything that runs in parallel does. The solves run inside the pool,
-    // because entering one from outside allocates.
+    // Two threads and vectors that are split among them, so that every kernel runs in parallel. The
+    // solves run inside the pool, because entering a pool from outside allocates.
     let n = 20_000;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     pool.install(|| {
@@ -63,9 +65,9 @@ fn as_many_allocations_for_sixty_iterations_as_for_six() {
                 assert_eq!(report.iterations, iterations, "{method}: {report}");
                 allocations
             };
-            count(60); // threads make their queues on first use
+            count(60); // threads allocate their queues on first use
             let (few, many) = (count(6), count(60));
-            assert_eq!((few, many), (2, 2), "{method}: two histories, and nothing else");
+            assert_eq!((few, many), (2, 2), "{method}: the two histories only");
         }
     });
 }

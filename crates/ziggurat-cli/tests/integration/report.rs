@@ -77,7 +77,7 @@ fn what_did_not_converge_has_a_page_that_says_why() {
     assert_eq!(said.code, Some(2), "{}", said.err);
     let page = page(&place, "r.html");
     assert!(page.contains("not converged after 2 iterations"));
-    assert!(page.contains("The limit of iterations was reached; allow more"));
+    assert!(page.contains("The iteration limit was reached; raise it"));
 }
 
 #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! Right answers, in as few iterations as theory says.
+//! Solutions are correct, and iteration counts match the theory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +9,8 @@ use ziggurat_sparse::{Csr, Reads};
 
 use crate::matrices::*;
 
-/// Every method against elimination, with and without a preconditioner, symmetric and not.
+/// Compares every method with Gaussian elimination, with and without a preconditioner, for
+/// symmetric and nonsymmetric matrices.
 fn agrees_with_elimination<D: Device, C: Reads<C>>(device: &D, tolerance: f64) {
     let stopping = Stopping::default().rtol(tolerance);
     let restarted = [Method::Gmres { restart: 4 }, Method::Fgmres { restart: 4 }];
@@ -22,16 +23,17 @@ fn agrees_with_elimination<D: Device, C: Reads<C>>(device: &D, tolerance: f64) {
             let smallest = 1.0; // eigenvalues have a real part of at least 1 by Gershgorin
             let methods = if symmetric { Method::ALL.to_vec() } else { general_methods() };
             for method in methods.into_iter().chain(restarted) {
-                let plain = Question::new(&a, &b);
-                for question in [plain, plain.preconditioned(&m)] {
-                    let (x, report) = ask::<D, C>(device, method, question, &stopping, None);
+                let plain = Case::new(&a, &b);
+                for case in [plain, plain.preconditioned(&m)] {
+                    let (x, report) = solve_case::<D, C>(device, method, case, &stopping, None);
                     assert_eq!(report.reason, StopReason::Converged, "{method}, n = {n}: {report}");
                     let error: Vec<f64> = x.iter().zip(&expected).map(|(x, y)| x - y).collect();
                     let allowed = 20.0 * tolerance * norm(&b) / smallest;
                     assert!(norm(&error) <= allowed, "{method}, n = {n}, error {:.1e}", norm(&error));
-                    // The initial guess is used: from the solution there is nothing to do, and x is not touched.
-                    let again = Question { guess: &x, ..question };
-                    let (same, report) = ask::<D, C>(device, method, again, &stopping, None);
+                    // The initial guess is used: from the solution, no iteration is done and x
+                    // stays.
+                    let again = Case { guess: &x, ..case };
+                    let (same, report) = solve_case::<D, C>(device, method, again, &stopping, None);
                     assert_eq!((report.iterations, report.reason), (0, StopReason::Converged));
                     assert_eq!((same, report.residual), (x, report.initial_residual));
                 }
@@ -60,8 +62,8 @@ fn agree_with_elimination_on_reference_in_f32() {
     agrees_with_elimination::<Reference, f32>(&Reference, 2e-6);
 }
 
-fn iterations(method: Method, question: Question<'_>, rtol: f64) -> usize {
-    let (_, report) = ask::<_, f64>(&Cpu::new(), method, question, &Stopping::default().rtol(rtol), None);
+fn iterations(method: Method, case: Case<'_>, rtol: f64) -> usize {
+    let (_, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &Stopping::default().rtol(rtol), None);
     assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
     report.iterations
 }
@@ -71,13 +73,13 @@ fn as_many_steps_as_distinct_eigenvalues() {
     let eigenvalues: Vec<f64> = (0..60).map(|i| [1.0, 3.0, 10.0][i % 3]).collect();
     let (a, b) = (diagonal(&eigenvalues), random_vector(60, 1));
     for method in Method::ALL {
-        // BiCGStab takes two products per step but needs one step per eigenvalue, too.
-        assert!(iterations(method, Question::new(&a, &b), 1e-10) <= 3, "{method}");
+        // BiCGStab needs one iteration per eigenvalue as well, each with two products.
+        assert!(iterations(method, Case::new(&a, &b), 1e-10) <= 3, "{method}");
     }
-    // A perfect preconditioner needs one step.
+    // With an exact preconditioner one iteration suffices.
     let m = jacobi(&a);
     for method in Method::ALL {
-        assert_eq!(iterations(method, Question::new(&a, &b).preconditioned(&m), 1e-10), 1, "{method}");
+        assert_eq!(iterations(method, Case::new(&a, &b).preconditioned(&m), 1e-10), 1, "{method}");
     }
 }
 
@@ -88,12 +90,12 @@ fn exact_termination_after_n_steps() {
     for method in
         [Method::Cg, Method::FlexibleCg, Method::Gmres { restart: n }, Method::Fgmres { restart: n }]
     {
-        assert!(iterations(method, Question::new(&a, &b), 1e-9) <= n, "{method}");
+        assert!(iterations(method, Case::new(&a, &b), 1e-9) <= n, "{method}");
     }
-    // b = e_1 excites every eigenvector: no method of one product per step is done before.
+    // b = e_1 has a component in every eigenvector, so CG needs all n iterations.
     let mut b = vec![0.0; n];
     b[0] = 1.0;
-    assert_eq!(iterations(Method::Cg, Question::new(&a, &b), 1e-9), n);
+    assert_eq!(iterations(Method::Cg, Case::new(&a, &b), 1e-9), n);
 }
 
 #[test]
@@ -106,20 +108,22 @@ fn iterations_stay_below_the_bound_by_the_condition_number() {
     // ‖r_k‖/‖r_0‖ ≤ 2 √κ ((√κ−1)/(√κ+1))^k
     let rate = (root_of_condition - 1.0) / (root_of_condition + 1.0);
     let bound = ((rtol / (2.0 * root_of_condition)).ln() / rate.ln()).ceil() as usize;
-    let cg = iterations(Method::Cg, Question::new(&a, &b), rtol);
+    let cg = iterations(Method::Cg, Case::new(&a, &b), rtol);
     assert!(cg <= bound, "{cg} > {bound}");
-    // A lower bound that a wrong stopping rule would break: √κ-dependence is real for a random right-hand side.
+    // A lower bound, which fails if the stopping criterion is wrong: for a random right-hand side
+    // the iterations do grow with √κ.
     assert!(cg > m, "{cg}");
-    // GMRES without restart minimises the residual over the same device, so it is never behind CG.
-    assert!(iterations(Method::Gmres { restart: 200 }, Question::new(&a, &b), rtol) <= cg);
+    // GMRES without restarts minimises the residual over the same space, so it needs no more
+    // iterations.
+    assert!(iterations(Method::Gmres { restart: 200 }, Case::new(&a, &b), rtol) <= cg);
 }
 
 #[test]
-fn flexible_methods_equal_the_plain_ones_for_a_fixed_preconditioner() {
+fn flexible_methods_match_the_plain_ones_for_a_fixed_preconditioner() {
     let a = convection2d(15, 0.0);
     let (m, b) = (jacobi(&random_matrix(225, true, 1)), random_vector(225, 2));
-    let question = Question::new(&a, &b).preconditioned(&m);
-    let run = |method| ask::<_, f64>(&Cpu::new(), method, question, &Stopping::default(), None);
+    let case = Case::new(&a, &b).preconditioned(&m);
+    let run = |method| solve_case::<_, f64>(&Cpu::new(), method, case, &Stopping::default(), None);
     let pairs =
         [(Method::Cg, Method::FlexibleCg), (Method::Gmres { restart: 10 }, Method::Fgmres { restart: 10 })];
     for (plain, flexible) in pairs {
@@ -130,13 +134,13 @@ fn flexible_methods_equal_the_plain_ones_for_a_fixed_preconditioner() {
     }
 }
 
-/// A preconditioner that is another one every time: the diagonal's inverse, or the identity, and of changing size.
-struct Fickle {
+/// A preconditioner that varies: Jacobi and two multiples of the identity in turn.
+struct Varying {
     jacobi: MatrixOperator<Cpu, f64>,
     calls: AtomicUsize,
 }
 
-impl LinearOperator<Cpu, f64> for Fickle {
+impl LinearOperator<Cpu, f64> for Varying {
     fn shape(&self) -> (usize, usize) {
         LinearOperator::<Cpu, f64>::shape(&self.jacobi)
     }
@@ -152,13 +156,13 @@ impl LinearOperator<Cpu, f64> for Fickle {
 }
 
 #[test]
-fn flexible_methods_bear_a_changing_preconditioner() {
+fn flexible_methods_converge_with_a_varying_preconditioner() {
     let (a, b) = (random_matrix(80, true, 11), random_vector(80, 12));
     let device = Cpu::new();
-    let fickle =
-        Fickle { jacobi: MatrixOperator::new(&device, jacobi(&a)).unwrap(), calls: AtomicUsize::new(0) };
+    let varying =
+        Varying { jacobi: MatrixOperator::new(&device, jacobi(&a)).unwrap(), calls: AtomicUsize::new(0) };
     let operator = MatrixOperator::new(&device, a.clone()).unwrap();
-    let system = System::new(&operator).preconditioner(&fickle);
+    let system = System::new(&operator).preconditioner(&varying);
     for method in [Method::FlexibleCg, Method::Fgmres { restart: 30 }, Method::Fgmres { restart: 1 }] {
         let (x, report) = solved(method, LinearProblem::new(&device, &system, &b));
         assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
@@ -167,15 +171,15 @@ fn flexible_methods_bear_a_changing_preconditioner() {
 }
 
 #[test]
-fn gmres_never_increases_the_residual_and_knows_it() {
+fn gmres_residuals_decrease_and_match_the_true_one() {
     let (a, b) = (convection2d(20, 0.9), random_vector(400, 5));
     for method in
         [Method::Gmres { restart: 12 }, Method::Fgmres { restart: 12 }, Method::Gmres { restart: 400 }]
     {
-        let (_, report) = ask::<_, f64>(
+        let (_, report) = solve_case::<_, f64>(
             &Cpu::new(),
             method,
-            Question::new(&a, &b),
+            Case::new(&a, &b),
             &Stopping::default().rtol(1e-10).max_iterations(2000),
             None,
         );
@@ -184,23 +188,23 @@ fn gmres_never_increases_the_residual_and_knows_it() {
         for pair in report.history.windows(2) {
             assert!(pair[1] <= pair[0] * (1.0 + 1e-12), "{pair:?}");
         }
-        // From the right: the recurrence's residual is the true one.
+        // With right preconditioning the recurrence's residual is the true one.
         assert!((report.history.last().unwrap() - report.residual).abs() < 1e-6 * report.residual);
     }
 }
 
 #[test]
-fn convection_converges_by_every_general_method() {
+fn every_general_method_solves_convection() {
     let (a, b) = (convection2d(30, 0.7), vec![1.0; 900]);
     let m = jacobi(&a);
     for method in general_methods() {
-        let taken = iterations(method, Question::new(&a, &b).preconditioned(&m), 1e-8);
+        let taken = iterations(method, Case::new(&a, &b).preconditioned(&m), 1e-8);
         assert!(taken < 200, "{method}: {taken}");
     }
 }
 
 #[test]
-fn memory_is_used_again_without_a_trace() {
+fn a_reused_workspace_does_not_affect_the_result() {
     let (a, b) = (convection2d(9, 0.3), random_vector(81, 8));
     let device = Cpu::new();
     let operator = MatrixOperator::new(&device, a).unwrap();
@@ -214,7 +218,7 @@ fn memory_is_used_again_without_a_trace() {
             (x, report.history)
         };
         let first = run(&b);
-        run(&vec![f64::NAN; 81]); // leaves NaN wherever it went
+        run(&vec![f64::NAN; 81]); // fills the workspace with NaN
         assert_eq!(run(&b), first, "{method}");
     }
 }
@@ -229,15 +233,17 @@ fn a_matrix_stored_in_single_precision_is_solved_in_double() {
     let stopping = Stopping::default().rtol(1e-13);
     let (x, report) = solved(Method::Cg, LinearProblem::new(&device, &system, &b).stopping(stopping));
     assert!(report.reason.is_converged(), "{report}");
-    assert!(residual_norm(&a, &x, &b) <= 1.1e-13 * norm(&b)); // this matrix is exact in single precision
+    // The entries of this matrix are exact in single precision.
+    assert!(residual_norm(&a, &x, &b) <= 1.1e-13 * norm(&b));
 }
 
 #[test]
-fn true_residuals_are_shown_when_asked_for_and_change_nothing() {
+fn requested_true_residuals_do_not_affect_the_result() {
     let (a, b) = (laplace2d(12), random_vector(144, 4));
     for method in [Method::Cg, Method::FlexibleCg, Method::BiCgStab] {
-        let ask =
-            |stopping: Stopping| ask::<_, f64>(&Cpu::new(), method, Question::new(&a, &b), &stopping, None);
+        let ask = |stopping: Stopping| {
+            solve_case::<_, f64>(&Cpu::new(), method, Case::new(&a, &b), &stopping, None)
+        };
         let (x, report) = ask(Stopping::default());
         let norm = b.iter().map(|value| value * value).sum::<f64>().sqrt();
         assert!((report.b_norm - norm).abs() < 1e-12 * norm);
@@ -246,7 +252,7 @@ fn true_residuals_are_shown_when_asked_for_and_change_nothing() {
         assert_eq!((watched_x, &watched.history), (x, &report.history), "{method}");
         let iterations: Vec<usize> = watched.verified.iter().map(|point| point.0).collect();
         assert_eq!(iterations, (0..=report.iterations).collect::<Vec<_>>());
-        // While rounding is far away, the recurrence and the truth agree.
+        // Far above rounding, the recurrence agrees with the true residual.
         for (&(_, truth), recurrence) in watched.verified[1..].iter().zip(&watched.history) {
             assert!((truth - recurrence).abs() < 1e-6 * recurrence, "{method}: {truth} {recurrence}");
         }

@@ -1,11 +1,13 @@
-//! Every method, on every device and in every number: right answers, honest reasons, the same bits.
+//! Every method on several devices and in several precisions: solutions, stop reasons,
+//! reproducibility.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)] // tests, whose helpers clippy does not recognise as such
+// Clippy does not recognise test helpers.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod answers;
+mod invalid_input;
 mod matrices;
 mod processes;
-mod questions;
 mod reasons;
 mod same_bits;
 mod singular;

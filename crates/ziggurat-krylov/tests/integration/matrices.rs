@@ -1,4 +1,4 @@
-//! Small matrices, their solutions by elimination, and one way to solve on any device.
+//! Small matrices, their solutions by elimination, and helpers that solve on any device.
 
 use ziggurat_krylov::{KrylovReport, LinearProblem, Method, Observer, Stopping, System, Work, solve};
 use ziggurat_sparse::device::Device;
@@ -6,7 +6,7 @@ use ziggurat_sparse::hash::hash_id;
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
 use ziggurat_sparse::{Csr, Reads, Real};
 
-/// A number between -1 and 1.
+/// A pseudorandom number between -1 and 1.
 pub(crate) fn random(seed: u64, index: usize) -> f64 {
     (hash_id(index as u64 ^ hash_id(seed)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
@@ -68,7 +68,7 @@ pub(crate) fn laplace2d(m: usize) -> Csr<f64> {
     convection2d(m, 0.0)
 }
 
-/// Sparse, symmetric or not, with a diagonal that makes it well conditioned and rows of different size.
+/// A sparse, well-conditioned matrix with a dominant diagonal and rows of different lengths.
 pub(crate) fn random_matrix(n: usize, symmetric: bool, seed: u64) -> Csr<f64> {
     let off_diagonal = |i: usize, j: usize| {
         let (i, j) = if symmetric { (i.min(j), i.max(j)) } else { (i, j) };
@@ -134,14 +134,14 @@ pub(crate) fn dense_solution(a: &Csr<f64>, b: &[f64]) -> Vec<f64> {
     x
 }
 
-/// Methods that take any matrix.
+/// Methods that do not require a positive definite matrix.
 pub(crate) fn general_methods() -> Vec<Method> {
     Method::ALL.into_iter().filter(|method| !method.needs_positive()).collect()
 }
 
-/// A question: a system of host arrays.
+/// A linear system in host memory.
 #[derive(Clone, Copy)]
-pub(crate) struct Question<'a> {
+pub(crate) struct Case<'a> {
     pub(crate) a: &'a Csr<f64>,
     pub(crate) m: Option<&'a Csr<f64>>,
     pub(crate) kernel: &'a [Vec<f64>],
@@ -149,14 +149,14 @@ pub(crate) struct Question<'a> {
     pub(crate) guess: &'a [f64],
 }
 
-impl<'a> Question<'a> {
-    /// Without preconditioner and kernel. The guess is zero when it is empty.
+impl<'a> Case<'a> {
+    /// Without preconditioner and kernel. An empty guess means zero.
     pub(crate) fn new(a: &'a Csr<f64>, b: &'a [f64]) -> Self {
-        Question { a, m: None, kernel: &[], b, guess: &[] }
+        Case { a, m: None, kernel: &[], b, guess: &[] }
     }
 
     pub(crate) fn preconditioned(self, m: &'a Csr<f64>) -> Self {
-        Question { m: Some(m), ..self }
+        Case { m: Some(m), ..self }
     }
 }
 
@@ -171,34 +171,35 @@ pub(crate) fn solved<D: Device, C: Real>(
     (x, report)
 }
 
-/// The answer in double precision, and the report. Checks on the way that the reported residual is the true one.
-pub(crate) fn ask<D: Device, C: Reads<C>>(
+/// The solution in double precision, and the report. Also checks that the reported residual is the
+/// true one.
+pub(crate) fn solve_case<D: Device, C: Reads<C>>(
     device: &D,
     method: Method,
-    question: Question<'_>,
+    case: Case<'_>,
     stopping: &Stopping,
     observer: Option<&mut Observer<'_>>,
 ) -> (Vec<f64>, KrylovReport) {
     let narrow = |host: &[f64]| host.iter().map(|&x| C::narrow(x)).collect::<Vec<C>>();
     let upload = |host: &[f64]| device.upload(&narrow(host)).unwrap();
     let operator = |a: &Csr<f64>| MatrixOperator::<D, C>::new(device, a.view().stored_as::<C>()).unwrap();
-    let (a, m) = (operator(question.a), question.m.map(operator));
-    let kernel: Vec<D::Vector<C>> = question.kernel.iter().map(|v| upload(v)).collect();
+    let (a, m) = (operator(case.a), case.m.map(operator));
+    let kernel: Vec<D::Vector<C>> = case.kernel.iter().map(|v| upload(v)).collect();
     let mut system = System::new(&a).kernel(&kernel);
     if let Some(m) = &m {
         system = system.preconditioner(m);
     }
     let mut work = Work::new(method, device, &system).unwrap();
-    let b = upload(question.b);
-    let zero = vec![0.0; question.b.len()];
-    let mut x = upload(if question.guess.is_empty() { &zero } else { question.guess });
+    let b = upload(case.b);
+    let zero = vec![0.0; case.b.len()];
+    let mut x = upload(if case.guess.is_empty() { &zero } else { case.guess });
     let mut problem = LinearProblem::new(device, &system, &b).stopping(*stopping);
     if let Some(observer) = observer {
         problem = problem.observer(observer);
     }
     let report = solve(problem, &mut x, &mut work).unwrap();
 
-    let mut r = device.zeros::<C>(question.b.len()).unwrap();
+    let mut r = device.zeros::<C>(case.b.len()).unwrap();
     LinearOperator::<D, C>::residual(
         &a,
         device,
@@ -209,16 +210,16 @@ pub(crate) fn ask<D: Device, C: Reads<C>>(
     );
     let residual = device.norm(&r);
     let same = residual == report.residual || residual.is_nan() && report.residual.is_nan();
-    assert!(same, "{method}: {residual} is not the residual reported, {report}");
+    assert!(same, "{method}: {residual} is not the reported residual, {report}");
     let b_norm = device.norm(&b);
     if b_norm > 0.0 && b_norm.is_finite() && residual.is_finite() {
         assert_eq!(report.relative_residual, residual / b_norm);
     }
     if report.reason.is_converged() {
-        assert!(residual <= stopping.target(b_norm), "{method}: converged means converged");
+        assert!(residual <= stopping.target(b_norm), "{method}: converged above the tolerance");
     }
     assert_eq!(report.history.len(), report.iterations);
-    let mut host = vec![C::zero(); question.b.len()];
+    let mut host = vec![C::zero(); case.b.len()];
     device.download(&x, &mut host).unwrap();
     (host.iter().map(|x| x.wide()).collect(), report)
 }

@@ -1,4 +1,5 @@
-//! Two processes, played by threads that each have a device and a part of every vector.
+//! Agreement of processes: two threads, each with a device and its part of every vector, solve
+//! together.
 
 use std::borrow::Borrow;
 use std::ops::ControlFlow;
@@ -15,8 +16,9 @@ use crate::matrices::*;
 
 /// The device of one process of two: kernels run on its own rows, reductions cover both processes.
 ///
-/// Both must call the same reductions in the same order. A method that branches on a number of one
-/// process alone gives them different messages, or leaves one waiting, and the test fails.
+/// Both processes must call the same reductions in the same order. If a method branches on a value
+/// of one process alone, the names of the reductions differ or one process times out, and the test
+/// fails.
 #[derive(Clone, Debug)]
 struct Process {
     cpu: Cpu,
@@ -48,9 +50,8 @@ impl Process {
     fn reduce(&self, name: &'static str, numbers: &mut [f64], combine: impl Fn(f64, f64) -> f64) {
         let link = self.link.lock().unwrap();
         link.to_other.send((name, numbers.to_vec())).unwrap();
-        let (other_name, others) =
-            link.from_other.recv_timeout(Duration::from_secs(60)).expect("the other process does the same");
-        assert_eq!((name, numbers.len()), (other_name, others.len()), "both processes do the same");
+        let (other_name, others) = link.from_other.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert_eq!((name, numbers.len()), (other_name, others.len()), "reductions of the two processes");
         for (number, other) in numbers.iter_mut().zip(others) {
             *number = if self.rank == 0 { combine(*number, other) } else { combine(other, *number) };
         }
@@ -230,13 +231,13 @@ fn in_two_processes<R: Send>(solve: impl Fn(Process) -> R + Sync) -> [R; 2] {
         let solve = &solve;
         Process::pair()
             .map(|process| scope.spawn(move || solve(process)))
-            .map(|thread| thread.join().expect("the process ends without a panic"))
+            .map(|thread| thread.join().unwrap())
     })
 }
 
 #[test]
 fn two_processes_solve_as_one() {
-    // Two blocks that meet in the inner products only; the second process has more rows.
+    // Two diagonal blocks, coupled by the inner products only; the second process has more rows.
     let (n, m) = (30, 50);
     let blocks = [random_matrix(n, true, 1), random_matrix(m, true, 2)];
     let whole = from_formula(n + m, |i, j| {
@@ -249,7 +250,7 @@ fn two_processes_solve_as_one() {
     let b = random_vector(n + m, 3);
     for method in Method::ALL {
         let (x, report) =
-            ask::<_, f64>(&Cpu::new(), method, Question::new(&whole, &b), &Stopping::default(), None);
+            solve_case::<_, f64>(&Cpu::new(), method, Case::new(&whole, &b), &Stopping::default(), None);
         assert_eq!(report.reason, StopReason::Converged);
         let [(first, here), (second, there)] = in_two_processes(|device| {
             let operator = MatrixOperator::new(&device, blocks[device.rank].clone()).unwrap();
@@ -257,7 +258,11 @@ fn two_processes_solve_as_one() {
             let b = if device.rank == 0 { b[..n].to_vec() } else { b[n..].to_vec() };
             solved(method, LinearProblem::new(&device, &system, &b))
         });
-        assert_eq!((here.reason, &here.history), (there.reason, &there.history), "{method}: they agree");
+        assert_eq!(
+            (here.reason, &here.history),
+            (there.reason, &there.history),
+            "{method}: processes disagree"
+        );
         assert_eq!(here.iterations, report.iterations, "{method}");
         let joined = [&first[..], &second].concat();
         let difference: Vec<f64> = joined.iter().zip(&x).map(|(x, y)| x - y).collect();
@@ -289,7 +294,7 @@ fn laplace_in_two_processes(
 #[test]
 fn an_observer_of_one_process_stops_both() {
     for method in Method::ALL {
-        // Time limits differ as well, as clocks do.
+        // The time limits of the processes differ as well.
         let stopping = |rank: usize| Stopping::default().max_seconds(1000.0 + rank as f64);
         let reports =
             laplace_in_two_processes(method, stopping, |rank, progress| rank == 1 && progress.iteration == 2);
@@ -308,7 +313,7 @@ fn a_clock_of_one_process_stops_both() {
 
 #[test]
 fn a_right_hand_side_that_is_zero_on_one_process_is_not_zero() {
-    // The squares of the second process's values underflow: ‖b‖ is zero on both, max |b| on one.
+    // The squares of the second process's values underflow, so ‖b‖ = 0; only max |b| is nonzero.
     let a: Csr<f64> = laplace1d(5);
     for method in Method::ALL {
         let reasons = in_two_processes(|device| {

@@ -1,4 +1,4 @@
-//! Every reason to stop, by a case made for it.
+//! Every stop reason, each with a system that causes it.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,33 +10,33 @@ use ziggurat_sparse::operator::{LinearOperator, MatrixOperator, Workspace};
 
 use crate::matrices::*;
 
-fn run(method: Method, question: Question<'_>, stopping: &Stopping) -> (Vec<f64>, KrylovReport) {
-    ask::<_, f64>(&Cpu::new(), method, question, stopping, None)
+fn run(method: Method, case: Case<'_>, stopping: &Stopping) -> (Vec<f64>, KrylovReport) {
+    solve_case::<_, f64>(&Cpu::new(), method, case, stopping, None)
 }
 
-fn reason(method: Method, question: Question<'_>) -> StopReason {
-    run(method, question, &Stopping::default()).1.reason
+fn reason(method: Method, case: Case<'_>) -> StopReason {
+    run(method, case, &Stopping::default()).1.reason
 }
 
 #[test]
 fn limits_of_iterations_and_time() {
     let (a, b) = (laplace2d(20), random_vector(400, 1));
-    let question = Question::new(&a, &b);
+    let case = Case::new(&a, &b);
     for method in Method::ALL {
         for limit in [0, 1, 7] {
-            let (x, report) = run(method, question, &Stopping::default().max_iterations(limit));
+            let (x, report) = run(method, case, &Stopping::default().max_iterations(limit));
             assert_eq!((report.reason, report.iterations), (StopReason::MaxIterations, limit), "{method}");
             assert_eq!(x.iter().all(|&x| x == 0.0), limit == 0);
             if !matches!(method, Method::BiCgStab) {
                 assert!(limit == 0 || report.residual < report.initial_residual);
             }
         }
-        let (x, report) = run(method, question, &Stopping::default().max_seconds(0.0));
+        let (x, report) = run(method, case, &Stopping::default().max_seconds(0.0));
         assert_eq!((report.reason, report.iterations), (StopReason::TimeLimit, 0), "{method}");
         assert_eq!(x, vec![0.0; 400]);
-        // The last iteration allowed may be the last one needed.
-        let needed = run(method, question, &Stopping::default()).1.iterations;
-        let (_, report) = run(method, question, &Stopping::default().max_iterations(needed));
+        // Convergence in the last permitted iteration counts.
+        let needed = run(method, case, &Stopping::default()).1.iterations;
+        let (_, report) = run(method, case, &Stopping::default().max_iterations(needed));
         assert_eq!(report.reason, StopReason::Converged, "{method}");
     }
 }
@@ -48,7 +48,7 @@ fn tolerances_relative_and_absolute() {
     let b_norm = norm(&b);
     for method in Method::ALL {
         let residual = |stopping: Stopping| {
-            let (x, report) = run(method, Question::new(&a, &b), &stopping);
+            let (x, report) = run(method, Case::new(&a, &b), &stopping);
             assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
             let residual = residual_norm(&a, &x, &b);
             assert!((residual - report.residual).abs() <= 1e-13 * b_norm);
@@ -57,13 +57,13 @@ fn tolerances_relative_and_absolute() {
         let off = Stopping::default().rtol(0.0);
         assert!(residual(off.atol(1.0)) <= 1.0);
         assert!(residual(off.rtol(1e-3)) <= 1e-3 * b_norm);
-        // The looser of the two decides, and no more is done than that asks for.
+        // The looser tolerance decides, and no more is done than it requires.
         let loose = residual(off.rtol(1e-9).atol(1e-2 * b_norm));
         assert!(loose <= 1e-2 * b_norm && loose > 1e-5 * b_norm, "{method}: {loose}");
-        // The initial guess does not move the target.
+        // The tolerance does not depend on the initial guess.
         let guess: Vec<f64> = vec![1e9; 144];
-        let question = Question { guess: &guess, ..Question::new(&a, &b) };
-        let (x, report) = run(method, question, &Stopping::default().rtol(1e-6));
+        let case = Case { guess: &guess, ..Case::new(&a, &b) };
+        let (x, report) = run(method, case, &Stopping::default().rtol(1e-6));
         assert!(report.reason.is_converged() && residual_norm(&a, &x, &b) <= 1.001e-6 * b_norm, "{method}");
     }
 }
@@ -73,14 +73,14 @@ fn a_zero_right_hand_side_has_the_solution_zero() {
     let (a, b, guess) = (laplace1d(9), vec![0.0; 9], vec![3.0; 9]);
     for method in Method::ALL {
         for guess in [&guess[..], &[]] {
-            let (x, report) = run(method, Question { guess, ..Question::new(&a, &b) }, &Stopping::default());
+            let (x, report) = run(method, Case { guess, ..Case::new(&a, &b) }, &Stopping::default());
             assert_eq!((report.reason, report.iterations), (StopReason::Converged, 0));
             assert_eq!((x, report.residual, report.relative_residual), (vec![0.0; 9], 0.0, 0.0));
         }
     }
     let empty = from_formula(0, |_, _| 0.0);
     for method in Method::ALL {
-        assert_eq!(reason(method, Question::new(&empty, &[])), StopReason::Converged);
+        assert_eq!(reason(method, Case::new(&empty, &[])), StopReason::Converged);
     }
 }
 
@@ -88,49 +88,49 @@ fn a_zero_right_hand_side_has_the_solution_zero() {
 fn the_wrong_sign_of_matrix_or_preconditioner() {
     for method in [Method::Cg, Method::FlexibleCg] {
         let indefinite = diagonal(&[1.0, -1.0, 2.0]);
-        let question = Question::new(&indefinite, &[1.0, 2.0, 1.0]);
-        assert_eq!(reason(method, question), StopReason::NotPositiveMatrix, "{method}");
+        let case = Case::new(&indefinite, &[1.0, 2.0, 1.0]);
+        assert_eq!(reason(method, case), StopReason::NotPositiveMatrix, "{method}");
         let (a, m) = (laplace1d(3), diagonal(&[1.0, -3.0, 1.0]));
-        let question = Question::new(&a, &[1.0, 2.0, 1.0]).preconditioned(&m);
-        assert_eq!(reason(method, question), StopReason::NotPositivePreconditioner, "{method}");
+        let case = Case::new(&a, &[1.0, 2.0, 1.0]).preconditioned(&m);
+        assert_eq!(reason(method, case), StopReason::NotPositivePreconditioner, "{method}");
         let zero = Csr::try_new(2, 2, vec![0, 0, 0], vec![], vec![]).unwrap();
-        assert_eq!(reason(method, Question::new(&zero, &[1.0, 2.0])), StopReason::NotPositiveMatrix);
+        assert_eq!(reason(method, Case::new(&zero, &[1.0, 2.0])), StopReason::NotPositiveMatrix);
     }
-    // The others do not mind.
+    // Other methods converge.
     let indefinite = diagonal(&[1.0, -1.0, 2.0]);
     for method in [Method::Gmres { restart: 3 }, Method::Fgmres { restart: 3 }] {
-        assert_eq!(reason(method, Question::new(&indefinite, &[1.0, 2.0, 1.0])), StopReason::Converged);
+        assert_eq!(reason(method, Case::new(&indefinite, &[1.0, 2.0, 1.0])), StopReason::Converged);
     }
 }
 
 #[test]
-fn numbers_that_are_not_finite() {
+fn values_that_are_not_finite() {
     let (good, b) = (laplace1d(5), random_vector(5, 1));
     for method in Method::ALL {
         for bad in [f64::NAN, f64::INFINITY] {
             let a =
                 from_formula(5, |i, j| if (i, j) == (2, 3) { bad } else { good.get(i, j).unwrap_or(0.0) });
-            assert_eq!(reason(method, Question::new(&a, &b)), StopReason::NotFinite, "{method}, matrix");
+            assert_eq!(reason(method, Case::new(&a, &b)), StopReason::NotFinite, "{method}, matrix");
             assert_eq!(
-                reason(method, Question::new(&good, &b).preconditioned(&a)),
+                reason(method, Case::new(&good, &b).preconditioned(&a)),
                 StopReason::NotFinite,
                 "{method}, preconditioner"
             );
             let mut wrong = b.clone();
             wrong[4] = bad;
-            assert_eq!(reason(method, Question::new(&good, &wrong)), StopReason::NotFinite, "{method}, b");
-            let question = Question { guess: &wrong, ..Question::new(&good, &b) };
-            assert_eq!(reason(method, question), StopReason::NotFinite, "{method}, guess");
+            assert_eq!(reason(method, Case::new(&good, &wrong)), StopReason::NotFinite, "{method}, b");
+            let case = Case { guess: &wrong, ..Case::new(&good, &b) };
+            assert_eq!(reason(method, case), StopReason::NotFinite, "{method}, guess");
         }
-        // Squares overflow, or vanish; a b that looks like zero is not answered with x = 0.
+        // Squares overflow or underflow. A b whose norm underflows is not solved by x = 0.
         for scale in [1e200, 1e-200] {
             let b: Vec<f64> = b.iter().map(|b| scale * b).collect();
-            assert_eq!(reason(method, Question::new(&good, &b)), StopReason::NotFinite, "{method}, {scale}");
+            assert_eq!(reason(method, Case::new(&good, &b)), StopReason::NotFinite, "{method}, {scale}");
         }
     }
 }
 
-/// The identity, until its `fails_at`-th application: then NaN.
+/// The identity, except that application number `fails_at` returns NaN.
 struct Failing {
     n: usize,
     fails_at: usize,
@@ -149,7 +149,7 @@ impl<D: Device> LinearOperator<D, f64> for Failing {
 }
 
 #[test]
-fn a_late_nan_does_not_spoil_what_was_reached() {
+fn a_late_nan_does_not_spoil_the_solution_so_far() {
     let (a, b) = (laplace2d(10), random_vector(100, 2));
     let device = Cpu::new();
     let operator = MatrixOperator::new(&device, a).unwrap();
@@ -165,21 +165,21 @@ fn a_late_nan_does_not_spoil_what_was_reached() {
 
 #[test]
 fn breakdowns() {
-    // r·A r = 0 for every r: no first step.
+    // r·A r = 0 for every r, so the first step is impossible.
     let skew = from_formula(2, |i, j| j as f64 - i as f64);
-    assert_eq!(reason(Method::BiCgStab, Question::new(&skew, &[1.0, 2.0])), StopReason::Breakdown);
+    assert_eq!(reason(Method::BiCgStab, Case::new(&skew, &[1.0, 2.0])), StopReason::Breakdown);
     let zero = Csr::try_new(2, 2, vec![0, 0, 0], vec![], vec![]).unwrap();
-    // A e_1 = 0, although A e_2 = e_1 solves it.
+    // A e_1 = 0, although A e_2 = e_1 has a solution.
     let nilpotent = from_formula(2, |i, j| if (i, j) == (0, 1) { 1.0 } else { 0.0 });
     for method in general_methods() {
         for a in [&zero, &nilpotent] {
-            let (x, report) = run(method, Question::new(a, &[1.0, 0.0]), &Stopping::default());
+            let (x, report) = run(method, Case::new(a, &[1.0, 0.0]), &Stopping::default());
             assert_eq!((report.reason, x), (StopReason::Breakdown, vec![0.0, 0.0]), "{method}");
         }
     }
 }
 
-/// A matrix that counts how often b − A x is asked for.
+/// A matrix that counts the computations of b − A x.
 struct Counting(MatrixOperator<Cpu, f64>, AtomicUsize);
 
 impl LinearOperator<Cpu, f64> for Counting {
@@ -198,8 +198,8 @@ impl LinearOperator<Cpu, f64> for Counting {
 }
 
 #[test]
-fn bicgstab_starts_anew_when_its_shadow_is_of_no_more_use() {
-    // Among small matrices of small integers many make a denominator vanish.
+fn bicgstab_restarts_when_a_denominator_vanishes() {
+    // Denominators vanish for many small matrices with small integer entries.
     let device = Cpu::new();
     let (mut converged, mut rescued) = (0, 0);
     for seed in 0..400 {
@@ -212,11 +212,12 @@ fn bicgstab_starts_anew_when_its_shadow_is_of_no_more_use() {
             converged += 1;
             assert!(residual_norm(&a, &x, &b) <= 1.001e-8 * norm(&b));
             let promises = report.history.iter().filter(|&&norm_r| norm_r <= 1e-8 * norm(&b)).count();
-            let starts = operator.1.load(Ordering::Relaxed); // the first, and the checks of promises
+            // One for the initial guess, and one for every promised convergence.
+            let starts = operator.1.load(Ordering::Relaxed);
             rescued += usize::from(starts > promises + 1);
         }
     }
-    assert!(converged > 250 && rescued >= 5, "{converged} converged, {rescued} of them after a start anew");
+    assert!(converged > 250 && rescued >= 5, "{converged} converged, {rescued} of them after a restart");
 }
 
 #[test]
@@ -226,7 +227,7 @@ fn stagnation_in_single_precision() {
         Method::ALL.into_iter().chain([Method::Gmres { restart: 60 }, Method::Fgmres { restart: 60 }]);
     for method in methods {
         let stopping = Stopping::default().rtol(1e-12).max_iterations(100_000);
-        let (x, report) = ask::<_, f32>(&Cpu::new(), method, Question::new(&a, &b), &stopping, None);
+        let (x, report) = solve_case::<_, f32>(&Cpu::new(), method, Case::new(&a, &b), &stopping, None);
         assert_eq!(report.reason, StopReason::Stagnated, "{method}: {report}");
         assert!(report.relative_residual > 1e-12 && report.relative_residual < 1e-3, "{method}: {report}");
         assert!(x.iter().all(|x| x.is_finite()));
@@ -237,18 +238,19 @@ fn stagnation_in_single_precision() {
 fn stagnation_of_restarted_gmres() {
     // The residual of a rotation by 90° does not change in one step.
     let rotation = from_formula(2, |i, j| j as f64 - i as f64);
-    let question = Question::new(&rotation, &[1.0, 2.0]);
+    let case = Case::new(&rotation, &[1.0, 2.0]);
     for restart in [1, 2] {
         let expected = if restart == 1 { StopReason::Stagnated } else { StopReason::Converged };
-        assert_eq!(reason(Method::Gmres { restart }, question), expected);
-        assert_eq!(reason(Method::Fgmres { restart }, question), expected);
+        assert_eq!(reason(Method::Gmres { restart }, case), expected);
+        assert_eq!(reason(Method::Fgmres { restart }, case), expected);
     }
 }
 
-/// A matrix whose product is a little wrong while its residual is right, as with a matrix-free product in low precision.
-struct Sloppy(MatrixOperator<Cpu, f64>);
+/// A matrix with inaccurate products and accurate residuals, as of a matrix-free operator in low
+/// precision.
+struct Inaccurate(MatrixOperator<Cpu, f64>);
 
-impl LinearOperator<Cpu, f64> for Sloppy {
+impl LinearOperator<Cpu, f64> for Inaccurate {
     fn shape(&self) -> (usize, usize) {
         LinearOperator::<Cpu, f64>::shape(&self.0)
     }
@@ -264,12 +266,12 @@ impl LinearOperator<Cpu, f64> for Sloppy {
 }
 
 #[test]
-fn a_promise_that_is_not_kept_starts_anew_until_it_is_true() {
+fn a_false_promise_of_convergence_restarts_until_it_is_true() {
     let a = random_matrix(50, true, 4);
     let b = random_vector(50, 5);
     let device = Cpu::new();
-    let sloppy = Sloppy(MatrixOperator::new(&device, a.clone()).unwrap());
-    let system = System::new(&sloppy);
+    let inaccurate = Inaccurate(MatrixOperator::new(&device, a.clone()).unwrap());
+    let system = System::new(&inaccurate);
     for method in Method::ALL {
         let (x, report) = solved(method, LinearProblem::new(&device, &system, &b));
         assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
@@ -290,14 +292,14 @@ fn interrupted_by_the_observer() {
         };
         let stopping = Stopping::default();
         let (_, report) =
-            ask::<_, f64>(&Cpu::new(), method, Question::new(&a, &b), &stopping, Some(&mut observer));
+            solve_case::<_, f64>(&Cpu::new(), method, Case::new(&a, &b), &stopping, Some(&mut observer));
         assert_eq!((report.reason, report.iterations), (StopReason::Interrupted, 4), "{method}");
         assert_eq!(seen.iter().map(|progress| progress.residual).collect::<Vec<_>>(), report.history);
         assert_eq!(seen.iter().map(|progress| progress.iteration).collect::<Vec<_>>(), [1, 2, 3, 4]);
         assert!(seen.is_sorted_by(|a, b| a.seconds <= b.seconds));
         assert!(seen.iter().all(|progress| progress.target == stopping.target(norm_of(&b))));
-        // x is the iterate after four steps, exactly as when the limit stops it.
-        let limited = run(method, Question::new(&a, &b), &stopping.max_iterations(4)).1;
+        // x is the fourth iterate, exactly as with a limit of four iterations.
+        let limited = run(method, Case::new(&a, &b), &stopping.max_iterations(4)).1;
         assert_eq!(report.residual, limited.residual, "{method}");
     }
 }

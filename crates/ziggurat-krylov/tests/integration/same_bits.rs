@@ -1,4 +1,4 @@
-//! The same bits for any number of threads, and in every run.
+//! Results are bitwise identical for any number of threads and in every run.
 
 use ziggurat_krylov::{Method, Stopping};
 use ziggurat_sparse::device::Cpu;
@@ -7,7 +7,7 @@ use crate::matrices::*;
 
 #[test]
 fn one_thread_or_two() {
-    let m = 150; // 22500 rows: vectors of three pieces, products of several
+    let m = 150; // 22500 rows: vectors and products are split among threads
     let a = convection2d(m, 0.0);
     let (p, b) = (jacobi(&a), random_vector(m * m, 1));
     let stopping = Stopping::default().max_iterations(25);
@@ -15,8 +15,8 @@ fn one_thread_or_two() {
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                let question = Question::new(&a, &b).preconditioned(&p);
-                let (x, report) = ask::<_, f64>(&Cpu::new(), method, question, &stopping, None);
+                let case = Case::new(&a, &b).preconditioned(&p);
+                let (x, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &stopping, None);
                 assert_eq!(report.iterations, 25);
                 let bits = |v: &[f64]| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
                 (bits(&x), bits(&report.history), report.residual.to_bits())

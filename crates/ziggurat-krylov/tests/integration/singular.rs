@@ -1,4 +1,4 @@
-//! Singular systems with their kernel projected out.
+//! Singular systems whose kernel is projected out.
 
 use ziggurat_krylov::{Method, StopReason, Stopping};
 use ziggurat_sparse::Csr;
@@ -6,7 +6,7 @@ use ziggurat_sparse::device::{Cpu, Device, Reference};
 
 use crate::matrices::*;
 
-/// Springs in a row, held nowhere, stiffer towards the end.
+/// A free chain of springs, stiffer towards the end.
 fn free_chain(n: usize) -> Csr<f64> {
     let spring = |i: usize| 1.0 + i as f64 / n as f64; // between i and i + 1
     from_formula(n, |i, j| {
@@ -23,19 +23,18 @@ fn free_chain(n: usize) -> Csr<f64> {
 fn consistent_system_converges<D: Device>(device: &D) {
     let n = 60;
     let a = free_chain(n);
-    // Not a multiple of the identity: what it returns has a part in the kernel.
+    // Not a multiple of the identity, so its results have a kernel component.
     let m = diagonal(&(0..n).map(|i| 0.2 + 0.3 * random(5, i).abs()).collect::<Vec<_>>());
     let kernel = [vec![1.0 / (n as f64).sqrt(); n]];
     let b = product(&a, &random_vector(n, 1));
     let guess = vec![3.0; n];
     for method in Method::ALL.into_iter().chain([Method::Gmres { restart: 60 }]) {
-        let question =
-            Question { kernel: &kernel, guess: &guess, ..Question::new(&a, &b).preconditioned(&m) };
+        let case = Case { kernel: &kernel, guess: &guess, ..Case::new(&a, &b).preconditioned(&m) };
         let stopping = Stopping::default().max_iterations(5000);
-        let (x, report) = ask::<D, f64>(device, method, question, &stopping, None);
+        let (x, report) = solve_case::<D, f64>(device, method, case, &stopping, None);
         assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
         let mean = x.iter().sum::<f64>() / n as f64;
-        assert!((mean - 3.0).abs() < 1e-10, "{method}: x keeps the kernel's part of the guess, {mean}");
+        assert!((mean - 3.0).abs() < 1e-10, "{method}: x keeps the kernel component of the guess, {mean}");
     }
 }
 
@@ -46,33 +45,33 @@ fn consistent_systems_converge() {
 }
 
 #[test]
-fn inconsistent_systems_say_so() {
+fn inconsistent_systems_stagnate() {
     let n = 30;
     let a = free_chain(n);
     let kernel = [vec![1.0 / (n as f64).sqrt(); n]];
     let mut b = product(&a, &random_vector(n, 1));
     b.iter_mut().for_each(|b| *b += 0.1);
     for method in Method::ALL {
-        let question = Question { kernel: &kernel, ..Question::new(&a, &b) };
-        let (_, report) = ask::<_, f64>(&Cpu::new(), method, question, &Stopping::default(), None);
+        let case = Case { kernel: &kernel, ..Case::new(&a, &b) };
+        let (_, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &Stopping::default(), None);
         assert_eq!(report.reason, StopReason::Stagnated, "{method}: {report}");
-        // It stopped at the least-squares solution: what is left is the kernel's part of b.
+        // It stopped at the least-squares solution; the residual is the kernel component of b.
         let unreachable = 0.1 * (n as f64).sqrt();
         assert!((report.residual - unreachable).abs() < 1e-6, "{method}: {}", report.residual);
     }
-    // b in the kernel: nothing to be done.
+    // b is in the kernel, so no iteration can reduce the residual.
     let b = vec![1.0; n];
     for method in Method::ALL {
-        let question = Question { kernel: &kernel, ..Question::new(&a, &b) };
-        let (x, report) = ask::<_, f64>(&Cpu::new(), method, question, &Stopping::default(), None);
+        let case = Case { kernel: &kernel, ..Case::new(&a, &b) };
+        let (x, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &Stopping::default(), None);
         assert_eq!((report.reason, report.iterations), (StopReason::Stagnated, 0), "{method}");
         assert_eq!(x, vec![0.0; n]);
     }
 }
 
 #[test]
-fn more_kernel_vectors_than_fit_together() {
-    // Twelve chains that know nothing of each other.
+fn more_kernel_vectors_than_one_pass_takes() {
+    // Twelve separate chains.
     let (chains, length) = (12, 5);
     let n = chains * length;
     let chain = free_chain(length);
@@ -85,8 +84,8 @@ fn more_kernel_vectors_than_fit_together() {
     let b = product(&a, &random_vector(n, 2));
     let m = diagonal(&(0..n).map(|i| 0.2 + 0.3 * random(5, i).abs()).collect::<Vec<_>>());
     for method in Method::ALL {
-        let question = Question { kernel: &kernel, ..Question::new(&a, &b).preconditioned(&m) };
-        let (x, report) = ask::<_, f64>(&Cpu::new(), method, question, &Stopping::default(), None);
+        let case = Case { kernel: &kernel, ..Case::new(&a, &b).preconditioned(&m) };
+        let (x, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &Stopping::default(), None);
         assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
         for chain in x.chunks(length) {
             assert!(chain.iter().sum::<f64>().abs() < 1e-12);

@@ -49,7 +49,7 @@ pub struct Promotion {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The residual fell by no more than this factor per iteration, on average.
+    /// The average residual factor per iteration is too large.
     Slow(f64),
     /// The iteration stopped without a solution.
     Failed(StopReason),
@@ -59,8 +59,10 @@ impl fmt::Display for Promotion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "levels went from {} to {} after {} iterations: ", self.from, self.to, self.after)?;
         match self.why {
-            Fault::Slow(rate) => write!(f, "the residual fell by {rate:.2} per iteration only"),
-            Fault::Failed(reason) => write!(f, "it stopped ({})", reason.name()),
+            Fault::Slow(rate) => {
+                write!(f, "converges too slowly (residual factor {rate:.2} per iteration)")
+            }
+            Fault::Failed(reason) => write!(f, "stopped ({})", reason.name()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Questions that make no sense are refused with their cause.
+//! Invalid input is rejected with an error that names the cause.
 
 use ziggurat_krylov::{KrylovError, LinearProblem, Method, Stopping, System, Work, solve};
 use ziggurat_sparse::Csr;
@@ -12,32 +12,32 @@ fn operator(a: Csr<f64>) -> MatrixOperator<Cpu, f64> {
 }
 
 #[test]
-fn shapes_that_do_not_fit() {
+fn sizes_that_do_not_match() {
     let device = Cpu::new();
     let wide = operator(Csr::try_new(2, 3, vec![0, 1, 2], vec![0, 2], vec![1.0, 1.0]).unwrap());
     let (three, four) = (operator(laplace1d(3)), operator(laplace1d(4)));
     let kernel = [vec![0.5; 4]];
     for method in Method::ALL {
-        let refused = |system: &System<'_, Cpu, f64>| Work::new(method, &device, system).unwrap_err();
-        assert_eq!(refused(&System::new(&wide)), KrylovError::NotSquare { rows: 2, cols: 3 });
+        let rejected = |system: &System<'_, Cpu, f64>| Work::new(method, &device, system).unwrap_err();
+        assert_eq!(rejected(&System::new(&wide)), KrylovError::NotSquare { rows: 2, cols: 3 });
         assert_eq!(
-            refused(&System::new(&three).preconditioner(&four)),
+            rejected(&System::new(&three).preconditioner(&four)),
             KrylovError::Preconditioner { rows: 4, cols: 4, n: 3 }
         );
-        assert!(refused(&System::new(&three).kernel(&kernel)).to_string().contains("kernel"));
+        assert!(rejected(&System::new(&three).kernel(&kernel)).to_string().contains("kernel"));
 
         let system = System::new(&three);
         let mut work = Work::new(method, &device, &system).unwrap();
-        let mut ask = |system: &System<'_, Cpu, f64>, b: usize, x: usize, stopping: Stopping| {
+        let mut error = |system: &System<'_, Cpu, f64>, b: usize, x: usize, stopping: Stopping| {
             let (b, mut x) = (vec![1.0; b], vec![0.0; x]);
             let problem = LinearProblem::new(&device, system, &b).stopping(stopping);
             solve(problem, &mut x, &mut work).unwrap_err().to_string()
         };
         let stopping = Stopping::default();
-        assert_eq!(ask(&system, 4, 3, stopping), "the right-hand side has 4 entries, the matrix 3 rows");
-        assert_eq!(ask(&system, 3, 2, stopping), "the initial guess has 2 entries, the matrix 3 rows");
-        assert!(ask(&System::new(&four), 4, 4, stopping).contains("made for another system"));
-        assert!(ask(&system, 3, 3, stopping.rtol(f64::NAN)).contains("`rtol` is NaN"));
+        assert_eq!(error(&system, 4, 3, stopping), "the right-hand side has 4 entries, the matrix 3 rows");
+        assert_eq!(error(&system, 3, 2, stopping), "the initial guess has 2 entries, the matrix 3 rows");
+        assert!(error(&System::new(&four), 4, 4, stopping).contains("made for another system"));
+        assert!(error(&system, 3, 3, stopping.rtol(f64::NAN)).contains("`rtol` is NaN"));
     }
 }
 
