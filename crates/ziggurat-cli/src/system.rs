@@ -1,7 +1,6 @@
 //! The linear system a command is about: a matrix from a file or a model problem, and what belongs to it.
 
 use std::fs::{self, File};
-use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,24 +48,49 @@ pub(crate) fn parse_problem(text: &str) -> Result<Problem, Failure> {
     Ok(text.parse::<Problem>()?)
 }
 
+/// What the arguments name as the matrix.
+pub(crate) enum Origin<'a> {
+    File(&'a Path),
+    Problem(Problem),
+}
+
+impl<'a> Origin<'a> {
+    /// Refuses arguments that name no matrix, or two.
+    pub(crate) fn of(source: &'a Source) -> Result<Self, Failure> {
+        match (&source.file, &source.problem) {
+            (Some(file), None) => Ok(Origin::File(file)),
+            (None, Some(problem)) => Ok(Origin::Problem(parse_problem(problem)?)),
+            (Some(file), Some(problem)) => Err(Failure::new(
+                format!("both a file ({}) and --problem {problem} are given", file.display()),
+                "leave one of them out",
+            )),
+            (None, None) => Err(Failure::new(
+                "no matrix is given",
+                "name a Matrix Market file, or a model problem as in --problem poisson3d:50",
+            )),
+        }
+    }
+}
+
+/// The failure to open `path`, unless its name is that of a model problem: then the advice is to write
+/// `--problem`, as for `ziggurat inspect poisson3d:20`.
+pub(crate) fn unopened(path: &Path, failure: Failure) -> Failure {
+    let problem = path.to_str().and_then(|text| text.parse::<Problem>().ok()).filter(|_| !path.exists());
+    match problem {
+        Some(problem) => Failure::new(
+            format!("there is no file {problem}"),
+            format!("{problem} is a model problem: write --problem {problem}"),
+        ),
+        None => failure,
+    }
+}
+
 impl System {
     /// Reads or makes the matrix that `source` names, and renumbers it if wanted.
     pub(crate) fn load(source: &Source, progress: &Progress) -> Result<System, Failure> {
-        let system = match (&source.file, &source.problem) {
-            (Some(file), None) => System::read(file, progress)?,
-            (None, Some(problem)) => System::generate(parse_problem(problem)?, progress)?,
-            (Some(file), Some(problem)) => {
-                return Err(Failure::new(
-                    format!("both a file ({}) and --problem {problem} are given", file.display()),
-                    "leave one of them out",
-                ));
-            }
-            (None, None) => {
-                return Err(Failure::new(
-                    "no matrix is given",
-                    "name a Matrix Market file, or a model problem as in --problem poisson3d:50",
-                ));
-            }
+        let system = match Origin::of(source)? {
+            Origin::File(file) => System::read(file, progress)?,
+            Origin::Problem(problem) => System::generate(problem, progress)?,
         };
         match source.shuffle {
             Some(window) => system.shuffle(window, progress),
@@ -75,18 +99,7 @@ impl System {
     }
 
     fn read(path: &Path, progress: &Progress) -> Result<System, Failure> {
-        let (file, stage) = open(path, progress).map_err(|failure| {
-            // `ziggurat inspect poisson3d:20`: a likely slip.
-            let problem =
-                path.to_str().and_then(|text| text.parse::<Problem>().ok()).filter(|_| !path.exists());
-            match problem {
-                Some(problem) => Failure::new(
-                    format!("there is no file {problem}"),
-                    format!("{problem} is a model problem: write --problem {problem}"),
-                ),
-                None => failure,
-            }
-        })?;
+        let (file, stage) = open(path, progress).map_err(|failure| unopened(path, failure))?;
         let a = read_matrix_from(stage.counting(file), path)?;
         Ok(System { name: path.display().to_string(), a: Arc::new(a), problem: None, shuffled: None })
     }
@@ -256,8 +269,15 @@ impl System {
 
 /// Opens a file for reading, with a bar for its bytes.
 fn open(path: &Path, progress: &Progress) -> Result<(File, Stage), Failure> {
-    let failed = |error: io::Error| Failure::reading(path, &error);
-    let facts = fs::metadata(path).map_err(failed)?;
+    let bytes = check_readable(path)?;
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let stage = progress.bytes(&format!("reading {name}"), bytes);
+    Ok((File::open(path).map_err(|error| Failure::reading(path, &error))?, stage))
+}
+
+/// Refuses a path that is a folder or an empty file. Returns the size of the file.
+pub(crate) fn check_readable(path: &Path) -> Result<u64, Failure> {
+    let facts = fs::metadata(path).map_err(|error| Failure::reading(path, &error))?;
     if facts.is_dir() {
         let hint = match first_matrix(path) {
             Some(file) => format!("name a file in it, as in {}", file.display()),
@@ -268,9 +288,7 @@ fn open(path: &Path, progress: &Progress) -> Result<(File, Stage), Failure> {
     if facts.is_file() && facts.len() == 0 {
         return Err(Failure::new(format!("{} is empty", path.display()), "write or fetch the file again"));
     }
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    let stage = progress.bytes(&format!("reading {name}"), facts.len());
-    Ok((File::open(path).map_err(failed)?, stage))
+    Ok(facts.len())
 }
 
 /// The first Matrix Market file of a folder, by name.
