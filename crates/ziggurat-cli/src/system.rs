@@ -1,5 +1,6 @@
 //! The linear system a command is about: a matrix from a file or a model problem, and what belongs to it.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -7,11 +8,11 @@ use std::sync::Arc;
 
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat_report::figures::counted;
+use ziggurat_sparse::Csr;
 use ziggurat_sparse::gallery::{self, Model, Problem};
 use ziggurat_sparse::graph::Permutation;
 use ziggurat_sparse::io::{read_dense_from, read_matrix_from, read_vector_from};
 use ziggurat_sparse::matrix::detect_block_size;
-use ziggurat_sparse::{Csr, Dense};
 
 use crate::arguments::Source;
 use crate::failure::Failure;
@@ -180,8 +181,8 @@ impl System {
     ) -> Result<Option<Coordinates>, Failure> {
         let mut coordinates = match (file, self.problem) {
             (Some(path), _) => {
-                let (file, stage) = open(path, progress)?;
-                self.fitting(path, &read_dense_from(stage.counting(file), path)?)?
+                let nodes = self.shuffled.as_ref().map(|shuffled| shuffled.nodes.len());
+                Coordinates::read(path, &self.name, self.a.rows() as u64, nodes, progress)?
             }
             (None, Some(problem)) => {
                 let dimension = if problem.model() == Model::Poisson2d { 2 } else { 3 };
@@ -205,24 +206,35 @@ impl System {
         if file.is_none() && self.problem.is_none_or(|problem| problem.block_size() == 1) {
             return Ok(None);
         }
-        let Some(Coordinates { dimension, points }) = self.coordinates(file, progress)? else {
+        let coordinates = self.coordinates(file, progress)?;
+        let Some(coordinates) = coordinates.filter(|found| found.give_modes(self.a.rows() as u64)) else {
             return Ok(None);
         };
-        if dimension == 1 || points.len() * dimension != self.a.rows() {
-            return Ok(None);
-        }
-        let kernel = NearKernel::rigid_body_modes(&points, dimension).map_err(|error| {
-            Failure::new(
-                format!("the coordinates give no rigid-body modes: {error}"),
-                "check that not all nodes are on one line, or leave --coords out",
-            )
-        })?;
-        Ok(Some(kernel))
+        NearKernel::rigid_body_modes(&coordinates.points, coordinates.dimension).map(Some).map_err(no_modes)
     }
 
-    /// Coordinates read from a file, if they fit the matrix.
-    fn fitting(&self, path: &Path, dense: &Dense<f64>) -> Result<Coordinates, Failure> {
-        let (nodes, dimension, rows) = (dense.rows(), dense.cols(), self.a.rows());
+    /// A vector of unknowns, brought back into the numbering of the file or the problem.
+    pub(crate) fn in_given_order(&self, x: Vec<f64>) -> Result<Vec<f64>, Failure> {
+        let Some(shuffled) = &self.shuffled else { return Ok(x) };
+        let mut given = vec![0.0; x.len()];
+        shuffled.unknowns.undo(&x, &mut given)?;
+        Ok(given)
+    }
+}
+
+impl Coordinates {
+    /// Reads the coordinates of a matrix called `name` with the given number of rows. Refuses a file
+    /// that does not fit it; `expected` is the number of nodes, where that is known.
+    pub(crate) fn read(
+        path: &Path,
+        name: &str,
+        rows: u64,
+        expected: Option<usize>,
+        progress: &Progress,
+    ) -> Result<Self, Failure> {
+        let (file, stage) = open(path, progress)?;
+        let dense = read_dense_from(stage.counting(file), path)?;
+        let (nodes, dimension) = (dense.rows(), dense.cols());
         if !(1..=3).contains(&dimension) {
             return Err(Failure::new(
                 format!(
@@ -233,17 +245,16 @@ impl System {
                 "give one row per node: x, y and z in columns",
             ));
         }
-        let expected = self.shuffled.as_ref().map(|shuffled| shuffled.nodes.len());
-        let fits =
-            nodes > 0 && rows.is_multiple_of(nodes) && expected.is_none_or(|expected| expected == nodes);
+        let whole = nodes > 0 && rows.is_multiple_of(nodes as u64);
+        let fits = whole && expected.is_none_or(|expected| expected == nodes);
         if !fits {
             return Err(Failure::new(
                 format!(
                     "{} has coordinates of {}, but {} has {}",
                     path.display(),
                     counted(nodes, "node"),
-                    self.name,
-                    counted(rows, "row")
+                    name,
+                    counted(rows as usize, "row")
                 ),
                 "give one row per node; every node has the same number of rows in the matrix",
             ));
@@ -258,13 +269,18 @@ impl System {
         Ok(Coordinates { dimension, points: points.collect() })
     }
 
-    /// A vector of unknowns, brought back into the numbering of the file or the problem.
-    pub(crate) fn in_given_order(&self, x: Vec<f64>) -> Result<Vec<f64>, Failure> {
-        let Some(shuffled) = &self.shuffled else { return Ok(x) };
-        let mut given = vec![0.0; x.len()];
-        shuffled.unknowns.undo(&x, &mut given)?;
-        Ok(given)
+    /// Whether a matrix with that number of rows has a displacement in every dimension at each node.
+    pub(crate) fn give_modes(&self, rows: u64) -> bool {
+        self.dimension > 1 && (self.points.len() * self.dimension) as u64 == rows
     }
+}
+
+/// The failure for coordinates that give no rigid-body modes.
+pub(crate) fn no_modes(error: impl fmt::Display) -> Failure {
+    Failure::new(
+        format!("the coordinates give no rigid-body modes: {error}"),
+        "check that not all nodes are on one line, or leave --coords out",
+    )
 }
 
 /// Opens a file for reading, with a bar for its bytes.

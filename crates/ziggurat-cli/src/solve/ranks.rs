@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::{Solution, krylov};
 use ziggurat_mpi::{
     Comm, Distributed, DistributedCsr, DistributedError, DistributedSolver, InputError, LevelReport, Mpi,
@@ -25,7 +26,7 @@ use super::{
 use crate::arguments::{DeviceName, SolveOptions};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::system::{Origin, check_readable, unopened};
+use crate::system::{Coordinates, Origin, check_readable, no_modes, unopened};
 
 /// Variables that launchers set for the processes they start: Open MPI, MPICH and its descendants,
 /// Slurm with PMIx.
@@ -66,15 +67,10 @@ fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> R
     on_first(&|| check_files(options))?;
     let part = Part::load(comm, options)?;
     let b = part.rhs(options.rhs.as_deref())?;
+    let (part, kernel) = part.with_near_kernel(options.coords.as_deref(), progress)?;
     let set_up = || {
-        let solver = match part.problem.filter(|problem| problem.block_size() == 3) {
-            Some(problem) => {
-                let (generator, rows) = (problem.generator(), part.a.own_rows());
-                let points: Vec<_> =
-                    (rows.start / 3..rows.end / 3).map(|node| generator.coordinates(node)).collect();
-                rigid_body_modes(&**comm, &points)
-                    .and_then(|modes| DistributedSolver::with_near_kernel(&part.a, &modes, config))
-            }
+        let solver = match &kernel {
+            Some(kernel) => DistributedSolver::with_near_kernel(&part.a, kernel, config),
             None => DistributedSolver::new(&part.a, config),
         };
         Ok(OnRanks { comm: comm.clone(), solver: solver.map_err(refused)? })
@@ -101,7 +97,6 @@ fn refuse(options: &SolveOptions) -> Result<(), Failure> {
     };
     match options {
         options if options.source.shuffle.is_some() => not("--shuffle"),
-        options if options.coords.is_some() => not("--coords"),
         SolveOptions { device: DeviceName::Gpu(name), .. } => not(&format!("--device {name}")),
         _ => Ok(()),
     }
@@ -145,6 +140,38 @@ impl Part {
             }
             (None, None) => Ok(vec![1.0; self.a.own_rows().count()]),
         }
+    }
+
+    /// The rigid-body modes of own rows, where nodes have a displacement in every dimension and their
+    /// coordinates are known; then the matrix has as many unknowns per node as there are dimensions.
+    /// Each rank reads the whole file. Collective.
+    fn with_near_kernel(
+        self,
+        file: Option<&Path>,
+        progress: &Progress,
+    ) -> Result<(Self, Option<NearKernel>), Failure> {
+        let (comm, rows) = (self.a.comm().clone(), self.a.own_rows());
+        let own = |dimension: usize| rows.start / dimension as u64..rows.end / dimension as u64;
+        let (dimension, points) = match (file, self.problem) {
+            (Some(path), _) => {
+                let all = self.a.global_rows();
+                let read = agree_as(&*comm, Coordinates::read(path, &self.name, all, None, progress))?;
+                if !read.give_modes(all) {
+                    return Ok((self, None));
+                }
+                let own = own(read.dimension);
+                (read.dimension, read.points[own.start as usize..own.end as usize].to_vec())
+            }
+            (None, Some(problem)) if problem.block_size() == 3 => {
+                let generator = problem.generator();
+                (3, own(3).map(|node| generator.coordinates(node)).collect())
+            }
+            _ => return Ok((self, None)),
+        };
+        // Refuses ranks that cut nodes apart, before their coordinates are used.
+        let a = self.a.with_nodes(dimension)?;
+        let kernel = rigid_body_modes(&*comm, &points, dimension).map_err(no_modes)?;
+        Ok((Part { a, ..self }, Some(kernel)))
     }
 }
 

@@ -68,6 +68,37 @@ fn files_are_read_by_all_ranks_and_written_by_one() {
 }
 
 #[test]
+fn coordinates_give_the_levels_of_one_process() {
+    let place = Place::new("coordinates_give_the_levels_of_one_process");
+    // 882 rows, on one rank, and 6084 rows, on several.
+    for problem in ["elasticity3d:6", "elasticity3d:12"] {
+        place.succeed(&["generate", problem, "-o", "A.mtx", "--coords", "X.mtx"]);
+        let arguments = ["solve", "A.mtx", "--coords", "X.mtx", "--json", "-"];
+        let alone: Value = serde_json::from_str(&place.succeed(&arguments)).unwrap();
+        for ranks in [1, 3] {
+            let said = mpirun(&place, ranks, &arguments);
+            assert_eq!(said.code, Some(0), "{}", said.err);
+            let report: Value = serde_json::from_str(&said.out).unwrap();
+            for key in ["iterations", "rows", "nnz", "config", "operator_complexity"] {
+                assert_eq!(report[key], alone[key], "{problem}, {ranks} ranks: {key}");
+            }
+        }
+    }
+    place.write("line.mtx", "%%MatrixMarket matrix array real general\n2 3\n0\n1\n0\n0\n0\n0\n");
+    place.write(
+        "six.mtx",
+        "%%MatrixMarket matrix coordinate real general\n6 6 6\n1 1 2\n2 2 2\n3 3 2\n4 4 2\n5 5 2\n6 6 2\n",
+    );
+    let arguments = ["solve", "six.mtx", "--coords", "line.mtx"];
+    let (said, alone) = (mpirun(&place, 2, &arguments), place.run(&arguments));
+    assert!(said.code == Some(1) && said.err.contains("no rigid-body modes"), "{}", said.err);
+    assert!(said.err.contains(alone.err.trim()), "{} {}", said.err, alone.err);
+    place.write("four.mtx", "%%MatrixMarket matrix array real general\n4 1\n0\n1\n2\n3\n");
+    let said = mpirun(&place, 2, &["solve", "six.mtx", "--coords", "four.mtx"]);
+    assert!(said.err.contains("has coordinates of 4 nodes, but six.mtx has 6 rows"), "{}", said.err);
+}
+
+#[test]
 fn errors_are_told_once_and_exit_codes_are_those_of_one_process() {
     let place = Place::new("errors_are_told_once");
     let said = mpirun(&place, 2, &["solve", "nothing.mtx"]);
