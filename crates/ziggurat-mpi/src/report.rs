@@ -3,6 +3,7 @@
 //! Counts are gathered among the ranks of a level. Those of the coarsest know all levels; the lowest of them tells the others.
 
 use serde::{Deserialize, Serialize};
+use ziggurat::events::LevelSummary;
 use ziggurat_amg::halo::Halo;
 use ziggurat_amg::{Level, StoredLevel};
 
@@ -78,6 +79,17 @@ impl LevelReport {
             (a.comm().clone(), Facts { sums, most, rows: a.global_rows() })
         };
         levels.iter().map(of_level).collect()
+    }
+
+    /// The level as setup logs it.
+    pub(crate) fn summary(&self) -> LevelSummary<'_> {
+        LevelSummary {
+            rows: self.rows,
+            nnz: self.nnz,
+            storage: &self.storage,
+            working: &self.working,
+            format: &self.reason,
+        }
     }
 
     /// All levels, on every rank.
