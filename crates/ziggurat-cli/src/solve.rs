@@ -1,6 +1,7 @@
 //! `ziggurat solve`: the system is read, solved and reported.
 //!
-//! Everything around the solver is here; the solver itself is called in [`compute`] and nowhere else.
+//! [`compute`] sets up and solves for one process and for MPI ranks alike. Only loading the system and
+//! writing the solution differ: for ranks they are in `ranks.rs`.
 
 mod configuration;
 mod page;
@@ -9,11 +10,12 @@ pub(crate) mod ranks;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use ziggurat::amg::interpolate::NearKernel;
-use ziggurat::{SolveError, Solver, SolverConfig, krylov};
+use ziggurat::{Solution, SolveError, Solver, SolverConfig, krylov};
 use ziggurat_report::Outcome;
 use ziggurat_sparse::CsrRef;
 use ziggurat_sparse::device::Device;
@@ -36,7 +38,7 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
     }
     let config = configuration::configure(options)?;
     if options.dump_config {
-        output::print(&config.to_commented_toml().map_err(|error| configuration::refused(&error, ""))?)?;
+        configuration::print(&config)?;
         return Ok(ExitCode::SUCCESS);
     }
     check_files(options)?;
@@ -44,18 +46,23 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
     let system = System::load(&options.source, progress)?;
     system.check_square("solve with")?;
     if system.a.rows() == 0 {
-        return Err(Failure::new(format!("{} has no rows", system.name), "give a matrix with at least one"));
+        return Err(no_rows(&system.name));
     }
     let b = system.rhs(options.rhs.as_deref(), progress)?;
     let kernel = system.near_kernel(options.coords.as_deref(), progress)?;
 
     let timed = options.report.is_some();
     let (outcome, solution) = match place {
-        Place::Cpu(cpu) => compute(cpu, &system, &b, kernel, config, timed, progress),
+        Place::Cpu(cpu) => solve_on(cpu, &system, &b, kernel, config, timed, progress),
         #[cfg(feature = "gpu")]
-        Place::Gpu(gpu) => compute(gpu, &system, &b, kernel, config, timed, progress),
+        Place::Gpu(gpu) => solve_on(gpu, &system, &b, kernel, config, timed, progress),
     }?;
     finish(&system, &outcome, solution, options).map(ExitCode::from)
+}
+
+/// The error for a matrix without rows.
+fn no_rows(name: &str) -> Failure {
+    Failure::new(format!("{name} has no rows"), "give a matrix with at least one")
 }
 
 /// Refuses files that cannot be written, before the work and not after.
@@ -104,7 +111,7 @@ fn tell(
     }
 }
 
-/// Reports, writes the solution, and tells the exit code.
+/// Reports, writes the solution, and returns the exit code.
 fn finish(
     system: &System,
     outcome: &Outcome,
@@ -112,17 +119,31 @@ fn finish(
     options: &SolveOptions,
 ) -> Result<u8, Failure> {
     tell(&system.name, outcome, Some(system.a.view()), options)?;
-    let converged = outcome.converged;
     if let Some(path) = &options.output {
         let solution = system.in_given_order(solution)?;
-        if converged || solution.iter().all(|value| value.is_finite()) {
+        if outcome.converged || is_finite(&solution) {
             write_vector(path, &solution)?;
         } else {
-            let path = path.display();
-            let _ = writeln!(io::stderr(), "note: the iteration broke down, so nothing is written to {path}");
+            note_breakdown(path);
         }
     }
-    Ok(if converged { 0 } else { NOT_CONVERGED })
+    Ok(exit_code(outcome))
+}
+
+/// Whether a solution that has not converged may be written.
+fn is_finite(solution: &[f64]) -> bool {
+    solution.iter().all(|value| value.is_finite())
+}
+
+/// Says why the file for the solution is not written.
+fn note_breakdown(path: &Path) {
+    let path = path.display();
+    // Without standard error the report has to do.
+    let _ = writeln!(io::stderr(), "note: the iteration broke down, so nothing is written to {path}");
+}
+
+fn exit_code(outcome: &Outcome) -> u8 {
+    if outcome.converged { 0 } else { NOT_CONVERGED }
 }
 
 /// An iteration in words.
@@ -136,9 +157,56 @@ fn told(iteration: &krylov::Progress) -> String {
     }
 }
 
-/// Solves. The only place that knows the solver: from its configuration to an [`Outcome`] and the solution. With
-/// `timed`, the levels of a cycle are timed as well, which takes some cycles.
-fn compute<D: Device>(
+/// A solver after setup, in one process or on MPI ranks.
+trait SetUp {
+    fn solve(&self, b: &[f64], observer: &mut krylov::Observer<'_>) -> Result<Solution, Failure>;
+
+    /// The time that the slowest process took, of the time on this one.
+    fn slowest(&self, seconds: f64) -> f64;
+
+    /// The data for the report; `timing` holds the seconds of setup and of the solve.
+    fn outcome(&self, solution: &Solution, timing: (f64, f64)) -> Outcome;
+}
+
+impl<D: Device> SetUp for Solver<D> {
+    fn solve(&self, b: &[f64], observer: &mut krylov::Observer<'_>) -> Result<Solution, Failure> {
+        self.solve_observed(b, observer).map_err(refused)
+    }
+
+    fn slowest(&self, seconds: f64) -> f64 {
+        seconds
+    }
+
+    fn outcome(&self, solution: &Solution, timing: (f64, f64)) -> Outcome {
+        Outcome::of(self, solution, timing)
+    }
+}
+
+/// Sets up and solves, and measures both. This is the only place that does so.
+fn compute<S: SetUp>(
+    set_up: impl FnOnce() -> Result<S, Failure>,
+    b: &[f64],
+    progress: &Progress,
+) -> Result<(S, Outcome, Vec<f64>), Failure> {
+    let start = Instant::now();
+    let stage = progress.stage("setting up");
+    let solver = set_up()?;
+    drop(stage);
+    let setup_seconds = solver.slowest(start.elapsed().as_secs_f64());
+    let start = Instant::now();
+    let stage = progress.stage("solving");
+    let solution = solver.solve(b, &mut |iteration| {
+        stage.tell(told(iteration));
+        ControlFlow::Continue(())
+    })?;
+    drop(stage);
+    let solve_seconds = solver.slowest(start.elapsed().as_secs_f64());
+    let outcome = solver.outcome(&solution, (setup_seconds, solve_seconds));
+    Ok((solver, outcome, solution.x))
+}
+
+/// Solves in one process on `device`. With `timed`, some more cycles measure the time of each level.
+fn solve_on<D: Device>(
     device: D,
     system: &System,
     b: &[f64],
@@ -147,31 +215,18 @@ fn compute<D: Device>(
     timed: bool,
     progress: &Progress,
 ) -> Result<(Outcome, Vec<f64>), Failure> {
-    let start = Instant::now();
-    let stage = progress.stage("setting up");
     let builder = Solver::builder().config(config).device(device);
     let builder = match kernel {
         Some(kernel) => builder.near_kernel(kernel),
         None => builder,
     };
-    let solver = builder.build(system.a.clone()).map_err(refused)?;
-    drop(stage);
-    let setup_seconds = start.elapsed().as_secs_f64();
-    let start = Instant::now();
-    let stage = progress.stage("solving");
-    let solution = solver.solve_observed(b, &mut |iteration| {
-        stage.tell(told(iteration));
-        ControlFlow::Continue(())
-    });
-    let solution = solution.map_err(refused)?;
-    drop(stage);
-    let solve_seconds = start.elapsed().as_secs_f64();
-    let mut outcome = Outcome::of(&solver, &solution, (setup_seconds, solve_seconds));
+    let set_up = || builder.build(system.a.clone()).map_err(refused);
+    let (solver, mut outcome, solution) = compute(set_up, b, progress)?;
     if timed {
         let _stage = progress.stage("timing levels");
         outcome = outcome.with_cycle_seconds(&solver);
     }
-    Ok((outcome, solution.x))
+    Ok((outcome, solution))
 }
 
 /// The solver's error, with what `inspect` can tell about it.

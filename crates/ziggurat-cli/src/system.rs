@@ -1,18 +1,18 @@
 //! The linear system a command is about: a matrix from a file or a model problem, and what belongs to it.
 
+use std::fmt;
 use std::fs::{self, File};
-use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat_report::figures::counted;
+use ziggurat_sparse::Csr;
 use ziggurat_sparse::gallery::{self, Model, Problem};
 use ziggurat_sparse::graph::Permutation;
 use ziggurat_sparse::io::{read_dense_from, read_matrix_from, read_vector_from};
 use ziggurat_sparse::matrix::detect_block_size;
-use ziggurat_sparse::{Csr, Dense};
 
 use crate::arguments::Source;
 use crate::failure::Failure;
@@ -49,24 +49,49 @@ pub(crate) fn parse_problem(text: &str) -> Result<Problem, Failure> {
     Ok(text.parse::<Problem>()?)
 }
 
+/// What the arguments name as the matrix.
+pub(crate) enum Origin<'a> {
+    File(&'a Path),
+    Problem(Problem),
+}
+
+impl<'a> Origin<'a> {
+    /// Refuses arguments that name no matrix, or two.
+    pub(crate) fn of(source: &'a Source) -> Result<Self, Failure> {
+        match (&source.file, &source.problem) {
+            (Some(file), None) => Ok(Origin::File(file)),
+            (None, Some(problem)) => Ok(Origin::Problem(parse_problem(problem)?)),
+            (Some(file), Some(problem)) => Err(Failure::new(
+                format!("both a file ({}) and --problem {problem} are given", file.display()),
+                "leave one of them out",
+            )),
+            (None, None) => Err(Failure::new(
+                "no matrix is given",
+                "name a Matrix Market file, or a model problem as in --problem poisson3d:50",
+            )),
+        }
+    }
+}
+
+/// The failure to open `path`, unless its name is that of a model problem: then the advice is to write
+/// `--problem`, as for `ziggurat inspect poisson3d:20`.
+pub(crate) fn unopened(path: &Path, failure: Failure) -> Failure {
+    let problem = path.to_str().and_then(|text| text.parse::<Problem>().ok()).filter(|_| !path.exists());
+    match problem {
+        Some(problem) => Failure::new(
+            format!("there is no file {problem}"),
+            format!("{problem} is a model problem: write --problem {problem}"),
+        ),
+        None => failure,
+    }
+}
+
 impl System {
     /// Reads or makes the matrix that `source` names, and renumbers it if wanted.
     pub(crate) fn load(source: &Source, progress: &Progress) -> Result<System, Failure> {
-        let system = match (&source.file, &source.problem) {
-            (Some(file), None) => System::read(file, progress)?,
-            (None, Some(problem)) => System::generate(parse_problem(problem)?, progress)?,
-            (Some(file), Some(problem)) => {
-                return Err(Failure::new(
-                    format!("both a file ({}) and --problem {problem} are given", file.display()),
-                    "leave one of them out",
-                ));
-            }
-            (None, None) => {
-                return Err(Failure::new(
-                    "no matrix is given",
-                    "name a Matrix Market file, or a model problem as in --problem poisson3d:50",
-                ));
-            }
+        let system = match Origin::of(source)? {
+            Origin::File(file) => System::read(file, progress)?,
+            Origin::Problem(problem) => System::generate(problem, progress)?,
         };
         match source.shuffle {
             Some(window) => system.shuffle(window, progress),
@@ -75,18 +100,7 @@ impl System {
     }
 
     fn read(path: &Path, progress: &Progress) -> Result<System, Failure> {
-        let (file, stage) = open(path, progress).map_err(|failure| {
-            // `ziggurat inspect poisson3d:20`: a likely slip.
-            let problem =
-                path.to_str().and_then(|text| text.parse::<Problem>().ok()).filter(|_| !path.exists());
-            match problem {
-                Some(problem) => Failure::new(
-                    format!("there is no file {problem}"),
-                    format!("{problem} is a model problem: write --problem {problem}"),
-                ),
-                None => failure,
-            }
-        })?;
+        let (file, stage) = open(path, progress).map_err(|failure| unopened(path, failure))?;
         let a = read_matrix_from(stage.counting(file), path)?;
         Ok(System { name: path.display().to_string(), a: Arc::new(a), problem: None, shuffled: None })
     }
@@ -167,8 +181,8 @@ impl System {
     ) -> Result<Option<Coordinates>, Failure> {
         let mut coordinates = match (file, self.problem) {
             (Some(path), _) => {
-                let (file, stage) = open(path, progress)?;
-                self.fitting(path, &read_dense_from(stage.counting(file), path)?)?
+                let nodes = self.shuffled.as_ref().map(|shuffled| shuffled.nodes.len());
+                Coordinates::read(path, &self.name, self.a.rows() as u64, nodes, progress)?
             }
             (None, Some(problem)) => {
                 let dimension = if problem.model() == Model::Poisson2d { 2 } else { 3 };
@@ -192,24 +206,35 @@ impl System {
         if file.is_none() && self.problem.is_none_or(|problem| problem.block_size() == 1) {
             return Ok(None);
         }
-        let Some(Coordinates { dimension, points }) = self.coordinates(file, progress)? else {
+        let coordinates = self.coordinates(file, progress)?;
+        let Some(coordinates) = coordinates.filter(|found| found.give_modes(self.a.rows() as u64)) else {
             return Ok(None);
         };
-        if dimension == 1 || points.len() * dimension != self.a.rows() {
-            return Ok(None);
-        }
-        let kernel = NearKernel::rigid_body_modes(&points, dimension).map_err(|error| {
-            Failure::new(
-                format!("the coordinates give no rigid-body modes: {error}"),
-                "check that not all nodes are on one line, or leave --coords out",
-            )
-        })?;
-        Ok(Some(kernel))
+        NearKernel::rigid_body_modes(&coordinates.points, coordinates.dimension).map(Some).map_err(no_modes)
     }
 
-    /// Coordinates read from a file, if they fit the matrix.
-    fn fitting(&self, path: &Path, dense: &Dense<f64>) -> Result<Coordinates, Failure> {
-        let (nodes, dimension, rows) = (dense.rows(), dense.cols(), self.a.rows());
+    /// A vector of unknowns, brought back into the numbering of the file or the problem.
+    pub(crate) fn in_given_order(&self, x: Vec<f64>) -> Result<Vec<f64>, Failure> {
+        let Some(shuffled) = &self.shuffled else { return Ok(x) };
+        let mut given = vec![0.0; x.len()];
+        shuffled.unknowns.undo(&x, &mut given)?;
+        Ok(given)
+    }
+}
+
+impl Coordinates {
+    /// Reads the coordinates of a matrix called `name` with the given number of rows. Refuses a file
+    /// that does not fit it; `expected` is the number of nodes, where that is known.
+    pub(crate) fn read(
+        path: &Path,
+        name: &str,
+        rows: u64,
+        expected: Option<usize>,
+        progress: &Progress,
+    ) -> Result<Self, Failure> {
+        let (file, stage) = open(path, progress)?;
+        let dense = read_dense_from(stage.counting(file), path)?;
+        let (nodes, dimension) = (dense.rows(), dense.cols());
         if !(1..=3).contains(&dimension) {
             return Err(Failure::new(
                 format!(
@@ -220,17 +245,16 @@ impl System {
                 "give one row per node: x, y and z in columns",
             ));
         }
-        let expected = self.shuffled.as_ref().map(|shuffled| shuffled.nodes.len());
-        let fits =
-            nodes > 0 && rows.is_multiple_of(nodes) && expected.is_none_or(|expected| expected == nodes);
+        let whole = nodes > 0 && rows.is_multiple_of(nodes as u64);
+        let fits = whole && expected.is_none_or(|expected| expected == nodes);
         if !fits {
             return Err(Failure::new(
                 format!(
                     "{} has coordinates of {}, but {} has {}",
                     path.display(),
                     counted(nodes, "node"),
-                    self.name,
-                    counted(rows, "row")
+                    name,
+                    counted(rows as usize, "row")
                 ),
                 "give one row per node; every node has the same number of rows in the matrix",
             ));
@@ -245,19 +269,31 @@ impl System {
         Ok(Coordinates { dimension, points: points.collect() })
     }
 
-    /// A vector of unknowns, brought back into the numbering of the file or the problem.
-    pub(crate) fn in_given_order(&self, x: Vec<f64>) -> Result<Vec<f64>, Failure> {
-        let Some(shuffled) = &self.shuffled else { return Ok(x) };
-        let mut given = vec![0.0; x.len()];
-        shuffled.unknowns.undo(&x, &mut given)?;
-        Ok(given)
+    /// Whether a matrix with that number of rows has a displacement in every dimension at each node.
+    pub(crate) fn give_modes(&self, rows: u64) -> bool {
+        self.dimension > 1 && (self.points.len() * self.dimension) as u64 == rows
     }
+}
+
+/// The failure for coordinates that give no rigid-body modes.
+pub(crate) fn no_modes(error: impl fmt::Display) -> Failure {
+    Failure::new(
+        format!("the coordinates give no rigid-body modes: {error}"),
+        "check that not all nodes are on one line, or leave --coords out",
+    )
 }
 
 /// Opens a file for reading, with a bar for its bytes.
 fn open(path: &Path, progress: &Progress) -> Result<(File, Stage), Failure> {
-    let failed = |error: io::Error| Failure::reading(path, &error);
-    let facts = fs::metadata(path).map_err(failed)?;
+    let bytes = check_readable(path)?;
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let stage = progress.bytes(&format!("reading {name}"), bytes);
+    Ok((File::open(path).map_err(|error| Failure::reading(path, &error))?, stage))
+}
+
+/// Refuses a path that is a folder or an empty file. Returns the size of the file.
+pub(crate) fn check_readable(path: &Path) -> Result<u64, Failure> {
+    let facts = fs::metadata(path).map_err(|error| Failure::reading(path, &error))?;
     if facts.is_dir() {
         let hint = match first_matrix(path) {
             Some(file) => format!("name a file in it, as in {}", file.display()),
@@ -268,9 +304,7 @@ fn open(path: &Path, progress: &Progress) -> Result<(File, Stage), Failure> {
     if facts.is_file() && facts.len() == 0 {
         return Err(Failure::new(format!("{} is empty", path.display()), "write or fetch the file again"));
     }
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    let stage = progress.bytes(&format!("reading {name}"), facts.len());
-    Ok((File::open(path).map_err(failed)?, stage))
+    Ok(facts.len())
 }
 
 /// The first Matrix Market file of a folder, by name.

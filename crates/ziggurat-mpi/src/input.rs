@@ -5,17 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use thiserror::Error;
-use ziggurat_amg::interpolate::NearKernel;
-use ziggurat_sparse::Dense;
+use ziggurat_amg::interpolate::{NearKernel, NearKernelError};
 use ziggurat_sparse::gallery::{Problem, rigid_body_modes_about, sums_of_coordinates};
 use ziggurat_sparse::io::{ReadError, read_matrix_part, read_vector_part};
+use ziggurat_sparse::{Dense, MatrixError};
 
 use crate::comm::Comm;
-use crate::error::{DistributedError, agree_as};
+use crate::error::{DistributedError, agree, agree_as};
 use crate::matrix::DistributedCsr;
 use crate::partition::Partition;
 use crate::rows::{GlobalRows, send_home};
-use crate::setup::GRAIN;
+use crate::setup::{GRAIN, moved};
 
 /// Ranks own multiples of this many rows, so that nodes of 2, 3, 4 or 6 unknowns are never divided
 /// between ranks.
@@ -128,24 +128,96 @@ impl DistributedCsr {
     }
 }
 
-/// This rank's rows of the six rigid-body modes of an elastic body, from the coordinates of its own
-/// nodes. Collective.
+/// This rank's rows of the rigid-body modes of an elastic body in the plane or in space, from the
+/// coordinates of its own nodes: three or six vectors. In the plane the third coordinate is ignored.
+/// The modes do not depend on the number of ranks. All ranks call it.
 ///
 /// ```
 /// use ziggurat_mpi::{Alone, rigid_body_modes};
-/// let modes = rigid_body_modes(&Alone, &[[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])?;
-/// assert_eq!((modes.rows(), modes.count()), (6, 6));
+/// let corners = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
+/// let modes = rigid_body_modes(&Alone, &corners, 3)?;
+/// assert_eq!((modes.rows(), modes.count()), (9, 6));
+/// assert_eq!(rigid_body_modes(&Alone, &corners, 2)?.count(), 3);
+/// assert!(rigid_body_modes(&Alone, &corners[..2], 3).is_err()); // a line
 /// # Ok::<(), ziggurat_mpi::DistributedError>(())
 /// ```
 ///
 /// # Errors
-/// If memory runs out.
-pub fn rigid_body_modes(comm: &dyn Comm, coordinates: &[[f64; 3]]) -> Result<NearKernel, DistributedError> {
-    let nodes = comm.total(coordinates.len() as u64).max(1) as f64;
-    let centre = sums_of_coordinates(coordinates).map(|mut sum| {
+/// If `dimension` is neither 2 nor 3, if all nodes lie on a line in space or coincide in the plane, or
+/// if memory runs out.
+pub fn rigid_body_modes(
+    comm: &dyn Comm,
+    coordinates: &[[f64; 3]],
+    dimension: usize,
+) -> Result<NearKernel, DistributedError> {
+    let kept: &[usize] = match dimension {
+        2 => &[0, 1, 3], // two translations and the rotation about z
+        3 => &[0, 1, 2, 3, 4, 5],
+        _ => {
+            let what = "dimensions of the coordinates of rigid-body modes";
+            return Err(MatrixError::Mismatch { what, expected: 3, found: dimension }.into());
+        }
+    };
+    let mut points = coordinates.to_vec();
+    if dimension == 2 {
+        points.iter_mut().for_each(|point| point[2] = 0.0);
+    }
+    let modes = rigid_body_modes_about(&points, centre(comm, &points)?);
+    let of_mode = |&mode: &usize| modes[mode].chunks(3).flat_map(|node| node[..dimension].iter().copied());
+    let values = kept.iter().flat_map(of_mode).collect();
+    let modes = agree(comm, Dense::try_new(dimension * points.len(), kept.len(), values))?;
+    check_independent(comm, &modes)?;
+    Ok(NearKernel::part(modes, dimension, false)?)
+}
+
+/// The mean of all points. Sums are taken over the same blocks of nodes as in one process, so that
+/// rounding does not depend on ranks.
+fn centre(comm: &dyn Comm, own: &[[f64; 3]]) -> Result<[f64; 3], DistributedError> {
+    let nodes = Partition::try_new(comm, own.len())?;
+    let aligned = nodes.aligned(comm, GRAIN as u64);
+    let values = moved(comm, &nodes, &aligned, 3, own.as_flattened());
+    let count = nodes.global().max(1) as f64;
+    Ok(sums_of_coordinates(values.as_chunks().0).map(|mut sum| {
         comm.sum(bytemuck::cast_slice_mut(sum.digits_mut()));
-        sum.rounded() / nodes
-    });
-    let modes = rigid_body_modes_about(coordinates, centre).concat();
-    Ok(NearKernel::part(Dense::try_new(3 * coordinates.len(), 6, modes)?, 3, false)?)
+        sum.rounded() / count
+    }))
+}
+
+/// Refuses a mode that is zero or depends linearly on the previous ones, by Gram–Schmidt
+/// orthogonalisation, as `NearKernel::try_new` does for one process. Collective.
+fn check_independent(comm: &dyn Comm, modes: &Dense<f64>) -> Result<(), NearKernelError> {
+    /// What orthogonalisation leaves of a dependent mode, relative to its norm.
+    const DEPENDENT: f64 = 1e-10;
+    if comm.total(modes.rows() as u64) == 0 {
+        return Ok(());
+    }
+    let dot = |x: &[f64], y: &[f64]| {
+        let mut sum = [x.iter().zip(y).map(|(x, y)| x * y).sum()];
+        comm.sum_reals(&mut sum);
+        sum[0]
+    };
+    let mut basis: Vec<Vec<f64>> = Vec::new();
+    for (vector, column) in modes.columns().enumerate() {
+        // Scaled, so that squares neither underflow nor overflow.
+        let largest = comm.most(column.iter().fold(0.0, |largest: f64, value| largest.max(value.abs())));
+        if largest == 0.0 {
+            return Err(NearKernelError::Zero { vector });
+        }
+        let mut rest: Vec<f64> = column.iter().map(|value| value / largest).collect();
+        let before = dot(&rest, &rest).sqrt();
+        // Twice is enough (Kahan & Parlett).
+        for _ in 0..2 {
+            for other in &basis {
+                let along = dot(other, &rest);
+                rest.iter_mut().zip(other).for_each(|(rest, value)| *rest -= along * value);
+            }
+        }
+        let after = dot(&rest, &rest).sqrt();
+        if after <= DEPENDENT * before {
+            return Err(NearKernelError::Dependent { vector });
+        }
+        rest.iter_mut().for_each(|value| *value /= after);
+        basis.push(rest);
+    }
+    Ok(())
 }

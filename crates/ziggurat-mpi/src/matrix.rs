@@ -330,17 +330,35 @@ impl DistributedCsr {
         Self::square(self.comm(), self.rows.clone(), self.block(), both).map(Some)
     }
 
-    /// The same matrix with the number of unknowns per node detected from its pattern
-    /// ([`unknowns_per_node`](ziggurat::diagnose::unknowns_per_node)). All ranks except the last
-    /// must own a multiple of 12 rows. Collective.
+    /// The same matrix with as many unknowns per node as its pattern shows
+    /// ([`unknowns_per_node`](ziggurat::diagnose::unknowns_per_node)). Every rank owns whole nodes: where
+    /// that is not known, multiples of 12 rows, except on the last. All ranks call it.
     ///
     /// # Errors
-    /// If memory runs out on a rank.
+    /// If ranks cut nodes apart, or memory runs out on a rank.
     pub fn with_detected_nodes(self) -> Result<Self, DistributedError> {
         let block = unknowns_per_node(self.view(), &self.around.rows());
+        self.with_nodes(block)
+    }
+
+    /// The same matrix with `block` unknowns per node. All ranks call it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use ziggurat_mpi::{Alone, Comm, DistributedCsr};
+    /// let comm: Arc<dyn Comm> = Arc::new(Alone);
+    /// let a = DistributedCsr::from_rows(&comm, 1, &[0, 1, 2, 3], &[0, 1, 2], &[2.0, 3.0, 4.0])?;
+    /// assert!(a.clone().with_nodes(3).is_ok() && a.with_nodes(2).is_err());
+    /// # Ok::<(), ziggurat_mpi::DistributedError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If ranks cut nodes apart, or memory runs out on a rank.
+    pub fn with_nodes(self, block: usize) -> Result<Self, DistributedError> {
         if block == self.block() {
             return Ok(self);
         }
+        agree(&**self.comm(), check_nodes(&**self.comm(), &self.rows, block))?;
         DistributedCsr::square(self.comm(), self.rows.clone(), block, self.own_named())
     }
 

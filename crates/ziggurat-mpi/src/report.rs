@@ -4,6 +4,7 @@
 //! the lowest of them broadcasts the result.
 
 use serde::{Deserialize, Serialize};
+use ziggurat::events::LevelSummary;
 use ziggurat_amg::halo::Halo;
 use ziggurat_amg::{Level, StoredLevel};
 
@@ -84,7 +85,18 @@ impl LevelReport {
         levels.iter().map(of_level).collect()
     }
 
-    /// The reports of all levels, on every rank. Collective.
+    /// The level as setup logs it.
+    pub(crate) fn summary(&self) -> LevelSummary<'_> {
+        LevelSummary {
+            rows: self.rows,
+            nnz: self.nnz,
+            storage: &self.storage,
+            working: &self.working,
+            format: &self.reason,
+        }
+    }
+
+    /// All levels, on every rank.
     pub(crate) fn gather(
         comm: &dyn Comm,
         facts: Vec<(std::sync::Arc<dyn Comm>, Facts)>,

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ziggurat::diagnose::MatrixKind;
+use ziggurat::events;
 use ziggurat::{Iteration, Solution, SolveError, SolveOptions, SolverConfig};
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::smoother::{Smoother, SmootherData};
@@ -162,6 +163,10 @@ impl DistributedSolver {
         stages.insert(0, ("diagnosis", diagnosed));
         stages.push(("lowering", lowering.elapsed().as_secs_f64()));
         let seconds = start.elapsed().as_secs_f64();
+        if comm.rank() == 0 {
+            let levels: Vec<_> = reports.iter().map(LevelReport::summary).collect();
+            events::set_up(&levels, &config, &stages);
+        }
         let given = (*given.rows).clone();
         let levels = lowerable;
         Ok(DistributedSolver {
@@ -229,6 +234,9 @@ impl DistributedSolver {
         let widen = || lower(&self.levels, &self.config.in_double_precision());
         let solution = agree(&*self.comm, self.iteration.solve(b, guess, options, observer, widen))?;
         let x = moved(&*self.comm, &self.inside, &self.given, 1, &solution.x);
+        if self.comm.rank() == 0 {
+            events::solved(&solution.report);
+        }
         Ok(Solution { x, ..solution })
     }
 

@@ -90,9 +90,8 @@ impl Outcome {
     pub fn of<D: Device>(solver: &Solver<D>, solution: &Solution, timing: (f64, f64)) -> Self {
         let levels = levels(solver);
         let device = solver.device().name();
-        let stages = solver.stages().iter().map(|(name, seconds)| ((*name).to_owned(), *seconds)).collect();
         let outcome = Outcome::new(solution, solver.config(), levels, device, timing, peak_bytes(), None);
-        Outcome { stages, ..outcome }
+        outcome.with_stages(solver.stages())
     }
 
     /// Collects the outcome of any solver, on one process or several. `timing` holds the seconds of
@@ -152,6 +151,22 @@ impl Outcome {
             stop_text: report.reason.to_string(),
             config: config.clone(),
         }
+    }
+
+    /// Adds the stages of setup.
+    ///
+    /// ```
+    /// use ziggurat::{Solver, sparse::Csr};
+    /// let solver = Solver::builder().build(&Csr::identity(3)?)?;
+    /// let solution = solver.solve(&[1.0, 2.0, 3.0])?;
+    /// let outcome = ziggurat_report::Outcome::of(&solver, &solution, (0.1, 0.2)).with_stages(&[("mesh", 0.1)]);
+    /// assert_eq!(outcome.stages, [("mesh".to_owned(), 0.1)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_stages(mut self, stages: &[(&str, f64)]) -> Self {
+        self.stages = stages.iter().map(|&(name, seconds)| (name.to_owned(), seconds)).collect();
+        self
     }
 
     /// Measures the time that each level takes in a cycle, by running some cycles, and adds it to

@@ -3,11 +3,13 @@
 //! - [`solve`]: the solution of A x = b, everything chosen by the matrix; [`Solver`]: set up once, solve often.
 //! - [`SolverConfig`]: every choice and parameter, in Rust, TOML or JSON.
 //! - [`mod@diagnose`]: what kind of matrix is this, and what follows for solving with it?
+//! - [`events`]: what setup and solve log through `tracing`.
 
 #![forbid(unsafe_code)]
 
 pub mod config;
 pub mod diagnose;
+pub mod events;
 mod solver;
 
 pub use config::SolverConfig;

@@ -20,15 +20,14 @@ use std::time::Instant;
 use thiserror::Error;
 use ziggurat_amg::halo::Whole;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{
-    ExactMatrix, Hierarchy, MatrixProperties, Multigrid, SetupError, StoredLevel, WholeMatrix,
-};
+use ziggurat_amg::{ExactMatrix, Hierarchy, MatrixProperties, Multigrid, SetupError, WholeMatrix};
 use ziggurat_krylov::{KrylovError, KrylovReport, Observer};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Traffic};
 use ziggurat_sparse::{Csr, MatrixError};
 
 use crate::config::{ConfigError, SolverConfig};
 use crate::diagnose::{MatrixKind, unknowns_per_node};
+use crate::events::{self, LevelSummary};
 
 pub use builder::SolverBuilder;
 pub use iteration::Iteration;
@@ -226,26 +225,17 @@ impl<D: Device> Solver<D> {
         stages.insert(0, ("diagnosis", diagnosed));
         stages.push(("lowering", start.elapsed().as_secs_f64()));
         let iteration = Iteration::new(device, matrix, multigrid, kernel, config, asked);
-        let (given, count) = (hierarchy.levels()[0].matrix(), hierarchy.levels().len());
-        for (index, (level, stored)) in
-            hierarchy.levels().iter().zip(iteration.preconditioner().stored()).enumerate()
-        {
-            let (rows, nnz) = (level.matrix().rows(), level.matrix().nnz());
-            let StoredLevel { storage, working, format, .. } = stored;
-            tracing::debug!(
-                target: "ziggurat::setup",
-                "level {index}: {rows} rows, {nnz} entries, stored in {storage}, computed in {working}, {format}"
-            );
-        }
-        let SolverConfig { method, krylov, precision, .. } = iteration.config();
-        tracing::info!(
-            target: "ziggurat::setup",
-            "{} rows, {} entries: {method}, {krylov}, {precision}; {count} levels, operator complexity {:.2}, {:.3} s",
-            given.rows(),
-            given.nnz(),
-            hierarchy.operator_complexity(),
-            stages.iter().map(|stage| stage.1).sum::<f64>()
-        );
+        let stored = iteration.preconditioner().stored();
+        let levels: Vec<_> = (hierarchy.levels().iter().zip(&stored))
+            .map(|(level, stored)| LevelSummary {
+                rows: level.matrix().rows() as u64,
+                nnz: level.matrix().nnz() as u64,
+                storage: &stored.storage,
+                working: &stored.working,
+                format: &stored.format,
+            })
+            .collect();
+        events::set_up(&levels, iteration.config(), &stages);
         Ok(Solver { iteration, hierarchy, finest, near_kernel, pace, stages })
     }
 
@@ -305,7 +295,7 @@ impl<D: Device> Solver<D> {
         let Solution { x, report, promotion, .. } = solution;
         let x = device.to_host(x)?;
         self.pace.note(report.iterations);
-        tracing::info!(target: "ziggurat::solve", "{report}");
+        events::solved(&report);
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
     }
 

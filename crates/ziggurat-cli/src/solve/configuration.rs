@@ -8,6 +8,7 @@ use ziggurat::config::ConfigError;
 
 use crate::arguments::SolveOptions;
 use crate::failure::Failure;
+use crate::output;
 
 /// The solver's configuration.
 pub(super) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure> {
@@ -48,6 +49,11 @@ fn read(path: &Path) -> Result<SolverConfig, Failure> {
     };
     let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
     parse(&text).map_err(|error| refused(&error, &format!("{}: ", path.display())))
+}
+
+/// Prints the configuration as a commented TOML file.
+pub(super) fn print(config: &SolverConfig) -> Result<(), Failure> {
+    output::print(&config.to_commented_toml().map_err(|error| refused(&error, ""))?)
 }
 
 /// What is wrong with a configuration; `place` says where it stands.

@@ -1,35 +1,38 @@
-//! `mpirun -n 4 ziggurat solve …`: the same command on many ranks.
+//! `mpirun -n 4 ziggurat solve …`: the same command on several ranks.
 //!
-//! Every rank makes or reads its own part of the system; rank 0 reports. Under a launcher of MPI ranks have one thread each unless `--threads`
-//! says otherwise. An error on one rank is an error on all.
+//! Each rank generates or reads its own part of the system, and rank 0 reports. Under an MPI launcher
+//! a rank has one thread unless `--threads` sets another number. An error on one rank is an error on
+//! all ranks.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
 
-use ziggurat::SolverConfig;
+use ziggurat::amg::interpolate::NearKernel;
+use ziggurat::{Solution, krylov};
 use ziggurat_mpi::{
-    Comm, Distributed, DistributedCsr, DistributedSolver, InputError, LevelReport, Mpi, Session, agree_as,
-    rigid_body_modes,
+    Comm, Distributed, DistributedCsr, DistributedError, DistributedSolver, InputError, LevelReport, Mpi,
+    Session, agree_as, rigid_body_modes,
 };
 use ziggurat_report::{Distribution, Level, Outcome, Ranks, peak_bytes};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::gallery::Problem;
 
-use super::{NOT_CONVERGED, check_files, configuration, tell, told};
+use super::{
+    SetUp, check_files, compute, configuration, exit_code, is_finite, no_rows, note_breakdown, tell,
+};
 use crate::arguments::{DeviceName, SolveOptions};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::system::parse_problem;
+use crate::system::{Coordinates, Origin, check_readable, no_modes, unopened};
 
-/// What launchers set for the processes they start: Open MPI, MPICH and its descendants, Slurm with PMIx.
+/// Variables that launchers set for the processes they start: Open MPI, MPICH and its descendants,
+/// Slurm with PMIx.
 const LAUNCHED: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK"];
 
-/// Whether a launcher of MPI has started this process.
+/// Whether an MPI launcher has started this process.
 pub(crate) fn are_launched() -> bool {
     LAUNCHED.iter().any(|name| std::env::var_os(name).is_some())
 }
@@ -39,11 +42,11 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
     let comm: Arc<dyn Comm> =
         Arc::new(Mpi::world().map_err(|error| Failure::new(error.to_string(), "start it by mpirun"))?);
     let first = comm.rank() == 0;
-    // A rank that breaks down takes the others with it: they would wait for ever.
+    // A rank that panics aborts the others, which would otherwise wait for its messages.
     let work = std::panic::AssertUnwindSafe(|| solve(&comm, options, progress));
     match std::panic::catch_unwind(work) {
         Ok(Ok(code)) => Ok(code),
-        // Everybody has an error, and the first rank tells it.
+        // All ranks have an error, and rank 0 prints it.
         Ok(Err(failure)) if first => Err(failure),
         Ok(Err(_)) => Ok(ExitCode::FAILURE),
         Err(_) => session.abort(1),
@@ -51,30 +54,40 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
 }
 
 fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> Result<ExitCode, Failure> {
-    // Files may be there for one rank and not for another.
+    // A file may be readable on one rank and not on another.
     let config = agree_as(&**comm, configuration::configure(options))?;
-    refuse(options)?;
-    let first = comm.rank() == 0;
-    agree_as(&**comm, if first { check_files(options) } else { Ok(()) })?;
-    let (name, a, problem) = load(comm, options)?;
-    let b = match (&options.rhs, problem) {
-        (Some(path), _) => a.read_rhs(path).map_err(unread)?,
-        (None, Some(problem)) => {
-            let generator = problem.generator();
-            a.own_rows().map(|row| generator.rhs(row)).collect()
-        }
-        (None, None) => vec![1.0; a.own_rows().count()],
+    let on_first = |work: &dyn Fn() -> Result<(), Failure>| {
+        agree_as(&**comm, if comm.rank() == 0 { work() } else { Ok(()) })
     };
-    let (outcome, solution) = compute(comm, &a, problem, &b, config, progress)?;
-    let converged = outcome.converged;
-    agree_as(&**comm, if first { tell(&name, &outcome, None, options) } else { Ok(()) })?;
-    if let Some(path) = &options.output {
-        write(&**comm, path, a.global_rows(), &solution)?;
+    if options.dump_config {
+        on_first(&|| configuration::print(&config))?;
+        return Ok(ExitCode::SUCCESS);
     }
-    Ok(ExitCode::from(if converged { 0 } else { NOT_CONVERGED }))
+    refuse(options)?;
+    on_first(&|| check_files(options))?;
+    let part = Part::load(comm, options)?;
+    let b = part.rhs(options.rhs.as_deref())?;
+    let (part, kernel) = part.with_near_kernel(options.coords.as_deref(), progress)?;
+    let set_up = || {
+        let solver = match &kernel {
+            Some(kernel) => DistributedSolver::with_near_kernel(&part.a, kernel, config),
+            None => DistributedSolver::new(&part.a, config),
+        };
+        Ok(OnRanks { comm: comm.clone(), solver: solver.map_err(refused)? })
+    };
+    let (_, outcome, solution) = compute(set_up, &b, progress)?;
+    on_first(&|| tell(&part.name, &outcome, None, options))?;
+    if let Some(path) = &options.output {
+        if outcome.converged || !comm.any(!is_finite(&solution)) {
+            write(&**comm, path, part.a.global_rows(), &solution)?;
+        } else if comm.rank() == 0 {
+            note_breakdown(path);
+        }
+    }
+    Ok(ExitCode::from(exit_code(&outcome)))
 }
 
-/// Says what cannot be done on several ranks yet.
+/// Refuses options that several ranks do not support yet.
 fn refuse(options: &SolveOptions) -> Result<(), Failure> {
     let not = |option: &str| {
         Err(Failure::new(
@@ -84,85 +97,116 @@ fn refuse(options: &SolveOptions) -> Result<(), Failure> {
     };
     match options {
         options if options.source.shuffle.is_some() => not("--shuffle"),
-        options if options.coords.is_some() => not("--coords"),
-        options if options.dump_config => not("--dump-config"),
         SolveOptions { device: DeviceName::Gpu(name), .. } => not(&format!("--device {name}")),
         _ => Ok(()),
     }
 }
 
-/// The matrix: every rank makes or reads its own part.
-fn load(
-    comm: &Arc<dyn Comm>,
-    options: &SolveOptions,
-) -> Result<(String, DistributedCsr, Option<Problem>), Failure> {
-    match (&options.source.file, &options.source.problem) {
-        (Some(file), None) => {
-            let a = DistributedCsr::read(comm, file).map_err(unread)?;
-            Ok((file.display().to_string(), a, None))
+/// The rows of the system that this rank owns.
+struct Part {
+    /// The file or the problem, for reports.
+    name: String,
+    a: DistributedCsr,
+    problem: Option<Problem>,
+}
+
+impl Part {
+    /// Generates or reads the matrix. Collective.
+    fn load(comm: &Arc<dyn Comm>, options: &SolveOptions) -> Result<Self, Failure> {
+        let part = match Origin::of(&options.source)? {
+            Origin::File(file) => {
+                agree_as(&**comm, check_readable(file).map_err(|failure| unopened(file, failure)))?;
+                let a = DistributedCsr::read(comm, file).map_err(unread)?;
+                Part { name: file.display().to_string(), a, problem: None }
+            }
+            Origin::Problem(problem) => {
+                let a = DistributedCsr::generate(comm, problem)?;
+                Part { name: problem.to_string(), a, problem: Some(problem) }
+            }
+        };
+        if part.a.global_rows() == 0 { Err(no_rows(&part.name)) } else { Ok(part) }
+    }
+
+    /// The right-hand side: from a file, or of the model problem, or all ones. Collective.
+    fn rhs(&self, file: Option<&Path>) -> Result<Vec<f64>, Failure> {
+        match (file, self.problem) {
+            (Some(path), _) => {
+                agree_as(&**self.a.comm(), check_readable(path))?;
+                self.a.read_rhs(path).map_err(unread)
+            }
+            (None, Some(problem)) => {
+                let generator = problem.generator();
+                Ok(self.a.own_rows().map(|row| generator.rhs(row)).collect())
+            }
+            (None, None) => Ok(vec![1.0; self.a.own_rows().count()]),
         }
-        (None, Some(problem)) => {
-            let problem = parse_problem(problem)?;
-            let a = DistributedCsr::generate(comm, problem)?;
-            Ok((problem.to_string(), a, Some(problem)))
-        }
-        _ => Err(Failure::new(
-            "a matrix is not given, or given twice",
-            "name a Matrix Market file, or a model problem as in --problem poisson3d:50",
-        )),
+    }
+
+    /// The rigid-body modes of own rows, where nodes have a displacement in every dimension and their
+    /// coordinates are known; then the matrix has as many unknowns per node as there are dimensions.
+    /// Each rank reads the whole file. Collective.
+    fn with_near_kernel(
+        self,
+        file: Option<&Path>,
+        progress: &Progress,
+    ) -> Result<(Self, Option<NearKernel>), Failure> {
+        let (comm, rows) = (self.a.comm().clone(), self.a.own_rows());
+        let own = |dimension: usize| rows.start / dimension as u64..rows.end / dimension as u64;
+        let (dimension, points) = match (file, self.problem) {
+            (Some(path), _) => {
+                let all = self.a.global_rows();
+                let read = agree_as(&*comm, Coordinates::read(path, &self.name, all, None, progress))?;
+                if !read.give_modes(all) {
+                    return Ok((self, None));
+                }
+                let own = own(read.dimension);
+                (read.dimension, read.points[own.start as usize..own.end as usize].to_vec())
+            }
+            (None, Some(problem)) if problem.block_size() == 3 => {
+                let generator = problem.generator();
+                (3, own(3).map(|node| generator.coordinates(node)).collect())
+            }
+            _ => return Ok((self, None)),
+        };
+        // Refuses ranks that cut nodes apart, before their coordinates are used.
+        let a = self.a.with_nodes(dimension)?;
+        let kernel = rigid_body_modes(&*comm, &points, dimension).map_err(no_modes)?;
+        Ok((Part { a, ..self }, Some(kernel)))
     }
 }
 
-fn compute(
-    comm: &Arc<dyn Comm>,
-    a: &DistributedCsr,
-    problem: Option<Problem>,
-    b: &[f64],
-    config: SolverConfig,
-    progress: &Progress,
-) -> Result<(Outcome, Vec<f64>), Failure> {
-    let start = Instant::now();
-    let elastic = problem.filter(|problem| problem.block_size() == 3);
-    let solver = match elastic {
-        Some(problem) => {
-            let (generator, rows) = (problem.generator(), a.own_rows());
-            let points: Vec<_> =
-                (rows.start / 3..rows.end / 3).map(|node| generator.coordinates(node)).collect();
-            rigid_body_modes(&**comm, &points)
-                .and_then(|modes| DistributedSolver::with_near_kernel(a, &modes, config))
-        }
-        None => DistributedSolver::new(a, config),
-    };
-    let solver = solver?;
-    let setup_seconds = slowest(&**comm, start);
-    let start = Instant::now();
-    let stage = progress.stage("solving");
-    let mut watch = |iteration: &ziggurat::krylov::Progress| {
-        stage.tell(told(iteration));
-        ControlFlow::Continue(())
-    };
-    let solution = solver.solve_observed(b, Some(&mut watch))?;
-    drop(stage);
-    let solve_seconds = slowest(&**comm, start);
-    let peak = peak_bytes();
-    let most = comm.most(peak.unwrap_or(0) as f64) as u64;
-    let total = comm.total(peak.unwrap_or(0));
-    let ranks = Ranks {
-        count: comm.size(),
-        threads: rayon::current_num_threads(),
-        peak_bytes_total: peak.map(|_| total),
-    };
-    let levels = solver.levels().iter().map(level).collect();
-    let timing = (setup_seconds, solve_seconds);
-    let device = Distributed::new(comm.clone()).name();
-    let outcome =
-        Outcome::new(&solution, solver.config(), levels, device, timing, peak.map(|_| most), Some(ranks));
-    Ok((outcome, solution.x))
+/// The solver of all ranks. Its methods are collective.
+struct OnRanks {
+    comm: Arc<dyn Comm>,
+    solver: DistributedSolver,
 }
 
-/// The most seconds that any rank took since then.
-fn slowest(comm: &dyn Comm, start: Instant) -> f64 {
-    comm.most(start.elapsed().as_secs_f64())
+impl SetUp for OnRanks {
+    fn solve(&self, b: &[f64], observer: &mut krylov::Observer<'_>) -> Result<Solution, Failure> {
+        self.solver.solve_observed(b, Some(observer)).map_err(refused)
+    }
+
+    fn slowest(&self, seconds: f64) -> f64 {
+        self.comm.most(seconds)
+    }
+
+    /// The stages of setup are those of this rank.
+    fn outcome(&self, solution: &Solution, timing: (f64, f64)) -> Outcome {
+        let peak = peak_bytes();
+        let most = self.comm.most(peak.unwrap_or(0) as f64) as u64;
+        let total = self.comm.total(peak.unwrap_or(0));
+        let ranks = Ranks {
+            count: self.comm.size(),
+            threads: rayon::current_num_threads(),
+            peak_bytes_total: peak.map(|_| total),
+        };
+        let solver = &self.solver;
+        let levels = solver.levels().iter().map(level).collect();
+        let device = Distributed::new(self.comm.clone()).name();
+        let peak = peak.map(|_| most);
+        Outcome::new(solution, solver.config(), levels, device, timing, peak, Some(ranks))
+            .with_stages(solver.stages())
+    }
 }
 
 fn level(level: &LevelReport) -> Level {
@@ -188,7 +232,8 @@ fn level(level: &LevelReport) -> Level {
     }
 }
 
-/// Writes the solution: one rank after the other sends its part to rank 0, which holds no more than one at a time.
+/// Writes the solution. The ranks send their parts to rank 0 one after the other, so that it holds
+/// only one part at a time.
 fn write(comm: &dyn Comm, path: &Path, rows: u64, own: &[f64]) -> Result<(), Failure> {
     let shared = |result: Result<(), std::io::Error>| {
         agree_as(comm, result.map_err(|error| Failure::writing(path, &error)))
@@ -226,10 +271,18 @@ fn write(comm: &dyn Comm, path: &Path, rows: u64, own: &[f64]) -> Result<(), Fai
     shared(written)
 }
 
-/// A file that could not be read.
+/// The error for a file that could not be read.
 fn unread(error: InputError) -> Failure {
     match error {
         InputError::Read(error) => error.into(),
         error => Failure::new(error.to_string(), "check the file: `ziggurat inspect` describes it"),
+    }
+}
+
+/// The solver's error, with the hint that one process gives.
+fn refused(error: DistributedError) -> Failure {
+    match error {
+        DistributedError::Solve(error) => super::refused(error),
+        error => error.into(),
     }
 }

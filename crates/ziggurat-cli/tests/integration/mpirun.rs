@@ -6,7 +6,7 @@ use crate::command::{Place, Said};
 use serde_json::Value;
 use ziggurat_sparse::io::read_vector;
 
-/// Runs the command on so many ranks.
+/// Runs the command on the given number of ranks.
 fn mpirun(place: &Place, ranks: usize, arguments: &[&str]) -> Said {
     let mut command = Command::new("mpirun");
     command.args(["--allow-run-as-root", "--oversubscribe", "-n", &ranks.to_string()]);
@@ -36,6 +36,11 @@ fn rank_0_reports_and_says_how_levels_lie_on_ranks() {
     assert_eq!(levels[0]["distribution"]["ranks"], 3);
     assert_eq!(levels[0]["distribution"]["halo_rows_most"], 800); // a plane on either side
     assert_eq!(levels.last().unwrap()["distribution"]["ranks"], 1);
+    let stages = |report: &Value| {
+        let stages = report["stages"].as_array().unwrap().clone();
+        stages.into_iter().map(|stage| stage[0].clone()).collect::<Vec<Value>>()
+    };
+    assert_eq!(stages(&report), stages(&alone));
 
     let said = mpirun(&place, 2, &["solve", "--problem", "poisson3d:20", "--threads", "2"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -63,12 +68,48 @@ fn files_are_read_by_all_ranks_and_written_by_one() {
 }
 
 #[test]
+fn coordinates_give_the_levels_of_one_process() {
+    let place = Place::new("coordinates_give_the_levels_of_one_process");
+    // 882 rows, on one rank, and 6084 rows, on several.
+    for problem in ["elasticity3d:6", "elasticity3d:12"] {
+        place.succeed(&["generate", problem, "-o", "A.mtx", "--coords", "X.mtx"]);
+        let arguments = ["solve", "A.mtx", "--coords", "X.mtx", "--json", "-"];
+        let alone: Value = serde_json::from_str(&place.succeed(&arguments)).unwrap();
+        for ranks in [1, 3] {
+            let said = mpirun(&place, ranks, &arguments);
+            assert_eq!(said.code, Some(0), "{}", said.err);
+            let report: Value = serde_json::from_str(&said.out).unwrap();
+            for key in ["iterations", "rows", "nnz", "config", "operator_complexity"] {
+                assert_eq!(report[key], alone[key], "{problem}, {ranks} ranks: {key}");
+            }
+        }
+    }
+    place.write("line.mtx", "%%MatrixMarket matrix array real general\n2 3\n0\n1\n0\n0\n0\n0\n");
+    place.write(
+        "six.mtx",
+        "%%MatrixMarket matrix coordinate real general\n6 6 6\n1 1 2\n2 2 2\n3 3 2\n4 4 2\n5 5 2\n6 6 2\n",
+    );
+    let arguments = ["solve", "six.mtx", "--coords", "line.mtx"];
+    let (said, alone) = (mpirun(&place, 2, &arguments), place.run(&arguments));
+    assert!(said.code == Some(1) && said.err.contains("no rigid-body modes"), "{}", said.err);
+    assert!(said.err.contains(alone.err.trim()), "{} {}", said.err, alone.err);
+    place.write("four.mtx", "%%MatrixMarket matrix array real general\n4 1\n0\n1\n2\n3\n");
+    let said = mpirun(&place, 2, &["solve", "six.mtx", "--coords", "four.mtx"]);
+    assert!(said.err.contains("has coordinates of 4 nodes, but six.mtx has 6 rows"), "{}", said.err);
+}
+
+#[test]
 fn errors_are_told_once_and_exit_codes_are_those_of_one_process() {
     let place = Place::new("errors_are_told_once");
     let said = mpirun(&place, 2, &["solve", "nothing.mtx"]);
     assert_eq!(said.code, Some(1));
     assert_eq!(said.err.matches("error: ").count(), 1, "{}", said.err);
     assert!(said.err.contains("cannot read nothing.mtx"), "{}", said.err);
+
+    let said = mpirun(&place, 2, &["solve", "poisson3d:8"]);
+    assert!(said.code == Some(1) && said.err.contains("write --problem poisson3d:8"), "{}", said.err);
+    let said = mpirun(&place, 2, &["solve", "."]);
+    assert!(said.code == Some(1) && said.err.contains(". is a folder, not a file"), "{}", said.err);
 
     // The last entry is missing: only all ranks together can tell.
     place.write("short.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 1\n2 2 1\n3 3 1\n");
@@ -99,6 +140,14 @@ fn errors_are_told_once_and_exit_codes_are_those_of_one_process() {
     assert_eq!(said.code, Some(2), "{}", said.err);
     let report: Value = serde_json::from_slice(&std::fs::read(place.path("r.json")).unwrap()).unwrap();
     assert_eq!(report["converged"], false);
+}
+
+#[test]
+fn rank_0_prints_the_configuration() {
+    let place = Place::new("rank_0_prints_the_configuration");
+    let arguments = ["solve", "--preset", "robust", "--dump-config"];
+    let said = mpirun(&place, 2, &arguments);
+    assert_eq!((said.code, said.out), (Some(0), place.succeed(&arguments)), "{}", said.err);
 }
 
 #[test]

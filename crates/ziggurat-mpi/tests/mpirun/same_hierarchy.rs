@@ -80,7 +80,7 @@ fn problem_here(comm: &Arc<dyn Comm>, problem: Problem, name: &str, config: Solv
     let b: Vec<f64> = rows.clone().map(|row| generator.rhs(row)).collect();
     let modes = (problem.block_size() == 3).then(|| {
         let points: Vec<_> = (rows.start / 3..rows.end / 3).map(|node| generator.coordinates(node)).collect();
-        rigid_body_modes(&**comm, &points).unwrap()
+        rigid_body_modes(&**comm, &points, 3).unwrap()
     });
     solve_here(&a, &b, modes, name, config)
 }
