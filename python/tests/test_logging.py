@@ -77,7 +77,7 @@ def test_a_promotion_is_logged_as_a_warning(caplog):
     with caplog.at_level(logging.WARNING, logger="ziggurat"):
         _, info = ml.solve(np.random.default_rng(0).standard_normal(n * n), return_info=True)
     assert info.converged
-    assert info.promotion.startswith("levels went from f16 to f64 after ")
+    assert info.promotion.startswith("levels changed from f16 to f64 after ")
     assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == [info.promotion]
 
 

@@ -1,7 +1,7 @@
-//! The configuration of a [`Solver`](crate::Solver): flat, with a name for everything, the same in Rust, TOML and JSON.
+//! The configuration of a [`Solver`](crate::Solver), with the same names in Rust, TOML and JSON.
 //!
-//! Every choice is `auto` by default, which the matrix decides; [`SolverConfig::resolve`] says how. A file may give any part
-//! of it:
+//! Every choice defaults to `auto`, which depends on the matrix; see [`SolverConfig::resolve`]. A
+//! file may contain any subset of the keys:
 //!
 //! ```toml
 //! method = "classical"
@@ -32,7 +32,8 @@ pub use ziggurat_amg::smoother::{SmootherKind, SmootherParameters};
 pub use ziggurat_amg::{CycleKind, Method};
 pub use ziggurat_krylov::Krylov;
 
-/// What a [`Solver`](crate::Solver) is to do. Every default is a choice by the matrix or the usual one.
+/// The configuration of a [`Solver`](crate::Solver). Choices default to `auto`, parameters to
+/// common values.
 ///
 /// ```
 /// use ziggurat::SolverConfig;
@@ -43,21 +44,21 @@ pub use ziggurat_krylov::Krylov;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SolverConfig {
-    /// How the hierarchy is built.
+    /// The coarsening method.
     pub method: Method,
-    /// The outer iteration.
+    /// The Krylov method of the outer iteration.
     pub krylov: Krylov,
-    /// Steps before GMRES and FGMRES start anew.
+    /// Iterations between restarts of GMRES and FGMRES.
     pub restart: usize,
-    /// What the hierarchy is stored and computed in.
+    /// The storage and working precision of the hierarchy.
     pub precision: Precision,
-    /// The formats that matrices are stored in.
+    /// The storage formats of matrices.
     pub format: Format,
-    /// Whether levels are scaled into the range of a narrow number.
+    /// Whether levels are scaled into the range of their storage type.
     pub scaling: Scaling,
-    /// When to stop.
+    /// The stopping criteria.
     pub stopping: Stopping,
-    /// How far the matrix is coarsened.
+    /// The size of the hierarchy.
     pub hierarchy: Extent,
     /// Parameters of smoothed aggregation.
     pub sa: SmoothedAggregation,
@@ -65,11 +66,11 @@ pub struct SolverConfig {
     pub classical: Classical,
     /// Parameters of pairwise aggregation.
     pub pairwise: Pairwise,
-    /// How levels are visited.
+    /// The multigrid cycle.
     pub cycle: Visits,
-    /// How levels are smoothed.
+    /// The smoother and its parameters.
     pub smoother: SmootherParameters,
-    /// What new values of the matrix lead to.
+    /// When new matrix values cause a rebuild of the hierarchy.
     pub update: Update,
 }
 
@@ -94,7 +95,7 @@ impl Default for SolverConfig {
     }
 }
 
-/// How far a matrix is coarsened.
+/// The size of the hierarchy.
 ///
 /// ```
 /// assert_eq!(ziggurat::config::Extent::default().coarse_rows, 300);
@@ -102,9 +103,9 @@ impl Default for SolverConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Extent {
-    /// A level of so few rows is solved directly.
+    /// A level with at most this many rows is solved directly.
     pub coarse_rows: usize,
-    /// Levels at most, the coarsest included.
+    /// Maximum number of levels, including the coarsest.
     pub max_levels: usize,
 }
 
@@ -115,7 +116,7 @@ impl Default for Extent {
     }
 }
 
-/// How levels are visited.
+/// The multigrid cycle.
 ///
 /// ```
 /// assert_eq!(ziggurat::config::Visits::default().pre_sweeps, 1);
@@ -123,11 +124,11 @@ impl Default for Extent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Visits {
-    /// The order of the levels.
+    /// The order in which levels are visited.
     pub kind: CycleKind,
-    /// Smoothings before the coarse level.
+    /// Number of sweeps before the coarse-grid correction.
     pub pre_sweeps: usize,
-    /// Smoothings after it.
+    /// Number of sweeps after the coarse-grid correction.
     pub post_sweeps: usize,
 }
 
@@ -137,7 +138,8 @@ impl Default for Visits {
     }
 }
 
-/// What new values of the matrix lead to; see [`Solver::update_values`](crate::Solver::update_values).
+/// When new matrix values cause a rebuild of the hierarchy; see
+/// [`Solver::update_values`](crate::Solver::update_values).
 ///
 /// ```
 /// assert_eq!(ziggurat::config::Update::default().factor, 1.5);
@@ -145,9 +147,9 @@ impl Default for Visits {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Update {
-    /// Whether the hierarchy is built anew.
+    /// When the hierarchy is rebuilt.
     pub rebuild: Rebuild,
-    /// `when-slower`: from how many times the iterations on.
+    /// For `when-slower`: the growth of the iteration count that causes a rebuild.
     pub factor: f64,
 }
 
@@ -157,7 +159,7 @@ impl Default for Update {
     }
 }
 
-/// What is wrong with a configuration.
+/// An invalid configuration.
 ///
 /// ```
 /// use ziggurat::SolverConfig;
@@ -167,56 +169,57 @@ impl Default for Update {
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The text is not what it should be.
-    #[error("this is not {format}: {reason}")]
+    /// The text is not valid TOML or JSON.
+    #[error("invalid {format}: {reason}")]
     Syntax {
-        /// TOML or JSON.
+        /// `TOML` or `JSON`.
         format: &'static str,
-        /// Where and why.
+        /// The position and the cause.
         reason: String,
     },
-    /// A key that does not exist.
+    /// A key is unknown.
     #[error(
-        "unknown key `{path}`{} (known here: {})",
+        "unknown key `{path}`{} (known keys: {})",
         .nearest.as_ref().map_or(String::new(), |nearest| format!("; did you mean `{nearest}`?")),
         .known.join(", ")
     )]
     UnknownKey {
-        /// The whole path of the key.
+        /// The full path of the key.
         path: String,
-        /// The whole path of the nearest one that exists.
+        /// The full path of the closest known key.
         nearest: Option<String>,
-        /// The keys that exist beside it.
+        /// The known keys of the same table.
         known: Vec<String>,
     },
-    /// A value that cannot be understood.
+    /// A value cannot be parsed.
     #[error("`{path}`: {reason}")]
     Value {
-        /// The whole path of the key.
+        /// The full path of the key.
         path: String,
-        /// What was expected.
+        /// Why the value is rejected.
         reason: String,
     },
-    /// A number that makes no sense.
+    /// A number is out of range.
     #[error("`{path}` is {value}; it must be {must}")]
     Setting {
-        /// The whole path of the key.
+        /// The full path of the key.
         path: &'static str,
-        /// Its value.
+        /// The value.
         value: f64,
-        /// What it must be.
+        /// The requirement.
         must: &'static str,
     },
-    /// When to stop makes no sense.
+    /// The stopping criteria are invalid.
     #[error("stopping: {0}")]
     Stopping(#[from] KrylovError),
-    /// No preset has that name.
+    /// There is no preset with this name.
     #[error(transparent)]
     Preset(#[from] UnknownName),
 }
 
 impl SolverConfig {
-    /// Checks that every number means something. [`Solver`](crate::Solver) does this first.
+    /// Checks that every number is within its range. [`Solver`](crate::Solver) calls this before
+    /// setup.
     ///
     /// ```
     /// use ziggurat::SolverConfig;
@@ -226,7 +229,8 @@ impl SolverConfig {
     /// ```
     ///
     /// # Errors
-    /// Names the key at fault. Parameters of methods are checked when the methods run.
+    /// If a number is out of range; the error names the key. Parameters of a coarsening method are
+    /// checked during setup.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.stopping.validate()?;
         let positive = "at least 1";
@@ -267,7 +271,8 @@ impl SolverConfig {
         }
     }
 
-    /// What the hierarchy is to be told. `auto` counts as the usual one, here and below: it is [resolved](Self::resolve) before.
+    /// The configuration of the hierarchy. Here and below, `auto` means the most common choice; it
+    /// is normally [resolved](Self::resolve) before.
     ///
     /// ```
     /// let config = ziggurat::SolverConfig::default();
@@ -279,7 +284,7 @@ impl SolverConfig {
         HierarchyConfig { coarsening, coarse_rows, max_levels }
     }
 
-    /// How levels are to be visited and smoothed.
+    /// The cycle and its smoother.
     ///
     /// ```
     /// assert_eq!(ziggurat::SolverConfig::default().cycling(), ziggurat::amg::Cycling::default());
@@ -290,7 +295,8 @@ impl SolverConfig {
         Cycling { cycle, pre_sweeps, post_sweeps, smoother: self.smoother.smoother() }
     }
 
-    /// The same with levels in double precision, or in the widest number that a device computes in.
+    /// This configuration with all levels in double precision, or in the highest precision that the
+    /// device supports.
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::Precision};
@@ -301,7 +307,7 @@ impl SolverConfig {
         SolverConfig { precision: Precision::F64, ..self.clone() }
     }
 
-    /// How levels are to be stored.
+    /// How the levels are stored.
     ///
     /// ```
     /// assert_eq!(ziggurat::SolverConfig::default().lowering(), ziggurat::amg::Lowering::default());
@@ -314,7 +320,7 @@ impl SolverConfig {
         Lowering { formats, scaled: self.scaling == Scaling::Auto }
     }
 
-    /// The outer iteration, with its restart.
+    /// The Krylov method, including its restart length.
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::Krylov, krylov::Method};

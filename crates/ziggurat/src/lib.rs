@@ -1,9 +1,10 @@
-//! The front door of Ziggurat, an algebraic multigrid solver for large sparse linear systems.
+//! Ziggurat: an algebraic multigrid solver for large sparse linear systems.
 //!
-//! - [`solve`]: the solution of A x = b, everything chosen by the matrix; [`Solver`]: set up once, solve often.
-//! - [`SolverConfig`]: every choice and parameter, in Rust, TOML or JSON.
-//! - [`mod@diagnose`]: what kind of matrix is this, and what follows for solving with it?
-//! - [`events`]: what setup and solve log through `tracing`.
+//! - [`solve`] solves A x = b with settings chosen for the matrix; [`Solver`] is set up once and
+//!   solves any number of right-hand sides.
+//! - [`SolverConfig`] holds all choices and parameters, in Rust, TOML or JSON.
+//! - [`mod@diagnose`] analyses a matrix and gives advice on solving with it.
+//! - [`events`] are what setup and solve log through `tracing`.
 
 #![forbid(unsafe_code)]
 
@@ -21,7 +22,7 @@ pub use ziggurat_amg as amg;
 pub use ziggurat_krylov as krylov;
 pub use ziggurat_sparse as sparse;
 
-/// The README's examples run as tests.
+/// Runs the examples of the README as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

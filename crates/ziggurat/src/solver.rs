@@ -1,11 +1,12 @@
-//! The solver: a matrix is diagnosed, coarsened and lowered once, and then solved with as often as needed.
+//! The solver: diagnoses, coarsens and lowers a matrix once, then solves any number of systems with
+//! it.
 //!
-//! What is chosen automatically: whatever the configuration leaves to the matrix ([`SolverConfig::resolve`]), and the
-//! projection of singular systems whose kernel are the constants. The hierarchy is told whether the matrix is symmetric,
-//! and how many unknowns a node has.
+//! Choices that the configuration leaves open depend on the matrix ([`SolverConfig::resolve`]).
+//! Singular systems whose null space consists of the constants are projected. The symmetry of the
+//! matrix and the number of unknowns per node are detected and passed to the hierarchy.
 //!
-//! Setup runs on the host; what iterates lives on the solver's device. Right-hand sides and solutions are the caller's, in host
-//! memory: b goes to the device once per solve, x comes back once.
+//! Setup runs on the host, the iteration on the solver's device. Right-hand sides and solutions are
+//! in host memory: each solve uploads b once and downloads x once.
 
 mod builder;
 mod iteration;
@@ -37,7 +38,8 @@ use update::Pace;
 pub use update::Updated;
 pub use watch::{Fault, Promotion};
 
-/// Why a system could not be solved. Not converging is no error: see [`KrylovReport::reason`].
+/// Why a system could not be solved. For [`Solver`], a solve that does not converge is not an
+/// error: see [`KrylovReport::reason`].
 ///
 /// ```
 /// use ziggurat::{SolveError, solve};
@@ -48,10 +50,10 @@ pub use watch::{Fault, Promotion};
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SolveError {
-    /// The configuration is at fault.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The matrix is at fault.
+    /// The matrix is invalid.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
     /// The hierarchy could not be built.
@@ -60,15 +62,16 @@ pub enum SolveError {
     /// The iteration could not be started.
     #[error(transparent)]
     Krylov(#[from] KrylovError),
-    /// The device refused.
+    /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The iteration ended without a solution.
+    /// The iteration did not converge.
     #[error("not converged: {}", .0.reason)]
     NotConverged(Box<KrylovReport>),
 }
 
-/// A system that is set up: solve with it as often as needed, from as many threads as wanted.
+/// A solver for one matrix: set up once, it solves any number of right-hand sides, also from
+/// several threads.
 ///
 /// ```
 /// use ziggurat::{Solver, SolverConfig};
@@ -81,11 +84,11 @@ pub enum SolveError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It iterates on the CPU, or on [another device](SolverBuilder::device).
+/// It iterates on the CPU or on [another device](SolverBuilder::device).
 pub struct Solver<D: Device = Cpu> {
     iteration: Iteration<D>,
     hierarchy: Hierarchy,
-    /// The finest matrix as the outer iteration stores it.
+    /// The finest matrix as stored for the outer iteration.
     finest: ExactMatrix,
     near_kernel: Option<NearKernel>,
     pace: Pace,
@@ -102,29 +105,30 @@ impl<D: Device> fmt::Debug for Solver<D> {
     }
 }
 
-/// A solution and how it was found.
+/// A solution and the report of the iteration.
 #[derive(Clone, Debug)]
 pub struct Solution<X = Vec<f64>> {
-    /// The unknowns.
+    /// The solution vector.
     pub x: X,
-    /// Why the iteration stopped, and its true residual.
+    /// Why the iteration stopped, the true residual and the convergence history.
     pub report: KrylovReport,
-    /// Whether levels had to become wider on the way.
+    /// Set if the precision of the levels was raised during the solve.
     pub promotion: Option<Promotion>,
-    /// What went to and from a device whose memory is not the host's, b and x included. Of several solves on one device at
-    /// the same time, each counts them all.
+    /// Transfers to and from a device with its own memory, including b and x. Concurrent solves on
+    /// one device each count the transfers of all of them.
     pub traffic: Option<Traffic>,
 }
 
 impl Solver {
-    /// Diagnoses the matrix, builds the hierarchy and moves it to the CPU.
+    /// Diagnoses the matrix, builds the hierarchy and prepares it for iterating on the CPU.
     ///
-    /// The matrix is kept: a borrowed one is copied, an owned one or an `Arc` is taken as it is.
+    /// The solver keeps the matrix: a borrowed matrix is copied, an owned one or an `Arc` is not.
     pub fn new(a: impl Into<Arc<Csr<f64>>>, config: SolverConfig) -> Result<Self, SolveError> {
         Self::set_up(Cpu::new(), &a.into(), None, config)
     }
 
-    /// As [`Solver::new`], with what the matrix maps to almost zero: the rigid-body modes of an elastic body.
+    /// As [`Solver::new`], with given near-null-space vectors, such as the rigid-body modes of an
+    /// elastic body.
     ///
     /// ```
     /// use ziggurat::amg::interpolate::NearKernel;
@@ -144,8 +148,9 @@ impl Solver {
         Self::set_up(Cpu::new(), &a.into(), Some(kernel), config)
     }
 
-    /// A solver for a hierarchy that is there already, such as one loaded from a file: nothing is set up but the smoothers.
-    /// If its values are updated so that it has to be built anew, it is built as the configuration says.
+    /// A solver for an existing hierarchy, such as one loaded from a file: only the smoothers are
+    /// set up. If an update of the values causes a rebuild, the configuration determines how the
+    /// hierarchy is rebuilt.
     ///
     /// ```
     /// use ziggurat::amg::Hierarchy;
@@ -165,7 +170,8 @@ impl Solver {
 }
 
 impl<D: Device> Solver<D> {
-    /// Without a near-kernel, the constants of every unknown of a node.
+    /// Sets up a solver. Without a given near-kernel, it consists of the constants of every unknown
+    /// of a node.
     fn set_up(
         device: D,
         a: &Arc<Csr<f64>>,
@@ -191,7 +197,7 @@ impl<D: Device> Solver<D> {
         Self::with_parts(device, hierarchy, kind, config, asked, near_kernel, diagnosed)
     }
 
-    /// A hierarchy that is there already. The near-kernel is for building it anew.
+    /// Sets up a solver for an existing hierarchy. The near-kernel is only used for a rebuild.
     fn take_over(
         device: D,
         hierarchy: Hierarchy,
@@ -206,7 +212,7 @@ impl<D: Device> Solver<D> {
         Self::with_parts(device, hierarchy, kind, config, asked, near_kernel, diagnosed)
     }
 
-    /// Lowers a hierarchy. `diagnosed` is how long diagnosis took.
+    /// Lowers a hierarchy. `diagnosed` is the time of the diagnosis in seconds.
     fn with_parts(
         device: D,
         hierarchy: Hierarchy,
@@ -239,12 +245,14 @@ impl<D: Device> Solver<D> {
         Ok(Solver { iteration, hierarchy, finest, near_kernel, pace, stages })
     }
 
-    /// Solves A x = b from a zero guess. A singular system is solved in the least-squares sense.
+    /// Solves A x = b with a zero initial guess. A singular system is solved in the least-squares
+    /// sense.
     pub fn solve(&self, b: &[f64]) -> Result<Solution, SolveError> {
         self.solve_with(b, None, &SolveOptions::from(self.config()), None)
     }
 
-    /// As [`Solver::solve`], with somebody who is told of every iteration, and may ask to stop.
+    /// As [`Solver::solve`], with a callback that is called after every iteration and can stop the
+    /// solve.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -265,7 +273,8 @@ impl<D: Device> Solver<D> {
         self.solve_with(b, None, &SolveOptions::from(self.config()), Some(observer))
     }
 
-    /// As [`Solver::solve`], from a guess if there is one, and with options that are other than the solver's own.
+    /// As [`Solver::solve`], with an optional initial guess and per-solve overrides of the solver's
+    /// options.
     ///
     /// ```
     /// use ziggurat::{SolveOptions, Solver, SolverConfig, config::Krylov, krylov::Stopping};
@@ -299,7 +308,7 @@ impl<D: Device> Solver<D> {
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
     }
 
-    /// Where it iterates.
+    /// The device of the iteration.
     ///
     /// ```
     /// use ziggurat::sparse::device::Device;
@@ -312,12 +321,12 @@ impl<D: Device> Solver<D> {
         &self.iteration.device
     }
 
-    /// The levels; prints as a table.
+    /// The hierarchy. Its `Display` is a table of the levels.
     pub fn hierarchy(&self) -> &Hierarchy {
         &self.hierarchy
     }
 
-    /// What the last full setup spent its time on, in seconds, in order.
+    /// The stages of the last full setup in order, with their times in seconds.
     ///
     /// ```
     /// let a = ziggurat_sparse::Csr::identity(3)?;
@@ -329,7 +338,8 @@ impl<D: Device> Solver<D> {
         &self.stages
     }
 
-    /// One cycle as an operator: a preconditioner for systems of your own, such as one without a matrix.
+    /// One multigrid cycle as an operator, for use as a preconditioner elsewhere, for example of a
+    /// matrix-free operator.
     ///
     /// ```
     /// use ziggurat::sparse::{device::Cpu, operator::LinearOperator};
@@ -342,8 +352,8 @@ impl<D: Device> Solver<D> {
         self.iteration.preconditioner()
     }
 
-    /// The transpose of [`Solver::preconditioner`], as methods for nonsymmetric systems ask for that work with Aᵀ as well. It is
-    /// made at every call, and takes as much memory as the preconditioner: keep it.
+    /// The transpose of [`Solver::preconditioner`], for methods that also multiply by Aᵀ. Every
+    /// call builds it again, and it takes as much memory as the preconditioner.
     ///
     /// ```
     /// let a = ziggurat_sparse::Csr::identity(3)?;
@@ -353,7 +363,7 @@ impl<D: Device> Solver<D> {
     /// ```
     ///
     /// # Errors
-    /// If the cycle has no transpose that is a cycle: F- and K-cycles.
+    /// For F- and K-cycles, whose transpose is not a cycle.
     pub fn transposed_preconditioner(&self) -> Result<Multigrid<D>, SolveError> {
         let config = if self.iteration.is_wide() {
             self.config().in_double_precision()
@@ -362,14 +372,14 @@ impl<D: Device> Solver<D> {
         };
         let cycling = config.cycling();
         if !cycling.cycle.has_transpose() {
-            let reason = format!("a cycle of kind {} has no transpose; take v or w", config.cycle.kind);
+            let reason = format!("`{}` cycles have no transpose; use `v` or `w`", config.cycle.kind);
             return Err(ConfigError::Value { path: "cycle.kind".into(), reason }.into());
         }
         let precision = |index| config.precision.level(index);
         Ok(self.hierarchy.lower_transposed(self.device(), &cycling, precision, config.lowering())?)
     }
 
-    /// The configuration in use: what was left to the matrix is decided.
+    /// The configuration in use, with every `auto` resolved.
     ///
     /// ```
     /// use ziggurat::{Solver, SolverConfig, config::Krylov};
@@ -382,12 +392,13 @@ impl<D: Device> Solver<D> {
     }
 }
 
-/// What a device has counted since, if it counts.
+/// The transfers since `before`, if the device counts them.
 fn traffic_since(device: &impl Device, before: Option<Traffic>) -> Option<Traffic> {
     Some(device.traffic()?.since(before?))
 }
 
-/// Moves the finest matrix, as the operator of the outer iteration, and the hierarchy to the device.
+/// Moves the hierarchy and the finest matrix, which is the operator of the outer iteration, to the
+/// device.
 fn lower<D: Device>(
     device: &D,
     hierarchy: &Hierarchy,
@@ -399,7 +410,7 @@ fn lower<D: Device>(
     Ok((finest.operator(device)?, multigrid))
 }
 
-/// Solves A x = b, everything chosen by the matrix.
+/// Solves A x = b with settings chosen for the matrix.
 ///
 /// ```
 /// use ziggurat_sparse::gallery::Problem;
@@ -410,7 +421,8 @@ fn lower<D: Device>(
 /// ```
 ///
 /// # Errors
-/// Also if the iteration does not converge; use [`Solver`] to get what it had reached.
+/// If setup fails or the iteration does not converge. [`Solver`] returns the last iterate in that
+/// case.
 pub fn solve(a: &Csr<f64>, b: &[f64]) -> Result<Vec<f64>, SolveError> {
     let solution = Solver::new(a, SolverConfig::default())?.solve(b)?;
     if solution.report.reason.is_converged() {

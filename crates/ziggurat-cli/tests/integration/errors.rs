@@ -144,13 +144,13 @@ fn parameter_of_a_method_without_sense() {
 
 #[test]
 fn broken_toml() {
-    let cause = ["c.toml: this is not TOML: line 2: "];
+    let cause = ["c.toml: invalid TOML: line 2: "];
     refuses("broken_toml", "c.toml", "restart = 3\nmethod = = 1\n", &cause, &["correct the file"]);
 }
 
 #[test]
 fn broken_json() {
-    refuses("broken_json", "c.json", "{", &["c.json: this is not JSON", "line 1"], &["correct the file"]);
+    refuses("broken_json", "c.json", "{", &["c.json: invalid JSON", "line 1"], &["correct the file"]);
 }
 
 #[test]

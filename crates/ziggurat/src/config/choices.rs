@@ -1,6 +1,6 @@
-//! Choices of the configuration that belong to no method. The choices of methods are listed where the
-//! methods are: [`Method`], [`CycleKind`] and [`SmootherKind`] in `ziggurat-amg`, [`Krylov`] in
-//! `ziggurat-krylov`.
+//! The choices of the configuration that are independent of the methods. The others are defined
+//! with the methods: [`Method`], [`CycleKind`] and [`SmootherKind`] in `ziggurat-amg`, [`Krylov`]
+//! in `ziggurat-krylov`.
 
 use ziggurat_amg::smoother::SmootherKind;
 use ziggurat_amg::{CycleKind, Method};
@@ -8,41 +8,41 @@ use ziggurat_krylov::Krylov;
 use ziggurat_sparse::{Choice, choice};
 
 choice! {
-    /// The formats that matrices are stored in.
+    /// The storage formats of matrices.
     ///
     /// ```
     /// assert_eq!("csr".parse(), Ok(ziggurat::config::Format::Csr));
     /// ```
     Format, "format":
-    /// The one of fewest bytes, for each matrix.
+    /// The smallest format for each matrix.
     Auto = "auto",
-    /// Compressed sparse rows everywhere, for comparisons.
+    /// Compressed sparse rows for all matrices, for comparison.
     Csr = "csr",
 }
 
 choice! {
-    /// Whether levels are scaled into the range of a narrow number.
+    /// Whether levels are scaled into the range of their storage type.
     ///
     /// ```
     /// assert_eq!("off".parse(), Ok(ziggurat::config::Scaling::Off));
     /// ```
     Scaling, "scaling":
-    /// Where the number needs it, after setup.
+    /// Scaled after setup, if the storage type needs it.
     Auto = "auto",
-    /// Never, for comparisons: 16 bits overflow in most units.
+    /// Never scaled, for comparison: f16 overflows in most units.
     Off = "off",
 }
 
 choice! {
-    /// Whether [`Solver::update_values`](crate::Solver::update_values) builds the hierarchy anew.
+    /// When [`Solver::update_values`](crate::Solver::update_values) rebuilds the hierarchy.
     ///
     /// ```
     /// assert_eq!("never".parse(), Ok(ziggurat::config::Rebuild::Never));
     /// ```
     Rebuild, "rebuild":
-    /// When solves need clearly more iterations than right after the last full setup.
+    /// When solves take clearly more iterations than after the last full setup.
     WhenSlower = "when-slower",
-    /// Never: coarsening and interpolation stay as they are.
+    /// Never: coarsening and interpolation are kept.
     Never = "never",
     /// At every update.
     Always = "always",
@@ -51,13 +51,13 @@ choice! {
 /// A key of the configuration whose value is a [`Choice`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChoiceKey {
-    /// The whole path of the key, as in `smoother.kind`.
+    /// The full path of the key, such as `smoother.kind`.
     pub path: &'static str,
-    /// The names of its values, and what each is.
+    /// The names and descriptions of its values.
     pub values: Vec<(&'static str, &'static str)>,
 }
 
-/// Every choice that a configuration makes by name.
+/// All keys of the configuration whose value is a [`Choice`].
 ///
 /// ```
 /// let keys = ziggurat::config::choices();
@@ -85,7 +85,7 @@ mod tests {
     use crate::SolverConfig;
 
     #[test]
-    fn every_listed_name_is_understood_and_no_other() {
+    fn exactly_the_listed_names_are_accepted() {
         for ChoiceKey { path, values } in choices() {
             for (name, about) in values {
                 assert!(!about.is_empty());

@@ -1,17 +1,18 @@
-//! What the levels of a hierarchy are stored and computed in, by name.
+//! The storage and working precision of the levels of a hierarchy, by name.
 //!
-//! | name | vectors and arithmetic | matrices | the papers' name |
+//! | name | vectors and arithmetic | matrices | name in the literature |
 //! |---|---|---|---|
-//! | `auto` | chosen by the matrix, watched, and promoted where it does worse | | |
+//! | `auto` | chosen for the matrix, monitored, and raised to f64 if convergence is slow | | |
 //! | `f64` | f64 | f64 | K64P64D64 |
 //! | `f32` | f32 | f32 | K64P32D32 |
 //! | `f16` | f32 | f16, scaled into its range | K64P32D16 |
 //! | `bf16` | f32 | bf16 | K64P32DB16 |
 //! | `f64-f32,f16-f16-f32` | f64 on the finest level, f32 below | f16 on two levels, f32 below | (DP-SP, HP-HP-SP) |
 //!
-//! The papers' names are understood too. The last form is the ladder of Tsai's thesis: working numbers, a comma, storage
-//! numbers; each a list from the finest level on, whose last number also counts for all that follow. A storage list
-//! that ends in `f32` is Zong et al.'s shift level. The outer iteration and the coarsest level are always in `f64`.
+//! The names from the literature are accepted too. The last form follows Tsai's thesis: working
+//! precisions, a comma, storage precisions. Each list starts at the finest level, and its last
+//! entry applies to all coarser levels. A storage list that ends in `f32` corresponds to the shift
+//! level of Zong et al. The outer iteration and the coarsest level are always in `f64`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use ziggurat_amg::LevelPrecision;
 use ziggurat_sparse::{Kind, UnknownName};
 
-/// What the hierarchy is stored and computed in; the solution is always in double precision.
+/// The storage and working precision of the hierarchy. The solution is always in double precision.
 ///
 /// ```
 /// use ziggurat::config::Precision;
@@ -33,12 +34,12 @@ use ziggurat_sparse::{Kind, UnknownName};
 #[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
 pub enum Precision {
-    /// As narrow as pays, and watched.
+    /// Reduced precision if it saves time; monitored during the solve.
     #[default]
     Auto,
-    /// The same for every level.
+    /// The same precision on every level.
     Uniform(LevelPrecision),
-    /// From the finest level on; the last also counts for all that follow.
+    /// One entry per level, finest first. The last entry applies to all coarser levels.
     ByLevel(Vec<LevelPrecision>),
 }
 
@@ -46,7 +47,7 @@ const fn uniform(working: Kind, storage: Kind) -> Precision {
     Precision::Uniform(LevelPrecision { working, storage })
 }
 
-/// The names of uniform precisions, ours and the papers'.
+/// The names of uniform precisions, here and in the literature.
 static NAMES: [(&str, &str, Precision); 4] = [
     ("f64", "K64P64D64", Precision::F64),
     ("f32", "K64P32D32", Precision::F32),
@@ -55,16 +56,16 @@ static NAMES: [(&str, &str, Precision); 4] = [
 ];
 
 impl Precision {
-    /// 64 bits.
+    /// Double precision.
     pub const F64: Precision = uniform(Kind::F64, Kind::F64);
-    /// 32 bits.
+    /// Single precision.
     pub const F32: Precision = uniform(Kind::F32, Kind::F32);
-    /// Matrices in 16 bits, scaled into their range; vectors in 32.
+    /// Matrices in `f16`, scaled into its range; vectors in `f32`.
     pub const F16: Precision = uniform(Kind::F32, Kind::F16);
-    /// Matrices in the other 16 bits, which have fewer digits and need no range; vectors in 32.
+    /// Matrices in `bf16`, which has fewer digits but the range of `f32`; vectors in `f32`.
     pub const BF16: Precision = uniform(Kind::F32, Kind::Bf16);
 
-    /// The same with single precision in the place of double, for devices that do not compute in that.
+    /// Replaces double by single precision, for devices without double precision.
     ///
     /// ```
     /// use ziggurat::config::Precision;
@@ -84,7 +85,7 @@ impl Precision {
         }
     }
 
-    /// The numbers of a level; double precision where they are still to be chosen.
+    /// The precision of a level; double precision for [`Precision::Auto`].
     ///
     /// ```
     /// use ziggurat::config::Precision;
@@ -117,7 +118,7 @@ impl fmt::Display for Precision {
         let ladder = |of: fn(&LevelPrecision) -> Kind| {
             let mut kinds: Vec<Kind> = levels.iter().map(of).collect();
             while kinds.len() > 1 && kinds[kinds.len() - 1] == kinds[kinds.len() - 2] {
-                kinds.pop(); // the last counts for all that follow
+                kinds.pop(); // the last entry applies to all coarser levels
             }
             kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join("-")
         };
@@ -125,7 +126,7 @@ impl fmt::Display for Precision {
     }
 }
 
-/// A number by our name or by the thesis's.
+/// A number type, by its own name or by the name used in Tsai's thesis.
 fn number(name: &str) -> Option<Kind> {
     Some(match name.to_ascii_lowercase().as_str() {
         "f64" | "dp" => Kind::F64,
@@ -193,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_reads_back() {
+    fn every_name_round_trips() {
         for name in ["auto", "f64", "f32", "f16", "bf16", "f64-f32,f16", "f32,f16-f16-f32", "f64,bf16"] {
             let precision: Precision = name.parse().unwrap();
             assert_eq!(precision.to_string(), name);
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_precision_is_answered_with_one() {
+    fn an_unknown_precision_is_rejected_with_a_suggestion() {
         for wrong in ["f46", "f16,f16", "f32,", "-,f16", "f32,f8"] {
             assert!(wrong.parse::<Precision>().is_err(), "{wrong}");
         }

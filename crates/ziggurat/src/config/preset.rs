@@ -1,22 +1,25 @@
-//! Configurations with a name, for a purpose.
+//! Named configurations.
 
 use ziggurat_sparse::UnknownName;
 
 use super::{ConfigError, Krylov, Method, Precision, SmootherKind, SolverConfig};
 
 impl SolverConfig {
-    /// The presets, each with what it is for.
+    /// The names and descriptions of the presets.
     pub const PRESETS: [(&str, &str); 4] = [
-        ("default", "everything is chosen by the matrix"),
+        ("default", "all settings are chosen for the matrix"),
         (
             "robust",
-            "for matrices that the default fails on: classical, Gauss-Seidel twice, FGMRES with a long restart",
+            "for matrices on which the default fails: classical, two Gauss-Seidel sweeps, FGMRES with a long restart",
         ),
-        ("fast", "the hierarchy in 32 bits: half of its bytes, the solution still in double precision"),
-        ("low-memory", "pairwise aggregation in 32 bits: the fewest entries per level, and more iterations"),
+        ("fast", "matrices of the hierarchy in f16, its vectors in f32, the solution still in f64"),
+        (
+            "low-memory",
+            "pairwise aggregation with matrices in f16: the fewest entries per level, but more iterations",
+        ),
     ];
 
-    /// The preset of this name.
+    /// The preset with this name.
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::Method};
@@ -26,7 +29,7 @@ impl SolverConfig {
     /// ```
     ///
     /// # Errors
-    /// If there is none; the error names the nearest.
+    /// If there is no such preset; the error suggests the closest name.
     pub fn preset(name: &str) -> Result<Self, ConfigError> {
         let mut config = SolverConfig::default();
         match name {

@@ -1,26 +1,26 @@
-//! What `auto` means for a matrix.
+//! The meaning of `auto` for a given matrix.
 //!
-//! | choice | where | becomes | because |
+//! | choice | condition | result | reason |
 //! |---|---|---|---|
-//! | method | symmetric | `sa` | few entries on coarse levels, and the near-kernel is kept |
-//! | | else | `classical` | its interpolation follows the row, whatever the column says |
-//! | smoother | classical, or not symmetric | `gauss-seidel` | goes along with convection; Jacobi needs a damping that only a symmetric spectrum gives safely |
-//! | | several unknowns per node | `chebyshev` | D⁻¹A of a coupled system has a wide spectrum, of which one damped Jacobi step removes little |
-//! | | else | `jacobi` | the cheapest, and enough |
-//! | cycle | pairwise | `k` | plain aggregation loses speed with every level of a V-cycle |
+//! | method | symmetric | `sa` | few entries on coarse levels; preserves the near-null space |
+//! | | else | `classical` | its interpolation depends only on the entries of the row |
+//! | smoother | classical, or not symmetric | `gauss-seidel` | effective for convection; a safe damping of Jacobi is known only for a symmetric spectrum |
+//! | | several unknowns per node | `chebyshev` | D⁻¹A of a coupled system has a wide spectrum, of which one damped Jacobi sweep removes little |
+//! | | else | `jacobi` | the cheapest, and sufficient |
+//! | cycle | pairwise | `k` | with plain aggregation, V-cycle convergence degrades with every level |
 //! | | else | `v` | the cheapest |
 //! | krylov | symmetric, positive diagonal; symmetric cycle | `cg` | the cheapest |
-//! | | symmetric, positive diagonal; another cycle | `fcg` | the preconditioner is not the same operator in every step |
-//! | | else | `fgmres` | needs nothing of matrix or cycle |
-//! | precision | Gauss–Seidel | `f64` | its levels are stored by rows, where 16 bits save little time |
-//! | | not symmetric, or without a positive diagonal | `f64` | nothing says how a cycle bears rounding there |
-//! | | few entries | `f64` | all of it stays in the caches: nothing to gain |
-//! | | else | `f16` | a quarter of the bytes; and the solve watches it, and goes back to `f64` where it is slow |
-//! | | `f64` on a device without it | `f32` | the outer iteration is in `f64` all the same, on the host |
+//! | | symmetric, positive diagonal; another cycle | `fcg` | the preconditioner may differ between iterations |
+//! | | else | `fgmres` | makes no assumptions about matrix or cycle |
+//! | precision | Gauss–Seidel | `f64` | its levels are stored in CSR, where f16 saves little time |
+//! | | not symmetric, or without a positive diagonal | `f64` | how much rounding the cycle tolerates cannot be predicted |
+//! | | few entries | `f64` | the hierarchy fits in the caches, so nothing is gained |
+//! | | else | `f16` | a quarter of the bytes; the solve monitors convergence and switches to `f64` if it is slow |
+//! | | `f64` on a device without it | `f32` | the outer iteration is in `f64` regardless, on the host |
 
 use super::{CycleKind, Krylov, Method, Precision, SmootherKind, SolverConfig};
 
-/// What decides about `auto`.
+/// The properties that determine `auto`.
 ///
 /// ```
 /// use ziggurat::config::Facts;
@@ -29,31 +29,33 @@ use super::{CycleKind, Krylov, Method, Precision, SmootherKind, SolverConfig};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// a_ij = a_ji, but for rounding.
+    /// a_ij = a_ji, up to rounding.
     pub symmetric: bool,
     /// Every diagonal entry is positive.
     pub positive_diagonal: bool,
-    /// Unknowns per node.
+    /// Number of unknowns per node.
     pub block: usize,
-    /// Entries.
+    /// Number of entries.
     pub nnz: usize,
-    /// Whether the device computes in double precision.
+    /// Whether the device supports double precision.
     pub f64: bool,
 }
 
-/// Entries from which on narrow levels are worth making: some megabytes.
+/// Minimum number of entries for reduced precision to save time: a few megabytes.
 const WORTH_NARROWING: usize = 200_000;
 
 impl SolverConfig {
-    /// The same with nothing left to be chosen:
+    /// Replaces every `auto`:
     ///
     /// - method: `sa` if symmetric, else `classical`;
-    /// - smoother: `gauss-seidel` with `classical` or if not symmetric, else `chebyshev` with several unknowns per node,
-    ///   else `jacobi`;
+    /// - smoother: `gauss-seidel` with `classical` or if nonsymmetric, else `chebyshev` with
+    ///   several unknowns per node, else `jacobi`;
     /// - cycle: `k` with `pairwise`, else `v`;
-    /// - krylov: `cg` if symmetric with a positive diagonal and a symmetric cycle, `fcg` with another cycle, else `fgmres`;
-    /// - precision: `f16` if symmetric with a positive diagonal, with another smoother than Gauss–Seidel, and large; else `f64`. What is `f64`,
-    ///   chosen or given, is `f32` on a device without it.
+    /// - krylov: `cg` if the matrix is symmetric with a positive diagonal and the cycle is
+    ///   symmetric, `fcg` if only the cycle is nonsymmetric, else `fgmres`;
+    /// - precision: `f16` if the matrix is large and symmetric with a positive diagonal and the
+    ///   smoother is not Gauss–Seidel, else `f64`. On a device without `f64`, `f32` replaces `f64`,
+    ///   also where it was requested.
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{Facts, Method}};

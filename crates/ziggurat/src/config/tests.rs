@@ -1,12 +1,12 @@
-//! Configurations: what is read is what was written, what is wrong is named, and `auto` is decided.
+//! Tests of the configuration: round trips, error messages, and the resolution of `auto`.
 
 use super::*;
 
 #[test]
-fn every_preset_reads_back_from_toml_and_json() {
+fn every_preset_round_trips_through_toml_and_json() {
     for (name, _) in SolverConfig::PRESETS {
         let mut config = SolverConfig::preset(name).unwrap();
-        // Where the default is a number and TOML has no null.
+        // The default is a number, and TOML has no null.
         config.classical.strength.max_row_sum = None;
         config.stopping.max_seconds = Some(2.5);
         let toml = config.to_toml().unwrap();
@@ -17,7 +17,7 @@ fn every_preset_reads_back_from_toml_and_json() {
 }
 
 #[test]
-fn a_part_keeps_the_defaults_of_its_own_method() {
+fn keys_that_are_not_given_keep_the_defaults_of_their_method() {
     let config = SolverConfig::from_toml("sa.strength.filter = { average_connections = 6 }").unwrap();
     let mut expected = SolverConfig::default();
     expected.sa.strength.filter = ziggurat_amg::strength::Filter::AverageConnections(6.0);
@@ -25,13 +25,13 @@ fn a_part_keeps_the_defaults_of_its_own_method() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_path() {
+fn errors_name_the_path_of_the_key() {
     for (text, parts) in [
-        ("zzz = 1", &["unknown key `zzz` (known here: classical, cycle,"][..]),
+        ("zzz = 1", &["unknown key `zzz` (known keys: classical, cycle,"][..]),
         ("metod = 'sa'", &["`metod`; did you mean `method`?"]),
         (
             "sa.strength.treshold = 0.1",
-            &["`sa.strength.treshold`", "known here: filter, max_row_sum, measure"],
+            &["`sa.strength.treshold`", "known keys: filter, max_row_sum, measure"],
         ),
         ("sa.strength.filter.treshold = 0.1", &["did you mean `sa.strength.filter.threshold`?"]),
         ("threshold = 0.1", &["did you mean `classical.strength.filter.threshold`?"]),
@@ -39,10 +39,10 @@ fn what_is_wrong_is_named_with_its_path() {
         ("classical.interpolation = 'x'", &["`classical.interpolation`: unknown variant `x`", "extended-i"]),
         ("smoother.degree = -1", &["`smoother.degree`: invalid value", "-1"]),
         ("stopping.rtol = 'small'", &["`stopping.rtol`: invalid type", "small"]),
-        ("smoother = 'jacobi'", &["`smoother`: this is a table of keys, such as `smoother.block`"]),
+        ("smoother = 'jacobi'", &["`smoother`: expected a table with keys such as `smoother.block`"]),
         ("stopping.rtol = -1.0", &["stopping: `rtol` is -1"]),
         ("restart = 0", &["`restart` is 0; it must be at least 1"]),
-        ("method = 'sa'\nx = = 1", &["not TOML: line 2: "]),
+        ("method = 'sa'\nx = = 1", &["invalid TOML: line 2: "]),
     ] {
         let error = SolverConfig::from_toml(text).unwrap_err().to_string();
         for part in parts {
@@ -51,12 +51,12 @@ fn what_is_wrong_is_named_with_its_path() {
         assert_eq!(error.lines().count(), 1, "{error}");
     }
     let error = SolverConfig::from_json("{ \"method\": ").unwrap_err().to_string();
-    assert!(error.contains("not JSON") && error.contains("line 1"), "{error}");
-    assert!(SolverConfig::from_json("3").unwrap_err().to_string().contains("table of keys"));
+    assert!(error.contains("invalid JSON") && error.contains("line 1"), "{error}");
+    assert!(SolverConfig::from_json("3").unwrap_err().to_string().contains("expected a table"));
 }
 
 #[test]
-fn every_parameter_that_makes_no_sense_is_refused() {
+fn every_parameter_out_of_range_is_rejected() {
     let broken: [fn(&mut SolverConfig); 6] = [
         |config| config.hierarchy.max_levels = 0,
         |config| config.smoother.block = 0,
@@ -73,7 +73,7 @@ fn every_parameter_that_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn auto_is_decided_by_the_matrix_and_what_is_given_stays() {
+fn auto_depends_on_the_matrix_and_given_values_are_kept() {
     let facts = |symmetric, block| Facts { symmetric, positive_diagonal: true, block, nnz: 1000, f64: true };
     let names = |config: &SolverConfig, facts| {
         let resolved = config.resolve(facts);

@@ -1,22 +1,23 @@
-//! Configurations as TOML and JSON. What a text does not give keeps its default, down to single parameters; a key that
-//! does not exist is refused with the nearest one that does.
+//! Configurations as TOML and JSON. Missing keys keep their defaults, down to single parameters.
+//! For an unknown key, the error suggests the closest known one.
 //!
-//! The text is laid over the default configuration, key by key, rather than left to serde's defaults: those know the type
-//! of a value only, but what `strength.measure` is by default depends on the method it belongs to.
+//! The given keys override the default configuration one by one. Serde's defaults would not
+//! suffice: they depend only on the type of a value, but the default of `strength.measure` depends
+//! on the coarsening method.
 
 use serde_json::{Map, Value};
 use ziggurat_sparse::UnknownName;
 
 use super::{ConfigError, SolverConfig, choices};
 
-/// What TOML, which has no null, says where JSON says null.
+/// Stands for JSON's null in TOML, which has none.
 const NONE: &str = "none";
 
-/// Keys that are one of several, not all of them: a given one replaces the default.
+/// Tables that hold exactly one of several keys: a given key replaces the default one.
 const ALTERNATIVES: [(&str, &[&str]); 1] = [("filter", &["threshold", "average_connections"])];
 
 impl SolverConfig {
-    /// Reads TOML; any part may be given.
+    /// Parses TOML, which may contain any subset of the keys.
     ///
     /// ```
     /// use ziggurat::SolverConfig;
@@ -27,7 +28,7 @@ impl SolverConfig {
     /// ```
     ///
     /// # Errors
-    /// Names the line, or the key and the nearest one that exists.
+    /// If the text is invalid. The error names the line, or the key and the closest known one.
     pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
         let mut given: Value = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(String::new(), |span| {
@@ -39,7 +40,7 @@ impl SolverConfig {
         laid_over_default(given)
     }
 
-    /// Reads JSON; any part may be given.
+    /// Parses JSON, which may contain any subset of the keys.
     ///
     /// ```
     /// use ziggurat::SolverConfig;
@@ -49,14 +50,14 @@ impl SolverConfig {
     /// ```
     ///
     /// # Errors
-    /// Names the line, or the key and the nearest one that exists.
+    /// If the text is invalid. The error names the line, or the key and the closest known one.
     pub fn from_json(text: &str) -> Result<Self, ConfigError> {
         let syntax =
             |error: serde_json::Error| ConfigError::Syntax { format: "JSON", reason: error.to_string() };
         laid_over_default(serde_json::from_str(text).map_err(syntax)?)
     }
 
-    /// Writes TOML, every key of it; [`SolverConfig::from_toml`] reads it back.
+    /// Writes all keys as TOML, which [`SolverConfig::from_toml`] reads back.
     ///
     /// ```
     /// use ziggurat::SolverConfig;
@@ -67,7 +68,7 @@ impl SolverConfig {
     /// ```
     ///
     /// # Errors
-    /// If a number is beyond what TOML can hold (2⁶³).
+    /// If a number exceeds the range of TOML (2⁶³).
     pub fn to_toml(&self) -> Result<String, ConfigError> {
         let mut value = to_value(self)?;
         replace(&mut value, &Value::Null, &Value::from(NONE));
@@ -76,7 +77,7 @@ impl SolverConfig {
         toml::to_string(&value).map_err(syntax)
     }
 
-    /// As [`to_toml`](Self::to_toml), with the names of every choice in comments.
+    /// As [`to_toml`](Self::to_toml), with the names of all choices in comments.
     ///
     /// ```
     /// let text = ziggurat::SolverConfig::default().to_commented_toml()?;
@@ -111,7 +112,7 @@ fn to_value(config: &SolverConfig) -> Result<Value, ConfigError> {
     serde_json::to_value(config).map_err(syntax)
 }
 
-/// Replaces a value wherever it stands.
+/// Replaces every occurrence of a value.
 fn replace(value: &mut Value, old: &Value, new: &Value) {
     match value {
         Value::Object(map) => map.values_mut().for_each(|value| replace(value, old, new)),
@@ -125,7 +126,7 @@ fn laid_over_default(given: Value) -> Result<SolverConfig, ConfigError> {
     let mut leaves = Vec::new();
     collect(&default, &default, given, "", &mut leaves)?;
     let (mut value, mut config) = (default, SolverConfig::default());
-    // One by one: what fails to be read is the last one.
+    // One at a time, so that an error belongs to the last key.
     for (path, leaf) in leaves {
         if let Some(place) = value.pointer_mut(&format!("/{}", path.replace('.', "/"))) {
             *place = leaf;
@@ -137,7 +138,7 @@ fn laid_over_default(given: Value) -> Result<SolverConfig, ConfigError> {
     Ok(config)
 }
 
-/// The values of `given` with their paths, if every key of it exists in `known`.
+/// Collects the values of `given` with their paths. Fails if a key is not in `known`.
 fn collect(
     whole: &Value,
     known: &Value,
@@ -164,8 +165,8 @@ fn collect(
         }
         (Value::Object(known), given) => {
             let first = known.keys().next().map_or("", String::as_str);
-            let reason = format!("this is a table of keys, such as `{}`, and not {given}", join(path, first));
-            let path = if path.is_empty() { "(everything)".to_owned() } else { path.to_owned() };
+            let reason = format!("expected a table with keys such as `{}`, found {given}", join(path, first));
+            let path = if path.is_empty() { "(top level)".to_owned() } else { path.to_owned() };
             return Err(ConfigError::Value { path, reason });
         }
         (_, given) => leaves.push((path.to_owned(), given)),
@@ -177,7 +178,8 @@ fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// The key does not exist: the nearest of those beside it, or the same key elsewhere.
+/// The error for an unknown key. Suggests the same key in another table, or the closest key in this
+/// one.
 fn unknown<'a>(whole: &Value, known: impl Iterator<Item = &'a str>, path: &str, key: &str) -> ConfigError {
     let names = UnknownName::new("key", key, known);
     let beside = names.nearest().map(|nearest| join(path, nearest));
@@ -188,7 +190,7 @@ fn unknown<'a>(whole: &Value, known: impl Iterator<Item = &'a str>, path: &str, 
     ConfigError::UnknownKey { path: join(path, key), nearest, known: names.known }
 }
 
-/// Where a key of exactly this name stands, nearest to the top.
+/// The path of a key with exactly this name, searched from the top level down.
 fn elsewhere(map: &Map<String, Value>, path: &str, key: &str) -> Option<String> {
     if map.contains_key(key) {
         return Some(join(path, key));

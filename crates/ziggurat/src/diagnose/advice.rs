@@ -1,5 +1,5 @@
-//! What follows from a diagnosis, in plain sentences: what stands in the way of solving, what to tell the solver, and
-//! what it will do by itself.
+//! Advice derived from a diagnosis: what prevents a solve, what the user should specify, and what
+//! the solver handles automatically.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Diagnosis, DiagonalSign};
 
-/// How much a sentence matters.
+/// The severity of a piece of advice.
 ///
 /// ```
 /// use ziggurat::diagnose::AdviceLevel;
@@ -16,15 +16,15 @@ use super::{Diagnosis, DiagonalSign};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdviceLevel {
-    /// Good to know: the solver sees to it.
+    /// Information; the solver handles it automatically.
     Note,
-    /// The solver may need help, or be slow.
+    /// The solver may need additional input, or may be slow.
     Warning,
     /// The system cannot be solved as it is.
     Problem,
 }
 
-/// A plain sentence about a matrix, with a code that stays the same when the words change.
+/// A piece of advice about a matrix. Its code is stable, its text may change.
 ///
 /// ```
 /// use ziggurat_sparse::Csr;
@@ -37,11 +37,11 @@ pub enum AdviceLevel {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Advice {
-    /// Names the sentence for programs.
+    /// A stable identifier for programs.
     pub code: &'static str,
-    /// How much it matters.
+    /// The severity.
     pub level: AdviceLevel,
-    /// The sentence.
+    /// The text.
     pub text: String,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for Advice {
     }
 }
 
-/// Collects sentences.
+/// Collects advice.
 struct Sentences(Vec<Advice>);
 
 impl Sentences {
@@ -72,7 +72,7 @@ impl Sentences {
     }
 }
 
-/// "1 row has" or "7 rows have", and where the first of them is.
+/// Formats "1 row has …" or "7 rows have …", with the position of the first one.
 fn rows_have(count: usize, first: Option<usize>) -> impl Fn(&str) -> String {
     move |what| {
         let rows = if count == 1 { "1 row has".to_owned() } else { format!("{count} rows have") };
@@ -85,7 +85,7 @@ fn rows_have(count: usize, first: Option<usize>) -> impl Fn(&str) -> String {
     }
 }
 
-/// A part of a whole, in percent, such that neither "none" nor "all" is said of what is merely near it.
+/// Formats a fraction in percent. Values close to 0 and 100 % are reported as bounds.
 fn percent(fraction: f64) -> String {
     match fraction * 100.0 {
         p if p > 0.0 && p < 0.1 => "less than 0.1 %".to_owned(),
@@ -96,7 +96,7 @@ fn percent(fraction: f64) -> String {
 }
 
 impl Diagnosis {
-    /// What follows for solving with this matrix: the gravest sentences first.
+    /// Advice on solving with this matrix, most severe first.
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Problem;
@@ -116,7 +116,8 @@ impl Diagnosis {
         }
         self.advise_on_storage(&mut say);
         let mut advice = say.0;
-        advice.sort_by_key(|advice| std::cmp::Reverse(advice.level)); // stable: the order above holds within a level
+        // A stable sort, which keeps the order above within each level.
+        advice.sort_by_key(|advice| std::cmp::Reverse(advice.level));
         advice
     }
 
@@ -126,10 +127,10 @@ impl Diagnosis {
             let (rows, cols) = (self.rows, self.cols);
             say.problem(
                 "not-square",
-                format!("the matrix is {rows} x {cols}: a linear system has as many equations as unknowns"),
+                format!("the matrix is {rows} x {cols}; a linear system needs a square matrix"),
             );
         } else if self.rows == 0 {
-            say.problem("no-rows", "the matrix has no rows: there is nothing to solve");
+            say.problem("no-rows", "the matrix has no rows");
         }
         if entries.not_finite > 0 {
             let count = entries.not_finite;
@@ -137,7 +138,7 @@ impl Diagnosis {
             let row = entries.first_not_finite_row.unwrap_or(0);
             say.problem(
                 "not-finite",
-                format!("{entries_are} infinite or NaN, the first in row {row}, counted from 0: correct the assembly"),
+                format!("{entries_are} infinite or NaN, the first in row {row} (counted from 0): check the assembly"),
             );
         }
         if entries.empty_rows > 0 {
@@ -145,7 +146,7 @@ impl Diagnosis {
             say.problem(
                 "empty-rows",
                 have("no nonzero entry")
-                    + ": the matrix is singular; leave these unknowns out, or put 1 on their diagonal",
+                    + ": the matrix is singular; remove these unknowns, or set their diagonal entries to 1",
             );
         }
     }
@@ -156,15 +157,15 @@ impl Diagnosis {
             if self.diagonal.sign == DiagonalSign::Positive {
                 say.note(
                     "cg",
-                    "symmetric with a positive diagonal: conjugate gradients (cg) is the method of choice",
+                    "symmetric with a positive diagonal: conjugate gradients (cg) is the best choice",
                 );
             }
         } else if symmetry.but_for_dirichlet {
             say.warning(
                 "dirichlet-columns",
                 format!(
-                    "symmetric but for the columns of {} boundary rows: moving those columns to the right-hand side would \
-                     make the matrix symmetric, and conjugate gradients (cg) possible",
+                    "symmetric except for the columns of {} boundary rows: eliminating these columns into the right-hand \
+                     side would make the matrix symmetric and allow conjugate gradients (cg)",
                     self.special_rows.dirichlet
                 ),
             );
@@ -172,8 +173,8 @@ impl Diagnosis {
             say.warning(
                 "nearly-symmetric",
                 format!(
-                    "symmetric to {:.0e} only, which is more than rounding: if it should be symmetric, use (A + Aᵀ)/2; as \
-                     it is, it takes a method for nonsymmetric matrices (gmres, bicgstab)",
+                    "nearly symmetric: relative differences of up to {:.0e} exceed rounding; if the matrix should be \
+                     symmetric, use (A + Aᵀ)/2, otherwise a method for nonsymmetric matrices (gmres, bicgstab)",
                     symmetry.largest_difference
                 ),
             );
@@ -181,8 +182,8 @@ impl Diagnosis {
             say.note(
                 "nonsymmetric",
                 format!(
-                    "not symmetric (the skew part is {} of the whole): it takes a method for nonsymmetric matrices \
-                     (gmres, bicgstab)",
+                    "not symmetric (the norm of the skew part is {} of the total): use a method for nonsymmetric \
+                     matrices (gmres, bicgstab)",
                     percent(symmetry.skew)
                 ),
             );
@@ -196,38 +197,42 @@ impl Diagnosis {
         match diagonal.sign {
             DiagonalSign::Positive => {}
             DiagonalSign::Negative => {
-                let why = if self.symmetric { "−A looks positive definite" } else { "multigrid expects a positive one" };
-                let text = format!("every diagonal entry is negative: {why}, so solve −A x = −b instead");
+                let why = if self.symmetric {
+                    "−A looks positive definite"
+                } else {
+                    "multigrid expects a positive diagonal"
+                };
+                let text = format!("every diagonal entry is negative: {why}; solve −A x = −b instead");
                 say.warning("negative-diagonal", text);
             }
             DiagonalSign::Mixed if self.symmetric => say.warning(
                 "indefinite",
                 format!(
-                    "symmetric with {} positive and {} negative diagonal entries: the matrix is indefinite, conjugate \
-                     gradients (cg) may break down; use gmres",
+                    "symmetric with {} positive and {} negative diagonal entries: the matrix is indefinite and \
+                     conjugate gradients (cg) may break down; use gmres",
                     diagonal.positive, diagonal.negative
                 ),
             ),
             DiagonalSign::Mixed => say.warning(
                 "mixed-diagonal",
                 format!(
-                    "the diagonal has {} positive and {} negative entries: multigrid expects one sign; negating the \
-                     equations of the minority may help",
+                    "the diagonal has {} positive and {} negative entries: multigrid expects a uniform sign; \
+                     negating the rows with the less frequent sign may help",
                     diagonal.positive, diagonal.negative
                 ),
             ),
             DiagonalSign::SomeZero if self.looks_like_saddle_point => say.warning(
                 "saddle-point",
                 have("a zero diagonal")
-                    + " and the structure is symmetric: this looks like a saddle-point system (incompressible flow, \
-                       constraints); multigrid fits its blocks, not the whole",
+                    + " and the pattern is symmetric: this looks like a saddle-point system (incompressible flow, \
+                       constraints); multigrid is suitable for its blocks, not for the whole matrix",
             ),
             DiagonalSign::SomeZero if zeros > 0 => say.warning(
                 "zero-diagonal",
                 have("a zero diagonal")
-                    + ": smoothers divide by the diagonal; reorder the equations so that it has none",
+                    + ": smoothers divide by the diagonal; reorder the equations to avoid zeros on it",
             ),
-            DiagonalSign::SomeZero => {} // empty rows, which have their own sentence
+            DiagonalSign::SomeZero => {} // empty rows, which are reported separately
         }
     }
 
@@ -237,27 +242,28 @@ impl Diagnosis {
             return;
         };
         if floating > 0 && floating == components {
-            let parts = if floating > 1 { format!(" on each of {floating} parts") } else { String::new() };
+            let parts =
+                if floating > 1 { format!(" on each of its {floating} components") } else { String::new() };
             say.warning(
                 "constant-kernel",
                 format!(
-                    "all row sums are zero: the matrix is singular with the constants{parts} as kernel; the right-hand side \
-                     will be projected"
+                    "all row sums are zero: the matrix is singular, and its null space contains the constants{parts}; the \
+                     right-hand side will be projected"
                 ),
             );
             if self.graph.block_size > 1 {
                 say.warning(
                     "rigid-kernel",
-                    "with several unknowns per node the kernel may hold more than constants (rotations of a free body): \
-                     give the coordinates of the nodes",
+                    "with several unknowns per node, the null space may contain more than the constants (rotations of a \
+                     free body): provide the coordinates of the nodes",
                 );
             }
         } else if floating > 0 {
             say.warning(
                 "floating-parts",
                 format!(
-                    "{floating} of {components} independent parts have row sums of zero and are singular by themselves: fix \
-                     a value in each, or leave them out"
+                    "{floating} of {components} connected components have zero row sums and are singular: fix a value in each, \
+                     or remove them"
                 ),
             );
         }
@@ -266,7 +272,7 @@ impl Diagnosis {
             say.note(
                 "parts",
                 format!(
-                    "the matrix falls into {joined} independent parts, the largest of {} rows",
+                    "the matrix has {joined} connected components of more than one row, the largest with {} rows",
                     self.graph.largest_component.unwrap_or(0)
                 ),
             );
@@ -278,14 +284,14 @@ impl Diagnosis {
             let blocks =
                 format!("blocks of {0} x {0}, most likely {0} unknowns per node", self.graph.block_size);
             let elastic =
-                "for elasticity give the coordinates of the nodes, from which the rigid-body modes are made";
+                "for elasticity, provide the coordinates of the nodes, which define the rigid-body modes";
             say.note("blocks", if self.symmetric { format!("{blocks}: {elastic}") } else { blocks });
         } else if self.off_diagonal.opposing_fraction < 0.75 {
             say.note(
                 "positive-couplings",
                 format!(
-                    "{} of the entries off the diagonal have the sign of the diagonal: far from an M-matrix, so that \
-                     convergence may be slow",
+                    "{} of the off-diagonal entries have the sign of the diagonal: far from an M-matrix, so convergence \
+                     may be slow",
                     percent(1.0 - self.off_diagonal.opposing_fraction)
                 ),
             );
@@ -295,7 +301,7 @@ impl Diagnosis {
             say.warning(
                 "dense-row",
                 format!(
-                    "row {} has {longest} entries, {:.0} times the average: dense rows fill up the coarse levels",
+                    "row {} has {longest} entries, {:.0} times the average: dense rows cause fill-in on coarse levels",
                     self.entries.longest_row.unwrap_or(0),
                     longest as f64 / average
                 ),
@@ -309,7 +315,7 @@ impl Diagnosis {
             say.note(
                 "explicit-zeros",
                 format!(
-                    "{} of the stored entries are zero: leaving them out saves memory and time",
+                    "{} of the stored entries are zero: removing them saves memory and time",
                     percent(zeros)
                 ),
             );

@@ -1,8 +1,9 @@
-//! The few facts of a matrix that the solver decides by: the part of the diagnosis that every setup
-//! pays for.
+//! The properties of a matrix that determine the solver's choices: the part of the diagnosis that
+//! every setup runs.
 //!
-//! They are found over a [`LevelMatrix`]: one process looks at all rows, several look at their own rows
-//! and those of neighbours, and agree. Cost: a few passes over the matrix.
+//! The functions are generic over [`LevelMatrix`]: a single process examines all rows; several
+//! processes examine their own rows and those of their neighbours, and combine the results. Cost: a
+//! few passes over the matrix.
 
 use rayon::prelude::*;
 use ziggurat_amg::halo::{Halo, Processes};
@@ -15,13 +16,13 @@ use super::rows::sums_to_zero;
 use super::symmetry::is_symmetric;
 use crate::config::Facts;
 
-/// Rows that one task handles.
+/// Number of rows per task.
 const PIECE: usize = 4096;
 
-/// Blocks are full if all but one value in twenty are entries.
+/// Blocks count as full if storing them takes at most 5 % more values than there are entries.
 const FILL: f64 = 1.05;
 
-/// What decides how a matrix is solved with.
+/// The properties of a matrix that determine how it is solved.
 ///
 /// ```
 /// use ziggurat::amg::WholeMatrix;
@@ -41,19 +42,19 @@ pub struct MatrixKind {
     pub positive_diagonal: bool,
     /// Every row sums to zero, up to rounding: the constant vector is in the null space.
     pub annihilates_constants: bool,
-    /// Unknowns per node.
+    /// Number of unknowns per node.
     pub block: usize,
-    /// Rows over all processes.
+    /// Number of rows over all processes.
     pub rows: u64,
-    /// Entries over all processes.
+    /// Number of entries over all processes.
     pub nnz: u64,
 }
 
 impl MatrixKind {
-    /// Looks at a matrix. Collective.
+    /// Examines a matrix. Collective.
     ///
     /// # Errors
-    /// If the rows of neighbours cannot be had.
+    /// If the rows of neighbours cannot be obtained.
     pub fn of<M: LevelMatrix>(a: &M) -> Result<Self, SetupError> {
         let wide = &*a.extended(1)?;
         let (matrix, halo) = (wide.view(), wide.rows());
@@ -72,7 +73,7 @@ impl MatrixKind {
         })
     }
 
-    /// What [`SolverConfig::resolve`](crate::SolverConfig::resolve) decides by, for a device.
+    /// The input of [`SolverConfig::resolve`](crate::SolverConfig::resolve), for a device.
     pub fn facts(&self, device: &impl Device) -> Facts {
         Facts {
             symmetric: self.symmetric,
@@ -83,8 +84,8 @@ impl MatrixKind {
         }
     }
 
-    /// An orthonormal basis of what the matrix is known to map to zero exactly: nothing or the
-    /// constants. `own_rows` is the number of rows that this process owns.
+    /// An orthonormal basis of the known null space: either empty or the constants. `own_rows` is
+    /// the number of rows that this process owns.
     ///
     /// # Errors
     /// If the device has no memory for the vector.
@@ -102,14 +103,15 @@ impl MatrixKind {
     }
 }
 
-/// Whether every diagonal entry of own rows is positive, and whether every own row sums to zero.
+/// Whether every diagonal entry of the owned rows is positive, and whether every owned row sums to
+/// zero.
 fn diagonal_and_sums<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> (bool, bool) {
     let own = halo.owned();
     let piece = |piece: usize| {
         let (mut positive, mut zero_sums) = (true, true);
         for row in own.start + piece * PIECE..own.end.min(own.start + (piece + 1) * PIECE) {
             positive = positive && a.get(row, row).is_some_and(|value| value > 0.0);
-            // One row with another sum decides for all of them.
+            // A single nonzero sum is decisive.
             if zero_sums {
                 let sums = a.row(row).1.iter().fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
                 zero_sums = sums_to_zero(sums.0, sums.1);
@@ -124,8 +126,9 @@ fn diagonal_and_sums<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> (bool, bool) {
     pieces.reduce(|| (true, true), |one, other| (one.0 && other.0, one.1 && other.1))
 }
 
-/// Unknowns per node, as the pattern shows them: the largest of 6, 4, 3, 2 whose blocks are full, else
-/// 1. Processes own multiples of 12 rows, except the last. Collective.
+/// Number of unknowns per node, detected from the pattern: the largest of 6, 4, 3 and 2 whose
+/// blocks are full, else 1. All processes except the last must own a multiple of 12 rows.
+/// Collective.
 ///
 /// ```
 /// use ziggurat::amg::halo::Whole;
@@ -141,7 +144,7 @@ pub fn unknowns_per_node<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> usize {
         return detect_block_size(a).unwrap_or(1);
     }
     let own = halo.owned();
-    // Values of each size of blocks, the entries, and the rows.
+    // Number of values for each block size, then the number of entries and of rows.
     let mut counts = [0u64; 6];
     for (count, size) in counts.iter_mut().zip(SIZES) {
         let mut met: Vec<u64> = Vec::new();

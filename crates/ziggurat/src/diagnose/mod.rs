@@ -1,14 +1,14 @@
-//! What kind of matrix is this? Facts that decide how to solve with it, and plain sentences about them.
+//! Diagnosis of a matrix: the properties that matter for solving with it, and advice.
 //!
-//! [`diagnose`] takes any matrix, square or not, and finds: its size and row lengths, its symmetry, the signs on and off
-//! its diagonal, rows that sum to zero, boundary rows, the range of its values, its blocks, bandwidth and connected
-//! components. [`Diagnosis::advice`] says what follows. Nothing here is a proof of definiteness: that would cost a
-//! factorisation.
+//! [`diagnose`] accepts any matrix, square or not. It determines size and row lengths, symmetry,
+//! the signs on and off the diagonal, rows that sum to zero, boundary rows, the range of the
+//! values, block size, bandwidth and connected components. [`Diagnosis::advice`] derives advice
+//! from these. Definiteness is not proved, since that would take a factorisation.
 //!
-//! Costs a pass over the matrix for the facts of rows, one with a bisection per entry above the diagonal for the
-//! symmetry, one for the components, and one over the columns for each size of blocks that the lengths of the rows
-//! allow: together about a dozen products with a vector. Takes 16 bytes per row. Every number is the same for any number
-//! of threads.
+//! Cost: one pass over the matrix for the properties of rows, one with a bisection per entry above
+//! the diagonal for the symmetry, one for the components, and one over the columns for each block
+//! size that the row lengths allow. This is comparable to about a dozen matrix-vector products. It
+//! takes 16 bytes of memory per row. The result is the same for any number of threads.
 
 mod advice;
 mod matrix_kind;
@@ -27,11 +27,11 @@ pub use matrix_kind::{MatrixKind, unknowns_per_node};
 use rows::RowFacts;
 pub use symmetry::Symmetry;
 
-/// Two values count as equal, and a sum as zero, within this part of their size: a thousand roundings of double
-/// precision, which is what assembling a matrix may leave.
+/// Relative tolerance for equal values and zero sums: a few thousand times the machine epsilon,
+/// which covers the rounding errors of assembly.
 pub(crate) const ROUNDING: f64 = 1e-12;
 
-/// Everything [`diagnose`] finds. Rows and columns count from zero.
+/// The result of [`diagnose`]. Rows and columns are counted from zero.
 ///
 /// ```
 /// use ziggurat::diagnose;
@@ -51,22 +51,23 @@ pub struct Diagnosis {
     pub cols: usize,
     /// Number of stored entries, explicit zeros included.
     pub nnz: usize,
-    /// Whether the matrix equals its transpose, but for rounding; see [`Symmetry`].
+    /// Whether the matrix equals its transpose up to rounding; see [`Symmetry`].
     pub symmetric: bool,
-    /// Whether the matrix is surely singular, or as good as: an empty row, or a part in which every row sums to zero.
+    /// Whether the matrix is singular up to rounding: it has an empty row, or a connected component
+    /// in which every row sums to zero.
     pub looks_singular: bool,
-    /// Whether it looks like a saddle-point system: symmetric structure, and zeros in more than a hundredth of the
-    /// diagonal.
+    /// Whether it looks like a saddle-point system: the pattern is symmetric, and more than 1 % of
+    /// the diagonal is zero.
     pub looks_like_saddle_point: bool,
-    /// How many entries there are, and where.
+    /// Number and distribution of the entries.
     pub entries: Entries,
-    /// How far the matrix is from its transpose; `None` if it is not square.
+    /// The difference between the matrix and its transpose; `None` if it is not square.
     pub symmetry: Option<Symmetry>,
-    /// The diagonal.
+    /// Properties of the diagonal.
     pub diagonal: Diagonal,
-    /// The signs off the diagonal.
+    /// The signs of the off-diagonal entries.
     pub off_diagonal: OffDiagonal,
-    /// Rows with a property that matters.
+    /// Numbers of rows with special properties.
     pub special_rows: SpecialRows,
     /// The range of the values.
     pub values: Values,
@@ -74,7 +75,7 @@ pub struct Diagnosis {
     pub graph: Graph,
 }
 
-/// How many entries there are, and where.
+/// Number and distribution of the entries.
 ///
 /// ```
 /// use ziggurat_sparse::Csr;
@@ -86,27 +87,27 @@ pub struct Diagnosis {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Entries {
-    /// Entries of the shortest row.
+    /// Number of entries of the shortest row.
     pub per_row_min: usize,
-    /// Entries per row, on average.
+    /// Average number of entries per row.
     pub per_row_average: f64,
-    /// Entries of the longest row.
+    /// Number of entries of the longest row.
     pub per_row_max: usize,
-    /// The first row that has so many.
+    /// The first row of this length.
     pub longest_row: Option<usize>,
-    /// Rows without any nonzero entry.
+    /// Number of rows without a nonzero entry.
     pub empty_rows: usize,
-    /// The first of them.
+    /// The first such row.
     pub first_empty_row: Option<usize>,
-    /// Entries that are stored but zero.
+    /// Number of stored entries that are zero.
     pub explicit_zeros: usize,
-    /// Entries that are infinite or NaN. They count nowhere else.
+    /// Number of entries that are infinite or NaN. They are excluded from all other counts.
     pub not_finite: usize,
-    /// The first row that has such an entry.
+    /// The first row with such an entry.
     pub first_not_finite_row: Option<usize>,
 }
 
-/// Which signs the diagonal has.
+/// The signs of the diagonal entries.
 ///
 /// ```
 /// use ziggurat::diagnose::DiagonalSign;
@@ -122,13 +123,13 @@ pub enum DiagonalSign {
     Positive,
     /// Every entry is negative: −A may be positive definite.
     Negative,
-    /// Positive and negative ones: a symmetric matrix is then indefinite.
+    /// There are positive and negative entries: a symmetric matrix is then indefinite.
     Mixed,
-    /// Some entries are zero or absent, whatever the others are.
+    /// Some entries are zero or absent; the others have any sign.
     SomeZero,
 }
 
-/// The diagonal. A matrix that is not square has as many diagonal places as its shorter side.
+/// Properties of the diagonal. Its length is the smaller of the two dimensions.
 ///
 /// ```
 /// use ziggurat_sparse::Csr;
@@ -141,17 +142,17 @@ pub enum DiagonalSign {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Diagonal {
-    /// Diagonal entries that are stored.
+    /// Number of stored diagonal entries.
     pub stored: usize,
-    /// Positive ones.
+    /// Number of positive diagonal entries.
     pub positive: usize,
-    /// Negative ones.
+    /// Number of negative diagonal entries.
     pub negative: usize,
-    /// Places that hold zero, or nothing, or a value that is not finite.
+    /// Number of diagonal entries that are zero, absent or not finite.
     pub zero: usize,
-    /// The first such row.
+    /// The first row with such an entry.
     pub first_zero_row: Option<usize>,
-    /// The signs in one word.
+    /// Summary of the signs.
     pub sign: DiagonalSign,
     /// The smallest nonzero |a_ii|.
     pub smallest: Option<f64>,
@@ -159,7 +160,8 @@ pub struct Diagonal {
     pub largest: Option<f64>,
 }
 
-/// The signs off the diagonal. Multigrid was first made for M-matrices, where all of them oppose the diagonal's.
+/// The signs of the off-diagonal entries. Classical multigrid theory covers M-matrices, where all
+/// of them are opposite to the sign of the diagonal.
 ///
 /// ```
 /// use ziggurat_sparse::gallery::Problem;
@@ -171,16 +173,16 @@ pub struct Diagonal {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct OffDiagonal {
-    /// Negative entries off the diagonal.
+    /// Number of negative off-diagonal entries.
     pub negative: usize,
-    /// Positive entries off the diagonal.
+    /// Number of positive off-diagonal entries.
     pub positive: usize,
-    /// The part of the nonzero entries off the diagonal whose sign opposes that of their row's diagonal; 1 if there are
-    /// no entries off the diagonal.
+    /// The fraction of the nonzero off-diagonal entries whose sign is opposite to that of the
+    /// diagonal entry of their row; 1 if there are no off-diagonal entries.
     pub opposing_fraction: f64,
 }
 
-/// Rows with a property that matters.
+/// Numbers of rows with special properties.
 ///
 /// ```
 /// use ziggurat_sparse::gallery::Problem;
@@ -192,18 +194,18 @@ pub struct OffDiagonal {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SpecialRows {
-    /// Rows that have nonzero entries and whose sum is zero, but for rounding. If all do, the constant vectors are in
-    /// the kernel.
+    /// Rows that have nonzero entries and sum to zero, up to rounding. If all rows do, the null
+    /// space contains the constants.
     pub zero_sum: usize,
-    /// Rows whose diagonal is at least as large as the sum of the others in absolute value, but for rounding.
+    /// Diagonally dominant rows: |a_ii| ≥ Σ |a_ij| over j ≠ i, up to rounding.
     pub dominant: usize,
-    /// The same as a part of all rows; 1 if there are no rows.
+    /// The fraction of diagonally dominant rows; 1 if there are no rows.
     pub dominant_fraction: f64,
-    /// Rows whose only nonzero entry is on the diagonal, as boundary conditions leave them.
+    /// Rows whose only nonzero entry is on the diagonal, as for Dirichlet boundary conditions.
     pub dirichlet: usize,
 }
 
-/// Whether the values can be stored in a number as they are, without scaling.
+/// Whether the values fit a number type without scaling.
 ///
 /// ```
 /// use ziggurat::diagnose::Fit;
@@ -216,15 +218,15 @@ pub struct SpecialRows {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fit {
-    /// Every value keeps all the digits that this number has.
+    /// Every value is stored with the full precision of the type.
     Fits,
-    /// The largest value fits, the smallest loses digits or becomes zero.
+    /// The largest value fits; the smallest loses digits or becomes zero.
     Underflows,
     /// The largest value becomes infinite.
     Overflows,
 }
 
-/// The range of the values: nonzero, finite, in absolute value.
+/// The range of the absolute values of the nonzero, finite entries.
 ///
 /// ```
 /// use ziggurat_sparse::gallery::Problem;
@@ -236,15 +238,15 @@ pub enum Fit {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Values {
-    /// The smallest; `None` if there is no nonzero entry.
+    /// The smallest absolute value; `None` if there is no nonzero entry.
     pub smallest: Option<f64>,
-    /// The largest.
+    /// The largest absolute value.
     pub largest: Option<f64>,
-    /// Whether they can be stored in `f32`.
+    /// Whether the values fit `f32`.
     pub f32: Fit,
-    /// Whether they can be stored in `f16`.
+    /// Whether the values fit `f16`.
     pub f16: Fit,
-    /// Whether they can be stored in `bf16`.
+    /// Whether the values fit `bf16`.
     pub bf16: Fit,
 }
 
@@ -259,21 +261,23 @@ pub struct Values {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Graph {
-    /// Unknowns per node, as the pattern shows it; 1 for a scalar problem.
+    /// Number of unknowns per node, detected from the pattern; 1 for a scalar problem.
     pub block_size: usize,
-    /// The largest distance of a stored entry from the diagonal.
+    /// The largest |i − j| of a stored entry.
     pub bandwidth: usize,
-    /// Parts that have nothing to do with each other; `None` if the matrix is not square, as for the next three.
+    /// Number of connected components. This and the next three fields are `None` if the matrix is
+    /// not square.
     pub components: Option<usize>,
-    /// Rows of the largest part.
+    /// Number of rows of the largest component.
     pub largest_component: Option<usize>,
-    /// Parts of a single row: boundary rows, mostly.
+    /// Number of components with a single row, which are mostly boundary rows.
     pub isolated_rows: Option<usize>,
-    /// Parts in which every row sums to zero, so that nothing holds the constant: each is singular by itself.
+    /// Number of components in which every row sums to zero. Each of them is singular, with the
+    /// constants in its null space.
     pub floating_components: Option<usize>,
 }
 
-/// Finds out what kind of matrix `a` is; see the [module](self).
+/// Diagnoses the matrix `a`; see the [module](self).
 ///
 /// ```
 /// use ziggurat::diagnose;
@@ -303,7 +307,7 @@ pub fn diagnose(a: CsrRef<'_, f64>) -> Diagnosis {
         nnz: a.nnz(),
         symmetric: symmetry.as_ref().is_some_and(|symmetry| symmetry.to_rounding),
         looks_singular: tally.empty_rows > 0 || graph.floating_components.is_some_and(|count| count > 0),
-        // An empty row is a fault of its own, not a constraint, and so is one in a hundred.
+        // Empty rows are reported separately, and up to 1 % zeros are not taken for constraints.
         looks_like_saddle_point: structured && 100 * (zero - tally.empty_rows.min(zero)) > a.rows(),
         entries: Entries {
             per_row_min: if a.rows() == 0 { 0 } else { tally.shortest },

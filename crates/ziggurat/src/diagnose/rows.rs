@@ -1,28 +1,28 @@
-//! What can be said of each row by itself, and counted over all of them: one pass over the matrix.
+//! Properties of single rows and counts over all rows: one pass over the matrix.
 //!
-//! Only counts, extremes and first places are gathered. They do not depend on the order in which pieces are joined, so
-//! the result is the same for any number of threads without a fixed order of summation.
+//! Only counts, extrema and first positions are collected. They do not depend on the order of the
+//! reduction, so the result is the same for any number of threads.
 
 use rayon::prelude::*;
 use ziggurat_sparse::CsrRef;
 
 use super::ROUNDING;
 
-/// Rows that one task handles.
+/// Number of rows per task.
 const PIECE: usize = 1024;
 
-/// What later passes need to know of a row.
+/// The properties of a row that later passes need.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RowFacts {
-    /// The largest finite |a_ij|: what differences in this row are measured by.
+    /// The largest finite |a_ij|, to which differences in this row are relative.
     pub(super) scale: f64,
-    /// It has nonzero entries, and they sum to zero, but for rounding.
+    /// The row has nonzero entries, and they sum to zero, up to rounding.
     pub(super) zero_sum: bool,
-    /// Its only nonzero entry is on the diagonal.
+    /// The only nonzero entry is on the diagonal.
     pub(super) dirichlet: bool,
 }
 
-/// Counts over all rows; the fields of [`Diagnosis`](super::Diagnosis) say what they mean.
+/// Counts over all rows; the fields are documented in [`Diagnosis`](super::Diagnosis).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Tally {
     pub(super) shortest: usize,
@@ -49,13 +49,13 @@ pub(super) struct Tally {
     pub(super) largest: f64,
 }
 
-/// The earlier of two places, where there are any.
+/// The smaller of two optional positions.
 fn earlier(one: Option<usize>, other: Option<usize>) -> Option<usize> {
     one.into_iter().chain(other).min()
 }
 
 impl Tally {
-    /// The tally of no rows.
+    /// The tally of an empty set of rows.
     const NONE: Tally = Tally {
         shortest: usize::MAX,
         longest: 0,
@@ -112,7 +112,7 @@ impl Tally {
         }
     }
 
-    /// Counts one row, and says what later passes need of it.
+    /// Adds one row to the counts and returns its properties.
     fn count(&mut self, a: CsrRef<'_, f64>, row: usize) -> RowFacts {
         let (columns, values) = a.row(row);
         let line = match Line::read(values) {
@@ -176,12 +176,14 @@ impl Tally {
     }
 }
 
-/// Whether Σ a_ij is zero but for rounding, given Σ |a_ij|. A sum that overflows says nothing, and neither does one of zeros.
+/// Whether Σ a_ij is zero up to rounding, given Σ |a_ij|. False if the sum overflows or all entries
+/// are zero.
 pub(super) fn sums_to_zero(sum: f64, size: f64) -> bool {
     size > 0.0 && size.is_finite() && sum.abs() <= ROUNDING * size
 }
 
-/// The values of a row, wherever they stand. No branch depends on them: most rows are too short for one to be foreseen.
+/// Statistics of the values of a row, independent of their columns. Computed without branches,
+/// which would be mispredicted in short rows.
 struct Line {
     not_finite: usize,
     zeros: usize,
@@ -215,7 +217,8 @@ impl Line {
             line.positive += usize::from(value > 0.0);
             line.sum += value;
             line.size += size;
-            // Not `min` and `max`: their care for NaN doubles the cost, and a line with one is read again without.
+            // Not `f64::min` and `max`: their handling of NaN doubles the cost, and a row with NaN
+            // is read again without it.
             line.smallest = if size > 0.0 && size < line.smallest { size } else { line.smallest };
             line.largest = if size > line.largest { size } else { line.largest };
         }
@@ -223,7 +226,7 @@ impl Line {
     }
 }
 
-/// Counts all rows, in parallel, and notes the facts of each.
+/// Counts all rows in parallel, and returns the properties of each row.
 pub(super) fn tally(a: CsrRef<'_, f64>) -> (Tally, Vec<RowFacts>) {
     let mut facts = vec![RowFacts::default(); a.rows()];
     let pieces = facts.par_chunks_mut(PIECE).enumerate().map(|(index, piece)| {

@@ -1,16 +1,17 @@
-//! How far a matrix is from its transpose, without making the transpose.
+//! The difference between a matrix and its transpose, without forming the transpose.
 //!
-//! Every entry above the diagonal looks up its mirror image in the row it must be in. If all are found
-//! equal, and as many entries are below the diagonal as above, the matrix is symmetric and that is all. If not, a
-//! second pass measures: a difference |a_ij − a_ji| against √(r_i r_j), where r_i is the largest |a_ij| of row i, so that
-//! neither a common factor nor rows of other units hide or make an asymmetry; and the skew part as a whole,
+//! A first pass looks up the mirror image of every entry above the diagonal. If all are equal, and
+//! the numbers of entries above and below the diagonal agree, the matrix is symmetric. Otherwise a
+//! second pass computes differences |a_ij − a_ji| relative to √(r_i r_j), where r_i is the largest
+//! |a_ij| of row i. This makes them independent of a common factor and of different units of the
+//! rows. It also computes the skew part of the whole matrix,
 //!
 //! ```text
 //! skew = ‖A − Aᵀ‖_F / (2 ‖A‖_F)        0: symmetric, 1: skew-symmetric, 0.7 (√½): triangular
 //! ```
 //!
-//! Costs nnz / 2 searches if the matrix is symmetric, three times as many if not. Sums run over fixed pieces in a fixed
-//! order.
+//! Cost: nnz / 2 searches if the matrix is symmetric, three times as many if not. Sums run over
+//! fixed pieces in a fixed order.
 
 use std::ops::Range;
 
@@ -22,10 +23,11 @@ use ziggurat_sparse::CsrRef;
 use super::ROUNDING;
 use super::rows::{RowFacts, tally};
 
-/// Rows that one task handles. The sums depend on it, and on nothing else.
+/// Number of rows per task. The rounding of the sums depends only on it, not on the number of
+/// threads.
 const PIECE: usize = 1024;
 
-/// How far a square matrix is from its transpose.
+/// The difference between a square matrix and its transpose.
 ///
 /// ```
 /// use ziggurat_sparse::Csr;
@@ -37,18 +39,18 @@ const PIECE: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Symmetry {
-    /// Whether (j, i) is stored wherever (i, j) is.
+    /// Whether the pattern is symmetric: (j, i) is stored whenever (i, j) is.
     pub structure: bool,
-    /// Whether a_ij = a_ji to the last bit. An absent entry is zero.
+    /// Whether a_ij = a_ji exactly. An absent entry counts as zero.
     pub exact: bool,
-    /// Whether a_ij = a_ji to 10⁻¹² of the largest entries of rows i and j (their geometric mean).
+    /// Whether |a_ij − a_ji| ≤ 10⁻¹² √(r_i r_j), where r_i is the largest absolute value in row i.
     pub to_rounding: bool,
-    /// Whether it would be, if rows without entries off the diagonal were left out: boundary conditions set in rows and
-    /// not in columns. Never true where `to_rounding` is.
+    /// Whether `to_rounding` would hold without the rows that have no off-diagonal entries, as when
+    /// boundary conditions are imposed on rows but not on columns. False if `to_rounding` is true.
     pub but_for_dirichlet: bool,
-    /// The largest difference, so measured; infinite where an entry is.
+    /// The largest |a_ij − a_ji| / √(r_i r_j); infinite if an entry is not finite.
     pub largest_difference: f64,
-    /// ‖A − Aᵀ‖ / (2 ‖A‖), Frobenius: the size of the skew part relative to the whole.
+    /// ‖A − Aᵀ‖ / (2 ‖A‖) in the Frobenius norm: the relative size of the skew part.
     pub skew: f64,
 }
 
@@ -70,8 +72,8 @@ pub(super) fn symmetry(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64) -> 
     })
 }
 
-/// Whether a matrix is square and symmetric to rounding: all that a solver asks, and for most matrices
-/// one quick look. `a` has the owned rows of `halo` and those of neighbours. Collective.
+/// Whether a matrix is square and symmetric up to rounding. For most matrices only the first pass
+/// is needed. `a` contains the owned rows of `halo` and those of its neighbours. Collective.
 pub(super) fn is_symmetric<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> bool {
     if !halo.is_whole() {
         return !halo.any(!own_rows_are_mirrored(a, halo.owned()));
@@ -86,7 +88,8 @@ pub(super) fn is_symmetric<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> bool {
     }
 }
 
-/// Whether every entry of some rows is mirrored, to rounding, in rows that are there.
+/// Whether every entry of the rows `own` has an equal mirror image, up to rounding. `a` must
+/// contain the mirrored rows.
 fn own_rows_are_mirrored(a: CsrRef<'_, f64>, own: Range<usize>) -> bool {
     let size = |row: usize| a.row(row).1.iter().fold(0.0, |size: f64, value| size.max(value.abs()));
     let sizes: Vec<f64> = a.all_rows().into_par_iter().map(size).collect();
@@ -108,7 +111,8 @@ fn measure(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64, structure: bool
     let unit = if largest > 0.0 { largest } else { 1.0 };
     let found: Vec<Differences> =
         (0..pieces).into_par_iter().map(|piece| compare(a, facts, unit, rows(piece))).collect();
-    let found = found.into_iter().fold(Differences::default(), Differences::join); // in the order of the rows
+    // In the order of the rows, for reproducible sums.
+    let found = found.into_iter().fold(Differences::default(), Differences::join);
     let to_rounding = found.largest <= ROUNDING;
     Symmetry {
         structure,
@@ -120,15 +124,15 @@ fn measure(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64, structure: bool
     }
 }
 
-/// Whether the entries above the diagonal are mirrored; all that most matrices need.
+/// Result of the first pass: whether the entries above the diagonal have equal mirror images.
 #[derive(Clone, Copy, Default)]
 struct Quick {
-    /// Entries above and below the diagonal.
+    /// Number of entries above and below the diagonal.
     above: usize,
     below: usize,
-    /// Entries above the diagonal without a mirror image.
+    /// Number of entries above the diagonal without a mirror image.
     alone: usize,
-    /// Some entry and its mirror image differ.
+    /// Whether some entry differs from its mirror image.
     differs: bool,
 }
 
@@ -173,14 +177,15 @@ fn compare_quickly(a: CsrRef<'_, f64>) -> Quick {
     pieces.map(compare).reduce(Quick::default, Quick::join)
 }
 
-/// How much entries and their mirror images differ.
+/// Differences between entries and their mirror images.
 #[derive(Clone, Copy, Default)]
 struct Differences {
     any: bool,
     largest: f64,
-    /// The same, between rows that are both more than a diagonal.
+    /// As `largest`, restricted to pairs of rows that both have off-diagonal entries.
     largest_inside: f64,
-    /// Sum of squared differences, each pair once, and of squared entries, in units of the largest entry.
+    /// Sum of squared differences, with each pair counted once, and of squared entries, in units of
+    /// the largest entry.
     squares: f64,
     norm: f64,
 }
@@ -195,7 +200,7 @@ fn compare(a: CsrRef<'_, f64>, facts: &[RowFacts], unit: f64, rows: Range<usize>
             }
             let column = column as usize;
             match a.get(column, row) {
-                // The other one of the pair has seen to it, or will.
+                // Counted with the entry above the diagonal.
                 Some(_) if column <= row => {}
                 mirrored => found.add(value, mirrored.unwrap_or(0.0), unit, facts[row], facts[column]),
             }
@@ -211,11 +216,11 @@ impl Differences {
         }
         self.any = true;
         let relative = if value.is_finite() && mirrored.is_finite() {
-            // In units first: the difference of two huge values of opposite sign would overflow.
+            // Scale first: the difference of two huge values of opposite sign would overflow.
             let difference = (value / unit - mirrored / unit).abs();
             self.squares += difference * difference;
             let size = (one.scale / unit).sqrt() * (other.scale / unit).sqrt();
-            // One of the two is not zero, so no size means that the other's whole row is.
+            // One of the two is nonzero, so a zero size means that the row of the other is zero.
             if size > 0.0 { difference / size } else { 1.0 }
         } else {
             f64::INFINITY

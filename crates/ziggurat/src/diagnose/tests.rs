@@ -1,4 +1,5 @@
-//! Every fact against its definition on a dense table, on generated matrices; known problems; the sentences.
+//! Compares every property with its definition on random matrices, and checks the diagnosis and
+//! advice of known problems.
 
 use proptest::prelude::*;
 use ziggurat_sparse::gallery::Problem;
@@ -23,7 +24,8 @@ fn from_triplets(rows: usize, cols: usize, triplets: &[(usize, usize, f64)]) -> 
     coo.into_csr()
 }
 
-/// Small whole numbers, so that sums are exact and zero sums, ties and symmetric pairs really occur.
+/// Random matrices of small integers: sums are exact, and zero sums, ties and symmetric pairs
+/// occur.
 fn matrices() -> impl Strategy<Value = Csr<f64>> {
     (0usize..9, 0usize..9, any::<bool>(), any::<bool>()).prop_flat_map(|(rows, other, square, mirrored)| {
         let cols = if square { rows } else { other };
@@ -45,7 +47,7 @@ fn matrices() -> impl Strategy<Value = Csr<f64>> {
 
 proptest! {
     #[test]
-    fn facts_of_rows_agree_with_their_definitions(a in matrices()) {
+    fn properties_of_rows_agree_with_their_definitions(a in matrices()) {
         let d = diagnose(a.view());
         let at = |row: usize, column: usize| a.get(row, column).unwrap_or(0.0);
         let rows = 0..a.rows();
@@ -107,7 +109,7 @@ proptest! {
         let stored = |row: usize, column: usize| a.get(row, column).is_some();
         prop_assert_eq!(symmetry.structure, pairs.iter().all(|&(i, j)| stored(i, j) == stored(j, i)));
         prop_assert_eq!(symmetry.exact, pairs.iter().all(|&(i, j)| at(i, j) == at(j, i)));
-        prop_assert_eq!(symmetry.to_rounding, symmetry.exact); // whole numbers differ by more than rounding
+        prop_assert_eq!(symmetry.to_rounding, symmetry.exact); // integers differ by more than rounding
         prop_assert_eq!(d.symmetric, symmetry.exact);
         let norm = |value: &dyn Fn(usize, usize) -> f64| pairs.iter().map(|&(i, j)| value(i, j).powi(2)).sum::<f64>().sqrt();
         let whole = norm(&at);
@@ -118,9 +120,9 @@ proptest! {
         prop_assert_eq!(symmetry.but_for_dirichlet, !symmetry.exact && inside);
     }
 
-    /// Symmetric scaling by powers of two changes no verdict of symmetry: here even no bit of the largest difference.
+    /// Scaling by a power of two changes no result, not even a bit of the largest difference.
     #[test]
-    fn a_common_factor_changes_no_verdict(a in matrices(), exponent in -900i32..900) {
+    fn a_common_factor_changes_no_result(a in matrices(), exponent in -900i32..900) {
         let mut scaled = a.clone();
         for value in scaled.values_mut() {
             *value *= 2f64.powi(exponent);
@@ -134,7 +136,7 @@ proptest! {
 }
 
 #[test]
-fn the_same_bits_for_any_number_of_threads() {
+fn results_do_not_depend_on_the_number_of_threads() {
     let a = problem("convection3d:24");
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -152,7 +154,7 @@ fn model_problems_are_recognised() {
     assert!(poisson.symmetric && !poisson.looks_singular && !poisson.looks_like_saddle_point);
     assert_eq!(poisson.diagonal.sign, DiagonalSign::Positive);
     assert_eq!((poisson.special_rows.dominant_fraction, poisson.off_diagonal.opposing_fraction), (1.0, 1.0));
-    assert_eq!(poisson.special_rows.zero_sum, 512); // the inner points
+    assert_eq!(poisson.special_rows.zero_sum, 512); // the interior points
     assert_eq!(
         (poisson.graph.bandwidth, poisson.graph.components, poisson.graph.block_size),
         (100, Some(1), 1)
@@ -187,7 +189,7 @@ fn a_negated_matrix_has_the_same_couplings_and_a_negative_diagonal() {
 }
 
 #[test]
-fn rounding_is_forgiven_and_more_is_not() {
+fn only_differences_within_rounding_are_symmetric() {
     let mut a = problem("poisson2d:6");
     a.values_mut()[1] *= 1.0 + 1e-14; // (0, 1)
     let near = diagnose(a.view()).symmetry.unwrap();
@@ -199,8 +201,9 @@ fn rounding_is_forgiven_and_more_is_not() {
 }
 
 #[test]
-fn rows_of_different_units_do_not_hide_an_asymmetry() {
-    // Rows 0 and 1 in pascal, rows 2 and 3 in nothing: the second pair is clearly nonsymmetric.
+fn an_asymmetry_is_found_in_rows_with_different_units() {
+    // Rows 0 and 1 are in pascals, rows 2 and 3 are dimensionless: the second pair is clearly
+    // nonsymmetric.
     let large = [(0, 0, 2e15), (0, 1, -1e15), (1, 0, -1e15), (1, 1, 2e15)];
     let small = [(2, 2, 2.0), (2, 3, -1.0), (3, 2, -0.5), (3, 3, 2.0)];
     let a = from_triplets(4, 4, &[large, small].concat());
@@ -209,8 +212,8 @@ fn rows_of_different_units_do_not_hide_an_asymmetry() {
 }
 
 #[test]
-fn boundary_rows_that_spoil_the_symmetry_are_named() {
-    // Row 0 is a boundary row, but its column still has entries.
+fn boundary_rows_that_break_the_symmetry_are_reported() {
+    // Row 0 is a boundary row, but its column has other entries.
     let a = from_triplets(
         3,
         3,
@@ -222,7 +225,7 @@ fn boundary_rows_that_spoil_the_symmetry_are_named() {
 }
 
 #[test]
-fn constraints_are_taken_for_a_saddle_point() {
+fn constraints_look_like_a_saddle_point() {
     // [ 2 0 1; 0 2 1; 1 1 0 ]
     let a =
         from_triplets(3, 3, &[(0, 0, 2.0), (0, 2, 1.0), (1, 1, 2.0), (1, 2, 1.0), (2, 0, 1.0), (2, 1, 1.0)]);
@@ -235,7 +238,7 @@ fn constraints_are_taken_for_a_saddle_point() {
 }
 
 #[test]
-fn a_floating_part_is_found_among_others() {
+fn a_floating_component_is_found_among_others() {
     let held = [(0, 0, 2.0), (0, 1, -1.0), (1, 0, -1.0), (1, 1, 2.0)];
     let free = [(2, 2, 1.0), (2, 3, -1.0), (3, 2, -1.0), (3, 3, 1.0)];
     let d = diagnose(from_triplets(4, 4, &[held, free].concat()).view());
@@ -245,7 +248,7 @@ fn a_floating_part_is_found_among_others() {
 }
 
 #[test]
-fn values_that_are_not_numbers_are_counted_and_nothing_else_breaks() {
+fn values_that_are_not_finite_are_counted_and_excluded() {
     let mut a = problem("poisson2d:4");
     (a.values_mut()[0], a.values_mut()[1]) = (f64::NAN, f64::INFINITY); // (0, 0) and (0, 1)
     let d = diagnose(a.view());
@@ -268,7 +271,7 @@ fn matrices_without_entries_rows_or_columns_are_diagnosed() {
 }
 
 #[test]
-fn every_number_knows_what_it_can_hold() {
+fn the_fit_of_every_number_type_is_detected() {
     let fits = |smallest: f64, largest: f64| {
         let a = from_triplets(2, 2, &[(0, 0, smallest), (1, 1, largest)]);
         let values = diagnose(a.view()).values;
@@ -282,7 +285,7 @@ fn every_number_knows_what_it_can_hold() {
 }
 
 #[test]
-fn a_renumbering_changes_only_where_things_are() {
+fn a_renumbering_changes_only_positions() {
     let a = problem("jump3d:12");
     let order = (0..a.rows() as u32).rev().collect();
     let reversed =

@@ -1,4 +1,4 @@
-//! A solver, asked for step by step.
+//! The builder of a solver.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use ziggurat_sparse::device::{Cpu, Device};
 use super::{SolveError, Solver};
 use crate::config::{CycleKind, Krylov, Method, Precision, Rebuild, SmootherKind, SolverConfig};
 
-/// Collects what a [`Solver`] is to do. The last word counts.
+/// Builds a [`Solver`]. Later calls override earlier ones.
 ///
 /// ```
 /// use ziggurat::Solver;
@@ -29,20 +29,20 @@ pub struct SolverBuilder<D = Cpu> {
 }
 
 impl Solver {
-    /// Begins with the default configuration, on the CPU.
+    /// A builder with the default configuration, for the CPU.
     pub fn builder() -> SolverBuilder {
         SolverBuilder::default()
     }
 }
 
 impl<D> SolverBuilder<D> {
-    /// Where to iterate: levels and vectors live there. Setup stays on the host.
+    /// The device of the iteration, which holds the levels and vectors. Setup runs on the host.
     ///
     /// ```
     /// use ziggurat::Solver;
     /// use ziggurat::sparse::device::{Cpu, Device, Simd};
     /// let a = ziggurat_sparse::Csr::identity(3)?;
-    /// let portable = Cpu::with_simd(Simd::Portable).ok_or("every CPU has it")?; // or a GPU, or a device of your own
+    /// let portable = Cpu::with_simd(Simd::Portable).ok_or("every CPU has it")?; // or a GPU
     /// let solver = Solver::builder().device(portable).rtol(1e-10).build(&a)?;
     /// assert!(solver.device().name().starts_with("cpu (Portable"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -52,7 +52,7 @@ impl<D> SolverBuilder<D> {
         SolverBuilder { config: self.config, near_kernel: self.near_kernel, device }
     }
 
-    /// Begins again with this configuration, from a file or a preset.
+    /// Replaces the configuration, for example by one from a file or a preset.
     ///
     /// ```
     /// use ziggurat::{Solver, SolverConfig};
@@ -64,7 +64,7 @@ impl<D> SolverBuilder<D> {
         SolverBuilder { config, ..self }
     }
 
-    /// Changes anything in the configuration, such as what has no setter here.
+    /// Changes the configuration directly, including parameters that have no setter.
     ///
     /// ```
     /// let builder = ziggurat::Solver::builder().with(|config| config.smoother.degree = 3);
@@ -75,31 +75,31 @@ impl<D> SolverBuilder<D> {
         self
     }
 
-    /// How the hierarchy is built.
+    /// The coarsening method.
     #[must_use]
     pub fn method(self, method: Method) -> Self {
         self.with(|config| config.method = method)
     }
 
-    /// The outer iteration.
+    /// The Krylov method of the outer iteration.
     #[must_use]
     pub fn krylov(self, krylov: Krylov) -> Self {
         self.with(|config| config.krylov = krylov)
     }
 
-    /// Steps before GMRES and FGMRES start anew.
+    /// Iterations between restarts of GMRES and FGMRES.
     #[must_use]
     pub fn restart(self, restart: usize) -> Self {
         self.with(|config| config.restart = restart)
     }
 
-    /// What the hierarchy is stored and computed in.
+    /// The storage and working precision of the hierarchy.
     #[must_use]
     pub fn precision(self, precision: Precision) -> Self {
         self.with(|config| config.precision = precision)
     }
 
-    /// The tolerance relative to the right-hand side.
+    /// The tolerance, relative to the norm of the right-hand side.
     #[must_use]
     pub fn rtol(self, rtol: f64) -> Self {
         self.with(|config| config.stopping.rtol = rtol)
@@ -111,13 +111,13 @@ impl<D> SolverBuilder<D> {
         self.with(|config| config.stopping.atol = atol)
     }
 
-    /// Iterations at most.
+    /// Maximum number of iterations.
     #[must_use]
     pub fn max_iterations(self, iterations: usize) -> Self {
         self.with(|config| config.stopping.max_iterations = iterations)
     }
 
-    /// Seconds at most.
+    /// Time limit in seconds.
     #[must_use]
     pub fn max_seconds(self, seconds: f64) -> Self {
         self.with(|config| config.stopping.max_seconds = Some(seconds))
@@ -129,7 +129,7 @@ impl<D> SolverBuilder<D> {
         self.with(|config| config.cycle.kind = cycle)
     }
 
-    /// Smoothings before and after the coarse level.
+    /// Number of sweeps before and after the coarse-grid correction.
     #[must_use]
     pub fn sweeps(self, before: usize, after: usize) -> Self {
         self.with(|config| (config.cycle.pre_sweeps, config.cycle.post_sweeps) = (before, after))
@@ -141,19 +141,20 @@ impl<D> SolverBuilder<D> {
         self.with(|config| config.smoother.kind = smoother)
     }
 
-    /// When [`Solver::update_values`] builds the hierarchy anew.
+    /// When [`Solver::update_values`] rebuilds the hierarchy.
     #[must_use]
     pub fn rebuild(self, rebuild: Rebuild) -> Self {
         self.with(|config| config.update.rebuild = rebuild)
     }
 
-    /// What the matrix maps to almost zero, such as the rigid-body modes of an elastic body.
+    /// The near-null space of the matrix, such as the rigid-body modes of an elastic body.
     #[must_use]
     pub fn near_kernel(self, kernel: NearKernel) -> Self {
         SolverBuilder { near_kernel: Some(kernel), ..self }
     }
 
-    /// Sets the solver up for a matrix: a borrowed one is copied, an owned one or an `Arc` is taken as it is.
+    /// Sets up the solver for a matrix. A borrowed matrix is copied, an owned one or an `Arc` is
+    /// not.
     ///
     /// # Errors
     /// As [`Solver::new`].
@@ -164,7 +165,7 @@ impl<D> SolverBuilder<D> {
         Solver::set_up(self.device, &a.into(), self.near_kernel, self.config)
     }
 
-    /// Takes a hierarchy that is there already, as [`Solver::from_hierarchy`] does.
+    /// Sets up the solver for an existing hierarchy, as [`Solver::from_hierarchy`] does.
     ///
     /// ```
     /// use ziggurat::Solver;

@@ -1,12 +1,14 @@
-//! What iterates: a Krylov method preconditioned by a multigrid cycle, on any device.
+//! The iteration: a Krylov method preconditioned by a multigrid cycle, on any device.
 //!
 //! ```text
-//! b ← b − N Nᵀ b (N: the kernel);   x ← krylov(A, cycle, b, x) from zero;   again with a wide cycle, if it was slow
+//! b ← b − N Nᵀ b                (N: an orthonormal basis of the null space)
+//! x ← krylov(A, cycle, b, x)    (from zero, or from a guess)
+//! x ← krylov(A, cycle64, b, x)  (only if the first was slow; cycle64: in double precision)
 //! ```
 //!
-//! A solver of one process and one of many differ in how a system is set up, not in how it is solved: that is here, once. All
-//! that is decided here is decided by numbers that every process has: norms, and agreement on what users want
-//! ([`Device::any`]). Cost: that of the iterations.
+//! Solvers with one and with several processes differ in setup only and share this code. All
+//! decisions here depend on values that are equal on every process: norms, and requests to stop
+//! that are combined over all processes ([`Device::any`]).
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -19,7 +21,7 @@ use ziggurat_sparse::operator::LinearOperator;
 use super::{Solution, SolveError, SolveOptions, traffic_since};
 use crate::config::SolverConfig;
 
-/// A projected vector of this part of its size is rounding.
+/// If a projection reduces the norm of a vector below this fraction, the rest is rounding.
 const ROUNDING: f64 = 1e-13;
 
 /// The matrix as the outer iteration applies it.
@@ -47,13 +49,13 @@ pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Iteration<D: Device> {
-    /// Where vectors live.
+    /// The device of the vectors.
     pub device: D,
     matrix: Matrix<D>,
     pub(super) multigrid: Multigrid<D>,
-    /// The cycle in double precision, once a solve has needed it.
+    /// The cycle in double precision, set by the first solve that needs it.
     pub(super) wide: OnceLock<Multigrid<D>>,
-    /// Orthonormal vectors that the matrix maps to zero.
+    /// An orthonormal basis of the null space of the matrix.
     kernel: Vec<D::Vector<f64>>,
     pub(super) config: SolverConfig,
     pub(super) asked: SolverConfig,
@@ -69,9 +71,9 @@ impl<D: Device> fmt::Debug for Iteration<D> {
 }
 
 impl<D: Device> Iteration<D> {
-    /// Joins what has been set up. `kernel` are orthonormal vectors that the matrix maps to zero; nothing is left to be chosen
-    /// in `config`, which the cycle was lowered with; `asked` is what it was before: a precision that was left to be
-    /// chosen is watched.
+    /// Combines a matrix and its cycle. `kernel` is an orthonormal basis of the null space.
+    /// `config` is the resolved configuration that the cycle was lowered with, `asked` the one
+    /// before it was resolved. If the precision was `auto` there, the solve is monitored.
     pub fn new(
         device: D,
         matrix: Box<dyn LinearOperator<D, f64>>,
@@ -83,8 +85,8 @@ impl<D: Device> Iteration<D> {
         Iteration { device, matrix, multigrid, wide: OnceLock::new(), kernel, config, asked }
     }
 
-    /// Solves A x = b from a guess, or from zero; a singular system in the least-squares sense. `widen` makes the cycle in double
-    /// precision if a watched solve needs it.
+    /// Solves A x = b with an initial guess or from zero; a singular system in the least-squares
+    /// sense. `widen` builds the cycle in double precision if a monitored solve needs it.
     pub fn solve(
         &self,
         mut b: D::Vector<f64>,
@@ -102,7 +104,7 @@ impl<D: Device> Iteration<D> {
         if device.len(&b) == rows && !self.kernel.is_empty() {
             let before = self.device.norm(&b);
             System::new(&*self.matrix).kernel(&self.kernel).project(&self.device, &mut b);
-            // What rounding leaves of a right-hand side in the kernel is no right-hand side: zero solves it.
+            // The right-hand side was in the null space up to rounding, so the solution is zero.
             if self.device.norm(&b) <= ROUNDING * before {
                 device.fill(0.0, &mut b);
             }
@@ -111,7 +113,7 @@ impl<D: Device> Iteration<D> {
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
     }
 
-    /// Iterates from x with the given cycle.
+    /// Iterates with the given cycle, starting at `x`.
     pub(super) fn run(
         &self,
         cycle: &Multigrid<D>,
@@ -127,13 +129,13 @@ impl<D: Device> Iteration<D> {
             problem = problem.observer(observer);
         }
         let report = krylov::solve(problem, x, &mut work)?;
-        // A device that failed says so, before anybody looks at x or blames the precision.
+        // Report a device failure before x is used or slow convergence is attributed to rounding.
         self.device.finish()?;
         Ok(report)
     }
 
-    /// Puts another matrix of the same size in the place of this one, with its cycle, which is in double precision where
-    /// [`is_wide`](Iteration::is_wide), and its kernel.
+    /// Replaces the matrix by another one of the same size, with its cycle and null space. The
+    /// cycle must be in double precision if [`is_wide`](Iteration::is_wide).
     pub fn replace(
         &mut self,
         matrix: Box<dyn LinearOperator<D, f64>>,
@@ -147,17 +149,18 @@ impl<D: Device> Iteration<D> {
         }
     }
 
-    /// Whether a solve has needed the cycle in double precision; all later ones begin with it.
+    /// Whether a solve has switched to the cycle in double precision. All later solves start with
+    /// it.
     pub fn is_wide(&self) -> bool {
         self.wide.get().is_some()
     }
 
-    /// The cycle that the next solve begins with.
+    /// The cycle that the next solve starts with.
     pub fn preconditioner(&self) -> &Multigrid<D> {
         self.wide.get().unwrap_or(&self.multigrid)
     }
 
-    /// The configuration in use: nothing is left to be chosen in it.
+    /// The configuration in use, with every `auto` resolved.
     pub fn config(&self) -> &SolverConfig {
         &self.config
     }

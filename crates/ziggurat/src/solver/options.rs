@@ -1,10 +1,10 @@
-//! What one solve may do otherwise than the others of its solver.
+//! Per-solve overrides.
 
 use ziggurat_krylov::{DEFAULT_RESTART, Stopping};
 
 use crate::config::{Krylov, SolverConfig};
 
-/// How to iterate: what may change from solve to solve without another setup.
+/// Options of the iteration that can differ between solves without another setup.
 ///
 /// ```
 /// use ziggurat::{SolveOptions, SolverConfig};
@@ -13,11 +13,11 @@ use crate::config::{Krylov, SolverConfig};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SolveOptions {
-    /// The outer iteration; `auto` is what the solver has chosen for its matrix.
+    /// The Krylov method; `auto` means the method that the solver has chosen for its matrix.
     pub krylov: Krylov,
-    /// Steps before GMRES and FGMRES start anew.
+    /// Iterations between restarts of GMRES and FGMRES.
     pub restart: usize,
-    /// When to stop.
+    /// The stopping criteria.
     pub stopping: Stopping,
 }
 
@@ -35,7 +35,7 @@ impl From<&SolverConfig> for SolveOptions {
 }
 
 impl SolveOptions {
-    /// The method they mean for a solver of this configuration.
+    /// The Krylov method of these options, for a solver with this configuration.
     pub(super) fn method(&self, config: &SolverConfig) -> ziggurat_krylov::Method {
         let krylov = if self.krylov == Krylov::Auto { config.krylov } else { self.krylov };
         SolverConfig { krylov, restart: self.restart, ..config.clone() }.krylov_method()

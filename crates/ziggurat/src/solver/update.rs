@@ -1,9 +1,10 @@
-//! New values for the matrix of a solver, as in time stepping: what can be kept is kept.
+//! New values for the matrix of a solver, as in time stepping.
 //!
-//! Coarsening, interpolation and the symbolic phases of all products stay; the numeric phases, the smoothers and the
-//! coarsest factorisation are computed anew. As the matrix moves away from the one that was coarsened, iterations grow. So
-//! the largest number of iterations of any solve since the last change is compared with that of the solves right after the
-//! last full setup. It is a largest number because that does not depend on the order in which threads finish.
+//! Coarsening, interpolation and the symbolic phases of all products are reused; the numeric
+//! phases, the smoothers and the coarsest factorisation are recomputed. The number of iterations
+//! grows as the matrix departs from the one that was coarsened. The maximum over the solves since
+//! the last update is therefore compared with the maximum over the solves right after the last full
+//! setup. Maxima do not depend on the order in which threads finish.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,21 +17,21 @@ use super::{SolveError, Solver, lower};
 use crate::config::{Rebuild, Update};
 use crate::diagnose::MatrixKind;
 
-/// What an update came to.
+/// Outcome of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Updated {
-    /// New values on the old hierarchy.
+    /// The hierarchy was kept and its values were recomputed.
     Values,
-    /// A new hierarchy.
+    /// The hierarchy was rebuilt.
     Rebuilt,
 }
 
-/// How many iterations solves take.
+/// Iteration counts of the solves.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// The most since the matrix last changed; zero before the first solve.
+    /// The maximum since the matrix last changed; zero before the first solve.
     recent: AtomicUsize,
-    /// The most between the last full setup and the update that followed it.
+    /// The maximum between the last full setup and the first update after it.
     after_setup: Option<usize>,
     updated: bool,
 }
@@ -40,13 +41,13 @@ impl Pace {
         self.recent.fetch_max(iterations, Ordering::Relaxed);
     }
 
-    /// Whether solves have become slower by more than this factor since the last full setup.
+    /// Whether the iteration count has grown by more than this factor since the last full setup.
     fn is_slower(&self, factor: f64) -> bool {
         let recent = self.recent.load(Ordering::Relaxed) as f64;
         self.updated && self.after_setup.is_some_and(|before| recent > factor * before as f64)
     }
 
-    /// The values are about to change.
+    /// Starts a new period; called when the values change.
     fn next(&mut self) {
         let recent = std::mem::take(self.recent.get_mut());
         if !self.updated {
@@ -57,17 +58,18 @@ impl Pace {
 }
 
 impl<D: Device> Solver<D> {
-    /// Puts new values on the same pattern. It costs a fraction of a full setup.
+    /// Replaces the values of the matrix; the pattern must be the same. The cost is a fraction of a
+    /// full setup.
     ///
-    /// The hierarchy is built anew, as [`Solver::new`] would, by the policy in [`Update`]:
+    /// The policy in [`Update`] determines when the hierarchy is rebuilt, as by [`Solver::new`]:
     ///
-    /// - `when-slower`, the default: if a solve since the last update took more than `factor` times the iterations of the
-    ///   solves right after the last full setup;
-    /// - `always`;
-    /// - `never`.
+    /// - `when-slower` (default): if a solve since the last update took more than `factor` times
+    ///   the iterations of the solves right after the last full setup;
+    /// - `always`: at every update;
+    /// - `never`: not at all.
     ///
-    /// And whatever the policy, if the matrix has become one for which `auto` means something else, such as one that is no
-    /// longer symmetric.
+    /// With any policy, the hierarchy is rebuilt if `auto` resolves differently for the new matrix,
+    /// for example because it is no longer symmetric.
     ///
     /// ```
     /// use ziggurat::{Solver, SolverConfig, Updated};
@@ -81,10 +83,10 @@ impl<D: Device> Solver<D> {
     /// ```
     ///
     /// # Errors
-    /// If the pattern is another or a value is not finite. The solver then keeps its old matrix.
+    /// If the pattern differs or a value is not finite. The solver then keeps its old matrix.
     pub fn update_values(&mut self, a: impl Into<Arc<Csr<f64>>>) -> Result<Updated, SolveError> {
         let a = a.into();
-        // Before anything is built anew: another system is no update.
+        // Checked before a possible rebuild, which would accept any matrix.
         self.hierarchy.check_pattern(&a)?;
         let Update { rebuild, factor } = self.config().update;
         let block = self.hierarchy.levels()[0].block();
@@ -102,7 +104,7 @@ impl<D: Device> Solver<D> {
         }
         let old = self.hierarchy.levels()[0].matrix().clone();
         let updated = self.hierarchy.update_values(a).map_err(SolveError::from);
-        // What had to become wide stays so.
+        // A raised precision stays raised.
         let config = if self.iteration.is_wide() {
             self.config().in_double_precision()
         } else {
@@ -120,7 +122,7 @@ impl<D: Device> Solver<D> {
                 self.finest = finest;
             }
             Err(error) => {
-                // They made a hierarchy before, and will again.
+                // This cannot fail: the old values have been through setup before.
                 let _ = self.hierarchy.update_values(old);
                 return Err(error);
             }
@@ -135,10 +137,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slower_is_measured_against_the_last_setup() {
+    fn slowdown_is_relative_to_the_last_setup() {
         let mut pace = Pace::default();
         pace.note(10);
-        assert!(!pace.is_slower(1.5), "nothing to compare with");
+        assert!(!pace.is_slower(1.5), "no reference yet");
         pace.next();
         for iterations in [12, 15, 9] {
             pace.note(iterations);
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_solve_after_setup_there_is_no_measure() {
+    fn without_a_solve_after_setup_there_is_no_reference() {
         let mut pace = Pace::default();
         pace.next();
         pace.note(100);

@@ -1,10 +1,13 @@
-//! A precision that was chosen by itself is watched: where it does worse than it should, levels become wide again.
+//! Monitors an automatically chosen precision: if convergence is slow, the levels are switched to
+//! double precision.
 //!
-//! Every sixteen iterations the average decrease of the residual is looked at. Where it is so slow that eight digits take more
-//! than forty iterations, the cycle is far from what multigrid should be, and rounding to 16 bits may be among the reasons: it
-//! moves the smallest eigenvalues of a badly conditioned matrix. The hierarchy is then lowered anew in double precision,
-//! the iteration goes on from where it was, and later solves begin so. The same happens to an iteration that fails in any
-//! way. So `auto` converges wherever `f64` does. A fast solve pays nothing for it.
+//! Every 16 iterations the average convergence factor is checked. If eight digits would take more
+//! than 40 iterations, the cycle is much worse than usual for multigrid. Rounding to 16 bits is a
+//! possible cause, since it perturbs the smallest eigenvalues of an ill-conditioned matrix. The
+//! hierarchy is then lowered again in double precision and the iteration continues from the current
+//! iterate. Later solves start in double precision. The same happens if an iteration fails for any
+//! reason. `auto` therefore converges whenever `f64` does, and the check costs nothing in a fast
+//! solve.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -17,13 +20,13 @@ use ziggurat_sparse::device::Device;
 use super::{Iteration, SolveError, SolveOptions};
 use crate::config::Precision;
 
-/// Iterations between two looks.
+/// Iterations between two checks.
 const LOOK_EVERY: usize = 16;
 
-/// An average factor per iteration beyond which a solve is slow: 10⁻⁸ in forty iterations.
+/// Average residual factor per iteration above which a solve is slow: 10⁻⁸ in 40 iterations.
 const SLOW: f64 = 0.631;
 
-/// Levels that became wider during a solve, and why.
+/// A change to a higher precision during a solve, and its cause.
 ///
 /// ```
 /// use ziggurat::{Solver, SolverConfig};
@@ -35,49 +38,52 @@ const SLOW: f64 = 0.631;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Promotion {
-    /// What levels were stored in.
+    /// The precision before.
     pub from: Precision,
-    /// What they are stored in now: `f64`, or `f32` on a device that does not compute in `f64`.
+    /// The precision after: `f64`, or `f32` on a device without `f64`.
     pub to: Kind,
-    /// Iterations until then.
+    /// Number of iterations before the change.
     pub after: usize,
-    /// What was wrong.
+    /// The cause.
     pub why: Fault,
 }
 
-/// Why levels became wider.
+/// Why the precision was raised.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The average residual factor per iteration is too large.
+    /// Convergence was slow: the average factor of the residual per iteration.
     Slow(f64),
-    /// The iteration stopped without a solution.
+    /// The iteration stopped without converging.
     Failed(StopReason),
 }
 
 impl fmt::Display for Promotion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "levels went from {} to {} after {} iterations: ", self.from, self.to, self.after)?;
+        let plural = if self.after == 1 { "" } else { "s" };
+        write!(
+            f,
+            "levels changed from {} to {} after {} iteration{plural}: ",
+            self.from, self.to, self.after
+        )?;
         match self.why {
-            Fault::Slow(rate) => {
-                write!(f, "converges too slowly (residual factor {rate:.2} per iteration)")
-            }
-            Fault::Failed(reason) => write!(f, "stopped ({})", reason.name()),
+            Fault::Slow(rate) => write!(f, "converges too slowly (residual factor {rate:.2} per iteration)"),
+            Fault::Failed(reason) => write!(f, "the iteration stopped ({})", reason.name()),
         }
     }
 }
 
-/// The average factor per iteration, if it is time to look and it is a slow one.
+/// At every check: the average residual factor per iteration, if it is too large.
 fn slow(progress: &Progress) -> Option<Fault> {
     if !progress.iteration.is_multiple_of(LOOK_EVERY) {
         return None;
     }
     let rate = progress.relative_residual.powf((progress.iteration as f64).recip());
-    (rate > SLOW).then_some(Fault::Slow(rate)) // NaN is for the method itself to notice
+    (rate > SLOW).then_some(Fault::Slow(rate)) // the Krylov method detects NaN itself
 }
 
 impl<D: Device> Iteration<D> {
-    /// Iterates with the levels as they are, and with wide ones if that is what it takes.
+    /// Iterates with the levels as they are and, if needed, again in double precision.
     pub(super) fn solve_watched(
         &self,
         b: &D::Vector<f64>,
@@ -99,14 +105,14 @@ impl<D: Device> Iteration<D> {
             if asked_to_stop || fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let narrow = self.run(&self.multigrid, b, x, options, Some(&mut watching))?;
-        // Residuals are the same on every process, and so is the fault; users are not.
+        // Residuals, and therefore the fault, are equal on every process. Requests to stop are not.
         if narrow.reason == StopReason::Interrupted && self.device.any(asked_to_stop) {
             return Ok((narrow, None));
         }
         let why = match (fault, narrow.reason) {
             (_, reason) if reason.is_converged() => return Ok((narrow, None)),
             (Some(fault), _) => fault,
-            // The caller's own will is no fault.
+            // The limits and requests of the caller are not faults.
             (None, StopReason::Interrupted | StopReason::TimeLimit | StopReason::MaxIterations) => {
                 return Ok((narrow, None));
             }
@@ -126,7 +132,7 @@ impl<D: Device> Iteration<D> {
             observer.as_mut().map_or(ControlFlow::Continue(()), |observer| observer(&progress))
         };
         let wide = widen()?;
-        // If another thread was faster, its cycle is the same.
+        // If another thread was faster, its cycle is identical.
         let wide = self.wide.get_or_init(|| wide);
         let report = self.run(wide, b, x, &rest, Some(&mut from_there))?;
         let to = if device.computes_in(Kind::F64) { Kind::F64 } else { Kind::F32 };
@@ -135,21 +141,22 @@ impl<D: Device> Iteration<D> {
         Ok((joined(narrow, report), Some(promotion)))
     }
 
-    /// Whether the precision was chosen by itself, and there is a wider one: on a device without `f64`, none is wider than `f32`.
+    /// Whether the precision was chosen automatically and can be raised. On a device without `f64`,
+    /// `f32` is the highest.
     fn is_watched(&self) -> bool {
         let widest = [Precision::F64, Precision::F32].contains(&self.config.precision);
         self.asked.precision == Precision::Auto && !widest
     }
 }
 
-/// One report of two runs, the second from where the first stopped.
+/// Combines the reports of two runs, where the second continues the first.
 fn joined(first: KrylovReport, second: KrylovReport) -> KrylovReport {
     let mut report = second;
     report.iterations += first.iterations;
     report.initial_residual = first.initial_residual;
     report.seconds += first.seconds;
     report.history.splice(0..0, first.history);
-    // The second begins where the first ended, and says so again.
+    // The first entry of the second run repeats the last one of the first run.
     let second =
         report.verified.drain(..).skip(1).map(|(iteration, norm)| (first.iterations + iteration, norm));
     report.verified = first.verified.into_iter().chain(second).collect();

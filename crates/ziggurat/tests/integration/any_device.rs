@@ -106,7 +106,7 @@ fn a_promotion_goes_as_far_as_the_device_does() {
         let promotion = solver.solve(&b).unwrap().promotion.unwrap();
         assert_eq!(promotion.to, to);
         assert!(
-            promotion.to_string().starts_with(&format!("levels went from f16 to {to} after")),
+            promotion.to_string().starts_with(&format!("levels changed from f16 to {to} after")),
             "{promotion}"
         );
         assert_eq!(solver.preconditioner().stored()[0].storage, to);

@@ -47,7 +47,7 @@ fn a_slow_solve_becomes_wide_and_stays_so() {
     let promotion = solution.promotion.unwrap();
     assert!(solution.report.reason.is_converged());
     assert!(promotion.after.is_multiple_of(16) && matches!(promotion.why, Fault::Slow(rate) if rate > 0.63));
-    assert!(promotion.to_string().starts_with("levels went from f16 to f64 after"), "{promotion}");
+    assert!(promotion.to_string().starts_with("levels changed from f16 to f64 after"), "{promotion}");
     // One iteration after the other, whatever they ran with; the report counts them all.
     assert_eq!(iterations, (1..=solution.report.iterations).collect::<Vec<_>>());
     assert_eq!(solution.report.history.len(), solution.report.iterations);
