@@ -5,6 +5,8 @@
 //!   placed.
 //! - Every file in a `src` folder opens with `//!`: what it holds, and for a method its formula,
 //!   source and cost.
+//! - Comments, and the prose of Markdown files, wrap at 100 columns. Tables, code blocks and lines
+//!   with a URL may be wider.
 
 use std::fs;
 use std::io;
@@ -16,10 +18,14 @@ use thiserror::Error;
 const MOST_LINES: usize = 600;
 /// Lines above which a file is mentioned.
 const MANY_LINES: usize = 400;
+/// Columns at which prose wraps.
+const PROSE_COLUMNS: usize = 100;
 /// Names that say nothing, in the singular.
 const EMPTY_NAMES: [&str; 4] = ["util", "helper", "misc", "common"];
-/// Where Rust source lies.
-const SOURCE_FOLDERS: [&str; 2] = ["crates", "xtask"];
+/// Where source and documents lie.
+const FOLDERS: [&str; 4] = ["crates", "xtask", "docs", "python"];
+/// Documents beside them.
+const DOCUMENTS: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 
 /// A source file: its path from the workspace's root, and its text.
 #[derive(Debug)]
@@ -45,11 +51,14 @@ pub(crate) struct ReadError {
     source: io::Error,
 }
 
-/// Every `.rs` file of the workspace, tracked by git or not, in the order of their paths.
+/// Every Rust and Markdown file of the workspace, tracked by git or not, in the order of their paths.
 pub(crate) fn read_sources(root: &Path) -> Result<Vec<SourceFile>, ReadError> {
     let mut files = Vec::new();
-    for folder in SOURCE_FOLDERS {
+    for folder in FOLDERS {
         walk(root, &root.join(folder), &mut files)?;
+    }
+    for name in DOCUMENTS {
+        read(root, &root.join(name), &mut files)?;
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
@@ -68,12 +77,17 @@ fn walk(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> Result<(), R
             if !hidden && entry.file_name() != "target" {
                 walk(root, &path, files)?;
             }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).map_err(at(&path))?;
-            let path = path.strip_prefix(root).unwrap_or(&path).to_owned();
-            files.push(SourceFile { path, text });
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "md") {
+            read(root, &path, files)?;
         }
     }
+    Ok(())
+}
+
+fn read(root: &Path, path: &Path, files: &mut Vec<SourceFile>) -> Result<(), ReadError> {
+    let text = fs::read_to_string(path).map_err(|source| ReadError { path: path.to_owned(), source })?;
+    let path = path.strip_prefix(root).unwrap_or(path).to_owned();
+    files.push(SourceFile { path, text });
     Ok(())
 }
 
@@ -82,6 +96,12 @@ pub(crate) fn check(files: &[SourceFile]) -> Findings {
     let mut findings = Findings::default();
     for SourceFile { path, text } in files {
         let place = path.display();
+        for line in wide_prose(text, is_markdown(path)) {
+            findings.faults.push(format!("{place}:{line}: prose wraps at {PROSE_COLUMNS} columns"));
+        }
+        if is_markdown(path) {
+            continue;
+        }
         let lines = text.lines().count();
         if lines > MOST_LINES {
             findings.faults.push(format!("{place}: {lines} lines; split it, {MOST_LINES} is the most"));
@@ -98,6 +118,34 @@ pub(crate) fn check(files: &[SourceFile]) -> Findings {
         }
     }
     findings
+}
+
+fn is_markdown(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "md")
+}
+
+/// The numbers of lines of prose that are too wide: of comments, or of all text in Markdown.
+fn wide_prose(text: &str, markdown: bool) -> Vec<usize> {
+    let mut in_code = false;
+    let mut wide = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let comment = line.trim_start().strip_prefix("//");
+        let Some(prose) = (if markdown { Some(line) } else { comment }) else {
+            in_code = false;
+            continue;
+        };
+        let prose = prose.trim_start_matches(['/', '!']).trim_start();
+        if prose.starts_with("```") {
+            in_code = !in_code;
+        } else if !in_code
+            && line.chars().count() > PROSE_COLUMNS
+            && !prose.starts_with('|')
+            && !prose.contains("://")
+        {
+            wide.push(number);
+        }
+    }
+    wide
 }
 
 /// The first part of the path that is one of [`EMPTY_NAMES`], alone or in the plural.
@@ -163,9 +211,20 @@ mod tests {
     }
 
     #[test]
+    fn prose_wraps_but_tables_and_code_do_not() {
+        let long = "x".repeat(100);
+        let text = format!(
+            "//! {long}\n// a | b\n//! | {long} |\n//! ```\n//! {long}\n//! ```\nlet y = \"{long}\";"
+        );
+        assert_eq!(wide_prose(&text, false), [1]);
+        assert_eq!(wide_prose(&format!("{long}y\n\n| {long} |\n\nsee https://{long}\n"), true), [1]);
+        assert_eq!(faults("docs/a.md", &format!("{long}y")).len(), 1);
+    }
+
+    #[test]
     fn this_workspace_is_read_whole() {
         let files = read_sources(crate::workspace_root()).unwrap();
-        for path in ["xtask/src/source_rules.rs", "crates/ziggurat-sparse/src/matrix/csr.rs"] {
+        for path in ["xtask/src/source_rules.rs", "crates/ziggurat-sparse/src/matrix/csr.rs", "README.md"] {
             assert!(files.iter().any(|file| file.path == Path::new(path)), "{path}");
         }
         assert!(files.is_sorted_by(|a, b| a.path < b.path));
