@@ -51,7 +51,8 @@ pub(crate) struct ReadError {
     source: io::Error,
 }
 
-/// Every Rust and Markdown file of the workspace, tracked by git or not, in the order of their paths.
+/// Every Rust and Markdown file of the workspace, tracked by git or not, in the order of their
+/// paths.
 pub(crate) fn read_sources(root: &Path) -> Result<Vec<SourceFile>, ReadError> {
     let mut files = Vec::new();
     for folder in FOLDERS {

@@ -18,8 +18,8 @@
 //! ```
 //!
 //! CubeCL is an implementation detail of this crate and does not appear in its interface. The
-//! command `cargo xtask bench gpu` reports the memory traffic of the kernels, and docs/gpus.md lists
-//! the devices they have run on.
+//! command `cargo xtask bench gpu` reports the memory traffic of the kernels, and docs/gpus.md
+//! lists the devices they have run on.
 
 #![deny(unsafe_code)]
 // Without a runtime nothing is launched, so much of the code is unused.

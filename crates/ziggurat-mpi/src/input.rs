@@ -129,8 +129,8 @@ impl DistributedCsr {
 }
 
 /// This rank's rows of the rigid-body modes of an elastic body in the plane or in space, from the
-/// coordinates of its own nodes: three or six vectors. In the plane the third coordinate is ignored.
-/// The modes do not depend on the number of ranks. All ranks call it.
+/// coordinates of its own nodes: three or six vectors. In the plane the third coordinate is
+/// ignored. The modes do not depend on the number of ranks. All ranks call it.
 ///
 /// ```
 /// use ziggurat_mpi::{Alone, rigid_body_modes};
@@ -143,8 +143,8 @@ impl DistributedCsr {
 /// ```
 ///
 /// # Errors
-/// If `dimension` is neither 2 nor 3, if all nodes lie on a line in space or coincide in the plane, or
-/// if memory runs out.
+/// If `dimension` is neither 2 nor 3, if all nodes lie on a line in space or coincide in the plane,
+/// or if memory runs out.
 pub fn rigid_body_modes(
     comm: &dyn Comm,
     coordinates: &[[f64; 3]],

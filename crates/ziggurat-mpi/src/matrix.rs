@@ -331,8 +331,8 @@ impl DistributedCsr {
     }
 
     /// The same matrix with as many unknowns per node as its pattern shows
-    /// ([`unknowns_per_node`](ziggurat::diagnose::unknowns_per_node)). Every rank owns whole nodes: where
-    /// that is not known, multiples of 12 rows, except on the last. All ranks call it.
+    /// ([`unknowns_per_node`](ziggurat::diagnose::unknowns_per_node)). Every rank owns whole nodes:
+    /// where that is not known, multiples of 12 rows, except on the last. All ranks call it.
     ///
     /// # Errors
     /// If ranks cut nodes apart, or memory runs out on a rank.

@@ -23,7 +23,8 @@ pub(crate) fn config(py: Python<'_>, text: &str) -> PyResult<String> {
     to_json(py, &parse_config(py, text)?)
 }
 
-/// The choices that a configuration makes by name, as JSON: for each key, its names and what they are.
+/// The choices that a configuration makes by name, as JSON: for each key, its names and what they
+/// are.
 #[pyfunction]
 pub(crate) fn choices(py: Python<'_>) -> PyResult<String> {
     let keys = ziggurat::config::choices();

@@ -52,8 +52,8 @@ pub trait Choice: Copy + FromStr<Err = UnknownName> + PartialEq + Send + Sync + 
     }
 }
 
-/// Defines an enum that is a [`Choice`](crate::Choice), with serde's traits: a value is its name. The
-/// calling crate depends on serde. The one-line description of a value is its documentation.
+/// Defines an enum that is a [`Choice`](crate::Choice), with serde's traits: a value is its name.
+/// The calling crate depends on serde. The one-line description of a value is its documentation.
 #[macro_export]
 macro_rules! choice {
     (

@@ -1,4 +1,5 @@
-//! Choosing a method: the same system by all of them. `cargo run --release --example choosing_a_method [NAME:SIZE]`
+//! Choosing a method: the same system by all of them. `cargo run --release --example
+//! choosing_a_method [NAME:SIZE]`
 //!
 //! | method | good at | costs |
 //! |---|---|---|

@@ -1,7 +1,8 @@
-//! A first solve: a matrix, a right-hand side, a solution. `cargo run --release --example first_solve [FILE.mtx]`
+//! A first solve: a matrix, a right-hand side, a solution. `cargo run --release --example
+//! first_solve [FILE.mtx]`
 //!
-//! Nothing is chosen here. The matrix decides: smoothed aggregation and conjugate gradients if it is symmetric and its
-//! diagonal positive, classical multigrid and flexible GMRES otherwise.
+//! Nothing is chosen here. The matrix decides: smoothed aggregation and conjugate gradients if it
+//! is symmetric and its diagonal positive, classical multigrid and flexible GMRES otherwise.
 
 #![allow(clippy::print_stdout)] // an example talks
 

@@ -1,8 +1,9 @@
 //! Many right-hand sides from many threads: set up once, share the solver.
 //! `cargo run --release --example many_right_hand_sides`
 //!
-//! A `Solver` is `Send + Sync`, and `solve` takes `&self`: what a solve scribbles on is its own. The answers are the same,
-//! to the last bit, whichever thread computes them and however many there are.
+//! A `Solver` is `Send + Sync`, and `solve` takes `&self`: what a solve scribbles on is its own.
+//! The answers are the same, to the last bit, whichever thread computes them and however many there
+//! are.
 
 #![allow(clippy::print_stdout)] // an example talks
 
@@ -32,8 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let one_by_one = one_by_one.collect::<Result<Vec<_>, SolveError>>()?;
     println!("one by one:   {:.3} s", start.elapsed().as_secs_f64());
 
-    // Every thread takes the next system until there are no more. A solve uses all cores by itself, so this saves little
-    // time; it is for programs whose threads have systems to solve anyway.
+    // Every thread takes the next system until there are no more. A solve uses all cores by itself,
+    // so this saves little time; it is for programs whose threads have systems to solve anyway.
     let start = Instant::now();
     let next = AtomicUsize::new(0);
     let worker = || {

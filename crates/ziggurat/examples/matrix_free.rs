@@ -1,8 +1,9 @@
 //! An operator without a matrix, preconditioned by multigrid for a simpler one that has a matrix.
 //! `cargo run --release --example matrix_free`
 //!
-//! The operator is −∇·(c ∇u) on a cube with a coefficient c between 1 and 2, applied stencil by stencil. The preconditioner
-//! is a cycle for the Laplacian (c = 1): its spectrum differs by the factor 2 at most, so a few iterations more do.
+//! The operator is −∇·(c ∇u) on a cube with a coefficient c between 1 and 2, applied stencil by
+//! stencil. The preconditioner is a cycle for the Laplacian (c = 1): its spectrum differs by the
+//! factor 2 at most, so a few iterations more do.
 
 #![allow(clippy::print_stdout)] // an example talks
 

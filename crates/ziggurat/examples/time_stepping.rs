@@ -1,7 +1,8 @@
 //! Steps in time: the matrix changes a little in every step, and the hierarchy is kept.
 //! `cargo run --release --example time_stepping`
 //!
-//! Heat in a cube, u' = κ(t) Δu + 1, by implicit Euler: (I/τ + κ(t) L) u_new = u_old/τ + 1, with a step τ that grows.
+//! Heat in a cube, u' = κ(t) Δu + 1, by implicit Euler: (I/τ + κ(t) L) u_new = u_old/τ + 1, with a
+//! step τ that grows.
 
 #![allow(clippy::print_stdout)] // an example talks
 
@@ -26,8 +27,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let what = if step == 1 {
             "new".to_owned()
         } else {
-            // Same pattern, new values: coarsening and interpolation stay, unless solves have become slower by half
-            // since the last full setup (`SolverConfig::update` has the policy).
+            // Same pattern, new values: coarsening and interpolation stay, unless solves have
+            // become slower by half since the last full setup (`SolverConfig::update` has the
+            // policy).
             format!("{:?}", solver.update_values(heat(&laplacian, tau, time))?)
         };
         let milliseconds = start.elapsed().as_secs_f64() * 1e3;

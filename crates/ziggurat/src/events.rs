@@ -1,7 +1,8 @@
 //! The `tracing` events of setup and solve, for solvers of one process and of several.
 //!
 //! Setup logs each level at level DEBUG and a summary at INFO, with the target `ziggurat::setup`. A
-//! solve logs its report at INFO, with the target `ziggurat::solve`. Of several processes, one logs.
+//! solve logs its report at INFO, with the target `ziggurat::solve`. Of several processes, one
+//! logs.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! Nothing is allocated inside a cycle or a Krylov iteration: the only test of this program, since it counts the
-//! allocations of the whole process.
+//! Nothing is allocated inside a cycle or a Krylov iteration: the only test of this program, since
+//! it counts the allocations of the whole process.
 
 #![allow(clippy::unwrap_used)] // functions that tests call
 
@@ -27,7 +27,8 @@ fn allocations() -> usize {
 
 #[test]
 fn nothing_is_allocated_while_iterating() {
-    // In a pool: handing work to a pool from outside allocates now and then, which is the caller's choice.
+    // In a pool: handing work to a pool from outside allocates now and then, which is the caller's
+    // choice.
     rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap().install(check_every_method);
 }
 

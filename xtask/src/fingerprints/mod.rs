@@ -1,9 +1,11 @@
-//! `cargo xtask fingerprints`: does a change keep the results of the `ziggurat` command, bit for bit?
+//! `cargo xtask fingerprints`: does a change keep the results of the `ziggurat` command, bit for
+//! bit?
 //!
-//! The command solves model problems and matrices of the shared collection, by one process with 1 and
-//! 2 threads and under `mpirun` on 1 and 3 ranks. Each run is recorded by its exit code, iterations,
-//! stop reason, hashes of the bits of the solution and the residuals, and the size of each level; times
-//! are not recorded. The records are compared with those in a file, or saved to one.
+//! The command solves model problems and matrices of the shared collection, by one process with 1
+//! and 2 threads and under `mpirun` on 1 and 3 ranks. Each run is recorded by its exit code,
+//! iterations, stop reason, hashes of the bits of the solution and the residuals, and the size of
+//! each level; times are not recorded. The records are compared with those in a file, or saved to
+//! one.
 
 mod cases;
 mod records;

@@ -23,8 +23,8 @@ impl Stages {
         self.level
     }
 
-    /// Runs a stage on the local rows of `halo`. If it fails on one process, it fails on all. An error
-    /// names the level, the stage, and rows by their global ids.
+    /// Runs a stage on the local rows of `halo`. If it fails on one process, it fails on all. An
+    /// error names the level, the stage, and rows by their global ids.
     pub fn run<H: Processes, T, E: Into<SetupError>>(
         &mut self,
         stage: &'static str,

@@ -3,7 +3,8 @@
 use crate::command::{Place, Said};
 use serde_json::Value;
 
-/// Runs the command with a folder in which drivers may keep their things; they complain if there is none.
+/// Runs the command with a folder in which drivers may keep their things; they complain if there is
+/// none.
 fn run(place: &Place, arguments: &[&str]) -> Said {
     let output = place.command(arguments).env("XDG_RUNTIME_DIR", place.path("")).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();

@@ -1,5 +1,5 @@
-//! Every error a user can cause: one line that names the cause, one that says what to do, exit code 1, and nothing on
-//! standard output. A test per message.
+//! Every error a user can cause: one line that names the cause, one that says what to do, exit code
+//! 1, and nothing on standard output. A test per message.
 
 use std::process::Command;
 
@@ -372,7 +372,7 @@ fn right_hand_side_with_nan() {
 fn right_hand_side_with_two_columns() {
     let place = place("right_hand_side_with_two_columns");
     place.write("b.mtx", &format!("{ARRAY}2 2\n1\n1\n1\n1\n"));
-    fails(&place, &["solve", "ok.mtx", "--rhs", "b.mtx"], &["b.mtx, line 2", "has 2"], &["one column"]);
+    fails(&place, &["solve", "ok.mtx", "--rhs", "b.mtx"], &["b.mtx, line 2", "2 columns"], &["one column"]);
 }
 
 #[test]

@@ -28,7 +28,8 @@ fn a_shuffled_problem_comes_with_shuffled_coordinates() {
     place.succeed(&["generate", "elasticity3d:4", "-o", "a.mtx", "--coords", "c.mtx", "--shuffle", "16"]);
     let (a, c) = (read_matrix(place.path("a.mtx")).unwrap(), read_dense(place.path("c.mtx")).unwrap());
     assert_ne!(a, "elasticity3d:4".parse::<Problem>().unwrap().matrix().unwrap());
-    // The product with a rotation vanishes away from the clamped face only if the coordinates are the matrix's own.
+    // The product with a rotation vanishes away from the clamped face only if the coordinates are
+    // the matrix's own.
     let points: Vec<[f64; 3]> =
         (0..c.rows()).map(|node| [0, 1, 2].map(|axis| c.column(axis)[node])).collect();
     let rotation = &rigid_body_modes(&points)[4];

@@ -127,7 +127,8 @@ fn collection() -> Option<PathBuf> {
         return Some(folder);
     }
     assert!(named.is_none(), "ZIGGURAT_MATRICES is set, but there is no INDEX.md in {}", folder.display());
-    // Not `eprintln!`: the test harness would hide it, and a test that is skipped must be seen to be.
+    // Not `eprintln!`: the test harness would hide it, and a test that is skipped must be seen to
+    // be.
     let _ =
         writeln!(std::io::stderr(), "skipped: no matrices at {} (set ZIGGURAT_MATRICES)", folder.display());
     None

@@ -140,8 +140,8 @@ pub struct DeltaSell<S> {
 #[derive(Clone, Copy, Debug)]
 pub struct DeltaSellParts<'a, S> {
     /// For each chunk of 16 rows, the number of slots with consecutive columns, with differences
-    /// within 64, within 128, and of 8, 16 and 32 bits. Windows of 256 rows are complete: their last
-    /// chunks may have no slots.
+    /// within 64, within 128, and of 8, 16 and 32 bits. Windows of 256 rows are complete: their
+    /// last chunks may have no slots.
     pub counts: &'a [[u16; WIDTHS]],
     /// The row within its window that each lane computes; empty if rows are in natural order.
     pub order: &'a [u8],

@@ -1,9 +1,11 @@
-//! Every device of this crate against the suite; the CPU once per instruction set that this machine has.
+//! Every device of this crate against the suite; the CPU once per instruction set that this machine
+//! has.
 
 use ziggurat_sparse::conformance_suite;
 use ziggurat_sparse::device::{Cpu, Reference, Simd};
 
-/// The CPU with one instruction set; where the machine lacks it, the next best, so that the suite still runs.
+/// The CPU with one instruction set; where the machine lacks it, the next best, so that the suite
+/// still runs.
 fn cpu(simd: Simd) -> Cpu {
     Cpu::with_simd(simd).unwrap_or_default()
 }

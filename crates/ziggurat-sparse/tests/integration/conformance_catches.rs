@@ -1,7 +1,9 @@
-//! A suite that cannot fail proves nothing: every kernel is broken here, one fault at a time, and the suite must notice.
+//! A suite that cannot fail proves nothing: every kernel is broken here, one fault at a time, and
+//! the suite must notice.
 //!
-//! [`Broken`] is the CPU device with one fault. The faults are those that kernels really have: a forgotten last row, a
-//! coefficient left out, old content read where β = 0, a result computed in too narrow a number, a lost sign.
+//! [`Broken`] is the CPU device with one fault. The faults are those that kernels really have: a
+//! forgotten last row, a coefficient left out, old content read where β = 0, a result computed in
+//! too narrow a number, a lost sign.
 
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};

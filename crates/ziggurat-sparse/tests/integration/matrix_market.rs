@@ -1,4 +1,5 @@
-//! Matrix Market through its public face: every kind of file, every fault, round trips, and files made to hurt.
+//! Matrix Market through its public face: every kind of file, every fault, round trips, and files
+//! made to hurt.
 
 use std::io::{Read, Write};
 

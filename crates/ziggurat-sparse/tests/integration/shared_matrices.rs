@@ -1,7 +1,8 @@
 //! Every matrix of the shared collection loads, with the rows and entries that its index states.
 //!
-//! The collection lies beside the repository (`shared/matrices`), or where `ZIGGURAT_MATRICES` says. Where it is absent
-//! the tests say so and pass; where the variable names a folder that is absent, they fail.
+//! The collection lies beside the repository (`shared/matrices`), or where `ZIGGURAT_MATRICES`
+//! says. Where it is absent the tests say so and pass; where the variable names a folder that is
+//! absent, they fail.
 
 use std::io::{Cursor, Read, Write};
 use std::path::{Path, PathBuf};
@@ -31,7 +32,8 @@ fn index() -> Option<Vec<Listed>> {
     let Ok(text) = std::fs::read_to_string(&path) else {
         let named = std::env::var_os("ZIGGURAT_MATRICES").is_some();
         assert!(!named, "ZIGGURAT_MATRICES is set, but there is no {}", path.display());
-        // Not `eprintln!`: the test harness would hide it, and a test that is skipped must be seen to be.
+        // Not `eprintln!`: the test harness would hide it, and a test that is skipped must be seen
+        // to be.
         let _ = writeln!(
             std::io::stderr(),
             "skipped: no matrices at {} (set ZIGGURAT_MATRICES to the folder of INDEX.md)",
@@ -45,7 +47,8 @@ fn index() -> Option<Vec<Listed>> {
     Some(listed)
 }
 
-/// `| name | rows | nnz | verified | class | application | from | licence | extras | MiB gz | … |`; other lines give `None`.
+/// `| name | rows | nnz | verified | class | application | from | licence | extras | MiB gz | … |`;
+/// other lines give `None`.
 fn listed(line: &str) -> Option<Listed> {
     let cells: Vec<&str> = line.strip_prefix('|')?.split('|').map(str::trim).collect();
     let extras = cells.get(8)?.split(',').filter(|&extra| extra != "-" && !extra.is_empty());
@@ -75,7 +78,8 @@ fn every_companion_fits_its_matrix() {
                 assert_eq!(read_vector(&path).unwrap().len(), rows, "{}", path.display());
             } else {
                 let dense = read_dense(&path).unwrap();
-                // Coordinates belong to nodes, each of which has as many unknowns as the space dimensions.
+                // Coordinates belong to nodes, each of which has as many unknowns as the space
+                // dimensions.
                 let nodes = if extra == "coords" { rows / dense.cols() } else { rows };
                 assert_eq!(dense.rows(), nodes, "{}", path.display());
             }

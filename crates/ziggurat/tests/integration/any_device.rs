@@ -1,4 +1,5 @@
-//! The solver on devices other than the CPU: the same answer, nothing assumed about their memory, and no answer where they failed.
+//! The solver on devices other than the CPU: the same answer, nothing assumed about their memory,
+//! and no answer where they failed.
 
 use std::sync::atomic::Ordering;
 
@@ -89,7 +90,8 @@ fn without_double_precision_levels_are_in_single() {
     assert!(!finer.is_empty());
     assert!(finer.iter().all(|level| (level.working, level.storage) == (Kind::F32, Kind::F32)));
     assert_eq!((coarsest.working, coarsest.storage), (Kind::F64, Kind::F64));
-    // The inverse of the coarsest level. (The outer matrix is exact in single precision, and read as double.)
+    // The inverse of the coarsest level. (The outer matrix is exact in single precision, and read
+    // as double.)
     assert_eq!(solver.device().matrices_in_f64.load(Ordering::Relaxed), 1);
     // The outer iteration is in double precision still.
     let solution = solver.solve(&b).unwrap();

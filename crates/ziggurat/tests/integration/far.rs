@@ -1,4 +1,5 @@
-//! A device whose memory is not the host's, as far as anybody can tell: vectors are opaque, and what comes and goes is counted.
+//! A device whose memory is not the host's, as far as anybody can tell: vectors are opaque, and
+//! what comes and goes is counted.
 //!
 //! It computes as the CPU does. It may lack double precision, and it may lose its work.
 

@@ -1,7 +1,9 @@
-//! The diagnosis of real matrices agrees with what the index of the shared collection states of them.
+//! The diagnosis of real matrices agrees with what the index of the shared collection states of
+//! them.
 //!
-//! The collection lies beside the repository (`shared/matrices`), or where `ZIGGURAT_MATRICES` says. Where it is absent
-//! the test says so and passes; where the variable names a folder that is absent, it fails.
+//! The collection lies beside the repository (`shared/matrices`), or where `ZIGGURAT_MATRICES`
+//! says. Where it is absent the test says so and passes; where the variable names a folder that is
+//! absent, it fails.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,7 +26,8 @@ fn symmetry_sign_and_kernel_are_as_the_index_states() {
             "ZIGGURAT_MATRICES is set, but there is no INDEX.md in {}",
             folder.display()
         );
-        // Not `eprintln!`: the test harness would hide it, and a test that is skipped must be seen to be.
+        // Not `eprintln!`: the test harness would hide it, and a test that is skipped must be seen
+        // to be.
         let _ = writeln!(
             std::io::stderr(),
             "skipped: no matrices at {} (set ZIGGURAT_MATRICES)",

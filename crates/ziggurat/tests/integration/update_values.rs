@@ -1,4 +1,5 @@
-//! New values on an old hierarchy: as good as a new one while the matrix is near, and a new one when it is not.
+//! New values on an old hierarchy: as good as a new one while the matrix is near, and a new one
+//! when it is not.
 
 use ziggurat::config::{Method, Rebuild};
 use ziggurat::{SolveError, Solver, Updated};
