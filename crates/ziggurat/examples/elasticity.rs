@@ -21,15 +21,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{problem}: {} nodes, {} unknowns\n", coordinates.len(), a.rows());
 
     // By default, the solver detects blocks of three and assumes translations.
-    let guessing = Solver::new(&a, SolverConfig::default())?;
-    println!("translations:      {}", guessing.solve(&b)?.report);
+    let translations = Solver::new(&a, SolverConfig::default())?;
+    println!("translations:      {}", translations.solve(&b)?.report);
 
     // With given near-null-space vectors, three values per node.
     let modes = NearKernel::from_vectors(&rigid_body_modes(&coordinates), 3)?;
-    let told = Solver::builder().near_kernel(modes).build(&a)?;
-    println!("rigid-body modes:  {}", told.solve(&b)?.report);
+    let rigid = Solver::builder().near_kernel(modes).build(&a)?;
+    println!("rigid-body modes:  {}", rigid.solve(&b)?.report);
 
     // The coarse levels have six unknowns per node, one for each mode.
-    println!("\n{}", told.hierarchy());
+    println!("\n{}", rigid.hierarchy());
     Ok(())
 }
