@@ -1,4 +1,4 @@
-//! The command line: every option, its words and its defaults.
+//! The command line: options, help texts and defaults.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use ziggurat::config::{Krylov, Method, Precision, SmootherKind};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::{Choice, UnknownName};
 
-/// Solves large sparse linear systems by algebraic multigrid.
+/// Solve large sparse linear systems by algebraic multigrid
 #[derive(Debug, Parser)]
 #[command(name = "ziggurat", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Threads to use [default: every core]
+    /// Number of threads [default: all cores]
     #[arg(long, global = true, value_name = "N", value_parser = threads, display_order = 900)]
     pub(crate) threads: Option<NonZeroUsize>,
 
@@ -26,48 +26,48 @@ const EXAMPLES: &str = "\
 Examples:
   ziggurat solve A.mtx --rhs b.mtx --output x.mtx   solve a system from files
   ziggurat solve --problem poisson3d:100            solve a model problem
-  ziggurat solve A.mtx --report solve.html          … and make a page with pictures of how it went
-  ziggurat inspect A.mtx.gz                         what kind of matrix is this?
+  ziggurat solve A.mtx --report solve.html          … and write an HTML report with charts
+  ziggurat inspect A.mtx.gz                         diagnose a matrix
   ziggurat generate elasticity3d:20 -o A.mtx        write a model problem to a file
-  ziggurat devices                                  where can be computed
+  ziggurat devices                                  list compute devices
 
 Exit codes: 0 converged (or done), 2 not converged, 1 error.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Solve A x = b, and report how it went
+    /// Solve A x = b and report convergence, time and hierarchy
     Solve(SolveOptions),
-    /// Say what kind of matrix this is, and what follows for solving with it
+    /// Diagnose a matrix and give advice on solving with it
     Inspect(InspectOptions),
     /// Write a model problem to a Matrix Market file
     Generate(GenerateOptions),
-    /// List what `solve --device` can name here, and why the rest is not there
+    /// List the available devices, and why others are unavailable
     Devices(DevicesOptions),
-    /// Print a script that completes our options in a shell
+    /// Print a completion script for a shell
     #[command(hide = true)]
     Completions {
         /// The shell
         shell: Shell,
     },
-    /// Print the manual page, or write the pages of all commands into a folder
+    /// Print the manual page, or write the pages of all commands to a folder
     #[command(hide = true)]
     Man {
-        /// Where to write the pages of all commands
+        /// Folder for the pages of all commands
         #[arg(value_hint = ValueHint::DirPath)]
         folder: Option<PathBuf>,
     },
 }
 
-/// Where the matrix comes from.
+/// The source of the matrix.
 #[derive(Args, Debug)]
 pub(crate) struct Source {
-    /// Matrix Market file, plain or gzip
+    /// Matrix Market file, plain or gzipped
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
-    /// A model problem instead of a file, as in poisson3d:100 (`ziggurat generate --help` lists them)
+    /// Model problem instead of a file, such as poisson3d:100 (see `ziggurat generate --help`)
     #[arg(long, value_name = "NAME:SIZE")]
     pub(crate) problem: Option<String>,
-    /// Renumber the unknowns at random within windows of B nodes, to stand for an unstructured mesh
+    /// Renumber the nodes randomly within windows of B nodes, to emulate an unstructured mesh
     #[arg(long, value_name = "B", value_parser = window)]
     pub(crate) shuffle: Option<NonZeroUsize>,
 }
@@ -76,54 +76,55 @@ pub(crate) struct Source {
 pub(crate) struct SolveOptions {
     #[command(flatten)]
     pub(crate) source: Source,
-    /// Right-hand side, a Matrix Market file with one column [default: all ones]
+    /// Right-hand side: a Matrix Market file with one column [default: all ones]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) rhs: Option<PathBuf>,
-    /// Read the configuration from this file, TOML or JSON; options given here win
+    /// Configuration file, TOML or JSON; options on the command line override it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
-    /// Begin with a configuration of this name instead: default, robust, fast or low-memory
+    /// Start from a named configuration: default, robust, fast or low-memory
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     pub(crate) preset: Option<String>,
-    /// Print the configuration as TOML, every key of it, and solve nothing
+    /// Print all keys of the configuration as TOML and exit
     #[arg(long)]
     pub(crate) dump_config: bool,
-    /// Stop when the true residual is this much smaller than the right-hand side [default: 1e-8]
+    /// Tolerance of the true residual, relative to the right-hand side [default: 1e-8]
     #[arg(long, value_parser = tolerance)]
     pub(crate) rtol: Option<f64>,
-    /// How the hierarchy is built [default: auto]
+    /// Coarsening method [default: auto]
     #[arg(long, value_parser = choice::<Method>())]
     pub(crate) method: Option<Method>,
-    /// The smoother [default: auto]
+    /// Smoother [default: auto]
     #[arg(long, value_parser = choice::<SmootherKind>())]
     pub(crate) smoother: Option<SmootherKind>,
-    /// The outer iteration [default: auto]
+    /// Krylov method of the outer iteration [default: auto]
     #[arg(long, value_parser = choice::<Krylov>())]
     pub(crate) krylov: Option<Krylov>,
-    /// What the hierarchy is stored in; the solution is always f64 [default: auto]
+    /// Precision of the hierarchy; the solution is always f64 [default: auto]
     ///
-    /// auto (chosen by the matrix and watched), f64, f32, f16 or bf16 (vectors in f32); the papers' K64P32D16; or a ladder by
-    /// levels, working numbers before the comma and storage numbers behind it: f64-f32,f16-f16-f32
+    /// auto (chosen for the matrix and monitored), f64, f32, f16 or bf16 (with vectors in f32);
+    /// names from the literature such as K64P32D16; or one precision per level, finest first, the
+    /// working precisions before the comma and the storage precisions after it: f64-f32,f16-f16-f32
     #[arg(long, value_name = "auto|f64|f32|f16|bf16|…", value_parser = precision)]
     pub(crate) precision: Option<Precision>,
-    /// Where to iterate; the hierarchy is built on the processor
+    /// Device of the iteration; the hierarchy is built on the CPU
     ///
-    /// cpu, gpu (the best there is), or one of those that `ziggurat devices` lists, as in vulkan:0
+    /// cpu, gpu (the best available), or a name listed by `ziggurat devices`, such as vulkan:0
     #[arg(long, value_name = "cpu|gpu|vulkan:0|cuda:0|hip:0|metal:0", value_parser = device, default_value = "cpu", hide_default_value = true)]
     pub(crate) device: DeviceName,
-    /// Coordinates of the nodes, a Matrix Market array of one row per node; for elasticity
+    /// Coordinates of the nodes for elasticity: a Matrix Market array with one row per node
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) coords: Option<PathBuf>,
     /// Write the solution to this Matrix Market file
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// Write the report as JSON to this file, or with `-` to standard output (and nothing else there)
+    /// Write the report as JSON to this file; `-` writes only JSON to standard output
     #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
-    /// Write a page about the solve to this HTML file: convergence, hierarchy, time, matrix, and how to do it again
+    /// Write an HTML report on convergence, time, hierarchy and matrix to this file
     ///
-    /// The true residual is then computed in every iteration, unless `stopping.verify_every` in the configuration says otherwise, and
-    /// a few cycles are timed afterwards
+    /// The true residual is then computed in every iteration, unless `stopping.verify_every` is set
+    /// in the configuration, and a few cycles are timed after the solve
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
 }
@@ -132,14 +133,14 @@ pub(crate) struct SolveOptions {
 pub(crate) struct InspectOptions {
     #[command(flatten)]
     pub(crate) source: Source,
-    /// Write the diagnosis as JSON to this file, or with `-` to standard output (and nothing else there)
+    /// Write the diagnosis as JSON to this file; `-` writes only JSON to standard output
     #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct DevicesOptions {
-    /// Write the list as JSON to this file, or with `-` to standard output (and nothing else there)
+    /// Write the list as JSON to this file; `-` writes only JSON to standard output
     #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
 }
@@ -147,29 +148,29 @@ pub(crate) struct DevicesOptions {
 #[derive(Args, Debug)]
 #[command(after_help = problems())]
 pub(crate) struct GenerateOptions {
-    /// The problem, as in poisson3d:100
+    /// Model problem, such as poisson3d:100
     #[arg(value_name = "NAME:SIZE")]
     pub(crate) problem: String,
-    /// The file to write; compressed if it ends in .gz
+    /// File to write; compressed if the name ends in .gz
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
-    /// Renumber the unknowns at random within windows of B nodes, to stand for an unstructured mesh
+    /// Renumber the nodes randomly within windows of B nodes, to emulate an unstructured mesh
     #[arg(long, value_name = "B", value_parser = window)]
     pub(crate) shuffle: Option<NonZeroUsize>,
-    /// Write the right-hand side as well
+    /// Also write the right-hand side
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) rhs: Option<PathBuf>,
-    /// Write the coordinates of the nodes as well
+    /// Also write the coordinates of the nodes
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) coords: Option<PathBuf>,
 }
 
-/// Where to iterate, by name. Whether it is there is another question.
+/// The name of a device, which may or may not be available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DeviceName {
-    /// The processor, with threads.
+    /// The CPU, multithreaded.
     Cpu,
-    /// A graphics processor: `gpu`, `vulkan`, `vulkan:0` …
+    /// A GPU: `gpu`, `vulkan`, `vulkan:0` …
     Gpu(String),
 }
 
@@ -182,7 +183,7 @@ fn problems() -> String {
     })
 }
 
-/// A choice by name. The names and their descriptions, in help and completions, are the solver's own.
+/// A parser for a choice. Help and completions use the names and descriptions of the library.
 fn choice<C: Choice>() -> impl TypedValueParser<Value = C> {
     let value = |choice: &C| {
         let about = choice.about().trim_end_matches('.');
@@ -215,7 +216,7 @@ fn device(text: &str) -> Result<DeviceName, String> {
     const KNOWN: [&str; 6] = ["cpu", "gpu", "vulkan:0", "cuda:0", "hip:0", "metal:0"];
     let (runtime, index) = text.split_once(':').unwrap_or((text, "0"));
     match runtime {
-        "cpu" | "gpu" if text != runtime => {} // there is but one
+        "cpu" | "gpu" if text != runtime => {} // takes no index
         "cpu" => return Ok(DeviceName::Cpu),
         "gpu" => return Ok(DeviceName::Gpu(text.to_owned())),
         "vulkan" | "cuda" | "hip" | "metal" if index.parse::<u32>().is_ok() => {
@@ -230,7 +231,7 @@ fn device(text: &str) -> Result<DeviceName, String> {
 
 fn tolerance(text: &str) -> Result<f64, String> {
     let rtol = text.parse::<f64>().ok().filter(|&rtol| rtol > 0.0 && rtol < 1.0);
-    rtol.ok_or_else(|| "give a number between 0 and 1, as in 1e-8".to_owned())
+    rtol.ok_or_else(|| "give a number between 0 and 1, such as 1e-8".to_owned())
 }
 
 #[cfg(test)]
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_are_named_by_runtime_and_number() {
+    fn devices_are_named_by_runtime_and_index() {
         assert_eq!(device("cpu"), Ok(DeviceName::Cpu));
         for name in ["gpu", "vulkan", "vulkan:0", "cuda:12", "hip:0", "metal:0"] {
             assert_eq!(device(name), Ok(DeviceName::Gpu(name.to_owned())));

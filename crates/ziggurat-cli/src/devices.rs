@@ -1,7 +1,7 @@
-//! Where can be computed: `ziggurat devices` lists it, and `solve --device` opens one of them.
+//! Compute devices: `ziggurat devices` lists them, `solve --device` opens one.
 //!
-//! The processor is always there. Graphics processors are there in builds with the feature `gpu`; everything that depends on that is in
-//! this file. What is missing is listed with the reason, because that is what a user wants to know who has bought one.
+//! The CPU is always available, GPUs in builds with the feature `gpu`. All code that depends on
+//! this feature is in this file. Unavailable runtimes are listed with the reason.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -16,12 +16,12 @@ use crate::arguments::{DeviceName, DevicesOptions};
 use crate::failure::Failure;
 use crate::output;
 
-/// How to get what a build does not have; our features are called as the runtimes are.
+/// The command that builds with a feature. Features have the names of the runtimes.
 fn build(feature: &str) -> String {
     format!("cargo build --release -p ziggurat-cli --features {feature}")
 }
 
-/// A device that is open.
+/// An open device.
 pub(crate) enum Place {
     Cpu(Cpu),
     #[cfg(feature = "gpu")]
@@ -29,7 +29,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Opens the device of this name.
+    /// Opens the device with this name.
     pub(crate) fn open(name: &DeviceName) -> Result<Self, Failure> {
         match name {
             DeviceName::Cpu => Ok(Place::Cpu(Cpu::new())),
@@ -43,12 +43,12 @@ impl Place {
 
 fn not_in_this_build(name: &str, feature: &str) -> Failure {
     Failure::new(
-        format!("--device {name}: this build of ziggurat does not have it"),
-        format!("`{}` makes one that does; or use --device cpu", build(feature)),
+        format!("--device {name}: not included in this build of ziggurat"),
+        format!("build with `{}`, or use --device cpu", build(feature)),
     )
 }
 
-/// A device that could not be opened, in one line like all errors.
+/// The error for a device that could not be opened, in one line.
 #[cfg(feature = "gpu")]
 fn refused(name: &str, error: &GpuError) -> Failure {
     if let GpuError::NotCompiled { runtime } = error {
@@ -57,11 +57,11 @@ fn refused(name: &str, error: &GpuError) -> Failure {
     let lines: Vec<String> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
     Failure::new(
         format!("--device {name}: {}", lines.join(" ")),
-        "`ziggurat devices` lists what is here and why the rest is not; --device cpu always works",
+        "`ziggurat devices` lists the available devices; --device cpu always works",
     )
 }
 
-/// The list as JSON; every key is part of what we promise.
+/// The list as JSON. The keys are a stable interface.
 #[derive(Debug, Serialize)]
 struct Report {
     devices: Vec<Entry>,
@@ -69,17 +69,17 @@ struct Report {
     version: &'static str,
 }
 
-/// A device that is here.
+/// An available device.
 #[derive(Debug, Serialize)]
 struct Entry {
-    /// What `--device` takes.
+    /// The name for `--device`.
     name: String,
     description: String,
-    /// Whether it is a program that stands for a graphics processor.
+    /// Whether it is a software implementation.
     software: bool,
 }
 
-/// A runtime without a device.
+/// A runtime without an available device.
 #[derive(Debug, Serialize)]
 struct Absent {
     runtime: String,
@@ -99,7 +99,7 @@ pub(crate) fn run(options: &DevicesOptions) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The processor, and whatever else there is.
+/// The available devices, the CPU first.
 fn found() -> Vec<Entry> {
     let threads = counted(rayon::current_num_threads(), "thread");
     let description = format!("{:?}, {threads}", Cpu::new().simd());
@@ -117,7 +117,7 @@ fn found() -> Vec<Entry> {
 
 fn absent() -> Vec<Absent> {
     let not_in_this_build =
-        |runtime: &str| format!("not in this build; `{}` makes one that has it", build(runtime));
+        |runtime: &str| format!("not included in this build; build with `{}`", build(runtime));
     #[cfg(feature = "gpu")]
     let missing = ziggurat_gpu::missing().into_iter().map(|missing| match Gpu::named(missing.runtime) {
         Err(GpuError::NotCompiled { runtime }) => (runtime, not_in_this_build(runtime)),
@@ -128,9 +128,9 @@ fn absent() -> Vec<Absent> {
     missing.map(|(runtime, reason)| Absent { runtime: runtime.to_owned(), reason }).collect()
 }
 
-/// The list for people.
+/// The list as text.
 fn text(report: &Report) -> String {
-    let mut table = vec![["device", "what it is"].map(str::to_owned)];
+    let mut table = vec![["device", "description"].map(str::to_owned)];
     table.extend(report.devices.iter().map(|device| {
         let software = if device.software { ", software" } else { "" };
         [device.name.clone(), format!("{}{software}", device.description)]
@@ -140,7 +140,7 @@ fn text(report: &Report) -> String {
         let missing = report.missing.iter();
         let table: Vec<_> =
             missing.map(|missing| [missing.runtime.clone(), missing.reason.clone()]).collect();
-        let _ = write!(text, "\nnot here:\n{}", aligned(&table, 0)); // a string takes it all
+        let _ = write!(text, "\nunavailable:\n{}", aligned(&table, 0)); // cannot fail for a String
     }
     text
 }
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_lines_up_and_says_why_something_is_missing() {
+    fn the_list_is_aligned_and_gives_reasons() {
         let entry = |name: &str, description: &str, software| Entry {
             name: name.to_owned(),
             description: description.to_owned(),
@@ -161,8 +161,8 @@ mod tests {
         let report = Report { devices, missing, version: "1" };
         assert_eq!(
             text(&report),
-            "  device    what it is\n  cpu       Avx2, 2 threads\n  vulkan:0  llvmpipe, software\n\n\
-             not here:\n  cuda  no driver\n"
+            "  device    description\n  cpu       Avx2, 2 threads\n  vulkan:0  llvmpipe, software\n\n\
+             unavailable:\n  cuda  no driver\n"
         );
         let keys = |value: serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         let json = serde_json::to_value(&report).unwrap();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_processor_is_always_first() {
+    fn the_cpu_is_always_first() {
         let found = found();
         assert!(found[0].name == "cpu" && !found[0].software && found[0].description.contains("thread"));
         assert!(matches!(Place::open(&DeviceName::Cpu), Ok(Place::Cpu(_))));

@@ -1,4 +1,4 @@
-//! What went wrong, and what to do: the two lines that every error of the command consists of.
+//! Errors of the command: one line with the cause, and one line with a hint.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,7 +8,7 @@ use ziggurat_sparse::MatrixError;
 use ziggurat_sparse::gallery::ProblemError;
 use ziggurat_sparse::io::{Fault, ReadError, WriteError};
 
-/// An error, fit to be read by whoever typed the command.
+/// An error message for the user.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     cause: String,
@@ -20,41 +20,39 @@ impl Failure {
         Failure { cause: cause.into(), hint: hint.into() }
     }
 
-    /// Prints the two lines on standard error.
+    /// Prints the two lines to standard error.
     pub(crate) fn print(&self) {
-        // If standard error is closed, the exit code has to do.
+        // If standard error is closed, only the exit code remains.
         let _ = writeln!(io::stderr(), "error: {}\nhint: {}", self.cause, self.hint);
     }
 
-    /// `path` could not be opened or read.
+    /// The error for a file that could not be opened or read.
     pub(crate) fn reading(path: &Path, cause: &io::Error) -> Self {
         let hint = match cause.kind() {
             io::ErrorKind::NotFound => "check the path and the spelling",
-            io::ErrorKind::PermissionDenied => "make the file readable (chmod u+r), or name another",
-            _ => "check that the file is whole: compare its size or checksum with the original",
+            io::ErrorKind::PermissionDenied => "make the file readable (chmod u+r), or use another file",
+            _ => "check that the file is complete: compare its size or checksum with the original",
         };
         Failure::new(format!("cannot read {}: {}", path.display(), plain(cause)), hint)
     }
 
-    /// `path` could not be created or written.
+    /// The error for a file that could not be created or written.
     pub(crate) fn writing(path: &Path, cause: &io::Error) -> Self {
         let hint = match cause.kind() {
-            io::ErrorKind::NotFound => "the folder does not exist; make it first (mkdir -p)",
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                "choose a folder that you may write to"
-            }
+            io::ErrorKind::NotFound => "the folder does not exist; create it first (mkdir -p)",
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "choose a writable folder",
             io::ErrorKind::IsADirectory => "name a file in that folder",
             io::ErrorKind::NotADirectory => "a part of the path is a file; name a folder instead",
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "make room, or choose another disk; a name that ends in .gz takes a fraction of the space"
+                "free some space, or choose another disk; a name that ends in .gz gives a much smaller file"
             }
-            _ => "check the path, and that the disk has room",
+            _ => "check the path and the free disk space",
         };
         Failure::new(format!("cannot write {}: {}", path.display(), plain(cause)), hint)
     }
 }
 
-/// What went wrong, without what to do: what one rank tells another.
+/// The cause without the hint, for passing it to other ranks.
 #[cfg(feature = "mpi")]
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -65,11 +63,11 @@ impl std::fmt::Display for Failure {
 #[cfg(feature = "mpi")]
 impl From<ziggurat_mpi::DistributedError> for Failure {
     fn from(error: ziggurat_mpi::DistributedError) -> Self {
-        Failure::new(error.to_string(), "`ziggurat inspect` tells what is special about this matrix")
+        Failure::new(error.to_string(), "`ziggurat inspect` diagnoses the matrix")
     }
 }
 
-/// What the system says, without its number.
+/// The message of an operating-system error, without its number.
 fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
@@ -81,21 +79,21 @@ impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         let hint = match &error {
             ReadError::Io { path, cause, line: 0 } => return Failure::reading(path, cause),
-            ReadError::Io { .. } => "the file is damaged or cut short; fetch or write it again",
+            ReadError::Io { .. } => "the file is damaged or truncated; download or write it again",
             ReadError::Line { fault, .. } => match fault {
                 Fault::Banner { .. } => {
-                    "Matrix Market files can be read (.mtx, .mtx.gz); convert the file to that format"
+                    "only Matrix Market files are supported (.mtx, .mtx.gz); convert the file to that format"
                 }
-                Fault::NotSupported { .. } => "real matrices can be solved; write the system as a real one",
+                Fault::NotSupported { .. } => {
+                    "only real matrices are supported; rewrite the system as a real one"
+                }
                 Fault::TooManyEntries { .. } | Fault::TooFewEntries { .. } => {
-                    "the file is cut short or its size line is wrong; fetch or write it again"
+                    "the file is truncated or its size line is wrong; download or write it again"
                 }
-                Fault::NotFinite { .. } => "find out where the value comes from, and write the file again",
+                Fault::NotFinite { .. } => "find the origin of this value, and write the file again",
                 Fault::NotAVector { .. } => "give a file with one column, one value per row of the matrix",
                 Fault::NotDense => "write the values as an array: `%%MatrixMarket matrix array real general`",
-                Fault::TooManyRows { .. } => {
-                    "the size line is wrong, or most rows are empty: leave those out"
-                }
+                Fault::TooManyRows { .. } => "the size line is wrong, or most rows are empty: remove those",
                 _ => "correct that line, or write the file again",
             },
             _ => "correct the values in the file",
@@ -108,7 +106,7 @@ impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Io { path, cause } => Failure::writing(&path, &cause),
-            other => Failure::new(other.to_string(), "check the values that are to be written"),
+            other => Failure::new(other.to_string(), "check the values"),
         }
     }
 }
@@ -116,10 +114,8 @@ impl From<WriteError> for Failure {
 impl From<ProblemError> for Failure {
     fn from(error: ProblemError) -> Self {
         let hint = match &error {
-            ProblemError::UnknownName(_) => "`ziggurat generate --help` says what each problem is",
-            ProblemError::Size { .. } => {
-                "`ziggurat generate --help` says what the size means for each problem"
-            }
+            ProblemError::UnknownName(_) => "`ziggurat generate --help` describes the problems",
+            ProblemError::Size { .. } => "`ziggurat generate --help` describes the sizes of the problems",
             _ => "choose a smaller SIZE",
         };
         Failure::new(error.to_string(), hint)
@@ -132,7 +128,7 @@ impl From<MatrixError> for Failure {
     }
 }
 
-/// The names in a list that clap keeps with an error.
+/// The names that clap attaches to an error.
 fn names(error: &clap::Error, kind: ContextKind) -> Vec<String> {
     match error.get(kind) {
         Some(ContextValue::String(name)) => vec![name.clone()],
@@ -153,7 +149,7 @@ impl From<&clap::Error> for Failure {
         let cause = cause.join(" ");
         let cause = cause.strip_prefix("error: ").unwrap_or(&cause);
 
-        // What our own parsers of values say is advice already.
+        // The messages of our own value parsers are hints already.
         if let (ErrorKind::ValueValidation, Some((cause, advice))) =
             (error.kind(), cause.split_once(": give "))
         {
@@ -174,15 +170,15 @@ impl From<&clap::Error> for Failure {
     }
 }
 
-/// Where the command at fault explains itself.
+/// A hint to the help of the command.
 fn help_of(error: &clap::Error) -> String {
     let usage = match error.get(ContextKind::Usage) {
         Some(ContextValue::StyledStr(usage)) => usage.to_string(),
         _ => String::new(),
     };
-    // "Usage: ziggurat solve [OPTIONS] …": the words before the first placeholder are the command.
+    // "Usage: ziggurat solve [OPTIONS] …": the command ends before the first placeholder.
     let words = usage.split_whitespace().skip(1);
     let command: Vec<&str> = words.take_while(|word| !word.starts_with(['[', '<', '-'])).collect();
     let command = if command.is_empty() { "ziggurat".to_owned() } else { command.join(" ") };
-    format!("`{command} --help` lists the options and what they take")
+    format!("`{command} --help` describes the options")
 }

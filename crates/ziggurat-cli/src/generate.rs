@@ -1,4 +1,5 @@
-//! `ziggurat generate`: a model problem as files, with its right-hand side and coordinates if wanted.
+//! `ziggurat generate`: writes a model problem to files, optionally with right-hand side and
+//! coordinates.
 
 use std::io;
 use std::path::Path;
@@ -37,7 +38,7 @@ pub(crate) fn run(options: &GenerateOptions, progress: &Progress) -> Result<Exit
     }
     if let (Some(path), Some(coordinates)) = (&options.coords, system.coordinates(None, progress)?) {
         let Coordinates { dimension, points } = coordinates;
-        // Column by column, as a dense matrix lies.
+        // Column by column, the layout of a dense matrix.
         let values = (0..dimension).flat_map(|axis| points.iter().map(move |point| point[axis])).collect();
         write_dense(path, &Dense::try_new(points.len(), dimension, values)?)?;
         let what = format!("the coordinates of {}", counted(points.len(), "node"));

@@ -1,4 +1,4 @@
-//! `ziggurat inspect`: what kind of matrix this is, in words and as a picture.
+//! `ziggurat inspect`: the diagnosis of a matrix as text, JSON and a picture of its pattern.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -15,10 +15,10 @@ use crate::progress::Progress;
 use crate::spy::{Spy, spy};
 use crate::system::System;
 
-/// The picture's largest size in characters: as wide as high on most screens.
+/// Maximum size of the picture in characters: about square in most terminals.
 const PICTURE: (usize, usize) = (40, 20);
 
-/// The diagnosis as JSON; every key is part of what we promise.
+/// The diagnosis as JSON. The keys are a stable interface.
 #[derive(Serialize)]
 struct Report<'a> {
     source: &'a str,
@@ -33,7 +33,7 @@ pub(crate) fn run(options: &InspectOptions, progress: &Progress) -> Result<ExitC
     output::check(options.source.file.as_deref(), json.map(|path| ("--json", path)))?;
     let system = System::load(&options.source, progress)?;
     let (diagnosis, picture) = {
-        let _stage = progress.stage("looking at the matrix");
+        let _stage = progress.stage("diagnosing");
         let width = PICTURE.0.min(output::columns().saturating_sub(4));
         (diagnose(system.a.view()), spy(system.a.view(), width, PICTURE.1))
     };
@@ -52,13 +52,14 @@ pub(crate) fn run(options: &InspectOptions, progress: &Progress) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// The report, ready to print.
+/// The report as text.
 fn text(name: &str, facts: &[(&str, String)], picture: &Spy, advice: &[Advice]) -> String {
     let columns = output::columns();
     let mut text = format!("{name}\n\n");
     for (label, fact) in facts {
         for (k, line) in wrapped(fact, columns - 19).iter().enumerate() {
-            let _ = writeln!(text, "  {:<15}  {line}", if k == 0 { label } else { "" }); // a string takes it all
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "  {:<15}  {line}", if k == 0 { label } else { "" });
         }
     }
     if let Some(line) = picture.lines.first() {
@@ -68,8 +69,8 @@ fn text(name: &str, facts: &[(&str, String)], picture: &Spy, advice: &[Advice]) 
             let _ = writeln!(text, "  │{line}│");
         }
         let scale = match picture.rows_per_dot {
-            1 => "a dot is a nonzero entry".to_owned(),
-            rows => format!("a dot is {0} x {0} places with a nonzero entry", grouped(rows)),
+            1 => "each dot is a nonzero entry".to_owned(),
+            rows => format!("each dot is a {0} x {0} block with a nonzero entry", grouped(rows)),
         };
         let _ = writeln!(text, "  └{edge}┘\n  {scale}");
     }

@@ -1,8 +1,8 @@
-//! The `ziggurat` command: looks at, makes and solves sparse linear systems.
+//! The `ziggurat` command: inspects, generates and solves sparse linear systems.
 //!
-//! Exit codes: 0 when all went well (for `solve`: when it converged), 2 when `solve` did not converge, 1 on an error. An
-//! error is one line that names the cause and one that says what to do. Results go to standard output, everything else
-//! to standard error. Whoever closes our output early (`| head`) has seen enough: that is no error.
+//! Exit codes: 0 on success (for `solve`: converged), 2 if `solve` did not converge, 1 on an error.
+//! An error message has one line with the cause and one line with a hint. Results go to standard
+//! output, everything else to standard error. A closed output pipe (`| head`) is not an error.
 
 mod arguments;
 mod devices;
@@ -28,8 +28,8 @@ use arguments::{Arguments, Command};
 use failure::Failure;
 use progress::Progress;
 
-/// Asks for huge pages and keeps freed memory: the first touch of a fresh page is dear, and setup frees much of what it
-/// allocates.
+/// Uses huge pages and reuses freed memory: the first access to a new page is expensive, and setup
+/// frees much of what it allocates.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -38,8 +38,8 @@ fn main() -> ExitCode {
         let place = panic.location().map_or_else(String::new, |place| format!(", at {place}"));
         let reason = panic.payload_as_str().unwrap_or("no reason given");
         Failure::new(
-            format!("this is a fault of ziggurat itself: {reason}{place}"),
-            "please report it, with the command and the matrix that led to it",
+            format!("internal error: {reason}{place}"),
+            "please report this bug, with the command and the matrix",
         )
         .print();
     }));
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
             failure.print();
             ExitCode::FAILURE
         }
-        Err(_) => ExitCode::FAILURE, // the hook has spoken
+        Err(_) => ExitCode::FAILURE, // the hook has printed the error
     }
 }
 
@@ -62,18 +62,18 @@ fn run() -> Result<ExitCode, Failure> {
             return Ok(ExitCode::SUCCESS);
         }
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = write!(io::stderr(), "{error}"); // nobody is left to tell
+            let _ = write!(io::stderr(), "{error}"); // nothing else can be done
             return Ok(ExitCode::FAILURE);
         }
         Err(error) => return Err(Failure::from(&error)),
     };
     if let Some(threads) = threads(&arguments) {
-        // This thread is one of them: MPI's calls come from it.
+        // This thread is part of the pool, because the MPI calls come from it.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread();
         pool.build_global().map_err(|error| {
             Failure::new(
                 format!("cannot start {threads} threads: {error}"),
-                "ask for fewer with --threads, or leave it out to use every core",
+                "use fewer with --threads, or omit it to use all cores",
             )
         })?;
     }
@@ -88,7 +88,8 @@ fn run() -> Result<ExitCode, Failure> {
     }
 }
 
-/// Threads of this process; `None` for every core. A rank of MPI has one, unless more are asked for: its neighbours have the other cores.
+/// Number of threads of this process; `None` means all cores. An MPI rank has one thread by
+/// default, because the other ranks use the other cores.
 fn threads(arguments: &Arguments) -> Option<usize> {
     let given = arguments.threads.map(std::num::NonZeroUsize::get);
     #[cfg(feature = "mpi")]

@@ -1,4 +1,4 @@
-//! Shell completions and manual pages, made from the definition of the command line.
+//! Shell completions and manual pages, generated from the definition of the command line.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::arguments::Arguments;
 use crate::failure::Failure;
 use crate::output;
 
-/// Prints the script that completes our options in `shell`.
+/// Prints the completion script for `shell`.
 pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "ziggurat", &mut script);
@@ -19,7 +19,7 @@ pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the manual page, or writes those of all commands into `folder`.
+/// Prints the manual page, or writes the pages of all commands to `folder`.
 pub(crate) fn pages(folder: Option<&Path>) -> Result<ExitCode, Failure> {
     match folder {
         Some(folder) => {

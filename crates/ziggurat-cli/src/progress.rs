@@ -1,7 +1,7 @@
-//! What is going on: a bar or a spinner on standard error, for whatever takes longer than a second.
+//! Progress: a bar or spinner on standard error for stages that take longer than a second.
 //!
-//! Nothing appears if standard error is not a terminal. A stage that ends within the second leaves no trace at all; a
-//! longer one is wiped when it ends, so that only results stay on the screen.
+//! Nothing is shown if standard error is not a terminal. The bar of a stage is removed when the
+//! stage ends, so only results remain on the screen.
 
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How long a stage may take before it is shown.
+/// Time before a stage is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Shows stages, if there is somebody to see them.
+/// Shows the progress of stages on a terminal.
 #[derive(Debug)]
 pub(crate) struct Progress {
     seen: bool,
@@ -24,12 +24,12 @@ impl Progress {
         Progress { seen: io::stderr().is_terminal() }
     }
 
-    /// A stage whose length nobody knows.
+    /// A stage of unknown length.
     pub(crate) fn stage(&self, what: &str) -> Stage {
         self.start(ProgressBar::new_spinner(), "{spinner} {msg} ({elapsed})", what)
     }
 
-    /// A stage of so many bytes.
+    /// A stage that processes this number of bytes.
     pub(crate) fn bytes(&self, what: &str, bytes: u64) -> Stage {
         self.start(ProgressBar::new(bytes), "{msg} {wide_bar} {bytes} of {total_bytes} ({eta} left)", what)
     }
@@ -50,14 +50,14 @@ impl Progress {
                     bar.enable_steady_tick(Duration::from_millis(100));
                 }
             };
-            // Without a thread to spare there is no bar, and no harm.
+            // If no thread can be started, there is no bar.
             stage.timer = thread::Builder::new().spawn(show).ok().map(|thread| (over, thread));
         }
         stage
     }
 }
 
-/// Something that is going on until it is dropped.
+/// A stage, which ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Stage {
     bar: ProgressBar,
@@ -65,12 +65,12 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// How far it is.
+    /// Changes the message.
     pub(crate) fn tell(&self, how_far: String) {
         self.bar.set_message(how_far);
     }
 
-    /// The reader, with its bytes counted.
+    /// Wraps a reader so that its bytes advance the bar.
     pub(crate) fn counting<R: io::Read>(&self, reader: R) -> impl io::Read + use<R> {
         self.bar.wrap_read(reader)
     }
@@ -80,7 +80,7 @@ impl Drop for Stage {
     fn drop(&mut self) {
         if let Some((over, thread)) = self.timer.take() {
             drop(over);
-            let _ = thread.join(); // it only draws
+            let _ = thread.join(); // only draws, so a panic is harmless
         }
         self.bar.finish_and_clear();
     }

@@ -1,25 +1,25 @@
-//! A picture of where the nonzero entries are, in characters.
+//! A picture of the sparsity pattern in characters.
 //!
-//! The matrix is cut into a grid of squares, two by four to a character of Unicode's Braille patterns (U+2800 to
-//! U+28FF), whose dots are about as far apart in both directions. A dot is set if its square holds a nonzero entry: what
-//! is drawn is there, and what is there is drawn. Costs one pass over the columns.
+//! The matrix is divided into a grid of squares. Each Unicode Braille pattern (U+2800 to U+28FF)
+//! shows 2 x 4 of them as dots, which are about equally spaced in both directions. A dot is set
+//! exactly if its square contains a nonzero entry. Cost: one pass over the columns.
 
 use ziggurat_report::Density;
 use ziggurat_sparse::CsrRef;
 
-/// Bits of a Braille pattern, by row and column of the dot within the character.
+/// Bits of a Braille pattern, by row and column of the dot.
 const DOTS: [[u32; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
 
-/// A picture of a matrix.
+/// A picture of a sparsity pattern.
 #[derive(Debug)]
 pub(crate) struct Spy {
     /// Lines of text, all of the same width.
     pub(crate) lines: Vec<String>,
-    /// Rows of the matrix per dot, rounded up.
+    /// Number of matrix rows per dot, rounded up.
     pub(crate) rows_per_dot: usize,
 }
 
-/// Draws `a`, at most `width` characters wide and `height` lines high. A matrix without rows or columns gives no lines.
+/// Draws `a` with at most `width` characters and `height` lines. An empty matrix gives no lines.
 pub(crate) fn spy(a: CsrRef<'_, f64>, width: usize, height: usize) -> Spy {
     let density = Density::of(a, 2 * width, 4 * height);
     let dots: Vec<&[u64]> = density.lines().collect();
@@ -48,7 +48,7 @@ mod tests {
         let picture = spy(identity.view(), 10, 10);
         assert_eq!((picture.lines, picture.rows_per_dot), (vec!["⠑⢄".to_owned()], 1));
         let full = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, 2.0, 3.0, 0.0]).unwrap();
-        assert_eq!(spy(full.view(), 10, 10).lines, ["⠋"]); // the stored zero leaves its dot empty
+        assert_eq!(spy(full.view(), 10, 10).lines, ["⠋"]); // stored zeros are not drawn
     }
 
     #[test]
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn any_shape_fits_its_frame() {
+    fn every_shape_fits_the_maximum_size() {
         for (rows, cols) in [(1, 5000), (5000, 1), (3, 7), (123, 456), (81, 80)] {
             let mut coo = Coo::new(rows, cols).unwrap();
             coo.push(rows - 1, cols - 1, 1.0).unwrap();

@@ -1,4 +1,5 @@
-//! The linear system a command is about: a matrix from a file or a model problem, and what belongs to it.
+//! The linear system of a command: a matrix from a file or a model problem, with right-hand side
+//! and coordinates.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -18,15 +19,15 @@ use crate::arguments::Source;
 use crate::failure::Failure;
 use crate::progress::{Progress, Stage};
 
-/// A matrix, and where it comes from.
+/// A matrix and its source.
 #[derive(Debug)]
 pub(crate) struct System {
-    /// The file or the problem, for reports.
+    /// Name of the file or problem, for reports.
     pub(crate) name: String,
-    /// Shared with the solver: there is one copy.
+    /// Shared with the solver, without a copy.
     pub(crate) a: Arc<Csr<f64>>,
     problem: Option<Problem>,
-    /// How the unknowns were renumbered, if they were.
+    /// The renumbering, if any.
     shuffled: Option<Shuffled>,
 }
 
@@ -36,15 +37,15 @@ struct Shuffled {
     unknowns: Permutation,
 }
 
-/// Where the nodes are.
+/// The coordinates of the nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Coordinates {
-    /// Of the space: 1, 2 or 3. Coordinates beyond are zero.
+    /// Dimension of the space: 1, 2 or 3. The other coordinates are zero.
     pub(crate) dimension: usize,
     pub(crate) points: Vec<[f64; 3]>,
 }
 
-/// Reads `NAME:SIZE`.
+/// Parses `NAME:SIZE`.
 pub(crate) fn parse_problem(text: &str) -> Result<Problem, Failure> {
     Ok(text.parse::<Problem>()?)
 }
@@ -62,12 +63,12 @@ impl<'a> Origin<'a> {
             (Some(file), None) => Ok(Origin::File(file)),
             (None, Some(problem)) => Ok(Origin::Problem(parse_problem(problem)?)),
             (Some(file), Some(problem)) => Err(Failure::new(
-                format!("both a file ({}) and --problem {problem} are given", file.display()),
-                "leave one of them out",
+                format!("a file ({}) and --problem {problem} are both given", file.display()),
+                "give only one of them",
             )),
             (None, None) => Err(Failure::new(
-                "no matrix is given",
-                "name a Matrix Market file, or a model problem as in --problem poisson3d:50",
+                "no matrix given",
+                "give a Matrix Market file, or a model problem such as --problem poisson3d:50",
             )),
         }
     }
@@ -80,14 +81,14 @@ pub(crate) fn unopened(path: &Path, failure: Failure) -> Failure {
     match problem {
         Some(problem) => Failure::new(
             format!("there is no file {problem}"),
-            format!("{problem} is a model problem: write --problem {problem}"),
+            format!("{problem} is a model problem: use --problem {problem}"),
         ),
         None => failure,
     }
 }
 
 impl System {
-    /// Reads or makes the matrix that `source` names, and renumbers it if wanted.
+    /// Reads or generates the matrix, and renumbers it if requested.
     pub(crate) fn load(source: &Source, progress: &Progress) -> Result<System, Failure> {
         let system = match Origin::of(source)? {
             Origin::File(file) => System::read(file, progress)?,
@@ -105,14 +106,14 @@ impl System {
         Ok(System { name: path.display().to_string(), a: Arc::new(a), problem: None, shuffled: None })
     }
 
-    /// Makes a model problem.
+    /// Generates a model problem.
     pub(crate) fn generate(problem: Problem, progress: &Progress) -> Result<System, Failure> {
-        let _stage = progress.stage(&format!("making {problem}"));
+        let _stage = progress.stage(&format!("generating {problem}"));
         let a = Arc::new(problem.matrix()?);
         Ok(System { name: problem.to_string(), a, problem: Some(problem), shuffled: None })
     }
 
-    /// Renumbers the nodes at random within windows.
+    /// Renumbers the nodes randomly within windows.
     pub(crate) fn shuffle(self, window: NonZeroUsize, progress: &Progress) -> Result<System, Failure> {
         self.check_square("renumber")?;
         let _stage = progress.stage("shuffling");
@@ -122,12 +123,12 @@ impl System {
         };
         let (a, nodes) = gallery::shuffle(self.a.view(), block, window)?;
         let unknowns = nodes.expand(block).map_err(|error| {
-            Failure::new(format!("cannot renumber {}: {error}", self.name), "leave --shuffle out")
+            Failure::new(format!("cannot renumber {}: {error}", self.name), "omit --shuffle")
         })?;
         Ok(System { a: Arc::new(a), shuffled: Some(Shuffled { nodes, unknowns }), ..self })
     }
 
-    /// Refuses a matrix that is not square, for what needs one.
+    /// Fails if the matrix is not square; `what` describes the operation that needs a square one.
     pub(crate) fn check_square(&self, what: &str) -> Result<(), Failure> {
         let (rows, cols) = (self.a.rows(), self.a.cols());
         if rows == cols {
@@ -140,11 +141,11 @@ impl System {
                 counted(rows, "row"),
                 counted(cols, "column")
             ),
-            "give a square matrix; for least squares, AᵀA x = Aᵀb has one",
+            "give a square matrix; for least squares, solve AᵀA x = Aᵀb",
         ))
     }
 
-    /// The right-hand side: from a file, or what belongs to the problem, or all ones.
+    /// The right-hand side: from a file, of the model problem, or all ones.
     pub(crate) fn rhs(&self, file: Option<&Path>, progress: &Progress) -> Result<Vec<f64>, Failure> {
         let given = match (file, self.problem) {
             (Some(path), _) => {
@@ -159,7 +160,7 @@ impl System {
                             self.name,
                             counted(self.a.rows(), "row")
                         ),
-                        "give the right-hand side that belongs to this matrix, or leave --rhs out for all ones",
+                        "give the right-hand side that belongs to this matrix, or omit --rhs for all ones",
                     ));
                 }
                 b
@@ -173,7 +174,7 @@ impl System {
         Ok(b)
     }
 
-    /// Where the nodes are: from a file, or of a model problem.
+    /// The coordinates of the nodes: from a file, or of the model problem.
     pub(crate) fn coordinates(
         &self,
         file: Option<&Path>,
@@ -197,7 +198,8 @@ impl System {
         Ok(Some(coordinates))
     }
 
-    /// The rigid-body modes, where nodes have a displacement in every dimension and their coordinates are known.
+    /// The rigid-body modes, if the coordinates are known and the unknowns of a node are its
+    /// displacements.
     pub(crate) fn near_kernel(
         &self,
         file: Option<&Path>,
@@ -213,7 +215,7 @@ impl System {
         NearKernel::rigid_body_modes(&coordinates.points, coordinates.dimension).map(Some).map_err(no_modes)
     }
 
-    /// A vector of unknowns, brought back into the numbering of the file or the problem.
+    /// Permutes a vector of unknowns back to the numbering of the file or problem.
     pub(crate) fn in_given_order(&self, x: Vec<f64>) -> Result<Vec<f64>, Failure> {
         let Some(shuffled) = &self.shuffled else { return Ok(x) };
         let mut given = vec![0.0; x.len()];
@@ -242,7 +244,7 @@ impl Coordinates {
                     path.display(),
                     counted(dimension, "column")
                 ),
-                "give one row per node: x, y and z in columns",
+                "give one row per node, with x, y and z in columns",
             ));
         }
         let whole = nodes > 0 && rows.is_multiple_of(nodes as u64);
@@ -256,7 +258,7 @@ impl Coordinates {
                     name,
                     counted(rows as usize, "row")
                 ),
-                "give one row per node; every node has the same number of rows in the matrix",
+                "give one row per node; every node must have the same number of matrix rows",
             ));
         }
         let points = (0..nodes).map(|node| {
@@ -278,12 +280,12 @@ impl Coordinates {
 /// The failure for coordinates that give no rigid-body modes.
 pub(crate) fn no_modes(error: impl fmt::Display) -> Failure {
     Failure::new(
-        format!("the coordinates give no rigid-body modes: {error}"),
-        "check that not all nodes are on one line, or leave --coords out",
+        format!("the coordinates define no rigid-body modes: {error}"),
+        "check that not all nodes are on one line, or omit --coords",
     )
 }
 
-/// Opens a file for reading, with a bar for its bytes.
+/// Opens a file for reading, with a progress bar.
 fn open(path: &Path, progress: &Progress) -> Result<(File, Stage), Failure> {
     let bytes = check_readable(path)?;
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
@@ -296,13 +298,13 @@ pub(crate) fn check_readable(path: &Path) -> Result<u64, Failure> {
     let facts = fs::metadata(path).map_err(|error| Failure::reading(path, &error))?;
     if facts.is_dir() {
         let hint = match first_matrix(path) {
-            Some(file) => format!("name a file in it, as in {}", file.display()),
-            None => "name a Matrix Market file (.mtx, .mtx.gz)".to_owned(),
+            Some(file) => format!("give a file in it, such as {}", file.display()),
+            None => "give a Matrix Market file (.mtx, .mtx.gz)".to_owned(),
         };
         return Err(Failure::new(format!("{} is a folder, not a file", path.display()), hint));
     }
     if facts.is_file() && facts.len() == 0 {
-        return Err(Failure::new(format!("{} is empty", path.display()), "write or fetch the file again"));
+        return Err(Failure::new(format!("{} is empty", path.display()), "write or download the file again"));
     }
     Ok(facts.len())
 }

@@ -1,13 +1,13 @@
-//! Choosing a method: the same system by all of them. `cargo run --release --example
-//! choosing_a_method [NAME:SIZE]`
+//! Choosing a method: solves one system with every method.
+//! `cargo run --release --example choosing_a_method [NAME:SIZE]`
 //!
-//! | method | good at | costs |
+//! | method | suitable for | cost |
 //! |---|---|---|
-//! | `sa` | diffusion, elasticity; the default for symmetric matrices | little: few entries on coarse levels |
-//! | `classical` | anisotropy, jumps, convection; the default otherwise | more entries, stronger smoothing |
-//! | `pairwise` | memory: the fewest entries of all | more iterations, a K-cycle |
+//! | `sa` | diffusion, elasticity; the default for symmetric matrices | low: few entries on coarse levels |
+//! | `classical` | anisotropy, jumps, convection; the default otherwise | more entries, a stronger smoother |
+//! | `pairwise` | little memory: the fewest entries | more iterations, a K-cycle |
 
-#![allow(clippy::print_stdout)] // an example talks
+#![allow(clippy::print_stdout)] // examples print
 
 use std::error::Error;
 use std::time::Instant;
@@ -22,17 +22,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{name}: {} rows\n", a.rows());
     println!("{:<22} {:>10} {:>10} {:>9} {:>9}", "", "iterations", "complexity", "setup s", "solve s");
 
-    // One setter per choice; what is not said is left to the matrix.
+    // One setter per choice; all other choices depend on the matrix.
     for method in [Method::Sa, Method::Classical, Method::Pairwise] {
         run(method.name(), Solver::builder().method(method), &a)?;
     }
-    // The hierarchy in 32 bits: half of the bytes, and the solution is as good.
+    // The hierarchy in f32 takes half the memory; the solution is as accurate.
     run("auto, f32", Solver::builder().precision(Precision::F32), &a)?;
 
-    // A preset, for when the defaults fail.
+    // A preset for matrices on which the defaults fail.
     run("preset robust", Solver::builder().config(SolverConfig::preset("robust")?), &a)?;
 
-    // A file: any part of a configuration. `ziggurat solve --dump-config` prints the whole.
+    // A file may contain any subset of the keys. `ziggurat solve --dump-config` prints all keys.
     let config = SolverConfig::from_toml(
         r#"
         method = "classical"

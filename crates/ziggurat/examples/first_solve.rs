@@ -1,10 +1,11 @@
-//! A first solve: a matrix, a right-hand side, a solution. `cargo run --release --example
-//! first_solve [FILE.mtx]`
+//! A first solve: a matrix, a right-hand side, a solution.
+//! `cargo run --release --example first_solve [FILE.mtx]`
 //!
-//! Nothing is chosen here. The matrix decides: smoothed aggregation and conjugate gradients if it
-//! is symmetric and its diagonal positive, classical multigrid and flexible GMRES otherwise.
+//! All settings are chosen for the matrix: smoothed aggregation and conjugate gradients if it is
+//! symmetric with a positive diagonal, classical multigrid and flexible GMRES if it is
+//! nonsymmetric.
 
-#![allow(clippy::print_stdout)] // an example talks
+#![allow(clippy::print_stdout)] // examples print
 
 use std::error::Error;
 
@@ -20,11 +21,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let b = vec![1.0; a.rows()];
 
-    // In one line, if all you want is the solution:
+    // In one line, if only the solution is needed:
     let x = ziggurat::solve(&a, &b)?;
     println!("x[0] = {:.6}, x[{}] = {:.6}", x[0], x.len() / 2, x[x.len() / 2]);
 
-    // In two, if you want to know more, or to solve again with another right-hand side:
+    // In two lines, for a report and for further right-hand sides:
     let solver = Solver::new(&a, SolverConfig::default())?;
     let solution = solver.solve(&b)?;
 
@@ -33,9 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let chosen = solver.config();
     println!("chosen: {}, {}, {}", chosen.method, chosen.krylov, chosen.smoother.kind);
 
-    // Not converging is no error, but an answer: ask.
+    // A solve that does not converge is not an error, so check for it.
     if !solution.report.reason.is_converged() {
-        // What is special about this matrix, and what to do about it.
+        // Properties of the matrix that may be the cause, and advice.
         for advice in ziggurat::diagnose(a.view()).advice() {
             println!("{advice}");
         }

@@ -1,11 +1,10 @@
-//! Many right-hand sides from many threads: set up once, share the solver.
+//! Many right-hand sides from several threads with one shared solver.
 //! `cargo run --release --example many_right_hand_sides`
 //!
-//! A `Solver` is `Send + Sync`, and `solve` takes `&self`: what a solve scribbles on is its own.
-//! The answers are the same, to the last bit, whichever thread computes them and however many there
-//! are.
+//! A `Solver` is `Send + Sync`, and `solve` takes `&self`: every solve has its own workspace. The
+//! solutions are bitwise identical for any number of threads.
 
-#![allow(clippy::print_stdout)] // an example talks
+#![allow(clippy::print_stdout)] // examples print
 
 use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rows = a.rows();
     let solver = Solver::new(a, SolverConfig::default())?;
 
-    // A load at one point, another one for every system.
+    // A point load, at a different point for every system.
     let load = |system: usize| {
         let mut b = vec![0.0; rows];
         b[system * rows / SYSTEMS] = 1.0;
@@ -33,8 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let one_by_one = one_by_one.collect::<Result<Vec<_>, SolveError>>()?;
     println!("one by one:   {:.3} s", start.elapsed().as_secs_f64());
 
-    // Every thread takes the next system until there are no more. A solve uses all cores by itself,
-    // so this saves little time; it is for programs whose threads have systems to solve anyway.
+    // Every thread takes the next system until none is left. A single solve already uses all cores,
+    // so this saves little time; it is for programs that have several threads anyway.
     let start = Instant::now();
     let next = AtomicUsize::new(0);
     let worker = || {
@@ -49,20 +48,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let solved = thread::scope(|scope| {
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(worker)).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().map_err(|_| "a thread has panicked"))
-            .collect::<Vec<_>>()
+        threads.into_iter().map(|thread| thread.join().map_err(|_| "a thread panicked")).collect::<Vec<_>>()
     });
     println!("four threads: {:.3} s", start.elapsed().as_secs_f64());
 
     for thread in solved {
         for (system, x) in thread?? {
             if x != one_by_one[system] {
-                return Err(format!("system {system} has another solution").into());
+                return Err(format!("the solutions of system {system} differ").into());
             }
         }
     }
-    println!("{SYSTEMS} solutions, the same bits both ways");
+    println!("{SYSTEMS} solutions, bitwise identical");
     Ok(())
 }

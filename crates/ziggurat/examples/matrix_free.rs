@@ -1,11 +1,11 @@
-//! An operator without a matrix, preconditioned by multigrid for a simpler one that has a matrix.
+//! A matrix-free operator, preconditioned by multigrid for a simpler matrix.
 //! `cargo run --release --example matrix_free`
 //!
 //! The operator is −∇·(c ∇u) on a cube with a coefficient c between 1 and 2, applied stencil by
-//! stencil. The preconditioner is a cycle for the Laplacian (c = 1): its spectrum differs by the
-//! factor 2 at most, so a few iterations more do.
+//! stencil. The preconditioner is a cycle for the Laplacian (c = 1). The two are spectrally
+//! equivalent with a factor of at most 2, so only a few more iterations are needed.
 
-#![allow(clippy::print_stdout)] // an example talks
+#![allow(clippy::print_stdout)] // examples print
 
 use std::error::Error;
 
@@ -15,13 +15,13 @@ use ziggurat::sparse::gallery::Problem;
 use ziggurat::sparse::operator::{LinearOperator, Workspace};
 use ziggurat::{Solver, SolverConfig};
 
-/// −∇·(c ∇u) on n × n × n points, u = 0 outside.
+/// −∇·(c ∇u) on n × n × n points, with u = 0 outside.
 struct Diffusion {
     n: usize,
 }
 
 impl Diffusion {
-    /// The coefficient half-way between two neighbouring points: at `x` of the axis `axis`.
+    /// The coefficient at the midpoint between two neighbouring points, at position `x` on `axis`.
     fn coefficient(&self, axis: usize, x: f64) -> f64 {
         1.5 + 0.5 * (7.0 * x / self.n as f64 + axis as f64).sin()
     }
@@ -33,7 +33,7 @@ impl LinearOperator<Cpu, f64> for Diffusion {
         (rows, rows)
     }
 
-    /// y ← A x. Threads, GPUs, tables: whatever is inside is up to you.
+    /// y ← A x. The implementation is arbitrary.
     fn apply(&self, _: &Cpu, x: &Vec<f64>, y: &mut Vec<f64>, _: &mut Workspace) {
         let n = self.n;
         for (row, y) in y.iter_mut().enumerate() {
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rows = operator.shape().0;
     let (b, stopping) = (vec![1.0; rows], Stopping::default().rtol(1e-8));
 
-    // The solver of the simpler problem has the preconditioner: one cycle.
+    // The preconditioner is one cycle of the solver for the simpler problem.
     let simpler = "poisson3d:24".parse::<Problem>()?.matrix()?;
     let multigrid = Solver::new(simpler, SolverConfig::default())?;
 

@@ -1,10 +1,10 @@
-//! Steps in time: the matrix changes a little in every step, and the hierarchy is kept.
+//! Time stepping: the matrix changes slightly in every step, and the hierarchy is reused.
 //! `cargo run --release --example time_stepping`
 //!
-//! Heat in a cube, u' = κ(t) Δu + 1, by implicit Euler: (I/τ + κ(t) L) u_new = u_old/τ + 1, with a
-//! step τ that grows.
+//! The heat equation u' = κ(t) Δu + 1 in a cube by implicit Euler with a growing step τ:
+//! (I/τ + κ(t) L) u_new = u_old/τ + 1.
 
-#![allow(clippy::print_stdout)] // an example talks
+#![allow(clippy::print_stdout)] // examples print
 
 use std::error::Error;
 use std::time::Instant;
@@ -27,9 +27,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let what = if step == 1 {
             "new".to_owned()
         } else {
-            // Same pattern, new values: coarsening and interpolation stay, unless solves have
-            // become slower by half since the last full setup (`SolverConfig::update` has the
-            // policy).
+            // Same pattern, new values: coarsening and interpolation are reused, unless a solve
+            // took more than 1.5 times as many iterations as after the last full setup (see
+            // `SolverConfig::update`).
             format!("{:?}", solver.update_values(heat(&laplacian, tau, time))?)
         };
         let milliseconds = start.elapsed().as_secs_f64() * 1e3;
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// I/τ + κ(t) L on the pattern of L.
+/// I/τ + κ(t) L, with the pattern of L.
 fn heat(laplacian: &Csr<f64>, tau: f64, time: f64) -> Csr<f64> {
     let conductivity = 1.0 + 0.5 * time.sin();
     let mut a = laplacian.clone();

@@ -1,7 +1,7 @@
-//! Nothing is allocated inside a cycle or a Krylov iteration: the only test of this program, since
-//! it counts the allocations of the whole process.
+//! Cycles and Krylov iterations do not allocate. This is the only test of its executable, since it
+//! counts the allocations of the whole process.
 
-#![allow(clippy::unwrap_used)] // functions that tests call
+#![allow(clippy::unwrap_used)] // helper functions are not marked #[test]
 
 use std::alloc::System as SystemAllocator;
 use std::ops::ControlFlow;
@@ -19,16 +19,15 @@ use ziggurat_sparse::operator::MatrixOperator;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<SystemAllocator> = &INSTRUMENTED_SYSTEM;
 
-/// Allocations so far, by any thread; growing counts as well.
+/// Number of allocations and reallocations so far, in all threads.
 fn allocations() -> usize {
     let stats = ALLOCATOR.stats();
     stats.allocations + stats.reallocations
 }
 
 #[test]
-fn nothing_is_allocated_while_iterating() {
-    // In a pool: handing work to a pool from outside allocates now and then, which is the caller's
-    // choice.
+fn iterations_do_not_allocate() {
+    // Runs inside a pool, because submitting work to a pool from outside occasionally allocates.
     rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap().install(check_every_method);
 }
 
@@ -65,7 +64,7 @@ fn check_every_method() {
             let (b, mut x) = (vec![1.0; n], vec![0.0; n]);
             let mut counts = [0; 2];
             let mut watch = |progress: &Progress| {
-                // The first iterations wake the threads.
+                // The first iterations may allocate when threads start.
                 match progress.iteration {
                     2 => counts[0] = allocations(),
                     5 => counts[1] = allocations(),

@@ -62,7 +62,7 @@ fn without_graphics_processors_every_other_name_says_how_to_get_them() {
         assert!(said.err.contains(&format!("--device {name}: ")) && said.err.contains(build), "{}", said.err);
     }
     let said = run(&place, &["devices"]);
-    assert!(said.out.contains("not here:") && said.out.contains(build), "{}", said.out);
+    assert!(said.out.contains("unavailable:") && said.out.contains(build), "{}", said.out);
     let list = json(&place, &["devices", "--json", "-"]);
     assert_eq!(
         (list["devices"].as_array().unwrap().len(), &list["missing"][0]["runtime"]),

@@ -56,7 +56,7 @@ errors! {
     unknown_shell: ["completions", "tcsh"], ["'tcsh'"], ["bash, elvish, fish, powershell, zsh"];
     no_threads: ["solve", "ok.mtx", "--threads", "0"], ["'0' for '--threads"], ["give a whole number from 1 to 1024"];
     threads_in_words: ["inspect", "ok.mtx", "--threads", "two"], ["'two'"], ["whole number from 1 to 1024"];
-    zero_tolerance: ["solve", "ok.mtx", "--rtol", "0"], ["'0' for '--rtol"], ["between 0 and 1, as in 1e-8"];
+    zero_tolerance: ["solve", "ok.mtx", "--rtol", "0"], ["'0' for '--rtol"], ["between 0 and 1, such as 1e-8"];
     tolerance_of_one: ["solve", "ok.mtx", "--rtol", "1"], ["'1' for '--rtol"], ["between 0 and 1"];
     tolerance_not_a_number: ["solve", "ok.mtx", "--rtol", "nan"], ["'nan' for '--rtol"], ["between 0 and 1"];
     shuffle_by_nothing: ["solve", "ok.mtx", "--shuffle", "0"], ["'0' for '--shuffle"], ["whole number from 1"];
@@ -167,12 +167,12 @@ fn report_over_configuration() {
 
 // Where the matrix comes from.
 errors! {
-    no_matrix: ["solve"], ["no matrix is given"], ["Matrix Market file", "--problem poisson3d:50"];
+    no_matrix: ["solve"], ["no matrix given"], ["Matrix Market file", "--problem poisson3d:50"];
     file_and_problem: ["solve", "ok.mtx", "--problem", "poisson2d:4"],
-        ["both a file (ok.mtx) and --problem poisson2d:4"], ["leave one of them out"];
+        ["a file (ok.mtx) and --problem poisson2d:4 are both given"], ["give only one of them"];
     missing_file: ["inspect", "nope.mtx"], ["cannot read nope.mtx", "no such file"], ["check the path"];
     problem_in_place_of_a_file: ["inspect", "poisson3d:20"],
-        ["no file poisson3d:20"], ["write --problem poisson3d:20"];
+        ["no file poisson3d:20"], ["use --problem poisson3d:20"];
     folder_with_matrices: ["inspect", "."], [". is a folder"], ["./ok.mtx"];
     folder_without: ["inspect", "/"], ["/ is a folder"], ["Matrix Market file (.mtx, .mtx.gz)"];
     unknown_problem: ["inspect", "--problem", "poison3d:20"],
@@ -231,7 +231,7 @@ fn full_disk() {
         &place,
         &["generate", "poisson2d:60", "-o", "/dev/full"],
         &["cannot write /dev/full: no space left"],
-        &["make room", ".gz"],
+        &["free some space", ".gz"],
     );
 }
 
@@ -269,7 +269,7 @@ fn wrong_line() {
 fn cut_short() {
     let place = place("cut_short");
     place.write("a.mtx", &format!("{GENERAL}2 2 2\n1 1 1\n"));
-    fails(&place, &["inspect", "a.mtx"], &["ends after 1 entries"], &["cut short"]);
+    fails(&place, &["inspect", "a.mtx"], &["ends after 1 entries"], &["truncated"]);
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn cut_short_and_compressed() {
     place.succeed(&["generate", "jump3d:12", "-o", "a.mtx.gz"]);
     let whole = std::fs::read(place.path("a.mtx.gz")).unwrap();
     std::fs::write(place.path("b.mtx.gz"), &whole[..whole.len() / 2]).unwrap();
-    fails(&place, &["inspect", "b.mtx.gz"], &["b.mtx.gz"], &["damaged or cut short"]);
+    fails(&place, &["inspect", "b.mtx.gz"], &["b.mtx.gz"], &["damaged or truncated"]);
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn zero_on_the_diagonal() {
 fn matrix_with_nan() {
     let place = place("matrix_with_nan");
     place.write("a.mtx", &chain(10, "NaN"));
-    fails(&place, &["solve", "a.mtx"], &["a.mtx, line 10", "`NaN` is not finite"], &["comes from"]);
+    fails(&place, &["solve", "a.mtx"], &["a.mtx, line 10", "`NaN` is not finite"], &["origin of this value"]);
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn nodes_on_one_line() {
         &place,
         &["solve", "a.mtx", "--coords", "c.mtx"],
         &["no rigid-body modes"],
-        &["on one line", "leave --coords out"],
+        &["on one line", "omit --coords"],
     );
 }
 
@@ -352,7 +352,7 @@ fn right_hand_side_of_another_matrix() {
         &place,
         &["solve", "ok.mtx", "--rhs", "b.mtx"],
         &["b.mtx has 3 values, but ok.mtx has 2 rows"],
-        &["belongs to this matrix", "leave --rhs out"],
+        &["belongs to this matrix", "omit --rhs"],
     );
 }
 
@@ -364,7 +364,7 @@ fn right_hand_side_with_nan() {
         &place,
         &["solve", "ok.mtx", "--rhs", "b.mtx"],
         &["b.mtx, line 4", "`NaN` is not finite"],
-        &["comes from"],
+        &["origin of this value"],
     );
 }
 

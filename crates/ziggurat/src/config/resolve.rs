@@ -55,7 +55,7 @@ impl SolverConfig {
     ///   symmetric, `fcg` if only the cycle is nonsymmetric, else `fgmres`;
     /// - precision: `f16` if the matrix is large and symmetric with a positive diagonal and the
     ///   smoother is not Gauss–Seidel, else `f64`. On a device without `f64`, `f32` replaces `f64`,
-    ///   also where it was requested.
+    ///   also if it was requested.
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{Facts, Method}};

@@ -1,5 +1,5 @@
-//! The solver on devices other than the CPU: the same answer, nothing assumed about their memory,
-//! and no answer where they failed.
+//! The solver on devices other than the CPU: it gives the same solution, makes no assumptions about
+//! device memory, and returns an error if the device fails.
 
 use std::sync::atomic::Ordering;
 
@@ -19,10 +19,10 @@ fn system(name: &str) -> (Csr<f64>, Vec<f64>) {
 fn assert_same(found: &Solution, expected: &Solution) {
     assert!(found.report.reason.is_converged(), "{}", found.report);
     assert_eq!(found.report.iterations, expected.report.iterations);
-    assert_same_answer(found, expected);
+    assert_same_solution(found, expected);
 }
 
-fn assert_same_answer(found: &Solution, expected: &Solution) {
+fn assert_same_solution(found: &Solution, expected: &Solution) {
     let size = expected.x.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
     for (x, y) in found.x.iter().zip(&expected.x) {
         assert!((x - y).abs() <= 1e-9 * size, "{x} {y}");
@@ -30,7 +30,7 @@ fn assert_same_answer(found: &Solution, expected: &Solution) {
 }
 
 #[test]
-fn any_device_gives_the_answer_of_the_cpu() {
+fn every_device_gives_the_solution_of_the_cpu() {
     for name in ["poisson3d:8", "convection3d:8"] {
         let (a, b) = system(name);
         for precision in [Precision::F64, Precision::F16] {
@@ -41,30 +41,30 @@ fn any_device_gives_the_answer_of_the_cpu() {
             assert_same(&reference.solve(&b).unwrap(), &expected);
             let far = builder().device(Far::default()).build(&a).unwrap();
             let found = far.solve(&b).unwrap();
-            assert_eq!(found.x, expected.x, "the same kernels give the same bits");
+            assert_eq!(found.x, expected.x, "the same kernels give identical results");
             assert_same(&found, &expected);
         }
     }
 }
 
 #[test]
-fn constants_are_projected_out_where_the_vectors_are() {
+fn constants_are_projected_out_on_the_device() {
     let (a, b) = system("neumann3d:8");
     let expected = Solver::builder().rtol(1e-10).build(&a).unwrap().solve(&b).unwrap();
     let far = Solver::builder().rtol(1e-10).device(Far::default()).build(&a).unwrap().solve(&b).unwrap();
     assert_eq!(far.x, expected.x);
-    // How rounding falls in a singular direction decides about iterations, not about the answer.
+    // Rounding in the null space affects the number of iterations, but not the solution.
     let reference = Solver::builder().rtol(1e-10).device(Reference).build(&a).unwrap().solve(&b).unwrap();
     assert!(reference.report.reason.is_converged());
-    assert_same_answer(&reference, &expected);
-    // In the kernel: zero is the answer.
+    assert_same_solution(&reference, &expected);
+    // A right-hand side in the null space has the solution zero.
     let ones = vec![1.0; b.len()];
     let far = Solver::builder().device(Far::default()).build(&a).unwrap().solve(&ones).unwrap();
     assert!(far.x.iter().all(|&x| x == 0.0));
 }
 
 #[test]
-fn b_goes_there_once_and_x_comes_back_once() {
+fn a_solve_uploads_b_once_and_downloads_x_once() {
     let (a, b) = system("poisson3d:16");
     let solver = Solver::builder().device(Far::default()).build(&a).unwrap();
     for _ in 0..2 {
@@ -73,7 +73,7 @@ fn b_goes_there_once_and_x_comes_back_once() {
             solution.traffic.unwrap();
         let vector = 8 * b.len() as u64;
         assert_eq!((uploads, uploaded_bytes), (1, vector));
-        // The rest are numbers that the iteration waits for.
+        // The other downloads are scalars.
         assert_eq!(downloaded_bytes - vector, 8 * (downloads - 1));
         assert!(downloads <= 8 + 5 * solution.report.iterations as u64, "{downloads}");
         assert!(kernels > 10 * solution.report.iterations as u64, "{kernels}");
@@ -81,7 +81,7 @@ fn b_goes_there_once_and_x_comes_back_once() {
 }
 
 #[test]
-fn without_double_precision_levels_are_in_single() {
+fn levels_are_in_single_precision_on_a_device_without_double() {
     let (a, b) = system("poisson3d:16");
     let far = Far { lacks_f64: true, ..Far::default() };
     let solver = Solver::builder().precision(Precision::F64).rtol(1e-10).device(far).build(&a).unwrap();
@@ -90,17 +90,17 @@ fn without_double_precision_levels_are_in_single() {
     assert!(!finer.is_empty());
     assert!(finer.iter().all(|level| (level.working, level.storage) == (Kind::F32, Kind::F32)));
     assert_eq!((coarsest.working, coarsest.storage), (Kind::F64, Kind::F64));
-    // The inverse of the coarsest level. (The outer matrix is exact in single precision, and read
-    // as double.)
+    // The inverse of the coarsest level. The outer matrix is stored in single precision, which is
+    // exact for it.
     assert_eq!(solver.device().matrices_in_f64.load(Ordering::Relaxed), 1);
-    // The outer iteration is in double precision still.
+    // The outer iteration is still in double precision.
     let solution = solver.solve(&b).unwrap();
     assert!(solution.report.reason.is_converged() && solution.report.relative_residual <= 1e-10);
 }
 
 #[test]
-fn a_promotion_goes_as_far_as_the_device_does() {
-    // Hardly damped, Jacobi smooths hardly: slow in any precision.
+fn a_promotion_goes_to_the_highest_precision_of_the_device() {
+    // A tiny damping factor makes Jacobi a poor smoother, in any precision.
     let (a, b) = system("poisson3d:40");
     for (lacks_f64, to) in [(false, Kind::F64), (true, Kind::F32)] {
         let builder = Solver::builder().with(|config| config.smoother.omega = Some(0.02));
@@ -116,16 +116,16 @@ fn a_promotion_goes_as_far_as_the_device_does() {
 }
 
 #[test]
-fn lost_work_is_an_error_and_no_answer() {
+fn lost_work_is_an_error() {
     let (a, b) = system("poisson3d:8");
     let solver = Solver::builder().device(Far { lost_after: 100, ..Far::default() }).build(&a).unwrap();
     let error = solver.solve(&b).unwrap_err();
     assert!(matches!(error, SolveError::Device(DeviceError::Lost { .. })), "{error}");
-    assert!(error.to_string().contains("far failed: it fell asleep"), "{error}");
+    assert!(error.to_string().contains("far failed: connection lost"), "{error}");
 }
 
 #[test]
-fn values_are_updated_where_the_solver_is() {
+fn values_are_updated_on_the_same_device() {
     let (mut a, b) = system("poisson3d:8");
     for (rebuild, expected) in [(Rebuild::Never, Updated::Values), (Rebuild::Always, Updated::Rebuilt)] {
         let mut solver = Solver::builder().rebuild(rebuild).device(Far::default()).build(&a).unwrap();
@@ -139,7 +139,7 @@ fn values_are_updated_where_the_solver_is() {
 }
 
 #[test]
-fn a_hierarchy_goes_to_any_device() {
+fn a_hierarchy_can_be_moved_to_any_device() {
     let (a, b) = system("poisson3d:8");
     let hierarchy = || Hierarchy::build(&a, &HierarchyConfig::default()).unwrap();
     let expected = Solver::builder().device(Cpu::new()).build_from(hierarchy()).unwrap().solve(&b).unwrap();

@@ -1,4 +1,5 @@
-//! `auto` is narrow where that pays, and wide where narrow does worse; either way it says so.
+//! `auto` uses reduced precision if it saves time, raises it if convergence is slow, and reports
+//! the change.
 
 use std::ops::ControlFlow;
 
@@ -18,7 +19,7 @@ fn storage(solver: &Solver) -> Kind {
 }
 
 #[test]
-fn an_easy_problem_stays_narrow() {
+fn an_easy_problem_stays_in_reduced_precision() {
     let (a, b) = problem("poisson3d:40");
     let solver = Solver::new(&a, SolverConfig::default()).unwrap();
     assert_eq!(solver.config().precision, Precision::F16);
@@ -28,8 +29,8 @@ fn an_easy_problem_stays_narrow() {
 }
 
 #[test]
-fn a_slow_solve_becomes_wide_and_stays_so() {
-    // Hardly damped, Jacobi smooths hardly: slow in any precision.
+fn a_slow_solve_changes_to_double_precision_permanently() {
+    // A tiny damping factor makes Jacobi a poor smoother, in any precision.
     let (mut a, b) = problem("poisson3d:40");
     let mut slow = SolverConfig::default();
     slow.smoother.omega = Some(0.02);
@@ -48,15 +49,15 @@ fn a_slow_solve_becomes_wide_and_stays_so() {
     assert!(solution.report.reason.is_converged());
     assert!(promotion.after.is_multiple_of(16) && matches!(promotion.why, Fault::Slow(rate) if rate > 0.63));
     assert!(promotion.to_string().starts_with("levels changed from f16 to f64 after"), "{promotion}");
-    // One iteration after the other, whatever they ran with; the report counts them all.
+    // Iterations are numbered consecutively across the change, and the report counts them all.
     assert_eq!(iterations, (1..=solution.report.iterations).collect::<Vec<_>>());
     assert_eq!(solution.report.history.len(), solution.report.iterations);
     assert!(solution.report.iterations <= expected + promotion.after, "{expected}");
     assert_eq!(storage(&solver), Kind::F64);
-    // From now on at once, as if it had been asked for.
+    // Later solves start in double precision, as if it had been requested.
     let again = solver.solve(&b).unwrap();
     assert_eq!((again.promotion, again.report.iterations), (None, expected));
-    // New values do not make it narrow again.
+    // An update of the values does not reduce the precision again.
     a.values_mut().iter_mut().for_each(|value| *value *= 2.0);
     assert_eq!(solver.update_values(&a).unwrap(), Updated::Values);
     assert_eq!(storage(&solver), Kind::F64);
@@ -64,7 +65,7 @@ fn a_slow_solve_becomes_wide_and_stays_so() {
 }
 
 #[test]
-fn whoever_asks_to_stop_is_heard_also_when_levels_are_about_to_become_wide() {
+fn a_request_to_stop_takes_precedence_over_a_promotion() {
     let (a, b) = problem("poisson3d:40");
     let solver = Solver::builder().with(|config| config.smoother.omega = Some(0.02)).build(&a).unwrap();
     let solution = solver.solve_observed(&b, &mut |progress| {
@@ -76,7 +77,7 @@ fn whoever_asks_to_stop_is_heard_also_when_levels_are_about_to_become_wide() {
 }
 
 #[test]
-fn what_was_asked_for_is_not_changed() {
+fn a_requested_precision_is_not_changed() {
     let (a, b) = problem("poisson3d:40");
     for precision in [Precision::F16, "f64-f32,f16-f32".parse().unwrap()] {
         let builder = Solver::builder().with(|config| config.smoother.omega = Some(0.02));
@@ -91,7 +92,7 @@ fn what_was_asked_for_is_not_changed() {
 }
 
 #[test]
-fn a_ladder_is_what_its_levels_are_stored_in() {
+fn levels_are_stored_in_the_precisions_given_by_level() {
     let (a, b) = problem("poisson3d:40");
     let solver = Solver::builder().precision("f64-f32,f64-f16".parse().unwrap()).build(&a).unwrap();
     let stored = solver.preconditioner().stored();
@@ -103,7 +104,7 @@ fn a_ladder_is_what_its_levels_are_stored_in() {
 }
 
 #[test]
-fn formats_are_those_of_fewest_bytes_unless_rows_are_asked_for() {
+fn formats_are_the_smallest_unless_csr_is_requested() {
     let (a, b) = problem("poisson3d:30");
     let formats = |format| {
         let solver = Solver::builder().with(|config| config.format = format).build(&a).unwrap();

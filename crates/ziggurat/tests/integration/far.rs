@@ -1,7 +1,6 @@
-//! A device whose memory is not the host's, as far as anybody can tell: vectors are opaque, and
-//! what comes and goes is counted.
+//! A device with the interface of separate memory: vectors are opaque, and transfers are counted.
 //!
-//! It computes as the CPU does. It may lack double precision, and it may lose its work.
+//! It computes with the CPU's kernels. Optionally it lacks double precision, or loses its work.
 
 use std::borrow::Borrow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,13 +14,13 @@ pub(crate) struct Far {
     pub(crate) cpu: Cpu,
     pub(crate) traffic: Arc<Mutex<Traffic>>,
     pub(crate) lacks_f64: bool,
-    /// The kernels after which work is lost; 0 for never.
+    /// Number of kernels after which work is lost; 0 means never.
     pub(crate) lost_after: u64,
-    /// Matrices in double precision that came here.
+    /// Number of uploaded matrices in double precision.
     pub(crate) matrices_in_f64: Arc<AtomicU64>,
 }
 
-/// Numbers that only the device can read.
+/// A vector in device memory.
 #[derive(Debug)]
 pub(crate) struct There<T>(Vec<T>);
 
@@ -35,7 +34,7 @@ impl Far {
         &self.cpu
     }
 
-    /// A kernel whose result somebody waits for.
+    /// Counts a kernel that returns a scalar.
     fn wait(&self) -> &Cpu {
         self.count(|traffic| {
             traffic.downloads += 1;
@@ -119,7 +118,7 @@ impl Device for Far {
     fn finish(&self) -> Result<(), DeviceError> {
         let kernels = self.traffic.lock().unwrap().kernels;
         if self.lost_after > 0 && kernels > self.lost_after {
-            return Err(DeviceError::Lost { device: self.name(), reason: "it fell asleep".to_owned() });
+            return Err(DeviceError::Lost { device: self.name(), reason: "connection lost".to_owned() });
         }
         Ok(())
     }

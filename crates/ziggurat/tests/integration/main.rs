@@ -1,6 +1,6 @@
-//! The solver through its public interface.
+//! Tests of the solver through its public interface.
 
-#![allow(clippy::unwrap_used)] // functions that tests call
+#![allow(clippy::unwrap_used)] // helper functions are not marked #[test]
 
 mod any_device;
 mod auto_precision;

@@ -1,9 +1,8 @@
-//! The diagnosis of real matrices agrees with what the index of the shared collection states of
-//! them.
+//! Compares the diagnosis of real matrices with the index of the shared collection.
 //!
-//! The collection lies beside the repository (`shared/matrices`), or where `ZIGGURAT_MATRICES`
-//! says. Where it is absent the test says so and passes; where the variable names a folder that is
-//! absent, it fails.
+//! The collection is in `shared/matrices` next to the repository, or in the folder given by
+//! `ZIGGURAT_MATRICES`. Without a collection the test prints a message and passes. It fails if the
+//! variable is set but the folder is missing.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,11 +11,11 @@ use ziggurat::diagnose;
 use ziggurat::diagnose::DiagonalSign;
 use ziggurat_sparse::io::read_matrix;
 
-/// Larger ones take seconds to unpack, and are of the same kinds.
+/// Larger matrices take seconds to unpack, and are of the same kinds.
 const MOST_ENTRIES: usize = 300_000;
 
 #[test]
-fn symmetry_sign_and_kernel_are_as_the_index_states() {
+fn symmetry_sign_and_singularity_agree_with_the_index() {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/matrices");
     let named = std::env::var_os("ZIGGURAT_MATRICES").map(PathBuf::from);
     let folder = named.clone().unwrap_or(beside);
@@ -26,8 +25,7 @@ fn symmetry_sign_and_kernel_are_as_the_index_states() {
             "ZIGGURAT_MATRICES is set, but there is no INDEX.md in {}",
             folder.display()
         );
-        // Not `eprintln!`: the test harness would hide it, and a test that is skipped must be seen
-        // to be.
+        // Not `eprintln!`, which the test harness captures: a skipped test must be visible.
         let _ = writeln!(
             std::io::stderr(),
             "skipped: no matrices at {} (set ZIGGURAT_MATRICES)",
@@ -53,6 +51,6 @@ fn symmetry_sign_and_kernel_are_as_the_index_states() {
         }
         checked += 1;
     }
-    // A change of the table's form must not make the test an empty one.
+    // If the format of the table changes, the test must fail instead of checking nothing.
     assert!(checked >= 50, "only {checked} matrices found in {}", folder.display());
 }

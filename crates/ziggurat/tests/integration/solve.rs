@@ -1,4 +1,5 @@
-//! The solver with its defaults: every model problem converges, within a ceiling of iterations.
+//! The solver with its defaults: every model problem converges within a maximum number of
+//! iterations.
 
 use ziggurat::config::Method;
 use ziggurat::{Solver, SolverConfig};
@@ -11,7 +12,7 @@ fn iterations(name: &str) -> usize {
     let solver = Solver::new(&a, SolverConfig::default()).unwrap();
     let solution = solver.solve(&b).unwrap();
     assert!(solution.report.reason.is_converged(), "{name}: {}", solution.report);
-    // The residual, computed by other means.
+    // The residual, computed independently.
     let (mut error, mut size) = (0.0, 0.0);
     for (row, b) in b.iter().enumerate() {
         let (columns, values) = a.row(row);
@@ -42,7 +43,7 @@ fn model_problems_converge_with_the_defaults() {
 }
 
 #[test]
-fn two_threads_on_one_solver_get_the_answer_of_one() {
+fn concurrent_solves_give_the_solution_of_a_single_one() {
     let a = "poisson3d:16".parse::<Problem>().unwrap().matrix().unwrap();
     let solver = Solver::new(&a, SolverConfig::default()).unwrap();
     let b: Vec<f64> = (0..a.rows()).map(|i| (i % 7) as f64).collect();
@@ -76,7 +77,7 @@ fn convection_and_a_singular_system_converge_with_the_defaults() {
 }
 
 #[test]
-fn the_same_bits_for_one_and_two_threads() {
+fn one_and_two_threads_give_identical_results() {
     for name in ["poisson3d:20", "convection3d:14", "elasticity3d:6", "neumann3d:14"] {
         let problem: Problem = name.parse().unwrap();
         let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
@@ -89,13 +90,13 @@ fn the_same_bits_for_one_and_two_threads() {
             })
         });
         let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-        assert!(one.0 == two.0, "{name}: another hierarchy");
+        assert!(one.0 == two.0, "{name}: the hierarchies differ");
         assert_eq!(bits(&one.1), bits(&two.1), "{name}");
     }
 }
 
 #[test]
-fn a_right_hand_side_in_the_kernel_is_solved_by_zero() {
+fn a_right_hand_side_in_the_null_space_has_the_solution_zero() {
     let a = "neumann3d:6".parse::<Problem>().unwrap().matrix().unwrap();
     let solution = Solver::new(&a, SolverConfig::default()).unwrap().solve(&vec![1.0; a.rows()]).unwrap();
     assert!(solution.report.reason.is_converged(), "{}", solution.report.reason);

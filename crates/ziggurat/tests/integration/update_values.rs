@@ -1,5 +1,5 @@
-//! New values on an old hierarchy: as good as a new one while the matrix is near, and a new one
-//! when it is not.
+//! Updates of the values: the old hierarchy is reused while the matrix changes little, and rebuilt
+//! otherwise.
 
 use ziggurat::config::{Method, Rebuild};
 use ziggurat::{SolveError, Solver, Updated};
@@ -10,7 +10,7 @@ fn matrix(name: &str) -> Csr<f64> {
     name.parse::<Problem>().unwrap().matrix().unwrap()
 }
 
-/// S A S with S = 1 + size · sin: symmetric if A is, and on the same pattern.
+/// S A S with a diagonal S = 1 + size · sin: symmetric if A is, with the same pattern.
 fn scaled(a: &Csr<f64>, size: f64) -> Csr<f64> {
     let scale = |row: usize| 1.0 + size * (0.01 * row as f64).sin();
     let mut b = a.clone();
@@ -50,7 +50,7 @@ fn an_update_is_within_two_iterations_of_a_new_setup() {
 }
 
 #[test]
-fn values_that_come_back_give_the_same_bits() {
+fn restored_values_give_identical_results() {
     let a = matrix("poisson3d:14");
     let mut solver = Solver::builder().build(&a).unwrap();
     let b = vec![1.0; a.rows()];
@@ -63,12 +63,12 @@ fn values_that_come_back_give_the_same_bits() {
 }
 
 #[test]
-fn the_policy_decides_when_to_build_anew() {
+fn the_policy_determines_when_to_rebuild() {
     let a = matrix("jump3d:14");
     let always = Solver::builder().rebuild(Rebuild::Always).build(&a).unwrap().update_values(&a).unwrap();
     assert_eq!(always, Updated::Rebuilt);
 
-    // Anisotropy in turn along every axis: an old coarsening is of no use for it.
+    // Strong coupling along x only, for which the old coarsening is useless.
     let mut strong = a.clone();
     for row in 0..a.rows() {
         for entry in a.row_ptr()[row]..a.row_ptr()[row + 1] {
@@ -85,13 +85,13 @@ fn the_policy_decides_when_to_build_anew() {
         let before = iterations(&solver);
         assert_eq!(solver.update_values(&strong).unwrap(), Updated::Values);
         let slow = iterations(&solver);
-        assert!(slow as f64 > 1.5 * before as f64, "{slow} after {before}: no case for a rebuild");
+        assert!(slow as f64 > 1.5 * before as f64, "{slow} after {before}: no reason to rebuild");
         assert_eq!(solver.update_values(&strong).unwrap(), expected);
     }
 }
 
 #[test]
-fn another_kind_of_matrix_is_set_up_anew() {
+fn a_matrix_of_another_kind_causes_a_rebuild() {
     let a = matrix("poisson3d:12");
     let mut solver = Solver::builder().rebuild(Rebuild::Never).build(&a).unwrap();
     let mut skew = a.clone();
@@ -121,7 +121,7 @@ fn a_failed_update_leaves_the_solver_as_it_was() {
     let error = solver.update_values(&broken).unwrap_err().to_string();
     assert!(error.contains("row 0, column 0") && error.contains("NaN"), "{error}");
     assert!(matches!(solver.update_values(matrix("poisson3d27:12")), Err(SolveError::Setup(_))));
-    // Nor is a system of another size and kind, which would have to be set up anew anyway.
+    // A matrix of another size and kind is rejected too, although its kind would cause a rebuild.
     let error = solver.update_values(matrix("convection3d:8")).unwrap_err().to_string();
     assert!(error.contains("expected 1728, found 512"), "{error}");
     assert_eq!(solver.solve(&b).unwrap().x, before);
