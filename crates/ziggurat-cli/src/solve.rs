@@ -1,7 +1,7 @@
 //! `ziggurat solve`: the system is read, solved and reported.
 //!
-//! [`compute`] sets up and solves for one process and for MPI ranks alike. Only loading the system and
-//! writing the solution differ: for ranks they are in `ranks.rs`.
+//! [`compute`] sets up and solves for one process and for MPI ranks alike. Only loading the system
+//! and writing the solution differ: for ranks they are in `ranks.rs`.
 
 mod configuration;
 mod page;
@@ -205,7 +205,8 @@ fn compute<S: SetUp>(
     Ok((solver, outcome, solution.x))
 }
 
-/// Solves in one process on `device`. With `timed`, some more cycles measure the time of each level.
+/// Solves in one process on `device`. With `timed`, some more cycles measure the time of each
+/// level.
 fn solve_on<D: Device>(
     device: D,
     system: &System,

@@ -74,8 +74,8 @@ impl<'a> Origin<'a> {
     }
 }
 
-/// The failure to open `path`, unless its name is that of a model problem: then the advice is to write
-/// `--problem`, as for `ziggurat inspect poisson3d:20`.
+/// The failure to open `path`, unless its name is that of a model problem: then the advice is to
+/// write `--problem`, as for `ziggurat inspect poisson3d:20`.
 pub(crate) fn unopened(path: &Path, failure: Failure) -> Failure {
     let problem = path.to_str().and_then(|text| text.parse::<Problem>().ok()).filter(|_| !path.exists());
     match problem {
@@ -225,8 +225,8 @@ impl System {
 }
 
 impl Coordinates {
-    /// Reads the coordinates of a matrix called `name` with the given number of rows. Refuses a file
-    /// that does not fit it; `expected` is the number of nodes, where that is known.
+    /// Reads the coordinates of a matrix called `name` with the given number of rows. Refuses a
+    /// file that does not fit it; `expected` is the number of nodes, where that is known.
     pub(crate) fn read(
         path: &Path,
         name: &str,
@@ -271,7 +271,8 @@ impl Coordinates {
         Ok(Coordinates { dimension, points: points.collect() })
     }
 
-    /// Whether a matrix with that number of rows has a displacement in every dimension at each node.
+    /// Whether a matrix with that number of rows has a displacement in every dimension at each
+    /// node.
     pub(crate) fn give_modes(&self, rows: u64) -> bool {
         self.dimension > 1 && (self.points.len() * self.dimension) as u64 == rows
     }

@@ -1,7 +1,7 @@
 /* Algebraic multigrid on the ranks of a caller's communicator: one call.
  *
- * Link with -lziggurat_mpi (`cargo build --release -p ziggurat-mpi` builds libziggurat_mpi.so).
- * The library neither initialises nor finalises MPI. An example is examples/c/poisson.c. */
+ * Link with -lziggurat_mpi (cargo build --release -p ziggurat-mpi makes libziggurat_mpi.so). MPI is neither initialised nor
+ * finalised. A program is in examples/c/poisson.c. */
 #ifndef ZIGGURAT_MPI_H
 #define ZIGGURAT_MPI_H
 
@@ -13,32 +13,41 @@
 extern "C" {
 #endif
 
-/* The outcome of a solve. Seconds are those of the calling rank. */
+/* How a solve went. Seconds are those of the calling rank. */
 typedef struct {
   int64_t iterations;
-  double relative_residual; /* |b - A x| / |b|, recomputed from x */
+  double relative_residual; /* |b - A x| / |b|, computed afresh */
   int64_t levels;
   double setup_seconds;
   double solve_seconds;
 } ziggurat_mpi_report;
 
-/* The return values: the same on every rank. */
+/* What a call returns: the same on every rank. */
 enum { ZIGGURAT_MPI_CONVERGED = 0, ZIGGURAT_MPI_ERROR = 1, ZIGGURAT_MPI_NOT_CONVERGED = 2 };
 
-/* Solves A x = b. All ranks of comm call it. Every rank gives rows_here rows, which follow those of
- * the previous rank; a rank may have none. row_ptr has rows_here + 1 numbers and starts at 0.
- * columns are global ids from 0 on, which increase within each row. b and x have rows_here
- * elements. config is JSON as printed by `ziggurat solve --dump-config`, or NULL for automatic
- * settings. report and message may be NULL. On an error, message receives at most message_length
- * bytes of text, including the terminating zero. */
-int ziggurat_mpi_solve(MPI_Comm comm, int64_t rows_here, const int64_t *row_ptr, const int64_t *columns,
-                       const double *values, const double *b, double *x, const char *config,
-                       ziggurat_mpi_report *report, char *message, size_t message_length);
+/* Solves A x = b. All ranks of comm call it.
+ *
+ * rows_here   rows of this rank, which follow those of the previous rank; may be 0
+ * block_size  unknowns per node, the same on every rank: 3 for elasticity in space, 1 for a scalar
+ *             equation, 0 to detect it from the pattern of the matrix. The unknowns of a node are
+ *             numbered one after the other, and each rank has whole nodes.
+ * row_ptr     rows_here + 1 numbers; the first is 0
+ * columns     global, counted from 0; they increase within each row
+ * b, x        rows_here elements each; may be NULL only if rows_here is 0
+ * config      JSON with the keys that `ziggurat solve --dump-config` prints, or NULL for the defaults
+ * report      may be NULL
+ * message     may be NULL; after an error it describes what is wrong, in at most message_length bytes
+ *             including the terminating zero */
+int ziggurat_mpi_solve(MPI_Comm comm, int64_t rows_here, int64_t block_size, const int64_t *row_ptr,
+                       const int64_t *columns, const double *values, const double *b, double *x,
+                       const char *config, ziggurat_mpi_report *report, char *message,
+                       size_t message_length);
 
 /* The same with a Fortran communicator. */
-int ziggurat_mpi_solve_f(MPI_Fint comm, int64_t rows_here, const int64_t *row_ptr, const int64_t *columns,
-                         const double *values, const double *b, double *x, const char *config,
-                         ziggurat_mpi_report *report, char *message, size_t message_length);
+int ziggurat_mpi_solve_f(MPI_Fint comm, int64_t rows_here, int64_t block_size, const int64_t *row_ptr,
+                         const int64_t *columns, const double *values, const double *b, double *x,
+                         const char *config, ziggurat_mpi_report *report, char *message,
+                         size_t message_length);
 
 #ifdef __cplusplus
 }

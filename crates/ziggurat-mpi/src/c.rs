@@ -1,7 +1,7 @@
-//! A minimal interface for C, C++ and Fortran: one call with the caller's communicator and the rows
-//! of each rank. The header is `include/ziggurat_mpi.h`; an example is `examples/c/poisson.c`.
+//! An entry for C, C++ and Fortran: one call with the caller's communicator and its own rows. The
+//! header is `include/ziggurat_mpi.h`, and `examples/c/poisson.c` is a program that uses it.
 //!
-//! It neither initialises nor finalises MPI, and no panic crosses the language boundary.
+//! The entry neither initialises nor finalises MPI, and no panic crosses the language boundary.
 
 #![allow(unsafe_code)]
 
@@ -17,15 +17,15 @@ use crate::error::{DistributedError, agree};
 use crate::matrix::DistributedCsr;
 use crate::solver::DistributedSolver;
 
-/// The outcome of a solve.
+/// How a solve went.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ZigguratMpiReport {
-    /// Number of iterations.
+    /// Iterations made.
     pub iterations: i64,
-    /// ‖b − A x‖ / ‖b‖, recomputed from the solution.
+    /// ‖b − A x‖ / ‖b‖, computed afresh.
     pub relative_residual: f64,
-    /// Number of levels of the hierarchy.
+    /// Levels of the hierarchy.
     pub levels: i64,
     /// Seconds of setup on this rank.
     pub setup_seconds: f64,
@@ -33,26 +33,30 @@ pub struct ZigguratMpiReport {
     pub solve_seconds: f64,
 }
 
-/// The return values.
+/// What a call ends with.
 const CONVERGED: c_int = 0;
 const ERROR: c_int = 1;
 const NOT_CONVERGED: c_int = 2;
 
 /// Solves A x = b on the ranks of `comm`. Every rank gives `rows_here` rows, which follow those of
-/// the previous rank. `row_ptr` has `rows_here + 1` numbers and starts at 0; `columns` are global
-/// ids that increase within each row. `b` and `x` have `rows_here` elements. `config` is JSON, or
-/// null for automatic settings. `report` and `message` may be null. On an error, `message` receives
-/// at most `message_length` bytes of text, including the terminating zero.
+/// the previous rank: `row_ptr` has `rows_here + 1` numbers and begins with 0, `columns` holds
+/// global ids that increase within each row. `block_size` is the number of unknowns per node, the
+/// same on every rank, or 0 to detect it from the pattern; each rank owns whole nodes. `b` and `x`
+/// have `rows_here` elements. `config` is JSON, or null for the defaults. `report` and `message`
+/// may be null. After an error, `message` describes it in at most `message_length` bytes, including
+/// the terminating zero.
 ///
-/// Returns 0 if the solve converged, 2 if not, and 1 on an error: the same value on every rank.
+/// Returns 0 if the solve converged, 2 if it did not, and 1 on an error. The value is the same on
+/// every rank.
 ///
 /// # Safety
-/// MPI is initialised, `comm` is valid, all of its ranks make this call, and the pointers point to
-/// the stated numbers of elements.
+/// MPI is initialised, `comm` is valid, all of its ranks call, and pointers point to as many
+/// elements as said.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_mpi_solve(
     comm: ffi::MPI_Comm,
     rows_here: i64,
+    block_size: i64,
     row_ptr: *const i64,
     columns: *const i64,
     values: *const f64,
@@ -64,23 +68,25 @@ pub unsafe extern "C" fn ziggurat_mpi_solve(
     message_length: usize,
 ) -> c_int {
     let work = || {
-        // SAFETY: guaranteed by the caller, as stated above.
+        // SAFETY: the caller's word, as above.
         let comm: Arc<dyn Comm> =
             Arc::new(unsafe { Mpi::from_c(comm) }.map_err(|error: MpiError| error.to_string())?);
         // SAFETY: as above.
-        let given = unsafe { Given::read(rows_here, row_ptr, columns, values, b, config) };
+        let given = unsafe { Given::read(rows_here, block_size, row_ptr, columns, values, b, x, config) };
         let fault = |message| DistributedError::Elsewhere { rank: comm.rank(), message };
         let given = agree(&*comm, given.map_err(fault)).map_err(|error| error.to_string())?;
         given.solve(&comm).map_err(|error| error.to_string())
     };
     let result =
-        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("internal error in ziggurat".to_owned()));
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("a fault of ziggurat itself".to_owned()));
     match result {
         Ok((solution, facts, converged)) => {
-            // SAFETY: `x` has `rows_here` elements, as many as the solution; the report is null or
-            // writable.
+            // SAFETY: `x` has `rows_here` elements, as many as the solution, and may be null if
+            // that is zero; the report is null or writable.
             unsafe {
-                std::ptr::copy_nonoverlapping(solution.as_ptr(), x, solution.len());
+                if !solution.is_empty() {
+                    std::ptr::copy_nonoverlapping(solution.as_ptr(), x, solution.len());
+                }
                 if let Some(report) = report.as_mut() {
                     *report = facts;
                 }
@@ -90,7 +96,7 @@ pub unsafe extern "C" fn ziggurat_mpi_solve(
         Err(error) => {
             if !message.is_null() && message_length > 0 {
                 let bytes = &error.as_bytes()[..error.len().min(message_length - 1)];
-                // SAFETY: the message has space for `message_length` bytes.
+                // SAFETY: the message has room for `message_length` bytes.
                 unsafe {
                     std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), message, bytes.len());
                     *message.add(bytes.len()) = 0;
@@ -101,7 +107,7 @@ pub unsafe extern "C" fn ziggurat_mpi_solve(
     }
 }
 
-/// [`ziggurat_mpi_solve`] with a Fortran communicator.
+/// [`ziggurat_mpi_solve`] with a communicator of Fortran.
 ///
 /// # Safety
 /// As [`ziggurat_mpi_solve`].
@@ -109,6 +115,7 @@ pub unsafe extern "C" fn ziggurat_mpi_solve(
 pub unsafe extern "C" fn ziggurat_mpi_solve_f(
     comm: ffi::RSMPI_Fint,
     rows_here: i64,
+    block_size: i64,
     row_ptr: *const i64,
     columns: *const i64,
     values: *const f64,
@@ -119,12 +126,13 @@ pub unsafe extern "C" fn ziggurat_mpi_solve_f(
     message: *mut c_char,
     message_length: usize,
 ) -> c_int {
-    // SAFETY: guaranteed by the caller, as stated above.
+    // SAFETY: the caller's word, as above.
     unsafe {
         let comm = ffi::RSMPI_Comm_f2c(comm);
         ziggurat_mpi_solve(
             comm,
             rows_here,
+            block_size,
             row_ptr,
             columns,
             values,
@@ -138,8 +146,10 @@ pub unsafe extern "C" fn ziggurat_mpi_solve_f(
     }
 }
 
-/// The caller's input, copied.
+/// What a caller gives, as Rust has it.
 struct Given {
+    /// Unknowns per node; `None` to detect them.
+    block: Option<usize>,
     row_ptr: Vec<usize>,
     columns: Vec<u64>,
     values: Vec<f64>,
@@ -151,20 +161,24 @@ impl Given {
     /// Copies the caller's arrays.
     ///
     /// # Safety
-    /// The pointers point to the stated numbers of elements.
+    /// Pointers point to as many elements as said.
     unsafe fn read(
         rows: i64,
+        block_size: i64,
         row_ptr: *const i64,
         columns: *const i64,
         values: *const f64,
         b: *const f64,
+        x: *const f64,
         config: *const c_char,
     ) -> Result<Self, String> {
         let rows = usize::try_from(rows).map_err(|_| format!("{rows} rows"))?;
-        if row_ptr.is_null() || (b.is_null() && rows > 0) {
-            return Err("row_ptr or b is a null pointer".to_owned());
+        let block = usize::try_from(block_size).map_err(|_| format!("a block size of {block_size}"))?;
+        let block = (block > 0).then_some(block);
+        if row_ptr.is_null() || ((b.is_null() || x.is_null()) && rows > 0) {
+            return Err("row_ptr, b or x is a null pointer".to_owned());
         }
-        // SAFETY: the caller guarantees `rows + 1` numbers.
+        // SAFETY: `rows + 1` numbers, by the caller's word.
         let row_ptr = unsafe { std::slice::from_raw_parts(row_ptr, rows + 1) };
         let in_range = |&number: &i64| usize::try_from(number).map_err(|_| format!("{number} in row_ptr"));
         let row_ptr = row_ptr.iter().map(in_range).collect::<Result<Vec<_>, _>>()?;
@@ -172,8 +186,8 @@ impl Given {
         if (columns.is_null() || values.is_null()) && entries > 0 {
             return Err("columns or values is a null pointer".to_owned());
         }
-        // A null pointer is not a valid slice, even of length zero.
-        // SAFETY: the caller guarantees as many elements as the row pointers state.
+        // A null pointer makes no slice, even of nothing.
+        // SAFETY: as many elements as the row pointers say, by the caller's word.
         let (columns, values, b) = unsafe {
             let columns = if entries == 0 { &[][..] } else { std::slice::from_raw_parts(columns, entries) };
             let values = if entries == 0 { &[][..] } else { std::slice::from_raw_parts(values, entries) };
@@ -184,16 +198,18 @@ impl Given {
         let config = if config.is_null() {
             SolverConfig::default()
         } else {
-            // SAFETY: the caller guarantees a zero-terminated string.
+            // SAFETY: a string that ends with zero, by the caller's word.
             let text = unsafe { CStr::from_ptr(config) }.to_str().map_err(|error| error.to_string())?;
             SolverConfig::from_json(text).map_err(|error| error.to_string())?
         };
         let columns = columns.iter().map(id).collect::<Result<_, _>>()?;
-        Ok(Given { row_ptr, columns, values: values.to_vec(), b: b.to_vec(), config })
+        Ok(Given { block, row_ptr, columns, values: values.to_vec(), b: b.to_vec(), config })
     }
 
     fn solve(self, comm: &Arc<dyn Comm>) -> Result<(Vec<f64>, ZigguratMpiReport, bool), DistributedError> {
-        let a = DistributedCsr::from_rows(comm, 1, &self.row_ptr, &self.columns, &self.values)?;
+        let block = self.block.unwrap_or(1);
+        let a = DistributedCsr::from_rows(comm, block, &self.row_ptr, &self.columns, &self.values)?;
+        let a = if self.block.is_none() { a.with_detected_nodes()? } else { a };
         let solver = DistributedSolver::new(&a, self.config)?;
         let solution = solver.solve(&self.b)?;
         let report = ZigguratMpiReport {

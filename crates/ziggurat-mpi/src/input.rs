@@ -163,7 +163,8 @@ pub fn rigid_body_modes(
         points.iter_mut().for_each(|point| point[2] = 0.0);
     }
     let modes = rigid_body_modes_about(&points, centre(comm, &points)?);
-    let of_mode = |&mode: &usize| modes[mode].chunks(3).flat_map(|node| node[..dimension].iter().copied());
+    let of_mode =
+        |&mode: &usize| modes[mode].chunks(3).flat_map(move |node| node[..dimension].iter().copied());
     let values = kept.iter().flat_map(of_mode).collect();
     let modes = agree(comm, Dense::try_new(dimension * points.len(), kept.len(), values))?;
     check_independent(comm, &modes)?;
@@ -192,7 +193,7 @@ fn check_independent(comm: &dyn Comm, modes: &Dense<f64>) -> Result<(), NearKern
         return Ok(());
     }
     let dot = |x: &[f64], y: &[f64]| {
-        let mut sum = [x.iter().zip(y).map(|(x, y)| x * y).sum()];
+        let mut sum = [x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>()];
         comm.sum_reals(&mut sum);
         sum[0]
     };

@@ -1,8 +1,8 @@
 //! `mpirun -n 4 ziggurat solve …`: the same command on several ranks.
 //!
-//! Each rank generates or reads its own part of the system, and rank 0 reports. Under an MPI launcher
-//! a rank has one thread unless `--threads` sets another number. An error on one rank is an error on
-//! all ranks.
+//! Each rank generates or reads its own part of the system, and rank 0 reports. Under an MPI
+//! launcher a rank has one thread unless `--threads` sets another number. An error on one rank is
+//! an error on all ranks.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -142,9 +142,9 @@ impl Part {
         }
     }
 
-    /// The rigid-body modes of own rows, where nodes have a displacement in every dimension and their
-    /// coordinates are known; then the matrix has as many unknowns per node as there are dimensions.
-    /// Each rank reads the whole file. Collective.
+    /// The rigid-body modes of own rows, where nodes have a displacement in every dimension and
+    /// their coordinates are known; then the matrix has as many unknowns per node as there are
+    /// dimensions. Each rank reads the whole file. Collective.
     fn with_near_kernel(
         self,
         file: Option<&Path>,

@@ -1,8 +1,11 @@
-/* -u'' = 1 in two dimensions, on the ranks of a communicator other than the world: every rank
- * assembles its lines of an n x n grid.
+/* The Poisson equation in two dimensions on a communicator of the caller: each rank assembles some
+ * lines of an n x n grid. With several unknowns per node, as many coupled equations.
  *
  *   mpicc poisson.c -I../../include -L../../../../target/release -lziggurat_mpi -o poisson
- *   LD_LIBRARY_PATH=../../../../target/release mpirun -n 4 ./poisson 200
+ *   export LD_LIBRARY_PATH=../../../../target/release
+ *   mpirun -n 4 ./poisson 200        one unknown per node
+ *   mpirun -n 4 ./poisson 200 2      two unknowns per node
+ *   mpirun -n 4 ./poisson 200 2 0    the same, detected by the library
  */
 #include "ziggurat_mpi.h"
 #include <stdio.h>
@@ -11,28 +14,31 @@
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   int64_t n = argc > 1 ? atol(argv[1]) : 100;
+  int64_t unknowns = argc > 2 ? atol(argv[2]) : 1, block_size = argc > 3 ? atol(argv[3]) : unknowns;
   int rank, size;
   MPI_Comm comm;
-  /* The solver runs on any communicator; here it is a duplicate of the world. */
+  /* Any communicator will do, not only the world. */
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
 
-  int64_t first = n * rank / size * n, end = n * (rank + 1) / size * n, rows = end - first;
+  /* Whole lines of nodes, so that each rank has whole nodes. */
+  int64_t first = n * rank / size * n, end = n * (rank + 1) / size * n, rows = (end - first) * unknowns;
   int64_t *row_ptr = malloc((rows + 1) * sizeof *row_ptr);
-  int64_t *columns = malloc((5 * rows + 1) * sizeof *columns);
-  double *values = malloc((5 * rows + 1) * sizeof *values);
+  int64_t *columns = malloc((5 * unknowns * rows + 1) * sizeof *columns);
+  double *values = malloc((5 * unknowns * rows + 1) * sizeof *values);
   double *b = malloc((rows + 1) * sizeof *b), *x = malloc((rows + 1) * sizeof *x);
   int64_t entries = 0;
   row_ptr[0] = 0;
   for (int64_t k = 0; k < rows; ++k) {
-    int64_t i = first + k, line = i / n, place = i % n;
-    int64_t neighbours[5] = {line > 0 ? i - n : -1, place > 0 ? i - 1 : -1, i, place < n - 1 ? i + 1 : -1,
-                             line < n - 1 ? i + n : -1};
+    int64_t node = first + k / unknowns, own = k % unknowns, line = node / n, place = node % n;
+    int64_t neighbours[5] = {line > 0 ? node - n : -1, place > 0 ? node - 1 : -1, node,
+                             place < n - 1 ? node + 1 : -1, line < n - 1 ? node + n : -1};
     for (int j = 0; j < 5; ++j)
-      if (neighbours[j] >= 0) {
-        columns[entries] = neighbours[j];
-        values[entries++] = neighbours[j] == i ? 4.0 : -1.0;
+      for (int64_t other = 0; other < unknowns && neighbours[j] >= 0; ++other) {
+        columns[entries] = neighbours[j] * unknowns + other;
+        /* Unknowns of a node are coupled to each other half as strongly as to themselves. */
+        values[entries++] = (neighbours[j] == node ? 4.0 : -1.0) * (other == own ? 1.0 : 0.5);
       }
     row_ptr[k + 1] = entries;
     b[k] = 1.0;
@@ -40,7 +46,8 @@ int main(int argc, char **argv) {
 
   ziggurat_mpi_report report;
   char message[500] = "";
-  int code = ziggurat_mpi_solve(comm, rows, row_ptr, columns, values, b, x, NULL, &report, message, sizeof message);
+  int code = ziggurat_mpi_solve(comm, rows, block_size, row_ptr, columns, values, b, x, NULL, &report, message,
+                                sizeof message);
   if (rank == 0) {
     if (code == ZIGGURAT_MPI_ERROR)
       printf("error: %s\n", message);

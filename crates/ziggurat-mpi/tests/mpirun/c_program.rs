@@ -28,16 +28,24 @@ fn a_c_program_solves_on_its_communicator() {
         .arg(&program)
         .status();
     assert!(compiled.expect("mpicc is installed").success());
-    let mut said = Vec::new();
-    for ranks in [1, 3] {
+    // The iterations that the program prints, on the given number of ranks.
+    let iterations = |ranks: usize, arguments: &[&str]| {
         let mut command = launcher(ranks);
-        command.arg(&program).arg("90").env("LD_LIBRARY_PATH", &library);
+        command.arg(&program).args(arguments).env("LD_LIBRARY_PATH", &library);
         let ran = run(command);
-        assert!(ran.success && ran.everything.contains("converged in"), "{}", ran.everything);
-        let line = ran.everything.lines().find(|line| line.starts_with("converged")).unwrap().to_owned();
-        said.push(line.replace(&format!("{ranks} ranks"), ""));
+        let line = ran.everything.lines().find(|line| line.starts_with("converged in"));
+        assert!(ran.success && line.is_some(), "{arguments:?} on {ranks} ranks: {}", ran.everything);
+        line.and_then(|line| line.split_whitespace().nth(2)).map(str::to_owned)
+    };
+    for arguments in [&["90"][..], &["60", "2"]] {
+        assert_eq!(iterations(1, arguments), iterations(3, arguments), "{arguments:?}");
     }
+    // Detected from the pattern.
+    assert_eq!(iterations(3, &["60", "2", "0"]), iterations(3, &["60", "2"]));
+    // Lines of 61 nodes are not whole nodes of 4 unknowns.
+    let mut command = launcher(3);
+    command.arg(&program).args(["61", "1", "4"]).env("LD_LIBRARY_PATH", &library);
+    let ran = run(command);
+    assert!(!ran.success && ran.everything.contains("give every rank whole nodes"), "{}", ran.everything);
     let _ = std::fs::remove_file(program);
-    let iterations = |line: &String| line.split_whitespace().nth(2).map(str::to_owned);
-    assert_eq!(iterations(&said[0]), iterations(&said[1]), "{said:?}");
 }
