@@ -141,7 +141,7 @@ def test_vectors_that_are_not_real_numbers():
 def test_nan_in_the_right_hand_side_is_reported():
     with_nan = b.copy()
     with_nan[3] = np.nan
-    with pytest.raises(ziggurat.NotConvergedError, match="check matrix, right-hand side and initial guess for NaN"):
+    with pytest.raises(ziggurat.NotConvergedError, match="check the matrix, right-hand side and initial guess for NaN"):
         ziggurat.solve(A, with_nan)
 
 

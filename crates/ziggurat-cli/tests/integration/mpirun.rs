@@ -107,7 +107,7 @@ fn errors_are_told_once_and_exit_codes_are_those_of_one_process() {
     assert!(said.err.contains("cannot read nothing.mtx"), "{}", said.err);
 
     let said = mpirun(&place, 2, &["solve", "poisson3d:8"]);
-    assert!(said.code == Some(1) && said.err.contains("write --problem poisson3d:8"), "{}", said.err);
+    assert!(said.code == Some(1) && said.err.contains("use --problem poisson3d:8"), "{}", said.err);
     let said = mpirun(&place, 2, &["solve", "."]);
     assert!(said.code == Some(1) && said.err.contains(". is a folder, not a file"), "{}", said.err);
 
