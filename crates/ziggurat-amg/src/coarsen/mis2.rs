@@ -68,7 +68,7 @@ const LONE: u64 = 1 << 39;
 ///
 /// ```
 /// use ziggurat_amg::{coarsen::mis2, halo::Whole, strength::StrongGraph};
-/// A path of five rows: the first row becomes a root, then the fourth.
+/// // A path of five rows: the first row becomes a root, then the fourth.
 /// let path = StrongGraph::try_new(5, vec![0, 1, 3, 5, 7, 8], vec![1, 0, 2, 1, 3, 2, 4, 3])?;
 /// let aggregates = mis2(&path, None, &Whole::new(5))?;
 /// assert_eq!(aggregates.of(), [0, 0, 1, 1, 1]);

@@ -21,7 +21,7 @@ use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 /// ```
 /// use ziggurat_amg::coarsen::node_matrix;
 /// use ziggurat_sparse::Csr;
-/// Two nodes with two unknowns each; the second does not depend on the first.
+/// // Two nodes with two unknowns each; the second does not depend on the first.
 /// let a = Csr::try_new(4, 4, vec![0, 2, 3, 4, 5], vec![0, 3, 1, 2, 3], vec![3.0, -2.0, 4.0, 1.0, 1.0])?;
 /// let nodes = node_matrix(a.view(), 2, 0..2)?;
 /// assert_eq!(nodes.row(0), (&[0, 1][..], &[5.0, 2.0][..]));

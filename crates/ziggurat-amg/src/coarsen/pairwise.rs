@@ -46,7 +46,7 @@ const CHUNK: usize = 16 * 1024;
 /// ```
 /// use ziggurat_amg::{coarsen::{MATCHING_ROUNDS, pairwise}, halo::Whole};
 /// use ziggurat_sparse::Csr;
-/// A path of four rows whose middle connection is the strongest.
+/// // A path of four rows whose middle connection is the strongest.
 /// let values = vec![2.0, -1.0, -1.0, 4.0, -3.0, -3.0, 4.0, -1.0, -1.0, 2.0];
 /// let a = Csr::try_new(4, 4, vec![0, 2, 5, 8, 10], vec![0, 1, 0, 1, 2, 1, 2, 3, 2, 3], values)?;
 /// let pairs = pairwise(a.view(), MATCHING_ROUNDS, &Whole::new(4))?;

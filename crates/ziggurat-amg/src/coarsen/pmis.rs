@@ -59,7 +59,7 @@ const COARSE: u64 = 1;
 ///
 /// ```
 /// use ziggurat_amg::{coarsen::pmis, halo::Whole, strength::StrongGraph};
-/// A path of three rows. Two rows depend on the middle one.
+/// // A path of three rows. Two rows depend on the middle one.
 /// let path = StrongGraph::try_new(3, vec![0, 1, 3, 4], vec![1, 0, 2, 1])?;
 /// assert_eq!(pmis(&path, &Whole::new(3))?.coarse_points(), [1]);
 /// # Ok::<(), ziggurat_sparse::MatrixError>(())

@@ -43,7 +43,7 @@ impl InterpolatorySet for DistanceTwo {
 /// ```
 /// use ziggurat_amg::{coarsen::{Point, Splitting}, interpolate::{Symmetry, Truncation, extended_i}, strength::StrongGraph};
 /// use ziggurat_sparse::Csr;
-/// Four rows on a line with coarse ends: linear interpolation.
+/// // Four rows on a line with coarse ends: linear interpolation.
 /// let a = Csr::try_new(4, 4, vec![0, 2, 5, 8, 10], vec![0, 1, 0, 1, 2, 1, 2, 3, 2, 3],
 ///     vec![1., -1., -1., 2., -1., -1., 2., -1., -1., 1.])?;
 /// let strong = StrongGraph::try_new(4, vec![0, 1, 3, 5, 6], vec![1, 0, 2, 1, 3, 2])?;

@@ -42,7 +42,7 @@ use crate::strength::StrongGraph;
 /// ```
 /// use ziggurat_amg::{coarsen::{Point, Splitting}, interpolate::{Symmetry, Truncation, two_stage}, strength::StrongGraph};
 /// use ziggurat_sparse::Csr;
-/// Five rows on a line; every other row is kept first, then the ends: linear interpolation.
+/// // Five rows on a line; every other row is kept first, then the ends: linear interpolation.
 /// let a = Csr::try_new(5, 5, vec![0, 2, 5, 8, 11, 13], vec![0, 1, 0, 1, 2, 1, 2, 3, 2, 3, 4, 3, 4],
 ///     vec![1., -1., -1., 2., -1., -1., 2., -1., -1., 2., -1., -1., 1.])?;
 /// let strong = StrongGraph::try_new(5, vec![0, 1, 3, 5, 7, 8], vec![1, 0, 2, 1, 3, 2, 4, 3])?;

@@ -90,7 +90,7 @@ impl StrongGraph {
     ///
     /// ```
     /// use ziggurat_amg::strength::StrongGraph;
-    /// Rows 0 and 2 depend on row 1.
+    /// // Rows 0 and 2 depend on row 1.
     /// let graph = StrongGraph::try_new(3, vec![0, 1, 1, 2], vec![1, 1])?;
     /// assert_eq!(graph.transpose().row(1), [0, 2]);
     /// # Ok::<(), ziggurat_sparse::MatrixError>(())
