@@ -167,7 +167,7 @@ impl<D: Device, C: Real> Work<D, C> {
 /// Solves A x = b from the initial guess in `x`, by the method of `work`.
 ///
 /// ```
-/// use ziggurat_krylov::{LinearProblem, System, Work, solve};
+/// use ziggurat_krylov::{LinearProblem, Method, System, Work, solve};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![3.0, 1.0, -1.0, 3.0])?;
 /// let device = Cpu::new();
