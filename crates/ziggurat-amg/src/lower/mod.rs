@@ -8,7 +8,6 @@
 mod assembly;
 mod coarse;
 mod exact;
-mod factors;
 mod format;
 mod hierarchy;
 mod level;
