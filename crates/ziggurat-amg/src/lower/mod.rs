@@ -9,7 +9,6 @@ mod accurate_residual;
 mod assembly;
 mod coarse;
 mod exact;
-mod factors;
 mod format;
 mod hierarchy;
 mod level;
