@@ -304,7 +304,7 @@ impl<D: Device> Solver<D> {
         let Solution { x, report, promotion, .. } = solution;
         let x = device.to_host(x)?;
         self.pace.note(report.iterations);
-        events::solved(&report);
+        events::solved(&report, promotion.as_ref());
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
     }
 
