@@ -454,3 +454,32 @@ fn check_rows(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::Alone;
+
+    #[test]
+    fn inconsistent_rows_are_refused_in_words() {
+        let comm: Arc<dyn Comm> = Arc::new(Alone);
+        let message = |row_ptr: &[usize], columns: &[u64], values: &[f64]| {
+            DistributedCsr::from_rows(&comm, 1, row_ptr, columns, values).unwrap_err().to_string()
+        };
+        assert_eq!(message(&[], &[], &[]), "0 rows need 1 row pointers, found 0");
+        assert_eq!(message(&[1, 2], &[0], &[1.0]), "the first row pointer is 1, not 0");
+        assert_eq!(message(&[0, 2, 1], &[0, 1], &[1.0, 1.0]), "row 1: its row pointers decrease from 2 to 1");
+        assert_eq!(
+            message(&[0, 1, 2], &[0, 1], &[1.0]),
+            "the row pointers end at 2, but there are 2 columns and 1 values"
+        );
+        assert_eq!(
+            message(&[0, 2, 2], &[1, 0], &[1.0, 1.0]),
+            "row 0: column 0 follows column 1; columns must increase within each row"
+        );
+        assert_eq!(
+            message(&[0, 1, 2], &[0, 2], &[1.0, 1.0]),
+            "entry (1, 2) lies outside a matrix of 2 rows and 2 columns"
+        );
+    }
+}
