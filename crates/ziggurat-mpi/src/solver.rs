@@ -274,6 +274,12 @@ impl DistributedSolver {
         Ok(Solution { x, ..solution })
     }
 
+    /// Whether the matrix is symmetric and its rows sum to zero, so that the constants are its null
+    /// space. Right-hand sides in its range then sum to zero.
+    pub fn annihilates_constants(&self) -> bool {
+        self.iteration.annihilates_constants()
+    }
+
     /// The configuration in use, with all settings resolved.
     pub fn config(&self) -> &SolverConfig {
         &self.config

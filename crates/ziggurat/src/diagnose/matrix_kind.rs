@@ -113,8 +113,9 @@ fn diagonal_and_sums<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> (bool, bool) {
             positive = positive && a.get(row, row).is_some_and(|value| value > 0.0);
             // A single nonzero sum is decisive.
             if zero_sums {
-                let sums = a.row(row).1.iter().fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
-                zero_sums = sums_to_zero(sums.0, sums.1);
+                let values = a.row(row).1;
+                let sums = values.iter().fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
+                zero_sums = sums_to_zero(sums.0, sums.1, values.len());
             }
             if !positive && !zero_sums {
                 break;
