@@ -334,7 +334,7 @@ impl<D: Device> Solver<D> {
         let a = Part::from(self.hierarchy.levels()[0].matrix());
         let report = certified(report, device, a, self.largest_row_sum, &options.stopping, b, &x)?;
         self.pace.note(report.iterations);
-        events::solved(&report);
+        events::solved(&report, promotion.as_ref());
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
     }
 

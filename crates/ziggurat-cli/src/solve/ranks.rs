@@ -14,7 +14,7 @@ use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::{Solution, krylov};
 use ziggurat_mpi::{
     Comm, Distributed, DistributedCsr, DistributedError, DistributedSolver, InputError, LevelReport, Mpi,
-    Session, agree_as, rigid_body_modes,
+    Session, agree_as, rigid_body_modes, together,
 };
 use ziggurat_report::{Distribution, Level, Outcome, Ranks, peak_bytes};
 use ziggurat_sparse::device::Device;
@@ -43,14 +43,15 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
     let comm: Arc<dyn Comm> =
         Arc::new(Mpi::world().map_err(|error| Failure::new(error.to_string(), "start it by mpirun"))?);
     let first = comm.rank() == 0;
-    // A rank that panics aborts the others, which would otherwise wait for its messages.
-    let work = std::panic::AssertUnwindSafe(|| solve(&comm, options, progress));
-    match std::panic::catch_unwind(work) {
-        Ok(Ok(code)) => Ok(code),
+    // An error on one rank is an error on all of them, and a panic aborts all of them.
+    let result = together(&*comm, || solve(&comm, options, progress));
+    drop(comm);
+    drop(session);
+    match result {
+        Ok(code) => Ok(code),
         // All ranks have an error, and rank 0 prints it.
-        Ok(Err(failure)) if first => Err(failure),
-        Ok(Err(_)) => Ok(ExitCode::FAILURE),
-        Err(_) => session.abort(1),
+        Err(failure) if first => Err(failure),
+        Err(_) => Ok(ExitCode::FAILURE),
     }
 }
 

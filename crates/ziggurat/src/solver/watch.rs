@@ -141,7 +141,6 @@ impl<D: Device> Iteration<D> {
         let report = self.run(wide, b, x, &rest, Some(&mut from_there))?;
         let to = if device.computes_in(Kind::F64) { Kind::F64 } else { Kind::F32 };
         let promotion = Promotion { from: self.config.precision.clone(), to, after: narrow.iterations, why };
-        tracing::warn!(target: "ziggurat::solve", "{promotion}");
         Ok((joined(narrow, report), Some(promotion)))
     }
 
