@@ -12,6 +12,7 @@ mod fingerprints;
 mod gpu_sources;
 mod programs;
 mod python;
+mod soak;
 mod source_rules;
 
 use std::path::Path;
@@ -47,6 +48,8 @@ enum Task {
         #[arg(long)]
         only: Option<python::Part>,
     },
+    /// Solve for an hour with threads, Python and MPI ranks, and watch the memory.
+    Soak(soak::Options),
     /// Compare the results of the ziggurat command with saved results, bit for bit.
     Fingerprints(fingerprints::Options),
     /// Run a benchmark, print its tables, and write its numbers as JSON.
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Task::GpuSources => gpu_sources::run(workspace_root()).map_err(Into::into),
         Task::Python { release, only } => python::check(workspace_root(), release, only).map_err(Into::into),
         Task::Fingerprints(options) => fingerprints::run(&options, workspace_root()).map_err(Into::into),
+        Task::Soak(options) => soak::run(options, workspace_root()).map_err(Into::into),
         Task::Bench(options) => bench::run(&options, workspace_root()).map_err(Into::into),
     };
     match outcome {
