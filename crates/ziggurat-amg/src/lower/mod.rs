@@ -5,6 +5,7 @@
 //! smoother's data, and moves everything to the device. It is the only step that depends on both
 //! the hierarchy and the solve phase.
 
+mod accurate_residual;
 mod assembly;
 mod coarse;
 mod exact;

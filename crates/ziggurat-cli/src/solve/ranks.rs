@@ -21,7 +21,8 @@ use ziggurat_sparse::device::Device;
 use ziggurat_sparse::gallery::Problem;
 
 use super::{
-    SetUp, check_files, compute, configuration, exit_code, is_finite, no_rows, note_breakdown, tell,
+    SetUp, check_files, compute, configuration, default_rhs, exit_code, is_finite, no_rows, note_breakdown,
+    tell,
 };
 use crate::arguments::{DeviceName, SolveOptions};
 use crate::failure::Failure;
@@ -75,7 +76,9 @@ fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> R
         };
         Ok(OnRanks { comm: comm.clone(), solver: solver.map_err(refused)? })
     };
-    let (_, outcome, solution) = compute(set_up, &b, progress)?;
+    let rhs =
+        |singular| Ok(b.unwrap_or_else(|| default_rhs(part.a.own_rows(), part.a.global_rows(), singular)));
+    let (_, outcome, solution) = compute(set_up, rhs, progress)?;
     on_first(&|| tell(&part.name, &outcome, None, options))?;
     if let Some(path) = &options.output {
         if outcome.converged || !comm.any(!is_finite(&solution)) {
@@ -127,18 +130,18 @@ impl Part {
         if part.a.global_rows() == 0 { Err(no_rows(&part.name)) } else { Ok(part) }
     }
 
-    /// The right-hand side: from a file, or of the model problem, or all ones. Collective.
-    fn rhs(&self, file: Option<&Path>) -> Result<Vec<f64>, Failure> {
+    /// The right-hand side from a file or of the model problem. Collective.
+    fn rhs(&self, file: Option<&Path>) -> Result<Option<Vec<f64>>, Failure> {
         match (file, self.problem) {
             (Some(path), _) => {
                 agree_as(&**self.a.comm(), check_readable(path))?;
-                self.a.read_rhs(path).map_err(unread)
+                self.a.read_rhs(path).map_err(unread).map(Some)
             }
             (None, Some(problem)) => {
                 let generator = problem.generator();
-                Ok(self.a.own_rows().map(|row| generator.rhs(row)).collect())
+                Ok(Some(self.a.own_rows().map(|row| generator.rhs(row)).collect()))
             }
-            (None, None) => Ok(vec![1.0; self.a.own_rows().count()]),
+            (None, None) => Ok(None),
         }
     }
 
@@ -182,6 +185,10 @@ struct OnRanks {
 }
 
 impl SetUp for OnRanks {
+    fn annihilates_constants(&self) -> bool {
+        self.solver.annihilates_constants()
+    }
+
     fn solve(&self, b: &[f64], observer: &mut krylov::Observer<'_>) -> Result<Solution, Failure> {
         self.solver.solve_observed(b, Some(observer)).map_err(refused)
     }
