@@ -65,8 +65,9 @@ pub(crate) struct Purpose {
 /// A matrix stored as `S` in the format with the fewest bytes that suits its purpose.
 pub(crate) fn host_matrix<S: Store>(a: &Arc<Csr<f64>>, purpose: Purpose) -> (HostMatrix<S>, Considered) {
     let (plan, considered) = consider(a.view(), purpose, size_of::<S>());
-    let made = match plan {
-        Some(plan) => plan.fill::<S>(a.view()).into(),
+    // The plan was made for this matrix, so it can be filled.
+    let made = match plan.and_then(|plan| plan.fill::<S>(a.view()).ok()) {
+        Some(made) => made.into(),
         None => in_rows(Csr::shared_as::<S>(a), &considered, purpose),
     };
     (made, considered)
@@ -83,7 +84,7 @@ pub(crate) fn scaled_host_matrix<S: Store>(
     }
     let (plan, considered) = consider(a.view(), purpose, size_of::<S>());
     let made = match plan {
-        Some(plan) => plan.fill_scaled::<S>(a.view(), |i, j| factors.of(i, j)).into(),
+        Some(plan) => plan.fill_scaled::<S>(a.view(), |i, j| factors.of(i, j))?.into(),
         None if considered.format() == MatrixFormat::Bsr.into() => {
             a.view().to_bsr(purpose.block)?.view().rescaled::<S>(|i, j| factors.of(i, j)).into()
         }

@@ -163,7 +163,7 @@ impl Device for Reference {
         let zero = vec![C::zero(); n];
         let x = x.unwrap_or(&zero);
         let unit = if let HostMatrix::Bsr(a) = a { a.block_size() } else { 1 };
-        let block = block.max(1).next_multiple_of(unit);
+        let block = block.clamp(1, n.max(1)).next_multiple_of(unit);
         y.clone_from(x);
         for first in (0..n).step_by(block) {
             let mut order: Vec<usize> = (first..(first + block).min(n)).collect();

@@ -168,7 +168,7 @@ impl<S: Store> DeltaSell<S> {
     /// The same matrix with values rounded to `S`. `None` if the format cannot represent it: a row
     /// has more than 32,767 entries, or a dimension exceeds 2³¹.
     pub fn from_csr(a: crate::CsrRef<'_, f64>) -> Option<Self> {
-        Some(DeltaSellPlan::new(a, size_of::<S>())?.fill(a))
+        DeltaSellPlan::new(a, size_of::<S>())?.fill(a).ok()
     }
 
     /// Number of rows.

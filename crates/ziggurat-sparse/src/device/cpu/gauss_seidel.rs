@@ -54,7 +54,7 @@ pub(super) fn gauss_seidel<C: InLanes<S>, S: Store>(simd: Simd, sweep: Sweep<'_,
     assert_eq!(sweep.x.map_or(n, <[C]>::len), n, "length of x");
     // Blocks of a BSR matrix are not split.
     let unit = if let HostMatrix::Bsr(a) = sweep.a { a.block_size() } else { 1 };
-    let block = sweep.block.max(1).next_multiple_of(unit);
+    let block = sweep.block.clamp(1, n.max(1)).next_multiple_of(unit);
     let one = |(index, y): (usize, &mut [C])| simd.run(Block { sweep, first: index * block, y });
     if n <= block {
         y.chunks_mut(block).enumerate().for_each(one);
