@@ -77,6 +77,10 @@ pub(crate) struct SolveOptions {
     #[command(flatten)]
     pub(crate) source: Source,
     /// Right-hand side: a Matrix Market file with one column [default: all ones]
+    ///
+    /// Without a file it is that of the model problem or all ones. If the rows of the matrix sum to
+    /// zero, its range does not contain all ones; then it is 1 in the first half of the rows and −1
+    /// in the second half
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) rhs: Option<PathBuf>,
     /// Configuration file, TOML or JSON; options on the command line override it
@@ -91,6 +95,12 @@ pub(crate) struct SolveOptions {
     /// Tolerance of the true residual, relative to the right-hand side [default: 1e-8]
     #[arg(long, value_parser = tolerance)]
     pub(crate) rtol: Option<f64>,
+    /// If the matrix is singular, accept a right-hand side outside its range
+    ///
+    /// The right-hand side is projected onto the range, and the report states what is left out.
+    /// Otherwise such a system is reported as inconsistent, with exit code 2
+    #[arg(long)]
+    pub(crate) project_rhs: bool,
     /// Coarsening method [default: auto]
     #[arg(long, value_parser = choice::<Method>())]
     pub(crate) method: Option<Method>,

@@ -8,6 +8,8 @@ use ziggurat_sparse::MatrixError;
 use ziggurat_sparse::gallery::ProblemError;
 use ziggurat_sparse::io::{Fault, ReadError, WriteError};
 
+use crate::output::printable;
+
 /// An error message for the user.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
@@ -23,7 +25,8 @@ impl Failure {
     /// Prints the two lines to standard error.
     pub(crate) fn print(&self) {
         // If standard error is closed, only the exit code remains.
-        let _ = writeln!(io::stderr(), "error: {}\nhint: {}", self.cause, self.hint);
+        let [cause, hint] = [&self.cause, &self.hint].map(|text| printable(text));
+        let _ = writeln!(io::stderr(), "error: {cause}\nhint: {hint}");
     }
 
     /// The error for a file that could not be opened or read.

@@ -33,7 +33,7 @@ pub(crate) fn run(options: &GenerateOptions, progress: &Progress) -> Result<Exit
     write(&options.output, &system, &options_of_matrix, progress)?;
     let mut wrote = vec![(options.output.display().to_string(), "the matrix".to_owned())];
     if let Some(path) = &options.rhs {
-        write_vector(path, &system.rhs(None, progress)?)?;
+        write_vector(path, &system.in_solver_order(problem.rhs()?)?)?;
         wrote.push((path.display().to_string(), "the right-hand side".to_owned()));
     }
     if let (Some(path), Some(coordinates)) = (&options.coords, system.coordinates(None, progress)?) {

@@ -1,9 +1,11 @@
 //! Output to standard output and files.
 
+use std::borrow::Cow;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use same_file::Handle;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -21,6 +23,7 @@ pub(crate) fn is_standard(path: &Path) -> bool {
 
 /// Writes to standard output. A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let text = printable(text);
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -41,23 +44,48 @@ pub(crate) fn write_json(path: &Path, report: &impl Serialize) -> Result<(), Fai
     fs::write(path, text).map_err(|error| Failure::writing(path, &error))
 }
 
+/// Text without control characters, which could come from the name of a file and change the
+/// terminal. They are shown as escapes.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    let harmless = |letter: char| !letter.is_control() || letter == '\n' || letter == '\t';
+    if text.chars().all(harmless) {
+        return Cow::Borrowed(text);
+    }
+    let show = |letter: char| {
+        if harmless(letter) { letter.to_string() } else { letter.escape_default().to_string() }
+    };
+    Cow::Owned(text.chars().map(show).collect())
+}
+
+/// A file that exists only while outputs are checked. It is created again later.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
 /// Rejects output files that are not writable, or that would overwrite each other or an input.
 /// Called before the work starts.
 pub(crate) fn check<'a>(
     inputs: impl IntoIterator<Item = &'a Path>,
     outputs: impl IntoIterator<Item = (&'static str, &'a Path)>,
 ) -> Result<(), Failure> {
+    // Handles, because one file may have several names.
     let mut taken: Vec<_> =
-        inputs.into_iter().filter_map(|path| Some((None, fs::canonicalize(path).ok()?))).collect();
+        inputs.into_iter().filter_map(|path| Some((None, Handle::from_path(path).ok()?))).collect();
+    let mut created = Vec::new();
     for (option, path) in outputs.into_iter().filter(|(_, path)| !is_standard(path)) {
-        let existed = path.symlink_metadata().is_ok();
+        // Not of a symbolic link, but of the file it names.
+        let existed = path.metadata().is_ok();
         // Opening for append does not change an existing file.
         let opened = OpenOptions::new().append(true).create(true).open(path);
-        opened.map_err(|error| Failure::writing(path, &error))?;
-        let place = fs::canonicalize(path).map_err(|error| Failure::writing(path, &error))?;
+        let opened = opened.map_err(|error| Failure::writing(path, &error))?;
         if !existed {
-            let _ = fs::remove_file(path); // created again later
+            created.push(Temporary(fs::canonicalize(path).map_err(|error| Failure::writing(path, &error))?));
         }
+        let place = Handle::from_file(opened).map_err(|error| Failure::writing(path, &error))?;
         if let Some((by, _)) = taken.iter().find(|(_, other)| *other == place) {
             let cause = match by {
                 None => format!("{option} would overwrite the input {}", path.display()),
@@ -68,4 +96,15 @@ pub(crate) fn check<'a>(
         taken.push((Some(option), place));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown_as_escapes() {
+        assert_eq!(printable("A.mtx: 3 × 3\n\tx"), "A.mtx: 3 × 3\n\tx");
+        assert_eq!(printable("a\x1b[31m\x07\u{9b}b\rc"), "a\\u{1b}[31m\\u{7}\\u{9b}b\\rc");
+    }
 }

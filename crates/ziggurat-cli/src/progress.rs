@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::output::printable;
+
 /// Time before a stage is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -36,7 +38,7 @@ impl Progress {
 
     fn start(&self, bar: ProgressBar, template: &str, what: &str) -> Stage {
         bar.set_draw_target(ProgressDrawTarget::hidden());
-        bar.set_message(what.to_owned());
+        bar.set_message(printable(what).into_owned());
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }

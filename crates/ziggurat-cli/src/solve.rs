@@ -8,8 +8,9 @@ mod page;
 #[cfg(feature = "mpi")]
 pub(crate) mod ranks;
 
+use std::cmp::Ordering;
 use std::io::{self, Write};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -53,9 +54,9 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
 
     let timed = options.report.is_some();
     let (outcome, solution) = match place {
-        Place::Cpu(cpu) => solve_on(cpu, &system, &b, kernel, config, timed, progress),
+        Place::Cpu(cpu) => solve_on(cpu, &system, b, kernel, config, timed, progress),
         #[cfg(feature = "gpu")]
-        Place::Gpu(gpu) => solve_on(gpu, &system, &b, kernel, config, timed, progress),
+        Place::Gpu(gpu) => solve_on(gpu, &system, b, kernel, config, timed, progress),
     }?;
     finish(&system, &outcome, solution, options).map(ExitCode::from)
 }
@@ -137,7 +138,8 @@ fn is_finite(solution: &[f64]) -> bool {
 
 /// Says why the file for the solution is not written.
 fn note_breakdown(path: &Path) {
-    let path = path.display();
+    let path = path.display().to_string();
+    let path = output::printable(&path);
     // Without standard error the report has to do.
     let _ = writeln!(io::stderr(), "note: the iteration broke down, so nothing is written to {path}");
 }
@@ -157,8 +159,24 @@ fn told(iteration: &krylov::Progress) -> String {
     }
 }
 
+/// The default right-hand side: all ones. If the constants are the null space of the matrix, ones are
+/// outside its range; then it is 1 in the first half of the rows and −1 in the second half, with 0
+/// in the middle of an odd number, so that it sums to zero.
+fn default_rhs(rows: Range<u64>, all: u64, singular: bool) -> Vec<f64> {
+    let value = |row: u64| match (2 * row + 1).cmp(&all) {
+        _ if !singular => 1.0,
+        Ordering::Less => 1.0,
+        Ordering::Equal => 0.0,
+        Ordering::Greater => -1.0,
+    };
+    rows.map(value).collect()
+}
+
 /// A solver after setup, in one process or on MPI ranks.
 trait SetUp {
+    /// Whether the constants are known to be the null space of the matrix.
+    fn annihilates_constants(&self) -> bool;
+
     fn solve(&self, b: &[f64], observer: &mut krylov::Observer<'_>) -> Result<Solution, Failure>;
 
     /// The time that the slowest process took, of the time on this one.
@@ -169,6 +187,10 @@ trait SetUp {
 }
 
 impl<D: Device> SetUp for Solver<D> {
+    fn annihilates_constants(&self) -> bool {
+        Solver::annihilates_constants(self)
+    }
+
     fn solve(&self, b: &[f64], observer: &mut krylov::Observer<'_>) -> Result<Solution, Failure> {
         self.solve_observed(b, observer).map_err(refused)
     }
@@ -182,10 +204,11 @@ impl<D: Device> SetUp for Solver<D> {
     }
 }
 
-/// Sets up and solves, and measures both. This is the only place that does so.
+/// Sets up and solves, and measures both. This is the only place that does so. `rhs` makes the
+/// right-hand side, which may depend on whether the constants are the null space.
 fn compute<S: SetUp>(
     set_up: impl FnOnce() -> Result<S, Failure>,
-    b: &[f64],
+    rhs: impl FnOnce(bool) -> Result<Vec<f64>, Failure>,
     progress: &Progress,
 ) -> Result<(S, Outcome, Vec<f64>), Failure> {
     let start = Instant::now();
@@ -193,9 +216,10 @@ fn compute<S: SetUp>(
     let solver = set_up()?;
     drop(stage);
     let setup_seconds = solver.slowest(start.elapsed().as_secs_f64());
+    let b = rhs(solver.annihilates_constants())?;
     let start = Instant::now();
     let stage = progress.stage("solving");
-    let solution = solver.solve(b, &mut |iteration| {
+    let solution = solver.solve(&b, &mut |iteration| {
         stage.tell(told(iteration));
         ControlFlow::Continue(())
     })?;
@@ -210,7 +234,7 @@ fn compute<S: SetUp>(
 fn solve_on<D: Device>(
     device: D,
     system: &System,
-    b: &[f64],
+    b: Option<Vec<f64>>,
     kernel: Option<NearKernel>,
     config: SolverConfig,
     timed: bool,
@@ -222,7 +246,12 @@ fn solve_on<D: Device>(
         None => builder,
     };
     let set_up = || builder.build(system.a.clone()).map_err(refused);
-    let (solver, mut outcome, solution) = compute(set_up, b, progress)?;
+    let rows = system.a.rows() as u64;
+    let rhs = |singular| match b {
+        Some(b) => Ok(b),
+        None => system.in_solver_order(default_rhs(0..rows, rows, singular)),
+    };
+    let (solver, mut outcome, solution) = compute(set_up, rhs, progress)?;
     if timed {
         let _stage = progress.stage("timing levels");
         outcome = outcome.with_cycle_seconds(&solver);
@@ -284,7 +313,7 @@ mod tests {
         let options = options(&arguments);
         let system = System::load(&options.source, &Progress::new()).unwrap();
         // The right-hand side itself stands for a solution: it is known in both orders.
-        let b = system.rhs(None, &Progress::new()).unwrap();
+        let b = system.rhs(None, &Progress::new()).unwrap().unwrap();
         let given = "neumann3d:4".parse::<ziggurat_sparse::gallery::Problem>().unwrap().rhs().unwrap();
         assert_ne!(b, given);
         assert_eq!(finish(&system, &outcome(true), b, &options).unwrap(), 0);
@@ -306,6 +335,15 @@ mod tests {
         assert_eq!(finish_with(vec![1.0; 4]), NOT_CONVERGED);
         assert_eq!(read_vector(&x).unwrap(), [1.0; 4]);
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn the_default_right_hand_side_is_in_the_range() {
+        assert_eq!(default_rhs(0..3, 3, false), [1.0; 3]);
+        assert_eq!(default_rhs(0..4, 4, true), [1.0, 1.0, -1.0, -1.0]);
+        assert_eq!(default_rhs(0..5, 5, true), [1.0, 1.0, 0.0, -1.0, -1.0]);
+        // Ranks make their own rows of the same vector.
+        assert_eq!(default_rhs(3..5, 5, true), [-1.0, -1.0]);
     }
 
     #[test]

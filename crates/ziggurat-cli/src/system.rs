@@ -145,8 +145,8 @@ impl System {
         ))
     }
 
-    /// The right-hand side: from a file, of the model problem, or all ones.
-    pub(crate) fn rhs(&self, file: Option<&Path>, progress: &Progress) -> Result<Vec<f64>, Failure> {
+    /// The right-hand side from a file or of the model problem.
+    pub(crate) fn rhs(&self, file: Option<&Path>, progress: &Progress) -> Result<Option<Vec<f64>>, Failure> {
         let given = match (file, self.problem) {
             (Some(path), _) => {
                 let (file, stage) = open(path, progress)?;
@@ -160,18 +160,23 @@ impl System {
                             self.name,
                             counted(self.a.rows(), "row")
                         ),
-                        "give the right-hand side that belongs to this matrix, or omit --rhs for all ones",
+                        "give the right-hand side that belongs to this matrix, or omit --rhs for the default",
                     ));
                 }
                 b
             }
             (None, Some(problem)) => problem.rhs()?,
-            (None, None) => vec![1.0; self.a.rows()],
+            (None, None) => return Ok(None),
         };
+        self.in_solver_order(given).map(Some)
+    }
+
+    /// A vector in the order of the solver, given in the order of the file or the problem.
+    pub(crate) fn in_solver_order(&self, given: Vec<f64>) -> Result<Vec<f64>, Failure> {
         let Some(shuffled) = &self.shuffled else { return Ok(given) };
-        let mut b = vec![0.0; given.len()];
-        shuffled.unknowns.apply(&given, &mut b)?;
-        Ok(b)
+        let mut vector = vec![0.0; given.len()];
+        shuffled.unknowns.apply(&given, &mut vector)?;
+        Ok(vector)
     }
 
     /// The coordinates of the nodes: from a file, or of the model problem.

@@ -46,6 +46,7 @@ pub mod fgmres;
 pub mod flexible_cg;
 mod givens;
 pub mod gmres;
+mod goal;
 mod gram_schmidt;
 mod method;
 mod observer;

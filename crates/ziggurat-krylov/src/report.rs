@@ -36,6 +36,9 @@ pub struct KrylovReport {
     pub residual: f64,
     /// ‖b − A x‖ / ‖b‖; 0 for b = 0, whose solution is 0.
     pub relative_residual: f64,
+    /// ‖N Nᵀ b‖ / ‖b‖ for a singular matrix with kernel N: the part of b that no x can reach. 0 for a
+    /// nonsingular matrix.
+    pub left_out: f64,
     /// ‖b − A x‖ of the initial guess.
     pub initial_residual: f64,
     /// ‖b‖.
@@ -72,6 +75,7 @@ mod tests {
             iterations: 12,
             residual: 1e-3,
             relative_residual: 1e-9,
+            left_out: 0.0,
             initial_residual: 1e6,
             b_norm: 1e6,
             history: Vec::new(),

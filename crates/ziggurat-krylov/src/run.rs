@@ -1,9 +1,10 @@
 //! A solve in progress: applies A and M, counts iterations, and decides when to stop.
 //!
 //! A method passes the residual norm of its recurrence to [`Run::record`] after each iteration.
-//! When that norm is within the tolerance, or the method must restart for another reason, it calls
+//! When that norm is within the tolerance, or has fallen by more than the precision of the numbers
+//! since the last true residual, or the method must restart for another reason, it calls
 //! [`Run::verify`], which computes b − A x: the method has converged, stagnated, or continues from
-//! the true residual. Only true residuals decide about convergence.
+//! the true residual. Only true residuals decide about convergence ([`Goal`]).
 //!
 //! A restart was useless if the true residual fell below its previous minimum by less than half of
 //! the decrease that the recurrence promised, or not at all. Two useless restarts in a row are
@@ -15,6 +16,7 @@ use ziggurat_sparse::Real;
 use ziggurat_sparse::device::Device;
 
 use crate::error::KrylovError;
+use crate::goal::{Goal, Residual};
 use crate::observer::Progress;
 use crate::problem::LinearProblem;
 use crate::report::KrylovReport;
@@ -42,39 +44,31 @@ pub(crate) enum Step {
     Stop(StopReason),
 }
 
-/// Norms of b − A x, as it is and after its kernel component was projected out.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Residual {
-    pub(crate) whole: f64,
-    pub(crate) projected: f64,
-}
-
 /// A solve in progress.
 pub(crate) struct Run<'a, 'w, D: Device, C: Real> {
     problem: LinearProblem<'a, D, C>,
     work: &'w mut OperatorWork,
     start: Instant,
-    b_norm: f64,
-    target: f64,
+    goal: Goal,
     initial_residual: f64,
     history: Vec<f64>,
     /// True residual norms, each with the number of iterations before it.
     verified: Vec<(usize, f64)>,
-    /// The smallest true residual norm so far.
+    /// The smallest projected residual norm so far.
     best: f64,
-    /// The true residual norm at the last restart.
+    /// The projected residual norm at the last restart.
     last: f64,
     /// Consecutive useless restarts.
     useless: u32,
-    /// The true residual norm of x, unless x has changed since it was computed.
-    current: Option<f64>,
+    /// The true residual norms of x, unless x has changed since they were computed.
+    current: Option<Residual>,
     /// A decision made before the first iteration.
     decided: Option<StopReason>,
 }
 
 impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
     /// Validates the problem, computes r ← b − A x and decides whether there is anything to do.
-    /// For b = 0 the solution is x = 0.
+    /// If b is zero or in the kernel, the solution is x = 0.
     pub(crate) fn start(
         problem: LinearProblem<'a, D, C>,
         work: &'w mut OperatorWork,
@@ -84,16 +78,14 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
         let start = Instant::now();
         let (device, stopping) = (problem.device, problem.stopping);
         problem.validate(x, device.len(r))?;
-        let b_norm = device.norm(problem.b);
-        let b_is_zero = b_norm == 0.0 && device.norm_max(problem.b) == 0.0;
+        let goal = Goal::of(&problem, r);
         let max_verified =
             if stopping.verify_every > 0 { MAX_PREALLOCATED_HISTORY } else { MAX_PREALLOCATED_RESTARTS };
         let mut run = Run {
             problem,
             work,
             start,
-            b_norm,
-            target: stopping.target(b_norm),
+            goal,
             initial_residual: 0.0,
             history: Vec::with_capacity(stopping.max_iterations.min(MAX_PREALLOCATED_HISTORY)),
             verified: Vec::with_capacity(stopping.max_iterations.min(max_verified) + 2),
@@ -103,17 +95,17 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
             current: None,
             decided: None,
         };
-        let residual = if b_is_zero {
+        let residual = if goal.is_zero {
             device.fill(C::zero(), x);
             device.fill(C::zero(), r);
-            Residual { whole: 0.0, projected: 0.0 }
+            Residual { whole: goal.b_norm, projected: 0.0 }
         } else {
             run.residual(x, r)
         };
         run.note(residual);
-        (run.initial_residual, run.best, run.last) = (residual.whole, residual.whole, residual.whole);
-        let b_underflowed = b_norm == 0.0 && !b_is_zero;
-        run.decided = if b_underflowed { Some(StopReason::NotFinite) } else { run.settled(residual) };
+        run.initial_residual = residual.whole;
+        (run.best, run.last) = (residual.projected, residual.projected);
+        run.decided = goal.settled(residual);
         Ok((run, residual))
     }
 
@@ -150,7 +142,7 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
 
     /// The residual norm to reach.
     pub(crate) fn target(&self) -> f64 {
-        self.target
+        self.goal.target
     }
 
     /// Whether to stop before the next iteration, and why.
@@ -175,8 +167,8 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
             let progress = Progress {
                 iteration: self.history.len(),
                 residual,
-                relative_residual: residual / self.b_norm,
-                target: self.target,
+                relative_residual: residual / self.goal.b_norm,
+                target: self.goal.target,
                 seconds,
             };
             if self.problem.device.any(observer(&progress).is_break()) {
@@ -185,7 +177,7 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
         }
         if !residual.is_finite() {
             Step::Stop(StopReason::NotFinite)
-        } else if residual <= self.target {
+        } else if residual <= self.goal.target.max(C::KIND.facts().unit_roundoff * self.last) {
             Step::Verify
         } else {
             Step::Continue
@@ -216,35 +208,22 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
     ) -> Result<Residual, StopReason> {
         let residual = self.residual(x, r);
         self.note(residual);
-        if let Some(reason) = self.settled(residual) {
+        if let Some(reason) = self.goal.settled(residual) {
             return Err(reason);
         }
         if promised.is_finite() {
-            let (gained, expected) = (self.best - residual.whole, self.last - promised);
+            let (gained, expected) = (self.best - residual.projected, self.last - promised);
             let useful = gained > 0.5 * expected && gained > NO_DECREASE * self.best;
             self.useless = if useful { 0 } else { self.useless + 1 };
         }
-        self.best = self.best.min(residual.whole);
-        self.last = residual.whole;
+        self.best = self.best.min(residual.projected);
+        self.last = residual.projected;
         if self.useless >= 2 { Err(StopReason::Stagnated) } else { Ok(residual) }
-    }
-
-    /// Whether a true residual ends the solve.
-    fn settled(&self, residual: Residual) -> Option<StopReason> {
-        if !(self.b_norm.is_finite() && residual.whole.is_finite()) {
-            Some(StopReason::NotFinite)
-        } else if residual.whole <= self.target {
-            Some(StopReason::Converged)
-        } else if residual.projected <= self.target {
-            Some(StopReason::Stagnated) // the rest is in the kernel, which A cannot reduce
-        } else {
-            None
-        }
     }
 
     /// Stores the true residual of the present x.
     fn note(&mut self, residual: Residual) {
-        self.current = Some(residual.whole);
+        self.current = Some(residual);
         self.verified.push((self.history.len(), residual.whole));
     }
 
@@ -258,19 +237,23 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
         if self.current.is_none() {
             self.watch(x, r);
         }
-        let residual = self.current.unwrap_or(f64::NAN);
+        let Goal { b_norm, left_out, .. } = self.goal;
+        let nan = Residual { whole: f64::NAN, projected: f64::NAN };
+        let residual = self.current.unwrap_or(nan);
         // The last permitted iteration may have reached the tolerance. An interrupt is still
         // reported as one.
-        if residual <= self.target && reason != StopReason::Interrupted && self.decided.is_none() {
-            reason = StopReason::Converged;
+        if reason != StopReason::Interrupted && self.decided.is_none() {
+            reason = self.goal.reached_by(residual).unwrap_or(reason);
         }
+        let residual = residual.whole;
         KrylovReport {
             reason,
             iterations: self.history.len(),
             residual,
-            relative_residual: if self.b_norm == 0.0 { residual } else { residual / self.b_norm },
+            relative_residual: if b_norm == 0.0 { residual } else { residual / b_norm },
+            left_out,
             initial_residual: self.initial_residual,
-            b_norm: self.b_norm,
+            b_norm,
             seconds: self.seconds(),
             history: self.history,
             verified: self.verified,

@@ -36,11 +36,23 @@ pub struct Stopping {
     ///
     /// [`KrylovReport::verified`]: crate::KrylovReport::verified
     pub verify_every: usize,
+    /// Accept the least-squares solution if A is singular and b is not in its range: b is replaced
+    /// by its projection onto the range, and the tolerance applies to that. The report states the
+    /// size of what was [left out](crate::KrylovReport::left_out). Without it, the default, such a
+    /// system is reported as [inconsistent](StopReason::Inconsistent).
+    pub project_rhs: bool,
 }
 
 impl Default for Stopping {
     fn default() -> Self {
-        Stopping { rtol: 1e-8, atol: 0.0, max_iterations: 1000, max_seconds: None, verify_every: 0 }
+        Stopping {
+            rtol: 1e-8,
+            atol: 0.0,
+            max_iterations: 1000,
+            max_seconds: None,
+            verify_every: 0,
+            project_rhs: false,
+        }
     }
 }
 
@@ -73,6 +85,12 @@ impl Stopping {
     #[must_use]
     pub fn verify_every(self, verify_every: usize) -> Self {
         Stopping { verify_every, ..self }
+    }
+
+    /// Sets whether a right-hand side outside the range of a singular matrix is projected onto it.
+    #[must_use]
+    pub fn project_rhs(self, project_rhs: bool) -> Self {
+        Stopping { project_rhs, ..self }
     }
 
     /// Checks that all values are valid. Every solve calls it first.
@@ -117,6 +135,8 @@ pub enum StopReason {
     TimeLimit,
     /// Restarts from the true residual no longer reduce it.
     Stagnated,
+    /// A is singular and b is not in its range: x minimises the residual, but solves nothing.
+    Inconsistent,
     /// The method would have to divide by zero.
     Breakdown,
     /// p·A p ≤ 0 for some p: the matrix is not positive definite.
@@ -131,11 +151,12 @@ pub enum StopReason {
 
 impl StopReason {
     /// All reasons.
-    pub const ALL: [StopReason; 9] = [
+    pub const ALL: [StopReason; 10] = [
         StopReason::Converged,
         StopReason::MaxIterations,
         StopReason::TimeLimit,
         StopReason::Stagnated,
+        StopReason::Inconsistent,
         StopReason::Breakdown,
         StopReason::NotPositiveMatrix,
         StopReason::NotPositivePreconditioner,
@@ -155,6 +176,7 @@ impl StopReason {
             StopReason::MaxIterations => "max_iterations",
             StopReason::TimeLimit => "time_limit",
             StopReason::Stagnated => "stagnated",
+            StopReason::Inconsistent => "inconsistent",
             StopReason::Breakdown => "breakdown",
             StopReason::NotPositiveMatrix => "not_positive_matrix",
             StopReason::NotPositivePreconditioner => "not_positive_preconditioner",
@@ -180,17 +202,24 @@ impl fmt::Display for StopReason {
                  increase the restart of gmres, and for a singular matrix check that the right-hand side \
                  is in its range"
             }
+            StopReason::Inconsistent => {
+                "inconsistent: the matrix is singular, and the right-hand side has a component that no \
+                 solution can reach; correct the right-hand side, or accept the least-squares solution \
+                 with project_rhs (--project-rhs)"
+            }
             StopReason::Breakdown => {
                 "breakdown: the next step would divide by zero; try gmres (with a longer restart) or \
                  another initial guess, and check that the matrix is nonsingular"
             }
             StopReason::NotPositiveMatrix => {
                 "the matrix is not positive definite (p·Ap ≤ 0), as this method requires; try gmres or \
-                 bicgstab, and check the signs of the matrix entries"
+                 bicgstab, check the signs of the matrix entries, and, if the matrix is singular, that \
+                 every part of it has a solution (`ziggurat inspect` lists floating parts)"
             }
             StopReason::NotPositivePreconditioner => {
-                "the preconditioner is not positive definite (r·Mr ≤ 0), as this method requires; use a \
-                 symmetric smoother, or try gmres or fgmres"
+                "the preconditioner is not positive definite (r·Mr ≤ 0), as this method requires, which is \
+                 usual if the matrix is indefinite; try fgmres, or use a symmetric smoother if the matrix \
+                 is positive definite"
             }
             StopReason::NotFinite => {
                 "a value became infinite or NaN, or its square underflowed; check the matrix, right-hand \

@@ -17,9 +17,10 @@ const KERNEL_CHUNK: usize = 8;
 /// **Singular matrices.** Provide an orthonormal basis of the kernel of A. A must be symmetric or
 /// have the same kernel as its transpose, as in a Neumann problem. The kernel component is then
 /// projected out of residuals and of the results of the preconditioner. A consistent system
-/// converges, and x keeps the kernel component of the initial guess. If b has a kernel component,
-/// the system has no solution, the true residual cannot fall below that component, and the method
-/// reports stagnation: [project](System::project) b first to obtain the least-squares solution.
+/// converges, and x keeps the kernel component of the initial guess. If b has a kernel component
+/// beyond the tolerance, the system has no solution; the method then returns the least-squares
+/// solution and reports [`StopReason::Inconsistent`](crate::StopReason::Inconsistent), unless
+/// [`Stopping::project_rhs`](crate::Stopping::project_rhs) accepts it.
 ///
 /// ```
 /// use ziggurat_krylov::System;
@@ -31,7 +32,8 @@ const KERNEL_CHUNK: usize = 8;
 /// let kernel = [vec![0.5_f64.sqrt(); 2]];
 /// let system = System::new(&a).kernel(&kernel);
 /// let mut b = vec![3.0, 1.0];
-/// system.project(&device, &mut b);
+/// let removed = system.project(&device, &mut b);
+/// assert!((removed - 8.0_f64.sqrt()).abs() < 1e-15);
 /// assert!((b[0] - 1.0_f64).abs() < 1e-15 && (b[1] + 1.0_f64).abs() < 1e-15);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -62,17 +64,21 @@ impl<'a, D: Device, C: Real> System<'a, D, C> {
         System { kernel, ..self }
     }
 
-    /// v ← v − N (Nᵀ v), where the columns of N are the kernel vectors.
-    pub fn project(&self, device: &D, v: &mut D::Vector<C>) {
+    /// v ← v − N (Nᵀ v), where the columns of N are the kernel vectors. Returns ‖Nᵀ v‖, the norm of
+    /// what was removed.
+    pub fn project(&self, device: &D, v: &mut D::Vector<C>) -> f64 {
+        let mut removed = 0.0;
         for kernel in self.kernel.chunks(KERNEL_CHUNK) {
             let (mut parts, mut coefficients) = ([0.0; KERNEL_CHUNK], [C::zero(); KERNEL_CHUNK]);
             let (parts, coefficients) = (&mut parts[..kernel.len()], &mut coefficients[..kernel.len()]);
             device.dots(kernel, v, parts);
             for (coefficient, part) in coefficients.iter_mut().zip(parts) {
                 *coefficient = C::narrow(-*part);
+                removed += *part * *part;
             }
             device.combine(coefficients, kernel, C::one(), v);
         }
+        removed.sqrt()
     }
 
     /// The number of rows, after a check that all sizes match.

@@ -1,7 +1,14 @@
 /* Algebraic multigrid on the ranks of a caller's communicator: one call.
  *
  * Link with -lziggurat_mpi (cargo build --release -p ziggurat-mpi makes libziggurat_mpi.so). MPI is neither initialised nor
- * finalised. A program is in examples/c/poisson.c. */
+ * finalised. A program is in examples/c/poisson.c.
+ *
+ * Failures. An error on one rank is an error on all ranks: a bad argument, an invalid matrix, too
+ * little memory, or a config or block_size that differs between ranks. The call returns
+ * ZIGGURAT_MPI_ERROR everywhere, with the message of the lowest rank that failed. If a rank fails at
+ * a place where the others wait for its messages, it writes its message to standard error and calls
+ * MPI_Abort after 30 seconds; after an internal fault (a panic) at once. So no rank waits for ever.
+ * Errors of MPI are fatal on the library's duplicate of comm, whatever the error handler of comm is. */
 #ifndef ZIGGURAT_MPI_H
 #define ZIGGURAT_MPI_H
 

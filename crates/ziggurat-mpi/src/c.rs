@@ -1,7 +1,8 @@
 //! An entry for C, C++ and Fortran: one call with the caller's communicator and its own rows. The
 //! header is `include/ziggurat_mpi.h`, and `examples/c/poisson.c` is a program that uses it.
 //!
-//! The entry neither initialises nor finalises MPI, and no panic crosses the language boundary.
+//! The entry neither initialises nor finalises MPI, and no panic crosses the language boundary: on
+//! several ranks a panic aborts the job, see [`Comm::abort`].
 
 #![allow(unsafe_code)]
 
@@ -13,7 +14,7 @@ use mpi::ffi;
 use ziggurat::SolverConfig;
 
 use crate::comm::{Comm, Mpi, MpiError};
-use crate::error::{DistributedError, agree};
+use crate::error::{DistributedError, agree, check_same, panic_message, together};
 use crate::matrix::DistributedCsr;
 use crate::solver::DistributedSolver;
 
@@ -71,14 +72,20 @@ pub unsafe extern "C" fn ziggurat_mpi_solve(
         // SAFETY: the caller's word, as above.
         let comm: Arc<dyn Comm> =
             Arc::new(unsafe { Mpi::from_c(comm) }.map_err(|error: MpiError| error.to_string())?);
-        // SAFETY: as above.
-        let given = unsafe { Given::read(rows_here, block_size, row_ptr, columns, values, b, x, config) };
-        let fault = |message| DistributedError::Elsewhere { rank: comm.rank(), message };
-        let given = agree(&*comm, given.map_err(fault)).map_err(|error| error.to_string())?;
-        given.solve(&comm).map_err(|error| error.to_string())
+        let solved = together(&*comm, || {
+            // SAFETY: as above.
+            let given = unsafe { Given::read(rows_here, block_size, row_ptr, columns, values, b, x, config) };
+            let fault = |message| DistributedError::Elsewhere { rank: comm.rank(), message };
+            let given = agree(&*comm, given.map_err(fault))?;
+            // Whether nodes are detected must be the same before any rank detects them.
+            check_same(&*comm, "block_size", &block_size.to_string())?;
+            given.solve(&comm)
+        });
+        solved.map_err(|error| error.to_string())
     };
-    let result =
-        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err("a fault of ziggurat itself".to_owned()));
+    // Only a panic on a single rank arrives here: on several ranks it has ended the job.
+    let result = catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|payload| Err(format!("panicked: {}", panic_message(&*payload))));
     match result {
         Ok((solution, facts, converged)) => {
             // SAFETY: `x` has `rows_here` elements, as many as the solution, and may be null if
@@ -175,17 +182,26 @@ impl Given {
         let rows = usize::try_from(rows).map_err(|_| format!("{rows} rows"))?;
         let block = usize::try_from(block_size).map_err(|_| format!("a block size of {block_size}"))?;
         let block = (block > 0).then_some(block);
-        if row_ptr.is_null() || ((b.is_null() || x.is_null()) && rows > 0) {
-            return Err("row_ptr, b or x is a null pointer".to_owned());
-        }
+        let check = |name: &str, null: bool, aligned: bool, elements: usize| match (null, aligned) {
+            (true, _) if elements > 0 => Err(format!("{name} is a null pointer")),
+            (_, false) => Err(format!("{name} is not aligned to 8 bytes")),
+            // Arrays of 8 bytes per element cannot be longer.
+            _ if elements > isize::MAX as usize / 8 => Err(format!("{name} has {elements} elements")),
+            _ => Ok(()),
+        };
+        check("row_ptr", row_ptr.is_null(), row_ptr.is_aligned(), rows.saturating_add(1))?;
+        check("b", b.is_null(), b.is_aligned(), rows)?;
+        check("x", x.is_null(), x.is_aligned(), rows)?;
         // SAFETY: `rows + 1` numbers, by the caller's word.
         let row_ptr = unsafe { std::slice::from_raw_parts(row_ptr, rows + 1) };
         let in_range = |&number: &i64| usize::try_from(number).map_err(|_| format!("{number} in row_ptr"));
         let row_ptr = row_ptr.iter().map(in_range).collect::<Result<Vec<_>, _>>()?;
         let entries = row_ptr[rows];
-        if (columns.is_null() || values.is_null()) && entries > 0 {
-            return Err("columns or values is a null pointer".to_owned());
+        if row_ptr.windows(2).any(|pair| pair[0] > pair[1]) {
+            return Err("row_ptr decreases".to_owned());
         }
+        check("columns", columns.is_null(), columns.is_aligned(), entries)?;
+        check("values", values.is_null(), values.is_aligned(), entries)?;
         // A null pointer makes no slice, even of nothing.
         // SAFETY: as many elements as the row pointers say, by the caller's word.
         let (columns, values, b) = unsafe {

@@ -2,9 +2,14 @@
 //!
 //! An error on one rank must not leave the others waiting for a message. So every step that may
 //! fail on one rank alone is followed by [`agree`]: one all-reduce, after which all ranks continue
-//! or all ranks return an error.
+//! or all ranks return an error. Public functions run [`together`]: an error that was not agreed on
+//! meets the next agreement of the other ranks. If one of them waits for a message instead, the job
+//! is aborted, with the message of the rank that failed. So it is after a panic.
 
+use std::any::Any;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use thiserror::Error;
 use ziggurat::SolveError;
@@ -54,6 +59,22 @@ pub enum DistributedError {
         begin: u64,
         /// Unknowns per node.
         block: usize,
+    },
+    /// The columns of a row do not increase.
+    #[error("row {row}: column {column} follows column {previous}; columns must increase within each row")]
+    ColumnsNotIncreasing {
+        /// The row.
+        row: u64,
+        /// The column found.
+        column: u64,
+        /// The column before it.
+        previous: u64,
+    },
+    /// An argument that all ranks must give alike differs.
+    #[error("its {what} differs from that of rank 0; give the same on every rank")]
+    Differs {
+        /// The argument.
+        what: &'static str,
     },
     /// Another rank failed with this message.
     #[error("rank {rank}: {message}")]
@@ -141,10 +162,56 @@ pub fn agree_as<T, E: fmt::Display + From<DistributedError>>(
     comm: &dyn Comm,
     result: Result<T, E>,
 ) -> Result<T, E> {
-    let Some(rank) = comm.lowest(result.is_err()) else { return result };
-    let own = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
-    let message = comm.announce(rank, &own);
-    result.and(Err(DistributedError::Elsewhere { rank, message }.into()))
+    let own = result.as_ref().err().map(ToString::to_string);
+    match comm.failure(own.as_deref()) {
+        None => result,
+        Some((rank, message)) => result.and(Err(DistributedError::Elsewhere { rank, message }.into())),
+    }
+}
+
+/// Runs a part of the program in which ranks communicate. If it fails on one rank, it fails on all
+/// of them; a panic [aborts](Comm::abort) all ranks. See the documentation of this crate. Collective.
+///
+/// ```
+/// use ziggurat_mpi::{Alone, DistributedError, together};
+/// let sum = together(&Alone, || Ok::<_, DistributedError>(1 + 2))?;
+/// assert_eq!(sum, 3);
+/// # Ok::<(), DistributedError>(())
+/// ```
+///
+/// # Errors
+/// The error of this rank, or that of another one.
+pub fn together<T, E: fmt::Display + From<DistributedError>>(
+    comm: &dyn Comm,
+    work: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        // All ranks know of the failure.
+        Ok(Err(error)) if comm.has_failed() => Err(error),
+        Ok(result) => agree_as(comm, result),
+        Err(payload) => {
+            comm.abort(&format!("panicked: {}", panic_message(&*payload)));
+            resume_unwind(payload)
+        }
+    }
+}
+
+/// The message of a panic, if it has one.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
+}
+
+/// Refuses arguments that differ between ranks: `value` is compared with that of rank 0.
+/// Collective.
+pub(crate) fn check_same(comm: &dyn Comm, what: &'static str, value: &str) -> Result<(), DistributedError> {
+    let mut hash = DefaultHasher::new();
+    value.hash(&mut hash);
+    let own = vec![hash.finish()];
+    let mut first = own.clone();
+    comm.broadcast(0, &mut first);
+    let same = if own == first { Ok(()) } else { Err(DistributedError::Differs { what }) };
+    agree(comm, same)
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use thiserror::Error;
 use ziggurat_amg::interpolate::{NearKernel, NearKernelError};
 use ziggurat_sparse::gallery::{Problem, rigid_body_modes_about, sums_of_coordinates};
-use ziggurat_sparse::io::{ReadError, read_matrix_part, read_vector_part};
+use ziggurat_sparse::io::{ReadError, read_matrix_part, read_vector_part, read_vector_rows};
 use ziggurat_sparse::{Dense, MatrixError};
 
 use crate::comm::Comm;
-use crate::error::{DistributedError, agree, agree_as};
+use crate::error::{DistributedError, agree, agree_as, check_same, together};
 use crate::matrix::DistributedCsr;
 use crate::partition::Partition;
 use crate::rows::{GlobalRows, send_home};
@@ -41,6 +41,19 @@ pub enum InputError {
     /// Another rank failed, or the input is not a valid matrix.
     #[error(transparent)]
     Distributed(#[from] DistributedError),
+    /// A right-hand side has more or fewer values than the matrix has rows.
+    #[error(
+        "{path} has {found} values, but the matrix has {rows} rows; give the right-hand side that belongs to \
+         this matrix"
+    )]
+    RightHandSide {
+        /// The file.
+        path: String,
+        /// Its values.
+        found: u64,
+        /// Rows of the matrix.
+        rows: u64,
+    },
     /// The matrix is not square.
     #[error("{path} has {rows} rows and {columns} columns; give a square matrix")]
     NotSquare {
@@ -68,18 +81,21 @@ impl DistributedCsr {
     /// # Errors
     /// If a rank has more rows than 32 bits can number.
     pub fn generate(comm: &Arc<dyn Comm>, problem: Problem) -> Result<Self, DistributedError> {
-        let block = problem.block_size();
-        let rows = Partition::even(&**comm, problem.global_rows(), (GRAIN * block) as u64);
-        let (generator, mut home) = (problem.generator(), GlobalRows::new());
-        for id in rows.own() {
-            generator.row(id, |column, value| {
-                home.columns.push(column);
-                home.values.push(value);
-            });
-            home.end_row(id);
-        }
-        let own = rows.own();
-        Self::square(comm, Arc::new(rows), block, home.named(&own))
+        together(&**comm, || {
+            check_same(&**comm, "model problem", &problem.to_string())?;
+            let block = problem.block_size();
+            let rows = Partition::even(&**comm, problem.global_rows(), (GRAIN * block) as u64);
+            let (generator, mut home) = (problem.generator(), GlobalRows::new());
+            for id in rows.own() {
+                generator.row(id, |column, value| {
+                    home.columns.push(column);
+                    home.values.push(value);
+                });
+                home.end_row(id);
+            }
+            let own = rows.own();
+            Self::square(comm, Arc::new(rows), block, home.named(&own))
+        })
     }
 
     /// Reads a square matrix from a Matrix Market file. Each rank reads its share of the bytes, and
@@ -101,10 +117,16 @@ impl DistributedCsr {
     /// # Errors
     /// If a rank cannot read its part, or the matrix is not square.
     pub fn read(comm: &Arc<dyn Comm>, path: impl AsRef<Path>) -> Result<Self, InputError> {
-        let path = path.as_ref();
+        together(&**comm, || Self::read_together(comm, path.as_ref()))
+    }
+
+    fn read_together(comm: &Arc<dyn Comm>, path: &Path) -> Result<Self, InputError> {
         let name = || path.display().to_string();
         let part =
             agree_as(&**comm, read_matrix_part(path, comm.rank(), comm.size()).map_err(InputError::from))?;
+        // Each rank has opened a file of this name, not necessarily the same one.
+        let size = format!("{} x {}, {} entries", part.rows, part.cols, part.declared);
+        check_same(&**comm, "matrix file", &size)?;
         let found = comm.total(part.stored);
         if found != part.declared {
             return Err(InputError::Entries { path: name(), declared: part.declared, found });
@@ -122,9 +144,17 @@ impl DistributedCsr {
     /// This rank's elements of a right-hand side in a Matrix Market file. Collective.
     ///
     /// # Errors
-    /// If a rank cannot read its part.
+    /// If a rank cannot read its part, or the file has more or fewer values than the matrix has
+    /// rows.
     pub fn read_rhs(&self, path: impl AsRef<Path>) -> Result<Vec<f64>, InputError> {
-        agree_as(&**self.comm(), read_vector_part(path, self.own_rows()).map_err(InputError::from))
+        let (path, rows) = (path.as_ref(), self.global_rows());
+        together(&**self.comm(), || {
+            let found = read_vector_rows(path)?;
+            if found != rows {
+                return Err(InputError::RightHandSide { path: path.display().to_string(), found, rows });
+            }
+            Ok(read_vector_part(path, self.own_rows())?)
+        })
     }
 }
 
@@ -150,6 +180,15 @@ pub fn rigid_body_modes(
     coordinates: &[[f64; 3]],
     dimension: usize,
 ) -> Result<NearKernel, DistributedError> {
+    together(comm, || modes_together(comm, coordinates, dimension))
+}
+
+fn modes_together(
+    comm: &dyn Comm,
+    coordinates: &[[f64; 3]],
+    dimension: usize,
+) -> Result<NearKernel, DistributedError> {
+    check_same(comm, "dimension", &dimension.to_string())?;
     let kept: &[usize] = match dimension {
         2 => &[0, 1, 3], // two translations and the rotation about z
         3 => &[0, 1, 2, 3, 4, 5],

@@ -11,6 +11,21 @@
 //! This crate moves rows between ranks. The computations are the kernels of `ziggurat-amg`, which
 //! do not depend on ranks. No rank holds an array as long as the matrix, or a list of all ranks.
 //!
+//! # Failures
+//!
+//! If a rank fails, all ranks stop, and no rank waits for ever:
+//!
+//! - An error that may occur on one rank alone, such as an invalid entry or a failed allocation, is
+//!   returned on all ranks. Other ranks get [`DistributedError::Elsewhere`] with its message.
+//! - If a rank fails at a place where the others wait for its messages, it waits 30 seconds
+//!   ([`Mpi::with_patience`]) for them to notice. Then it writes its message to standard error
+//!   ([`Mpi::with_last_words`]) and calls `MPI_Abort`.
+//! - A panic on one rank, also in an observer, does the same without waiting.
+//! - An error of MPI itself ends all ranks: `MPI_ERRORS_ARE_FATAL`.
+//! - Arguments that must be the same on every rank are compared.
+//!
+//! A communicator of one rank is never aborted.
+//!
 //! ```no_run
 //! use std::sync::Arc;
 //! use ziggurat::SolverConfig;
@@ -48,7 +63,7 @@ mod transpose;
 pub use c::{ZigguratMpiReport, ziggurat_mpi_solve, ziggurat_mpi_solve_f};
 pub use comm::{Alone, Comm, Mpi, MpiError, Session};
 pub use device::{Distributed, DistributedMatrix, HaloOf};
-pub use error::{DistributedError, agree, agree_as};
+pub use error::{DistributedError, agree, agree_as, together};
 pub use input::{InputError, rigid_body_modes};
 pub use matrix::DistributedCsr;
 pub use neighbourhood::Neighbourhood;

@@ -16,7 +16,7 @@ use ziggurat_amg::halo::Halo;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use crate::comm::Comm;
-use crate::error::{DistributedError, agree};
+use crate::error::{DistributedError, agree, check_same, together};
 use crate::neighbourhood::{Items, Neighbourhood};
 use crate::partition::Partition;
 use crate::rows::{GlobalRows, NamedRows, fetch, send_home, sorted};
@@ -56,17 +56,22 @@ impl DistributedCsr {
         block: usize,
         entries: Vec<(u64, u64, f64)>,
     ) -> Result<Self, DistributedError> {
-        let rows = Partition::try_new(&**comm, rows_here)?;
-        let n = rows.global();
-        let is_outside = |&&(row, column, _): &&(u64, u64, f64)| row >= n || column >= n;
-        let checked = match entries.iter().find(is_outside) {
-            Some(&(row, column, _)) => Err(DistributedError::OutOfRange { row, column, rows: n, columns: n }),
-            None => check_nodes(&**comm, &rows, block),
-        };
-        agree(&**comm, checked)?;
-        let home = send_home(&**comm, &rows, entries);
-        let own = rows.own();
-        Self::square(comm, Arc::new(rows), block, home.named(&own))
+        together(&**comm, || {
+            check_same(&**comm, "number of unknowns per node", &block.to_string())?;
+            let rows = Partition::try_new(&**comm, rows_here)?;
+            let n = rows.global();
+            let is_outside = |&&(row, column, _): &&(u64, u64, f64)| row >= n || column >= n;
+            let checked = match entries.iter().find(is_outside) {
+                Some(&(row, column, _)) => {
+                    Err(DistributedError::OutOfRange { row, column, rows: n, columns: n })
+                }
+                None => check_nodes(&**comm, &rows, block),
+            };
+            agree(&**comm, checked)?;
+            let home = send_home(&**comm, &rows, entries);
+            let own = rows.own();
+            Self::square(comm, Arc::new(rows), block, home.named(&own))
+        })
     }
 
     /// A square matrix from this rank's own rows: `row_ptr` as for [`Csr`], columns as increasing
@@ -91,11 +96,14 @@ impl DistributedCsr {
         columns: &[u64],
         values: &[f64],
     ) -> Result<Self, DistributedError> {
-        let rows = Partition::try_new(&**comm, row_ptr.len().saturating_sub(1))?;
-        let shape = check_rows(&rows, row_ptr, columns, values);
-        agree(&**comm, shape.and_then(|()| check_nodes(&**comm, &rows, block)))?;
-        let home = NamedRows::new(&rows.own(), row_ptr.to_vec(), columns, values.to_vec());
-        Self::square(comm, Arc::new(rows), block, home)
+        together(&**comm, || {
+            check_same(&**comm, "number of unknowns per node", &block.to_string())?;
+            let rows = Partition::try_new(&**comm, row_ptr.len().saturating_sub(1))?;
+            let shape = check_rows(&rows, row_ptr, columns, values);
+            agree(&**comm, shape.and_then(|()| check_nodes(&**comm, &rows, block)))?;
+            let home = NamedRows::new(&rows.own(), row_ptr.to_vec(), columns, values.to_vec());
+            Self::square(comm, Arc::new(rows), block, home)
+        })
     }
 
     /// A square matrix of this rank's own rows.
@@ -337,8 +345,11 @@ impl DistributedCsr {
     /// # Errors
     /// If ranks cut nodes apart, or memory runs out on a rank.
     pub fn with_detected_nodes(self) -> Result<Self, DistributedError> {
-        let block = unknowns_per_node(self.view(), &self.around.rows());
-        self.with_nodes(block)
+        let comm = self.comm().clone();
+        together(&*comm, || {
+            let block = unknowns_per_node(self.view(), &self.around.rows());
+            self.with_nodes(block)
+        })
     }
 
     /// The same matrix with `block` unknowns per node. All ranks call it.
@@ -355,11 +366,15 @@ impl DistributedCsr {
     /// # Errors
     /// If ranks cut nodes apart, or memory runs out on a rank.
     pub fn with_nodes(self, block: usize) -> Result<Self, DistributedError> {
-        if block == self.block() {
-            return Ok(self);
-        }
-        agree(&**self.comm(), check_nodes(&**self.comm(), &self.rows, block))?;
-        DistributedCsr::square(self.comm(), self.rows.clone(), block, self.own_named())
+        let comm = self.comm().clone();
+        together(&*comm, || {
+            check_same(&*comm, "number of unknowns per node", &block.to_string())?;
+            if block == self.block() {
+                return Ok(self);
+            }
+            agree(&*comm, check_nodes(&*comm, &self.rows, block))?;
+            DistributedCsr::square(&comm, self.rows.clone(), block, self.own_named())
+        })
     }
 
     /// Own entries, by global ids.
@@ -411,34 +426,60 @@ fn check_rows(
     values: &[f64],
 ) -> Result<(), DistributedError> {
     let n = rows.global();
-    let mismatch = |what, expected, found| Err(MatrixError::Mismatch { what, expected, found }.into());
-    if row_ptr.first() != Some(&0) || row_ptr.windows(2).any(|pair| pair[0] > pair[1]) {
-        return mismatch(
-            "row pointers that start at 0 and never decrease",
-            0,
-            row_ptr.first().copied().unwrap_or(0),
-        );
+    let Some(&row_ptr_end) = row_ptr.last() else {
+        return Err(MatrixError::RowPointerCount { rows: 0, found: 0 }.into());
+    };
+    if row_ptr[0] != 0 {
+        return Err(MatrixError::RowPointerStart { found: row_ptr[0] }.into());
     }
-    let expected = row_ptr[row_ptr.len() - 1];
-    if columns.len() != expected || values.len() != expected {
-        return mismatch(
-            "columns and values, as many as the row pointers state",
-            expected,
-            columns.len().min(values.len()),
-        );
+    let mut bounds = (rows.own().start..).zip(row_ptr.windows(2));
+    if let Some((row, pair)) = bounds.find(|(_, pair)| pair[0] > pair[1]) {
+        let (row, begin, end) = (row as usize, pair[0], pair[1]);
+        return Err(MatrixError::RowPointerDecreases { row, begin, end }.into());
+    }
+    let (columns_given, values_given) = (columns.len(), values.len());
+    if columns_given != row_ptr_end || values_given != row_ptr_end {
+        let (columns, values) = (columns_given, values_given);
+        return Err(MatrixError::EntryCount { row_ptr_end, columns, values }.into());
     }
     for (row, bounds) in (rows.own().start..).zip(row_ptr.windows(2)) {
         let columns = &columns[bounds[0]..bounds[1]];
         if let Some(&column) = columns.iter().find(|&&column| column >= n) {
             return Err(DistributedError::OutOfRange { row, column, rows: n, columns: n });
         }
-        if let Some(at) = columns.windows(2).position(|pair| pair[0] >= pair[1]) {
-            return mismatch(
-                "columns that increase within each row; entry of the arrays",
-                bounds[0] + at + 1,
-                bounds[0] + at,
-            );
+        if let Some(pair) = columns.windows(2).find(|pair| pair[0] >= pair[1]) {
+            let (previous, column) = (pair[0], pair[1]);
+            return Err(DistributedError::ColumnsNotIncreasing { row, column, previous });
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::Alone;
+
+    #[test]
+    fn inconsistent_rows_are_refused_in_words() {
+        let comm: Arc<dyn Comm> = Arc::new(Alone);
+        let message = |row_ptr: &[usize], columns: &[u64], values: &[f64]| {
+            DistributedCsr::from_rows(&comm, 1, row_ptr, columns, values).unwrap_err().to_string()
+        };
+        assert_eq!(message(&[], &[], &[]), "0 rows need 1 row pointers, found 0");
+        assert_eq!(message(&[1, 2], &[0], &[1.0]), "the first row pointer is 1, not 0");
+        assert_eq!(message(&[0, 2, 1], &[0, 1], &[1.0, 1.0]), "row 1: its row pointers decrease from 2 to 1");
+        assert_eq!(
+            message(&[0, 1, 2], &[0, 1], &[1.0]),
+            "the row pointers end at 2, but there are 2 columns and 1 values"
+        );
+        assert_eq!(
+            message(&[0, 2, 2], &[1, 0], &[1.0, 1.0]),
+            "row 0: column 0 follows column 1; columns must increase within each row"
+        );
+        assert_eq!(
+            message(&[0, 1, 2], &[0, 2], &[1.0, 1.0]),
+            "entry (1, 2) lies outside a matrix of 2 rows and 2 columns"
+        );
+    }
 }

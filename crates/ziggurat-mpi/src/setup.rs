@@ -197,7 +197,7 @@ fn coarse_matrix(
 ) -> Result<(DistributedCsr, NearKernel), DistributedError> {
     let rows = Arc::new(Partition::with_range(&**comm, target.own(), target.global()));
     let mut a = DistributedCsr::square(comm, rows, block, product)?;
-    let kernel = near_kernel(values, block, count, a.own.len(), false)?;
+    let kernel = agree(&**comm, near_kernel(values, block, count, a.own.len(), false))?;
     if count > 0 {
         set_dead_diagonal(&mut a, &kernel);
     }

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use ziggurat::diagnose::MatrixKind;
 use ziggurat::events;
-use ziggurat::{Iteration, Solution, SolveError, SolveOptions, SolverConfig};
+use ziggurat::{Iteration, Solution, SolveError, SolveOptions, SolverConfig, certified};
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::smoother::{Smoother, SmootherData};
 use ziggurat_amg::{
@@ -27,7 +27,7 @@ use ziggurat_sparse::MatrixError;
 
 use crate::comm::Comm;
 use crate::device::Distributed;
-use crate::error::{DistributedError, agree};
+use crate::error::{DistributedError, agree, check_same, together};
 use crate::matrix::DistributedCsr;
 use crate::partition::Partition;
 use crate::report::LevelReport;
@@ -58,6 +58,8 @@ pub struct DistributedSolver {
     /// The caller's distribution of rows, and the internal one.
     given: Partition,
     inside: Arc<Partition>,
+    /// max_i Σ_j |a_ij|
+    largest_row_sum: f64,
     levels: Vec<Lowerable>,
     iteration: Iteration<Distributed>,
     config: SolverConfig,
@@ -114,7 +116,18 @@ impl DistributedSolver {
         kernel: Option<&NearKernel>,
         asked: SolverConfig,
     ) -> Result<Self, DistributedError> {
+        together(&**given.comm(), || Self::set_up_together(given, kernel, asked))
+    }
+
+    fn set_up_together(
+        given: &DistributedCsr,
+        kernel: Option<&NearKernel>,
+        asked: SolverConfig,
+    ) -> Result<Self, DistributedError> {
         let (start, comm) = (Instant::now(), given.comm().clone());
+        let vectors = kernel.map(NearKernel::count);
+        check_same(&*comm, "configuration", &format!("{asked:?}"))?;
+        check_same(&*comm, "number of near-kernel vectors", &format!("{vectors:?}"))?;
         agree(&*comm, asked.validate().map_err(SolveError::from))?;
         agree(&*comm, check(given, kernel))?;
         let device = Distributed::new(comm.clone());
@@ -148,7 +161,9 @@ impl DistributedSolver {
         let (mut stages, stop) = (hierarchy.stages(), hierarchy.stop());
         let facts = LevelReport::facts(hierarchy.levels());
         let levels = hierarchy.into_levels().into_iter().map(|level| Lowerable::new(level, smoother));
-        let lowerable = agree(&*comm, levels.collect::<Result<Vec<_>, _>>())?;
+        // A rank that fails on one level takes part in the messages of the others.
+        let levels: Vec<Result<Lowerable, _>> = levels.collect();
+        let lowerable: Vec<Lowerable> = agree(&*comm, levels.into_iter().collect::<Result<_, _>>())?;
         let multigrid = agree(&*comm, lower(&lowerable, &config))?;
         let reports = LevelReport::gather(&*comm, facts, &multigrid.stored());
         let finest = &lowerable[0];
@@ -170,6 +185,7 @@ impl DistributedSolver {
         let given = (*given.rows).clone();
         let levels = lowerable;
         Ok(DistributedSolver {
+            largest_row_sum: kind.largest_row_sum,
             comm,
             given,
             inside,
@@ -207,10 +223,12 @@ impl DistributedSolver {
     }
 
     /// As [`solve`](Self::solve), from this rank's rows of an optional guess, with per-solve
-    /// overrides. All ranks give the same options, and either all or none give a guess.
+    /// overrides. All ranks give the same options. Either all or none give a guess, and either all
+    /// or none an observer.
     ///
     /// # Errors
-    /// As [`solve`](Self::solve), and if the guess has another length.
+    /// As [`solve`](Self::solve), if the guess has another length, and if options differ between
+    /// ranks.
     pub fn solve_with(
         &self,
         b: &[f64],
@@ -218,6 +236,23 @@ impl DistributedSolver {
         options: &SolveOptions,
         observer: Option<&mut Observer<'_>>,
     ) -> Result<Solution, DistributedError> {
+        together(&*self.comm, || self.solve_together(b, guess, options, observer))
+    }
+
+    fn solve_together(
+        &self,
+        b: &[f64],
+        guess: Option<&[f64]>,
+        options: &SolveOptions,
+        observer: Option<&mut Observer<'_>>,
+    ) -> Result<Solution, DistributedError> {
+        let (guessed, observed) = (guess.is_some(), observer.is_some());
+        let alike = format!("{options:?}, guess: {guessed}, observer: {observed}");
+        check_same(
+            &*self.comm,
+            "set of options, including whether there is a guess and an observer,",
+            &alike,
+        )?;
         let expected = self.given.len();
         let fits = |what, found: usize| match found == expected {
             true => Ok(()),
@@ -232,12 +267,25 @@ impl DistributedSolver {
         let inside = |x: &[f64]| moved(&*self.comm, &self.given, &self.inside, 1, x);
         let (b, guess) = (inside(b), guess.map(inside));
         let widen = || lower(&self.levels, &self.config.in_double_precision());
-        let solution = agree(&*self.comm, self.iteration.solve(b, guess, options, observer, widen))?;
+        let solution = self.iteration.solve(b.clone(), guess, options, observer, widen)?;
+        let (finest, device) = (&self.levels[0], &self.iteration.device);
+        let (part, stopping) = (finest.part(&finest.a), &options.stopping);
+        let report =
+            certified(solution.report, device, part, self.largest_row_sum, stopping, &b, &solution.x);
+        let solution = Solution { report: report.map_err(SolveError::from)?, ..solution };
+        // All ranks have left the iteration before the solution is moved.
+        agree(&*self.comm, Ok::<(), DistributedError>(()))?;
         let x = moved(&*self.comm, &self.inside, &self.given, 1, &solution.x);
         if self.comm.rank() == 0 {
-            events::solved(&solution.report);
+            events::solved(&solution.report, solution.promotion.as_ref());
         }
         Ok(Solution { x, ..solution })
+    }
+
+    /// Whether the matrix is symmetric and its rows sum to zero, so that the constants are its null
+    /// space. Right-hand sides in its range then sum to zero.
+    pub fn annihilates_constants(&self) -> bool {
+        self.iteration.annihilates_constants()
     }
 
     /// The configuration in use, with all settings resolved.
@@ -300,8 +348,8 @@ fn placed_kernel(
     inside: &Partition,
     kernel: Option<&NearKernel>,
 ) -> Result<NearKernel, DistributedError> {
-    let Some(kernel) = kernel else { return Ok(NearKernel::constants(inside.len(), a.block())?) };
     let comm = &**a.comm();
+    let Some(kernel) = kernel else { return agree(comm, NearKernel::constants(inside.len(), a.block())) };
     let count = kernel.count();
     // A constant must have the same value on every rank.
     let value = kernel.vectors().values().first().copied();
@@ -311,7 +359,7 @@ fn placed_kernel(
     );
     let constant = !comm.any(!kernel.is_constant()) && -least == most;
     let values = moved(comm, &a.rows, inside, count, &row_by_row(kernel));
-    setup::near_kernel(&values, kernel.block(), count, inside.len(), constant)
+    agree(comm, setup::near_kernel(&values, kernel.block(), count, inside.len(), constant))
 }
 
 /// Whether several ranks own rows of the matrix. Collective.

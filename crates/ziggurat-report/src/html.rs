@@ -5,7 +5,7 @@
 
 use crate::chart;
 pub(crate) use crate::chart::escaped;
-use crate::figures::{bytes, counted, grouped, seconds, size, value};
+use crate::figures::{bytes, counted, grouped, seconds, size};
 use crate::level::Level;
 use crate::outcome::Outcome;
 
@@ -160,7 +160,7 @@ pub fn fragment(name: &str, outcome: &Outcome) -> String {
         if outcome.converged { String::new() } else { format!("<p>{}</p>\n", escaped(&outcome.stop_text)) };
     format!(
         "<div class=\"ziggurat\">\n<style>\n{STYLE}</style>\n<p class=\"small\">{name}{}; {}, {}, {}; {}</p>\n{}{stopped}\
-         <p class=\"small\">true relative residual {:.2e} (tolerance {}); setup {}, solve {}</p>\n\
+         <p class=\"small\">true relative residual {:.2e} ({}); setup {}, solve {}</p>\n\
          <div class=\"side\">\n<div>{}</div>\n<div>{}</div>\n</div>\n</div>\n",
         size(outcome.rows, outcome.rows, outcome.nnz),
         escaped(&outcome.method),
@@ -169,7 +169,7 @@ pub fn fragment(name: &str, outcome: &Outcome) -> String {
         escaped(&outcome.device),
         verdict(outcome),
         outcome.relative_residual,
-        value(outcome.config.stopping.rtol),
+        outcome.tolerance(),
         seconds(outcome.setup_seconds),
         seconds(outcome.solve_seconds),
         chart::convergence(&outcome.curves(""), Some(outcome.config.stopping.rtol)),

@@ -6,6 +6,7 @@ use ziggurat::sparse::device::{self, Device};
 use ziggurat::{Solution, SolveOptions, Solver, SolverConfig};
 
 use crate::chart::{Curve, CurveKind};
+use crate::figures::value;
 use crate::level::{Level, levels};
 
 /// Result and statistics of a solve. The field names are the keys of `ziggurat solve --json` and
@@ -33,6 +34,9 @@ pub struct Outcome {
     pub iterations: usize,
     /// The true residual ‖b − A x‖ / ‖b‖, recomputed in double precision.
     pub relative_residual: f64,
+    /// The part of b, relative to ‖b‖, that no x can reach because the matrix is singular; 0 for a
+    /// regular matrix.
+    pub left_out: f64,
     /// Time of setup.
     pub setup_seconds: f64,
     /// Time of the iteration.
@@ -128,6 +132,7 @@ impl Outcome {
             stop_reason: report.reason.name().to_owned(),
             iterations: report.iterations,
             relative_residual: report.relative_residual,
+            left_out: report.left_out,
             setup_seconds: timing.0,
             solve_seconds: timing.1,
             rows: levels.first().map_or(0, |finest| finest.rows),
@@ -211,6 +216,20 @@ impl Outcome {
         }
         (self.config.restart, self.config.stopping) = (options.restart, options.stopping);
         self
+    }
+
+    /// The part of b that no x reaches, if it exceeds the tolerance.
+    pub(crate) fn unreachable(&self) -> Option<f64> {
+        (self.left_out > self.config.stopping.rtol).then_some(self.left_out)
+    }
+
+    /// The tolerance in words, and what was left out beside it.
+    pub(crate) fn tolerance(&self) -> String {
+        let tolerance = format!("tolerance {}", value(self.config.stopping.rtol));
+        match self.unreachable() {
+            Some(part) => format!("{tolerance}, left out {part:.2e}"),
+            None => tolerance,
+        }
     }
 
     /// The curves that [`convergence`](crate::chart::convergence) draws. `label` distinguishes this
@@ -310,6 +329,7 @@ pub(crate) mod tests {
             stop_reason: if converged { "converged" } else { "iteration limit" }.into(),
             iterations: 14,
             relative_residual: 6.25e-9,
+            left_out: 0.0,
             setup_seconds: 0.031,
             solve_seconds: 1.25,
             rows: 8000,
@@ -347,6 +367,7 @@ pub(crate) mod tests {
             "stop_reason",
             "iterations",
             "relative_residual",
+            "left_out",
             "setup_seconds",
             "solve_seconds",
             "rows",

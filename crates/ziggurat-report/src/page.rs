@@ -9,7 +9,7 @@ use ziggurat::sparse::CsrRef;
 
 use crate::chart;
 use crate::facts::facts;
-use crate::figures::{bytes, counted, seconds, size, value};
+use crate::figures::{bytes, counted, seconds, size};
 use crate::html::{STYLE, distribution_table, escaped, hierarchy_table, verdict};
 use crate::outcome::Outcome;
 
@@ -95,11 +95,7 @@ fn tiles(outcome: &Outcome) -> String {
             outcome.iterations.to_string(),
             format!("limit {}", outcome.config.stopping.max_iterations),
         ),
-        (
-            "true relative residual",
-            format!("{:.2e}", outcome.relative_residual),
-            format!("tolerance {}", value(outcome.config.stopping.rtol)),
-        ),
+        ("true relative residual", format!("{:.2e}", outcome.relative_residual), outcome.tolerance()),
         ("setup", seconds(outcome.setup_seconds), counted(outcome.levels.len(), "level")),
         ("solve", seconds(outcome.solve_seconds), per_iteration(outcome)),
         ("peak memory", memory, format!("{} in levels", bytes(levels))),

@@ -33,7 +33,13 @@ pub fn text(name: &str, outcome: &Outcome) -> String {
         ("solve", seconds(outcome.solve_seconds)),
     ];
     if !outcome.converged {
+        let why = outcome.stop_text.strip_prefix("not converged: ").unwrap_or(&outcome.stop_text);
         facts.insert(0, ("stopped", outcome.stop_reason.clone()));
+        facts.insert(1, ("why", why.to_owned()));
+    }
+    if let Some(part) = outcome.unreachable() {
+        let part = format!("{part:.2e} of the right-hand side");
+        facts.push(("left out", format!("{part}: outside the range of the singular matrix")));
     }
     if let Some(traffic) = &outcome.traffic {
         let times = |count: u64, what| counted(count as usize, what);

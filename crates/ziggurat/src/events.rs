@@ -1,14 +1,15 @@
 //! The `tracing` events of setup and solve, for solvers of one process and of several.
 //!
 //! Setup logs each level at level DEBUG and a summary at INFO, with the target `ziggurat::setup`. A
-//! solve logs its report at INFO, with the target `ziggurat::solve`. Of several processes, one
-//! logs.
+//! solve logs its report at INFO, and a change of precision at WARN, with the target
+//! `ziggurat::solve`. Of several processes, one logs.
 
 use std::fmt;
 
 use ziggurat_krylov::KrylovReport;
 
 use crate::config::SolverConfig;
+use crate::solver::Promotion;
 
 /// A level of the hierarchy, as setup logs it.
 #[derive(Clone, Copy)]
@@ -66,7 +67,10 @@ pub fn set_up(levels: &[LevelSummary<'_>], config: &SolverConfig, stages: &[(&st
     );
 }
 
-/// Logs a solve.
-pub fn solved(report: &KrylovReport) {
+/// Logs a solve. A promotion to another precision is a warning.
+pub fn solved(report: &KrylovReport, promotion: Option<&Promotion>) {
+    if let Some(promotion) = promotion {
+        tracing::warn!(target: "ziggurat::solve", "{promotion}");
+    }
     tracing::info!(target: "ziggurat::solve", "{report}");
 }

@@ -2,15 +2,17 @@
 //! it.
 //!
 //! Choices that the configuration leaves open depend on the matrix ([`SolverConfig::resolve`]).
-//! Singular systems whose null space consists of the constants are projected. The symmetry of the
-//! matrix and the number of unknowns per node are detected and passed to the hierarchy.
+//! The null space of a singular matrix is projected out if it consists of the constants. The
+//! symmetry of the matrix and the number of unknowns per node are detected and passed to the hierarchy.
 //!
 //! Setup runs on the host, the iteration on the solver's device. Right-hand sides and solutions are
 //! in host memory: each solve uploads b once and downloads x once.
 
 mod builder;
+mod certify;
 mod iteration;
 mod options;
+mod units;
 mod update;
 mod watch;
 
@@ -21,7 +23,7 @@ use std::time::Instant;
 use thiserror::Error;
 use ziggurat_amg::halo::Whole;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{ExactMatrix, Hierarchy, MatrixProperties, Multigrid, SetupError, WholeMatrix};
+use ziggurat_amg::{ExactMatrix, Hierarchy, MatrixProperties, Multigrid, Part, SetupError, WholeMatrix};
 use ziggurat_krylov::{KrylovError, KrylovReport, Observer};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Traffic};
 use ziggurat_sparse::{Csr, MatrixError};
@@ -31,6 +33,7 @@ use crate::diagnose::{MatrixKind, unknowns_per_node};
 use crate::events::{self, LevelSummary};
 
 pub use builder::SolverBuilder;
+pub use certify::certified;
 pub use iteration::Iteration;
 use iteration::Matrix;
 pub use options::SolveOptions;
@@ -90,6 +93,8 @@ pub struct Solver<D: Device = Cpu> {
     hierarchy: Hierarchy,
     /// The finest matrix as stored for the outer iteration.
     finest: ExactMatrix,
+    /// max_i Σ_j |a_ij|
+    largest_row_sum: f64,
     near_kernel: Option<NearKernel>,
     pace: Pace,
     stages: Vec<(&'static str, f64)>,
@@ -242,11 +247,34 @@ impl<D: Device> Solver<D> {
             })
             .collect();
         events::set_up(&levels, iteration.config(), &stages);
-        Ok(Solver { iteration, hierarchy, finest, near_kernel, pace, stages })
+        let largest_row_sum = kind.largest_row_sum;
+        Ok(Solver { iteration, hierarchy, finest, largest_row_sum, near_kernel, pace, stages })
     }
 
-    /// Solves A x = b with a zero initial guess. A singular system is solved in the least-squares
-    /// sense.
+    /// Solves A x = b with a zero initial guess.
+    ///
+    /// If the constants are the null space of A and b does not sum to zero, there is no solution. x
+    /// then minimises the residual, and the report says `Inconsistent`, or `Converged` if
+    /// [`Stopping::project_rhs`](crate::krylov::Stopping::project_rhs) is set. Either way it states
+    /// the size of what b has outside the range
+    /// ([`left_out`](crate::krylov::KrylovReport::left_out)).
+    ///
+    /// ```
+    /// use ziggurat::krylov::StopReason;
+    /// use ziggurat::{Solver, SolverConfig};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "neumann3d:6".parse::<Problem>()?.matrix()?;
+    /// let mut b = vec![0.0; a.rows()];
+    /// b[0] = 1.0; // a source without a sink
+    /// let report = Solver::new(&a, SolverConfig::default())?.solve(&b)?.report;
+    /// assert_eq!(report.reason, StopReason::Inconsistent);
+    /// assert!((report.left_out - (1.0_f64 / 216.0).sqrt()).abs() < 1e-12);
+    ///
+    /// let mut config = SolverConfig::default();
+    /// config.stopping.project_rhs = true;
+    /// assert!(Solver::new(&a, config)?.solve(&b)?.report.reason.is_converged());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn solve(&self, b: &[f64]) -> Result<Solution, SolveError> {
         self.solve_with(b, None, &SolveOptions::from(self.config()), None)
     }
@@ -299,12 +327,14 @@ impl<D: Device> Solver<D> {
         let before = device.traffic();
         let widen =
             || Ok(lower(device, &self.hierarchy, &self.finest, &self.config().in_double_precision())?.1);
-        let (b, guess) = (device.upload(b)?, guess.map(|guess| device.upload(guess)).transpose()?);
-        let solution = self.iteration.solve(b, guess, options, observer, widen)?;
+        let (uploaded, guess) = (device.upload(b)?, guess.map(|guess| device.upload(guess)).transpose()?);
+        let solution = self.iteration.solve(uploaded, guess, options, observer, widen)?;
         let Solution { x, report, promotion, .. } = solution;
         let x = device.to_host(x)?;
+        let a = Part::from(self.hierarchy.levels()[0].matrix());
+        let report = certified(report, device, a, self.largest_row_sum, &options.stopping, b, &x)?;
         self.pace.note(report.iterations);
-        events::solved(&report);
+        events::solved(&report, promotion.as_ref());
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
     }
 
@@ -324,6 +354,19 @@ impl<D: Device> Solver<D> {
     /// The hierarchy. Its `Display` is a table of the levels.
     pub fn hierarchy(&self) -> &Hierarchy {
         &self.hierarchy
+    }
+
+    /// Whether the matrix is symmetric and its rows sum to zero, so that the constants are its null
+    /// space. Right-hand sides in its range then sum to zero.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "neumann3d:4".parse::<Problem>()?.matrix()?;
+    /// assert!(ziggurat::Solver::builder().build(&a)?.annihilates_constants());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn annihilates_constants(&self) -> bool {
+        self.iteration.annihilates_constants()
     }
 
     /// The stages of the last full setup in order, with their times in seconds.

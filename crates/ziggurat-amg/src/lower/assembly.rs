@@ -1,10 +1,10 @@
 //! Builds a [`Multigrid`] on a device from the levels of a hierarchy.
 
 use ziggurat_sparse::device::Device;
+use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::{Kind, MatrixError};
 
 use super::coarse::coarse_solver;
-use super::factors::Factors;
 use super::format::Lowering;
 use super::level::{LevelParts, TransferParts, level};
 use super::precision::LevelPrecision;
@@ -86,7 +86,7 @@ impl<D: Device> Assembly<'_, '_, D> {
         let (here, there) = (own.map(|own| &own.factors[..]), next.map(|next| &next.inverses[..]));
         let transfer = source.transfer.map(|(r, p)| {
             let (r_factors, p_factors) = match (own, next) {
-                (None, None) => (Factors::ONE, Factors::ONE),
+                (None, None) => (ScaleFactors::ONE, ScaleFactors::ONE),
                 _ => (
                     lifted([device, device], r, [there, here], storage),
                     lifted([device, coarse], p, [here, there], storage),

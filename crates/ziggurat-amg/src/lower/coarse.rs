@@ -3,7 +3,7 @@
 //! A small matrix is inverted and a larger one factorised. The factors of matrices from
 //! three-dimensional grids grow like n^(4/3). So a level that is still large (coarsening stalled
 //! early, or hardly any rows are strongly connected) is smoothed instead. So is a level that
-//! several processes share.
+//! several processes share, and one that is singular and too large for a dense inverse.
 
 use std::borrow::Cow;
 
@@ -66,7 +66,10 @@ pub(super) fn coarse_solver<D: Device>(
     };
     if a.rows() <= MAX_SPARSE_ROWS && !shared {
         let a = in_own_variables()?;
-        return Ok(CoarseSolver::Sparse(Factors::new(a.view())?, a.bytes()));
+        // A singular matrix is smoothed.
+        if let Some(factors) = Factors::new(a.view()).ok().filter(|factors| factors.is_regular(a.rows())) {
+            return Ok(CoarseSolver::Sparse(factors, a.bytes()));
+        }
     }
     let smoother = if shared || source.smoother.is_some() {
         scaled_smoother(source.smoother_data(&COARSE_FALLBACK_SMOOTHER)?, scaling)
@@ -83,6 +86,10 @@ pub(super) fn coarse_solver<D: Device>(
         transfer: None,
         smoother: &smoother,
     };
-    let why = if shared { "shared by processes: smoothed" } else { "too large to be factorised: smoothed" };
+    let why = match (shared, a.rows() <= MAX_SPARSE_ROWS) {
+        (true, _) => "shared by processes: smoothed",
+        (false, true) => "singular: smoothed",
+        (false, false) => "too large to be factorised: smoothed",
+    };
     Ok(CoarseSolver::Smoothed(level(device, &parts, Kind::F64, Kind::F64)?, why))
 }

@@ -26,9 +26,9 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 use ziggurat_sparse::algebra::scaled;
 use ziggurat_sparse::device::Device;
+use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::{Csr, Kind, MatrixError};
 
-use super::factors::Factors;
 use super::part::Part;
 use super::source::LevelSource;
 use crate::power_of_two;
@@ -86,7 +86,7 @@ impl Scaling {
         let mean = power_of_two::mean(device, &factors);
         factors.par_iter_mut().for_each(|factor| *factor = factor.clamp(mean / SPREAD, mean * SPREAD));
         let inverses: Vec<f64> = factors.par_iter().map(|factor| factor.recip()).collect();
-        let both = Factors { left: Some(&inverses), right: Some(&inverses), factor: 1.0 };
+        let both = ScaleFactors { left: Some(&inverses), right: Some(&inverses), factor: 1.0 };
         let largest = part.largest(device, device, both);
         // √G
         let root = power_of_two::at_most((most(storage) / largest).sqrt());
@@ -96,9 +96,9 @@ impl Scaling {
     }
 
     /// The factors of the unscaled matrix: S⁻¹ A S⁻¹.
-    pub(crate) fn of_matrix(this: Option<&Scaling>) -> Factors<'_> {
+    pub(crate) fn of_matrix(this: Option<&Scaling>) -> ScaleFactors<'_> {
         let inverses = this.map(|scaling| &scaling.inverses[..]);
-        Factors { left: inverses, right: inverses, factor: 1.0 }
+        ScaleFactors { left: inverses, right: inverses, factor: 1.0 }
     }
 }
 
@@ -144,11 +144,11 @@ pub(super) fn lifted<'a, D: Device>(
     t: Part<'_, D>,
     [left, right]: [Option<&'a [f64]>; 2],
     storage: Kind,
-) -> Factors<'a> {
-    let factors = Factors { left, right, factor: 1.0 };
+) -> ScaleFactors<'a> {
+    let factors = ScaleFactors { left, right, factor: 1.0 };
     let largest = t.largest(device, columns, factors);
     let factor = if largest > 0.0 { power_of_two::at_most(most(storage) / largest) } else { 1.0 };
-    Factors { factor, ..factors }
+    ScaleFactors { factor, ..factors }
 }
 
 /// The largest allowed entry. Precisions with the range of `f32` need no more than the range around

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! V visits each level once. W calls the next level's cycle twice, F once as F and once as V. K
-//! accelerates two calls by flexible conjugate gradients (`k_cycle.rs`) and still converges well
-//! where plain aggregation slows V down. With equal numbers of adjoint pre- and post-smoothing
+//! accelerates two calls by flexible conjugate gradients, or by GCR if the matrix is not symmetric
+//! positive definite (`k_cycle.rs`), and still converges well where plain aggregation slows V down.
+//! With equal numbers of adjoint pre- and post-smoothing
 //! sweeps, V and W are symmetric, as conjugate gradients requires. F is not, because its second
 //! visit differs from its first, and K is not even linear: both need a flexible Krylov method.
 
@@ -37,8 +38,11 @@ choice! {
     W = "w",
     /// Once as F, once as V.
     F = "f",
-    /// Two iterations of flexible conjugate gradients per level.
+    /// Two iterations of flexible conjugate gradients per level; of GCR if the matrix is not
+    /// symmetric.
     K = "k",
+    /// Two iterations of GCR per level, for any matrix.
+    KGcr = "k-gcr",
 }
 
 impl CycleKind {
@@ -50,6 +54,7 @@ impl CycleKind {
             CycleKind::W => Some(Cycle::W),
             CycleKind::F => Some(Cycle::F),
             CycleKind::K => Some(Cycle::K),
+            CycleKind::KGcr => Some(Cycle::KGcr),
         }
     }
 }
@@ -64,13 +69,16 @@ pub enum Cycle {
     W,
     /// Visits the next level once as F and once as V.
     F,
-    /// Two iterations of flexible conjugate gradients per level.
+    /// Two iterations of flexible conjugate gradients per level, for symmetric positive definite
+    /// matrices.
     K,
+    /// Two iterations of GCR per level.
+    KGcr,
 }
 
 impl Cycle {
     /// All cycles.
-    pub const ALL: [Cycle; 4] = [Cycle::V, Cycle::W, Cycle::F, Cycle::K];
+    pub const ALL: [Cycle; 5] = [Cycle::V, Cycle::W, Cycle::F, Cycle::K, Cycle::KGcr];
 
     /// Whether the transpose is a cycle, too. F is not symmetric, and K is not linear.
     ///
@@ -152,7 +160,7 @@ impl<D: Device> Multigrid<D> {
         mut below: Below<'_, D>,
     ) {
         match (cycle, again) {
-            (Cycle::K, Some(work)) => self.krylov_visit(index, b, x, work, below),
+            (Cycle::K | Cycle::KGcr, Some(work)) => self.krylov_visit(index, cycle, b, x, work, below),
             (Cycle::W | Cycle::F, Some(work)) => {
                 // x = x₁ + cycle(b − A x₁): the second visit corrects the remaining error.
                 let second = if cycle == Cycle::F { Cycle::V } else { cycle };

@@ -29,6 +29,7 @@ pub(super) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure>
     if let Some(rtol) = options.rtol {
         config.stopping.rtol = rtol;
     }
+    config.stopping.project_rhs |= options.project_rhs;
     // A page shows the true residual beside that of the recurrence.
     if options.report.is_some() && config.stopping.verify_every == 0 {
         config.stopping.verify_every = 1;

@@ -14,14 +14,15 @@ use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::{Solution, krylov};
 use ziggurat_mpi::{
     Comm, Distributed, DistributedCsr, DistributedError, DistributedSolver, InputError, LevelReport, Mpi,
-    Session, agree_as, rigid_body_modes,
+    Session, agree_as, rigid_body_modes, together,
 };
 use ziggurat_report::{Distribution, Level, Outcome, Ranks, peak_bytes};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::gallery::Problem;
 
 use super::{
-    SetUp, check_files, compute, configuration, exit_code, is_finite, no_rows, note_breakdown, tell,
+    SetUp, check_files, compute, configuration, default_rhs, exit_code, is_finite, no_rows, note_breakdown,
+    tell,
 };
 use crate::arguments::{DeviceName, SolveOptions};
 use crate::failure::Failure;
@@ -42,14 +43,15 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
     let comm: Arc<dyn Comm> =
         Arc::new(Mpi::world().map_err(|error| Failure::new(error.to_string(), "start it by mpirun"))?);
     let first = comm.rank() == 0;
-    // A rank that panics aborts the others, which would otherwise wait for its messages.
-    let work = std::panic::AssertUnwindSafe(|| solve(&comm, options, progress));
-    match std::panic::catch_unwind(work) {
-        Ok(Ok(code)) => Ok(code),
+    // An error on one rank is an error on all of them, and a panic aborts all of them.
+    let result = together(&*comm, || solve(&comm, options, progress));
+    drop(comm);
+    drop(session);
+    match result {
+        Ok(code) => Ok(code),
         // All ranks have an error, and rank 0 prints it.
-        Ok(Err(failure)) if first => Err(failure),
-        Ok(Err(_)) => Ok(ExitCode::FAILURE),
-        Err(_) => session.abort(1),
+        Err(failure) if first => Err(failure),
+        Err(_) => Ok(ExitCode::FAILURE),
     }
 }
 
@@ -75,7 +77,9 @@ fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> R
         };
         Ok(OnRanks { comm: comm.clone(), solver: solver.map_err(refused)? })
     };
-    let (_, outcome, solution) = compute(set_up, &b, progress)?;
+    let rhs =
+        |singular| Ok(b.unwrap_or_else(|| default_rhs(part.a.own_rows(), part.a.global_rows(), singular)));
+    let (_, outcome, solution) = compute(set_up, rhs, progress)?;
     on_first(&|| tell(&part.name, &outcome, None, options))?;
     if let Some(path) = &options.output {
         if outcome.converged || !comm.any(!is_finite(&solution)) {
@@ -127,18 +131,18 @@ impl Part {
         if part.a.global_rows() == 0 { Err(no_rows(&part.name)) } else { Ok(part) }
     }
 
-    /// The right-hand side: from a file, or of the model problem, or all ones. Collective.
-    fn rhs(&self, file: Option<&Path>) -> Result<Vec<f64>, Failure> {
+    /// The right-hand side from a file or of the model problem. Collective.
+    fn rhs(&self, file: Option<&Path>) -> Result<Option<Vec<f64>>, Failure> {
         match (file, self.problem) {
             (Some(path), _) => {
                 agree_as(&**self.a.comm(), check_readable(path))?;
-                self.a.read_rhs(path).map_err(unread)
+                self.a.read_rhs(path).map_err(unread).map(Some)
             }
             (None, Some(problem)) => {
                 let generator = problem.generator();
-                Ok(self.a.own_rows().map(|row| generator.rhs(row)).collect())
+                Ok(Some(self.a.own_rows().map(|row| generator.rhs(row)).collect()))
             }
-            (None, None) => Ok(vec![1.0; self.a.own_rows().count()]),
+            (None, None) => Ok(None),
         }
     }
 
@@ -182,6 +186,10 @@ struct OnRanks {
 }
 
 impl SetUp for OnRanks {
+    fn annihilates_constants(&self) -> bool {
+        self.solver.annihilates_constants()
+    }
+
     fn solve(&self, b: &[f64], observer: &mut krylov::Observer<'_>) -> Result<Solution, Failure> {
         self.solver.solve_observed(b, Some(observer)).map_err(refused)
     }

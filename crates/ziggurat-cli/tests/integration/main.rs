@@ -7,6 +7,7 @@ mod command;
 mod devices;
 mod errors;
 mod generate;
+mod hostile;
 mod inspect;
 #[cfg(feature = "mpi")]
 mod mpirun;

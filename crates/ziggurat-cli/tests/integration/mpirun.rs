@@ -131,6 +131,17 @@ fn errors_are_told_once_and_exit_codes_are_those_of_one_process() {
         said.err
     );
 
+    place.write("three.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n2 2 1\n3 3 1\n");
+    for (name, values) in [("long.mtx", 4), ("brief.mtx", 2)] {
+        place.write(
+            name,
+            &format!("%%MatrixMarket matrix array real general\n{values} 1\n{}", "1\n".repeat(values)),
+        );
+        let said = mpirun(&place, 2, &["solve", "three.mtx", "--rhs", name]);
+        let words = format!("{name} has {values} values, but the matrix has 3 rows");
+        assert!(said.code == Some(1) && said.err.contains(&words), "{}", said.err);
+    }
+
     place.write("few.toml", "[stopping]\nmax_iterations = 2\n");
     let said = mpirun(
         &place,

@@ -235,6 +235,28 @@ fn stagnation_in_single_precision() {
 }
 
 #[test]
+fn a_tolerance_below_rounding_stagnates() {
+    let (a, b) = (laplace1d(60), random_vector(60, 1));
+    for (method, rtol) in Method::ALL.into_iter().flat_map(|method| [(method, 0.0), (method, 1e-25)]) {
+        let stopping = Stopping::default().rtol(rtol).max_iterations(100_000);
+        let (_, report) = solve_case::<_, f64>(&Cpu::new(), method, Case::new(&a, &b), &stopping, None);
+        assert_eq!(report.reason, StopReason::Stagnated, "{method}: {report}");
+        assert!(report.relative_residual < 1e-11 && report.iterations < 5000, "{method}: {report}");
+    }
+}
+
+#[test]
+fn norms_whose_squares_underflow_are_refused() {
+    let a = laplace1d(60);
+    for method in Method::ALL {
+        for scale in [1e-160, 1e-170, 1e160] {
+            let b: Vec<f64> = random_vector(60, 1).iter().map(|b| scale * b).collect();
+            assert_eq!(reason(method, Case::new(&a, &b)), StopReason::NotFinite, "{method}, {scale}");
+        }
+    }
+}
+
+#[test]
 fn stagnation_of_restarted_gmres() {
     // The residual of a rotation by 90° does not change in one step.
     let rotation = from_formula(2, |i, j| j as f64 - i as f64);

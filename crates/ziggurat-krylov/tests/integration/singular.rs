@@ -45,26 +45,38 @@ fn consistent_systems_converge() {
 }
 
 #[test]
-fn inconsistent_systems_stagnate() {
+fn inconsistent_systems_are_reported_unless_the_projection_is_accepted() {
     let n = 30;
     let a = free_chain(n);
     let kernel = [vec![1.0 / (n as f64).sqrt(); n]];
     let mut b = product(&a, &random_vector(n, 1));
     b.iter_mut().for_each(|b| *b += 0.1);
+    let unreachable = 0.1 * (n as f64).sqrt();
     for method in Method::ALL {
         let case = Case { kernel: &kernel, ..Case::new(&a, &b) };
-        let (_, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &Stopping::default(), None);
-        assert_eq!(report.reason, StopReason::Stagnated, "{method}: {report}");
+        let solve = |stopping| solve_case::<_, f64>(&Cpu::new(), method, case, &stopping, None);
+        let (x, report) = solve(Stopping::default());
+        assert_eq!(report.reason, StopReason::Inconsistent, "{method}: {report}");
         // It stopped at the least-squares solution; the residual is the kernel component of b.
-        let unreachable = 0.1 * (n as f64).sqrt();
         assert!((report.residual - unreachable).abs() < 1e-6, "{method}: {}", report.residual);
+        assert!((report.left_out - unreachable / norm(&b)).abs() < 1e-14, "{method}");
+        let (accepted, report) = solve(Stopping::default().project_rhs(true));
+        assert_eq!((report.reason, &accepted), (StopReason::Converged, &x), "{method}");
+        assert!((report.residual - residual_norm(&a, &x, &b)).abs() < 1e-12, "of the given b");
+        // A tolerance above the kernel component is reachable.
+        let (x, report) = solve(Stopping::default().rtol(1.01 * report.left_out));
+        assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
+        assert!(residual_norm(&a, &x, &b) <= 1.01 * 1.01 * unreachable, "{method}");
     }
     // b is in the kernel, so no iteration can reduce the residual.
     let b = vec![1.0; n];
-    for method in Method::ALL {
-        let case = Case { kernel: &kernel, ..Case::new(&a, &b) };
-        let (x, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &Stopping::default(), None);
-        assert_eq!((report.reason, report.iterations), (StopReason::Stagnated, 0), "{method}");
+    for (method, accept) in Method::ALL.into_iter().flat_map(|method| [(method, false), (method, true)]) {
+        let case = Case { kernel: &kernel, guess: &[1.0; 30], ..Case::new(&a, &b) };
+        let stopping = Stopping::default().project_rhs(accept);
+        let (x, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &stopping, None);
+        let expected = if accept { StopReason::Converged } else { StopReason::Inconsistent };
+        assert_eq!((report.reason, report.iterations), (expected, 0), "{method}");
+        assert!((report.relative_residual - 1.0).abs() < 1e-14 && (report.left_out - 1.0).abs() < 1e-14);
         assert_eq!(x, vec![0.0; n]);
     }
 }

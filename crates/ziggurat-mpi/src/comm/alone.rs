@@ -49,4 +49,14 @@ impl Comm for Alone {
     fn subset(&self, member: bool) -> Option<Arc<dyn Comm>> {
         member.then(|| Arc::new(Alone) as Arc<dyn Comm>)
     }
+
+    fn failure(&self, own: Option<&str>) -> Option<(usize, String)> {
+        own.map(|message| (0, message.to_owned()))
+    }
+
+    fn has_failed(&self) -> bool {
+        false
+    }
+
+    fn abort(&self, _: &str) {}
 }

@@ -1,18 +1,21 @@
 //! Communicators: ranks that send messages to each other.
 //!
 //! The rest of the crate is written against [`Comm`]. [`Alone`] is one process; [`Mpi`] is an MPI
-//! communicator, the world's or a caller's. Every method is *collective*: all ranks of the
-//! communicator call it, in the same order. Calls come from one thread at a time, the one that
-//! entered the library.
+//! communicator, the world's or a caller's. Every method is *collective* unless it says otherwise:
+//! all ranks of the communicator call it, in the same order. Calls come from one thread at a time,
+//! the one that entered the library.
 
 mod alone;
 mod mpi;
+mod pending;
+mod session;
 
 use std::fmt;
 use std::sync::Arc;
 
-pub use self::mpi::{Mpi, MpiError, Session};
+pub use self::mpi::Mpi;
 pub use alone::Alone;
+pub use session::{MpiError, Session};
 
 /// The ranks that solve one system, or one level of it.
 ///
@@ -57,6 +60,22 @@ pub trait Comm: fmt::Debug + Send + Sync {
 
     /// The communicator of the ranks that are members, in the same order; `None` on the others.
     fn subset(&self, member: bool) -> Option<Arc<dyn Comm>>;
+
+    /// The lowest rank that has failed, and its message; `None` if no rank has failed. `own` is the
+    /// message of this rank, if it has failed. Ranks may meet here from different places of the
+    /// program.
+    ///
+    /// A rank that has failed waits only for a limited time. If a rank does not call within that
+    /// time, because it waits for a message of the failed rank, the job is [aborted](Self::abort).
+    fn failure(&self, own: Option<&str>) -> Option<(usize, String)>;
+
+    /// Whether the last call was one of [`failure`](Self::failure) that found one. Then all ranks
+    /// know of it.
+    fn has_failed(&self) -> bool;
+
+    /// Ends the processes of all ranks, because the others wait for messages that this rank will
+    /// not send, and reports the reason. Returns only if there are no others. Not collective.
+    fn abort(&self, message: &str);
 }
 
 /// The neighbours of an exchange: elements `bounds[k]..bounds[k + 1]` are those of `peers[k]`.

@@ -9,6 +9,9 @@ use ziggurat_mpi::{Comm, Mpi, Session};
 /// The environment variable that marks the ranks of a test.
 const UNDER_MPIRUN: &str = "ZIGGURAT_TEST_UNDER_MPIRUN";
 
+/// The environment variable with a parameter of a test.
+const ASKED: &str = "ZIGGURAT_TEST_ASKED";
+
 /// A test that takes longer than this, on any machine, hangs.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -39,10 +42,21 @@ pub(crate) fn rank(body: impl FnOnce(&Arc<dyn Comm>) -> Vec<String>) {
 
 /// Runs the test of this name on `ranks` ranks.
 pub(crate) fn mpirun(test: &str, ranks: usize) -> Ran {
+    mpirun_with(test, ranks, "")
+}
+
+/// As [`mpirun`]; ranks find `what` by [`asked`].
+pub(crate) fn mpirun_with(test: &str, ranks: usize, what: &str) -> Ran {
     let program = std::env::current_exe().unwrap();
     let mut command = launcher(ranks);
-    command.arg(program).args(["--exact", test, "--nocapture", "--test-threads", "1"]).env(UNDER_MPIRUN, "1");
+    command.arg(program).args(["--exact", test, "--nocapture", "--test-threads", "1"]);
+    command.env(UNDER_MPIRUN, "1").env(ASKED, what);
     run(command)
+}
+
+/// What the parent asks of the ranks.
+pub(crate) fn asked() -> String {
+    std::env::var(ASKED).unwrap()
 }
 
 /// mpirun for `ranks` ranks; allows root, and more ranks than cores.

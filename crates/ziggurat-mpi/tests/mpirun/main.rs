@@ -1,9 +1,16 @@
-//! Tests under a real mpirun: the result is the same on any number of ranks.
+//! Tests under a real mpirun: the result is the same on any number of ranks, and a failure of one
+//! rank ends all of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod assembly;
 mod c_program;
 mod edges;
 mod failures;
+mod faults;
+mod faulty;
 mod launch;
 mod same_hierarchy;
+
+/// Allocations fail where a test asks for it.
+#[global_allocator]
+static MEMORY: faulty::Memory = faulty::Memory;

@@ -8,6 +8,7 @@
 //! | | several unknowns per node | `chebyshev` | D⁻¹A of a coupled system has a wide spectrum, of which one damped Jacobi sweep removes little |
 //! | | else | `jacobi` | the cheapest, and sufficient |
 //! | cycle | pairwise | `k` | with plain aggregation, V-cycle convergence degrades with every level |
+//! | | `k`, but not symmetric or without a positive diagonal | `k-gcr` | conjugate gradients require a positive definite matrix |
 //! | | else | `v` | the cheapest |
 //! | krylov | symmetric, positive diagonal; symmetric cycle | `cg` | the cheapest |
 //! | | symmetric, positive diagonal; another cycle | `fcg` | the preconditioner may differ between iterations |
@@ -50,7 +51,8 @@ impl SolverConfig {
     /// - method: `sa` if symmetric, else `classical`;
     /// - smoother: `gauss-seidel` with `classical` or if nonsymmetric, else `chebyshev` with
     ///   several unknowns per node, else `jacobi`;
-    /// - cycle: `k` with `pairwise`, else `v`;
+    /// - cycle: `k` with `pairwise`, else `v`; `k` becomes `k-gcr` if the matrix is not symmetric
+    ///   with a positive diagonal;
     /// - krylov: `cg` if the matrix is symmetric with a positive diagonal and the cycle is
     ///   symmetric, `fcg` if only the cycle is nonsymmetric, else `fgmres`;
     /// - precision: `f16` if the matrix is large and symmetric with a positive diagonal and the
@@ -79,6 +81,9 @@ impl SolverConfig {
         }
         if config.cycle.kind == CycleKind::Auto {
             config.cycle.kind = if config.method == Method::Pairwise { CycleKind::K } else { CycleKind::V };
+        }
+        if config.cycle.kind == CycleKind::K && !(facts.symmetric && facts.positive_diagonal) {
+            config.cycle.kind = CycleKind::KGcr;
         }
         if config.precision == Precision::Auto {
             let narrow = facts.symmetric

@@ -3,6 +3,17 @@
 use super::*;
 
 #[test]
+fn k_cycles_minimise_the_residual_unless_the_matrix_is_positive() {
+    let facts =
+        |symmetric, positive_diagonal| Facts { symmetric, positive_diagonal, block: 1, nnz: 1000, f64: true };
+    let pairwise = SolverConfig { method: Method::Pairwise, ..SolverConfig::default() };
+    let kind = |symmetric, positive| pairwise.resolve(facts(symmetric, positive)).cycle.kind;
+    assert_eq!(kind(true, true), CycleKind::K);
+    assert_eq!(kind(true, false), CycleKind::KGcr);
+    assert_eq!(kind(false, true), CycleKind::KGcr);
+}
+
+#[test]
 fn every_preset_round_trips_through_toml_and_json() {
     for (name, _) in SolverConfig::PRESETS {
         let mut config = SolverConfig::preset(name).unwrap();

@@ -27,7 +27,7 @@ pub use matrix_kind::{MatrixKind, unknowns_per_node};
 use rows::RowFacts;
 pub use symmetry::Symmetry;
 
-/// Relative tolerance for equal values and zero sums: a few thousand times the machine epsilon,
+/// Relative tolerance for equal values: a few thousand times the machine epsilon,
 /// which covers the rounding errors of assembly.
 pub(crate) const ROUNDING: f64 = 1e-12;
 

@@ -153,7 +153,7 @@ impl Tally {
         self.shortest = self.shortest.min(columns.len());
         let facts = RowFacts {
             scale: line.largest,
-            zero_sum: sums_to_zero(line.sum, line.size),
+            zero_sum: sums_to_zero(line.sum, line.size, values.len()),
             dirichlet: diagonal != 0.0 && off_negative + off_positive == 0,
         };
         self.zero_sum += usize::from(facts.zero_sum);
@@ -176,10 +176,15 @@ impl Tally {
     }
 }
 
-/// Whether Σ a_ij is zero up to rounding, given Σ |a_ij|. False if the sum overflows or all entries
-/// are zero.
-pub(super) fn sums_to_zero(sum: f64, size: f64) -> bool {
-    size > 0.0 && size.is_finite() && sum.abs() <= ROUNDING * size
+/// Whether the Σ a_ij of `entries` entries is zero up to rounding, given Σ |a_ij|. False if the sum
+/// overflows or all entries are zero.
+///
+/// Allowed are the rounding of the diagonal, to which all other entries are added when a matrix is
+/// assembled, and that of this sum: a few units in the last place. A larger sum makes the matrix
+/// regular, however small it is compared with the entries.
+pub(super) fn sums_to_zero(sum: f64, size: f64, entries: usize) -> bool {
+    let units = 4.0 + (entries as f64).sqrt();
+    size > 0.0 && size.is_finite() && sum.abs() <= units * (0.5 * f64::EPSILON) * size
 }
 
 /// Statistics of the values of a row, independent of their columns. Computed without branches,

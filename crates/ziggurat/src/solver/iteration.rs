@@ -1,28 +1,29 @@
 //! The iteration: a Krylov method preconditioned by a multigrid cycle, on any device.
 //!
 //! ```text
-//! b ← b − N Nᵀ b                (N: an orthonormal basis of the null space)
 //! x ← krylov(A, cycle, b, x)    (from zero, or from a guess)
 //! x ← krylov(A, cycle64, b, x)  (only if the first was slow; cycle64: in double precision)
 //! ```
+//!
+//! If b is very small or very large, b and x are scaled by a power of two (`units.rs`). If A is
+//! singular, the Krylov method projects the null space out and reports what b has in it.
 //!
 //! Solvers with one and with several processes differ in setup only and share this code. All
 //! decisions here depend on values that are equal on every process: norms, and requests to stop
 //! that are combined over all processes ([`Device::any`]).
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
 use ziggurat_amg::Multigrid;
-use ziggurat_krylov::{self as krylov, KrylovReport, LinearProblem, Observer, System, Work};
+use ziggurat_krylov::{self as krylov, KrylovReport, LinearProblem, Observer, Progress, System, Work};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::operator::LinearOperator;
 
+use super::units::Unit;
 use super::{Solution, SolveError, SolveOptions, traffic_since};
 use crate::config::SolverConfig;
-
-/// If a projection reduces the norm of a vector below this fraction, the rest is rounding.
-const ROUNDING: f64 = 1e-13;
 
 /// The matrix as the outer iteration applies it.
 pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
@@ -85,8 +86,11 @@ impl<D: Device> Iteration<D> {
         Iteration { device, matrix, multigrid, wide: OnceLock::new(), kernel, config, asked }
     }
 
-    /// Solves A x = b with an initial guess or from zero; a singular system in the least-squares
-    /// sense. `widen` builds the cycle in double precision if a monitored solve needs it.
+    /// Solves A x = b with an initial guess or from zero. `widen` builds the cycle in double
+    /// precision if a monitored solve needs it.
+    ///
+    /// If A is singular and b is not in its range, x minimises the residual; whether that counts as
+    /// converged is decided by [`Stopping::project_rhs`](ziggurat_krylov::Stopping::project_rhs).
     pub fn solve(
         &self,
         mut b: D::Vector<f64>,
@@ -101,16 +105,45 @@ impl<D: Device> Iteration<D> {
             Some(guess) => guess,
             None => device.zeros(rows)?,
         };
-        if device.len(&b) == rows && !self.kernel.is_empty() {
-            let before = self.device.norm(&b);
-            System::new(&*self.matrix).kernel(&self.kernel).project(&self.device, &mut b);
-            // The right-hand side was in the null space up to rounding, so the solution is zero.
-            if self.device.norm(&b) <= ROUNDING * before {
-                device.fill(0.0, &mut b);
-            }
-        }
-        let (report, promotion) = self.solve_watched(&b, &mut x, options, observer, widen)?;
+        let unit = Unit::of(device, &b);
+        let (report, promotion) = if unit.is_one() {
+            self.solve_watched(&b, &mut x, options, observer, widen)?
+        } else {
+            unit.divide(device, &mut b);
+            unit.divide(device, &mut x);
+            let mut observer = observer;
+            let mut in_own_units = |progress: &Progress| match &mut observer {
+                Some(observer) => observer(&unit.progress(progress)),
+                None => ControlFlow::Continue(()),
+            };
+            let options = unit.options(options);
+            let (report, promotion) =
+                self.solve_watched(&b, &mut x, &options, Some(&mut in_own_units), widen)?;
+            (self.in_own_units(unit, report, &b, &mut x)?, promotion)
+        };
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
+    }
+
+    /// Multiplies x by the unit, and states what that does to the residual: elements of x may
+    /// overflow or underflow.
+    fn in_own_units(
+        &self,
+        unit: Unit,
+        report: KrylovReport,
+        b: &D::Vector<f64>,
+        x: &mut D::Vector<f64>,
+    ) -> Result<KrylovReport, SolveError> {
+        let device = &self.device;
+        unit.multiply(device, x);
+        let mut returned = device.zeros(device.len(x))?;
+        device.copy(x, &mut returned);
+        unit.divide(device, &mut returned);
+        let mut r = device.zeros(device.len(x))?;
+        let mut work = self.matrix.workspace(device)?;
+        self.matrix.residual(device, &returned, b, &mut r, &mut work);
+        let residual = device.norm(&r);
+        device.finish()?;
+        Ok(unit.report(report, residual))
     }
 
     /// Iterates with the given cycle, starting at `x`.
@@ -153,6 +186,11 @@ impl<D: Device> Iteration<D> {
     /// it.
     pub fn is_wide(&self) -> bool {
         self.wide.get().is_some()
+    }
+
+    /// Whether the null space of the matrix is known: the constants, which are projected out.
+    pub fn annihilates_constants(&self) -> bool {
+        !self.kernel.is_empty()
     }
 
     /// The cycle that the next solve starts with.

@@ -112,10 +112,14 @@ impl<D: Device> Iteration<D> {
         let why = match (fault, narrow.reason) {
             (_, reason) if reason.is_converged() => return Ok((narrow, None)),
             (Some(fault), _) => fault,
-            // The limits and requests of the caller are not faults.
-            (None, StopReason::Interrupted | StopReason::TimeLimit | StopReason::MaxIterations) => {
-                return Ok((narrow, None));
-            }
+            // Neither the limits and requests of the caller nor its right-hand side are faults.
+            (
+                None,
+                StopReason::Interrupted
+                | StopReason::TimeLimit
+                | StopReason::MaxIterations
+                | StopReason::Inconsistent,
+            ) => return Ok((narrow, None)),
             (None, reason) => Fault::Failed(reason),
         };
         let device = &self.device;
@@ -137,7 +141,6 @@ impl<D: Device> Iteration<D> {
         let report = self.run(wide, b, x, &rest, Some(&mut from_there))?;
         let to = if device.computes_in(Kind::F64) { Kind::F64 } else { Kind::F32 };
         let promotion = Promotion { from: self.config.precision.clone(), to, after: narrow.iterations, why };
-        tracing::warn!(target: "ziggurat::solve", "{promotion}");
         Ok((joined(narrow, report), Some(promotion)))
     }
 

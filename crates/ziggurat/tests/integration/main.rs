@@ -5,6 +5,7 @@
 mod any_device;
 mod auto_precision;
 mod far;
+mod never_wrong;
 mod shared_matrices;
 mod solve;
 mod update_values;

@@ -1,8 +1,10 @@
 //! The solver with its defaults: every model problem converges within a maximum number of
 //! iterations.
 
-use ziggurat::config::Method;
+use ziggurat::config::{CycleKind, Krylov, Method};
+use ziggurat::krylov::StopReason;
 use ziggurat::{Solver, SolverConfig};
+use ziggurat_sparse::Csr;
 use ziggurat_sparse::gallery::Problem;
 
 fn iterations(name: &str) -> usize {
@@ -96,9 +98,101 @@ fn one_and_two_threads_give_identical_results() {
 }
 
 #[test]
-fn a_right_hand_side_in_the_null_space_has_the_solution_zero() {
+fn pairwise_aggregation_solves_nonsymmetric_systems() {
+    let mut a = "poisson2d:60".parse::<Problem>().unwrap().matrix().unwrap();
+    let pointers = a.row_ptr().to_vec();
+    for row in 0..a.rows() {
+        let above = a.row(row).0.iter().filter(|&&column| column as usize > row).count();
+        a.values_mut()[pointers[row + 1] - above..pointers[row + 1]]
+            .iter_mut()
+            .for_each(|value| *value *= 0.99);
+    }
+    let b = vec![1.0; a.rows()];
+    let iterations = |cycle| {
+        let mut config = SolverConfig { method: Method::Pairwise, ..SolverConfig::default() };
+        (config.cycle.kind, config.hierarchy.coarse_rows) = (cycle, 10);
+        let solver = Solver::new(&a, config).unwrap();
+        let report = solver.solve(&b).unwrap().report;
+        assert!(report.reason.is_converged(), "{cycle}: {report}");
+        report.iterations
+    };
+    let [v, k] = [CycleKind::V, CycleKind::K].map(iterations);
+    assert!(k < v && k <= 14, "V {v}, K {k}");
+}
+
+#[test]
+fn a_right_hand_side_in_the_null_space_is_inconsistent() {
     let a = "neumann3d:6".parse::<Problem>().unwrap().matrix().unwrap();
     let solution = Solver::new(&a, SolverConfig::default()).unwrap().solve(&vec![1.0; a.rows()]).unwrap();
-    assert!(solution.report.reason.is_converged(), "{}", solution.report.reason);
+    assert_eq!(solution.report.reason, StopReason::Inconsistent);
     assert!(solution.x.iter().all(|&x| x == 0.0));
+    assert!((solution.report.relative_residual - 1.0).abs() < 1e-14);
+}
+
+/// ‖b − A x‖ / ‖b‖ in units in which nothing overflows or underflows.
+fn independent_residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
+    let unit = b.iter().fold(0.0_f64, |largest, b| largest.max(b.abs())).log2().floor().exp2();
+    let mut sums = [0.0, 0.0];
+    for row in a.all_rows() {
+        let (columns, values) = a.row(row);
+        let product: f64 = columns.iter().zip(values).map(|(&j, v)| v * (x[j as usize] / unit)).sum();
+        sums[0] += (b[row] / unit - product).powi(2);
+        sums[1] += (b[row] / unit).powi(2);
+    }
+    (sums[0] / sums[1]).sqrt()
+}
+
+#[test]
+fn right_hand_sides_of_any_size_are_solved_alike() {
+    for (name, krylov) in
+        [("poisson3d:10", Krylov::Cg), ("poisson3d:10", Krylov::Bicgstab), ("neumann3d:8", Krylov::Fcg)]
+    {
+        let problem: Problem = name.parse().unwrap();
+        let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
+        let solver = Solver::new(&a, SolverConfig { krylov, ..SolverConfig::default() }).unwrap();
+        let expected = solver.solve(&b).unwrap();
+        for exponent in [-990, -531, -330, -60, 50, 330, 510, 1000] {
+            let unit = 2f64.powi(exponent);
+            let scaled: Vec<f64> = b.iter().map(|b| unit * b).collect();
+            let solution = solver.solve(&scaled).unwrap();
+            assert_eq!(solution.report.reason, StopReason::Converged, "{name}, {krylov}, 2^{exponent}");
+            assert_eq!(solution.report.iterations, expected.report.iterations);
+            assert!(solution.x.iter().zip(&expected.x).all(|(x, y)| x / unit == *y));
+            assert!(independent_residual(&a, &solution.x, &scaled) <= 1.001e-8);
+            assert!((solution.report.b_norm / unit / expected.report.b_norm - 1.0).abs() < 1e-15);
+        }
+    }
+}
+
+#[test]
+fn a_solution_that_underflows_or_overflows_has_not_converged() {
+    // x = 2⁻¹¹⁰⁰ and x = 2¹⁰⁹⁰ are not numbers.
+    for (entry, b) in [(2f64.powi(700), 2f64.powi(-400)), (2f64.powi(-700), 2f64.powi(390))] {
+        let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, entry]).unwrap();
+        let solution = Solver::new(&a, SolverConfig::default()).unwrap().solve(&[b, b]).unwrap();
+        assert_eq!(solution.report.reason, StopReason::NotFinite);
+        assert!(!(solution.report.relative_residual < 0.1), "{}", solution.report.relative_residual);
+    }
+}
+
+#[test]
+fn a_nearly_singular_matrix_is_regular() {
+    let neumann = "neumann3d:7".parse::<Problem>().unwrap().matrix().unwrap();
+    for (shift, all) in [(1e-12, true), (1e-12, false), (1e-10, true)] {
+        let mut a = neumann.clone();
+        let pointers = a.row_ptr().to_vec();
+        for row in 0..if all { a.rows() } else { 1 } {
+            let at = pointers[row] + a.row(row).0.iter().position(|&column| column as usize == row).unwrap();
+            a.values_mut()[at] += shift;
+        }
+        let solver = Solver::new(&a, SolverConfig::default()).unwrap();
+        assert!(!solver.annihilates_constants());
+        let b = vec![1.0; a.rows()];
+        let solution = solver.solve(&b).unwrap();
+        let truth = independent_residual(&a, &solution.x, &b);
+        assert!(!solution.report.reason.is_converged() || truth <= 1.01e-8, "{truth}");
+        // Two ways of adding up A x differ by the rounding of large numbers.
+        let rounding = 1e-14 * solution.x.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
+        assert!((solution.report.relative_residual - truth).abs() <= rounding);
+    }
 }

@@ -1,63 +1,111 @@
-//! The inverse of a small matrix, or its pseudo-inverse where it is singular.
+//! The inverse of a small matrix, or a generalised inverse where it is singular.
 //!
-//! It uses Cholesky if the matrix is symmetric positive definite, and LU otherwise. A matrix counts
-//! as singular if its pivots span more than 1/(n u), where u is the unit roundoff. Then A⁺ is
-//! formed from the eigenvalues (symmetric) or the singular values; those below n u times the
-//! largest are taken as zero. Cost: about 2n³ operations, 20n³ for a singular matrix, once per
-//! setup.
+//! ```text
+//! B = R A C    equilibrated: the largest entry of every row and column is near one
+//! A⁻¹ = C B⁻¹ R,    A⁻ = C B⁺ R where B is singular (A A⁻ A = A)
+//! ```
+//!
+//! R and C are powers of two, so they round nothing, and whether a matrix counts as singular does
+//! not depend on the units of its rows: penalty terms, mixed units and decoupled fields of very
+//! different size are regular. B is factorised by Cholesky if it is symmetric positive definite, and
+//! by LU otherwise.
+//!
+//! **Rank.** B counts as singular if its pivots span more than 1/(64 n u), where u is the unit
+//! roundoff: Galerkin products of a singular matrix round each entry by some units in the last
+//! place, and these errors add up over the n rows that a pivot depends on. Then B⁺ is formed from
+//! the eigenvalues (symmetric) or the singular values; those below 64 n u times the largest are
+//! taken as zero. If a symmetric B has small negative eigenvalues, rounding has made it indefinite;
+//! then all eigenvalues up to twice their size are taken as zero, so that the coarse correction
+//! stays positive. Cost: about 2n³ operations, 20n³ for a singular matrix, once per setup.
 
 use faer::linalg::solvers::DenseSolveCore;
 use faer::{Mat, Side};
 use ziggurat_sparse::{Csr, CsrRef};
 
+use super::equilibrate::Equilibrated;
 use crate::SetupError;
 
-/// A⁻¹, or A⁺ where A is singular.
+/// Rounding errors per entry of a Galerkin product, in units of the last place.
+const GALERKIN_ROUNDING: f64 = 32.0;
+
+/// A symmetric matrix without eigenvalues below −10⁻⁶ times the largest is positive semidefinite up to
+/// rounding; a more negative eigenvalue is taken seriously.
+const SEMIDEFINITE: f64 = 1e-6;
+
+/// A⁻¹, or a generalised inverse where A is singular.
 pub(crate) fn inverse(a: CsrRef<'_, f64>) -> Result<Csr<f64>, SetupError> {
     let n = a.rows();
+    let Equilibrated { rows, columns, symmetric } = Equilibrated::new(a);
     let mut dense = Mat::<f64>::zeros(n, n);
     for row in a.all_rows() {
-        let (columns, values) = a.row(row);
-        for (&column, &value) in columns.iter().zip(values) {
-            dense[(row, column as usize)] = value;
+        let (indices, values) = a.row(row);
+        for (&column, &value) in indices.iter().zip(values) {
+            dense[(row, column as usize)] = rows[row] * value * columns[column as usize];
         }
     }
-    if n == 0 {
-        return to_csr(&dense);
-    }
-    let symmetric = is_symmetric(&dense);
-    // NaN counts as singular, because every comparison with it is false.
-    let regular = |smallest: f64, largest: f64| smallest > n as f64 * f64::EPSILON * largest;
-    if symmetric && let Ok(cholesky) = dense.llt(Side::Lower) {
-        let l = cholesky.L();
-        let pivots = (0..n).map(|i| l[(i, i)] * l[(i, i)]);
-        let (smallest, largest) = extremes(pivots);
-        if regular(smallest, largest) {
-            return to_csr(&cholesky.inverse());
-        }
-    } else {
-        let lu = dense.partial_piv_lu();
-        let u = lu.U();
-        let (smallest, largest) = extremes((0..n).map(|i| u[(i, i)].abs()));
-        if regular(smallest, largest) {
-            return to_csr(&lu.inverse());
-        }
-    }
+    let inverse = if n == 0 { dense } else { inverse_of_equilibrated(&dense, symmetric)? };
+    // Stores every entry, so that the device's sparse product is a dense one.
+    let inverse = Csr::build(
+        0..n,
+        n,
+        || (),
+        |(), _| n,
+        |(), row, indices, values| {
+            for (j, (index, value)) in indices.iter_mut().zip(values).enumerate() {
+                (*index, *value) = (j as u32, columns[row] * inverse[(row, j)] * rows[j]);
+            }
+        },
+    )?;
+    inverse.view().check_finite()?;
+    Ok(inverse)
+}
+
+/// B⁻¹, or B⁺ where B is singular.
+fn inverse_of_equilibrated(dense: &Mat<f64>, symmetric: bool) -> Result<Mat<f64>, SetupError> {
+    let n = dense.nrows();
     let fail = |reason: String| SetupError::CoarseSolve { rows: n, reason };
-    // A = U S Vᵀ in both cases; a symmetric matrix has V = U and signed S.
-    let (u, s, v) = if symmetric {
-        let eigen = dense.self_adjoint_eigen(Side::Lower).map_err(|error| fail(format!("{error:?}")))?;
-        let s: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
-        (eigen.U().to_owned(), s, eigen.U().to_owned())
-    } else {
-        let svd = dense.svd().map_err(|error| fail(format!("{error:?}")))?;
-        let s: Vec<f64> = svd.S().column_vector().iter().copied().collect();
-        (svd.U().to_owned(), s, svd.V().to_owned())
-    };
-    let largest = s.iter().fold(0.0_f64, |largest, s| largest.max(s.abs()));
-    let kept = |s: f64| if regular(s.abs(), largest) { s.recip() } else { 0.0 };
-    let scaled = Mat::from_fn(n, n, |i, j| v[(i, j)] * kept(s[j]));
-    to_csr(&(scaled * u.transpose()))
+    let rounding = GALERKIN_ROUNDING * n as f64 * f64::EPSILON;
+    // NaN counts as singular, because every comparison with it is false.
+    let regular = |smallest: f64, largest: f64| smallest > rounding * largest;
+    if symmetric {
+        if let Ok(cholesky) = dense.llt(Side::Lower) {
+            let l = cholesky.L();
+            let (smallest, largest) = extremes((0..n).map(|i| l[(i, i)] * l[(i, i)]));
+            if regular(smallest, largest) {
+                return Ok(cholesky.inverse());
+            }
+        }
+        let eigenvalues =
+            dense.self_adjoint_eigenvalues(Side::Lower).map_err(|error| fail(format!("{error:?}")))?;
+        let least = eigenvalues.iter().fold(0.0_f64, |least, value| least.min(*value));
+        let largest = eigenvalues.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+        if -least <= SEMIDEFINITE * largest {
+            let eigen = dense.self_adjoint_eigen(Side::Lower).map_err(|error| fail(format!("{error:?}")))?;
+            let s: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
+            let cutoff = (rounding * largest).max(-2.0 * least);
+            return Ok(pseudo_inverse(eigen.U().to_owned(), &s, &eigen.U().to_owned(), cutoff));
+        }
+    }
+    let lu = dense.partial_piv_lu();
+    let u = lu.U();
+    let (smallest, largest) = extremes((0..n).map(|i| u[(i, i)].abs()));
+    if regular(smallest, largest) {
+        return Ok(lu.inverse());
+    }
+    let svd = dense.svd().map_err(|error| fail(format!("{error:?}")))?;
+    let s: Vec<f64> = svd.S().column_vector().iter().copied().collect();
+    let largest = s.iter().fold(0.0_f64, |largest, s| largest.max(*s));
+    Ok(pseudo_inverse(svd.V().to_owned(), &s, &svd.U().to_owned(), rounding * largest))
+}
+
+/// V S⁺ Uᵀ, where elements of S up to the cutoff count as zero.
+fn pseudo_inverse(v: Mat<f64>, s: &[f64], u: &Mat<f64>, cutoff: f64) -> Mat<f64> {
+    let mut scaled = v;
+    for (j, &s) in s.iter().enumerate() {
+        let factor = if s.abs() > cutoff { s.recip() } else { 0.0 };
+        scaled.col_mut(j).iter_mut().for_each(|value| *value *= factor);
+    }
+    scaled * u.transpose()
 }
 
 /// Smallest and largest of some positive numbers. A NaN becomes the smallest, so that it is not
@@ -66,29 +114,6 @@ fn extremes(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
     numbers.fold((f64::INFINITY, 0.0), |(smallest, largest), x| {
         (if x < smallest || x.is_nan() { x } else { smallest }, if x > largest { x } else { largest })
     })
-}
-
-fn is_symmetric(a: &Mat<f64>) -> bool {
-    let largest = a.norm_max();
-    (0..a.nrows()).all(|i| (0..i).all(|j| (a[(i, j)] - a[(j, i)]).abs() <= 1e-12 * largest))
-}
-
-/// Stores every entry, so that the device's sparse product is a dense one.
-fn to_csr(a: &Mat<f64>) -> Result<Csr<f64>, SetupError> {
-    let n = a.nrows();
-    let inverse = Csr::build(
-        0..n,
-        n,
-        || (),
-        |(), _| n,
-        |(), row, columns, values| {
-            for (j, (column, value)) in columns.iter_mut().zip(values).enumerate() {
-                (*column, *value) = (j as u32, a[(row, j)]);
-            }
-        },
-    )?;
-    inverse.view().check_finite()?;
-    Ok(inverse)
 }
 
 #[cfg(test)]
@@ -142,6 +167,96 @@ mod tests {
         let pseudo = inverse(a.view()).unwrap();
         let a_pseudo = product(a.view(), 0..2, pseudo.view()).unwrap();
         close(&product(a_pseudo.view(), 0..2, a.view()).unwrap(), &a, 1e-12);
+    }
+
+    /// A tridiagonal Neumann problem, of rank n − 1 up to the rounding of a Galerkin product.
+    fn perturbed_neumann(n: usize, shift: f64) -> Csr<f64> {
+        let entry = |i: usize, j: usize| {
+            let noise = 1.0 + 4.0 * f64::EPSILON * ((7 * i.min(j) + 3 * i.max(j)) % 5) as f64;
+            match i.abs_diff(j) {
+                0 if i == 0 || i + 1 == n => 1.0 + shift,
+                0 => 2.0 + shift,
+                1 => -noise,
+                _ => 0.0,
+            }
+        };
+        from_formula(n, entry)
+    }
+
+    fn from_formula(n: usize, entry: impl Fn(usize, usize) -> f64) -> Csr<f64> {
+        let (mut pointers, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for i in 0..n {
+            for j in (0..n).filter(|&j| entry(i, j) != 0.0) {
+                columns.push(j as u32);
+                values.push(entry(i, j));
+            }
+            pointers.push(columns.len());
+        }
+        Csr::try_new(n, n, pointers, columns, values).unwrap()
+    }
+
+    #[test]
+    fn galerkin_rounding_leaves_a_singular_matrix_singular() {
+        let largest =
+            |a: &Csr<f64>| a.values().iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+        for n in [5, 40, 150] {
+            let singular = largest(&inverse(perturbed_neumann(n, 0.0).view()).unwrap());
+            assert!(singular < n as f64, "{n}: {singular}");
+            // A shift that is clearly above rounding leaves it regular.
+            let regular = largest(&inverse(perturbed_neumann(n, 1e-12).view()).unwrap());
+            assert!(regular > 1e8, "{n}: {regular}");
+        }
+    }
+
+    #[test]
+    fn small_negative_eigenvalues_are_rounding_and_large_ones_are_not() {
+        let with_least = |least: f64| {
+            // Eigenvalues 2, 1 and `least`, in directions that are not axes.
+            let basis = [[1.0, 1.0, 1.0], [1.0, -1.0, 0.0], [1.0, 1.0, -2.0]];
+            let sizes = [3.0, 2.0, 6.0];
+            let eigenvalues = [2.0, 1.0, least];
+            from_formula(3, |i, j| {
+                (0..3).map(|k| eigenvalues[k] * basis[k][i] * basis[k][j] / sizes[k]).sum()
+            })
+        };
+        let least_of_inverse = |least: f64| {
+            let inverse = inverse(with_least(least).view()).unwrap();
+            let dense = Mat::from_fn(3, 3, |i, j| inverse.get(i, j).unwrap());
+            dense.self_adjoint_eigenvalues(Side::Lower).unwrap()[0]
+        };
+        assert!(least_of_inverse(-1e-9).abs() < 1e-6, "semidefinite");
+        assert!((least_of_inverse(-0.01) + 100.0).abs() < 1e-8, "indefinite");
+        assert!((least_of_inverse(1e-9) - 0.5).abs() < 1e-6, "positive definite");
+    }
+
+    #[test]
+    fn units_of_rows_do_not_decide_about_rank() {
+        let scale = |i: usize| 10f64.powi(if i.is_multiple_of(3) { 100 } else { -60 } + i as i32);
+        for name in ["poisson2d:6", "convection3d:3"] {
+            let a = matrix(name);
+            let scaled = from_formula(a.rows(), |i, j| a.get(i, j).map_or(0.0, |v| scale(i) * v * scale(j)));
+            let (found, expected) = (inverse(scaled.view()).unwrap(), inverse(a.view()).unwrap());
+            for (i, j) in (0..a.rows()).flat_map(|i| (0..a.rows()).map(move |j| (i, j))) {
+                let [found, expected] = [&found, &expected].map(|a| a.get(i, j).unwrap());
+                let found = scale(i) * found * scale(j);
+                assert!((found - expected).abs() <= 1e-12 * expected.abs(), "{name} ({i}, {j})");
+            }
+        }
+        // The review's cases: decoupled unknowns of very different size, and penalty rows.
+        let a = from_formula(1000, |i, j| if i == j { 10f64.powi(8 - (i % 17) as i32) } else { 0.0 });
+        let diagonal = inverse(a.view()).unwrap();
+        assert!((0..1000).all(|i| (a.get(i, i).unwrap() * diagonal.get(i, i).unwrap() - 1.0).abs() < 1e-14));
+        let penalty = |i: usize, j: usize| match i.abs_diff(j) {
+            0 if i.is_multiple_of(10) => 1e17,
+            0 => 2.0,
+            1 => -1.0,
+            _ => 0.0,
+        };
+        let a = from_formula(50, penalty);
+        let one = product(a.view(), a.all_rows(), inverse(a.view()).unwrap().view()).unwrap();
+        for i in (0..50).filter(|i| i % 10 != 0) {
+            assert!((one.get(i, i).unwrap() - 1.0).abs() < 1e-12, "{i}");
+        }
     }
 
     #[test]

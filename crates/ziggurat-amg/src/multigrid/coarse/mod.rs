@@ -1,12 +1,13 @@
 //! The coarsest level, solved directly.
 //!
 //! - A small matrix is inverted once, and every solve is a product with the inverse, by the same
-//!   kernel as all other products, on any device. A singular matrix gets its pseudo-inverse, which
-//!   solves in the least-squares sense.
+//!   kernel as all other products, on any device. A singular matrix gets a generalised inverse, which
+//!   solves consistent systems.
 //! - A larger matrix is factorised as a sparse matrix on the host. Both use faer.
 //! - A level that is too large to factorise, or distributed over processes, is smoothed instead.
 
 mod dense;
+mod equilibrate;
 mod sparse;
 
 use ziggurat_sparse::device::{Device, DeviceError};
@@ -20,7 +21,7 @@ pub(crate) use sparse::Factors;
 
 /// A solver for the coarsest level. Vectors are in double precision.
 pub(crate) enum CoarseSolver<D: Device> {
-    /// x = A⁺ b with the (pseudo-)inverse on the device, and the bytes of the inverse.
+    /// x = A⁻¹ b with the (generalised) inverse on the device, and the bytes of the inverse.
     Inverse(D::Matrix<f64>, usize),
     /// Factors on the host, and the bytes of the matrix.
     Sparse(Factors, usize),
@@ -65,7 +66,7 @@ impl<D: Device> CoarseSolver<D> {
         })
     }
 
-    /// x ← A⁺ b, or an approximation of it where the level is smoothed.
+    /// x ← A⁻¹ b, or an approximation of it where the level is smoothed.
     pub(crate) fn solve(
         &self,
         device: &D,

@@ -36,6 +36,14 @@ impl Factors {
         a.sp_lu().map(|factors| Factors::Lu(Box::new(factors))).map_err(|error| fail(format!("{error:?}")))
     }
 
+    /// Whether solves give finite numbers. They do not if a pivot is zero, as in a singular matrix;
+    /// faer does not report it.
+    pub(crate) fn is_regular(&self, rows: usize) -> bool {
+        let mut probe: Vec<f64> = (0..rows).map(|row| 1.0 + (row % 7) as f64).collect();
+        self.solve_in_place(&mut probe);
+        probe.iter().all(|value| value.is_finite())
+    }
+
     /// b ← A⁻¹ b
     pub(crate) fn solve_in_place(&self, b: &mut [f64]) {
         let rows = b.len();
@@ -50,7 +58,16 @@ impl Factors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ziggurat_sparse::Csr;
     use ziggurat_sparse::gallery::Problem;
+
+    #[test]
+    fn a_zero_pivot_is_noticed() {
+        let singular = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, 2.0, 2.0, 4.0]).unwrap();
+        let regular = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, 2.0, 2.0, 5.0]).unwrap();
+        assert!(!Factors::new(singular.view()).is_ok_and(|factors| factors.is_regular(2)));
+        assert!(Factors::new(regular.view()).unwrap().is_regular(2));
+    }
 
     #[test]
     fn both_factorisations_solve() {

@@ -20,7 +20,7 @@ pub use error::{Fault, ReadError, WriteError};
 pub use header::Symmetry;
 pub use part::{MatrixPart, read_matrix_part, read_matrix_part_from};
 pub use read::{read_dense, read_dense_from, read_matrix, read_matrix_from, read_vector, read_vector_from};
-pub use vector_part::{read_vector_part, read_vector_part_from};
+pub use vector_part::{read_vector_part, read_vector_part_from, read_vector_rows};
 pub use write::{
     WriteOptions, WriteSymmetry, write_dense, write_dense_to, write_matrix, write_matrix_to, write_vector,
     write_vector_to,

@@ -15,6 +15,21 @@ use super::part::open_global;
 use super::read::{BLOCK, array_lines, coordinate, open};
 use crate::MatrixError;
 
+/// The number of rows of a vector, as the size line states. Nothing else is read.
+///
+/// ```no_run
+/// assert_eq!(ziggurat_sparse::io::read_vector_rows("thermal2_b.mtx")?, 1_228_045);
+/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
+/// ```
+pub fn read_vector_rows(path: impl AsRef<Path>) -> Result<u64, ReadError> {
+    let input = open_global(open(path.as_ref())?, path.as_ref(), BLOCK)?;
+    let header = input.head.header;
+    match header.cols {
+        1 => Ok(header.rows),
+        columns => Err(input.head.at_size_line(Fault::NotAVector { columns })),
+    }
+}
+
 /// Reads a range of rows (from zero) of a vector, which is an `array` or a `coordinate` matrix with
 /// one column.
 ///

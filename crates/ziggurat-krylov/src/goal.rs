@@ -1,0 +1,112 @@
+//! What a solve has to reach, for right-hand sides inside and outside the range of A.
+//!
+//! If A is singular with kernel N (and AᵀN = 0), no x makes the residual smaller than the component
+//! of b in the kernel:
+//!
+//! ```text
+//! b = b_R + b_N,   b_N = N Nᵀ b,   ‖b − A x‖² = ‖b_R − A x‖² + ‖b_N‖²
+//! ```
+//!
+//! - If ‖b_N‖ is within the tolerance, the system is consistent, and the method has converged if
+//!   ‖b − A x‖ is within the tolerance as well.
+//! - Otherwise there is no solution. The method minimises ‖b − A x‖, that is, it solves
+//!   A x = b_R, and reports [`StopReason::Inconsistent`], or convergence if the caller has asked for
+//!   the projection of b ([`Stopping::project_rhs`](crate::Stopping::project_rhs)).
+//!
+//! Cost: nothing for a nonsingular matrix; a copy, a projection and a norm otherwise.
+
+use ziggurat_sparse::Real;
+use ziggurat_sparse::device::Device;
+
+use crate::problem::LinearProblem;
+use crate::stop::StopReason;
+
+/// If a projection reduces the norm of b below this fraction, the rest is rounding.
+const ROUNDING: f64 = 1e-13;
+
+/// The tolerance of b_R − A x is not below this fraction of the tolerance of b − A x, however much
+/// of that b_N takes up. So ‖b − A x‖ exceeds its tolerance by at most 0.5 %.
+const LEAST_SHARE: f64 = 0.1;
+
+/// Norms below this one are inaccurate, because their squares underflow.
+const SMALLEST_NORM: f64 = 1e-140;
+
+/// What to reach.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Goal {
+    /// ‖b‖.
+    pub(crate) b_norm: f64,
+    /// ‖b_N‖ / ‖b‖.
+    pub(crate) left_out: f64,
+    /// The tolerance of ‖b_R − A x‖.
+    pub(crate) target: f64,
+    /// The tolerance of ‖b − A x‖.
+    limit: f64,
+    /// What is reported when the goal is reached.
+    reached: StopReason,
+    /// b_R = 0: the solution is zero.
+    pub(crate) is_zero: bool,
+    /// ‖b‖ cannot be computed.
+    out_of_range: bool,
+}
+
+/// Norms of b − A x and of its projection b_R − A x.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Residual {
+    pub(crate) whole: f64,
+    pub(crate) projected: f64,
+}
+
+impl Goal {
+    /// Splits b; `scratch` is overwritten.
+    pub(crate) fn of<D: Device, C: Real>(
+        problem: &LinearProblem<'_, D, C>,
+        scratch: &mut D::Vector<C>,
+    ) -> Self {
+        let LinearProblem { device, system, b, stopping, .. } = problem;
+        let b_norm = device.norm(b);
+        let is_zero = b_norm == 0.0 && device.norm_max(b) == 0.0;
+        let target = stopping.target(b_norm);
+        let goal = Goal {
+            b_norm,
+            left_out: 0.0,
+            target,
+            limit: target,
+            reached: StopReason::Converged,
+            is_zero,
+            out_of_range: !is_zero && !(b_norm >= SMALLEST_NORM && b_norm.is_finite()),
+        };
+        if system.kernel.is_empty() || is_zero || goal.out_of_range {
+            return goal;
+        }
+        device.copy(b, scratch);
+        let outside = system.project(device, scratch);
+        let inside = device.norm(scratch);
+        let goal = Goal { left_out: outside / b_norm, is_zero: inside <= ROUNDING * b_norm, ..goal };
+        if outside <= target {
+            let share = (1.0 - (outside / target).powi(2)).max(0.0).sqrt().max(LEAST_SHARE);
+            let limit = if share > LEAST_SHARE { target } else { target * LEAST_SHARE.hypot(1.0) };
+            return Goal { target: target * share, limit, ..goal };
+        }
+        let reached = if stopping.project_rhs { StopReason::Converged } else { StopReason::Inconsistent };
+        Goal { target: stopping.target(inside), limit: f64::INFINITY, reached, ..goal }
+    }
+
+    /// Whether a residual ends the solve.
+    pub(crate) fn settled(&self, residual: Residual) -> Option<StopReason> {
+        if self.out_of_range || !residual.whole.is_finite() {
+            Some(StopReason::NotFinite)
+        } else if residual.projected > self.target {
+            None
+        } else if residual.whole <= self.limit {
+            Some(self.reached)
+        } else {
+            Some(StopReason::Stagnated) // by rounding, A x has a kernel component
+        }
+    }
+
+    /// The reason to report for this residual, where the method stopped for another one.
+    pub(crate) fn reached_by(&self, residual: Residual) -> Option<StopReason> {
+        self.settled(residual).filter(|&reason| reason == self.reached)
+    }
+}

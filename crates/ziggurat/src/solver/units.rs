@@ -1,0 +1,89 @@
+//! Units of very small and very large right-hand sides.
+//!
+//! ```text
+//! A x = b   ⇔   A (x/u) = b/u,   u a power of two near max |b_i|
+//! ```
+//!
+//! Inner products square the elements of vectors, which overflows above 10¹⁵⁴ and underflows below
+//! 10⁻¹⁵⁴. So where b is far from one, the iteration computes with b/u and x/u. Multiplication by a
+//! power of two changes no bit of a mantissa, so the iterates are those of a b near one. Cost: one
+//! pass over b to find its largest element and, if u is not one, some passes over b and x and one
+//! product with A.
+
+use ziggurat_krylov::{KrylovReport, Progress, StopReason};
+use ziggurat_sparse::device::Device;
+
+use super::SolveOptions;
+
+/// Right-hand sides whose largest element is within 2^±64 are taken as they are.
+const NEAR_ONE: f64 = 64.0;
+
+/// A unit of vectors: a power of two.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Unit(f64);
+
+impl Unit {
+    /// The unit of a right-hand side: one if its largest element is near one, zero or not finite.
+    pub(super) fn of<D: Device>(device: &D, b: &D::Vector<f64>) -> Self {
+        let largest = device.norm_max(b);
+        if !(largest > 0.0 && largest.is_finite()) {
+            return Unit(1.0);
+        }
+        // Both u and 1/u are normal numbers.
+        let exponent = largest.log2().floor().clamp(-1000.0, 1000.0);
+        Unit(if exponent.abs() <= NEAR_ONE { 1.0 } else { exponent.exp2() })
+    }
+
+    pub(super) fn is_one(self) -> bool {
+        self.0 == 1.0
+    }
+
+    /// x ← x / u
+    pub(super) fn divide<D: Device>(self, device: &D, x: &mut D::Vector<f64>) {
+        scale(device, self.0.recip(), x);
+    }
+
+    /// x ← u x
+    pub(super) fn multiply<D: Device>(self, device: &D, x: &mut D::Vector<f64>) {
+        scale(device, self.0, x);
+    }
+
+    /// The options of the system in units of u.
+    pub(super) fn options(self, options: &SolveOptions) -> SolveOptions {
+        let mut options = options.clone();
+        options.stopping.atol = (options.stopping.atol / self.0).min(f64::MAX);
+        options
+    }
+
+    /// Progress in the units of the caller.
+    pub(super) fn progress(self, progress: &Progress) -> Progress {
+        let mut progress = *progress;
+        progress.residual *= self.0;
+        progress.target *= self.0;
+        progress
+    }
+
+    /// The report in the units of the caller. `residual` is the residual norm of the returned x, in
+    /// units of u; it differs from the reported one if elements of x overflowed or underflowed.
+    pub(super) fn report(self, report: KrylovReport, residual: f64) -> KrylovReport {
+        let mut report = report;
+        let lost = !(residual <= 1.001 * report.residual);
+        if lost {
+            report.relative_residual = residual / report.b_norm;
+            report.reason = StopReason::NotFinite;
+            report.residual = residual;
+        }
+        for norm in [&mut report.residual, &mut report.initial_residual, &mut report.b_norm] {
+            *norm *= self.0;
+        }
+        report.history.iter_mut().for_each(|norm| *norm *= self.0);
+        report.verified.iter_mut().for_each(|(_, norm)| *norm *= self.0);
+        report
+    }
+}
+
+/// x ← α x
+fn scale<D: Device>(device: &D, alpha: f64, x: &mut D::Vector<f64>) {
+    let none: &[D::Vector<f64>] = &[];
+    device.combine(&[], none, alpha, x);
+}
