@@ -132,14 +132,9 @@ fn tolerance_without_sense_in_a_configuration() {
 
 #[test]
 fn parameter_of_a_method_without_sense() {
-    let place = place("parameter_of_a_method_without_sense");
-    place.write("c.toml", "sa.strength.filter.threshold = 3.0");
-    fails(
-        &place,
-        &["solve", "--problem", "poisson2d:30", "--config", "c.toml"],
-        &["strength threshold 3 is not between 0 and 1"],
-        &["ziggurat inspect"],
-    );
+    let (test, text) = ("parameter_of_a_method_without_sense", "sa.strength.filter.threshold = 3.0");
+    let cause = ["c.toml: `sa.strength.filter.threshold` is 3.0; it must be from 0.0 to 1.0"];
+    refuses(test, "c.toml", text, &cause, &["usual value"]);
 }
 
 #[test]

@@ -141,7 +141,7 @@ impl Device for Reference {
         assert_eq!([d.len(), b.len(), a.cols(), y.len()], [n; 4], "a square A, lengths of d, b and y");
         let zero = vec![C::zero(); n];
         let x = x.unwrap_or(&zero);
-        let block = block.max(1).next_multiple_of(a.rows_per_block());
+        let block = block.clamp(1, n.max(1)).next_multiple_of(a.rows_per_block());
         y.clone_from(x);
         for first in (0..n).step_by(block) {
             let mut order: Vec<usize> = (first..(first + block).min(n)).collect();

@@ -172,7 +172,7 @@ impl<S: Store> DeltaSell<S> {
     /// The same matrix with values rounded to `S`. `None` if the format cannot represent it: a row
     /// has more than 32,767 entries, or a dimension exceeds 2³¹.
     pub fn from_csr(a: crate::CsrRef<'_, f64>) -> Option<Self> {
-        Some(DeltaSellPlan::new(a, size_of::<S>())?.fill(a))
+        DeltaSellPlan::new(a, size_of::<S>())?.fill(a).ok()
     }
 
     /// Number of rows.
@@ -287,11 +287,13 @@ impl<S: Store> Format<S> for DeltaSell<S> {
     fn plan(a: &Arc<Csr<f64>>, _: usize) -> Option<FormatPlan<'_, Arc<Self>>> {
         let plan = DeltaSellPlan::new(a.view(), size_of::<S>())?;
         Some(FormatPlan::new(plan.bytes(), move |factors| {
-            Arc::new(if factors.is_one() {
+            let made = if factors.is_one() {
                 plan.fill(a.view())
             } else {
                 plan.fill_scaled(a.view(), |row, column| factors.of(row, column))
-            })
+            };
+            #[expect(clippy::expect_used, reason = "the plan was made for this matrix, which cannot change")]
+            Arc::new(made.expect("the layout of this matrix"))
         }))
     }
 

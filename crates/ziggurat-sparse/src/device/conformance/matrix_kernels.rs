@@ -156,7 +156,7 @@ pub fn gauss_seidel<D: Device, C: Reads<S>, S: Store>(device: &D)
 where
     f64: Reads<S>,
 {
-    let block = prop_oneof![Just(1usize), 2..40usize, Just(1000usize)];
+    let block = prop_oneof![Just(1usize), 2..40usize, Just(1000usize), Just(usize::MAX)];
     run(device, (small(true), block, any::<bool>(), any::<bool>()), |(input, block, backward, guess)| {
         let direction = if backward { Direction::Backward } else { Direction::Forward };
         check_gauss_seidel::<D, C, S>(device, &input, block, direction, guess);

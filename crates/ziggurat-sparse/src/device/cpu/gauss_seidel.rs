@@ -42,7 +42,7 @@ pub(super) fn gauss_seidel<A: RowEntries, C: InLanes<A::Value>>(
     y: &mut [C],
 ) {
     // Blocks of a BSR matrix are not split.
-    let block = sweep.block.max(1).next_multiple_of(sweep.a.rows_per_block());
+    let block = sweep.block.clamp(1, y.len().max(1)).next_multiple_of(sweep.a.rows_per_block());
     let one = |(index, y): (usize, &mut [C])| simd.run(Block { sweep, first: index * block, y });
     if y.len() <= block {
         y.chunks_mut(block).enumerate().for_each(one);
