@@ -36,9 +36,7 @@ impl SolverConfig {
             });
             ConfigError::Syntax { format: "TOML", reason: line + &error.message().replace('\n', ", ") }
         })?;
-        let mut given = json(toml::Value::Table(given), "")?;
-        replace(&mut given, &Value::from(NONE), &Value::Null);
-        laid_over_default(given)
+        laid_over_default(json(toml::Value::Table(given), "")?)
     }
 
     /// Parses JSON, which may contain any subset of the keys.
@@ -202,6 +200,8 @@ fn collect(
             let path = if path.is_empty() { "(top level)".to_owned() } else { path.to_owned() };
             return Err(ConfigError::Value { path, reason });
         }
+        // Only a key without a value by default can be without one.
+        (Value::Null, given) if given == NONE => leaves.push((path.to_owned(), Value::Null)),
         (_, given) => leaves.push((path.to_owned(), given)),
     }
     Ok(())
