@@ -28,16 +28,14 @@ def solver(
     threads: Optional[int] = None,
     preset: Optional[str] = None,
     config: Optional[dict[str, Any]] = None,
-    copy: bool = False,
 ) -> MultilevelSolver:
     """Sets up a solver for a matrix.
 
     Parameters
     ----------
     A : scipy.sparse matrix or array
-        A square matrix in any sparse format, with int32 or int64 indices and real values. A CSR
-        matrix of float64 with int32 indices is used without a copy: do not modify it while the
-        solver exists, or pass ``copy=True``. The solver never modifies it.
+        A square matrix in any sparse format, with int32 or int64 indices and real values. It is
+        copied, so that you may modify it afterwards; see :meth:`MultilevelSolver.update_values`.
     method : str
         The multigrid method: 'auto', 'sa' (smoothed aggregation), 'classical' (Ruge–Stüben) or
         'pairwise' (pairwise aggregation).
@@ -64,8 +62,6 @@ def solver(
         Any other option, with the keys of a configuration file of ``ziggurat solve``, such as
         ``{"smoother": {"kind": "chebyshev"}}``. It overrides the other arguments.
         :func:`ziggurat.default_config` lists all keys.
-    copy : bool
-        Copy the arrays of ``A``.
 
     Examples
     --------
@@ -86,7 +82,7 @@ def solver(
     if tol is not None:
         asked = merged(asked, {"stopping": {"rtol": real("tol", tol)}})
     asked = merged(asked, config or {})
-    return MultilevelSolver(A, asked, near_nullspace, coords, threads, copy, block_size)
+    return MultilevelSolver(A, asked, near_nullspace, coords, threads, block_size)
 
 
 #: The smoother of the solvers with PyAMG's names.

@@ -48,10 +48,9 @@ class MultilevelSolver:
         near_nullspace: Optional[ArrayLike] = None,
         coords: Optional[ArrayLike] = None,
         threads: Optional[int] = None,
-        copy: bool = False,
         block_size: Optional[int] = None,
     ) -> None:
-        parts, block = csr_parts(A, copy)
+        parts, block = csr_parts(A)
         self._asked = json.dumps(config, default=plain)
         self._threads = threads = whole("threads", threads, 1)
         block_size = whole("block_size", block_size, 1)
@@ -148,7 +147,8 @@ class MultilevelSolver:
         callback : callable, optional
             Called after each iteration with a ``Progress``, which has ``iteration``, ``residual``,
             ``relative_residual``, ``target`` and ``seconds``. A true return value stops the solve
-            of this right-hand side. An exception stops all of them and is raised.
+            of this right-hand side. An exception stops all of them and is raised. It may use this
+            solver and others, but not update the values of a solver that is in use.
         return_info : bool
             Return ``(x, info)``, where ``info`` is a :class:`SolveInfo`, or a list of them if ``b``
             is a matrix.
@@ -233,7 +233,8 @@ class MultilevelSolver:
     def update_values(self, A: SparseMatrix) -> bool:
         """Replaces the values of the matrix, with the same sparsity pattern, as in time stepping.
 
-        This costs a fraction of a new setup.
+        This costs a fraction of a new setup. It waits until running solves of other threads have
+        finished. From a callback of a solve, it raises ``RuntimeError`` if the solver is in use.
 
         Returns
         -------
