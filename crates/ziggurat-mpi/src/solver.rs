@@ -264,9 +264,12 @@ impl DistributedSolver {
         let inside = |x: &[f64]| moved(&*self.comm, &self.given, &self.inside, 1, x);
         let (b, guess) = (inside(b), guess.map(inside));
         let widen = || lower(&self.levels, &self.config.in_double_precision());
-        let solution = self.iteration.solve(b, guess, options, observer, widen)?;
-        // All ranks have left the iteration before the solution is moved.
-        agree(&*self.comm, Ok::<(), DistributedError>(()))?;
+        let solved = match self.iteration.solve(b, guess, options, observer, widen) {
+            // The message comes from the rank that failed.
+            Err(SolveError::OtherProcess) => Ok(None),
+            solved => solved.map(Some),
+        };
+        let Some(solution) = agree(&*self.comm, solved)? else { return Err(SolveError::OtherProcess.into()) };
         let x = moved(&*self.comm, &self.inside, &self.given, 1, &solution.x);
         if self.comm.rank() == 0 {
             events::solved(&solution.report, solution.promotion.as_ref());
