@@ -68,6 +68,9 @@ pub enum SolveError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The iteration could not be started on another process that shares the system.
+    #[error("another process could not start the iteration; its error says why")]
+    OtherProcess,
     /// The iteration did not converge.
     #[error("not converged: {}", .0.reason)]
     NotConverged(Box<KrylovReport>),

@@ -103,7 +103,7 @@ impl<D: Device> Iteration<D> {
         let before = device.traffic();
         let mut x = match guess {
             Some(guess) => guess,
-            None => device.zeros(rows)?,
+            None => on_all_processes(device, device.zeros(rows))?,
         };
         let unit = Unit::of(device, &b);
         let (report, promotion) = if unit.is_one() {
@@ -135,11 +135,11 @@ impl<D: Device> Iteration<D> {
     ) -> Result<KrylovReport, SolveError> {
         let device = &self.device;
         unit.multiply(device, x);
-        let mut returned = device.zeros(device.len(x))?;
+        let vector = || device.zeros(device.len(x));
+        let memory = vector().and_then(|returned| Ok((returned, vector()?, self.matrix.workspace(device)?)));
+        let (mut returned, mut r, mut work) = on_all_processes(device, memory)?;
         device.copy(x, &mut returned);
         unit.divide(device, &mut returned);
-        let mut r = device.zeros(device.len(x))?;
-        let mut work = self.matrix.workspace(device)?;
         self.matrix.residual(device, &returned, b, &mut r, &mut work);
         let residual = device.norm(&r);
         device.finish()?;
@@ -156,7 +156,8 @@ impl<D: Device> Iteration<D> {
         observer: Option<&mut Observer<'_>>,
     ) -> Result<KrylovReport, SolveError> {
         let system = System::new(&*self.matrix).preconditioner(cycle).kernel(&self.kernel);
-        let mut work = Work::new(options.method(&self.config), &self.device, &system)?;
+        let work = Work::new(options.method(&self.config), &self.device, &system);
+        let mut work = on_all_processes(&self.device, work)?;
         let mut problem = LinearProblem::new(&self.device, &system, b).stopping(options.stopping);
         if let Some(observer) = observer {
             problem = problem.observer(observer);
@@ -201,5 +202,17 @@ impl<D: Device> Iteration<D> {
     /// The configuration in use, with every `auto` resolved.
     pub fn config(&self) -> &SolverConfig {
         &self.config
+    }
+}
+
+/// Memory may run out on one process only. Then no process continues, because the others would wait
+/// for its messages.
+fn on_all_processes<D: Device, T>(
+    device: &D,
+    made: Result<T, impl Into<SolveError>>,
+) -> Result<T, SolveError> {
+    match (device.any(made.is_err()), made) {
+        (true, Ok(_)) => Err(SolveError::OtherProcess),
+        (_, made) => made.map_err(Into::into),
     }
 }
