@@ -74,7 +74,7 @@ impl Goal {
             limit: target,
             reached: StopReason::Converged,
             is_zero,
-            out_of_range: !is_zero && !(b_norm >= SMALLEST_NORM && b_norm.is_finite()),
+            out_of_range: !(is_zero || b_norm >= SMALLEST_NORM && b_norm.is_finite()),
         };
         if system.kernel.is_empty() || is_zero || goal.out_of_range {
             return goal;

@@ -48,7 +48,7 @@ fn soak(comm: &Arc<dyn Comm>, time: Duration) -> Result<(), Box<dyn Error>> {
             if !solution.report.reason.is_converged() {
                 return Err(format!("solve {solves}: {}", solution.report).into());
             }
-            if solves % CHECKED == 0 {
+            if solves.is_multiple_of(CHECKED) {
                 check(&**comm, problem, solves, &solution.x)?;
                 checked += 1;
             }

@@ -61,7 +61,7 @@ fn solve(solver: &Solver, a: &Csr<f64>, solves: &AtomicU64, checked: &AtomicU64)
     if !solution.report.reason.is_converged() {
         return Err(format!("solve {number}: {}", solution.report));
     }
-    if number % CHECKED == 0 {
+    if number.is_multiple_of(CHECKED) {
         checked.fetch_add(1, Ordering::Relaxed);
         let (mut residual, mut size) = (0.0, 0.0);
         for row in a.all_rows() {

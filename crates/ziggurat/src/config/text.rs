@@ -153,12 +153,22 @@ fn laid_over_default(given: Value) -> Result<SolverConfig, ConfigError> {
     let (mut value, mut config) = (default, SolverConfig::default());
     // One at a time, so that an error belongs to the last key.
     for (path, leaf) in leaves {
+        let (pointer, none) = (format!("/{}", path.replace('.', "/")), leaf == NONE);
         let mut count = None; // a number where an integer belongs
-        if let Some(place) = value.pointer_mut(&format!("/{}", path.replace('.', "/"))) {
+        if let Some(place) = value.pointer_mut(&pointer) {
             count = (place.is_u64() && leaf.is_number()).then(|| leaf.to_string());
             *place = leaf;
         }
-        config = serde_json::from_value(value.clone()).map_err(|error| match count {
+        let mut parsed = serde_json::from_value(value.clone());
+        // The word is first taken as the name of a choice.
+        if none
+            && parsed.is_err()
+            && let Some(place) = value.pointer_mut(&pointer)
+        {
+            *place = Value::Null;
+            parsed = serde_json::from_value(value.clone()).or(parsed);
+        }
+        config = parsed.map_err(|error| match count {
             Some(value) => {
                 ConfigError::Setting { path, value, must: format!("an integer from 0 to {}", u64::MAX) }
             }
@@ -200,8 +210,6 @@ fn collect(
             let path = if path.is_empty() { "(top level)".to_owned() } else { path.to_owned() };
             return Err(ConfigError::Value { path, reason });
         }
-        // Only a key without a value by default can be without one.
-        (Value::Null, given) if given == NONE => leaves.push((path.to_owned(), Value::Null)),
         (_, given) => leaves.push((path.to_owned(), given)),
     }
     Ok(())

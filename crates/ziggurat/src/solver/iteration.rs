@@ -17,7 +17,9 @@ use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
 use ziggurat_amg::Multigrid;
-use ziggurat_krylov::{self as krylov, KrylovReport, LinearProblem, Observer, Progress, System, Work};
+use ziggurat_krylov::{
+    self as krylov, KrylovReport, LinearProblem, Observer, Progress, Stopping, System, Work,
+};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::operator::LinearOperator;
 
@@ -119,7 +121,7 @@ impl<D: Device> Iteration<D> {
             let options = unit.options(options);
             let (report, promotion) =
                 self.solve_watched(&b, &mut x, &options, Some(&mut in_own_units), widen)?;
-            (self.in_own_units(unit, report, &b, &mut x)?, promotion)
+            (self.in_own_units(unit, report, &options.stopping, &b, &mut x)?, promotion)
         };
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
     }
@@ -130,6 +132,7 @@ impl<D: Device> Iteration<D> {
         &self,
         unit: Unit,
         report: KrylovReport,
+        stopping: &Stopping,
         b: &D::Vector<f64>,
         x: &mut D::Vector<f64>,
     ) -> Result<KrylovReport, SolveError> {
@@ -143,7 +146,7 @@ impl<D: Device> Iteration<D> {
         self.matrix.residual(device, &returned, b, &mut r, &mut work);
         let residual = device.norm(&r);
         device.finish()?;
-        Ok(unit.report(report, residual))
+        Ok(unit.report(report, residual, stopping))
     }
 
     /// Iterates with the given cycle, starting at `x`.
