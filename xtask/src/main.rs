@@ -12,6 +12,8 @@ mod fingerprints;
 mod gpu_sources;
 mod programs;
 mod python;
+mod sanitize;
+mod soak;
 mod source_rules;
 
 use std::path::Path;
@@ -47,6 +49,15 @@ enum Task {
         #[arg(long)]
         only: Option<python::Part>,
     },
+    /// Solve for an hour with threads, Python and MPI ranks, and watch the memory.
+    Soak(soak::Options),
+    /// Run tests under a sanitizer, which finds what an unchecked load or a data race does wrong.
+    Sanitize {
+        /// The sanitizer.
+        sanitizer: sanitize::Sanitizer,
+        /// Run only the tests whose names contain this.
+        filter: Option<String>,
+    },
     /// Compare the results of the ziggurat command with saved results, bit for bit.
     Fingerprints(fingerprints::Options),
     /// Run a benchmark, print its tables, and write its numbers as JSON.
@@ -67,7 +78,11 @@ fn main() -> ExitCode {
         Task::Ci => ci::run(workspace_root()).map_err(Into::into),
         Task::GpuSources => gpu_sources::run(workspace_root()).map_err(Into::into),
         Task::Python { release, only } => python::check(workspace_root(), release, only).map_err(Into::into),
+        Task::Sanitize { sanitizer, filter } => {
+            sanitize::run(sanitizer, filter.as_deref(), workspace_root()).map_err(Into::into)
+        }
         Task::Fingerprints(options) => fingerprints::run(&options, workspace_root()).map_err(Into::into),
+        Task::Soak(options) => soak::run(options, workspace_root()).map_err(Into::into),
         Task::Bench(options) => bench::run(&options, workspace_root()).map_err(Into::into),
     };
     match outcome {

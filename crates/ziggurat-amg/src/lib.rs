@@ -17,6 +17,7 @@ pub mod interpolate;
 mod lower;
 mod multigrid;
 mod power_of_two;
+mod range;
 mod rank;
 pub mod smoother;
 mod spectral_radius;
@@ -25,14 +26,15 @@ pub mod strength;
 pub use error::SetupError;
 pub use hierarchy::{
     Built, Classical, Coarsening, CoarseningStop, Coarser, Hierarchy, HierarchyConfig, HierarchyFileError,
-    Interpolation, Level, LevelMatrix, MatrixProperties, Method, Pairwise, Setup, SmoothedAggregation,
-    Stages, WholeMatrix, WholeTransfer,
+    Interpolation, Level, LevelMatrix, MAX_LEVELS, MatrixProperties, Method, Pairwise, Setup,
+    SmoothedAggregation, Stages, WholeMatrix, WholeTransfer,
 };
 pub use lower::{
     COARSE_FALLBACK_SMOOTHER, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, MAX_DENSE_ROWS,
     MAX_SPARSE_ROWS, Part,
 };
 pub use multigrid::{Considered, Cycle, CycleKind, Cycling, LevelFormat, Multigrid, StoredLevel};
+pub use range::OutOfRange;
 pub use spectral_radius::spectral_radius;
 
 #[cfg(test)]

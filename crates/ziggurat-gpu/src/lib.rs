@@ -31,7 +31,9 @@
 mod bytes;
 mod capabilities;
 mod device;
+mod device_format;
 mod error;
+mod formats;
 mod gpu;
 mod host;
 mod kernels;
@@ -39,6 +41,7 @@ mod launch;
 mod matrix;
 mod numbers;
 mod reductions;
+mod requests;
 mod rows;
 mod runtime;
 #[cfg(feature = "sources")]

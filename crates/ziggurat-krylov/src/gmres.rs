@@ -20,6 +20,7 @@ use ziggurat_sparse::device::Device;
 use crate::error::KrylovError;
 use crate::givens::Hessenberg;
 use crate::gram_schmidt::GramSchmidt;
+use crate::method::MAX_RESTART;
 use crate::problem::LinearProblem;
 use crate::report::KrylovReport;
 use crate::run::{Run, Step};
@@ -83,8 +84,9 @@ impl<D: Device, C: Real, const FLEXIBLE: bool> ArnoldiWork<D, C, FLEXIBLE> {
     /// A workspace for systems of this size with these operators, and `restart` steps between
     /// restarts.
     pub fn new(device: &D, system: &System<'_, D, C>, restart: usize) -> Result<Self, KrylovError> {
-        if restart == 0 {
-            return Err(KrylovError::Setting { name: "restart", value: 0.0, must: "at least 1" });
+        if !(1..=MAX_RESTART).contains(&restart) {
+            let (value, must) = (restart as f64, "from 1 to 5000");
+            return Err(KrylovError::Setting { name: "restart", value, must });
         }
         let n = system.rows(device)?;
         let vectors = |count: usize| (0..count).map(|_| device.zeros(n)).collect::<Result<Vec<_>, _>>();

@@ -62,7 +62,7 @@ pub use error::KrylovError;
 pub use fgmres::{FgmresWork, fgmres};
 pub use flexible_cg::flexible_cg;
 pub use gmres::{ArnoldiWork, GmresWork, gmres};
-pub use method::{DEFAULT_RESTART, Krylov, Method, Work, solve};
+pub use method::{DEFAULT_RESTART, Krylov, MAX_RESTART, Method, Work, solve};
 pub use observer::{Observer, Progress};
 pub use problem::LinearProblem;
 pub use report::KrylovReport;

@@ -18,6 +18,10 @@ use crate::system::System;
 /// Default number of steps before GMRES and FGMRES restart.
 pub const DEFAULT_RESTART: usize = 30;
 
+/// Maximum number of steps before GMRES and FGMRES restart. Memory for all of them is allocated
+/// before the first.
+pub const MAX_RESTART: usize = 5000;
+
 choice! {
     /// Krylov methods by name.
     ///

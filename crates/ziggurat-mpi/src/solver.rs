@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use ziggurat::diagnose::MatrixKind;
 use ziggurat::events;
-use ziggurat::{Iteration, Solution, SolveError, SolveOptions, SolverConfig};
+use ziggurat::{Iteration, Solution, SolveError, SolveOptions, SolverConfig, certified};
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::smoother::{Smoother, SmootherData};
 use ziggurat_amg::{
@@ -58,6 +58,8 @@ pub struct DistributedSolver {
     /// The caller's distribution of rows, and the internal one.
     given: Partition,
     inside: Arc<Partition>,
+    /// max_i Σ_j |a_ij|
+    largest_row_sum: f64,
     levels: Vec<Lowerable>,
     iteration: Iteration<Distributed>,
     config: SolverConfig,
@@ -183,6 +185,7 @@ impl DistributedSolver {
         let given = (*given.rows).clone();
         let levels = lowerable;
         Ok(DistributedSolver {
+            largest_row_sum: kind.largest_row_sum,
             comm,
             given,
             inside,
@@ -264,12 +267,18 @@ impl DistributedSolver {
         let inside = |x: &[f64]| moved(&*self.comm, &self.given, &self.inside, 1, x);
         let (b, guess) = (inside(b), guess.map(inside));
         let widen = || lower(&self.levels, &self.config.in_double_precision());
-        let solved = match self.iteration.solve(b, guess, options, observer, widen) {
+        let solved = match self.iteration.solve(b.clone(), guess, options, observer, widen) {
             // The message comes from the rank that failed.
             Err(SolveError::OtherProcess) => Ok(None),
             solved => solved.map(Some),
         };
         let Some(solution) = agree(&*self.comm, solved)? else { return Err(SolveError::OtherProcess.into()) };
+        let (finest, device) = (&self.levels[0], &self.iteration.device);
+        let (part, stopping) = (finest.part(&finest.a), &options.stopping);
+        let report =
+            certified(solution.report, device, part, self.largest_row_sum, stopping, &b, &solution.x);
+        let report = agree(&*self.comm, report.map_err(SolveError::from))?;
+        let solution = Solution { report, ..solution };
         let x = moved(&*self.comm, &self.inside, &self.given, 1, &solution.x);
         if self.comm.rank() == 0 {
             events::solved(&solution.report, solution.promotion.as_ref());

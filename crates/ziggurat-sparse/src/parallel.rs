@@ -53,7 +53,12 @@ const GRAIN: usize = 32 * 1024;
 /// The row at which `rows` splits into halves of about equal work, or `None` if splitting is not
 /// worthwhile. `row_ptr` covers the whole matrix, `rows` is a range within it.
 pub(crate) fn split_row(row_ptr: &[usize], rows: &Range<usize>) -> Option<usize> {
-    let work_before = |row: usize| row_ptr[row] + row; // rows cost something even when they are empty
+    split(&|row| row_ptr[row], rows)
+}
+
+/// As [`split_row`], with the number of entries before each row.
+fn split(entries_before: &impl Fn(usize) -> usize, rows: &Range<usize>) -> Option<usize> {
+    let work_before = |row: usize| entries_before(row) + row; // rows cost something even when they are empty
     let (begin, end) = (work_before(rows.start), work_before(rows.end));
     if end - begin <= GRAIN || rows.len() < 2 {
         return None;
@@ -72,20 +77,21 @@ pub(crate) fn split_row(row_ptr: &[usize], rows: &Range<usize>) -> Option<usize>
 }
 
 /// Calls `work` on pieces of `rows`, each with its part of `out` (`stride` elements per row).
+/// `entries_before(row)` is the number of entries before a row.
 pub(crate) fn over_rows<T: Send>(
-    row_ptr: &[usize],
+    entries_before: &(impl Fn(usize) -> usize + Sync),
     rows: Range<usize>,
     stride: usize,
     out: &mut [T],
     work: &(impl Fn(Range<usize>, &mut [T]) + Sync),
 ) {
-    match split_row(row_ptr, &rows) {
+    match split(entries_before, &rows) {
         None => work(rows, out),
         Some(middle) => {
             let (left, right) = out.split_at_mut((middle - rows.start) * stride);
             rayon::join(
-                || over_rows(row_ptr, rows.start..middle, stride, left, work),
-                || over_rows(row_ptr, middle..rows.end, stride, right, work),
+                || over_rows(entries_before, rows.start..middle, stride, left, work),
+                || over_rows(entries_before, middle..rows.end, stride, right, work),
             );
         }
     }
@@ -194,7 +200,7 @@ mod tests {
             *slot = row / 7 + if row > 40_000 { 1_000_000 } else { 0 };
         }
         let mut seen = vec![0u8; 2 * 100_000];
-        over_rows(&row_ptr, 0..100_000, 2, &mut seen, &|rows, out| {
+        over_rows(&|row| row_ptr[row], 0..100_000, 2, &mut seen, &|rows, out| {
             assert_eq!(out.len(), 2 * rows.len());
             for slot in out {
                 *slot += 1;

@@ -21,13 +21,15 @@ mod text;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use ziggurat_amg::{Classical, Cycling, Formats, HierarchyConfig, Lowering, Pairwise, SmoothedAggregation};
-use ziggurat_krylov::{DEFAULT_RESTART, KrylovError, Stopping};
+use ziggurat_amg::{
+    Classical, Cycling, Formats, HierarchyConfig, Lowering, OutOfRange, Pairwise, SmoothedAggregation,
+};
+use ziggurat_krylov::{DEFAULT_RESTART, KrylovError, MAX_RESTART, Stopping};
 use ziggurat_sparse::UnknownName;
 
 pub use choices::{ChoiceKey, Format, Rebuild, Scaling, choices};
 pub use precision::Precision;
-pub use resolve::Facts;
+pub use resolve::MatrixFacts;
 pub use ziggurat_amg::smoother::{SmootherKind, SmootherParameters};
 pub use ziggurat_amg::{CycleKind, Method};
 pub use ziggurat_krylov::Krylov;
@@ -203,11 +205,11 @@ pub enum ConfigError {
     #[error("`{path}` is {value}; it must be {must}")]
     Setting {
         /// The full path of the key.
-        path: &'static str,
+        path: String,
         /// The value.
-        value: f64,
+        value: String,
         /// The requirement.
-        must: &'static str,
+        must: String,
     },
     /// The stopping criteria are invalid.
     #[error("stopping: {0}")]
@@ -215,6 +217,13 @@ pub enum ConfigError {
     /// There is no preset with this name.
     #[error(transparent)]
     Preset(#[from] UnknownName),
+}
+
+impl From<OutOfRange> for ConfigError {
+    fn from(error: OutOfRange) -> Self {
+        let OutOfRange { name: path, value, must } = error;
+        ConfigError::Setting { path, value, must }
+    }
 }
 
 impl SolverConfig {
@@ -229,46 +238,21 @@ impl SolverConfig {
     /// ```
     ///
     /// # Errors
-    /// If a number is out of range; the error names the key. Parameters of a coarsening method are
-    /// checked during setup.
+    /// If a number is out of range; the error names the key, the value and the range. All sections
+    /// are checked, including those of methods that are not used.
     pub fn validate(&self) -> Result<(), ConfigError> {
+        let section = |name: &'static str| move |error: OutOfRange| error.within(name);
         self.stopping.validate()?;
-        let positive = "at least 1";
-        let settings = [
-            ("restart", self.restart as f64, self.restart > 0, positive),
-            (
-                "hierarchy.max_levels",
-                self.hierarchy.max_levels as f64,
-                self.hierarchy.max_levels > 0,
-                positive,
-            ),
-            ("pairwise.passes", self.pairwise.passes as f64, self.pairwise.passes > 0, positive),
-            ("smoother.degree", self.smoother.degree as f64, self.smoother.degree > 0, positive),
-            ("smoother.block", self.smoother.block as f64, self.smoother.block > 0, positive),
-            (
-                "smoother.ratio",
-                self.smoother.ratio,
-                self.smoother.ratio.is_finite() && self.smoother.ratio > 1.0,
-                "finite and above 1",
-            ),
-            (
-                "smoother.omega",
-                self.smoother.omega.unwrap_or(1.0),
-                self.smoother.omega.is_none_or(|omega| omega.is_finite() && omega > 0.0),
-                "finite and positive",
-            ),
-            ("update.factor", self.update.factor, self.update.factor >= 1.0, "at least 1"),
-            (
-                "cycle.pre_sweeps",
-                self.cycle.pre_sweeps as f64,
-                self.cycle.pre_sweeps + self.cycle.post_sweeps > 0,
-                "at least 1 where cycle.post_sweeps is 0",
-            ),
-        ];
-        match settings.into_iter().find(|(_, _, good, _)| !good) {
-            Some((path, value, _, must)) => Err(ConfigError::Setting { path, value, must }),
-            None => Ok(()),
-        }
+        OutOfRange::unless_in("restart", self.restart, 1..=MAX_RESTART)?;
+        self.hierarchy_config().check().map_err(section("hierarchy"))?;
+        self.sa.check().map_err(section("sa"))?;
+        self.classical.check().map_err(section("classical"))?;
+        self.pairwise.check().map_err(section("pairwise"))?;
+        self.cycling().check().map_err(section("cycle"))?;
+        self.smoother.check().map_err(section("smoother"))?;
+        let factor = self.update.factor;
+        OutOfRange::unless("update.factor", factor, factor >= 1.0, "at least 1")?;
+        Ok(())
     }
 
     /// The configuration of the hierarchy. Here and below, `auto` means the most common choice; it

@@ -16,7 +16,8 @@ mod solver;
 pub use config::SolverConfig;
 pub use diagnose::{Advice, Diagnosis, diagnose};
 pub use solver::{
-    Fault, Iteration, Promotion, Solution, SolveError, SolveOptions, Solver, SolverBuilder, Updated, solve,
+    Fault, Iteration, Promotion, Solution, SolveError, SolveOptions, Solver, SolverBuilder, Updated,
+    certified, solve,
 };
 pub use ziggurat_amg as amg;
 pub use ziggurat_krylov as krylov;

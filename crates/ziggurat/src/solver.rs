@@ -9,6 +9,7 @@
 //! in host memory: each solve uploads b once and downloads x once.
 
 mod builder;
+mod certify;
 mod iteration;
 mod options;
 mod units;
@@ -22,7 +23,7 @@ use std::time::Instant;
 use thiserror::Error;
 use ziggurat_amg::halo::Whole;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{ExactMatrix, Hierarchy, MatrixProperties, Multigrid, SetupError, WholeMatrix};
+use ziggurat_amg::{ExactMatrix, Hierarchy, MatrixProperties, Multigrid, Part, SetupError, WholeMatrix};
 use ziggurat_krylov::{KrylovError, KrylovReport, Observer};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Traffic};
 use ziggurat_sparse::{Csr, MatrixError};
@@ -32,6 +33,7 @@ use crate::diagnose::{MatrixKind, unknowns_per_node};
 use crate::events::{self, LevelSummary};
 
 pub use builder::SolverBuilder;
+pub use certify::certified;
 pub use iteration::Iteration;
 use iteration::Matrix;
 pub use options::SolveOptions;
@@ -94,6 +96,8 @@ pub struct Solver<D: Device = Cpu> {
     hierarchy: Hierarchy,
     /// The finest matrix as stored for the outer iteration.
     finest: ExactMatrix,
+    /// max_i Σ_j |a_ij|
+    largest_row_sum: f64,
     near_kernel: Option<NearKernel>,
     pace: Pace,
     stages: Vec<(&'static str, f64)>,
@@ -246,7 +250,8 @@ impl<D: Device> Solver<D> {
             })
             .collect();
         events::set_up(&levels, iteration.config(), &stages);
-        Ok(Solver { iteration, hierarchy, finest, near_kernel, pace, stages })
+        let largest_row_sum = kind.largest_row_sum;
+        Ok(Solver { iteration, hierarchy, finest, largest_row_sum, near_kernel, pace, stages })
     }
 
     /// Solves A x = b with a zero initial guess.
@@ -325,10 +330,12 @@ impl<D: Device> Solver<D> {
         let before = device.traffic();
         let widen =
             || Ok(lower(device, &self.hierarchy, &self.finest, &self.config().in_double_precision())?.1);
-        let (b, guess) = (device.upload(b)?, guess.map(|guess| device.upload(guess)).transpose()?);
-        let solution = self.iteration.solve(b, guess, options, observer, widen)?;
+        let (uploaded, guess) = (device.upload(b)?, guess.map(|guess| device.upload(guess)).transpose()?);
+        let solution = self.iteration.solve(uploaded, guess, options, observer, widen)?;
         let Solution { x, report, promotion, .. } = solution;
         let x = device.to_host(x)?;
+        let a = Part::from(self.hierarchy.levels()[0].matrix());
+        let report = certified(report, device, a, self.largest_row_sum, &options.stopping, b, &x)?;
         self.pace.note(report.iterations);
         events::solved(&report, promotion.as_ref());
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })

@@ -50,6 +50,8 @@ class SolveInfo:
         The number of iterations.
     relative_residual : float
         ‖b − A x‖ / ‖b‖ of the returned solution, recomputed in double precision.
+    left_out : float
+        The part of b outside the range of a singular matrix, relative to ‖b‖.
     residuals : numpy.ndarray
         The residual by recurrence after each iteration, relative to ‖b‖.
     true_residuals : numpy.ndarray
@@ -101,6 +103,10 @@ class SolveInfo:
         # JSON cannot represent NaN.
         value = self._data["relative_residual"]
         return float("nan") if value is None else float(value)
+
+    @property
+    def left_out(self) -> float:
+        return float(self._data.get("left_out") or 0.0)
 
     @property
     def residuals(self) -> NDArray[np.float64]:

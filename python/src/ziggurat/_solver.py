@@ -166,9 +166,10 @@ class MultilevelSolver:
 
         Notes
         -----
-        If all row sums are zero, the matrix is singular and its kernel contains the constants. The
-        component of ``b`` outside the range is then removed, from residuals too, and ``x`` has zero
-        mean. For a symmetric matrix this is the least-squares solution of minimum norm.
+        If a symmetric matrix has row sums of zero, it is singular and its kernel contains the
+        constants. ``x`` is then the least-squares solution of zero mean. If the part of ``b``
+        outside the range, ``info.left_out``, exceeds the tolerance, the stop reason is
+        'inconsistent'. ``config={"stopping": {"project_rhs": True}}`` at setup accepts it.
 
         Examples
         --------

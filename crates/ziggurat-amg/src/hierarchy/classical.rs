@@ -8,13 +8,13 @@ use ziggurat_sparse::{Csr, CsrRef};
 
 use super::matrix::{Coarser, LevelMatrix};
 use super::stages::Stages;
-use crate::SetupError;
 use crate::coarsen::{CoarseRows, Paths, Splitting, coarsen_again, pmis};
 use crate::halo::{Halo, Processes};
 use crate::interpolate::{
     LongRange, Symmetry, Truncation, classical_modified, extended_i, hybrid, multipass, two_stage,
 };
 use crate::strength::{Strength, StrongGraph, strong_connections};
+use crate::{OutOfRange, SetupError};
 
 /// How fine values are interpolated from coarse ones on levels that are not coarsened aggressively.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +85,25 @@ impl Default for Classical {
 }
 
 impl Classical {
+    /// Checks that every parameter is in its range.
+    ///
+    /// ```
+    /// use ziggurat_amg::Classical;
+    /// let mut parameters = Classical::default();
+    /// parameters.truncation.relative = 2.0;
+    /// assert_eq!(parameters.check().unwrap_err().name, "truncation.relative");
+    /// ```
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        self.strength.check().map_err(|error| error.within("strength"))?;
+        let Truncation { relative, max_entries, .. } = self.truncation;
+        OutOfRange::unless_in("truncation.relative", relative, 0.0..=1.0)?;
+        let most = max_entries.unwrap_or(1);
+        OutOfRange::unless("truncation.max_entries", most, most > 0, "at least 1")
+    }
+
     /// How many connections beyond own rows a step on level `level` reads.
     fn halo_depth(&self, level: usize) -> usize {
         match self.long_range {

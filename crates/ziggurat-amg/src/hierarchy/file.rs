@@ -9,7 +9,8 @@
 //!
 //! All numbers are little-endian: 64-bit integers, 32-bit columns, 64-bit values. The plans of the
 //! Galerkin products are not in the file; [`Hierarchy::update_values`] makes them again. A file is
-//! checked like a caller's arrays, and reading never allocates more than the file holds.
+//! checked like a caller's arrays, and reading never allocates more than the file holds. Levels
+//! become smaller, and there are at most [`MAX_LEVELS`], because cycles recurse over them.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use ziggurat_sparse::{Csr, MatrixError};
 
 use super::matrix::Level;
 use super::whole::{WholeMatrix, WholeTransfer};
-use super::{CoarseningStop, Hierarchy};
+use super::{CoarseningStop, Hierarchy, MAX_LEVELS};
 
 const MAGIC: &[u8; 19] = b"ziggurat hierarchy\n";
 
@@ -51,6 +52,12 @@ pub enum HierarchyFileError {
     )]
     Version {
         /// The version found.
+        found: u64,
+    },
+    /// The file has no level, or more than a cycle can visit.
+    #[error("the saved hierarchy has {found} levels; it must have from 1 to {MAX_LEVELS}")]
+    Levels {
+        /// The number of levels.
         found: u64,
     },
     /// A matrix in the file is invalid.
@@ -130,24 +137,38 @@ impl Hierarchy {
             .get(stop as usize)
             .copied()
             .ok_or(broken(0, "the reason for the end of coarsening is unknown"))?;
+        let count = match usize::try_from(count) {
+            Ok(count) if (1..=MAX_LEVELS).contains(&count) => count,
+            _ => return Err(HierarchyFileError::Levels { found: count }),
+        };
         let mut levels: Vec<Level<WholeMatrix>> = Vec::new();
-        for index in 0..count as usize {
-            let block = integer(&mut input)? as usize;
+        for index in 0..count {
+            let block = integer(&mut input)?;
             let dead = numbers(&mut input, &mut Vec::new(), |bytes| u64::from_le_bytes(bytes) as u32)?;
             let mut read = || read_matrix(&mut input, index).map(Arc::new);
             let a = read()?;
-            if a.rows() != a.cols() || block == 0 || !a.rows().is_multiple_of(block) {
-                return Err(broken(index, "its matrix is not square, or not a multiple of the block size"));
+            if a.rows() != a.cols() {
+                return Err(broken(index, "its matrix is not square"));
             }
+            // An empty matrix is a multiple of every size.
+            let block = match usize::try_from(block) {
+                Ok(block) if (1..=a.rows().max(1)).contains(&block) && a.rows().is_multiple_of(block) => {
+                    block
+                }
+                _ => return Err(broken(index, "its number of rows is not a multiple of its block size")),
+            };
             if let Some(WholeTransfer { p, .. }) = levels.last().and_then(|level| level.transfer.as_ref())
                 && p.cols() != a.rows()
             {
                 return Err(broken(index, "its number of rows does not fit the level above"));
             }
-            let transfer = if index + 1 < count as usize {
+            let transfer = if index + 1 < count {
                 let (p, r) = (read()?, read()?);
                 if [p.rows(), r.cols()] != [a.rows(); 2] || r.rows() != p.cols() {
                     return Err(broken(index, "interpolation or restriction does not fit its matrix"));
+                }
+                if p.cols() >= a.rows() {
+                    return Err(broken(index, "the next level is not smaller"));
                 }
                 if dead.iter().any(|&unknown| unknown as usize >= p.cols()) {
                     return Err(broken(index, "an unknown marked as dead does not exist"));
@@ -158,9 +179,6 @@ impl Hierarchy {
             };
             let a = WholeMatrix { a, block };
             levels.push(Level { a, radius: None, transfer, stages: Vec::new() });
-        }
-        if levels.is_empty() {
-            return Err(broken(0, "there is no level"));
         }
         Ok(Hierarchy { levels, stop, seconds: 0.0 })
     }
@@ -272,5 +290,46 @@ mod tests {
         // A column beyond the matrix.
         let columns = 19 + 8 * (3 + 2 + 3 + 626 + 1);
         assert!(with(columns, u64::MAX).contains("level 0"), "{}", with(columns, u64::MAX));
+    }
+
+    /// A file of levels with these rows and block sizes, with identity matrices, and transfers that
+    /// have as many columns as the next level has rows.
+    fn file_of(levels: &[(usize, u64)]) -> Vec<u8> {
+        let mut file = MAGIC.to_vec();
+        integers(&mut file, &[VERSION, 0, levels.len() as u64]).unwrap();
+        for (index, &(rows, block)) in levels.iter().enumerate() {
+            integers(&mut file, &[block, 0]).unwrap();
+            matrix(&mut file, &Csr::identity(rows).unwrap()).unwrap();
+            if let Some(&(coarse, _)) = levels.get(index + 1) {
+                for (rows, cols) in [(rows, coarse), (coarse, rows)] {
+                    let empty = Csr::try_new(rows, cols, vec![0; rows + 1], vec![], vec![]).unwrap();
+                    matrix(&mut file, &empty).unwrap();
+                }
+            }
+        }
+        file
+    }
+
+    #[test]
+    fn levels_are_few_and_become_smaller() {
+        let load = |levels: &[(usize, u64)]| Hierarchy::load(&file_of(levels)[..]);
+        let error = |levels: &[(usize, u64)]| load(levels).unwrap_err().to_string();
+        assert!(load(&[(0, 1)]).is_ok() && load(&[(6, 3), (4, 2), (3, 1)]).is_ok());
+        // Thousands of levels would overflow the stack of a recursive cycle.
+        assert!(error(&vec![(0, 1); 5000]).contains("has 5000 levels; it must have from 1 to 100"));
+        let falling = |count: usize| (0..count).map(|level| (count - level, 1)).collect::<Vec<_>>();
+        assert!(load(&falling(MAX_LEVELS)).is_ok() && load(&falling(MAX_LEVELS + 1)).is_err());
+        assert!(error(&[]).contains("has 0 levels"));
+        for same in [&[(0, 1), (0, 1)][..], &[(4, 1), (4, 1)], &[(4, 1), (3, 1), (5, 1)]] {
+            assert!(error(same).contains("the next level is not smaller"), "{}", error(same));
+        }
+    }
+
+    #[test]
+    fn the_block_size_divides_the_rows() {
+        for (rows, block) in [(0, 0), (0, 2), (0, u64::MAX), (4, 0), (4, 3), (4, 8), (4, u64::MAX)] {
+            let error = Hierarchy::load(&file_of(&[(rows, block)])[..]).unwrap_err().to_string();
+            assert!(error.contains("not a multiple of its block size"), "{rows}, {block}: {error}");
+        }
     }
 }

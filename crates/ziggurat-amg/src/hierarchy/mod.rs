@@ -21,9 +21,9 @@ use std::time::Instant;
 
 use ziggurat_sparse::{Csr, MatrixError, choice};
 
-use crate::SetupError;
 use crate::interpolate::{NearKernel, Symmetry};
 use crate::smoother::Smoother;
+use crate::{OutOfRange, SetupError};
 use build::build;
 
 pub use classical::{Classical, Interpolation};
@@ -107,6 +107,26 @@ pub struct HierarchyConfig {
 impl Default for HierarchyConfig {
     fn default() -> Self {
         HierarchyConfig { coarsening: Coarsening::default(), coarse_rows: 300, max_levels: 25 }
+    }
+}
+
+/// The most levels. Cycles recurse over them.
+pub const MAX_LEVELS: usize = 100;
+
+impl HierarchyConfig {
+    /// Checks that every parameter is in its range. The parameters of the coarsening are checked
+    /// where they are used.
+    ///
+    /// ```
+    /// use ziggurat_amg::HierarchyConfig;
+    /// let none = HierarchyConfig { max_levels: 0, ..HierarchyConfig::default() };
+    /// assert_eq!(none.check().unwrap_err().to_string(), "`max_levels` is 0; it must be from 1 to 100");
+    /// ```
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        OutOfRange::unless_in("max_levels", self.max_levels, 1..=MAX_LEVELS)
     }
 }
 

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::matrix::{Coarser, LevelMatrix};
 use super::smoothed_aggregation::nodes;
 use super::stages::Stages;
-use crate::SetupError;
 use crate::coarsen::{MATCHING_ROUNDS, NO_ROOT, pairwise, pairwise_passes};
 use crate::halo::{Halo, Processes};
 use crate::interpolate::{LocalTentative, NearKernel};
+use crate::{OutOfRange, SetupError};
 
 /// Plain aggregation: pairs of pairs by graph matching, with interpolation constant on each
 /// aggregate. It needs K-cycles.
@@ -32,7 +32,18 @@ impl Default for Pairwise {
     }
 }
 
+/// The most passes: a coarse row then stands for 2³² rows, as many as a process can have.
+const MAX_PASSES: usize = 32;
+
 impl Pairwise {
+    /// Checks that every parameter is in its range.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        OutOfRange::unless_in("passes", self.passes, 1..=MAX_PASSES)
+    }
+
     /// One step from a level to the next. Reads the rows of neighbours.
     pub(super) fn coarser<M: LevelMatrix>(
         &self,

@@ -6,12 +6,12 @@ use ziggurat_sparse::{Csr, MatrixError};
 
 use super::matrix::{Coarser, LevelMatrix};
 use super::stages::Stages;
-use crate::SetupError;
 use crate::coarsen::{mis2, node_matrix};
 use crate::halo::Halo;
-use crate::interpolate::{LocalTentative, NearKernel, Scaling, Smoothing, smoothed};
+use crate::interpolate::{LocalTentative, NearKernel, ProlongationSmoothing, SmoothingScale, smoothed};
 use crate::spectral_radius::spectral_radius;
 use crate::strength::{Filter, Strength, strong_connections};
+use crate::{OutOfRange, SetupError};
 
 /// Smoothed aggregation: MIS-2 aggregates, tentative interpolation of the near-kernel, smoothed
 /// once.
@@ -41,14 +41,35 @@ impl Default for SmoothedAggregation {
 }
 
 impl SmoothedAggregation {
+    /// Checks that every parameter is in its range.
+    ///
+    /// ```
+    /// use ziggurat_amg::SmoothedAggregation;
+    /// let error = SmoothedAggregation { damping: 3.0, ..Default::default() }.check().unwrap_err();
+    /// assert_eq!(error.to_string(), "`damping` is 3.0; it must be from 0.0 to 2.0");
+    /// ```
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        let SmoothedAggregation { strength, filter, damping } = *self;
+        strength.check().map_err(|error| error.within("strength"))?;
+        OutOfRange::unless_in("filter", filter, 0.0..=1.0)?;
+        OutOfRange::unless_in("damping", damping, 0.0..=2.0)
+    }
+
     /// How interpolation is smoothed if ρ(D⁻¹A) is `radius`.
     ///
     /// ```
     /// use ziggurat_amg::SmoothedAggregation;
     /// assert_eq!(SmoothedAggregation::default().smoothing(2.0).filter, 0.1);
     /// ```
-    pub fn smoothing(&self, radius: f64) -> Smoothing {
-        Smoothing { damping: self.damping, scaling: Scaling::SpectralRadius(radius), filter: self.filter }
+    pub fn smoothing(&self, radius: f64) -> ProlongationSmoothing {
+        ProlongationSmoothing {
+            damping: self.damping,
+            scaling: SmoothingScale::SpectralRadius(radius),
+            filter: self.filter,
+        }
     }
 
     /// One step from a level to the next. Reads the rows of neighbours.

@@ -1,14 +1,14 @@
 //! Builds a [`Multigrid`] on a device from the levels of a hierarchy.
 
 use ziggurat_sparse::device::Device;
+use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::{Kind, MatrixError};
 
 use super::coarse::coarse_solver;
-use super::factors::Factors;
 use super::format::Lowering;
 use super::level::{LevelParts, TransferParts, level};
 use super::precision::LevelPrecision;
-use super::scaling::{Scaling, lifted, scaled_smoother};
+use super::scaling::{LevelScaling, lifted, scaled_smoother};
 use super::source::LevelSource;
 use crate::SetupError;
 use crate::multigrid::entry::Entry;
@@ -37,7 +37,7 @@ impl<D: Device> Multigrid<D> {
         }
         let precision = |index: usize| precision(index).on(levels[index].device);
         let scalings = match lowering.scaled {
-            true => Scaling::of_levels(levels, |index| precision(index).stored()),
+            true => LevelScaling::of_levels(levels, |index| precision(index).stored()),
             false => vec![None; levels.len()],
         };
         let assembly = Assembly { levels, scalings: &scalings, cycling, lowering };
@@ -63,7 +63,7 @@ impl<D: Device> Multigrid<D> {
 /// The inputs of lowering that all levels share.
 struct Assembly<'a, 'b, D: Device> {
     levels: &'a [LevelSource<'b, D>],
-    scalings: &'a [Option<Scaling>],
+    scalings: &'a [Option<LevelScaling>],
     cycling: &'a Cycling,
     lowering: Lowering,
 }
@@ -86,7 +86,7 @@ impl<D: Device> Assembly<'_, '_, D> {
         let (here, there) = (own.map(|own| &own.factors[..]), next.map(|next| &next.inverses[..]));
         let transfer = source.transfer.map(|(r, p)| {
             let (r_factors, p_factors) = match (own, next) {
-                (None, None) => (Factors::ONE, Factors::ONE),
+                (None, None) => (ScaleFactors::ONE, ScaleFactors::ONE),
                 _ => (
                     lifted([device, device], r, [there, here], storage),
                     lifted([device, coarse], p, [here, there], storage),
@@ -97,7 +97,7 @@ impl<D: Device> Assembly<'_, '_, D> {
         let smoother = source.smoother_data(&self.cycling.smoother).map_err(at("smoother"))?;
         let parts = LevelParts {
             a: source.a,
-            factors: Scaling::of_matrix(own),
+            factors: LevelScaling::of_matrix(own),
             block: source.block,
             host: source.host,
             formats: self.lowering.formats,

@@ -5,10 +5,10 @@
 
 use rayon::prelude::*;
 use ziggurat_sparse::device::{Device, DeviceError, HostMatrix, Remote};
+use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
 use ziggurat_sparse::{Kind, Store};
 
-use super::factors::Factors;
 use super::format::{Formats, Purpose, host_matrix};
 use super::part::Part;
 use crate::multigrid::Considered;
@@ -55,10 +55,10 @@ impl ExactMatrix {
         let remote = part.remote.map_or(&[][..], |remote| remote.matrix.values());
         let values = a.values().par_iter().chain(remote);
         if formats == Formats::FewestBytes && values.into_par_iter().all(exact) {
-            let (matrix, considered) = host_matrix(a, purpose);
+            let (matrix, considered) = host_matrix(a, ScaleFactors::ONE, purpose);
             return ExactMatrix { stored: Stored::F32(matrix), considered };
         }
-        let (matrix, considered) = host_matrix(a, purpose);
+        let (matrix, considered) = host_matrix(a, ScaleFactors::ONE, purpose);
         ExactMatrix { stored: Stored::F64(matrix), considered }
     }
 
@@ -120,7 +120,10 @@ impl ExactMatrix {
 
     /// The matrix times its factors, stored as `S`, if that is cheaper than converting it from
     /// scratch: the matrix itself, or the same format in another precision.
-    pub(crate) fn stored_as<S: Store>(&self, factors: Factors<'_>) -> Option<(HostMatrix<S>, Considered)> {
+    pub(crate) fn stored_as<S: Store>(
+        &self,
+        factors: ScaleFactors<'_>,
+    ) -> Option<(HostMatrix<S>, Considered)> {
         let stored: &dyn std::any::Any = match &self.stored {
             Stored::F64(matrix) => matrix,
             Stored::F32(matrix) => matrix,
@@ -128,16 +131,13 @@ impl ExactMatrix {
         if let Some(same) = stored.downcast_ref::<HostMatrix<S>>().filter(|_| factors.is_one()) {
             return Some((same.clone(), self.considered.clone()));
         }
-        let rescaled: HostMatrix<S> = match &self.stored {
-            Stored::F64(HostMatrix::DeltaSell(a)) => a.rescaled(|i, j| factors.of(i, j)).into(),
-            Stored::F32(HostMatrix::DeltaSell(a)) => a.rescaled(|i, j| factors.of(i, j)).into(),
-            Stored::F64(HostMatrix::Bsr(a)) => a.view().rescaled(|i, j| factors.of(i, j)).into(),
-            Stored::F32(HostMatrix::Bsr(a)) => a.view().rescaled(|i, j| factors.of(i, j)).into(),
-            _ => return None,
-        };
+        let scaled = match &self.stored {
+            Stored::F64(matrix) => matrix.scaled_as(factors),
+            Stored::F32(matrix) => matrix.scaled_as(factors),
+        }?;
         let why = "as the outer iteration has it";
-        let considered = Considered::only(rescaled.format().into(), rescaled.bytes(), why);
-        Some((rescaled, considered))
+        let considered = Considered::only(scaled.format().into(), scaled.bytes(), why);
+        Some((scaled, considered))
     }
 }
 

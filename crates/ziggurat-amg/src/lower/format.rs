@@ -6,18 +6,19 @@
 //! delta-SELL: s nnz_padded + (¼ + 0, 1, 2 or 4) nnz_padded + ¾ n, as planned
 //! ```
 //!
-//! A matrix of blocks needs one column index per block. Where the columns of neighbouring rows are
-//! close together, delta-SELL needs at most one byte of index per entry. Gauss–Seidel accesses rows
-//! one after the other, which delta-SELL does not support, so its levels are BSR or CSR. Cost: one
-//! pass over the pattern for every format considered, and one to write the chosen format.
+//! Every format plans itself ([`HostMatrix::plan`]), so a new one is considered without a change
+//! here. A matrix of blocks needs one column index per block. Where the columns of neighbouring
+//! rows are close together, delta-SELL needs at most one byte of index per entry. Gauss–Seidel
+//! accesses rows one after the other, which delta-SELL does not support, so its levels are BSR or
+//! CSR. Cost: one pass over the pattern for every format considered, and one to write the chosen
+//! format.
 
 use std::sync::Arc;
 
 use ziggurat_sparse::device::{HostMatrix, MatrixFormat};
-use ziggurat_sparse::matrix::{DeltaSellPlan, block_fill};
-use ziggurat_sparse::{Csr, CsrRef, MatrixError, Store};
+use ziggurat_sparse::matrix::{FormatPlan, ScaleFactors};
+use ziggurat_sparse::{Csr, Store};
 
-use super::factors::Factors;
 use crate::multigrid::Considered;
 
 /// The formats that lowering may choose from.
@@ -62,79 +63,47 @@ pub(crate) struct Purpose {
     pub row_by_row: bool,
 }
 
-/// A matrix stored as `S` in the format with the fewest bytes that suits its purpose.
-pub(crate) fn host_matrix<S: Store>(a: &Arc<Csr<f64>>, purpose: Purpose) -> (HostMatrix<S>, Considered) {
-    let (plan, considered) = consider(a.view(), purpose, size_of::<S>());
-    let made = match plan {
-        Some(plan) => plan.fill::<S>(a.view()).into(),
-        None => in_rows(Csr::shared_as::<S>(a), &considered, purpose),
-    };
-    (made, considered)
-}
-
-/// [`host_matrix`] of the matrix times its factors.
-pub(crate) fn scaled_host_matrix<S: Store>(
-    a: &Arc<Csr<f64>>,
-    factors: Factors<'_>,
-    purpose: Purpose,
-) -> Result<(HostMatrix<S>, Considered), MatrixError> {
-    if factors.is_one() {
-        return Ok(host_matrix(a, purpose));
+impl Purpose {
+    fn allows(&self, format: MatrixFormat) -> bool {
+        (self.formats == Formats::FewestBytes || format == MatrixFormat::Csr)
+            && (self.block > 1 || !format.has_blocks())
+            && (!self.row_by_row || format.is_row_by_row())
     }
-    let (plan, considered) = consider(a.view(), purpose, size_of::<S>());
-    let made = match plan {
-        Some(plan) => plan.fill_scaled::<S>(a.view(), |i, j| factors.of(i, j)).into(),
-        None if considered.format() == MatrixFormat::Bsr.into() => {
-            a.view().to_bsr(purpose.block)?.view().rescaled::<S>(|i, j| factors.of(i, j)).into()
+
+    /// Why some formats are not considered.
+    fn why(&self) -> Option<&'static str> {
+        if self.row_by_row {
+            Some("Gauss–Seidel accesses rows one after the other")
+        } else if self.formats == Formats::Csr {
+            Some("no other format was requested")
+        } else {
+            None
         }
-        None => Csr::shared_as::<S>(&Arc::new(factors.apply(a)?)).into(),
+    }
+}
+
+/// A matrix times its factors, stored as `S` in the format with the fewest bytes that suits its
+/// purpose.
+pub(crate) fn host_matrix<S: Store>(
+    a: &Arc<Csr<f64>>,
+    factors: ScaleFactors<'_>,
+    purpose: Purpose,
+) -> (HostMatrix<S>, Considered) {
+    let mut plans: Vec<(MatrixFormat, FormatPlan<'_, HostMatrix<S>>)> = Vec::new();
+    for &format in MatrixFormat::ALL.iter().filter(|&&format| purpose.allows(format)) {
+        // With at most one byte per entry beside the value, a search for less does not pay.
+        if plans.iter().any(|(_, plan)| plan.bytes() <= a.nnz() * (size_of::<S>() + 1)) {
+            break;
+        }
+        plans.extend(HostMatrix::plan(format, a, purpose.block).map(|plan| (format, plan)));
+    }
+    plans.sort_by_key(|(_, plan)| plan.bytes());
+    let candidates = plans.iter().map(|&(format, ref plan)| (format.into(), plan.bytes())).collect();
+    let made = match plans.into_iter().next() {
+        Some((_, plan)) => plan.fill(factors),
+        None => factors.apply(a.view()).into(),
     };
-    Ok((made, considered))
-}
-
-/// The matrix as BSR if that was chosen, otherwise as CSR.
-fn in_rows<S: Store>(a: Arc<Csr<S>>, considered: &Considered, purpose: Purpose) -> HostMatrix<S> {
-    if considered.format() == MatrixFormat::Bsr.into()
-        && let Ok(blocks) = a.view().to_bsr(purpose.block)
-    {
-        return blocks.into();
-    }
-    a.into()
-}
-
-/// The formats that suit a purpose, in order of their bytes, and the plan of delta-SELL if it has
-/// the fewest.
-fn consider(a: CsrRef<'_, f64>, purpose: Purpose, value: usize) -> (Option<DeltaSellPlan>, Considered) {
-    let mut candidates = vec![(MatrixFormat::Csr.into(), csr_bytes(a, value))];
-    let mut why = None;
-    if purpose.formats == Formats::Csr {
-        why = Some("no other format was requested");
-    } else {
-        candidates.extend(bsr_bytes(a, purpose.block, value).map(|bytes| (MatrixFormat::Bsr.into(), bytes)));
-    }
-    let mut plan = None;
-    // Where blocks need at most one byte per entry beside the value, delta-SELL is not smaller.
-    let blocks_are_enough = candidates.iter().any(|candidate| candidate.1 <= a.nnz() * (value + 1));
-    if purpose.row_by_row {
-        why = Some("Gauss–Seidel accesses rows one after the other");
-    } else if purpose.formats == Formats::FewestBytes && !blocks_are_enough {
-        plan = DeltaSellPlan::new(a, value);
-        candidates.extend(plan.as_ref().map(|plan| (MatrixFormat::DeltaSell.into(), plan.bytes())));
-    }
-    candidates.sort_by_key(|candidate| candidate.1);
-    let plan = plan.filter(|_| candidates[0].0 == MatrixFormat::DeltaSell.into());
-    (plan, Considered { candidates, why })
-}
-
-fn csr_bytes(a: CsrRef<'_, f64>, value: usize) -> usize {
-    a.nnz() * (value + size_of::<u32>()) + size_of::<usize>() * (a.rows() + 1)
-}
-
-/// The bytes of the matrix as BSR, if it has blocks.
-fn bsr_bytes(a: CsrRef<'_, f64>, block: usize, value: usize) -> Option<usize> {
-    let fill = if block > 1 { block_fill(a, block) } else { f64::INFINITY };
-    let values = fill.is_finite().then(|| (fill * a.nnz() as f64).round() as usize)?;
-    Some(values * value + values / (block * block) * 4 + size_of::<usize>() * (a.rows() / block + 1))
+    (made, Considered { candidates, why: purpose.why() })
 }
 
 #[cfg(test)]
@@ -148,7 +117,8 @@ mod tests {
     }
 
     fn chosen<S: Store>(a: &Arc<Csr<f64>>, formats: Formats, block: usize, row_by_row: bool) -> Considered {
-        let (made, considered) = host_matrix::<S>(a, Purpose { formats, block, row_by_row });
+        let (made, considered) =
+            host_matrix::<S>(a, ScaleFactors::ONE, Purpose { formats, block, row_by_row });
         assert_eq!((made.format().into(), made.bytes()), (considered.format(), considered.bytes()));
         considered
     }

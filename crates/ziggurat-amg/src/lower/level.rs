@@ -1,15 +1,15 @@
 //! Moves one level to a device: chooses formats, applies factors, rounds the smoother's data.
 
 use ziggurat_sparse::device::Device;
+use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::{Kind, Reads, Store};
 
 use super::exact::ExactMatrix;
-use super::factors::Factors;
-use super::format::{Formats, Purpose, scaled_host_matrix};
+use super::format::{Formats, Purpose, host_matrix};
 use super::part::Part;
 use crate::SetupError;
 use crate::multigrid::StoredLevel;
-use crate::multigrid::level::{Level, LevelOps, Transfer};
+use crate::multigrid::level::{CycleLevel, LevelOps, Transfer};
 use crate::multigrid::vectors::Working;
 use crate::smoother::{Relaxation, SmootherData};
 
@@ -17,7 +17,7 @@ use crate::smoother::{Relaxation, SmootherData};
 pub(super) struct LevelParts<'a, D: Device> {
     pub a: Part<'a, D>,
     /// The factors that `a` is multiplied by.
-    pub factors: Factors<'a>,
+    pub factors: ScaleFactors<'a>,
     /// The size of the blocks of `a`.
     pub block: usize,
     /// `a` as the outer iteration stores it, if there is one.
@@ -30,8 +30,8 @@ pub(super) struct LevelParts<'a, D: Device> {
 /// Restriction and prolongation, each with the factors it is stored with. Products divide by the
 /// common factor again.
 pub(super) struct TransferParts<'a, D: Device> {
-    pub r: (Factors<'a>, Part<'a, D>),
-    pub p: (Factors<'a>, Part<'a, D>),
+    pub r: (ScaleFactors<'a>, Part<'a, D>),
+    pub p: (ScaleFactors<'a>, Part<'a, D>),
     /// The device of the next level: columns of `p` belong to its vectors.
     pub coarse: &'a D,
     /// The working precision of the next level.
@@ -62,9 +62,9 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
     parts: &LevelParts<'_, D>,
 ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
     let mut transfer_bytes = 0;
-    let mut upload = |(factors, part): (Factors<'_>, Part<'_, D>), columns: &D| {
+    let mut upload = |(factors, part): (ScaleFactors<'_>, Part<'_, D>), columns: &D| {
         let purpose = Purpose { formats: parts.formats, block: 1, row_by_row: false };
-        let (own, considered) = scaled_host_matrix::<S>(part.own, factors, purpose)?;
+        let (own, considered) = host_matrix::<S>(part.own, factors, purpose);
         let (matrix, remote_bytes) = part.upload(device, columns, factors, own)?;
         transfer_bytes += considered.bytes() + remote_bytes;
         Ok::<_, SetupError>((factors.factor.recip(), matrix))
@@ -85,11 +85,11 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
     let purpose = Purpose { formats: parts.formats, block: parts.block, row_by_row };
     let (own, format) = match shared {
         Some(shared) => shared,
-        None => scaled_host_matrix(parts.a.own, parts.factors, purpose)?,
+        None => host_matrix(parts.a.own, parts.factors, purpose),
     };
     let (a, remote_bytes) = parts.a.upload(device, device, parts.factors, own)?;
     let format = format.and(remote_bytes);
-    Ok(Box::new(Level::<D, C, S> {
+    Ok(Box::new(CycleLevel::<D, C, S> {
         rows: parts.a.rows(),
         a,
         transfer,

@@ -5,10 +5,10 @@
 //! smoother's data, and moves everything to the device. It is the only step that depends on both
 //! the hierarchy and the solve phase.
 
+mod accurate_residual;
 mod assembly;
 mod coarse;
 mod exact;
-mod factors;
 mod format;
 mod hierarchy;
 mod level;

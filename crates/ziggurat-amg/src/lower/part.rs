@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use ziggurat_sparse::device::{Device, HostMatrix, Remote};
+use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError, Store};
 
-use super::factors::Factors;
 use crate::SetupError;
 
 /// A matrix as lowering reads it: all of it, or the part that a process holds.
@@ -71,20 +71,19 @@ impl<D: Device> Part<'_, D> {
         &self,
         device: &D,
         columns: &D,
-        factors: Factors<'_>,
+        factors: ScaleFactors<'_>,
         own: HostMatrix<S>,
     ) -> Result<(D::Matrix<S>, usize), SetupError> {
         let Some(remote) = self.remote else { return Ok((device.upload_matrix(own)?, 0)) };
-        let matrix = RemoteFactors::new(columns, remote, factors).view().apply(&remote.matrix)?;
-        let (rows, halo) = (remote.rows.clone(), remote.halo.clone());
-        let remote = Remote { rows, matrix: matrix.view().stored_as::<S>(), halo };
+        let matrix = RemoteFactors::new(columns, remote, factors).view().apply::<S>(remote.matrix.view());
+        let remote = Remote { rows: remote.rows.clone(), matrix, halo: remote.halo.clone() };
         let bytes = remote.bytes();
         Ok((device.upload_part(own, remote)?, bytes))
     }
 
     /// The largest absolute entry, multiplied by its factors, over all processes that share a
     /// device.
-    pub(crate) fn largest(&self, device: &D, columns: &D, factors: Factors<'_>) -> f64 {
+    pub(crate) fn largest(&self, device: &D, columns: &D, factors: ScaleFactors<'_>) -> f64 {
         let own = largest(self.own.view(), factors);
         let remote = self.remote.map_or(0.0, |remote| {
             largest(remote.matrix.view(), RemoteFactors::new(columns, remote, factors).view())
@@ -100,7 +99,7 @@ impl<D: Device> Part<'_, D> {
     }
 }
 
-fn largest(a: CsrRef<'_, f64>, factors: Factors<'_>) -> f64 {
+fn largest(a: CsrRef<'_, f64>, factors: ScaleFactors<'_>) -> f64 {
     let size = |row: usize| {
         let (columns, values) = a.row(row);
         let sizes = columns.iter().zip(values).map(|(&j, value)| (value * factors.of(row, j as usize)).abs());
@@ -118,7 +117,7 @@ struct RemoteFactors {
 
 impl RemoteFactors {
     /// Every process that shares the vectors of `columns` calls it.
-    fn new<D: Device>(columns: &D, remote: &Remote<f64, D::Halo>, factors: Factors<'_>) -> Self {
+    fn new<D: Device>(columns: &D, remote: &Remote<f64, D::Halo>, factors: ScaleFactors<'_>) -> Self {
         let of_rows = |left: &[f64]| remote.rows.iter().map(|&row| left[row as usize]).collect();
         RemoteFactors {
             left: factors.left.map(of_rows),
@@ -127,7 +126,7 @@ impl RemoteFactors {
         }
     }
 
-    fn view(&self) -> Factors<'_> {
-        Factors { left: self.left.as_deref(), right: self.right.as_deref(), factor: self.factor }
+    fn view(&self) -> ScaleFactors<'_> {
+        ScaleFactors { left: self.left.as_deref(), right: self.right.as_deref(), factor: self.factor }
     }
 }

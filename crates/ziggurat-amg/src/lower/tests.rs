@@ -277,3 +277,25 @@ fn errors_name_the_level() {
     );
     assert!(Multigrid::<Cpu>::new(&[], &Cycling::default(), full, Lowering::default()).is_err());
 }
+
+/// Without a bound on the visits this takes 2⁴⁸ visits of the coarsest level.
+#[test]
+fn a_cycle_over_many_similar_levels_ends() {
+    let rows = |level: usize| 50 - level;
+    let first_of = |from: usize, to: usize| {
+        let row_ptr = (0..=from).map(|row| row.min(to)).collect();
+        let (columns, values) = ((0..from.min(to) as u32).collect(), vec![1.0; from.min(to)]);
+        Arc::new(Csr::try_new(from, to, row_ptr, columns, values).unwrap())
+    };
+    let levels = Levels {
+        a: (0..50).map(|level| first_of(rows(level), rows(level))).collect(),
+        r: (0..49).map(|level| first_of(rows(level + 1), rows(level))).collect(),
+        p: (0..49).map(|level| first_of(rows(level), rows(level + 1))).collect(),
+    };
+    for cycle in [Cycle::W, Cycle::F, Cycle::K] {
+        let cycling = Cycling { cycle, smoother: Smoother::L1Jacobi, ..Cycling::default() };
+        let m = levels.multigrid(&Cpu::new(), &cycling, full).unwrap();
+        let x = vector(50, 1);
+        assert_eq!(apply(&Cpu::new(), &m, &x), x, "{cycle:?}"); // smoothing alone is exact
+    }
+}

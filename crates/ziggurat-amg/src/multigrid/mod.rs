@@ -18,6 +18,7 @@ use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::{Device, DeviceError};
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
 
+use crate::OutOfRange;
 use crate::smoother::Smoother;
 use coarse::CoarseSolver;
 use entry::Entry;
@@ -44,6 +45,29 @@ pub struct Cycling {
     pub post_sweeps: usize,
     /// The smoother.
     pub smoother: Smoother,
+}
+
+/// The most sweeps before or after a coarse-grid correction.
+const MAX_SWEEPS: usize = 1000;
+
+impl Cycling {
+    /// Checks that the numbers of sweeps are in their range.
+    ///
+    /// ```
+    /// use ziggurat_amg::Cycling;
+    /// let error = Cycling { pre_sweeps: usize::MAX, ..Cycling::default() }.check().unwrap_err();
+    /// assert_eq!((error.name.as_str(), error.must.as_str()), ("pre_sweeps", "from 0 to 1000"));
+    /// ```
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        let Cycling { pre_sweeps, post_sweeps, .. } = *self;
+        OutOfRange::unless_in("pre_sweeps", pre_sweeps, 0..=MAX_SWEEPS)?;
+        OutOfRange::unless_in("post_sweeps", post_sweeps, 0..=MAX_SWEEPS)?;
+        let must = "at least 1 where post_sweeps is 0";
+        OutOfRange::unless("pre_sweeps", pre_sweeps, pre_sweeps + post_sweeps > 0, must)
+    }
 }
 
 impl Default for Cycling {

@@ -78,6 +78,11 @@ impl Clock {
     }
 }
 
+/// Levels below the finest that are visited twice as often as the level above: further ones are
+/// visited once per visit of that level. So a cycle other than V over many levels of similar size,
+/// where coarsening hardly made progress, does not take exponential time.
+const MAX_DOUBLINGS: usize = 14;
+
 impl<D: Device> Multigrid<D> {
     /// Allocates the memory of a cycle for vectors that enter in the precision `caller`.
     pub(super) fn make_work(&self, caller: Kind) -> Result<CycleWork<D>, DeviceError> {
@@ -86,7 +91,8 @@ impl<D: Device> Multigrid<D> {
         let mut levels = Vec::with_capacity(self.levels.len());
         for (index, level) in self.levels.iter().enumerate() {
             // A V-cycle visits the next level once, and every cycle visits the coarsest once.
-            let repeated = self.cycling.cycle != Cycle::V && index + 1 < self.levels.len();
+            let repeated =
+                self.cycling.cycle != Cycle::V && index + 1 < self.levels.len() && index < MAX_DOUBLINGS;
             let again = if repeated {
                 let [direction, image, second_image] =
                     [zeros(index + 1)?, zeros(index + 1)?, zeros(index + 1)?];

@@ -16,9 +16,9 @@ mod spai0;
 use serde::{Deserialize, Serialize};
 use ziggurat_sparse::{CsrRef, MatrixError, choice};
 
-use crate::SetupError;
 use crate::halo::Processes;
 use crate::spectral_radius::spectral_radius;
+use crate::{OutOfRange, SetupError};
 
 pub use chebyshev::ChebyshevBase;
 pub use gauss_seidel::DEFAULT_BLOCK;
@@ -90,6 +90,10 @@ choice! {
     GaussSeidel = "gauss-seidel",
 }
 
+/// The largest degree of a Chebyshev polynomial. Each is a pass over the matrix in every sweep, and
+/// beyond a few dozen a coarse level removes the error at less cost.
+const MAX_DEGREE: usize = 1000;
+
 /// A smoother and its parameters, as a configuration gives them. Each smoother reads those it has.
 ///
 /// ```
@@ -120,6 +124,26 @@ impl Default for SmootherParameters {
 }
 
 impl SmootherParameters {
+    /// Checks that every parameter is in its range.
+    ///
+    /// ```
+    /// use ziggurat_amg::smoother::SmootherParameters;
+    /// let error = SmootherParameters { degree: 0, ..SmootherParameters::default() }.check().unwrap_err();
+    /// assert_eq!(error.to_string(), "`degree` is 0; it must be from 1 to 1000");
+    /// ```
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        let SmootherParameters { kind: _, omega, degree, ratio, block } = *self;
+        if let Some(omega) = omega {
+            OutOfRange::unless("omega", omega, omega.is_finite() && omega > 0.0, "finite and positive")?;
+        }
+        OutOfRange::unless_in("degree", degree, 1..=MAX_DEGREE)?;
+        OutOfRange::unless("ratio", ratio, ratio.is_finite() && ratio > 1.0, "finite and above 1")?;
+        OutOfRange::unless_in("block", block, 1..=u32::MAX as usize)
+    }
+
     /// The smoother with its parameters; `auto` counts as Jacobi.
     pub fn smoother(&self) -> Smoother {
         let SmootherParameters { kind, omega, degree, ratio, block } = *self;

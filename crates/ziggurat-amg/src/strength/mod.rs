@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use ziggurat_sparse::{CsrRef, MatrixError};
 
+use crate::OutOfRange;
 use crate::halo::Halo;
 
 /// How strong a connection is.
@@ -77,6 +78,30 @@ pub struct Strength {
 }
 
 impl Strength {
+    /// Checks that every parameter is in its range.
+    ///
+    /// ```
+    /// use ziggurat_amg::strength::{Filter, Strength};
+    /// let negative = Strength { filter: Filter::Threshold(-1.0), ..Strength::classical() };
+    /// assert_eq!(negative.check().unwrap_err().name, "filter.threshold");
+    /// ```
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        match self.filter {
+            Filter::Threshold(threshold) => {
+                OutOfRange::unless_in("filter.threshold", threshold, 0.0..=1.0)?;
+            }
+            Filter::AverageConnections(average) => {
+                let good = average > 0.0 && average.is_finite();
+                OutOfRange::unless("filter.average_connections", average, good, "finite and positive")?;
+            }
+        }
+        let sum = self.max_row_sum.unwrap_or(1.0);
+        OutOfRange::unless("max_row_sum", sum, sum > 0.0, "positive")
+    }
+
     /// Classical measure, threshold 0.25, maximum row sum 0.9: the defaults of hypre.
     pub fn classical() -> Self {
         Strength { measure: Measure::Classical, filter: Filter::Threshold(0.25), max_row_sum: Some(0.9) }

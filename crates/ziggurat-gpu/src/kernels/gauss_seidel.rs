@@ -13,7 +13,6 @@
 
 use cubecl::prelude::*;
 
-use super::delta_sell::{CHUNK_WORDS, LANES, difference, row_of};
 use super::row_products::UNITS;
 use super::widen::{Packing, value};
 
@@ -31,7 +30,7 @@ pub(crate) struct GaussSeidelShape {
 
 /// The current value of an unknown, for a row in the block of rows `first..last`.
 #[cube]
-fn newest<C: Float>(
+pub(crate) fn newest<C: Float>(
     x: &Array<C>,
     y: &Array<C>,
     column: u32,
@@ -55,12 +54,30 @@ fn newest<C: Float>(
     found
 }
 
+/// Writes the new value of a row from its product with the current values.
+#[cube]
+pub(crate) fn relax_row<C: Float>(
+    row: usize,
+    product: C,
+    d: &Array<C>,
+    b: &Array<C>,
+    x: &Array<C>,
+    y: &mut Array<C>,
+    #[comptime] shape: GaussSeidelShape,
+) {
+    let mut updated = d[row] * (b[row] - product);
+    if comptime!(shape.guess) {
+        updated += x[row];
+    }
+    y[row] = updated;
+}
+
 /// Approximate number of loop iterations of a unit in one launch. Desktop drivers terminate kernels
 /// that take seconds, and Mesa's software Vulkan terminates loops after 65,535 iterations.
 pub(crate) const TURNS: usize = 16_384;
 
-/// Updates the rows `from..to` of every block in the order of the sweep. `rows_per_unit` is a
-/// multiple of the block size of the matrix format.
+/// Updates the rows `from..to` of every block in the order of the sweep, for CSR and BSR.
+/// `rows_per_unit` is a multiple of the block size of the matrix format.
 #[cube(launch_unchecked)]
 pub(crate) fn gauss_seidel_rows<V: Numeric, C: Float + CubeElement>(
     row_ptr: &Array<u32>,
@@ -98,106 +115,7 @@ pub(crate) fn gauss_seidel_rows<V: Numeric, C: Float + CubeElement>(
                     sum += stored * newest::<C>(x, y, column, row, first, last, shape);
                 }
             }
-            let at = row as usize;
-            let mut updated = d[at] * (b[at] - sum);
-            if comptime!(shape.guess) {
-                updated += x[at];
-            }
-            y[at] = updated;
-        }
-    }
-}
-
-/// The part of a row product in `count` slots of one index width.
-#[cube]
-fn slots_of_row<V: Numeric, C: Float>(
-    values: &Array<V>,
-    bases: &Array<u32>,
-    deltas: &Array<u32>,
-    x: &Array<C>,
-    y: &Array<C>,
-    place: (u32, u32, u32, u32),
-    rows: (u32, u32, u32),
-    #[comptime] bits: u32,
-    #[comptime] shape: GaussSeidelShape,
-) -> C {
-    let (slot, word, count, lane) = place;
-    let (row, first, last) = rows;
-    let mut sum = C::new(0.0);
-    for k in 0..count {
-        let here = word + k * comptime!(LANES * bits / 32);
-        let column = bases[(slot + k) as usize] + difference(deltas, here, lane, bits);
-        let stored = value::<V, C>(values, ((slot + k) * LANES + lane) as usize, comptime!(shape.packing));
-        sum += stored * newest::<C>(x, y, column, row, first, last, shape);
-    }
-    sum
-}
-
-/// The same for a delta-SELL matrix. If rows are sorted, each is searched for in its window. Levels
-/// with this smoother are stored as CSR or BSR, so this kernel exists only for completeness.
-#[cube(launch_unchecked)]
-pub(crate) fn gauss_seidel_slots<V: Numeric, C: Float + CubeElement>(
-    chunks: &Array<u32>,
-    bases: &Array<u32>,
-    deltas: &Array<u32>,
-    values: &Array<V>,
-    order: &Array<u32>,
-    d: &Array<C>,
-    b: &Array<C>,
-    x: &Array<C>,
-    y: &mut Array<C>,
-    rows: u32,
-    rows_per_unit: u32,
-    blocks: u32,
-    from: u32,
-    to: u32,
-    #[comptime] shape: GaussSeidelShape,
-    #[comptime] sorted: bool,
-) {
-    let unit = CUBE_POS * comptime!(UNITS as usize) + UNIT_POS as usize;
-    if unit < blocks as usize {
-        let first = u32::cast_from(unit) * rows_per_unit;
-        let last = select(rows - first < rows_per_unit, rows, first + rows_per_unit);
-        let end = select(last - first < to, last - first, to);
-        for step in from..end {
-            let mut row = first + step;
-            if comptime!(shape.backward) {
-                row = last - 1 - step;
-            }
-            let mut place = row;
-            if sorted {
-                place = row / 256 * 256;
-                while row_of(order, place, sorted) != row {
-                    place += 1;
-                }
-            }
-            let chunk = (place / LANES * CHUNK_WORDS) as usize;
-            let lane = place % LANES;
-            let mut slot = chunks[chunk];
-            let mut word = chunks[chunk + 1];
-            let here = (row, first, last);
-            let count = chunks[chunk + 2];
-            let at = (slot, word, count, lane);
-            let mut sum = slots_of_row::<V, C>(values, bases, deltas, x, y, at, here, 0u32, shape);
-            slot += count;
-            let count = chunks[chunk + 3];
-            let at = (slot, word, count, lane);
-            sum += slots_of_row::<V, C>(values, bases, deltas, x, y, at, here, 8u32, shape);
-            slot += count;
-            word += count * comptime!(LANES / 4);
-            let count = chunks[chunk + 4];
-            let at = (slot, word, count, lane);
-            sum += slots_of_row::<V, C>(values, bases, deltas, x, y, at, here, 16u32, shape);
-            slot += count;
-            word += count * comptime!(LANES / 2);
-            let at = (slot, word, chunks[chunk + 5], lane);
-            sum += slots_of_row::<V, C>(values, bases, deltas, x, y, at, here, 32u32, shape);
-            let at = row as usize;
-            let mut updated = d[at] * (b[at] - sum);
-            if comptime!(shape.guess) {
-                updated += x[at];
-            }
-            y[at] = updated;
+            relax_row::<C>(row as usize, sum, d, b, x, y, shape);
         }
     }
 }

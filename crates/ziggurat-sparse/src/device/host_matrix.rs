@@ -1,41 +1,38 @@
 //! A matrix in host memory, in any format: the input of a device upload.
+//!
+//! This is the only list of formats on the host. What depends on the format is either a method of
+//! the format itself, reached through [`with_format!`], or follows from [`MatrixFormat::ALL`].
 
-use std::fmt;
 use std::sync::Arc;
 
-use crate::matrix::{Bsr, Csr, DeltaSell};
+use crate::matrix::format::{Format, RowEntries};
+use crate::matrix::{Bsr, Csr, DeltaSell, FormatPlan, ScaleFactors};
 use crate::number::Store;
 
-/// The format of a [`HostMatrix`].
-///
-/// ```
-/// assert_eq!(ziggurat_sparse::device::MatrixFormat::DeltaSell.to_string(), "delta-sell");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum MatrixFormat {
+crate::choice! {
+    /// The format of a [`HostMatrix`]. Formats that are cheaper to plan come first.
+    ///
+    /// ```
+    /// assert_eq!(ziggurat_sparse::device::MatrixFormat::DeltaSell.to_string(), "delta-sell");
+    /// ```
+    MatrixFormat, "matrix format":
     /// Compressed sparse rows.
-    Csr,
+    Csr = "csr",
     /// Small dense blocks in compressed rows.
-    Bsr,
+    Bsr = "bsr",
     /// Sliced rows with compressed column indices.
-    DeltaSell,
+    DeltaSell = "delta-sell",
 }
 
 impl MatrixFormat {
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            MatrixFormat::Csr => "csr",
-            MatrixFormat::Bsr => "bsr",
-            MatrixFormat::DeltaSell => "delta-sell",
-        }
+    /// Whether it stores dense blocks whose size is chosen when a matrix is converted.
+    pub const fn has_blocks(self) -> bool {
+        matches!(self, MatrixFormat::Bsr)
     }
-}
 
-impl fmt::Display for MatrixFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+    /// Whether single rows can be read efficiently, as Gauss–Seidel does.
+    pub const fn is_row_by_row(self) -> bool {
+        matches!(self, MatrixFormat::Csr | MatrixFormat::Bsr)
     }
 }
 
@@ -59,65 +56,93 @@ pub enum HostMatrix<S: 'static> {
     DeltaSell(Arc<DeltaSell<S>>),
 }
 
-impl<S> From<Csr<S>> for HostMatrix<S> {
-    fn from(a: Csr<S>) -> Self {
-        HostMatrix::Csr(Arc::new(a))
-    }
+/// Evaluates the body with `$a` as the matrix in its format: compiled once for each format.
+macro_rules! with_format {
+    ($matrix:expr, |$a:ident| $body:expr) => {
+        match $matrix {
+            $crate::device::HostMatrix::Csr($a) => $body,
+            $crate::device::HostMatrix::Bsr($a) => $body,
+            $crate::device::HostMatrix::DeltaSell($a) => $body,
+        }
+    };
 }
+pub(crate) use with_format;
 
-impl<S> From<Arc<Csr<S>>> for HostMatrix<S> {
-    fn from(a: Arc<Csr<S>>) -> Self {
-        HostMatrix::Csr(a)
-    }
-}
+macro_rules! from_format {
+    ($($format:ident),+) => {$(
+        impl<S> From<$format<S>> for HostMatrix<S> {
+            fn from(a: $format<S>) -> Self {
+                HostMatrix::$format(Arc::new(a))
+            }
+        }
 
-impl<S> From<Bsr<S>> for HostMatrix<S> {
-    fn from(a: Bsr<S>) -> Self {
-        HostMatrix::Bsr(Arc::new(a))
-    }
+        impl<S> From<Arc<$format<S>>> for HostMatrix<S> {
+            fn from(a: Arc<$format<S>>) -> Self {
+                HostMatrix::$format(a)
+            }
+        }
+    )+};
 }
-
-impl<S> From<DeltaSell<S>> for HostMatrix<S> {
-    fn from(a: DeltaSell<S>) -> Self {
-        HostMatrix::DeltaSell(Arc::new(a))
-    }
-}
+from_format!(Csr, Bsr, DeltaSell);
 
 impl<S: Store> HostMatrix<S> {
+    /// How a matrix would be stored in a format, and its size before it is made; `None` if the
+    /// format does not suit it. `block` is the number of unknowns per node, which formats with
+    /// blocks use as their size.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use ziggurat_sparse::device::{HostMatrix, MatrixFormat};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = Arc::new("elasticity3d:4".parse::<Problem>()?.matrix()?);
+    /// let bytes = |format| HostMatrix::<f32>::plan(format, &a, 3).map(|plan| plan.bytes());
+    /// assert!(bytes(MatrixFormat::Bsr) < bytes(MatrixFormat::Csr));
+    /// assert!(HostMatrix::<f32>::plan(MatrixFormat::Bsr, &a, 7).is_none()); // 7 does not divide 300
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn plan(format: MatrixFormat, a: &Arc<Csr<f64>>, block: usize) -> Option<FormatPlan<'_, Self>> {
+        Some(match format {
+            MatrixFormat::Csr => Csr::plan(a, block)?.map(HostMatrix::Csr),
+            MatrixFormat::Bsr => Bsr::plan(a, block)?.map(HostMatrix::Bsr),
+            MatrixFormat::DeltaSell => DeltaSell::plan(a, block)?.map(HostMatrix::DeltaSell),
+        })
+    }
+
+    /// The matrix times its factors, rounded to `T`, if that is cheaper than a new plan: the format
+    /// and the pattern stay.
+    ///
+    /// ```
+    /// use ziggurat_sparse::{Bsr, device::HostMatrix, f16, matrix::ScaleFactors};
+    /// let a = HostMatrix::from(Bsr::try_new(2, 2, 2, vec![0, 1], vec![0], vec![1.0, 2.0, 3.0, 4.0])?);
+    /// let doubled = a.scaled_as::<f16>(ScaleFactors { factor: 2.0, ..ScaleFactors::ONE });
+    /// assert_eq!(doubled.map(|doubled| doubled.bytes()), Some(a.bytes() - 4 * 6));
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there are fewer factors than rows or columns.
+    pub fn scaled_as<T: Store>(&self, factors: ScaleFactors<'_>) -> Option<HostMatrix<T>> {
+        with_format!(self, |a| a.scaled_as(factors).map(HostMatrix::from))
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        match self {
-            HostMatrix::Csr(a) => a.rows(),
-            HostMatrix::Bsr(a) => a.rows(),
-            HostMatrix::DeltaSell(a) => a.rows(),
-        }
+        with_format!(self, |a| a.rows())
     }
 
     /// Number of columns.
     pub fn cols(&self) -> usize {
-        match self {
-            HostMatrix::Csr(a) => a.cols(),
-            HostMatrix::Bsr(a) => a.cols(),
-            HostMatrix::DeltaSell(a) => a.cols(),
-        }
+        with_format!(self, |a| a.cols())
     }
 
     /// Number of stored values, including the zeros that fill blocks.
     pub fn nnz(&self) -> usize {
-        match self {
-            HostMatrix::Csr(a) => a.nnz(),
-            HostMatrix::Bsr(a) => a.nnz(),
-            HostMatrix::DeltaSell(a) => a.nnz(),
-        }
+        with_format!(self, |a| a.nnz())
     }
 
     /// Memory used by the arrays, in bytes.
     pub fn bytes(&self) -> usize {
-        match self {
-            HostMatrix::Csr(a) => a.bytes(),
-            HostMatrix::Bsr(a) => a.bytes(),
-            HostMatrix::DeltaSell(a) => a.bytes(),
-        }
+        with_format!(self, |a| a.bytes())
     }
 
     /// Its format.
@@ -127,5 +152,15 @@ impl<S: Store> HostMatrix<S> {
             HostMatrix::Bsr(_) => MatrixFormat::Bsr,
             HostMatrix::DeltaSell(_) => MatrixFormat::DeltaSell,
         }
+    }
+
+    /// Rows that are stored together and relaxed by the same thread.
+    pub(crate) fn rows_per_block(&self) -> usize {
+        with_format!(self, |a| a.view().rows_per_block())
+    }
+
+    /// Calls `each` with the column and the value of every stored entry of a row.
+    pub(crate) fn for_each_entry(&self, row: usize, each: impl FnMut(usize, S)) {
+        with_format!(self, |a| a.view().for_each_entry(row, each));
     }
 }

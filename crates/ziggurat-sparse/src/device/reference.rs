@@ -22,28 +22,7 @@ pub struct Reference;
 /// (A x)_i, one entry after another.
 fn row_product<C: Reads<S>, S: Store>(a: &HostMatrix<S>, i: usize, x: &[C]) -> C {
     let mut sum = C::zero();
-    match a {
-        HostMatrix::Csr(a) => {
-            let (columns, values) = a.row(i);
-            for (&column, &value) in columns.iter().zip(values) {
-                sum += C::read(value) * x[column as usize];
-            }
-        }
-        HostMatrix::Bsr(a) => {
-            let b = a.block_size();
-            for k in a.row_ptr()[i / b]..a.row_ptr()[i / b + 1] {
-                for j in 0..b {
-                    let value = a.block(k)[i % b * b + j];
-                    sum += C::read(value) * x[a.columns()[k] as usize * b + j];
-                }
-            }
-        }
-        HostMatrix::DeltaSell(a) => {
-            for (column, value) in a.row(i) {
-                sum += C::read(value) * x[column];
-            }
-        }
-    }
+    a.for_each_entry(i, |column, value| sum += C::read(value) * x[column]);
     sum
 }
 
@@ -162,8 +141,7 @@ impl Device for Reference {
         assert_eq!([d.len(), b.len(), a.cols(), y.len()], [n; 4], "a square A, lengths of d, b and y");
         let zero = vec![C::zero(); n];
         let x = x.unwrap_or(&zero);
-        let unit = if let HostMatrix::Bsr(a) = a { a.block_size() } else { 1 };
-        let block = block.max(1).next_multiple_of(unit);
+        let block = block.clamp(1, n.max(1)).next_multiple_of(a.rows_per_block());
         y.clone_from(x);
         for first in (0..n).step_by(block) {
             let mut order: Vec<usize> = (first..(first + block).min(n)).collect();

@@ -3,8 +3,9 @@
 
 use super::elasticity3d::Elasticity;
 use super::grid::Grid;
+use super::problem::{Model, Problem};
 use super::seven_point::{self, Boundary, SevenPoint};
-use super::{Model, Problem, convection3d, jump3d, poisson3d27};
+use super::{convection3d, jump3d, poisson3d27};
 
 /// Generates rows of a [`Problem`] with 64-bit global columns. Anything that can be precomputed
 /// (such as the element matrix of elasticity) is. A row costs a few nanoseconds per entry and no

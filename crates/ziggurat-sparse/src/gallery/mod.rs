@@ -29,9 +29,9 @@
 //! # Ok::<(), ziggurat_sparse::gallery::ProblemError>(())
 //! ```
 
+mod build;
 mod convection3d;
 mod elasticity3d;
-mod error;
 mod generator;
 mod grid;
 mod jump3d;
@@ -41,9 +41,8 @@ mod rigid_body_modes;
 mod seven_point;
 mod shuffle;
 
-pub use error::ProblemError;
 pub use generator::Generator;
-pub use problem::{Model, Problem};
+pub use problem::{Model, Problem, ProblemError};
 pub use rigid_body_modes::{rigid_body_modes, rigid_body_modes_about, sums_of_coordinates};
 pub use shuffle::shuffle;
 

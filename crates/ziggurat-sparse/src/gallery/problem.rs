@@ -1,13 +1,12 @@
-//! The name and size of a model problem, and the data generated from them.
+//! The name and size of a model problem.
 
 use std::fmt;
 use std::str::FromStr;
 
-use rayon::prelude::*;
+use thiserror::Error;
 
 use super::grid::Grid;
-use super::{Generator, ProblemError};
-use crate::{Csr, MatrixError, UnknownName};
+use crate::{MatrixError, UnknownName};
 
 /// A model problem; see the table in the [module](super).
 ///
@@ -190,88 +189,6 @@ impl Problem {
     pub fn is_singular(&self) -> bool {
         self.model == Model::Neumann3d
     }
-
-    /// A generator of single rows.
-    pub fn generator(&self) -> Generator {
-        Generator::new(*self)
-    }
-
-    /// The whole matrix, generated in parallel.
-    ///
-    /// ```
-    /// use ziggurat_sparse::gallery::Problem;
-    /// let a = "poisson2d:2".parse::<Problem>()?.matrix()?;
-    /// assert_eq!(a.row(1), (&[0, 1, 3][..], &[-1.0, 4.0, -1.0][..]));
-    /// # Ok::<(), ziggurat_sparse::gallery::ProblemError>(())
-    /// ```
-    pub fn matrix(&self) -> Result<Csr<f64>, ProblemError> {
-        let row_bytes = size_of::<usize>() as u64;
-        let entry_bytes = (size_of::<u32>() + size_of::<f64>()) as u64;
-        let rows = self.rows_here(self.global_rows() * row_bytes + self.global_nnz() * entry_bytes)?;
-        let generator = self.generator();
-        Ok(Csr::assemble(
-            0..rows,
-            rows,
-            || (),
-            |(), row| generator.row_len(row as u64),
-            |(), row, columns, values| {
-                let mut slots = columns.iter_mut().zip(values);
-                generator.row(row as u64, |column, value| {
-                    if let Some((column_slot, value_slot)) = slots.next() {
-                        *column_slot = column as u32;
-                        *value_slot = value;
-                    }
-                });
-                debug_assert!(slots.next().is_none(), "row {row} is shorter than `row_len` said");
-            },
-        ))
-    }
-
-    /// The coordinates of all nodes; see [`Generator::coordinates`].
-    ///
-    /// ```
-    /// use ziggurat_sparse::gallery::Problem;
-    /// let coordinates = "elasticity3d:2".parse::<Problem>()?.coordinates()?;
-    /// assert_eq!(coordinates[1], [1.0, 0.0, 0.0]);
-    /// # Ok::<(), ziggurat_sparse::gallery::ProblemError>(())
-    /// ```
-    pub fn coordinates(&self) -> Result<Vec<[f64; 3]>, ProblemError> {
-        let bytes = self.grid().nodes() * size_of::<[f64; 3]>() as u64;
-        let nodes = self.rows_here(bytes)? / self.block_size();
-        let generator = self.generator();
-        Ok((0..nodes).into_par_iter().map(|node| generator.coordinates(node as u64)).collect())
-    }
-
-    /// A right-hand side: all ones, unless the matrix is singular. Then all ones would be
-    /// inconsistent (and zero after subtracting the mean), so the first half of the rows is 1, the
-    /// second half −1, and the middle row, if any, 0. This sums to exactly zero.
-    ///
-    /// ```
-    /// use ziggurat_sparse::gallery::Problem;
-    /// assert_eq!("poisson2d:2".parse::<Problem>()?.rhs()?, [1.0; 4]);
-    /// assert_eq!("neumann3d:3".parse::<Problem>()?.rhs()?[12..15], [1.0, 0.0, -1.0]);
-    /// # Ok::<(), ziggurat_sparse::gallery::ProblemError>(())
-    /// ```
-    pub fn rhs(&self) -> Result<Vec<f64>, ProblemError> {
-        let rows = self.rows_here(self.global_rows() * size_of::<f64>() as u64)?;
-        let generator = self.generator();
-        Ok((0..rows).into_par_iter().map(|row| generator.rhs(row as u64)).collect())
-    }
-
-    /// The number of rows, if one process can index them and `bytes` bytes can be allocated. This
-    /// is tested in advance because a failed allocation later would abort the program.
-    fn rows_here(&self, bytes: u64) -> Result<usize, ProblemError> {
-        let rows = self.global_rows();
-        if u32::try_from(rows).is_err() {
-            let source = MatrixError::TooLarge { what: "rows", extent: rows as usize };
-            return Err(ProblemError::TooLarge { problem: *self, source });
-        }
-        let mut probe = Vec::<u8>::new();
-        let granted = usize::try_from(bytes).is_ok_and(|bytes| probe.try_reserve_exact(bytes).is_ok());
-        // Without this, the compiler may remove the unused allocation and assume success.
-        std::hint::black_box(&probe);
-        if granted { Ok(rows as usize) } else { Err(ProblemError::Memory { problem: *self, bytes }) }
-    }
 }
 
 impl fmt::Display for Problem {
@@ -292,6 +209,56 @@ impl FromStr for Problem {
         let size = size.parse().map_err(|_| Problem::wrong_size(model, text.to_owned()))?;
         Problem::new(model, size).map_err(|_| Problem::wrong_size(model, text.to_owned()))
     }
+}
+
+/// Why a problem name is invalid, or the problem cannot be generated.
+///
+/// ```
+/// use ziggurat_sparse::gallery::Problem;
+/// assert_eq!(
+///     "poisson3d:0".parse::<Problem>().unwrap_err().to_string(),
+///     "`poisson3d:0`: expected NAME:SIZE, such as `poisson3d:50`; for poisson3d, SIZE is a whole number \
+///      from 1 to 100000"
+/// );
+/// ```
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum ProblemError {
+    /// No problem has this name.
+    #[error(transparent)]
+    UnknownName(#[from] UnknownName),
+    /// The size is missing, not a number, zero or too large.
+    #[error(
+        "`{found}`: expected NAME:SIZE, such as `{name}:50`; for {name}, SIZE is a whole number from 1 to \
+         {largest}"
+    )]
+    Size {
+        /// The problem's name.
+        name: &'static str,
+        /// The text that was given.
+        found: String,
+        /// The largest size.
+        largest: u32,
+    },
+    /// More rows than one process can index.
+    #[error("{problem}: {source}")]
+    TooLarge {
+        /// The problem.
+        problem: Problem,
+        /// The number of rows, as an error.
+        source: MatrixError,
+    },
+    /// The memory for the problem cannot be allocated.
+    #[error(
+        "{problem} needs {:.1} GiB, which cannot be allocated; use a smaller SIZE or distribute the matrix",
+        *bytes as f64 / f64::from(1 << 30)
+    )]
+    Memory {
+        /// The problem.
+        problem: Problem,
+        /// Bytes needed.
+        bytes: u64,
+    },
 }
 
 #[cfg(test)]
@@ -337,23 +304,5 @@ mod tests {
         assert!("jump3d:100000".parse::<Problem>().is_ok());
         assert!("poisson2d:10000000".parse::<Problem>().is_ok());
         assert!(Problem::new(Model::Poisson2d, 10_000_001).is_err());
-    }
-
-    #[test]
-    fn what_one_process_cannot_hold_is_refused_before_it_is_made() {
-        let problem: Problem = "elasticity3d:100000".parse().unwrap();
-        let rows = 3 * 100_000 * 100_001u64.pow(2);
-        assert_eq!(problem.global_rows(), rows);
-        let source = MatrixError::TooLarge { what: "rows", extent: rows as usize };
-        let expected = ProblemError::TooLarge { problem, source };
-        assert_eq!(problem.matrix().unwrap_err(), expected);
-        assert_eq!(problem.rhs().unwrap_err(), expected);
-        assert_eq!(problem.coordinates().unwrap_err(), expected);
-
-        // A size that no machine can allocate.
-        let small: Problem = "poisson3d:2".parse().unwrap();
-        let error = small.rows_here(u64::MAX).unwrap_err();
-        assert_eq!(error, ProblemError::Memory { problem: small, bytes: u64::MAX });
-        assert!(error.to_string().starts_with("poisson3d:2 needs 17179869184.0 GiB"), "{error}");
     }
 }

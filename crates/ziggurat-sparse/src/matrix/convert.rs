@@ -10,10 +10,13 @@
 //! CSR is the exchange format: other conversions go through it. Every conversion counts, then
 //! fills, in parallel, and reads each array once per pass.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::bsr::{MAX_BLOCK, check_tiling};
-use super::{Bsr, BsrRef, Coo, Csr, CsrRef, Dense, MatrixError, count_rows};
+use super::format::{Format, FormatPlan, RowEntries};
+use super::{Bsr, BsrRef, Coo, Csr, CsrRef, Dense, MatrixError, ScaleFactors, count_rows};
 use crate::number::{Real, Store};
 use crate::parallel::over_blocks;
 
@@ -89,11 +92,13 @@ pub fn block_fill<T: Store>(a: CsrRef<'_, T>, block: usize) -> f64 {
     if a.nnz() == 0 {
         return 1.0;
     }
-    let blocks: usize = (0..a.rows() / block)
-        .into_par_iter()
-        .map(|block_row| for_each_block(a, block, block_row, |_, _, _, _, _| ()))
-        .sum();
-    (blocks * block * block) as f64 / a.nnz() as f64
+    (count_blocks(a, block) * block * block) as f64 / a.nnz() as f64
+}
+
+/// The number of blocks that hold an entry. The block size must divide the dimensions.
+fn count_blocks<T: Store>(a: CsrRef<'_, T>, block: usize) -> usize {
+    let of_row = |block_row| for_each_block(a, block, block_row, |_, _, _, _, _| ());
+    (0..a.rows() / block).into_par_iter().map(of_row).sum()
 }
 
 /// A lower bound on [`block_fill`] from the row lengths alone: a block row has at least as many
@@ -142,6 +147,11 @@ impl<T: Store> CsrRef<'_, T> {
     /// ```
     pub fn to_bsr(&self, block: usize) -> Result<Bsr<T>, MatrixError> {
         check_tiling(self.rows(), self.cols(), block)?;
+        Ok(self.in_blocks(block))
+    }
+
+    /// [`CsrRef::to_bsr`] for a block size that has been checked.
+    fn in_blocks(&self, block: usize) -> Bsr<T> {
         let block_rows = 0..self.rows() / block;
         let row_ptr = count_rows(
             block_rows.clone(),
@@ -164,7 +174,7 @@ impl<T: Store> CsrRef<'_, T> {
                 });
             }
         });
-        Ok(Bsr::from_valid_parts(self.rows(), self.cols(), block, row_ptr, columns, values))
+        Bsr::from_valid_parts(self.rows(), self.cols(), block, row_ptr, columns, values)
     }
 
     /// The same matrix in dense storage, with zeros for missing entries. Fails if it does not fit
@@ -218,6 +228,52 @@ impl<T: Store> BsrRef<'_, T> {
                 }
             },
         )
+    }
+}
+
+impl<S: Store> Format<S> for Bsr<S> {
+    type As<T: Store> = Bsr<T>;
+    type View<'a> = BsrRef<'a, S>;
+
+    fn view(&self) -> BsrRef<'_, S> {
+        self.view()
+    }
+
+    fn plan(a: &Arc<Csr<f64>>, block: usize) -> Option<FormatPlan<'_, Arc<Self>>> {
+        check_tiling(a.rows(), a.cols(), block).ok()?;
+        let blocks = count_blocks(a.view(), block);
+        let bytes = blocks * (block * block * size_of::<S>() + size_of::<u32>())
+            + size_of::<usize>() * (a.rows() / block + 1);
+        Some(FormatPlan::new(bytes, move |factors| {
+            Arc::new(if factors.is_one() {
+                Csr::shared_as::<S>(a).view().in_blocks(block)
+            } else {
+                a.view().in_blocks(block).view().rescaled(|row, column| factors.of(row, column))
+            })
+        }))
+    }
+
+    fn scaled_as<T: Store>(&self, factors: ScaleFactors<'_>) -> Option<Bsr<T>> {
+        Some(self.view().rescaled(|row, column| factors.of(row, column)))
+    }
+}
+
+impl<S: Store> RowEntries for BsrRef<'_, S> {
+    type Value = S;
+
+    fn rows_per_block(self) -> usize {
+        self.block_size()
+    }
+
+    #[inline(always)]
+    fn for_each_entry(self, row: usize, mut each: impl FnMut(usize, S)) {
+        let size = self.block_size();
+        for k in self.row_ptr()[row / size]..self.row_ptr()[row / size + 1] {
+            let values = &self.block(k)[row % size * size..(row % size + 1) * size];
+            for (j, &value) in values.iter().enumerate() {
+                each(self.columns()[k] as usize * size + j, value);
+            }
+        }
     }
 }
 

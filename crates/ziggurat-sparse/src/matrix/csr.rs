@@ -15,9 +15,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::MatrixError;
-use super::sort_rows::sort_rows;
 use super::storage::Storage;
-use crate::number::{Real, Store};
+use crate::number::Store;
 use crate::parallel::first_position;
 
 /// A sparse matrix that owns its arrays.
@@ -327,29 +326,6 @@ impl<T: Store> Csr<T> {
         let (columns, values) = (Storage::shared(columns), Storage::shared(values));
         CsrRef::try_new(rows, cols, &row_ptr, &columns, &values)?;
         Ok(Csr { rows, cols, row_ptr, columns, values })
-    }
-
-    /// Takes arrays whose rows may be unsorted or contain duplicates: sorts each row and sums
-    /// duplicates in their original order.
-    ///
-    /// ```
-    /// use ziggurat_sparse::Csr;
-    /// let a = Csr::from_unsorted(1, 3, vec![0, 3], vec![2, 0, 2], vec![1.0, 5.0, 10.0])?;
-    /// assert_eq!((a.columns(), a.values()), (&[0, 2][..], &[5.0, 11.0][..]));
-    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
-    /// ```
-    pub fn from_unsorted(
-        rows: usize,
-        cols: usize,
-        row_ptr: Vec<usize>,
-        columns: Vec<u32>,
-        values: Vec<T>,
-    ) -> Result<Self, MatrixError>
-    where
-        T: Real,
-    {
-        check_layout(rows, cols, &row_ptr, &columns, values.len())?;
-        Ok(sort_rows(rows, cols, row_ptr, columns, values))
     }
 
     /// For arrays that are valid by construction; checked in debug builds.

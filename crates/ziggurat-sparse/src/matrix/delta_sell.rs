@@ -26,6 +26,10 @@ mod rescale;
 
 pub use encode::DeltaSellPlan;
 
+use std::sync::Arc;
+
+use super::format::{Format, FormatPlan, RowEntries};
+use super::{Csr, ScaleFactors};
 use crate::number::Store;
 
 /// Rows that share a slot.
@@ -168,7 +172,7 @@ impl<S: Store> DeltaSell<S> {
     /// The same matrix with values rounded to `S`. `None` if the format cannot represent it: a row
     /// has more than 32,767 entries, or a dimension exceeds 2³¹.
     pub fn from_csr(a: crate::CsrRef<'_, f64>) -> Option<Self> {
-        Some(DeltaSellPlan::new(a, size_of::<S>())?.fill(a))
+        DeltaSellPlan::new(a, size_of::<S>())?.fill(a).ok()
     }
 
     /// Number of rows.
@@ -269,6 +273,42 @@ impl<S: Store> DeltaSell<S> {
             let column = self.bases[slot + k] as usize + width.difference(deltas, lane);
             (column, self.values[(slot + k) * LANES + lane])
         })
+    }
+}
+
+impl<S: Store> Format<S> for DeltaSell<S> {
+    type As<T: Store> = DeltaSell<T>;
+    type View<'a> = &'a DeltaSell<S>;
+
+    fn view(&self) -> &DeltaSell<S> {
+        self
+    }
+
+    fn plan(a: &Arc<Csr<f64>>, _: usize) -> Option<FormatPlan<'_, Arc<Self>>> {
+        let plan = DeltaSellPlan::new(a.view(), size_of::<S>())?;
+        Some(FormatPlan::new(plan.bytes(), move |factors| {
+            let made = if factors.is_one() {
+                plan.fill(a.view())
+            } else {
+                plan.fill_scaled(a.view(), |row, column| factors.of(row, column))
+            };
+            #[expect(clippy::expect_used, reason = "the plan was made for this matrix, which cannot change")]
+            Arc::new(made.expect("the layout of this matrix"))
+        }))
+    }
+
+    fn scaled_as<T: Store>(&self, factors: ScaleFactors<'_>) -> Option<DeltaSell<T>> {
+        Some(self.rescaled(|row, column| factors.of(row, column)))
+    }
+}
+
+impl<S: Store> RowEntries for &DeltaSell<S> {
+    type Value = S;
+
+    /// Searches for the row, so it is slow.
+    #[inline(always)]
+    fn for_each_entry(self, row: usize, mut each: impl FnMut(usize, S)) {
+        self.row(row).for_each(|(column, value)| each(column, value));
     }
 }
 

@@ -10,6 +10,8 @@ mod csr;
 pub(crate) mod delta_sell;
 mod dense;
 mod error;
+pub(crate) mod format;
+mod scale_factors;
 mod sort_rows;
 mod storage;
 
@@ -26,3 +28,5 @@ pub use csr::{Csr, CsrRef};
 pub use delta_sell::{DeltaSell, DeltaSellParts, DeltaSellPlan};
 pub use dense::Dense;
 pub use error::MatrixError;
+pub use format::FormatPlan;
+pub use scale_factors::ScaleFactors;

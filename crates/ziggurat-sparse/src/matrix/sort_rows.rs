@@ -5,9 +5,33 @@
 //! Rows that are already sorted take one pass. A second set of arrays is needed only if there are
 //! duplicates.
 
-use super::{Csr, count_rows};
+use super::assemble::count_rows;
+use super::csr::{Csr, check_layout};
+use super::error::MatrixError;
 use crate::number::Real;
 use crate::parallel::over_entries;
+
+impl<T: Real> Csr<T> {
+    /// Takes arrays whose rows may be unsorted or contain duplicates: sorts each row and sums
+    /// duplicates in their original order.
+    ///
+    /// ```
+    /// use ziggurat_sparse::Csr;
+    /// let a = Csr::from_unsorted(1, 3, vec![0, 3], vec![2, 0, 2], vec![1.0, 5.0, 10.0])?;
+    /// assert_eq!((a.columns(), a.values()), (&[0, 2][..], &[5.0, 11.0][..]));
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn from_unsorted(
+        rows: usize,
+        cols: usize,
+        row_ptr: Vec<usize>,
+        columns: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self, MatrixError> {
+        check_layout(rows, cols, &row_ptr, &columns, values.len())?;
+        Ok(sort_rows(rows, cols, row_ptr, columns, values))
+    }
+}
 
 /// Builds a matrix from arrays that are valid except for the order of columns within rows and for
 /// duplicates.

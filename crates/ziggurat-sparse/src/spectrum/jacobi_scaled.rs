@@ -119,7 +119,7 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
     /// number of owned rows.
     pub fn apply(&self, x: &[f64], y: &mut [f64]) {
         assert!(x.len() >= self.a.cols() && y.len() == self.rows.len(), "vectors that fit the matrix");
-        over_rows(self.a.row_ptr(), self.rows.clone(), 1, y, &|rows, y| {
+        over_rows(&|row| self.a.row_ptr()[row], self.rows.clone(), 1, y, &|rows, y| {
             for (row, y) in rows.zip(y) {
                 let (columns, values) = self.a.row(row);
                 let entries = columns.iter().zip(values);

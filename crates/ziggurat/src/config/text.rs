@@ -30,14 +30,13 @@ impl SolverConfig {
     /// # Errors
     /// If the text is invalid. The error names the line, or the key and the closest known one.
     pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
-        let mut given: Value = toml::from_str(text).map_err(|error| {
+        let given: toml::Table = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(String::new(), |span| {
                 format!("line {}: ", 1 + text.bytes().take(span.start).filter(|&byte| byte == b'\n').count())
             });
             ConfigError::Syntax { format: "TOML", reason: line + &error.message().replace('\n', ", ") }
         })?;
-        replace(&mut given, &Value::from(NONE), &Value::Null);
-        laid_over_default(given)
+        laid_over_default(json(toml::Value::Table(given), "")?)
     }
 
     /// Parses JSON, which may contain any subset of the keys.
@@ -107,6 +106,32 @@ impl SolverConfig {
     }
 }
 
+/// A value of TOML in JSON. JSON has neither NaN nor infinity, and serde would make them null, which
+/// stands for the absence of a number.
+fn json(value: toml::Value, path: &str) -> Result<Value, ConfigError> {
+    Ok(match value {
+        toml::Value::String(text) => text.into(),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Float(number) if number.is_finite() => number.into(),
+        toml::Value::Float(number) => {
+            let (path, value) = (path.to_owned(), number.to_string());
+            return Err(ConfigError::Setting { path, value, must: "finite".to_owned() });
+        }
+        toml::Value::Boolean(truth) => truth.into(),
+        toml::Value::Datetime(time) => time.to_string().into(),
+        toml::Value::Array(list) => {
+            list.into_iter().map(|value| json(value, path)).collect::<Result<Vec<_>, _>>()?.into()
+        }
+        toml::Value::Table(table) => {
+            let below = |(key, value): (String, toml::Value)| {
+                let value = json(value, &join(path, &key))?;
+                Ok((key, value))
+            };
+            table.into_iter().map(below).collect::<Result<Map<_, _>, ConfigError>>()?.into()
+        }
+    })
+}
+
 fn to_value(config: &SolverConfig) -> Result<Value, ConfigError> {
     let syntax = |error: serde_json::Error| ConfigError::Syntax { format: "JSON", reason: error.to_string() };
     serde_json::to_value(config).map_err(syntax)
@@ -128,11 +153,17 @@ fn laid_over_default(given: Value) -> Result<SolverConfig, ConfigError> {
     let (mut value, mut config) = (default, SolverConfig::default());
     // One at a time, so that an error belongs to the last key.
     for (path, leaf) in leaves {
+        let mut count = None; // a number where an integer belongs
         if let Some(place) = value.pointer_mut(&format!("/{}", path.replace('.', "/"))) {
+            count = (place.is_u64() && leaf.is_number()).then(|| leaf.to_string());
             *place = leaf;
         }
-        config = serde_json::from_value(value.clone())
-            .map_err(|error| ConfigError::Value { path, reason: error.to_string() })?;
+        config = serde_json::from_value(value.clone()).map_err(|error| match count {
+            Some(value) => {
+                ConfigError::Setting { path, value, must: format!("an integer from 0 to {}", u64::MAX) }
+            }
+            None => ConfigError::Value { path, reason: error.to_string() },
+        })?;
     }
     config.validate()?;
     Ok(config)
@@ -169,6 +200,8 @@ fn collect(
             let path = if path.is_empty() { "(top level)".to_owned() } else { path.to_owned() };
             return Err(ConfigError::Value { path, reason });
         }
+        // Only a key without a value by default can be without one.
+        (Value::Null, given) if given == NONE => leaves.push((path.to_owned(), Value::Null)),
         (_, given) => leaves.push((path.to_owned(), given)),
     }
     Ok(())

@@ -14,7 +14,7 @@ use ziggurat_sparse::matrix::detect_block_size;
 
 use super::rows::sums_to_zero;
 use super::symmetry::is_symmetric;
-use crate::config::Facts;
+use crate::config::MatrixFacts;
 
 /// Number of rows per task.
 const PIECE: usize = 4096;
@@ -33,7 +33,7 @@ const FILL: f64 = 1.05;
 /// assert!(kind.symmetric && kind.annihilates_constants && kind.rows == 216);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MatrixKind {
     /// a_ij = a_ji, up to rounding.
@@ -42,6 +42,8 @@ pub struct MatrixKind {
     pub positive_diagonal: bool,
     /// Every row sums to zero, up to rounding: the constant vector is in the null space.
     pub annihilates_constants: bool,
+    /// max_i Σ_j |a_ij|, which bounds the rounding errors of a product.
+    pub largest_row_sum: f64,
     /// Number of unknowns per node.
     pub block: usize,
     /// Number of rows over all processes.
@@ -58,7 +60,7 @@ impl MatrixKind {
     pub fn of<M: LevelMatrix>(a: &M) -> Result<Self, SetupError> {
         let wide = &*a.extended(1)?;
         let (matrix, halo) = (wide.view(), wide.rows());
-        let (positive_diagonal, zero_sums) = diagonal_and_sums(matrix, &halo);
+        let Rows { positive_diagonal, zero_sums, largest_sum } = Rows::of(matrix, &halo);
         let own = halo.owned();
         let entries = matrix.row_ptr()[own.end] - matrix.row_ptr()[own.start];
         let mut totals = [u64::from(!positive_diagonal), u64::from(!zero_sums), entries as u64];
@@ -67,6 +69,7 @@ impl MatrixKind {
             symmetric: is_symmetric(matrix, &halo),
             positive_diagonal: totals[0] == 0,
             annihilates_constants: totals[1] == 0 && a.global_rows() > 0,
+            largest_row_sum: halo.largest(largest_sum),
             block: a.block(),
             rows: a.global_rows(),
             nnz: totals[2],
@@ -74,8 +77,8 @@ impl MatrixKind {
     }
 
     /// The input of [`SolverConfig::resolve`](crate::SolverConfig::resolve), for a device.
-    pub fn facts(&self, device: &impl Device) -> Facts {
-        Facts {
+    pub fn facts(&self, device: &impl Device) -> MatrixFacts {
+        MatrixFacts {
             symmetric: self.symmetric,
             positive_diagonal: self.positive_diagonal,
             block: self.block,
@@ -103,28 +106,44 @@ impl MatrixKind {
     }
 }
 
-/// Whether every diagonal entry of the owned rows is positive, and whether every owned row sums to
-/// zero.
-fn diagonal_and_sums<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> (bool, bool) {
-    let own = halo.owned();
-    let piece = |piece: usize| {
-        let (mut positive, mut zero_sums) = (true, true);
-        for row in own.start + piece * PIECE..own.end.min(own.start + (piece + 1) * PIECE) {
-            positive = positive && a.get(row, row).is_some_and(|value| value > 0.0);
-            // A single nonzero sum is decisive.
-            if zero_sums {
+/// Properties of the owned rows.
+#[derive(Clone, Copy)]
+struct Rows {
+    /// Every diagonal entry is positive.
+    positive_diagonal: bool,
+    /// Every row sums to zero.
+    zero_sums: bool,
+    /// The largest Σ_j |a_ij|.
+    largest_sum: f64,
+}
+
+impl Rows {
+    /// Those of no rows.
+    const NONE: Rows = Rows { positive_diagonal: true, zero_sums: true, largest_sum: 0.0 };
+
+    fn of<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> Self {
+        let own = halo.owned();
+        let piece = |piece: usize| {
+            let mut rows = Rows::NONE;
+            for row in own.start + piece * PIECE..own.end.min(own.start + (piece + 1) * PIECE) {
                 let values = a.row(row).1;
-                let sums = values.iter().fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
-                zero_sums = sums_to_zero(sums.0, sums.1, values.len());
+                let (sum, size) = values.iter().fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
+                rows.positive_diagonal &= a.get(row, row).is_some_and(|value| value > 0.0);
+                rows.zero_sums &= sums_to_zero(sum, size, values.len());
+                rows.largest_sum = rows.largest_sum.max(size);
             }
-            if !positive && !zero_sums {
-                break;
-            }
-        }
-        (positive, zero_sums)
-    };
-    let pieces = (0..own.len().div_ceil(PIECE)).into_par_iter().map(piece);
-    pieces.reduce(|| (true, true), |one, other| (one.0 && other.0, one.1 && other.1))
+            rows
+        };
+        let pieces = (0..own.len().div_ceil(PIECE)).into_par_iter().map(piece);
+        pieces.reduce(
+            || Rows::NONE,
+            |one, other| Rows {
+                positive_diagonal: one.positive_diagonal && other.positive_diagonal,
+                zero_sums: one.zero_sums && other.zero_sums,
+                largest_sum: one.largest_sum.max(other.largest_sum),
+            },
+        )
+    }
 }
 
 /// Number of unknowns per node, detected from the pattern: the largest of 6, 4, 3 and 2 whose

@@ -119,7 +119,7 @@ impl<D: Device> Solver<D> {
         match moved {
             Ok(((matrix, multigrid), finest, kernel)) => {
                 self.iteration.replace(matrix, multigrid, kernel);
-                self.finest = finest;
+                (self.finest, self.largest_row_sum) = (finest, kind.largest_row_sum);
             }
             Err(error) => {
                 // This cannot fail: the old values have been through setup before.

@@ -27,16 +27,13 @@ pub(super) fn assert_close<C: Real>(
 /// Bound on the number of rounding errors in a row: one per entry for the product, one for the sum,
 /// and some for the remaining operations (in both the kernel under test and the oracle).
 pub(super) fn row_terms<S: Store>(a: &HostMatrix<S>) -> impl Fn(usize) -> usize + use<S> {
-    let (row_ptr, block) = match a {
-        HostMatrix::Csr(a) => (a.row_ptr().to_vec(), 1),
-        HostMatrix::Bsr(a) => (a.row_ptr().to_vec(), a.block_size()),
-        HostMatrix::DeltaSell(a) => {
-            let mut row_ptr = vec![0; a.rows() + 1];
-            (0..a.rows()).for_each(|row| row_ptr[row + 1] = row_ptr[row] + a.row(row).count());
-            (row_ptr, 1)
-        }
+    let count = |row: usize| {
+        let mut entries = 0;
+        a.for_each_entry(row, |_, _| entries += 1);
+        entries
     };
-    move |row| 2 * block * (row_ptr[row / block + 1] - row_ptr[row / block]) + 16
+    let entries: Vec<usize> = (0..a.rows()).map(count).collect();
+    move |row| 2 * entries[row] + 16
 }
 
 /// The content of a vector, on the host.

@@ -4,11 +4,13 @@
 //! [`hash`](crate::hash) and are the same on every machine. Matrix entries are exact in every
 //! storage type, so that a difference comes from the kernel and not from the storage.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
-use crate::device::HostMatrix;
+use crate::device::{HostMatrix, MatrixFormat};
 use crate::hash::hash_id;
-use crate::matrix::{Bsr, Csr, DeltaSell};
+use crate::matrix::{Csr, ScaleFactors};
 use crate::number::{Real, Store};
 
 /// The description of a matrix.
@@ -28,57 +30,38 @@ pub struct Input {
     /// every row has the diagonals from 0 to `per_row`, as far as they exist.
     pub reach: usize,
     /// The format.
-    pub format: Format,
+    pub format: MatrixFormat,
+    /// Rows per block; 1 for a format without blocks.
+    pub block: usize,
     /// Determines the columns and the values.
     pub seed: u64,
 }
 
-/// The format of a matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Compressed sparse rows.
-    Csr,
-    /// Blocks of this size.
-    Bsr(usize),
-    /// Sliced rows with compressed column indices.
-    DeltaSell,
-}
-
-impl Format {
-    /// Rows per block.
-    fn block(self) -> usize {
-        if let Format::Bsr(block) = self { block } else { 1 }
-    }
-}
-
 /// Matrices of up to a few hundred rows: no rows, no columns, one row, empty and dense rows,
-/// rectangular, every block size.
+/// rectangular, every format and block size.
 pub fn small(square: bool) -> impl Strategy<Value = Input> {
     let extent = prop_oneof![Just(0usize), Just(1), 2..20usize, 20..300usize, 300..700usize];
-    let format = prop_oneof![
-        3 => Just(Format::Csr),
-        6 => Just(Format::DeltaSell),
-        6 => (1..=6usize).prop_map(Format::Bsr),
-        1 => Just(Format::Bsr(9)),
-    ];
+    let block = prop_oneof![6 => 1..=6usize, 1 => Just(9usize)];
+    let format = (proptest::sample::select(MatrixFormat::ALL), block)
+        .prop_map(|(format, block)| (format, if format.has_blocks() { block } else { 1 }));
     let reach = prop_oneof![3 => Just(usize::MAX), 1 => Just(0usize), 2 => 1..100usize];
     (extent.clone(), extent, 0..40usize, 0..5usize, 0..9usize, reach, format, any::<u64>()).prop_map(
-        move |(rows, cols, per_row, empty_every, dense_every, reach, format, seed)| {
+        move |(rows, cols, per_row, empty_every, dense_every, reach, (format, block), seed)| {
             let cols = if square { rows } else { cols };
             // Blocks multiply the size: keep the scalar matrix at a few hundred rows.
-            let shrink = |extent: usize| extent.div_ceil(format.block());
-            let (rows, cols) = (shrink(rows), shrink(cols));
-            Input { rows, cols, per_row, empty_every, dense_every, reach, format, seed }
+            let (rows, cols) = (rows.div_ceil(block), cols.div_ceil(block));
+            Input { rows, cols, per_row, empty_every, dense_every, reach, format, block, seed }
         },
     )
 }
 
 /// A matrix of 10⁵ rows, including empty ones and a few of 10⁵ entries (if the format supports
 /// them): large enough to be split among threads.
-pub fn large(format: Format) -> Input {
-    let rows = 100_000 / format.block();
-    let (dense_every, reach) = if format == Format::DeltaSell { (0, 300) } else { (rows / 3, rows) };
-    Input { rows, cols: rows, per_row: 9, empty_every: 7, dense_every, reach, format, seed: 5 }
+pub fn large(format: MatrixFormat) -> Input {
+    let block = if format.has_blocks() { 3 } else { 1 };
+    let rows = 100_000 / block;
+    let (per_row, empty_every, dense_every, reach, seed) = (9, 7, rows / 3, rows, 5);
+    Input { rows, cols: rows, per_row, empty_every, dense_every, reach, format, block, seed }
 }
 
 /// A value that every storage type represents exactly: a sign, three significant bits, exponents
@@ -96,44 +79,99 @@ pub fn vector<C: Real>(len: usize, seed: u64) -> Vec<C> {
 }
 
 impl Input {
-    /// The matrix, with its entries mapped by `f`.
+    /// The matrix, with its entries mapped by `f`. A format that does not suit it stores a more
+    /// regular one instead: without dense rows and near the diagonal, or with a few diagonals only.
     ///
     /// # Panics
-    /// If the input does not describe a valid matrix; the strategies above always do.
+    /// If no matrix suits the format.
     #[allow(clippy::expect_used)] // a fault of the suite itself, which runs in tests only
     pub fn matrix<S: Store>(&self, f: impl Fn(f64) -> f64) -> HostMatrix<S> {
-        let (mut row_ptr, mut columns) = (vec![0], Vec::new());
+        let near = Input { dense_every: 0, reach: self.reach.min(300), ..self.clone() };
+        let diagonals = Input { dense_every: 0, reach: 0, ..self.clone() };
+        let stored = [self, &near, &diagonals].into_iter().find_map(|input| {
+            let a = Arc::new(input.in_rows(&f));
+            Some(HostMatrix::plan(self.format, &a, self.block)?.fill(ScaleFactors::ONE))
+        });
+        stored.expect("a matrix that suits the format")
+    }
+
+    /// The matrix in scalar rows.
+    #[allow(clippy::expect_used)] // as above
+    fn in_rows(&self, f: impl Fn(f64) -> f64) -> Csr<f64> {
+        let (mut row_ptr, mut columns, block) = (vec![0], Vec::new(), self.block);
         for row in 0..self.rows {
-            let every = |n: usize| n > 0 && row % n == n - 1;
-            if every(self.dense_every) {
-                columns.extend(0..self.cols as u32);
-            } else if self.reach == 0 {
-                columns.extend((row..=row + self.per_row).filter(|&k| k < self.cols).map(|k| k as u32));
-            } else if !every(self.empty_every) && self.cols > 0 {
-                let first = row.saturating_sub(self.reach).min(self.cols - 1);
-                let last = row.saturating_add(self.reach).min(self.cols - 1);
-                let hash = |k: usize| hash_id((row * 64 + k) as u64 ^ hash_id(self.seed));
-                let count = hash(63) as usize % (self.per_row + 1);
-                let column = |k| first as u32 + (hash(k) % (last - first + 1) as u64) as u32;
-                let mut row_columns: Vec<u32> = (0..count).map(column).collect();
-                row_columns.sort_unstable();
-                row_columns.dedup();
-                columns.append(&mut row_columns);
+            let of_blocks = self.columns(row);
+            for _ in 0..block {
+                let scalars = |&column: &usize| (column * block..(column + 1) * block).map(|k| k as u32);
+                columns.extend(of_blocks.iter().flat_map(scalars));
+                row_ptr.push(columns.len());
             }
-            row_ptr.push(columns.len());
         }
-        let block = self.format.block();
-        let values: Vec<f64> =
-            (0..columns.len() * block * block).map(|index| f(value(self.seed, index as u64))).collect();
-        let (rows, cols) = (self.rows * block, self.cols * block);
-        if let Format::Bsr(_) = self.format {
-            let values = values.into_iter().map(S::narrow).collect();
-            return Bsr::try_new(rows, cols, block, row_ptr, columns, values).expect("a valid matrix").into();
+        let values = (0..columns.len()).map(|index| f(value(self.seed, index as u64))).collect();
+        Csr::try_new(self.rows * block, self.cols * block, row_ptr, columns, values).expect("a valid matrix")
+    }
+
+    /// The columns of a row, or the block columns of a block row.
+    fn columns(&self, row: usize) -> Vec<usize> {
+        let every = |n: usize| n > 0 && row % n == n - 1;
+        if every(self.dense_every) {
+            return (0..self.cols).collect();
         }
-        let a = Csr::try_new(rows, cols, row_ptr, columns, values).expect("a valid matrix");
-        match self.format {
-            Format::DeltaSell => DeltaSell::<S>::from_csr(a.view()).expect("short rows").into(),
-            _ => a.view().stored_as::<S>().into(),
+        if self.reach == 0 {
+            return (row..=row + self.per_row).filter(|&k| k < self.cols).collect();
+        }
+        if every(self.empty_every) || self.cols == 0 {
+            return Vec::new();
+        }
+        let first = row.saturating_sub(self.reach).min(self.cols - 1);
+        let last = row.saturating_add(self.reach).min(self.cols - 1);
+        let hash = |k: usize| hash_id((row * 64 + k) as u64 ^ hash_id(self.seed));
+        let count = hash(63) as usize % (self.per_row + 1);
+        let column = |k| first + (hash(k) % (last - first + 1) as u64) as usize;
+        let mut columns: Vec<usize> = (0..count).map(column).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::test_runner::{Config, TestRunner};
+
+    /// The suite compares products with those of the rows that `for_each_entry` reads, so these are
+    /// compared with the rows of the CSR matrix here.
+    #[test]
+    fn every_format_has_the_entries_of_its_rows() {
+        let config = Config { cases: 256, failure_persistence: None, ..Config::default() };
+        let tested = TestRunner::new(config).run(&small(false), |input| {
+            let a = Arc::new(input.in_rows(|value| value));
+            let plan = HostMatrix::<f64>::plan(input.format, &a, input.block);
+            let Some(plan) = plan else { return Ok(()) };
+            let bytes = plan.bytes();
+            let stored = plan.fill(ScaleFactors::ONE);
+            assert_eq!((stored.format(), stored.bytes()), (input.format, bytes));
+            assert_eq!((stored.rows(), stored.cols()), (a.rows(), a.cols()));
+            for row in a.all_rows() {
+                let mut entries = Vec::new();
+                stored.for_each_entry(row, |column, value| entries.push((column, value)));
+                entries.retain(|&(_, value)| value != 0.0); // padding
+                entries.sort_by_key(|&(column, _)| column);
+                let (columns, values) = a.row(row);
+                let expected = columns.iter().map(|&column| column as usize).zip(values.iter().copied());
+                assert_eq!(entries, expected.collect::<Vec<_>>(), "row {row}");
+            }
+            Ok(())
+        });
+        tested.unwrap();
+    }
+
+    #[test]
+    fn every_format_stores_large_matrices() {
+        for &format in MatrixFormat::ALL {
+            let a = large(format).matrix::<f32>(|value| value);
+            assert!(a.format() == format && a.rows() >= 99_999 && a.nnz() > 200_000);
         }
     }
 }

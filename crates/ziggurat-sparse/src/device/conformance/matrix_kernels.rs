@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::bounds::{assert_close, content, row_terms, wide};
-use super::inputs::{Format, Input, large, small, vector};
-use crate::device::{Device, Direction, Reads, Reference};
+use super::inputs::{Input, large, small, vector};
+use crate::device::{Device, Direction, MatrixFormat, Reads, Reference};
 use crate::number::Store;
 
 /// Matrices per kernel and pair of number types.
@@ -156,7 +156,7 @@ pub fn gauss_seidel<D: Device, C: Reads<S>, S: Store>(device: &D)
 where
     f64: Reads<S>,
 {
-    let block = prop_oneof![Just(1usize), 2..40usize, Just(1000usize)];
+    let block = prop_oneof![Just(1usize), 2..40usize, Just(1000usize), Just(usize::MAX)];
     run(device, (small(true), block, any::<bool>(), any::<bool>()), |(input, block, backward, guess)| {
         let direction = if backward { Direction::Backward } else { Direction::Forward };
         check_gauss_seidel::<D, C, S>(device, &input, block, direction, guess);
@@ -204,7 +204,7 @@ pub fn large_matrix<D: Device, C: Reads<S>, S: Store>(device: &D)
 where
     f64: Reads<S>,
 {
-    for input in [Format::Csr, Format::Bsr(3), Format::DeltaSell].map(large) {
+    for input in MatrixFormat::ALL.iter().copied().map(large) {
         check_spmv::<D, C, S>(device, &input, -2.5, 0.75);
         check_residual::<D, C, S>(device, &input);
         check_sweep::<D, C, S>(device, &input, 0.75, -1.0);

@@ -4,7 +4,7 @@
 
 use super::bounds::{assert_close, content, wide};
 use super::inputs::{value, vector};
-use crate::device::{Device, Reference};
+use crate::device::{Device, MatrixFormat, Reference};
 use crate::number::Real;
 
 /// Lengths around likely boundaries of a kernel: vector lanes, pieces, threads.
@@ -35,7 +35,7 @@ pub fn memory<D: Device, C: Real>(device: &D) {
         assert_eq!(content(device, &x), vector::<C>(len, 2));
         assert_eq!(device.to_host(x).expect("a download"), vector::<C>(len, 2));
     }
-    let a = super::inputs::large(super::inputs::Format::Bsr(3)).matrix::<f32>(|v| v);
+    let a = super::inputs::large(MatrixFormat::Bsr).matrix::<f32>(|v| v);
     let shape = (a.rows(), a.cols());
     let a = device.upload_matrix(a).expect("an upload");
     assert_eq!(device.shape(&a), shape);

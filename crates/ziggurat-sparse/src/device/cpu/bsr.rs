@@ -20,8 +20,12 @@ use crate::simd::{InLanes, Isa, prefetch};
 const AHEAD_BYTES: usize = 4096;
 
 impl<C: InLanes<S>, S: Store> RowProducts<C> for BsrRef<'_, S> {
-    fn step_ptr(&self) -> &[usize] {
-        self.row_ptr()
+    fn steps(&self) -> usize {
+        self.block_rows()
+    }
+
+    fn entries_before(&self, step: usize) -> usize {
+        self.row_ptr()[step]
     }
 
     fn rows_per_step(&self) -> usize {

@@ -11,7 +11,8 @@ use half::{bf16, f16};
 use super::gauss_seidel::{Sweep, gauss_seidel};
 use super::row_products::map_rows;
 use crate::device::direction::Direction;
-use crate::device::host_matrix::HostMatrix;
+use crate::device::host_matrix::{HostMatrix, with_format};
+use crate::matrix::format::Format;
 use crate::number::Store;
 use crate::simd::{InLanes, Simd};
 
@@ -46,11 +47,7 @@ fn map_product<C: InLanes<S>, S: Store>(
     y: &mut [C],
     finish: impl Fn(Range<usize>, &[C], &mut [C]) + Copy + Send + Sync,
 ) {
-    match a {
-        HostMatrix::Csr(a) => map_rows(simd, a.view(), x, y, finish),
-        HostMatrix::Bsr(a) => map_rows(simd, a.view(), x, y, finish),
-        HostMatrix::DeltaSell(a) => map_rows(simd, &**a, x, y, finish),
-    }
+    with_format!(a, |a| map_rows(simd, a.view(), x, y, finish));
 }
 
 macro_rules! compiled {
@@ -109,7 +106,16 @@ macro_rules! compiled {
                 (block, direction): (usize, Direction),
                 y: &mut [$c],
             ) {
-                gauss_seidel(simd, Sweep { a, d, b, x, block, direction }, y);
+                let n = a.rows();
+                assert_eq!(
+                    [d.len(), b.len(), a.cols(), y.len()],
+                    [n; 4],
+                    "a square A, lengths of d, b and y"
+                );
+                assert_eq!(x.map_or(n, <[$c]>::len), n, "length of x");
+                with_format!(a, |a| {
+                    gauss_seidel(simd, Sweep { a: a.view(), d, b, x, block, direction }, y);
+                });
             }
         }
     )+)+};

@@ -22,8 +22,12 @@ const AHEAD: usize = 512;
 const LONG_ROW: usize = 12;
 
 impl<C: InLanes<S>, S: Store> RowProducts<C> for CsrRef<'_, S> {
-    fn step_ptr(&self) -> &[usize] {
-        self.row_ptr()
+    fn steps(&self) -> usize {
+        self.rows()
+    }
+
+    fn entries_before(&self, step: usize) -> usize {
+        self.row_ptr()[step]
     }
 
     fn rows_per_step(&self) -> usize {

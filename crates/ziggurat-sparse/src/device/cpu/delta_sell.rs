@@ -22,8 +22,12 @@ const AHEAD_BYTES: usize = 2048;
 const _: () = assert!(WINDOW <= BATCH);
 
 impl<C: InLanes<S>, S: Store> RowProducts<C> for &DeltaSell<S> {
-    fn step_ptr(&self) -> &[usize] {
-        self.value_ptr()
+    fn steps(&self) -> usize {
+        self.value_ptr().len() - 1
+    }
+
+    fn entries_before(&self, step: usize) -> usize {
+        self.value_ptr()[step]
     }
 
     fn rows_per_step(&self) -> usize {

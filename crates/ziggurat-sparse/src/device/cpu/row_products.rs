@@ -18,8 +18,11 @@ pub(super) const BATCH: usize = 256;
 
 /// A matrix format, as used by the CPU kernels.
 pub(super) trait RowProducts<C: Real>: Copy + Sync {
-    /// Where the entries of each step begin. A step is a row, a block row or a window of rows.
-    fn step_ptr(&self) -> &[usize];
+    /// Number of steps. A step is a row, a block row or a window of rows.
+    fn steps(&self) -> usize;
+
+    /// Number of entries before a step, by which the work is split among threads.
+    fn entries_before(&self, step: usize) -> usize;
 
     /// Rows per step, at most [`BATCH`]; the last step may have fewer.
     fn rows_per_step(&self) -> usize;
@@ -41,9 +44,9 @@ pub(super) fn map_rows<C: Real, A: RowProducts<C>>(
     y: &mut [C],
     finish: impl Fn(Range<usize>, &[C], &mut [C]) + Copy + Send + Sync,
 ) {
-    let (steps, height) = (a.step_ptr().len() - 1, a.rows_per_step());
+    let (steps, height) = (a.steps(), a.rows_per_step());
     assert_eq!(a.shape(), (y.len(), x.len()), "rows of A, length of the result; columns of A, length of x");
-    over_rows(a.step_ptr(), 0..steps, height, y, &|steps, y| {
+    over_rows(&|step| a.entries_before(step), 0..steps, height, y, &|steps, y| {
         let mut buffer = [C::zero(); BATCH];
         let mut first = steps.start;
         for y in y.chunks_mut(BATCH / height * height) {

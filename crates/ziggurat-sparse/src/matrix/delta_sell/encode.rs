@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::draft::{Content, Drafts, Rows, Scale, Slot, Stencil};
 use super::{CHUNKS, DeltaSell, LANES, WIDTHS, WINDOW, Width};
-use crate::matrix::CsrRef;
+use crate::matrix::{CsrRef, MatrixError};
 use crate::number::Store;
 use crate::parallel::counts_to_starts;
 use crate::simd::{Isa, Kernel, Simd};
@@ -28,12 +28,14 @@ const MAX_EXTENT: usize = 1 << 31;
 /// let a = "poisson3d27:12".parse::<Problem>()?.matrix()?;
 /// let plan = DeltaSellPlan::new(a.view(), size_of::<f32>()).ok_or("too long a row")?;
 /// let bytes = plan.bytes();
-/// let made: DeltaSell<f32> = plan.fill(a.view());
+/// let made: DeltaSell<f32> = plan.fill(a.view())?;
 /// assert_eq!(made.bytes(), bytes);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct DeltaSellPlan {
+    rows: usize,
+    cols: usize,
     value_bytes: usize,
     value_ptr: Vec<usize>,
     delta_ptr: Vec<usize>,
@@ -68,7 +70,8 @@ impl DeltaSellPlan {
         );
         counts_to_starts(&mut value_ptr);
         counts_to_starts(&mut delta_ptr);
-        Some(DeltaSellPlan { value_bytes, value_ptr, delta_ptr, counts, order })
+        let (rows, cols) = (a.rows(), a.cols());
+        Some(DeltaSellPlan { rows, cols, value_bytes, value_ptr, delta_ptr, counts, order })
     }
 
     fn stored(&self) -> usize {
@@ -89,8 +92,20 @@ impl DeltaSellPlan {
             + (self.value_ptr.len() + self.delta_ptr.len()) * size_of::<usize>()
     }
 
-    /// Builds the matrix. `a` must be the one the plan was made for.
-    pub fn fill<S: Store>(self, a: CsrRef<'_, f64>) -> DeltaSell<S> {
+    /// Builds the matrix. `a` must be the one the plan was made for, or one with the same layout.
+    ///
+    /// ```
+    /// use ziggurat_sparse::{Csr, DeltaSell, MatrixError, matrix::DeltaSellPlan};
+    /// let (a, wider) = (Csr::identity(2)?, Csr::try_new(2, 3, vec![0, 1, 2], vec![0, 2], vec![1.0; 2])?);
+    /// let plan = DeltaSellPlan::new(a.view(), size_of::<f64>()).ok_or("too long a row")?;
+    /// let filled: Result<DeltaSell<f64>, _> = plan.fill(wider.view());
+    /// assert!(matches!(filled, Err(MatrixError::OtherPattern { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`MatrixError::OtherPattern`] if `a` does not have the layout of this plan.
+    pub fn fill<S: Store>(self, a: CsrRef<'_, f64>) -> Result<DeltaSell<S>, MatrixError> {
         self.fill_scaled(a, |_, _| 1.0)
     }
 
@@ -101,52 +116,70 @@ impl DeltaSellPlan {
     /// use ziggurat_sparse::{Csr, DeltaSell, f16, matrix::DeltaSellPlan};
     /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1e-9, 1e9])?;
     /// let plan = DeltaSellPlan::new(a.view(), size_of::<f16>()).ok_or("too long a row")?;
-    /// let narrow: DeltaSell<f16> = plan.fill_scaled(a.view(), |row, _| if row == 0 { 1e9 } else { 1e-9 });
+    /// let narrow: DeltaSell<f16> = plan.fill_scaled(a.view(), |row, _| if row == 0 { 1e9 } else { 1e-9 })?;
     /// assert_eq!(narrow, DeltaSell::from_csr(Csr::identity(2)?.view()).ok_or("too long a row")?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Errors
+    /// [`MatrixError::OtherPattern`] if `a` does not have the layout of this plan.
     pub fn fill_scaled<S: Store>(
         self,
         a: CsrRef<'_, f64>,
         scale: impl Fn(usize, usize) -> f64 + Sync,
-    ) -> DeltaSell<S> {
+    ) -> Result<DeltaSell<S>, MatrixError> {
+        let other = MatrixError::OtherPattern { what: "the matrix to convert" };
+        if (a.rows(), a.cols()) != (self.rows, self.cols) {
+            return Err(other);
+        }
         let mut bases = vec![0; self.stored() / LANES];
         let mut values = vec![S::default(); self.stored()];
         let mut deltas = vec![0; self.delta_bytes()];
         let windows = 0..self.value_ptr.len() - 1;
         let parts = Parts { bases: &mut bases, values: &mut values, deltas: &mut deltas };
-        self.write(a, &scale, windows, parts);
-        let DeltaSellPlan { value_ptr, delta_ptr, counts, order, .. } = self;
-        let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
-        DeltaSell { rows, cols, nnz, value_ptr, delta_ptr, counts, order, bases, values, deltas }
+        if !self.write(a, &scale, windows, parts) {
+            return Err(other);
+        }
+        let DeltaSellPlan { rows, cols, value_ptr, delta_ptr, counts, order, .. } = self;
+        let nnz = a.nnz();
+        Ok(DeltaSell { rows, cols, nnz, value_ptr, delta_ptr, counts, order, bases, values, deltas })
     }
 
-    /// Writes a range of windows, recursively in parallel.
+    /// Writes a range of windows, recursively in parallel. Returns whether they have the planned
+    /// layout.
     fn write<S: Store>(
         &self,
         a: CsrRef<'_, f64>,
         scale: &impl Scale,
         windows: Range<usize>,
         parts: Parts<'_, S>,
-    ) {
+    ) -> bool {
         /// Windows per task.
         const GRAIN: usize = 4;
         if windows.len() <= GRAIN {
             let mut drafts = Drafts::default();
-            let mut rest = parts;
+            let (mut rest, mut fits) = (parts, true);
             for window in windows {
                 let part;
                 (part, rest) = self.split(rest, window, window + 1);
-                Simd::best().run(Write { plan: self, a, scale, window, parts: part, drafts: &mut drafts });
+                fits &= Simd::best().run(Write {
+                    plan: self,
+                    a,
+                    scale,
+                    window,
+                    parts: part,
+                    drafts: &mut drafts,
+                });
             }
-            return;
+            return fits;
         }
         let middle = windows.start + windows.len() / 2;
         let (left, right) = self.split(parts, windows.start, middle);
-        rayon::join(
+        let (left, right) = rayon::join(
             || self.write(a, scale, windows.start..middle, left),
             || self.write(a, scale, middle..windows.end, right),
         );
+        left && right
     }
 
     /// Splits off the part that belongs to the windows `first..middle`.
@@ -189,7 +222,11 @@ impl Kernel for Count<'_> {
     }
 }
 
-/// Writes a window.
+/// Writes a window. Returns whether every chunk has exactly the slots that the plan counted.
+///
+/// Kernels rely on this: with these counts, every stored slot is one that was written here, so its
+/// columns are columns of `a`. A slot that was not written would have base 0, and a slot with
+/// consecutive columns is read as sixteen elements of x, even if `a` has fewer columns.
 struct Write<'a, S, F> {
     plan: &'a DeltaSellPlan,
     a: CsrRef<'a, f64>,
@@ -200,12 +237,12 @@ struct Write<'a, S, F> {
 }
 
 impl<S: Store, F: Scale> Kernel for Write<'_, S, F> {
-    type Output = ();
+    type Output = bool;
 
     #[inline(always)]
-    fn run<I: Isa>(self) {
+    fn run<I: Isa>(self) -> bool {
         let Write { plan, a, scale, window, parts, drafts } = self;
-        let (mut slot, mut delta) = (0, 0);
+        let (mut slot, mut delta, mut fits) = (0, 0, true);
         for (chunk, counts) in plan.counts[window * CHUNKS..(window + 1) * CHUNKS].iter().enumerate() {
             // Position of the next slot of each width.
             let mut next = [(0, 0); WIDTHS];
@@ -214,7 +251,14 @@ impl<S: Store, F: Scale> Kernel for Write<'_, S, F> {
                 slot += usize::from(counts[width as usize]);
                 delta += usize::from(counts[width as usize]) * width.bytes();
             }
+            let mut missing = *counts;
             let mut put = |draft: Slot, content: &Content| {
+                let missing = &mut missing[draft.width as usize];
+                if *missing == 0 {
+                    fits = false; // the place of another slot
+                    return;
+                }
+                *missing -= 1;
                 let (slot, delta) = &mut next[draft.width as usize];
                 parts.bases[*slot] = draft.base;
                 S::narrow_all(&content.values, &mut parts.values[*slot * LANES..][..LANES]);
@@ -240,7 +284,9 @@ impl<S: Store, F: Scale> Kernel for Write<'_, S, F> {
                     drafts.filled(&rows, scale).for_each(|(slot, content)| put(slot, content));
                 }
             }
+            fits &= missing == [0; WIDTHS];
         }
+        fits
     }
 }
 

@@ -19,7 +19,7 @@ fn entries<S: Store>(a: &DeltaSell<S>, row: usize) -> Vec<(usize, f64)> {
 fn check<S: Store>(a: &Csr<f64>) -> DeltaSell<S> {
     let plan = DeltaSellPlan::new(a.view(), size_of::<S>()).unwrap();
     let bytes = plan.bytes();
-    let made = plan.fill::<S>(a.view());
+    let made = plan.fill::<S>(a.view()).unwrap();
     assert_eq!((made.rows(), made.cols(), made.nnz()), (a.rows(), a.cols(), a.nnz()));
     assert_eq!(made.bytes(), bytes);
     for row in 0..a.rows() {
@@ -85,8 +85,8 @@ fn values_are_scaled_by_row_and_column() {
         }
         let expected = DeltaSell::<f32>::from_csr(expected.view()).unwrap();
         let plan = DeltaSellPlan::new(a.view(), size_of::<f32>()).unwrap();
-        assert_eq!(plan.fill_scaled::<f32>(a.view(), scale), expected);
-        let exact = DeltaSellPlan::new(a.view(), size_of::<f32>()).unwrap().fill::<f64>(a.view());
+        assert_eq!(plan.fill_scaled::<f32>(a.view(), scale).unwrap(), expected);
+        let exact = DeltaSellPlan::new(a.view(), size_of::<f32>()).unwrap().fill::<f64>(a.view()).unwrap();
         assert_eq!(exact.rescaled::<f32>(scale), expected);
     }
 }
@@ -123,4 +123,45 @@ fn what_it_does_not_hold_is_refused() {
     let columns: Vec<u32> = (0..40_000).collect();
     let dense = Csr::try_new(1, 40_000, vec![0, 40_000], columns, vec![1.0; 40_000]).unwrap();
     assert!(DeltaSell::<f32>::from_csr(dense.view()).is_none());
+}
+
+/// A plan that accepted these would hold slots whose columns are not those of the matrix, and
+/// kernels read x at these columns without a check.
+#[test]
+fn a_plan_is_filled_from_its_own_pattern_only() {
+    let empty =
+        |rows: usize, cols| Csr::<f64>::try_new(rows, cols, vec![0; rows + 1], vec![], vec![]).unwrap();
+    let identity = |n| Csr::<f64>::identity(n).unwrap();
+    let scattered = |longest| scattered(700, 3000, longest);
+    for (planned, other) in [
+        (identity(256), empty(256, 1)),
+        (identity(256), empty(256, 256)),
+        (empty(256, 256), identity(256)),
+        (identity(256), identity(255)),
+        (identity(256), identity(512)),
+        (identity(512), problem("poisson2d:16", 1)),
+        (problem("poisson3d:8", 1), identity(512)),
+        (problem("poisson3d:8", 1), problem("poisson3d27:8", 1)),
+        (problem("poisson3d27:8", 1), problem("poisson3d:8", 1)),
+        (problem("poisson3d:16", 1), problem("poisson3d:16", 64)),
+        (problem("poisson3d:16", 64), problem("poisson3d:16", 1)),
+        (scattered(30), scattered(29)),
+        (scattered(29), scattered(30)),
+        (scattered(3), scattered(30)),
+        (scattered(30), scattered(3)),
+    ] {
+        let plan = DeltaSellPlan::new(planned.view(), size_of::<f32>()).unwrap();
+        let error = plan.fill::<f32>(other.view()).unwrap_err();
+        assert_eq!(error, crate::MatrixError::OtherPattern { what: "the matrix to convert" });
+    }
+}
+
+/// Values are not part of a layout, and a plan serves every matrix of its layout.
+#[test]
+fn a_plan_is_filled_from_any_values() {
+    let a = scattered(700, 3000, 30);
+    let mut twice = a.clone();
+    twice.values_mut().iter_mut().for_each(|value| *value *= 2.0);
+    let plan = DeltaSellPlan::new(a.view(), size_of::<f64>()).unwrap();
+    assert_eq!(plan.fill::<f64>(twice.view()).ok(), DeltaSell::from_csr(twice.view()));
 }

@@ -13,12 +13,19 @@
 //! and at most 16 bytes per piece for the partial sums.
 
 use cubecl::prelude::*;
+use ziggurat_sparse::device::DeviceError;
+use ziggurat_sparse::{Csr, Store};
 
-use super::row_products::{Operation, UNITS, finish_row};
-use super::widen::{Packing, value};
+use crate::Gpu;
+use crate::device_format::{Buffer, RowsCall};
+use crate::kernels::row_products::{Operation, UNITS, finish_row};
+use crate::kernels::widen::{Packing, value};
+use crate::launch::{Span, launch};
+use crate::numbers::{Coefficient, packing, with_pair, with_real};
+use crate::requests::{PLANE, Requests};
 
 /// Number of entries per piece.
-pub(crate) const PIECE: u32 = 8 * UNITS;
+const PIECE: u32 = 8 * UNITS;
 
 /// Compile-time arguments of [`csr_pieces`].
 #[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,16 +36,16 @@ pub(crate) struct BalancedShape {
 
 /// The partition of the entries into pieces; see [`Pieces::of`].
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Pieces {
+struct Pieces {
     /// For each piece, the first row that begins in or after it; then the number of rows.
-    pub(crate) first_rows: Vec<u32>,
+    first_rows: Vec<u32>,
     /// For each row that spans several pieces: the row, its first piece and its last piece.
-    pub(crate) split: Vec<[u32; 3]>,
+    split: Vec<[u32; 3]>,
 }
 
 impl Pieces {
     /// Partitions the entries of a matrix with the given row pointers into at least one piece.
-    pub(crate) fn of(row_ptr: &[usize]) -> Self {
+    fn of(row_ptr: &[usize]) -> Self {
         let (rows, entries) = (row_ptr.len() - 1, row_ptr[row_ptr.len() - 1]);
         let piece = PIECE as usize;
         let count = entries.div_ceil(piece).max(1);
@@ -55,6 +62,91 @@ impl Pieces {
         }
         Pieces { first_rows, split }
     }
+}
+
+/// The arrays of the partition.
+#[derive(Debug)]
+pub(super) struct PieceArrays {
+    first_rows: Buffer,
+    split: Buffer,
+    pieces: usize,
+    split_rows: usize,
+}
+
+impl PieceArrays {
+    pub(super) fn upload(gpu: &Gpu, row_ptr: &[usize]) -> Result<Self, DeviceError> {
+        let pieces = Pieces::of(row_ptr);
+        Ok(PieceArrays {
+            first_rows: gpu.words(&pieces.first_rows)?,
+            split: gpu.words(pieces.split.as_flattened())?,
+            pieces: pieces.first_rows.len() - 1,
+            split_rows: pieces.split.len(),
+        })
+    }
+
+    /// Applies an operation to all rows of the matrix with these row pointers, columns and values.
+    pub(super) fn rows(&self, gpu: &Gpu, matrix: [Span<'_>; 3], entries: usize, call: &RowsCall<'_>) {
+        let parts = 2 * self.pieces;
+        let Some(carry) = gpu.noted(gpu.empty(parts * call.computed.facts().bytes)) else { return };
+        let carry = Span { handle: &carry, len: parts };
+        let ([row_ptr, columns, values], [x, b, d, y]) = (matrix, call.vectors);
+        let ((alpha, beta), operation) = (call.coefficients, call.operation);
+        let (first_rows, split) = (self.first_rows.span(), self.split.span());
+        with_pair!(call.computed, call.stored, |N, V| launch!(
+            gpu,
+            csr_pieces::CsrPieces<V, N>,
+            self.pieces,
+            UNITS,
+            [row_ptr, columns, values, first_rows, x, b, d, y, carry],
+            [N::of(alpha), N::of(beta), entries as u32, self.pieces as u32],
+            |target| [BalancedShape { packing: packing(call.stored, target), operation }]
+        ));
+        if self.split_rows > 0 {
+            with_real!(call.computed, |N| launch!(
+                gpu,
+                csr_split_rows::CsrSplitRows<N>,
+                self.split_rows.div_ceil(UNITS as usize),
+                UNITS,
+                [split, carry, x, b, d, y],
+                [N::of(alpha), N::of(beta), self.split_rows as u32],
+                |_target| [operation]
+            ));
+        }
+    }
+}
+
+/// The size of all arrays in bytes, given that of the matrix, and the requests of a product.
+pub(super) fn traffic<S: Store>(a: &Csr<S>, computed: usize, arrays: usize) -> (usize, Requests) {
+    let (row_ptr, columns, piece) = (a.row_ptr(), a.columns(), PIECE as usize);
+    let pieces = Pieces::of(row_ptr);
+    let mut requests = Requests::default();
+    for begin in (0..a.nnz()).step_by(PLANE) {
+        let entries = begin..(begin + PLANE).min(a.nnz());
+        match size_of::<S>() {
+            2 => requests.load(4, entries.clone().map(|k| k / 2)),
+            value => requests.load(value, entries.clone()),
+        }
+        requests.load(4, entries.clone());
+        requests.load(computed, entries.map(|k| columns[k] as usize));
+    }
+    for (p, ends) in pieces.first_rows.windows(2).enumerate() {
+        requests.load(4, [p, p + 1].into_iter());
+        let rows = ends[0] as usize..ends[1] as usize;
+        for begin in rows.clone().step_by(PLANE) {
+            let rows = begin..(begin + PLANE).min(rows.end);
+            requests.load(4, rows.clone());
+            requests.load(4, rows.clone().map(|row| row + 1));
+            requests.store(computed, rows.filter(|&row| row_ptr[row + 1] <= (p + 1) * piece));
+        }
+        requests.load(computed, [2 * p, 2 * p + 1].into_iter());
+    }
+    for &[row, first, last] in &pieces.split {
+        requests.load(4, 0..3);
+        (first..=last).for_each(|p| requests.load(computed, std::iter::once(2 * p as usize)));
+        requests.store(computed, std::iter::once(row as usize));
+    }
+    let more = 4 * pieces.first_rows.len() + 12 * pieces.split.len();
+    (arrays + more, requests)
 }
 
 /// Σ shared[begin..end]

@@ -1,0 +1,120 @@
+//! What a matrix format provides on a GPU, and the arrays that it is made of.
+
+use std::fmt;
+
+use bytemuck::cast_slice;
+use cubecl::server::Handle;
+use ziggurat_sparse::device::DeviceError;
+use ziggurat_sparse::{Kind, Store};
+
+use crate::Gpu;
+use crate::kernels::gauss_seidel::GaussSeidelShape;
+use crate::kernels::row_products::{Operation, UNITS};
+use crate::kernels::widen::Packing;
+use crate::launch::{Span, countable};
+
+/// A matrix in device memory, in one format.
+pub(crate) trait DeviceFormat: fmt::Debug + Send + Sync {
+    /// Applies an operation to all rows. There is at least one row.
+    fn rows(&self, gpu: &Gpu, call: &RowsCall<'_>);
+
+    /// Relaxes some rows of each block of a Gauss–Seidel sweep. There is at least one row.
+    fn gauss_seidel(&self, gpu: &Gpu, call: &SweepCall<'_>);
+
+    /// Number of loop iterations that Gauss–Seidel takes for the longest row.
+    fn longest_row(&self) -> usize;
+
+    /// Rows that are stored together and relaxed by the same unit.
+    fn rows_per_block(&self) -> usize {
+        1
+    }
+}
+
+/// The arguments of an operation on all rows.
+pub(crate) struct RowsCall<'a> {
+    pub(crate) rows: usize,
+    /// The number type computed in.
+    pub(crate) computed: Kind,
+    /// The number type of the matrix.
+    pub(crate) stored: Kind,
+    pub(crate) operation: Operation,
+    /// α and β, exact in the number type computed in.
+    pub(crate) coefficients: (f64, f64),
+    /// x, b, d and y. Unused ones are any of the others except y.
+    pub(crate) vectors: [Span<'a>; 4],
+}
+
+/// The arguments of a part of a Gauss–Seidel sweep: the rows `from..to` of each block.
+pub(crate) struct SweepCall<'a> {
+    pub(crate) rows: u32,
+    /// Rows per block; a unit processes one block.
+    pub(crate) rows_per_unit: u32,
+    /// Number of blocks.
+    pub(crate) blocks: u32,
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// The number type computed in.
+    pub(crate) computed: Kind,
+    /// The number type of the matrix.
+    pub(crate) stored: Kind,
+    /// Whether rows are visited in reverse order.
+    pub(crate) backward: bool,
+    /// Whether an initial guess is given.
+    pub(crate) guess: bool,
+    /// d, b, x and y; without an initial guess, x is any vector except y.
+    pub(crate) vectors: [Span<'a>; 4],
+}
+
+impl SweepCall<'_> {
+    /// Number of cubes, with one unit per block of rows.
+    pub(crate) fn cubes(&self) -> usize {
+        (self.blocks as usize).div_ceil(UNITS as usize)
+    }
+
+    /// The compile-time arguments; `block` is the block size of the format.
+    pub(crate) fn shape(&self, packing: Packing, block: usize) -> GaussSeidelShape {
+        let (backward, guess) = (self.backward, self.guess);
+        GaussSeidelShape { packing, backward, guess, block: block as u32 }
+    }
+}
+
+/// An array and its number of elements.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    handle: Handle,
+    len: usize,
+}
+
+impl Buffer {
+    pub(crate) fn span(&self) -> Span<'_> {
+        Span { handle: &self.handle, len: self.len }
+    }
+}
+
+impl Gpu {
+    pub(crate) fn words(&self, words: &[u32]) -> Result<Buffer, DeviceError> {
+        Ok(Buffer { handle: self.send(cast_slice(words))?, len: words.len() })
+    }
+
+    /// Uploads values; 16-bit values are packed two per word.
+    pub(crate) fn values<S: Store>(&self, values: &[S]) -> Result<Buffer, DeviceError> {
+        let handle = self.send(cast_slice(values))?;
+        let len = if size_of::<S>() == 2 { values.len().div_ceil(2) } else { values.len() };
+        Ok(Buffer { handle, len })
+    }
+
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<Buffer, DeviceError> {
+        Ok(Buffer { handle: self.send(bytes)?, len: bytes.len().div_ceil(4) })
+    }
+
+    pub(crate) fn row_ptr(&self, row_ptr: &[usize]) -> Result<Buffer, DeviceError> {
+        let narrow: Result<Vec<u32>, _> =
+            row_ptr.iter().map(|&k| countable("entries of a matrix", k)).collect();
+        self.words(&narrow?)
+    }
+}
+
+/// Number of entries in the longest row.
+pub(crate) fn longest(row_ptr: &[usize]) -> usize {
+    row_ptr.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0)
+}

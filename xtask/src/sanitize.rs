@@ -1,0 +1,72 @@
+//! `cargo xtask sanitize NAME`: tests under a sanitizer of LLVM.
+//!
+//! AddressSanitizer stops at a load or store outside an allocation, which is what an unchecked
+//! kernel does wrong. ThreadSanitizer stops at a data race. The flags are unstable, so they need a
+//! nightly toolchain or `RUSTC_BOOTSTRAP=1`, which is set here. The build takes a folder of its own
+//! under the target directory, because everything is compiled with other flags.
+//!
+//! The standard library is not instrumented, because its sources need not be installed. So a race
+//! within it is not found. `tsan.supp` lists what ThreadSanitizer misjudges in dependencies.
+
+use std::path::Path;
+use std::process::Command;
+
+use clap::ValueEnum;
+use thiserror::Error;
+
+use crate::programs;
+
+/// A sanitizer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sanitizer {
+    /// Accesses outside allocations and after their end.
+    Address,
+    /// Data races.
+    Thread,
+}
+
+/// Why the tests did not pass.
+#[derive(Debug, Error)]
+pub(crate) enum SanitizeError {
+    /// Cargo could not be started.
+    #[error("cannot start cargo: {0}")]
+    Start(#[from] std::io::Error),
+    /// A test failed, or the sanitizer stopped one.
+    #[error("the tests failed under the {0} sanitizer; its report is above")]
+    Failed(&'static str),
+}
+
+impl Sanitizer {
+    fn name(self) -> &'static str {
+        match self {
+            Sanitizer::Address => "address",
+            Sanitizer::Thread => "thread",
+        }
+    }
+
+    /// What is tested: the crate with the kernels, and for races also what runs solves in parallel.
+    fn tests(self) -> &'static [&'static str] {
+        match self {
+            Sanitizer::Address => &["--package", "ziggurat-sparse", "--lib", "--tests"],
+            Sanitizer::Thread => {
+                &["--package", "ziggurat-sparse", "--package", "ziggurat", "--lib", "--tests"]
+            }
+        }
+    }
+}
+
+/// Runs the tests of `sanitizer`. `filter` restricts them to those whose names contain it.
+pub(crate) fn run(sanitizer: Sanitizer, filter: Option<&str>, root: &Path) -> Result<(), SanitizeError> {
+    let name = sanitizer.name();
+    let flags = format!("-Zsanitizer={name} -Cunsafe-allow-abi-mismatch=sanitizer");
+    let options = format!("suppressions={}", root.join("xtask/tsan.supp").display());
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // With a target given, build scripts and procedural macros are compiled without the flags.
+    cargo.current_dir(root).args(["test", "--target", "host-tuple"]).args(sanitizer.tests());
+    cargo.arg("--").args(filter);
+    cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", flags).env("TSAN_OPTIONS", options);
+    // The allocations of threads that are still running at the end are not leaks.
+    cargo.env("ASAN_OPTIONS", "detect_leaks=0");
+    cargo.env("CARGO_TARGET_DIR", programs::target().join("sanitize").join(name));
+    if cargo.status()?.success() { Ok(()) } else { Err(SanitizeError::Failed(name)) }
+}
