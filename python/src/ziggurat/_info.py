@@ -51,7 +51,8 @@ class SolveInfo:
     relative_residual : float
         ‖b − A x‖ / ‖b‖ of the returned solution, recomputed in double precision.
     left_out : float
-        The part of b outside the range of a singular matrix, relative to ‖b‖.
+        The part of ``b``, relative to ‖b‖, that no ``x`` can reach because the matrix is singular; 0
+        for a regular matrix.
     residuals : numpy.ndarray
         The residual by recurrence after each iteration, relative to ‖b‖.
     true_residuals : numpy.ndarray
@@ -106,7 +107,7 @@ class SolveInfo:
 
     @property
     def left_out(self) -> float:
-        return float(self._data.get("left_out") or 0.0)
+        return float(self._data["left_out"])
 
     @property
     def residuals(self) -> NDArray[np.float64]:

@@ -166,6 +166,7 @@ def solve(
     maxiter: Optional[int] = ...,
     *,
     residuals: Optional[list[float]] = ...,
+    project_rhs: Optional[bool] = ...,
     return_solver: Literal[False] = ...,
     **options: Any,
 ) -> NDArray[np.float64]: ...
@@ -180,6 +181,7 @@ def solve(
     maxiter: Optional[int] = ...,
     *,
     residuals: Optional[list[float]] = ...,
+    project_rhs: Optional[bool] = ...,
     return_solver: Literal[True],
     **options: Any,
 ) -> tuple[NDArray[np.float64], MultilevelSolver]: ...
@@ -193,6 +195,7 @@ def solve(
     maxiter: Optional[int] = None,
     *,
     residuals: Optional[list[float]] = None,
+    project_rhs: Optional[bool] = None,
     return_solver: bool = False,
     **options: Any,
 ) -> Any:
@@ -203,7 +206,7 @@ def solve(
     A : scipy.sparse matrix or array
     b : array
         The right-hand side, or a matrix whose columns are right-hand sides.
-    x0, tol, maxiter, residuals
+    x0, tol, maxiter, residuals, project_rhs
         As in :meth:`MultilevelSolver.solve`.
     return_solver : bool
         Return ``(x, ml)``, so that the solver can be reused.
@@ -224,7 +227,9 @@ def solve(
     True
     """
     ml = solver(A, **options)
-    x, info = ml.solve(b, x0, tol, maxiter, residuals=residuals, return_info=True)
+    x, info = ml.solve(
+        b, x0, tol, maxiter, residuals=residuals, project_rhs=project_rhs, return_info=True
+    )
     for one in info if isinstance(info, list) else [info]:
         if not one.converged:
             raise NotConvergedError(one._failure(), one, x)

@@ -87,6 +87,7 @@ class MultilevelSolver:
         restart: Optional[int] = ...,
         max_seconds: Optional[float] = ...,
         verify_every: Optional[int] = ...,
+        project_rhs: Optional[bool] = ...,
     ) -> NDArray[np.float64]: ...
 
     # `info` is Any: it is a SolveInfo, or a list of them if b is a matrix, which the type of b does
@@ -107,6 +108,7 @@ class MultilevelSolver:
         restart: Optional[int] = ...,
         max_seconds: Optional[float] = ...,
         verify_every: Optional[int] = ...,
+        project_rhs: Optional[bool] = ...,
     ) -> tuple[NDArray[np.float64], Any]: ...
 
     def solve(
@@ -124,6 +126,7 @@ class MultilevelSolver:
         restart: Optional[int] = None,
         max_seconds: Optional[float] = None,
         verify_every: Optional[int] = None,
+        project_rhs: Optional[bool] = None,
     ) -> Any:
         """Solves A x = b.
 
@@ -157,6 +160,10 @@ class MultilevelSolver:
         verify_every : int, optional
             Also compute the true residual every ``verify_every`` iterations, for
             ``info.true_residuals``.
+        project_rhs : bool, optional
+            Accept a right-hand side outside the range of a singular matrix: it is projected onto
+            the range, and ``tol`` applies to the projection. The default is to report such a system
+            as inconsistent.
 
         Returns
         -------
@@ -166,10 +173,10 @@ class MultilevelSolver:
 
         Notes
         -----
-        If a symmetric matrix has row sums of zero, it is singular and its kernel contains the
-        constants. ``x`` is then the least-squares solution of zero mean. If the part of ``b``
-        outside the range, ``info.left_out``, exceeds the tolerance, the stop reason is
-        'inconsistent'. ``config={"stopping": {"project_rhs": True}}`` at setup accepts it.
+        If the matrix is symmetric and all row sums are zero, the constants are its null space, and
+        there is a solution only if ``b`` sums to zero. Otherwise ``x`` minimises the residual and has
+        zero mean, ``info.stop_reason`` is 'inconsistent' (unless ``project_rhs`` is set), and
+        ``info.left_out`` is the part of ``b`` that no solution reaches.
 
         Examples
         --------
@@ -196,6 +203,7 @@ class MultilevelSolver:
             "max_iterations": whole("maxiter", maxiter, 0),
             "max_seconds": real("max_seconds", max_seconds),
             "verify_every": whole("verify_every", verify_every, 0),
+            "project_rhs": None if project_rhs is None else bool(project_rhs),
         }
         options = json.dumps({key: value for key, value in given.items() if value is not None})
         x, outcomes = self._native.solve(columns, guess, options, callback)

@@ -153,8 +153,11 @@ fn summary(samples: &BTreeMap<String, Vec<Sample>>) -> (String, Vec<String>) {
     (text, grows)
 }
 
-/// Mebibytes per minute, by least squares.
+/// Mebibytes per minute, by least squares; 0 for a few samples.
 fn slope(samples: &[Sample]) -> f64 {
+    if samples.len() < 5 {
+        return 0.0;
+    }
     let count = samples.len() as f64;
     let mean = |of: fn(&Sample) -> f64| samples.iter().map(of).sum::<f64>() / count;
     let (minutes, mebibytes) = (mean(|sample| sample.minutes), mean(|sample| sample.mebibytes));
