@@ -1,12 +1,12 @@
 //! Conversion between NumPy arrays and CSR matrices.
 //!
 //! Matrices and vectors from Python are copied while the GIL is held, and validated afterwards.
-//! Their memory cannot be borrowed: a Python program may write to an array at any time, and free its
-//! memory although others refer to it (`resize(refcheck=False)`, `__setstate__`; neither a reference
-//! nor an exported buffer prevents both). The kernels read columns without bounds checks, so a
-//! column that changes after validation would be read outside a vector. Cost of the copy: 12 bytes
-//! per entry and 8 per row, and a few percent of the time of setup. Matrices returned to Python are
-//! moved where the index types allow it.
+//! Their memory cannot be borrowed: a Python program may write to an array at any time, and free
+//! its memory although others refer to it (`resize(refcheck=False)`, `__setstate__`; neither a
+//! reference nor an exported buffer prevents both). The kernels read columns without bounds checks,
+//! so a column that changes after validation would be read outside a vector. Cost of the copy: 12
+//! bytes per entry and 8 per row, and a few percent of the time of setup. Matrices returned to
+//! Python are moved where the index types allow it.
 
 use bytemuck::allocation::cast_vec;
 use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1};
@@ -55,8 +55,8 @@ pub(crate) fn vector(array: &PyReadonlyArray1<'_, f64>) -> Vec<f64> {
     }
 }
 
-/// Copies a matrix from Python's arrays. Rows that are unsorted or have duplicate entries are sorted
-/// and summed.
+/// Copies a matrix from Python's arrays. Rows that are unsorted or have duplicate entries are
+/// sorted and summed.
 pub(crate) fn csr(parts: &Parts<'_>, pool: &ThreadPool) -> PyResult<Csr<f64>> {
     let (rows, cols, row_ptr, columns, values) = parts;
     let (rows, cols) = (*rows, *cols);

@@ -9,10 +9,10 @@
 //! does not wait for waiting updates, which wait for the outer solve. An update of a solver that is
 //! in use is an error, because it would wait for its own thread.
 //!
-//! **Forks.** A child process has only the thread that forked, but inherits the locks of the others,
-//! which nobody releases. It takes over a lock that is free. If threads of the parent solved with it
-//! at the moment of the fork, the child can solve, but not update. If one updated it, the child
-//! cannot use the solver.
+//! **Forks.** A child process has only the thread that forked, but inherits the locks of the
+//! others, which nobody releases. It takes over a lock that is free. If threads of the parent
+//! solved with it at the moment of the fork, the child can solve, but not update. If one updated
+//! it, the child cannot use the solver.
 //!
 //! **Panics.** A panic during an update leaves the solver half updated. Later calls are refused.
 
@@ -227,7 +227,8 @@ impl<T> Lock<T> {
     }
 }
 
-/// Attempts to take a lock that a child of a fork inherited, before it counts as held by the parent.
+/// Attempts to take a lock that a child of a fork inherited, before it counts as held by the
+/// parent.
 const FORK_PATIENCE: usize = 100;
 
 const POISONED: &str = "an internal error interrupted an update of this solver; set up a new one";

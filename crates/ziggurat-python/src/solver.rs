@@ -1,8 +1,8 @@
 //! The solver class behind `ziggurat.MultilevelSolver`.
 //!
-//! Every call that computes releases the GIL and reads copies of the caller's arrays. Several Python
-//! threads may solve at the same time; an update of the values waits until running solves have
-//! finished ([`Lock`]).
+//! Every call that computes releases the GIL and reads copies of the caller's arrays. Several
+//! Python threads may solve at the same time; an update of the values waits until running solves
+//! have finished ([`Lock`]).
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;

@@ -7,8 +7,8 @@
 //!
 //! Python handles signals on its main thread only, and a callback must run on the thread that
 //! passed it. The calling thread therefore does both, and the work takes the GIL only to log. A
-//! solve checks after every iteration whether it should stop. A setup cannot be stopped: it owns its
-//! data and is abandoned. Threads do not survive a fork, which `multiprocessing` uses to start
+//! solve checks after every iteration whether it should stop. A setup cannot be stopped: it owns
+//! its data and is abandoned. Threads do not survive a fork, which `multiprocessing` uses to start
 //! processes on Linux. Pools are therefore kept per process, and a child creates its own.
 
 use std::collections::BTreeMap;
@@ -218,8 +218,8 @@ pub(crate) fn run<T: Send>(
     result
 }
 
-/// Handlers of log events run on worker threads, with the locks of `logging`. A solve in there would
-/// log on another thread, which waits for these locks.
+/// Handlers of log events run on worker threads, with the locks of `logging`. A solve in there
+/// would log on another thread, which waits for these locks.
 fn refuse_workers() -> PyResult<()> {
     let text = "a handler of log events must not set up, solve or update; do it after the call that logs";
     rayon::current_thread_index().map_or(Ok(()), |_| Err(PyRuntimeError::new_err(text)))

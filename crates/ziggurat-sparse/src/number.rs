@@ -10,8 +10,8 @@
 //! | `f64` | `f64 f32 f16 bf16` |
 //! | `f32` | `f32 f16 bf16` |
 //!
-//! [`NumberFacts`] holds the range and rounding of each number type, for the policy that chooses the
-//! storage type of each level.
+//! [`NumberFacts`] holds the range and rounding of each number type, for the policy that chooses
+//! the storage type of each level.
 //!
 //! Complex numbers can be added as further `Store`s with their own [`Kind`]s; nothing here assumes
 //! an order on a `Store`.

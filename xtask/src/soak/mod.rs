@@ -1,7 +1,7 @@
 //! `cargo xtask soak`: solves for an hour and watches the memory.
 //!
-//! Three programs run at the same time: Rust threads that share a solver (`threads.rs`), Python with
-//! threads, forks and pickles (`python/tests/soak.py`), and four MPI ranks
+//! Three programs run at the same time: Rust threads that share a solver (`threads.rs`), Python
+//! with threads, forks and pickles (`python/tests/soak.py`), and four MPI ranks
 //! (`ziggurat-mpi/examples/soak.rs`). Each prints a line every few seconds:
 //!
 //! ```text

@@ -9,13 +9,13 @@
 //! Tentative interpolation is discontinuous between aggregates; smoothing removes most of the
 //! energy of these jumps. The choices for D are:
 //!
-//! - [`SmoothingScale::RowSums`], the default: dᵢ = max(|a_ii|, ½ Σ_j |a_ij|) of A_F, and ω = damping/2.
-//!   Then ρ(D⁻¹A_F) ≤ 2 by Gershgorin, whatever diagonal the filtering leaves. No estimate is
-//!   needed, and a row that is far from diagonally dominant damps only itself. For M-matrices with
-//!   zero row sums D is the diagonal.
-//! - [`SmoothingScale::SpectralRadius`]: D is the diagonal of A_F, and ω = damping/ρ, where ρ ≈ ρ(D⁻¹A_F)
-//!   is given by the caller ([`lanczos`](ziggurat_sparse::spectrum::lanczos()) estimates it). For
-//!   elasticity this is the larger step.
+//! - [`SmoothingScale::RowSums`], the default: dᵢ = max(|a_ii|, ½ Σ_j |a_ij|) of A_F, and ω =
+//!   damping/2. Then ρ(D⁻¹A_F) ≤ 2 by Gershgorin, whatever diagonal the filtering leaves. No
+//!   estimate is needed, and a row that is far from diagonally dominant damps only itself. For
+//!   M-matrices with zero row sums D is the diagonal.
+//! - [`SmoothingScale::SpectralRadius`]: D is the diagonal of A_F, and ω = damping/ρ, where ρ ≈
+//!   ρ(D⁻¹A_F) is given by the caller ([`lanczos`](ziggurat_sparse::spectrum::lanczos()) estimates
+//!   it). For elasticity this is the larger step.
 //!
 //! The damping that minimises the bound of Vaněk et al. is 4/3; hierarchies use it with the
 //! spectral radius.

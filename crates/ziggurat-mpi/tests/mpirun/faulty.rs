@@ -113,8 +113,8 @@ impl Memory {
         LEFT.store(number, Relaxed);
     }
 
-    /// Large allocations made since [`fail_after`](Self::fail_after), which was given `number`; zero
-    /// if one has failed.
+    /// Large allocations made since [`fail_after`](Self::fail_after), which was given `number`;
+    /// zero if one has failed.
     pub(crate) fn counted(number: usize) -> usize {
         number.saturating_sub(LEFT.swap(usize::MAX, Relaxed))
     }

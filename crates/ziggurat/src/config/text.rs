@@ -106,8 +106,8 @@ impl SolverConfig {
     }
 }
 
-/// A value of TOML in JSON. JSON has neither NaN nor infinity, and serde would make them null, which
-/// stands for the absence of a number.
+/// A value of TOML in JSON. JSON has neither NaN nor infinity, and serde would make them null,
+/// which stands for the absence of a number.
 fn json(value: toml::Value, path: &str) -> Result<Value, ConfigError> {
     Ok(match value {
         toml::Value::String(text) => text.into(),
