@@ -80,7 +80,8 @@ pub fn vector<C: Real>(len: usize, seed: u64) -> Vec<C> {
 
 impl Input {
     /// The matrix, with its entries mapped by `f`. A format that does not suit it stores a more
-    /// regular one instead: without dense rows and near the diagonal, or with a few diagonals only.
+    /// regular one instead: without dense rows and near the diagonal, with a few diagonals only, or
+    /// with these in a square matrix.
     ///
     /// # Panics
     /// If no matrix suits the format.
@@ -88,7 +89,8 @@ impl Input {
     pub fn matrix<S: Store>(&self, f: impl Fn(f64) -> f64) -> HostMatrix<S> {
         let near = Input { dense_every: 0, reach: self.reach.min(300), ..self.clone() };
         let diagonals = Input { dense_every: 0, reach: 0, ..self.clone() };
-        let stored = [self, &near, &diagonals].into_iter().find_map(|input| {
+        let square = Input { cols: self.rows, ..diagonals.clone() };
+        let stored = [self, &near, &diagonals, &square].into_iter().find_map(|input| {
             let a = Arc::new(input.in_rows(&f));
             Some(HostMatrix::plan(self.format, &a, self.block)?.fill(ScaleFactors::ONE))
         });
