@@ -78,13 +78,16 @@ fn compare<C: Reads<S>, S: Store>(known: &HostMatrix<S>, a: &HostMatrix<S>, x: &
     let (x, b) = (narrow(x), narrow(b));
     let (alpha, beta) = (C::narrow(2.0), C::narrow(-1.0));
     let square = a.rows() == a.cols();
+    // Blocks of a BSR matrix are not split, so its Gauss–Seidel blocks are a multiple of them.
+    let unit = if let HostMatrix::Bsr(a) = a { a.block_size() } else { 1 };
+    let block = 7usize.next_multiple_of(unit);
     let mut expected = [b.clone(), b.clone(), b.clone(), b.clone()];
     Reference.spmv(alpha, known, &x, beta, &mut expected[0]);
     Reference.residual(known, &x, &b, &mut expected[1]);
     if square {
         Reference.sweep(known, alpha, &b, &b, &x, beta, &mut expected[2]);
         if a.rows() <= FEW_ROWS {
-            Reference.gauss_seidel(known, &b, &b, Some(&x), 7, Direction::Backward, &mut expected[3]);
+            Reference.gauss_seidel(known, &b, &b, Some(&x), block, Direction::Backward, &mut expected[3]);
         }
     }
     for simd in Simd::available() {
@@ -94,7 +97,7 @@ fn compare<C: Reads<S>, S: Store>(known: &HostMatrix<S>, a: &HostMatrix<S>, x: &
         cpu.residual(a, &x, &b, &mut found[1]);
         if square {
             cpu.sweep(a, alpha, &b, &b, &x, beta, &mut found[2]);
-            cpu.gauss_seidel(a, &b, &b, Some(&x), 7, Direction::Backward, &mut found[3]);
+            cpu.gauss_seidel(a, &b, &b, Some(&x), block, Direction::Backward, &mut found[3]);
             let exact = expected[3].iter().all(|y| y.wide().abs() <= EXACT);
             if a.rows() > FEW_ROWS || !exact {
                 found[3].clone_from(&expected[3]); // not known, or not exact

@@ -125,11 +125,11 @@ fn json(value: toml::Value, path: &str) -> Result<Value, ConfigError> {
             list.into_iter().map(|value| json(value, path)).collect::<Result<Vec<_>, _>>()?.into()
         }
         toml::Value::Table(table) => {
-            let below = |(key, value)| {
+            let below = |(key, value): (String, toml::Value)| {
                 let value = json(value, &join(path, &key))?;
                 Ok((key, value))
             };
-            table.into_iter().map(below).collect::<Result<Map<_, _>, _>>()?.into()
+            table.into_iter().map(below).collect::<Result<Map<_, _>, ConfigError>>()?.into()
         }
     })
 }
