@@ -60,18 +60,24 @@ def test_random_matrices_against_a_direct_solver(make, seed):
 def test_a_singular_matrix_is_solved_in_least_squares():
     A = gallery.neumann3d(6)
     b = np.random.default_rng(0).standard_normal(216) + 1.0  # partly outside the range of A
-    x = ziggurat.solve(A, b, tol=1e-10)
+    x = ziggurat.solve(A, b, tol=1e-10, project_rhs=True)
     expected = np.linalg.lstsq(A.toarray(), b, rcond=None)[0]  # has minimum norm and zero mean
     assert abs(x.mean()) <= 1e-10 * np.abs(x).max()
     assert np.linalg.norm(x - expected) <= 1e-7 * np.linalg.norm(expected)
     # The residual is the component outside the range: the mean.
     assert b - A @ x == pytest.approx(np.full(216, b.mean()), abs=1e-8)
+    with pytest.raises(ziggurat.NotConvergedError, match="project_rhs"):
+        ziggurat.solve(A, b)
 
 
-def test_a_right_hand_side_outside_the_range_has_a_zero_solution():
-    x, info = ziggurat.solver(gallery.neumann3d(8)).solve(np.ones(512), return_info=True)
+def test_a_right_hand_side_outside_the_range_is_reported():
+    ml = ziggurat.solver(gallery.neumann3d(8))
+    x, info = ml.solve(np.ones(512), return_info=True)
     assert not x.any()
-    assert (info.converged, info.relative_residual) == (True, 0.0)
+    assert (info.converged, info.stop_reason) == (False, "inconsistent")
+    assert (info.relative_residual, info.left_out) == (pytest.approx(1.0), pytest.approx(1.0))
+    x, info = ml.solve(np.ones(512), project_rhs=True, return_info=True)
+    assert (info.converged, info.left_out) == (True, pytest.approx(1.0))
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-5, 1e-8, 1e-12])

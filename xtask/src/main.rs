@@ -13,6 +13,7 @@ mod gpu_sources;
 mod programs;
 mod python;
 mod sanitize;
+mod soak;
 mod source_rules;
 
 use std::path::Path;
@@ -48,6 +49,8 @@ enum Task {
         #[arg(long)]
         only: Option<python::Part>,
     },
+    /// Solve for an hour with threads, Python and MPI ranks, and watch the memory.
+    Soak(soak::Options),
     /// Run tests under a sanitizer, which finds what an unchecked load or a data race does wrong.
     Sanitize {
         /// The sanitizer.
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
             sanitize::run(sanitizer, filter.as_deref(), workspace_root()).map_err(Into::into)
         }
         Task::Fingerprints(options) => fingerprints::run(&options, workspace_root()).map_err(Into::into),
+        Task::Soak(options) => soak::run(options, workspace_root()).map_err(Into::into),
         Task::Bench(options) => bench::run(&options, workspace_root()).map_err(Into::into),
     };
     match outcome {

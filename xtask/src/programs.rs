@@ -31,5 +31,7 @@ pub(crate) fn mpirun(ranks: usize) -> Command {
     let mut command = Command::new("mpirun");
     command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", &ranks.to_string()]);
     command.env("OMPI_MCA_btl_vader_single_copy_mechanism", "none").env("RAYON_NUM_THREADS", "1");
+    // Ranks that wait give way to those that compute: there may be more ranks than cores.
+    command.env("OMPI_MCA_mpi_yield_when_idle", "1");
     command
 }

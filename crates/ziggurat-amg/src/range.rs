@@ -36,7 +36,7 @@ impl OutOfRange {
     ///
     /// # Errors
     /// If it does not.
-    pub fn unless_in<T: PartialOrd + fmt::Debug>(
+    pub fn unless_in<T: PartialOrd + Copy + fmt::Debug>(
         name: &str,
         value: T,
         range: RangeInclusive<T>,

@@ -8,8 +8,8 @@
 //! The actual traffic lies between the two. It is closer to the first if the caches hold the data
 //! that neighbouring rows share, and closer to the second if they do not. The effective bandwidth
 //! is the first divided by the time; the ratio of the two shows the overhead of the kernel's access
-//! pattern. Loads are simulated on the host with the index arithmetic of the kernels, in the file of
-//! each format (`formats`). Tests compare them with cases counted by hand.
+//! pattern. Loads are simulated on the host with the index arithmetic of the kernels, in the file
+//! of each format (`formats`). Tests compare them with cases counted by hand.
 
 use ziggurat_sparse::Store;
 use ziggurat_sparse::device::HostMatrix;

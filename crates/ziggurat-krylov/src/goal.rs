@@ -9,9 +9,9 @@
 //!
 //! - If ‖b_N‖ is within the tolerance, the system is consistent, and the method has converged if
 //!   ‖b − A x‖ is within the tolerance as well.
-//! - Otherwise there is no solution. The method minimises ‖b − A x‖, that is, it solves
-//!   A x = b_R, and reports [`StopReason::Inconsistent`], or convergence if the caller has asked for
-//!   the projection of b ([`Stopping::project_rhs`](crate::Stopping::project_rhs)).
+//! - Otherwise there is no solution. The method minimises ‖b − A x‖, that is, it solves A x = b_R,
+//!   and reports [`StopReason::Inconsistent`], or convergence if the caller has asked for the
+//!   projection of b ([`Stopping::project_rhs`](crate::Stopping::project_rhs)).
 //!
 //! Cost: nothing for a nonsingular matrix; a copy, a projection and a norm otherwise.
 
@@ -74,7 +74,7 @@ impl Goal {
             limit: target,
             reached: StopReason::Converged,
             is_zero,
-            out_of_range: !is_zero && !(b_norm >= SMALLEST_NORM && b_norm.is_finite()),
+            out_of_range: !(is_zero || b_norm >= SMALLEST_NORM && b_norm.is_finite()),
         };
         if system.kernel.is_empty() || is_zero || goal.out_of_range {
             return goal;

@@ -36,8 +36,8 @@ pub struct KrylovReport {
     pub residual: f64,
     /// ‖b − A x‖ / ‖b‖; 0 for b = 0, whose solution is 0.
     pub relative_residual: f64,
-    /// ‖N Nᵀ b‖ / ‖b‖ for a singular matrix with kernel N: the part of b that no x can reach. 0 for a
-    /// nonsingular matrix.
+    /// ‖N Nᵀ b‖ / ‖b‖ for a singular matrix with kernel N: the part of b that no x can reach. 0 for
+    /// a nonsingular matrix.
     pub left_out: f64,
     /// ‖b − A x‖ of the initial guess.
     pub initial_residual: f64,

@@ -170,7 +170,8 @@ pub fn agree_as<T, E: fmt::Display + From<DistributedError>>(
 }
 
 /// Runs a part of the program in which ranks communicate. If it fails on one rank, it fails on all
-/// of them; a panic [aborts](Comm::abort) all ranks. See the documentation of this crate. Collective.
+/// of them; a panic [aborts](Comm::abort) all ranks. See the documentation of this crate.
+/// Collective.
 ///
 /// ```
 /// use ziggurat_mpi::{Alone, DistributedError, together};

@@ -63,7 +63,7 @@ pub struct LevelReport {
 
 /// Counts of a level over its ranks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct LevelFacts {
     sums: [u64; 4],
     most: [f64; 3],
     rows: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Facts {
 impl LevelReport {
     /// Counts over the ranks of each level. An empty last level, on a rank without rows of it,
     /// counts nothing.
-    pub(crate) fn facts(levels: &[Level<DistributedCsr>]) -> Vec<(std::sync::Arc<dyn Comm>, Facts)> {
+    pub(crate) fn facts(levels: &[Level<DistributedCsr>]) -> Vec<(std::sync::Arc<dyn Comm>, LevelFacts)> {
         let of_level = |level: &Level<DistributedCsr>| {
             let a = level.distributed_matrix();
             let halo = a.around.halo_rows() as u64;
@@ -80,7 +80,7 @@ impl LevelReport {
             let mut most = [a.around.rows().owned().len() as f64, halo as f64, a.around.neighbours() as f64];
             a.comm().sum(&mut sums);
             a.comm().largest(&mut most);
-            (a.comm().clone(), Facts { sums, most, rows: a.global_rows() })
+            (a.comm().clone(), LevelFacts { sums, most, rows: a.global_rows() })
         };
         levels.iter().map(of_level).collect()
     }
@@ -99,10 +99,10 @@ impl LevelReport {
     /// All levels, on every rank.
     pub(crate) fn gather(
         comm: &dyn Comm,
-        facts: Vec<(std::sync::Arc<dyn Comm>, Facts)>,
+        facts: Vec<(std::sync::Arc<dyn Comm>, LevelFacts)>,
         stored: &[StoredLevel],
     ) -> Vec<LevelReport> {
-        let of_level = |((comm, facts), stored): ((std::sync::Arc<dyn Comm>, Facts), &StoredLevel)| {
+        let of_level = |((comm, facts), stored): ((std::sync::Arc<dyn Comm>, LevelFacts), &StoredLevel)| {
             let mut bytes = [stored.format.bytes() as u64, stored.transfer_bytes as u64];
             comm.sum(&mut bytes);
             let [rows_most, halo_most, messages_most] = facts.most.map(|most| most as u64);

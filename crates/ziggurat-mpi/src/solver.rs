@@ -267,14 +267,18 @@ impl DistributedSolver {
         let inside = |x: &[f64]| moved(&*self.comm, &self.given, &self.inside, 1, x);
         let (b, guess) = (inside(b), guess.map(inside));
         let widen = || lower(&self.levels, &self.config.in_double_precision());
-        let solution = self.iteration.solve(b.clone(), guess, options, observer, widen)?;
+        let solved = match self.iteration.solve(b.clone(), guess, options, observer, widen) {
+            // The message comes from the rank that failed.
+            Err(SolveError::OtherProcess) => Ok(None),
+            solved => solved.map(Some),
+        };
+        let Some(solution) = agree(&*self.comm, solved)? else { return Err(SolveError::OtherProcess.into()) };
         let (finest, device) = (&self.levels[0], &self.iteration.device);
         let (part, stopping) = (finest.part(&finest.a), &options.stopping);
         let report =
             certified(solution.report, device, part, self.largest_row_sum, stopping, &b, &solution.x);
-        let solution = Solution { report: report.map_err(SolveError::from)?, ..solution };
-        // All ranks have left the iteration before the solution is moved.
-        agree(&*self.comm, Ok::<(), DistributedError>(()))?;
+        let report = agree(&*self.comm, report.map_err(SolveError::from))?;
+        let solution = Solution { report, ..solution };
         let x = moved(&*self.comm, &self.inside, &self.given, 1, &solution.x);
         if self.comm.rank() == 0 {
             events::solved(&solution.report, solution.promotion.as_ref());

@@ -1,14 +1,15 @@
 //! Conversion between NumPy arrays and CSR matrices.
 //!
-//! The column indices and values of a CSR matrix of float64 with 32-bit indices are used without a
-//! copy: [`BorrowedArray`] keeps the NumPy array alive and gives access to its memory. Row
-//! pointers, which are few, are converted to `usize`. Matrices returned to Python are moved where
-//! the index types allow it.
-
-use std::ptr::NonNull;
+//! Matrices and vectors from Python are copied while the GIL is held, and validated afterwards.
+//! Their memory cannot be borrowed: a Python program may write to an array at any time, and free
+//! its memory although others refer to it (`resize(refcheck=False)`, `__setstate__`; neither a
+//! reference nor an exported buffer prevents both). The kernels read columns without bounds checks,
+//! so a column that changes after validation would be read outside a vector. Cost of the copy: 12
+//! bytes per entry and 8 per row, and a few percent of the time of setup. Matrices returned to
+//! Python are moved where the index types allow it.
 
 use bytemuck::allocation::cast_vec;
-use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
+use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use rayon::ThreadPool;
@@ -17,57 +18,10 @@ use ziggurat::sparse::{Csr, MatrixError};
 use crate::errors::{index_error, matrix_error};
 use crate::threads::within;
 
-/// The memory of a NumPy array, which stays alive as long as this value.
-///
-/// NumPy cannot prevent writes to the array. Writing to it while a solver exists makes the results
-/// undefined, as it does in scipy. The documentation of `ziggurat.solver` says so and offers
-/// `copy=True`.
-struct BorrowedArray<T> {
-    /// Keeps the memory alive.
-    _owner: Py<PyAny>,
-    start: NonNull<T>,
-    len: usize,
-}
-
-// SAFETY: the memory holds plain numbers and is not freed while `_owner` is held, and `Py` may be
-// dropped on any thread.
-unsafe impl<T: Sync> Send for BorrowedArray<T> {}
-// SAFETY: as above; the memory is only read.
-unsafe impl<T: Sync> Sync for BorrowedArray<T> {}
-
-impl<T: Element> BorrowedArray<T> {
-    /// Borrows an array, or returns `None` if it is not contiguous and aligned and must be copied.
-    fn new(array: &Bound<'_, PyArray1<T>>) -> Option<Self> {
-        let aligned = (array.data() as usize).is_multiple_of(align_of::<T>());
-        if !(array.is_c_contiguous() && aligned) {
-            return None;
-        }
-        let start = NonNull::new(array.data())?;
-        Some(BorrowedArray { _owner: array.clone().into_any().unbind(), start, len: array.len() })
-    }
-}
-
-impl<T> AsRef<[T]> for BorrowedArray<T> {
-    fn as_ref(&self) -> &[T] {
-        // SAFETY: `new` took pointer and length from one contiguous, aligned array, which `_owner`
-        // keeps alive.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
-    }
-}
-
-/// Signed column indices of NumPy, read as unsigned. Negative indices become far out of range.
-struct UnsignedIndices(BorrowedArray<i32>);
-
-impl AsRef<[u32]> for UnsignedIndices {
-    fn as_ref(&self) -> &[u32] {
-        bytemuck::cast_slice(self.0.as_ref())
-    }
-}
-
 /// A CSR matrix from Python: rows, columns, row pointers, column indices, values.
 pub(crate) type Parts<'py> = (usize, usize, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>);
 
-/// Converts an index array of int32 or int64. `what` names it in errors.
+/// Copies an index array of int32 or int64. `what` names it in errors.
 fn indices<'py, T>(array: &Bound<'py, PyAny>, what: &str) -> PyResult<Vec<T>>
 where
     T: TryFrom<i32> + TryFrom<i64>,
@@ -76,10 +30,13 @@ where
         array: &PyReadonlyArray1<'_, I>,
         what: &str,
     ) -> PyResult<Vec<T>> {
-        let convert = |(entry, &index): (usize, &I)| {
-            T::try_from(index).map_err(|_| index_error(array.py(), what, entry, index.into()))
-        };
-        array.as_array().iter().enumerate().map(convert).collect()
+        let array_view = array.as_array();
+        let mut copy = Vec::with_capacity(array_view.len());
+        for (entry, &index) in array_view.iter().enumerate() {
+            let converted = T::try_from(index);
+            copy.push(converted.map_err(|_| index_error(array.py(), what, entry, index.into()))?);
+        }
+        Ok(copy)
     }
     if let Ok(array) = array.extract::<PyReadonlyArray1<'_, i32>>() {
         return converted(&array, what);
@@ -90,40 +47,35 @@ where
     Err(PyTypeError::new_err(format!("{what} must be a one-dimensional array of int32 or int64")))
 }
 
-/// Builds a matrix from Python's arrays. Rows that are unsorted or have duplicate entries are
-/// sorted and summed in a copy.
+/// Copies a vector.
+pub(crate) fn vector(array: &PyReadonlyArray1<'_, f64>) -> Vec<f64> {
+    match array.as_slice() {
+        Ok(slice) => slice.to_vec(),
+        Err(_) => array.as_array().to_vec(), // not contiguous
+    }
+}
+
+/// Copies a matrix from Python's arrays. Rows that are unsorted or have duplicate entries are
+/// sorted and summed.
 pub(crate) fn csr(parts: &Parts<'_>, pool: &ThreadPool) -> PyResult<Csr<f64>> {
     let (rows, cols, row_ptr, columns, values) = parts;
     let (rows, cols) = (*rows, *cols);
     let py = values.py();
-    let begins = || indices::<usize>(row_ptr, "indptr");
-    let copied =
-        || Ok::<_, PyErr>((indices::<u32>(columns, "indices")?, values.readonly().as_array().to_vec()));
-    let borrowed =
-        columns.cast::<PyArray1<i32>>().ok().and_then(BorrowedArray::new).zip(BorrowedArray::new(values));
-    let begin = begins()?;
-    let made = match borrowed {
-        Some((columns, values)) => {
-            within(py, pool, || Csr::try_shared(rows, cols, begin, UnsignedIndices(columns), values))
-        }
-        None => {
-            let (columns, values) = copied()?;
-            within(py, pool, || Csr::try_new(rows, cols, begin, columns, values))
-        }
+    let copied = || {
+        let begins = indices::<usize>(row_ptr, "indptr")?;
+        let values = values.try_readonly().map_err(|error| PyTypeError::new_err(error.to_string()))?;
+        Ok::<_, PyErr>((begins, indices::<u32>(columns, "indices")?, vector(&values)))
     };
-    match made {
+    let (begins, own_columns, own_values) = copied()?;
+    let made = within(py, pool, || Csr::try_new(rows, cols, begins, own_columns, own_values));
+    let made = match made {
         Err(MatrixError::ColumnsNotIncreasing { .. }) => {
-            let (begin, (columns, values)) = (begins()?, copied()?);
-            let sorted = within(py, pool, || Csr::from_unsorted(rows, cols, begin, columns, values));
-            sorted.map_err(|error| matrix_error(py, &error))
+            let (begins, columns, values) = copied()?;
+            within(py, pool, || Csr::from_unsorted(rows, cols, begins, columns, values))
         }
-        // The index was read as unsigned: report the value that the caller passed.
-        Err(MatrixError::ColumnOutOfRange { entry, column, .. }) if i32::try_from(column).is_err() => {
-            let column = columns.get_item(entry)?.extract()?;
-            Err(index_error(py, "indices", entry, column))
-        }
-        other => other.map_err(|error| matrix_error(py, &error)),
-    }
+        made => made,
+    };
+    made.map_err(|error| matrix_error(py, &error))
 }
 
 /// Row pointers, column indices and values for scipy, with both index arrays of the same width.

@@ -1,6 +1,6 @@
 //! Application of one multigrid cycle to vectors from Python, with reuse of workspaces.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use ziggurat::SolveError;
 use ziggurat::amg::Multigrid;
@@ -25,23 +25,32 @@ impl Workspaces {
     pub(crate) fn apply(
         &self,
         multigrid: &Multigrid<Cpu>,
-        columns: &[f64],
+        columns: Vec<f64>,
         rows: usize,
     ) -> Result<Vec<f64>, SolveError> {
         let cpu = Cpu::new();
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (idle, address) = (lock().pop(), std::ptr::from_ref(multigrid) as usize);
+        // A child of a fork may inherit this locked. Then it goes without.
+        let idle = self.0.try_lock().ok().and_then(|mut idle| idle.pop());
+        let address = std::ptr::from_ref(multigrid) as usize;
         let mut work = match idle {
             Some((cycle, work)) if cycle == address => work,
             _ => LinearOperator::<Cpu, f64>::workspace(multigrid, &cpu)?,
         };
-        let mut solved = Vec::with_capacity(columns.len());
         let mut x = vec![0.0; rows];
-        for b in columns.chunks_exact(rows.max(1)) {
-            multigrid.apply(&cpu, &b.to_vec(), &mut x, &mut work);
-            solved.extend_from_slice(&x);
+        let solved = if columns.len() == rows {
+            multigrid.apply(&cpu, &columns, &mut x, &mut work);
+            x
+        } else {
+            let mut solved = Vec::with_capacity(columns.len());
+            for b in columns.chunks_exact(rows.max(1)) {
+                multigrid.apply(&cpu, &b.to_vec(), &mut x, &mut work);
+                solved.extend_from_slice(&x);
+            }
+            solved
+        };
+        if let Ok(mut idle) = self.0.try_lock() {
+            idle.push((address, work));
         }
-        lock().push((address, work));
         Ok(solved)
     }
 }

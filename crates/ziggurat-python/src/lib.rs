@@ -1,10 +1,11 @@
 //! The native module of the Python package `ziggurat`.
 //!
-//! Matrices are used without a copy where possible ([`arrays`]). Computations run on worker threads
-//! with the GIL released and can be interrupted ([`threads`]). Errors become Python exceptions with
-//! the same messages ([`errors`]), and configurations and results are passed as JSON ([`json`]).
-//! Log events go to Python's `logging`, to the loggers `ziggurat.setup` and `ziggurat.solve`. The
-//! public API is written in Python, in `python/src/ziggurat`.
+//! Matrices and vectors are copied ([`arrays`]). Computations run on worker threads with the GIL
+//! released and can be interrupted ([`threads`]); solves and updates of one solver exclude each
+//! other ([`lock`]). Errors become Python exceptions with the same messages ([`errors`]), and
+//! configurations and results are passed as JSON ([`json`]). Log events go to Python's `logging`,
+//! to the loggers `ziggurat.setup` and `ziggurat.solve`. The public API is written in Python, in
+//! `python/src/ziggurat`.
 
 // pyo3 passes arguments by value.
 #![allow(clippy::needless_pass_by_value)]
@@ -14,6 +15,7 @@ mod cycle;
 mod errors;
 mod gallery;
 mod json;
+mod lock;
 mod near_kernel;
 mod outcome;
 mod pictures;

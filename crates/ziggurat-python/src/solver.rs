@@ -1,32 +1,30 @@
 //! The solver class behind `ziggurat.MultilevelSolver`.
 //!
-//! Every call that computes releases the GIL. Several Python threads may solve at the same time; an
-//! update of the values waits until running solves have finished. The calling thread holds the
-//! lock, never a pool thread: a pool thread that waits may run other tasks of the pool, so one that
-//! held the lock could deadlock with itself.
+//! Every call that computes releases the GIL and reads copies of the caller's arrays. Several
+//! Python threads may solve at the same time; an update of the values waits until running solves
+//! have finished ([`Lock`]).
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError, TryLockResult};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use rayon::ThreadPool;
 use ziggurat::amg::Hierarchy;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::sparse::Csr;
 use ziggurat::{Solution, SolveError, Solver, SolverBuilder, SolverConfig, Updated};
 use ziggurat_report::{self as report, Page, html};
 
-use crate::arrays::{Arrays, Parts, csr, into_python};
+use crate::arrays::{Arrays, Parts, csr, into_python, vector};
 use crate::cycle::{Cycle, Workspaces};
 use crate::errors::{file_error, solve_error};
 use crate::json::{parse_config, solve_options, to_json};
+use crate::lock::{Lock, Reading};
 use crate::near_kernel::{Vectors, near_kernel};
 use crate::outcome::Outcome;
-use crate::threads::{pool, run, within};
+use crate::threads::{Pool, pool, run, run_abandonable, within};
 
 /// The concatenated solutions, and an outcome for each.
 type Solved<'py> = (Bound<'py, PyArray1<f64>>, Vec<Outcome>);
@@ -48,9 +46,7 @@ impl State {
 /// A solver that has been set up for a matrix.
 #[pyclass(frozen, module = "ziggurat._native")]
 pub(crate) struct NativeSolver {
-    state: RwLock<State>,
-    /// The number of waiting updates. They take precedence over solves that start later.
-    updates: AtomicUsize,
+    state: Lock<State>,
     threads: Option<usize>,
 }
 
@@ -71,7 +67,7 @@ impl NativeSolver {
         let kernel = near_kernel(py, &pool, &a, vectors.as_ref(), coordinates.as_ref())?;
         let start = Instant::now();
         let builder = builder(config, kernel);
-        let solver = run(py, &pool, None, |_| builder.build(a))?;
+        let solver = run_abandonable(py, &pool, move || builder.build(a))?;
         Self::from_setup(py, solver, start, threads)
     }
 
@@ -94,7 +90,7 @@ impl NativeSolver {
         let a = hierarchy.levels()[0].matrix();
         let kernel = near_kernel(py, &pool, a, vectors.as_ref(), coordinates.as_ref())?;
         let builder = builder(config, kernel);
-        let solver = run(py, &pool, None, |_| builder.build_from(hierarchy))?;
+        let solver = run_abandonable(py, &pool, move || builder.build_from(hierarchy))?;
         Self::from_setup(py, solver, start, threads)
     }
 
@@ -117,7 +113,7 @@ impl NativeSolver {
         callback: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Solved<'py>> {
         let pool = self.pool(py)?;
-        let (columns, guess) = (b.as_slice()?, guess.as_ref().map(PyReadonlyArray1::as_slice).transpose()?);
+        let (columns, guess) = (vector(&b), guess.as_ref().map(vector));
         let guard = self.read(py)?;
         let state: &State = &guard;
         let options = solve_options(py, state.solver.config(), options)?;
@@ -129,7 +125,7 @@ impl NativeSolver {
             let mut outcomes = Vec::with_capacity(count);
             for index in 0..count {
                 let column = index * rows..(index + 1) * rows;
-                let (b, guess) = (&columns[column.clone()], guess.map(|guess| &guess[column]));
+                let (b, guess) = (&columns[column.clone()], guess.as_ref().map(|guess| &guess[column]));
                 let start = Instant::now();
                 let mut observer = |progress: &ziggurat::krylov::Progress| monitor.observe(progress);
                 let Solution { x, report, promotion, traffic } =
@@ -157,7 +153,7 @@ impl NativeSolver {
         b: PyReadonlyArray1<'py, f64>,
         transposed: bool,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let (pool, columns) = (self.pool(py)?, b.as_slice()?);
+        let (pool, columns) = (self.pool(py)?, vector(&b));
         let guard = self.read(py)?;
         let state: &State = &guard;
         let applied = within(py, &pool, || {
@@ -181,7 +177,7 @@ impl NativeSolver {
     fn update_values(&self, py: Python<'_>, matrix: Parts<'_>) -> PyResult<bool> {
         let pool = self.pool(py)?;
         let a = csr(&matrix, &pool)?;
-        let mut guard = self.write(py)?;
+        let mut guard = self.state.write(py)?;
         let state: &mut State = &mut guard;
         let updated = run(py, &pool, None, |_| {
             let start = Instant::now();
@@ -228,13 +224,6 @@ impl NativeSolver {
         Ok(matrix.map(|a| (a.rows(), a.cols(), into_python(py, Csr::clone(a)))))
     }
 
-    /// The addresses of the column indices and values of the finest matrix, for tests.
-    fn addresses(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
-        let state = self.read(py)?;
-        let a = state.solver.hierarchy().levels()[0].matrix();
-        Ok((a.columns().as_ptr() as usize, a.values().as_ptr() as usize))
-    }
-
     /// The number of rows, the operator complexity and the grid complexity.
     fn complexity(&self, py: Python<'_>) -> PyResult<(usize, f64, f64)> {
         let state = self.read(py)?;
@@ -266,9 +255,6 @@ impl NativeSolver {
     }
 }
 
-/// The interval between attempts to take the lock.
-const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(1);
-
 impl NativeSolver {
     /// Wraps the result of a setup that began at `start`.
     fn from_setup(
@@ -278,27 +264,15 @@ impl NativeSolver {
         threads: Option<usize>,
     ) -> PyResult<Self> {
         let solver = solver.map_err(|error| solve_error(py, &error))?;
-        let state = RwLock::new(State::new(solver, start.elapsed().as_secs_f64()));
-        Ok(NativeSolver { state, updates: AtomicUsize::new(0), threads })
+        let state = Lock::new(State::new(solver, start.elapsed().as_secs_f64()));
+        Ok(NativeSolver { state, threads })
     }
 
-    /// Locks the state for reading. Waits without the GIL, and can be interrupted.
-    fn read(&self, py: Python<'_>) -> PyResult<RwLockReadGuard<'_, State>> {
-        lock_interruptibly(py, || match self.updates.load(Ordering::Acquire) {
-            0 => self.state.try_read(),
-            _ => Err(TryLockError::WouldBlock),
-        })
+    fn read(&self, py: Python<'_>) -> PyResult<Reading<'_, State>> {
+        self.state.read(py)
     }
 
-    /// Locks the state for writing, as [`NativeSolver::read`] does for reading.
-    fn write(&self, py: Python<'_>) -> PyResult<RwLockWriteGuard<'_, State>> {
-        self.updates.fetch_add(1, Ordering::AcqRel);
-        let guard = lock_interruptibly(py, || self.state.try_write());
-        self.updates.fetch_sub(1, Ordering::AcqRel);
-        guard
-    }
-
-    fn pool(&self, py: Python<'_>) -> PyResult<Arc<ThreadPool>> {
+    fn pool(&self, py: Python<'_>) -> PyResult<Pool> {
         pool(py, self.threads)
     }
 }
@@ -309,17 +283,5 @@ fn builder(config: SolverConfig, kernel: Option<NearKernel>) -> SolverBuilder {
     match kernel {
         Some(kernel) => builder.near_kernel(kernel),
         None => builder,
-    }
-}
-
-/// Retries `lock` until it succeeds or a signal handler raises.
-fn lock_interruptibly<T>(py: Python<'_>, lock: impl Fn() -> TryLockResult<T>) -> PyResult<T> {
-    loop {
-        match lock() {
-            Ok(guard) => return Ok(guard),
-            Err(TryLockError::Poisoned(guard)) => return Ok(guard.into_inner()),
-            Err(TryLockError::WouldBlock) => py.detach(|| std::thread::sleep(LOCK_POLL_INTERVAL)),
-        }
-        py.check_signals()?;
     }
 }

@@ -6,12 +6,14 @@
 //! ```
 //!
 //! Python handles signals on its main thread only, and a callback must run on the thread that
-//! passed it. The calling thread therefore does both, and the work takes the GIL only to log.
-//! Threads do not survive a fork, which `multiprocessing` uses to start processes on Linux. Pools
-//! are therefore kept per process, and a child creates its own.
+//! passed it. The calling thread therefore does both, and the work takes the GIL only to log. A
+//! solve checks after every iteration whether it should stop. A setup cannot be stopped: it owns
+//! its data and is abandoned. Threads do not survive a fork, which `multiprocessing` uses to start
+//! processes on Linux. Pools are therefore kept per process, and a child creates its own.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,16 +25,45 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use ziggurat::krylov;
 
 use crate::errors::value_error;
+use crate::lock::Held;
 
 /// The interval at which signals are checked.
 const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
+/// The maximum number of idle pools of one size that are kept.
+const MAX_IDLE: usize = 4;
+
 /// Pools by process and number of threads. After a fork, the pools of the parent are neither used
 /// nor dropped, because their threads do not exist in the child.
-static POOLS: Mutex<BTreeMap<(u32, usize), Arc<ThreadPool>>> = Mutex::new(BTreeMap::new());
+///
+/// This is locked only while the GIL is held. A fork by Python holds the GIL too, so that a child
+/// never inherits a locked table.
+static POOLS: Mutex<BTreeMap<(u32, usize), Pools>> = Mutex::new(BTreeMap::new());
+
+/// The pools of one size.
+#[derive(Default)]
+struct Pools {
+    shared: Option<Arc<ThreadPool>>,
+    /// Pools for work that must have its own.
+    idle: Vec<ThreadPool>,
+}
+
+/// A pool of worker threads, shared by all solvers with the same number of threads.
+pub(crate) struct Pool {
+    count: usize,
+    shared: Arc<ThreadPool>,
+}
+
+impl Deref for Pool {
+    type Target = ThreadPool;
+
+    fn deref(&self) -> &ThreadPool {
+        &self.shared
+    }
+}
 
 /// The pool with this number of threads, or with one per core.
-pub(crate) fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
+pub(crate) fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Pool> {
     if threads.is_some_and(|threads| !(1..=1024).contains(&threads)) {
         let text = format!(
             "threads is {}; it must be from 1 to 1024, or None for one per core",
@@ -41,16 +72,38 @@ pub(crate) fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<Threa
         return Err(value_error(py, text));
     }
     let count = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let shared: PyResult<_> = with_pools(py, count, |pools| match &pools.shared {
+        Some(pool) => Ok(pool.clone()),
+        None => Ok(pools.shared.insert(Arc::new(start(count)?)).clone()),
+    });
+    Ok(Pool { count, shared: shared? })
+}
+
+/// Access to the pools of one size. The token proves that the GIL is held.
+fn with_pools<T>(_: Python<'_>, count: usize, work: impl FnOnce(&mut Pools) -> T) -> T {
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = (std::process::id(), count);
-    if let Some(pool) = pools.get(&key) {
-        return Ok(pool.clone());
+    work(pools.entry((std::process::id(), count)).or_default())
+}
+
+fn start(count: usize) -> PyResult<ThreadPool> {
+    let pool = ThreadPoolBuilder::new().num_threads(count).thread_name(|index| format!("ziggurat-{index}"));
+    pool.build().map_err(|error| PyRuntimeError::new_err(format!("cannot start {count} threads: {error}")))
+}
+
+impl Pool {
+    /// A pool of the same size that nobody else uses.
+    fn own(&self, py: Python<'_>) -> PyResult<ThreadPool> {
+        with_pools(py, self.count, |pools| pools.idle.pop().map_or_else(|| start(self.count), Ok))
     }
-    let name = |index| format!("ziggurat-{index}");
-    let pool = ThreadPoolBuilder::new().num_threads(count).thread_name(name).build();
-    let pool =
-        pool.map_err(|error| PyRuntimeError::new_err(format!("cannot start {count} threads: {error}")))?;
-    Ok(pools.entry(key).or_insert(Arc::new(pool)).clone())
+
+    /// Keeps an idle pool for later use, unless there are enough.
+    fn give_back(&self, py: Python<'_>, pool: ThreadPool) {
+        with_pools(py, self.count, |pools| {
+            if pools.idle.len() < MAX_IDLE {
+                pools.idle.push(pool);
+            }
+        });
+    }
 }
 
 /// Runs `work` on the pool, without the GIL.
@@ -146,8 +199,34 @@ impl<T> Monitor<'_, T> {
 ///
 /// A callback that returns a true value stops it. An exception in the callback, or Ctrl-C, stops it
 /// and is raised.
-#[allow(clippy::redundant_closure_for_method_calls)] // the path has too narrow a lifetime
+///
+/// A worker thread waits while a callback runs. If the callback itself solves, that solve needs
+/// threads that do not wait. So work with a callback has a pool of its own.
 pub(crate) fn run<T: Send>(
+    py: Python<'_>,
+    pool: &Pool,
+    callback: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&Monitor<'_, T>) -> T + Send,
+) -> PyResult<T> {
+    refuse_workers()?;
+    if callback.is_none() {
+        return run_on(py, &pool.shared, None, work);
+    }
+    let own = pool.own(py)?;
+    let result = run_on(py, &own, callback, work);
+    pool.give_back(py, own);
+    result
+}
+
+/// Handlers of log events run on worker threads, with the locks of `logging`. A solve in there
+/// would log on another thread, which waits for these locks.
+fn refuse_workers() -> PyResult<()> {
+    let text = "a handler of log events must not set up, solve or update; do it after the call that logs";
+    rayon::current_thread_index().map_or(Ok(()), |_| Err(PyRuntimeError::new_err(text)))
+}
+
+#[allow(clippy::redundant_closure_for_method_calls)] // the path has too narrow a lifetime
+fn run_on<T: Send>(
     py: Python<'_>,
     pool: &ThreadPool,
     callback: Option<&Bound<'_, PyAny>>,
@@ -158,10 +237,11 @@ pub(crate) fn run<T: Send>(
     let (sender, messages) = channel();
     let (answer, answers) = channel();
     let monitor = Monitor { stop, callback: callback.is_some().then(|| (sender.clone(), answers)) };
+    let held = Held::here();
     let wait = move || {
         pool.in_place_scope(|scope| {
             scope.spawn(move |_| {
-                let result = work(&monitor);
+                let result = held.during(|| work(&monitor));
                 let _ = sender.send(Message::Done(result)); // the calling thread waits for it
             });
             let mut raised: Option<PyErr> = None;
@@ -204,4 +284,40 @@ pub(crate) fn run<T: Send>(
         })
     };
     py.detach(wait)
+}
+
+/// Runs `work`, which owns all of its data, on a pool of its own. If a signal handler raises, this
+/// returns at once. The work is abandoned: it ends in the background, and its result is dropped.
+#[allow(clippy::redundant_closure_for_method_calls)] // the path has too narrow a lifetime
+pub(crate) fn run_abandonable<T: Send + 'static>(
+    py: Python<'_>,
+    pool: &Pool,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    refuse_workers()?;
+    let own = pool.own(py)?;
+    let (sender, results) = channel();
+    // A receiver can be moved to another thread, but not shared. `detach` asks for the latter.
+    let results = Mutex::new(results);
+    let receive = || {
+        let results = results.lock().unwrap_or_else(PoisonError::into_inner);
+        results.recv_timeout(SIGNAL_POLL_INTERVAL)
+    };
+    let held = Held::here();
+    own.spawn(move || {
+        let result = catch_unwind(AssertUnwindSafe(|| held.during(work)));
+        let _ = sender.send(result); // nobody receives it if the work was abandoned
+    });
+    loop {
+        match py.detach(receive) {
+            Ok(result) => {
+                pool.give_back(py, own);
+                return result.map_or_else(|panic| resume_unwind(panic), Ok);
+            }
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(PyRuntimeError::new_err("internal error in ziggurat; please report it"));
+            }
+        }
+    }
 }

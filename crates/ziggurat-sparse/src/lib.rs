@@ -36,4 +36,4 @@ pub use device::Reads;
 pub use exact_sum::ExactSum;
 pub use matrix::{Bsr, BsrRef, Coo, Csr, CsrRef, DeltaSell, Dense, MatrixError};
 pub use name::UnknownName;
-pub use number::{Facts, Kind, Real, Store, bf16, f16};
+pub use number::{Kind, NumberFacts, Real, Store, bf16, f16};

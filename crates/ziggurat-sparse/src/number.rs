@@ -10,8 +10,8 @@
 //! | `f64` | `f64 f32 f16 bf16` |
 //! | `f32` | `f32 f16 bf16` |
 //!
-//! [`Facts`] holds the range and rounding of each number type, for the policy that chooses the
-//! storage type of each level.
+//! [`NumberFacts`] holds the range and rounding of each number type, for the policy that chooses
+//! the storage type of each level.
 //!
 //! Complex numbers can be added as further `Store`s with their own [`Kind`]s; nothing here assumes
 //! an order on a `Store`.
@@ -55,7 +55,7 @@ pub enum Kind {
 /// assert_eq!(Kind::Bf16.facts().unit_roundoff, 8.0 * Kind::F16.facts().unit_roundoff);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Facts {
+pub struct NumberFacts {
     /// Bytes per number.
     pub bytes: usize,
     /// Bits of the significand, including the leading one.
@@ -84,7 +84,7 @@ impl Kind {
     pub const ALL: [Kind; 4] = [Kind::F64, Kind::F32, Kind::F16, Kind::Bf16];
 
     /// Range and rounding of this number type.
-    pub const fn facts(self) -> Facts {
+    pub const fn facts(self) -> NumberFacts {
         // (bytes, significand bits, largest exponent). The smallest normal exponent is
         // 1 - largest exponent.
         let (bytes, bits, top) = match self {
@@ -93,7 +93,7 @@ impl Kind {
             Kind::F16 => (2, 11, 15),
             Kind::Bf16 => (2, 8, 127),
         };
-        Facts {
+        NumberFacts {
             bytes,
             significand_bits: bits as u32,
             max: power_of_two(top) * (2.0 - power_of_two(1 - bits)),

@@ -29,7 +29,7 @@ use ziggurat_sparse::UnknownName;
 
 pub use choices::{ChoiceKey, Format, Rebuild, Scaling, choices};
 pub use precision::Precision;
-pub use resolve::Facts;
+pub use resolve::MatrixFacts;
 pub use ziggurat_amg::smoother::{SmootherKind, SmootherParameters};
 pub use ziggurat_amg::{CycleKind, Method};
 pub use ziggurat_krylov::Krylov;

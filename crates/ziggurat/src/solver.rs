@@ -1,9 +1,9 @@
 //! The solver: diagnoses, coarsens and lowers a matrix once, then solves any number of systems with
 //! it.
 //!
-//! Choices that the configuration leaves open depend on the matrix ([`SolverConfig::resolve`]).
-//! The null space of a singular matrix is projected out if it consists of the constants. The
-//! symmetry of the matrix and the number of unknowns per node are detected and passed to the hierarchy.
+//! Choices that the configuration leaves open depend on the matrix ([`SolverConfig::resolve`]). The
+//! null space of a singular matrix is projected out if it consists of the constants. The symmetry
+//! of the matrix and the number of unknowns per node are detected and passed to the hierarchy.
 //!
 //! Setup runs on the host, the iteration on the solver's device. Right-hand sides and solutions are
 //! in host memory: each solve uploads b once and downloads x once.
@@ -68,6 +68,9 @@ pub enum SolveError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The iteration could not be started on another process that shares the system.
+    #[error("another process could not start the iteration; its error says why")]
+    OtherProcess,
     /// The iteration did not converge.
     #[error("not converged: {}", .0.reason)]
     NotConverged(Box<KrylovReport>),

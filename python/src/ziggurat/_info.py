@@ -50,6 +50,9 @@ class SolveInfo:
         The number of iterations.
     relative_residual : float
         ‖b − A x‖ / ‖b‖ of the returned solution, recomputed in double precision.
+    left_out : float
+        The part of ``b``, relative to ‖b‖, that no ``x`` can reach because the matrix is singular; 0
+        for a regular matrix.
     residuals : numpy.ndarray
         The residual by recurrence after each iteration, relative to ‖b‖.
     true_residuals : numpy.ndarray
@@ -101,6 +104,10 @@ class SolveInfo:
         # JSON cannot represent NaN.
         value = self._data["relative_residual"]
         return float("nan") if value is None else float(value)
+
+    @property
+    def left_out(self) -> float:
+        return float(self._data["left_out"])
 
     @property
     def residuals(self) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Converts scipy matrices and NumPy vectors to the arrays that the native module reads.
+"""Converts scipy matrices and NumPy vectors to the arrays that the native module copies.
 
 The caller's arrays are never modified.
 """
@@ -22,11 +22,10 @@ def in_order(array: Any, dtype: Any = None) -> Any:
     return np.require(array, dtype, ["C", "A"])
 
 
-def csr_parts(A: SparseMatrix, copy: bool = False) -> tuple[_native.Parts, Optional[int]]:
+def csr_parts(A: SparseMatrix) -> tuple[_native.Parts, Optional[int]]:
     """The shape and CSR arrays of ``A``, and the block size if it is a BSR matrix of square blocks.
 
-    The arrays of a CSR matrix of float64 are passed on without a copy, unless ``copy`` is set. Any
-    other matrix is converted.
+    The arrays of a CSR matrix of float64 are passed on as they are. Any other matrix is converted.
     """
     if not sparse.issparse(A):
         what = type(A).__name__
@@ -47,11 +46,8 @@ def csr_parts(A: SparseMatrix, copy: bool = False) -> tuple[_native.Parts, Optio
         block = int(A.blocksize[0])
     csr = A if A.format == "csr" else A.tocsr()
     indptr, indices, data = in_order(csr.indptr), in_order(csr.indices), in_order(csr.data, np.float64)
-    # The result of tocsr already is a copy.
-    if copy and csr is A:
-        indices, data = indices.copy(), data.copy()
     # In-place operations can leave unused space after the last entry.
-    nnz = int(indptr[-1])
+    nnz = int(indptr[-1]) if len(indptr) else 0
     rows, cols = csr.shape
     return (rows, cols, indptr, indices[:nnz], data[:nnz]), block
 

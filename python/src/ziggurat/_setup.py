@@ -28,16 +28,14 @@ def solver(
     threads: Optional[int] = None,
     preset: Optional[str] = None,
     config: Optional[dict[str, Any]] = None,
-    copy: bool = False,
 ) -> MultilevelSolver:
     """Sets up a solver for a matrix.
 
     Parameters
     ----------
     A : scipy.sparse matrix or array
-        A square matrix in any sparse format, with int32 or int64 indices and real values. A CSR
-        matrix of float64 with int32 indices is used without a copy: do not modify it while the
-        solver exists, or pass ``copy=True``. The solver never modifies it.
+        A square matrix in any sparse format, with int32 or int64 indices and real values. It is
+        copied, so that you may modify it afterwards; see :meth:`MultilevelSolver.update_values`.
     method : str
         The multigrid method: 'auto', 'sa' (smoothed aggregation), 'classical' (Ruge–Stüben) or
         'pairwise' (pairwise aggregation).
@@ -64,8 +62,6 @@ def solver(
         Any other option, with the keys of a configuration file of ``ziggurat solve``, such as
         ``{"smoother": {"kind": "chebyshev"}}``. It overrides the other arguments.
         :func:`ziggurat.default_config` lists all keys.
-    copy : bool
-        Copy the arrays of ``A``.
 
     Examples
     --------
@@ -86,7 +82,7 @@ def solver(
     if tol is not None:
         asked = merged(asked, {"stopping": {"rtol": real("tol", tol)}})
     asked = merged(asked, config or {})
-    return MultilevelSolver(A, asked, near_nullspace, coords, threads, copy, block_size)
+    return MultilevelSolver(A, asked, near_nullspace, coords, threads, block_size)
 
 
 #: The smoother of the solvers with PyAMG's names.
@@ -170,6 +166,7 @@ def solve(
     maxiter: Optional[int] = ...,
     *,
     residuals: Optional[list[float]] = ...,
+    project_rhs: Optional[bool] = ...,
     return_solver: Literal[False] = ...,
     **options: Any,
 ) -> NDArray[np.float64]: ...
@@ -184,6 +181,7 @@ def solve(
     maxiter: Optional[int] = ...,
     *,
     residuals: Optional[list[float]] = ...,
+    project_rhs: Optional[bool] = ...,
     return_solver: Literal[True],
     **options: Any,
 ) -> tuple[NDArray[np.float64], MultilevelSolver]: ...
@@ -197,6 +195,7 @@ def solve(
     maxiter: Optional[int] = None,
     *,
     residuals: Optional[list[float]] = None,
+    project_rhs: Optional[bool] = None,
     return_solver: bool = False,
     **options: Any,
 ) -> Any:
@@ -207,7 +206,7 @@ def solve(
     A : scipy.sparse matrix or array
     b : array
         The right-hand side, or a matrix whose columns are right-hand sides.
-    x0, tol, maxiter, residuals
+    x0, tol, maxiter, residuals, project_rhs
         As in :meth:`MultilevelSolver.solve`.
     return_solver : bool
         Return ``(x, ml)``, so that the solver can be reused.
@@ -228,7 +227,9 @@ def solve(
     True
     """
     ml = solver(A, **options)
-    x, info = ml.solve(b, x0, tol, maxiter, residuals=residuals, return_info=True)
+    x, info = ml.solve(
+        b, x0, tol, maxiter, residuals=residuals, project_rhs=project_rhs, return_info=True
+    )
     for one in info if isinstance(info, list) else [info]:
         if not one.converged:
             raise NotConvergedError(one._failure(), one, x)

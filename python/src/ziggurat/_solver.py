@@ -48,10 +48,9 @@ class MultilevelSolver:
         near_nullspace: Optional[ArrayLike] = None,
         coords: Optional[ArrayLike] = None,
         threads: Optional[int] = None,
-        copy: bool = False,
         block_size: Optional[int] = None,
     ) -> None:
-        parts, block = csr_parts(A, copy)
+        parts, block = csr_parts(A)
         self._asked = json.dumps(config, default=plain)
         self._threads = threads = whole("threads", threads, 1)
         block_size = whole("block_size", block_size, 1)
@@ -88,6 +87,7 @@ class MultilevelSolver:
         restart: Optional[int] = ...,
         max_seconds: Optional[float] = ...,
         verify_every: Optional[int] = ...,
+        project_rhs: Optional[bool] = ...,
     ) -> NDArray[np.float64]: ...
 
     # `info` is Any: it is a SolveInfo, or a list of them if b is a matrix, which the type of b does
@@ -108,6 +108,7 @@ class MultilevelSolver:
         restart: Optional[int] = ...,
         max_seconds: Optional[float] = ...,
         verify_every: Optional[int] = ...,
+        project_rhs: Optional[bool] = ...,
     ) -> tuple[NDArray[np.float64], Any]: ...
 
     def solve(
@@ -125,6 +126,7 @@ class MultilevelSolver:
         restart: Optional[int] = None,
         max_seconds: Optional[float] = None,
         verify_every: Optional[int] = None,
+        project_rhs: Optional[bool] = None,
     ) -> Any:
         """Solves A x = b.
 
@@ -148,7 +150,8 @@ class MultilevelSolver:
         callback : callable, optional
             Called after each iteration with a ``Progress``, which has ``iteration``, ``residual``,
             ``relative_residual``, ``target`` and ``seconds``. A true return value stops the solve
-            of this right-hand side. An exception stops all of them and is raised.
+            of this right-hand side. An exception stops all of them and is raised. It may use this
+            solver and others, but not update the values of a solver that is in use.
         return_info : bool
             Return ``(x, info)``, where ``info`` is a :class:`SolveInfo`, or a list of them if ``b``
             is a matrix.
@@ -157,6 +160,10 @@ class MultilevelSolver:
         verify_every : int, optional
             Also compute the true residual every ``verify_every`` iterations, for
             ``info.true_residuals``.
+        project_rhs : bool, optional
+            Accept a right-hand side outside the range of a singular matrix: it is projected onto
+            the range, and ``tol`` applies to the projection. The default is to report such a system
+            as inconsistent.
 
         Returns
         -------
@@ -166,9 +173,10 @@ class MultilevelSolver:
 
         Notes
         -----
-        If all row sums are zero, the matrix is singular and its kernel contains the constants. The
-        component of ``b`` outside the range is then removed, from residuals too, and ``x`` has zero
-        mean. For a symmetric matrix this is the least-squares solution of minimum norm.
+        If the matrix is symmetric and all row sums are zero, the constants are its null space, and
+        there is a solution only if ``b`` sums to zero. Otherwise ``x`` minimises the residual and has
+        zero mean, ``info.stop_reason`` is 'inconsistent' (unless ``project_rhs`` is set), and
+        ``info.left_out`` is the part of ``b`` that no solution reaches.
 
         Examples
         --------
@@ -195,6 +203,7 @@ class MultilevelSolver:
             "max_iterations": whole("maxiter", maxiter, 0),
             "max_seconds": real("max_seconds", max_seconds),
             "verify_every": whole("verify_every", verify_every, 0),
+            "project_rhs": None if project_rhs is None else bool(project_rhs),
         }
         options = json.dumps({key: value for key, value in given.items() if value is not None})
         x, outcomes = self._native.solve(columns, guess, options, callback)
@@ -233,7 +242,8 @@ class MultilevelSolver:
     def update_values(self, A: SparseMatrix) -> bool:
         """Replaces the values of the matrix, with the same sparsity pattern, as in time stepping.
 
-        This costs a fraction of a new setup.
+        This costs a fraction of a new setup. It waits until running solves of other threads have
+        finished. From a callback of a solve, it raises ``RuntimeError`` if the solver is in use.
 
         Returns
         -------

@@ -8,7 +8,7 @@ use super::matrix::{Coarser, LevelMatrix};
 use super::stages::Stages;
 use crate::coarsen::{mis2, node_matrix};
 use crate::halo::Halo;
-use crate::interpolate::{LocalTentative, NearKernel, Scaling, Smoothing, smoothed};
+use crate::interpolate::{LocalTentative, NearKernel, ProlongationSmoothing, SmoothingScale, smoothed};
 use crate::spectral_radius::spectral_radius;
 use crate::strength::{Filter, Strength, strong_connections};
 use crate::{OutOfRange, SetupError};
@@ -64,8 +64,12 @@ impl SmoothedAggregation {
     /// use ziggurat_amg::SmoothedAggregation;
     /// assert_eq!(SmoothedAggregation::default().smoothing(2.0).filter, 0.1);
     /// ```
-    pub fn smoothing(&self, radius: f64) -> Smoothing {
-        Smoothing { damping: self.damping, scaling: Scaling::SpectralRadius(radius), filter: self.filter }
+    pub fn smoothing(&self, radius: f64) -> ProlongationSmoothing {
+        ProlongationSmoothing {
+            damping: self.damping,
+            scaling: SmoothingScale::SpectralRadius(radius),
+            filter: self.filter,
+        }
     }
 
     /// One step from a level to the next. Reads the rows of neighbours.

@@ -92,7 +92,7 @@ fn new_values_give_the_hierarchy_of_the_new_matrix() {
     a.values_mut().iter_mut().for_each(|value| *value *= 4.0);
     hierarchy.update_values(a.clone()).unwrap();
     let fresh = Hierarchy::build(a, &classical()).unwrap();
-    // Scaling by a power of two changes no rounding, so the two are equal bit for bit.
+    // SmoothingScale by a power of two changes no rounding, so the two are equal bit for bit.
     for (updated, fresh) in hierarchy.levels().iter().zip(fresh.levels()) {
         assert_eq!(updated.matrix(), fresh.matrix());
     }

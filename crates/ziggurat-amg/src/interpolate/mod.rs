@@ -43,7 +43,7 @@ pub use hybrid::hybrid;
 pub use local_tentative::LocalTentative;
 pub use multipass::multipass;
 pub use near_kernel::{NearKernel, NearKernelError};
-pub use smoothed::{Scaling, Smoothing, SmoothingError, smoothed};
+pub use smoothed::{ProlongationSmoothing, SmoothingError, SmoothingScale, smoothed};
 pub use tentative::{Tentative, tentative};
 pub use two_stage::two_stage;
 

@@ -9,13 +9,13 @@
 //! Tentative interpolation is discontinuous between aggregates; smoothing removes most of the
 //! energy of these jumps. The choices for D are:
 //!
-//! - [`Scaling::RowSums`], the default: dᵢ = max(|a_ii|, ½ Σ_j |a_ij|) of A_F, and ω = damping/2.
-//!   Then ρ(D⁻¹A_F) ≤ 2 by Gershgorin, whatever diagonal the filtering leaves. No estimate is
-//!   needed, and a row that is far from diagonally dominant damps only itself. For M-matrices with
-//!   zero row sums D is the diagonal.
-//! - [`Scaling::SpectralRadius`]: D is the diagonal of A_F, and ω = damping/ρ, where ρ ≈ ρ(D⁻¹A_F)
-//!   is given by the caller ([`lanczos`](ziggurat_sparse::spectrum::lanczos()) estimates it). For
-//!   elasticity this is the larger step.
+//! - [`SmoothingScale::RowSums`], the default: dᵢ = max(|a_ii|, ½ Σ_j |a_ij|) of A_F, and ω =
+//!   damping/2. Then ρ(D⁻¹A_F) ≤ 2 by Gershgorin, whatever diagonal the filtering leaves. No
+//!   estimate is needed, and a row that is far from diagonally dominant damps only itself. For
+//!   M-matrices with zero row sums D is the diagonal.
+//! - [`SmoothingScale::SpectralRadius`]: D is the diagonal of A_F, and ω = damping/ρ, where ρ ≈
+//!   ρ(D⁻¹A_F) is given by the caller ([`lanczos`](ziggurat_sparse::spectrum::lanczos()) estimates
+//!   it). For elasticity this is the larger step.
 //!
 //! The damping that minimises the bound of Vaněk et al. is 4/3; hierarchies use it with the
 //! spectral radius.
@@ -36,7 +36,7 @@ use crate::coarsen::Aggregates;
 
 /// The scaling D of the rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scaling {
+pub enum SmoothingScale {
     /// The larger of the magnitude of the diagonal entry and half the sum of the magnitudes of the
     /// row.
     RowSums,
@@ -47,23 +47,23 @@ pub enum Scaling {
 /// How tentative interpolation is smoothed.
 ///
 /// ```
-/// use ziggurat_amg::interpolate::{Scaling, Smoothing};
-/// let textbook = Smoothing { damping: 4.0 / 3.0, scaling: Scaling::SpectralRadius(2.0), ..Smoothing::default() };
-/// assert_ne!(Smoothing::default(), textbook);
+/// use ziggurat_amg::interpolate::{SmoothingScale, ProlongationSmoothing};
+/// let textbook = ProlongationSmoothing { damping: 4.0 / 3.0, scaling: SmoothingScale::SpectralRadius(2.0), ..ProlongationSmoothing::default() };
+/// assert_ne!(ProlongationSmoothing::default(), textbook);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Smoothing {
+pub struct ProlongationSmoothing {
     /// ω ρ(D⁻¹A): between 0, which does not change P, and 2. The textbook value is 4/3.
     pub damping: f64,
     /// The choice of D.
-    pub scaling: Scaling,
+    pub scaling: SmoothingScale,
     /// Connections smaller than this fraction of the largest in the row are filtered out.
     pub filter: f64,
 }
 
-impl Default for Smoothing {
+impl Default for ProlongationSmoothing {
     fn default() -> Self {
-        Smoothing { damping: 1.5, scaling: Scaling::RowSums, filter: 0.1 }
+        ProlongationSmoothing { damping: 1.5, scaling: SmoothingScale::RowSums, filter: 0.1 }
     }
 }
 
@@ -103,7 +103,7 @@ pub enum SmoothingError {
 /// ```
 /// use ziggurat_amg::coarsen::mis2;
 /// use ziggurat_amg::halo::Whole;
-/// use ziggurat_amg::interpolate::{NearKernel, Smoothing, smoothed, tentative};
+/// use ziggurat_amg::interpolate::{NearKernel, ProlongationSmoothing, smoothed, tentative};
 /// use ziggurat_amg::strength::{Strength, strong_connections};
 /// use ziggurat_sparse::gallery::Problem;
 /// let a = "poisson3d:10".parse::<Problem>()?.matrix()?;
@@ -111,7 +111,7 @@ pub enum SmoothingError {
 /// let strong = strong_connections(a.view(), a.all_rows(), &Strength::symmetric(), &[], &halo)?;
 /// let aggregates = mis2(&strong, Some(a.view()), &halo)?;
 /// let tentative = tentative(&aggregates, &NearKernel::constants(a.rows(), 1)?)?;
-/// let p = smoothed(a.view(), a.all_rows(), a.view(), &aggregates, &tentative, &Smoothing::default())?;
+/// let p = smoothed(a.view(), a.all_rows(), a.view(), &aggregates, &tentative, &ProlongationSmoothing::default())?;
 /// assert_eq!((p.rows(), p.cols()), (1000, aggregates.count()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -124,16 +124,16 @@ pub fn smoothed(
     nodes: CsrRef<'_, f64>,
     aggregates: &Aggregates,
     tentative: &Tentative,
-    smoothing: &Smoothing,
+    smoothing: &ProlongationSmoothing,
 ) -> Result<Csr<f64>, SmoothingError> {
-    let &Smoothing { damping, scaling, filter } = smoothing;
+    let &ProlongationSmoothing { damping, scaling, filter } = smoothing;
     if !(0.0..=2.0).contains(&damping) {
         return Err(SmoothingError::Damping { found: damping });
     }
     if !(0.0..=1.0).contains(&filter) {
         return Err(SmoothingError::Filter { found: filter });
     }
-    if let Scaling::SpectralRadius(found) = scaling
+    if let SmoothingScale::SpectralRadius(found) = scaling
         && !(found > 0.0 && found.is_finite())
     {
         return Err(SmoothingError::SpectralRadius { found });
@@ -171,7 +171,7 @@ struct Step<'a> {
     aggregates: &'a Aggregates,
     tentative: &'a Tentative,
     damping: f64,
-    scaling: Scaling,
+    scaling: SmoothingScale,
 }
 
 /// Scratch space for one row.
@@ -262,7 +262,7 @@ impl Step<'_> {
         match self.scaling {
             // A diagonal that filtering has reduced to zero, or whose sign it has changed, cannot
             // be divided by.
-            Scaling::SpectralRadius(radius) if filtered * row.diagonal > 0.0 => {
+            SmoothingScale::SpectralRadius(radius) if filtered * row.diagonal > 0.0 => {
                 self.damping / (radius * filtered)
             }
             _ => {
@@ -341,7 +341,7 @@ mod tests {
             Level::new(a, kernel)
         }
 
-        fn smoothed(&self, smoothing: Smoothing) -> Csr<f64> {
+        fn smoothed(&self, smoothing: ProlongationSmoothing) -> Csr<f64> {
             let (a, rows) = (self.a.view(), self.a.all_rows());
             smoothed(a, rows, self.nodes.view(), &self.aggregates, &self.tentative, &smoothing).unwrap()
         }
@@ -374,22 +374,23 @@ mod tests {
                 filtered_matrix(level.a.view(), level.a.all_rows(), level.nodes.view(), block, 0.1).unwrap();
             let diagonal = filtered.view().diagonal(filtered.all_rows());
             assert!(diagonal.iter().all(|&value| value > 0.0));
-            let scaling = Scaling::SpectralRadius(2.5);
-            let smoothing = Smoothing { damping: 4.0 / 3.0, scaling, ..Smoothing::default() };
+            let scaling = SmoothingScale::SpectralRadius(2.5);
+            let smoothing =
+                ProlongationSmoothing { damping: 4.0 / 3.0, scaling, ..ProlongationSmoothing::default() };
             let factors: Vec<f64> = diagonal.iter().map(|value| 4.0 / 3.0 / 2.5 / value).collect();
             assert_close(&level.smoothed(smoothing), &by_products(&level, &factors));
 
             let sums = |row: usize| filtered.row(row).1.iter().map(|value| value.abs()).sum::<f64>();
             let factor = |row: usize| 0.75 / diagonal[row].max(0.5 * sums(row));
             let factors: Vec<f64> = filtered.all_rows().map(factor).collect();
-            assert_close(&level.smoothed(Smoothing::default()), &by_products(&level, &factors));
+            assert_close(&level.smoothed(ProlongationSmoothing::default()), &by_products(&level, &factors));
         }
     }
 
     #[test]
     fn without_damping_it_is_tentative() {
         let level = Level::elasticity(3);
-        let none = level.smoothed(Smoothing { damping: 0.0, ..Smoothing::default() });
+        let none = level.smoothed(ProlongationSmoothing { damping: 0.0, ..ProlongationSmoothing::default() });
         // The result still has the pattern of smoothed interpolation.
         let tentative = level.tentative.matrix(&level.aggregates).unwrap();
         for row in 0..tentative.rows() {
@@ -403,7 +404,7 @@ mod tests {
     #[test]
     fn the_near_kernel_is_reproduced_where_the_matrix_annihilates_it() {
         for level in [Level::scalar("poisson3d:12"), Level::scalar("jump3d:12"), Level::elasticity(5)] {
-            let p = level.smoothed(Smoothing::default());
+            let p = level.smoothed(ProlongationSmoothing::default());
             let mut inside = 0;
             for (fine, coarse) in
                 level.kernel.vectors().columns().zip(level.tentative.coarse_kernel().vectors().columns())
@@ -434,7 +435,7 @@ mod tests {
                 coarse.view().diagonal(coarse.all_rows()).iter().sum::<f64>()
             };
             let before = energy(&level.tentative.matrix(&level.aggregates).unwrap());
-            let after = energy(&level.smoothed(Smoothing::default()));
+            let after = energy(&level.smoothed(ProlongationSmoothing::default()));
             assert!(after < most * before, "{after} of {before}");
         }
     }
@@ -442,7 +443,7 @@ mod tests {
     #[test]
     fn the_galerkin_product_is_symmetric() {
         for level in [Level::scalar("anisotropic3d:10"), Level::elasticity(4)] {
-            let p = level.smoothed(Smoothing::default());
+            let p = level.smoothed(ProlongationSmoothing::default());
             let r = transpose(p.view(), p.all_rows());
             let coarse = triple_product(r.view(), r.all_rows(), level.a.view(), p.view()).unwrap();
             let mirrored = transpose(coarse.view(), coarse.all_rows());
@@ -458,11 +459,11 @@ mod tests {
     fn signs_and_empty_rows_do_no_harm() {
         // P is the same for -A as for A; a row of zeros leaves P unchanged.
         let level = Level::scalar("poisson2d:9");
-        let p = level.smoothed(Smoothing::default());
+        let p = level.smoothed(ProlongationSmoothing::default());
         let mut negative = level.a.clone();
         negative.values_mut().iter_mut().for_each(|value| *value = -*value);
-        for scaling in [Scaling::RowSums, Scaling::SpectralRadius(2.0)] {
-            let smoothing = Smoothing { scaling, ..Smoothing::default() };
+        for scaling in [SmoothingScale::RowSums, SmoothingScale::SpectralRadius(2.0)] {
+            let smoothing = ProlongationSmoothing { scaling, ..ProlongationSmoothing::default() };
             let of = |a: &Csr<f64>| {
                 let aggregates = &level.aggregates;
                 smoothed(a.view(), a.all_rows(), a.view(), aggregates, &level.tentative, &smoothing).unwrap()
@@ -479,8 +480,9 @@ mod tests {
         let nodes = Csr::identity(2).unwrap();
         let aggregates = Aggregates::try_new(2, vec![0, 1]).unwrap();
         let tentative = tentative(&aggregates, &NearKernel::constants(2, 1).unwrap()).unwrap();
-        for scaling in [Scaling::RowSums, Scaling::SpectralRadius(2.0)] {
-            let smoothing = Smoothing { damping: 1.0, scaling, ..Smoothing::default() };
+        for scaling in [SmoothingScale::RowSums, SmoothingScale::SpectralRadius(2.0)] {
+            let smoothing =
+                ProlongationSmoothing { damping: 1.0, scaling, ..ProlongationSmoothing::default() };
             let p = smoothed(a.view(), 0..2, nodes.view(), &aggregates, &tentative, &smoothing).unwrap();
             assert_eq!(p.values(), [1.5, 1.5]); // bounded, whatever the diagonal
         }
@@ -490,9 +492,9 @@ mod tests {
     #[test]
     fn a_range_of_rows_gives_these_rows() {
         let level = Level::elasticity(4);
-        let whole = level.smoothed(Smoothing::default());
+        let whole = level.smoothed(ProlongationSmoothing::default());
         let part = |rows: Range<usize>| {
-            let smoothing = Smoothing::default();
+            let smoothing = ProlongationSmoothing::default();
             smoothed(
                 level.a.view(),
                 rows,
@@ -510,27 +512,34 @@ mod tests {
     #[test]
     fn nonsense_is_refused_by_name() {
         let level = Level::scalar("poisson2d:4");
-        let with = |damping: f64, scaling: Scaling| {
-            let (a, smoothing) = (level.a.view(), Smoothing { damping, scaling, ..Smoothing::default() });
+        let with = |damping: f64, scaling: SmoothingScale| {
+            let (a, smoothing) = (
+                level.a.view(),
+                ProlongationSmoothing { damping, scaling, ..ProlongationSmoothing::default() },
+            );
             smoothed(a, a.all_rows(), a, &level.aggregates, &level.tentative, &smoothing)
         };
-        let wrong = [(-0.1, Scaling::RowSums), (2.5, Scaling::RowSums), (f64::NAN, Scaling::RowSums)];
+        let wrong = [
+            (-0.1, SmoothingScale::RowSums),
+            (2.5, SmoothingScale::RowSums),
+            (f64::NAN, SmoothingScale::RowSums),
+        ];
         assert!(wrong.iter().all(|&(damping, scaling)| {
             matches!(with(damping, scaling), Err(SmoothingError::Damping { .. }))
         }));
         for radius in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let error = with(1.0, Scaling::SpectralRadius(radius)).unwrap_err();
+            let error = with(1.0, SmoothingScale::SpectralRadius(radius)).unwrap_err();
             assert!(matches!(error, SmoothingError::SpectralRadius { .. }), "{radius}");
         }
         let other = Aggregates::try_new(1, vec![0; 16]).unwrap();
-        let (a, smoothing) = (level.a.view(), Smoothing::default());
+        let (a, smoothing) = (level.a.view(), ProlongationSmoothing::default());
         assert!(smoothed(a, a.all_rows(), a, &other, &level.tentative, &smoothing).is_err());
     }
 
     #[test]
     fn same_bits_on_any_number_of_threads() {
         for level in [Level::scalar("jump3d:30"), Level::elasticity(10)] {
-            let run = || level.smoothed(Smoothing::default());
+            let run = || level.smoothed(ProlongationSmoothing::default());
             assert_eq!(on_threads(1, run), on_threads(2, run));
         }
     }

@@ -19,8 +19,8 @@ use super::part::Part;
 const PIECE: usize = 1024;
 
 impl<D: Device> Part<'_, D> {
-    /// (b − A x) / `unit` for own rows, on the host. `unit` is a power of two that keeps b and x within
-    /// range. Collective.
+    /// (b − A x) / `unit` for own rows, on the host. `unit` is a power of two that keeps b and x
+    /// within range. Collective.
     ///
     /// ```
     /// use ziggurat_amg::Part;

@@ -8,7 +8,7 @@ use super::coarse::coarse_solver;
 use super::format::Lowering;
 use super::level::{LevelParts, TransferParts, level};
 use super::precision::LevelPrecision;
-use super::scaling::{Scaling, lifted, scaled_smoother};
+use super::scaling::{LevelScaling, lifted, scaled_smoother};
 use super::source::LevelSource;
 use crate::SetupError;
 use crate::multigrid::entry::Entry;
@@ -37,7 +37,7 @@ impl<D: Device> Multigrid<D> {
         }
         let precision = |index: usize| precision(index).on(levels[index].device);
         let scalings = match lowering.scaled {
-            true => Scaling::of_levels(levels, |index| precision(index).stored()),
+            true => LevelScaling::of_levels(levels, |index| precision(index).stored()),
             false => vec![None; levels.len()],
         };
         let assembly = Assembly { levels, scalings: &scalings, cycling, lowering };
@@ -63,7 +63,7 @@ impl<D: Device> Multigrid<D> {
 /// The inputs of lowering that all levels share.
 struct Assembly<'a, 'b, D: Device> {
     levels: &'a [LevelSource<'b, D>],
-    scalings: &'a [Option<Scaling>],
+    scalings: &'a [Option<LevelScaling>],
     cycling: &'a Cycling,
     lowering: Lowering,
 }
@@ -97,7 +97,7 @@ impl<D: Device> Assembly<'_, '_, D> {
         let smoother = source.smoother_data(&self.cycling.smoother).map_err(at("smoother"))?;
         let parts = LevelParts {
             a: source.a,
-            factors: Scaling::of_matrix(own),
+            factors: LevelScaling::of_matrix(own),
             block: source.block,
             host: source.host,
             formats: self.lowering.formats,

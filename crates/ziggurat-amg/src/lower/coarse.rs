@@ -13,7 +13,7 @@ use ziggurat_sparse::device::{Device, HostMatrix};
 
 use super::format::Formats;
 use super::level::{LevelParts, level};
-use super::scaling::{Scaling, scaled_matrix, scaled_smoother};
+use super::scaling::{LevelScaling, scaled_matrix, scaled_smoother};
 use super::source::LevelSource;
 use crate::SetupError;
 use crate::halo::Whole;
@@ -48,7 +48,7 @@ pub const COARSE_FALLBACK_SMOOTHER: Smoother =
 /// on the scaling: the unscaled matrix is inverted, and the inverse is scaled.
 pub(super) fn coarse_solver<D: Device>(
     source: &LevelSource<'_, D>,
-    scaling: Option<&Scaling>,
+    scaling: Option<&LevelScaling>,
 ) -> Result<CoarseSolver<D>, SetupError> {
     let (device, a, shared) = (source.device, source.a.own, source.a.remote.is_some());
     if a.rows() <= MAX_DENSE_ROWS && !shared {
@@ -79,7 +79,7 @@ pub(super) fn coarse_solver<D: Device>(
     };
     let parts = LevelParts {
         a: source.a,
-        factors: Scaling::of_matrix(scaling),
+        factors: LevelScaling::of_matrix(scaling),
         block: source.block,
         host: None,
         formats: Formats::default(),

@@ -9,7 +9,7 @@ use super::format::{Formats, Purpose, host_matrix};
 use super::part::Part;
 use crate::SetupError;
 use crate::multigrid::StoredLevel;
-use crate::multigrid::level::{Level, LevelOps, Transfer};
+use crate::multigrid::level::{CycleLevel, LevelOps, Transfer};
 use crate::multigrid::vectors::Working;
 use crate::smoother::{Relaxation, SmootherData};
 
@@ -89,7 +89,7 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
     };
     let (a, remote_bytes) = parts.a.upload(device, device, parts.factors, own)?;
     let format = format.and(remote_bytes);
-    Ok(Box::new(Level::<D, C, S> {
+    Ok(Box::new(CycleLevel::<D, C, S> {
         rows: parts.a.rows(),
         a,
         transfer,

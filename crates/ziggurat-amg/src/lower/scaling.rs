@@ -36,21 +36,21 @@ use crate::smoother::SmootherData;
 
 /// The diagonal matrix S of a level.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Scaling {
+pub(crate) struct LevelScaling {
     /// s_i
     pub(crate) factors: Vec<f64>,
     /// 1 / s_i
     pub(crate) inverses: Vec<f64>,
 }
 
-impl Scaling {
+impl LevelScaling {
     /// The scaling of every level, including the coarsest, by its storage precision; `None` for
     /// levels that need none. All levels below one in reduced precision are scaled, because their
     /// right-hand sides come from a vector in that precision.
     pub(crate) fn of_levels<D: Device>(
         levels: &[LevelSource<'_, D>],
         storage: impl Fn(usize) -> Kind,
-    ) -> Vec<Option<Scaling>> {
+    ) -> Vec<Option<LevelScaling>> {
         // Precisions with the range of single precision need scaling only for unusual units.
         let numbers = (0..levels.len().saturating_sub(1)).map(&storage);
         let wide = numbers.clone().all(|storage| storage == Kind::F64);
@@ -64,14 +64,14 @@ impl Scaling {
             if index + 1 < levels.len() && storage(index) != Kind::F64 {
                 narrow = storage(index);
             }
-            Scaling::of(source.device, source.a, narrow)
+            LevelScaling::of(source.device, source.a, narrow)
         };
         levels.iter().enumerate().map(of_level).collect()
     }
 
     /// The scaling of a square matrix to be stored as `storage`; `None` if that has the range of
     /// double precision.
-    fn of<D: Device>(device: &D, part: Part<'_, D>, storage: Kind) -> Option<Scaling> {
+    fn of<D: Device>(device: &D, part: Part<'_, D>, storage: Kind) -> Option<LevelScaling> {
         if storage == Kind::F64 {
             return None;
         }
@@ -92,11 +92,11 @@ impl Scaling {
         let root = power_of_two::at_most((most(storage) / largest).sqrt());
         factors.par_iter_mut().for_each(|factor| *factor /= root);
         let inverses = factors.par_iter().map(|factor| factor.recip()).collect();
-        Some(Scaling { factors, inverses })
+        Some(LevelScaling { factors, inverses })
     }
 
     /// The factors of the unscaled matrix: S⁻¹ A S⁻¹.
-    pub(crate) fn of_matrix(this: Option<&Scaling>) -> ScaleFactors<'_> {
+    pub(crate) fn of_matrix(this: Option<&LevelScaling>) -> ScaleFactors<'_> {
         let inverses = this.map(|scaling| &scaling.inverses[..]);
         ScaleFactors { left: inverses, right: inverses, factor: 1.0 }
     }
@@ -122,7 +122,7 @@ fn are_usual<D: Device>(levels: &[LevelSource<'_, D>]) -> bool {
 /// S² d: a smoother's data in scaled variables.
 pub(crate) fn scaled_smoother<'a>(
     mut smoother: Cow<'a, SmootherData>,
-    scaling: Option<&Scaling>,
+    scaling: Option<&LevelScaling>,
 ) -> Cow<'a, SmootherData> {
     if let Some(scaling) = scaling {
         // Exact, because the factors are powers of two.
@@ -132,7 +132,7 @@ pub(crate) fn scaled_smoother<'a>(
 }
 
 /// S⁻¹ A S⁻¹
-pub(crate) fn scaled_matrix(a: &Csr<f64>, scaling: &Scaling) -> Result<Csr<f64>, MatrixError> {
+pub(crate) fn scaled_matrix(a: &Csr<f64>, scaling: &LevelScaling) -> Result<Csr<f64>, MatrixError> {
     scaled(a.view(), a.all_rows(), &scaling.inverses, &scaling.inverses)
 }
 
@@ -178,8 +178,8 @@ mod tests {
         a
     }
 
-    fn of(a: &Csr<f64>, storage: Kind) -> Option<Scaling> {
-        Scaling::of(&Cpu::new(), Part::from(&Arc::new(a.clone())), storage)
+    fn of(a: &Csr<f64>, storage: Kind) -> Option<LevelScaling> {
+        LevelScaling::of(&Cpu::new(), Part::from(&Arc::new(a.clone())), storage)
     }
 
     #[test]

@@ -10,8 +10,8 @@
 //!               x = (α/ρ − γ δ/(ρ ρ₂)) c + (δ/ρ₂) d
 //! ```
 //!
-//! With t = c and s = d this is flexible conjugate gradients, which minimises the energy norm of the
-//! error and requires a symmetric positive definite A. With t = v and s = w it is GCR, which
+//! With t = c and s = d this is flexible conjugate gradients, which minimises the energy norm of
+//! the error and requires a symmetric positive definite A. With t = v and s = w it is GCR, which
 //! minimises the residual for any A.
 //!
 //! Cost: up to two visits and two products per level, so 2ˡ visits to level l.

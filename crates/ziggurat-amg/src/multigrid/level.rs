@@ -86,7 +86,7 @@ pub(crate) struct Transfer<D: Device, S: Store> {
 }
 
 /// A level that computes in `C` on matrices stored in `S`.
-pub(crate) struct Level<D: Device, C: Working<D>, S: Store> {
+pub(crate) struct CycleLevel<D: Device, C: Working<D>, S: Store> {
     pub rows: usize,
     pub a: D::Matrix<S>,
     pub transfer: Option<Transfer<D, S>>,
@@ -95,7 +95,7 @@ pub(crate) struct Level<D: Device, C: Working<D>, S: Store> {
     pub stored: StoredLevel,
 }
 
-impl<D: Device, C: Working<D> + Reads<S>, S: Store> Level<D, C, S> {
+impl<D: Device, C: Working<D> + Reads<S>, S: Store> CycleLevel<D, C, S> {
     /// One application of the smoother; the result is in `x`.
     fn sweep(
         &self,
@@ -133,7 +133,7 @@ impl<D: Device, C: Working<D> + Reads<S>, S: Store> Level<D, C, S> {
     }
 }
 
-impl<D: Device, C: Working<D> + Reads<S>, S: Store> LevelOps<D> for Level<D, C, S> {
+impl<D: Device, C: Working<D> + Reads<S>, S: Store> LevelOps<D> for CycleLevel<D, C, S> {
     fn working(&self) -> Kind {
         C::KIND
     }

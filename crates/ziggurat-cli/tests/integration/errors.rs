@@ -204,6 +204,44 @@ fn an_existing_file_survives_a_failure() {
     assert!(!place.path("r.json").exists());
 }
 
+#[cfg(unix)]
+#[test]
+fn solution_over_another_name_of_the_matrix() {
+    let place = place("solution_over_another_name_of_the_matrix");
+    std::fs::hard_link(place.path("ok.mtx"), place.path("linked.mtx")).unwrap();
+    std::os::unix::fs::symlink("ok.mtx", place.path("symbolic.mtx")).unwrap();
+    for name in ["linked.mtx", "symbolic.mtx"] {
+        fails(
+            &place,
+            &["solve", "ok.mtx", "--output", name],
+            &["--output would overwrite the input"],
+            &["give --output another name"],
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_dangling_link_stays_dangling_after_a_failure() {
+    let place = place("a_dangling_link_stays_dangling_after_a_failure");
+    std::os::unix::fs::symlink("target.mtx", place.path("x.mtx")).unwrap();
+    assert_eq!(place.run(&["solve", "nope.mtx", "--output", "x.mtx"]).code, Some(1));
+    assert!(!place.path("target.mtx").exists() && place.path("x.mtx").is_symlink());
+    assert_eq!(place.run(&["solve", "ok.mtx", "--output", "x.mtx"]).code, Some(0));
+    assert!(place.path("target.mtx").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_name_cannot_command_the_terminal() {
+    let place = place("a_name_cannot_command_the_terminal");
+    fails(&place, &["inspect", "no\x1b[2Jpe.mtx"], &["no\\u{1b}[2Jpe.mtx"], &["check the path"]);
+    std::fs::copy(place.path("ok.mtx"), place.path("o\x1b[2Jk.mtx")).unwrap();
+    let said = place.run(&["solve", "o\x1b[2Jk.mtx"]);
+    assert_eq!(said.code, Some(0));
+    assert!(said.out.starts_with("o\\u{1b}[2Jk.mtx") && !said.out.contains('\x1b'), "{}", said.out);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn more_memory_than_there_is() {

@@ -187,8 +187,8 @@ fn slots_of_row<V: Numeric, C: Float>(
 }
 
 /// Updates the rows `from..to` of every block in the order of a Gauss–Seidel sweep. If rows are
-/// sorted, each is searched for in its window. Levels with this smoother are stored as CSR or BSR, so
-/// this kernel exists only for completeness.
+/// sorted, each is searched for in its window. Levels with this smoother are stored as CSR or BSR,
+/// so this kernel exists only for completeness.
 #[cube(launch_unchecked)]
 pub(crate) fn gauss_seidel_slots<V: Numeric, C: Float + CubeElement>(
     chunks: &Array<u32>,

@@ -48,6 +48,6 @@ fn a_restart_of_zero() {
     let system: System<'_, Cpu, f64> = System::new(&a);
     for method in [Method::Gmres { restart: 0 }, Method::Fgmres { restart: 0 }] {
         let error = Work::new(method, &device, &system).unwrap_err();
-        assert_eq!(error.to_string(), "`restart` is 0; it must be at least 1");
+        assert_eq!(error.to_string(), "`restart` is 0; it must be from 1 to 5000");
     }
 }

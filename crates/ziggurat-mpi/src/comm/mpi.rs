@@ -10,10 +10,10 @@
 //! synchronous sends, and after their completion a nonblocking barrier. When the barrier completes,
 //! no message is in transit. Ranks communicate only with the receivers of their messages.
 //!
-//! **Failures.** [`Comm::failure`] has a communicator of its own, the *control* communicator. So a rank
-//! that failed, and the ranks that continue, never meet in the same reduction with different data.
-//! A rank that failed waits there for a limited time ([`Mpi::with_patience`]). After that it aborts
-//! the job, because some rank is waiting for one of its messages.
+//! **Failures.** [`Comm::failure`] has a communicator of its own, the *control* communicator. So a
+//! rank that failed, and the ranks that continue, never meet in the same reduction with different
+//! data. A rank that failed waits there for a limited time ([`Mpi::with_patience`]). After that it
+//! aborts the job, because some rank is waiting for one of its messages.
 //!
 //! **Errors of MPI** end all ranks: the duplicates have the error handler `MPI_ERRORS_ARE_FATAL`,
 //! whatever that of the caller's communicator is. So return codes need no checks.
@@ -431,8 +431,8 @@ impl Comm for Mpi {
             many.resize(count, Pending::none());
             &mut many[..]
         };
-        // Waits for all messages when it is dropped, even if `meanwhile` panics, so that MPI does not
-        // write to buffers that no longer exist.
+        // Waits for all messages when it is dropped, even if `meanwhile` panics, so that MPI does
+        // not write to buffers that no longer exist.
         let mut pending = Pending::new(requests);
         let (receives, sends) = pending.requests().split_at_mut(incoming.route.peers.len());
         // SAFETY: every message lies within its buffer, because bounds increase up to its length.

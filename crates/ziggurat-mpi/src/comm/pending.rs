@@ -1,5 +1,5 @@
-//! Nonblocking messages in transit. MPI reads and writes their buffers until they are complete, so a
-//! guard waits for them before the buffers can be released, also when the stack unwinds.
+//! Nonblocking messages in transit. MPI reads and writes their buffers until they are complete, so
+//! a guard waits for them before the buffers can be released, also when the stack unwinds.
 
 #![allow(unsafe_code)]
 

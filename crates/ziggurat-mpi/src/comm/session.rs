@@ -77,7 +77,8 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // The panic hook has reported the panic. 101 is the exit code of a Rust program that panics.
+        // The panic hook has reported the panic. 101 is the exit code of a Rust program that
+        // panics.
         if std::thread::panicking() {
             self.abort(101);
         }

@@ -113,9 +113,10 @@ impl Memory {
         LEFT.store(number, Relaxed);
     }
 
-    /// Large allocations made since [`fail_after`](Self::fail_after), which was given `number`.
+    /// Large allocations made since [`fail_after`](Self::fail_after), which was given `number`;
+    /// zero if one has failed.
     pub(crate) fn counted(number: usize) -> usize {
-        number - LEFT.swap(usize::MAX, Relaxed)
+        number.saturating_sub(LEFT.swap(usize::MAX, Relaxed))
     }
 
     fn fails(size: usize) -> bool {

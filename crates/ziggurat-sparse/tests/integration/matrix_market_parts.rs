@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use ziggurat_sparse::io::{
-    Fault, MatrixPart, ReadError, Symmetry, read_matrix_from, read_matrix_part, read_matrix_part_from,
+    Fault, MatrixPart, ReadError, StoredSymmetry, read_matrix_from, read_matrix_part, read_matrix_part_from,
     read_vector_from, read_vector_part, read_vector_part_from,
 };
 use ziggurat_sparse::{Coo, Csr};
@@ -97,7 +97,7 @@ fn rows_and_columns_beyond_32_bits() {
     let text = format!("%%MatrixMarket matrix coordinate real symmetric\n{n} {n} 2\n{n} 1 2.5\n{n} {n} 1\n");
     for bytes in [text.as_bytes(), &gzip(text.as_bytes())] {
         let parts = all_parts(bytes, 2).unwrap();
-        assert_eq!((parts[1].rows, parts[1].cols, parts[1].symmetry), (n, n, Symmetry::Symmetric));
+        assert_eq!((parts[1].rows, parts[1].cols, parts[1].symmetry), (n, n, StoredSymmetry::Symmetric));
         let entries: Vec<_> = parts.into_iter().flat_map(|part| part.entries).collect();
         assert_eq!(entries, [(n - 1, 0, 2.5), (0, n - 1, 2.5), (n - 1, n - 1, 1.0)]);
     }

@@ -24,12 +24,12 @@ use super::{CycleKind, Krylov, Method, Precision, SmootherKind, SolverConfig};
 /// The properties that determine `auto`.
 ///
 /// ```
-/// use ziggurat::config::Facts;
-/// let facts = Facts { symmetric: true, positive_diagonal: true, block: 3, nnz: 1000, f64: true };
+/// use ziggurat::config::MatrixFacts;
+/// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, block: 3, nnz: 1000, f64: true };
 /// assert_eq!(ziggurat::SolverConfig::default().resolve(facts).smoother.kind.name(), "chebyshev");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct MatrixFacts {
     /// a_ij = a_ji, up to rounding.
     pub symmetric: bool,
     /// Every diagonal entry is positive.
@@ -60,13 +60,13 @@ impl SolverConfig {
     ///   also if it was requested.
     ///
     /// ```
-    /// use ziggurat::{SolverConfig, config::{Facts, Method}};
-    /// let convection = Facts { symmetric: false, positive_diagonal: true, block: 1, nnz: 1000, f64: true };
+    /// use ziggurat::{SolverConfig, config::{MatrixFacts, Method}};
+    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, block: 1, nnz: 1000, f64: true };
     /// let config = SolverConfig::default().resolve(convection);
     /// assert_eq!((config.method, config.krylov.name()), (Method::Classical, "fgmres"));
     /// ```
     #[must_use]
-    pub fn resolve(&self, facts: Facts) -> SolverConfig {
+    pub fn resolve(&self, facts: MatrixFacts) -> SolverConfig {
         let mut config = self.clone();
         if config.method == Method::Auto {
             config.method = if facts.symmetric { Method::Sa } else { Method::Classical };

@@ -4,8 +4,13 @@ use super::*;
 
 #[test]
 fn k_cycles_minimise_the_residual_unless_the_matrix_is_positive() {
-    let facts =
-        |symmetric, positive_diagonal| Facts { symmetric, positive_diagonal, block: 1, nnz: 1000, f64: true };
+    let facts = |symmetric, positive_diagonal| MatrixFacts {
+        symmetric,
+        positive_diagonal,
+        block: 1,
+        nnz: 1000,
+        f64: true,
+    };
     let pairwise = SolverConfig { method: Method::Pairwise, ..SolverConfig::default() };
     let kind = |symmetric, positive| pairwise.resolve(facts(symmetric, positive)).cycle.kind;
     assert_eq!(kind(true, true), CycleKind::K);
@@ -71,7 +76,8 @@ fn errors_name_the_path_of_the_key() {
 
 #[test]
 fn auto_depends_on_the_matrix_and_given_values_are_kept() {
-    let facts = |symmetric, block| Facts { symmetric, positive_diagonal: true, block, nnz: 1000, f64: true };
+    let facts =
+        |symmetric, block| MatrixFacts { symmetric, positive_diagonal: true, block, nnz: 1000, f64: true };
     let names = |config: &SolverConfig, facts| {
         let resolved = config.resolve(facts);
         let SolverConfig { method, krylov, precision, cycle, smoother, .. } = &resolved;
@@ -82,12 +88,12 @@ fn auto_depends_on_the_matrix_and_given_values_are_kept() {
     assert_eq!(names(&default, facts(true, 1)), "sa jacobi v cg f64");
     assert_eq!(names(&default, facts(true, 3)), "sa chebyshev v cg f64");
     assert_eq!(names(&default, facts(false, 1)), "classical gauss-seidel v fgmres f64");
-    let indefinite = Facts { positive_diagonal: false, ..facts(true, 1) };
+    let indefinite = MatrixFacts { positive_diagonal: false, ..facts(true, 1) };
     assert_eq!(names(&default, indefinite), "sa jacobi v fgmres f64");
     let of = |method| SolverConfig { method, ..SolverConfig::default() };
     assert_eq!(names(&of(Method::Classical), facts(true, 1)), "classical gauss-seidel v cg f64");
     assert_eq!(names(&of(Method::Pairwise), facts(true, 1)), "pairwise jacobi k fcg f64");
-    let large = |facts| Facts { nnz: 1_000_000, ..facts };
+    let large = |facts| MatrixFacts { nnz: 1_000_000, ..facts };
     assert_eq!(names(&default, large(facts(true, 1))), "sa jacobi v cg f16");
     assert_eq!(names(&default, large(facts(true, 3))), "sa chebyshev v cg f16");
     assert_eq!(names(&default, large(facts(false, 1))), "classical gauss-seidel v fgmres f64");
@@ -98,7 +104,7 @@ fn auto_depends_on_the_matrix_and_given_values_are_kept() {
     assert_eq!(names(&one_sided, facts(true, 1)), "sa jacobi v fcg f64");
     let given = SolverConfig { krylov: Krylov::Bicgstab, precision: Precision::F32, ..one_sided };
     assert_eq!(names(&given, facts(true, 1)), "sa jacobi v bicgstab f32");
-    let without = |facts| Facts { f64: false, ..facts };
+    let without = |facts| MatrixFacts { f64: false, ..facts };
     assert_eq!(names(&default, without(facts(true, 1))), "sa jacobi v cg f32");
     assert_eq!(names(&default, without(large(facts(true, 1)))), "sa jacobi v cg f16");
 }

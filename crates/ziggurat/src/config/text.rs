@@ -36,9 +36,7 @@ impl SolverConfig {
             });
             ConfigError::Syntax { format: "TOML", reason: line + &error.message().replace('\n', ", ") }
         })?;
-        let mut given = json(toml::Value::Table(given), "")?;
-        replace(&mut given, &Value::from(NONE), &Value::Null);
-        laid_over_default(given)
+        laid_over_default(json(toml::Value::Table(given), "")?)
     }
 
     /// Parses JSON, which may contain any subset of the keys.
@@ -108,8 +106,8 @@ impl SolverConfig {
     }
 }
 
-/// A value of TOML in JSON. JSON has neither NaN nor infinity, and serde would make them null, which
-/// stands for the absence of a number.
+/// A value of TOML in JSON. JSON has neither NaN nor infinity, and serde would make them null,
+/// which stands for the absence of a number.
 fn json(value: toml::Value, path: &str) -> Result<Value, ConfigError> {
     Ok(match value {
         toml::Value::String(text) => text.into(),
@@ -155,12 +153,22 @@ fn laid_over_default(given: Value) -> Result<SolverConfig, ConfigError> {
     let (mut value, mut config) = (default, SolverConfig::default());
     // One at a time, so that an error belongs to the last key.
     for (path, leaf) in leaves {
+        let (pointer, none) = (format!("/{}", path.replace('.', "/")), leaf == NONE);
         let mut count = None; // a number where an integer belongs
-        if let Some(place) = value.pointer_mut(&format!("/{}", path.replace('.', "/"))) {
+        if let Some(place) = value.pointer_mut(&pointer) {
             count = (place.is_u64() && leaf.is_number()).then(|| leaf.to_string());
             *place = leaf;
         }
-        config = serde_json::from_value(value.clone()).map_err(|error| match count {
+        let mut parsed = serde_json::from_value(value.clone());
+        // The word is first taken as the name of a choice.
+        if none
+            && parsed.is_err()
+            && let Some(place) = value.pointer_mut(&pointer)
+        {
+            *place = Value::Null;
+            parsed = serde_json::from_value(value.clone()).or(parsed);
+        }
+        config = parsed.map_err(|error| match count {
             Some(value) => {
                 ConfigError::Setting { path, value, must: format!("an integer from 0 to {}", u64::MAX) }
             }

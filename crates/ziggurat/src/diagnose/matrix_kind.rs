@@ -14,7 +14,7 @@ use ziggurat_sparse::matrix::detect_block_size;
 
 use super::rows::sums_to_zero;
 use super::symmetry::is_symmetric;
-use crate::config::Facts;
+use crate::config::MatrixFacts;
 
 /// Number of rows per task.
 const PIECE: usize = 4096;
@@ -77,8 +77,8 @@ impl MatrixKind {
     }
 
     /// The input of [`SolverConfig::resolve`](crate::SolverConfig::resolve), for a device.
-    pub fn facts(&self, device: &impl Device) -> Facts {
-        Facts {
+    pub fn facts(&self, device: &impl Device) -> MatrixFacts {
+        MatrixFacts {
             symmetric: self.symmetric,
             positive_diagonal: self.positive_diagonal,
             block: self.block,

@@ -25,7 +25,7 @@ use ziggurat_sparse::{CsrRef, Kind};
 pub use advice::{Advice, AdviceLevel};
 pub use matrix_kind::{MatrixKind, unknowns_per_node};
 use rows::RowFacts;
-pub use symmetry::Symmetry;
+pub use symmetry::Asymmetry;
 
 /// Relative tolerance for equal values: a few thousand times the machine epsilon,
 /// which covers the rounding errors of assembly.
@@ -51,7 +51,7 @@ pub struct Diagnosis {
     pub cols: usize,
     /// Number of stored entries, explicit zeros included.
     pub nnz: usize,
-    /// Whether the matrix equals its transpose up to rounding; see [`Symmetry`].
+    /// Whether the matrix equals its transpose up to rounding; see [`Asymmetry`].
     pub symmetric: bool,
     /// Whether the matrix is singular up to rounding: it has an empty row, or a connected component
     /// in which every row sums to zero.
@@ -62,7 +62,7 @@ pub struct Diagnosis {
     /// Number and distribution of the entries.
     pub entries: Entries,
     /// The difference between the matrix and its transpose; `None` if it is not square.
-    pub symmetry: Option<Symmetry>,
+    pub symmetry: Option<Asymmetry>,
     /// Properties of the diagonal.
     pub diagonal: Diagonal,
     /// The signs of the off-diagonal entries.

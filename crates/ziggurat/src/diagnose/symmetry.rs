@@ -38,7 +38,7 @@ const PIECE: usize = 1024;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Symmetry {
+pub struct Asymmetry {
     /// Whether the pattern is symmetric: (j, i) is stored whenever (i, j) is.
     pub structure: bool,
     /// Whether a_ij = a_ji exactly. An absent entry counts as zero.
@@ -54,7 +54,7 @@ pub struct Symmetry {
     pub skew: f64,
 }
 
-pub(super) fn symmetry(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64) -> Option<Symmetry> {
+pub(super) fn symmetry(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64) -> Option<Asymmetry> {
     if a.rows() != a.cols() {
         return None;
     }
@@ -62,7 +62,7 @@ pub(super) fn symmetry(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64) -> 
     if !quick.exact() {
         return Some(measure(a, facts, largest, quick.structure()));
     }
-    Some(Symmetry {
+    Some(Asymmetry {
         structure: true,
         exact: true,
         to_rounding: true,
@@ -105,7 +105,7 @@ fn own_rows_are_mirrored(a: CsrRef<'_, f64>, own: Range<usize>) -> bool {
 }
 
 /// The second pass.
-fn measure(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64, structure: bool) -> Symmetry {
+fn measure(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64, structure: bool) -> Asymmetry {
     let pieces = a.rows().div_ceil(PIECE);
     let rows = |piece: usize| piece * PIECE..a.rows().min((piece + 1) * PIECE);
     let unit = if largest > 0.0 { largest } else { 1.0 };
@@ -114,7 +114,7 @@ fn measure(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64, structure: bool
     // In the order of the rows, for reproducible sums.
     let found = found.into_iter().fold(Differences::default(), Differences::join);
     let to_rounding = found.largest <= ROUNDING;
-    Symmetry {
+    Asymmetry {
         structure,
         exact: !found.any,
         to_rounding,

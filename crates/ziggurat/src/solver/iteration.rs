@@ -17,7 +17,9 @@ use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
 use ziggurat_amg::Multigrid;
-use ziggurat_krylov::{self as krylov, KrylovReport, LinearProblem, Observer, Progress, System, Work};
+use ziggurat_krylov::{
+    self as krylov, KrylovReport, LinearProblem, Observer, Progress, Stopping, System, Work,
+};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::operator::LinearOperator;
 
@@ -103,7 +105,7 @@ impl<D: Device> Iteration<D> {
         let before = device.traffic();
         let mut x = match guess {
             Some(guess) => guess,
-            None => device.zeros(rows)?,
+            None => on_all_processes(device, device.zeros(rows))?,
         };
         let unit = Unit::of(device, &b);
         let (report, promotion) = if unit.is_one() {
@@ -119,7 +121,7 @@ impl<D: Device> Iteration<D> {
             let options = unit.options(options);
             let (report, promotion) =
                 self.solve_watched(&b, &mut x, &options, Some(&mut in_own_units), widen)?;
-            (self.in_own_units(unit, report, &b, &mut x)?, promotion)
+            (self.in_own_units(unit, report, &options.stopping, &b, &mut x)?, promotion)
         };
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
     }
@@ -130,20 +132,21 @@ impl<D: Device> Iteration<D> {
         &self,
         unit: Unit,
         report: KrylovReport,
+        stopping: &Stopping,
         b: &D::Vector<f64>,
         x: &mut D::Vector<f64>,
     ) -> Result<KrylovReport, SolveError> {
         let device = &self.device;
         unit.multiply(device, x);
-        let mut returned = device.zeros(device.len(x))?;
+        let vector = || device.zeros(device.len(x));
+        let memory = vector().and_then(|returned| Ok((returned, vector()?, self.matrix.workspace(device)?)));
+        let (mut returned, mut r, mut work) = on_all_processes(device, memory)?;
         device.copy(x, &mut returned);
         unit.divide(device, &mut returned);
-        let mut r = device.zeros(device.len(x))?;
-        let mut work = self.matrix.workspace(device)?;
         self.matrix.residual(device, &returned, b, &mut r, &mut work);
         let residual = device.norm(&r);
         device.finish()?;
-        Ok(unit.report(report, residual))
+        Ok(unit.report(report, residual, stopping))
     }
 
     /// Iterates with the given cycle, starting at `x`.
@@ -156,7 +159,8 @@ impl<D: Device> Iteration<D> {
         observer: Option<&mut Observer<'_>>,
     ) -> Result<KrylovReport, SolveError> {
         let system = System::new(&*self.matrix).preconditioner(cycle).kernel(&self.kernel);
-        let mut work = Work::new(options.method(&self.config), &self.device, &system)?;
+        let work = Work::new(options.method(&self.config), &self.device, &system);
+        let mut work = on_all_processes(&self.device, work)?;
         let mut problem = LinearProblem::new(&self.device, &system, b).stopping(options.stopping);
         if let Some(observer) = observer {
             problem = problem.observer(observer);
@@ -201,5 +205,17 @@ impl<D: Device> Iteration<D> {
     /// The configuration in use, with every `auto` resolved.
     pub fn config(&self) -> &SolverConfig {
         &self.config
+    }
+}
+
+/// Memory may run out on one process only. Then no process continues, because the others would wait
+/// for its messages.
+fn on_all_processes<D: Device, T>(
+    device: &D,
+    made: Result<T, impl Into<SolveError>>,
+) -> Result<T, SolveError> {
+    match (device.any(made.is_err()), made) {
+        (true, Ok(_)) => Err(SolveError::OtherProcess),
+        (_, made) => made.map_err(Into::into),
     }
 }

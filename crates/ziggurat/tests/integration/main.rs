@@ -1,10 +1,11 @@
 //! Tests of the solver through its public interface.
 
-#![allow(clippy::unwrap_used)] // helper functions are not marked #[test]
+#![allow(clippy::unwrap_used, clippy::panic)] // helper functions are not marked #[test]
 
 mod any_device;
 mod auto_precision;
 mod far;
+mod hostile_numbers;
 mod never_wrong;
 mod shared_matrices;
 mod solve;

@@ -59,8 +59,8 @@ struct Draft {
 }
 
 impl Draft {
-    /// A weighted graph Laplacian, on a chain or on a grid, with a diagonal that makes it regular or
-    /// not.
+    /// A weighted graph Laplacian, on a chain or on a grid, with a diagonal that makes it regular
+    /// or not.
     fn laplacian(dice: &mut Dice, about: &mut String) -> Draft {
         let width = 1 + dice.below(20);
         let n = width * (1 + dice.below(20));
@@ -240,8 +240,8 @@ fn config(dice: &mut Dice, about: &mut String) -> SolverConfig {
     config
 }
 
-/// ‖b − A x‖ / ‖b‖ with products and sums in twice the precision (Ogita, Rump & Oishi 2005), in units
-/// in which nothing overflows or underflows.
+/// ‖b − A x‖ / ‖b‖ with products and sums in twice the precision (Ogita, Rump & Oishi 2005), in
+/// units in which nothing overflows or underflows.
 fn relative_residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
     let power = |x: f64| x.log2().floor().clamp(-1000.0, 1000.0).exp2();
     let unit = power(b.iter().fold(0.0_f64, |most, b| most.max(b.abs())));

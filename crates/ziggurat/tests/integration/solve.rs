@@ -171,7 +171,8 @@ fn a_solution_that_underflows_or_overflows_has_not_converged() {
         let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, entry]).unwrap();
         let solution = Solver::new(&a, SolverConfig::default()).unwrap().solve(&[b, b]).unwrap();
         assert_eq!(solution.report.reason, StopReason::NotFinite);
-        assert!(!(solution.report.relative_residual < 0.1), "{}", solution.report.relative_residual);
+        let residual = solution.report.relative_residual;
+        assert!(residual.is_nan() || residual > 0.1, "{residual}");
     }
 }
 
@@ -180,11 +181,12 @@ fn a_nearly_singular_matrix_is_regular() {
     let neumann = "neumann3d:7".parse::<Problem>().unwrap().matrix().unwrap();
     for (shift, all) in [(1e-12, true), (1e-12, false), (1e-10, true)] {
         let mut a = neumann.clone();
-        let pointers = a.row_ptr().to_vec();
-        for row in 0..if all { a.rows() } else { 1 } {
-            let at = pointers[row] + a.row(row).0.iter().position(|&column| column as usize == row).unwrap();
-            a.values_mut()[at] += shift;
-        }
+        let diagonal = |row: usize| {
+            let position = a.row(row).0.iter().position(|&column| column as usize == row);
+            a.row_ptr()[row] + position.unwrap()
+        };
+        let places: Vec<usize> = (0..if all { a.rows() } else { 1 }).map(diagonal).collect();
+        places.into_iter().for_each(|at| a.values_mut()[at] += shift);
         let solver = Solver::new(&a, SolverConfig::default()).unwrap();
         assert!(!solver.annihilates_constants());
         let b = vec![1.0; a.rows()];

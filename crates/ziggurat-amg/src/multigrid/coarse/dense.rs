@@ -7,8 +7,8 @@
 //!
 //! R and C are powers of two, so they round nothing, and whether a matrix counts as singular does
 //! not depend on the units of its rows: penalty terms, mixed units and decoupled fields of very
-//! different size are regular. B is factorised by Cholesky if it is symmetric positive definite, and
-//! by LU otherwise.
+//! different size are regular. B is factorised by Cholesky if it is symmetric positive definite,
+//! and by LU otherwise.
 //!
 //! **Rank.** B counts as singular if its pivots span more than 1/(64 n u), where u is the unit
 //! roundoff: Galerkin products of a singular matrix round each entry by some units in the last
@@ -28,8 +28,8 @@ use crate::SetupError;
 /// Rounding errors per entry of a Galerkin product, in units of the last place.
 const GALERKIN_ROUNDING: f64 = 32.0;
 
-/// A symmetric matrix without eigenvalues below −10⁻⁶ times the largest is positive semidefinite up to
-/// rounding; a more negative eigenvalue is taken seriously.
+/// A symmetric matrix without eigenvalues below −10⁻⁶ times the largest is positive semidefinite up
+/// to rounding; a more negative eigenvalue is taken seriously.
 const SEMIDEFINITE: f64 = 1e-6;
 
 /// A⁻¹, or a generalised inverse where A is singular.

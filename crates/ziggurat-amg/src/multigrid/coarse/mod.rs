@@ -1,8 +1,8 @@
 //! The coarsest level, solved directly.
 //!
 //! - A small matrix is inverted once, and every solve is a product with the inverse, by the same
-//!   kernel as all other products, on any device. A singular matrix gets a generalised inverse, which
-//!   solves consistent systems.
+//!   kernel as all other products, on any device. A singular matrix gets a generalised inverse,
+//!   which solves consistent systems.
 //! - A larger matrix is factorised as a sparse matrix on the host. Both use faer.
 //! - A level that is too large to factorise, or distributed over processes, is smoothed instead.
 

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! A matrix is a model problem (`poisson2d:9`), `diag 1 2 3`, `random SIZE SEED`, `raw TEXT` (the
-//! file itself, with `\n` for a new line), `missing`, or `none` (no file at all). Changes are listed
-//! in [`changed`]. A vector is `ones`, `first` (1, 0, 0, …), `halves` (1 and −1), `waves`, `zero` or
-//! `raw TEXT`. `TEXT` of a configuration is TOML.
+//! file itself, with `\n` for a new line), `missing`, or `none` (no file at all). Changes are
+//! listed in [`changed`]. A vector is `ones`, `first` (1, 0, 0, …), `halves` (1 and −1), `waves`,
+//! `zero` or `raw TEXT`. `TEXT` of a configuration is TOML.
 
 use std::collections::BTreeMap;
 use std::fs;

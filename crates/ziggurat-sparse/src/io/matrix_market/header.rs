@@ -30,12 +30,12 @@ pub(super) enum Field {
 /// The symmetry declared in the banner, which determines which entries the file lists.
 ///
 /// ```
-/// use ziggurat_sparse::io::Symmetry;
-/// assert_eq!(Symmetry::Skew.name(), "skew-symmetric");
+/// use ziggurat_sparse::io::StoredSymmetry;
+/// assert_eq!(StoredSymmetry::Skew.name(), "skew-symmetric");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Symmetry {
+pub enum StoredSymmetry {
     /// The file lists all entries.
     General,
     /// The file lists the lower triangle including the diagonal; a_ji = a_ij.
@@ -44,13 +44,13 @@ pub enum Symmetry {
     Skew,
 }
 
-impl Symmetry {
+impl StoredSymmetry {
     /// The keyword in the banner.
     pub fn name(self) -> &'static str {
         match self {
-            Symmetry::General => "general",
-            Symmetry::Symmetric => "symmetric",
-            Symmetry::Skew => "skew-symmetric",
+            StoredSymmetry::General => "general",
+            StoredSymmetry::Symmetric => "symmetric",
+            StoredSymmetry::Skew => "skew-symmetric",
         }
     }
 }
@@ -60,7 +60,7 @@ impl Symmetry {
 pub(super) struct Banner {
     pub(super) layout: Layout,
     pub(super) field: Field,
-    pub(super) symmetry: Symmetry,
+    pub(super) symmetry: StoredSymmetry,
 }
 
 /// The parsed banner and size line.
@@ -68,7 +68,7 @@ pub(super) struct Banner {
 pub(super) struct Header {
     pub(super) layout: Layout,
     pub(super) field: Field,
-    pub(super) symmetry: Symmetry,
+    pub(super) symmetry: StoredSymmetry,
     pub(super) rows: u64,
     pub(super) cols: u64,
     /// Number of data lines: entries stored in the file, before expansion by symmetry. It
@@ -131,9 +131,9 @@ impl Banner {
         ];
         let field = word(cursor, "field", &fields)?.map_err(|what| Fault::NotSupported { what })?;
         let symmetries = [
-            ("general", Ok(Symmetry::General)),
-            ("symmetric", Ok(Symmetry::Symmetric)),
-            ("skew-symmetric", Ok(Symmetry::Skew)),
+            ("general", Ok(StoredSymmetry::General)),
+            ("symmetric", Ok(StoredSymmetry::Symmetric)),
+            ("skew-symmetric", Ok(StoredSymmetry::Skew)),
             ("hermitian", Err("hermitian")),
         ];
         let symmetry = word(cursor, "symmetry", &symmetries)?.map_err(|what| Fault::NotSupported { what })?;
@@ -142,7 +142,7 @@ impl Banner {
             (Layout::Array, Field::Pattern, _) => Err(Fault::Contradiction(
                 "`array` stores values and `pattern` has none; use `coordinate pattern`",
             )),
-            (_, Field::Pattern, Symmetry::Skew) => {
+            (_, Field::Pattern, StoredSymmetry::Skew) => {
                 Err(Fault::Contradiction("a `pattern` matrix has no signs, so it cannot be `skew-symmetric`"))
             }
             _ => Ok(Banner { layout, field, symmetry }),
@@ -158,14 +158,14 @@ impl Banner {
             Layout::Array => None,
         };
         cursor.end_line()?;
-        if symmetry != Symmetry::General && rows != cols {
+        if symmetry != StoredSymmetry::General && rows != cols {
             return Err(Fault::NotSquare { symmetry: symmetry.name(), rows, columns: cols });
         }
         let (r, c) = (u128::from(rows), u128::from(cols));
         let dense = match symmetry {
-            Symmetry::General => r * c,
-            Symmetry::Symmetric => r * (r + 1) / 2,
-            Symmetry::Skew => r * r.saturating_sub(1) / 2,
+            StoredSymmetry::General => r * c,
+            StoredSymmetry::Symmetric => r * (r + 1) / 2,
+            StoredSymmetry::Skew => r * r.saturating_sub(1) / 2,
         };
         let stored = listed.unwrap_or(u64::try_from(dense).unwrap_or(u64::MAX));
         Ok(Header { layout, field, symmetry, rows, cols, stored })
@@ -187,16 +187,16 @@ mod tests {
                 [("real", Field::Real), ("Integer", Field::Integer), ("pattern", Field::Pattern)]
             {
                 for (symmetry_name, symmetry, dense) in [
-                    ("general", Symmetry::General, 9),
-                    ("Symmetric", Symmetry::Symmetric, 6),
-                    ("skew-symmetric", Symmetry::Skew, 3),
+                    ("general", StoredSymmetry::General, 9),
+                    ("Symmetric", StoredSymmetry::Symmetric, 6),
+                    ("skew-symmetric", StoredSymmetry::Skew, 3),
                 ] {
                     let banner =
                         format!("%%matrixmarket  Matrix {layout_name}\t{field_name} {symmetry_name} \r");
                     let listed = layout == Layout::Coordinate;
                     let found = header(&banner, if listed { "3 3 7" } else { " 3\t3" });
                     let sense = match field {
-                        Field::Pattern => listed && symmetry != Symmetry::Skew,
+                        Field::Pattern => listed && symmetry != StoredSymmetry::Skew,
                         _ => true,
                     };
                     let stored = if listed { 7 } else { dense };

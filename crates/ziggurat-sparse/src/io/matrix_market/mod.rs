@@ -17,7 +17,7 @@ mod vector_part;
 mod write;
 
 pub use error::{Fault, ReadError, WriteError};
-pub use header::Symmetry;
+pub use header::StoredSymmetry;
 pub use part::{MatrixPart, read_matrix_part, read_matrix_part_from};
 pub use read::{read_dense, read_dense_from, read_matrix, read_matrix_from, read_vector, read_vector_from};
 pub use vector_part::{read_vector_part, read_vector_part_from, read_vector_rows};

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::error::{Fault, ReadError};
-use super::header::{Header, Layout, Symmetry};
+use super::header::{Header, Layout, StoredSymmetry};
 use super::input::{Head, Input};
 use super::place::Place;
 use super::read::{BLOCK, array_lines, coordinate, open};
@@ -27,10 +27,10 @@ use super::read::{BLOCK, array_lines, coordinate, open};
 ///
 /// ```
 /// use std::io::Cursor;
-/// use ziggurat_sparse::io::{Symmetry, read_matrix_part_from};
+/// use ziggurat_sparse::io::{StoredSymmetry, read_matrix_part_from};
 /// let text = "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n1 1 4.0\n3 1 -1.5\n";
 /// let part = read_matrix_part_from(Cursor::new(text), "text", 0, 1)?;
-/// assert_eq!((part.rows, part.cols, part.symmetry), (3, 3, Symmetry::Symmetric));
+/// assert_eq!((part.rows, part.cols, part.symmetry), (3, 3, StoredSymmetry::Symmetric));
 /// assert_eq!((part.declared, part.stored), (2, 2));
 /// assert_eq!(part.entries, [(0, 0, 4.0), (2, 0, -1.5), (0, 2, -1.5)]);
 /// # Ok::<(), ziggurat_sparse::io::ReadError>(())
@@ -43,7 +43,7 @@ pub struct MatrixPart {
     /// Columns of the whole matrix.
     pub cols: u64,
     /// The symmetry declared in the banner. The entries are already expanded.
-    pub symmetry: Symmetry,
+    pub symmetry: StoredSymmetry,
     /// Data lines that the whole file declares. The caller must check that the `stored` of all
     /// parts add up to it: if they do not, the file is truncated or its size line is wrong.
     pub declared: u64,
@@ -191,9 +191,9 @@ fn array_entries(header: &Header, first: u64, values: Vec<f64>) -> Vec<(u64, u64
         return entries; // there may be no columns
     }
     let (top, sign): (fn(u64) -> u64, _) = match header.symmetry {
-        Symmetry::General => (|_| 0, None),
-        Symmetry::Symmetric => (|column| column, Some(1.0)),
-        Symmetry::Skew => (|column| column + 1, Some(-1.0)),
+        StoredSymmetry::General => (|_| 0, None),
+        StoredSymmetry::Symmetric => (|column| column, Some(1.0)),
+        StoredSymmetry::Skew => (|column| column + 1, Some(-1.0)),
     };
     // The whole file was read, so every entry of the array has a line, and there are no more
     // columns than lines.

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::cursor::Cursor;
 use super::error::{Fault, ReadError};
-use super::header::{Field, Header, Layout, Symmetry};
+use super::header::{Field, Header, Layout, StoredSymmetry};
 use super::input::{Entries, Input};
 use crate::{Coo, Csr, Dense, MatrixError};
 
@@ -184,13 +184,13 @@ pub(super) fn coordinate(
     let value = value(cursor, header.field)?;
     push(row, column, value);
     let mirrored = match symmetry {
-        Symmetry::General => return Ok(()),
-        Symmetry::Symmetric => value,
-        Symmetry::Skew => -value,
+        StoredSymmetry::General => return Ok(()),
+        StoredSymmetry::Symmetric => value,
+        StoredSymmetry::Skew => -value,
     };
     match row.cmp(&column) {
         Ordering::Greater => push(column, row, mirrored),
-        Ordering::Equal if symmetry == Symmetry::Skew && value != 0.0 => {
+        Ordering::Equal if symmetry == StoredSymmetry::Skew && value != 0.0 => {
             return Err(Fault::SkewDiagonal { row: row + 1, value });
         }
         Ordering::Equal => {}
@@ -238,9 +238,11 @@ fn array(mut input: Input<'_, '_>) -> Result<Dense<f64>, ReadError> {
     let stored = array_lines(&mut input)?;
     input.justify_rows(input.head.header.rows)?; // can fail only for a matrix without columns
     let (first, sign) = match symmetry {
-        Symmetry::General => return Dense::try_new(rows, cols, stored).map_err(|fault| input.fault(fault)),
-        Symmetry::Symmetric => (0, 1.0),
-        Symmetry::Skew => (1, -1.0), // the diagonal is not listed
+        StoredSymmetry::General => {
+            return Dense::try_new(rows, cols, stored).map_err(|fault| input.fault(fault));
+        }
+        StoredSymmetry::Symmetric => (0, 1.0),
+        StoredSymmetry::Skew => (1, -1.0), // the diagonal is not listed
     };
     // About twice as many values as the file lists.
     let mut full = Dense::zeros(rows, cols).map_err(|fault| input.fault(fault))?;

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::error::{Fault, ReadError};
-use super::header::{Layout, Symmetry};
+use super::header::{Layout, StoredSymmetry};
 use super::part::open_global;
 use super::read::{BLOCK, array_lines, coordinate, open};
 use crate::MatrixError;
@@ -69,7 +69,7 @@ pub fn read_vector_part_from(
     }
     if header.layout == Layout::Array {
         let mut values = array_lines(&mut input.only(start.min(header.stored)..end.min(header.stored)))?;
-        if header.symmetry == Symmetry::Skew {
+        if header.symmetry == StoredSymmetry::Skew {
             values.resize((end - start) as usize, 0.0); // 1 × 1: the only entry is on the unlisted diagonal
         }
         return Ok(values);
