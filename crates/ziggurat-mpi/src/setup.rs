@@ -237,9 +237,10 @@ fn target(comm: &dyn Comm, natural: &Partition, block: usize, level: usize, setu
     natural.aligned(comm, if last { rows } else { grain(block, setup.smoother) })
 }
 
-/// Rows per grain, which is never divided between ranks.
+/// Rows per grain, which is never divided between ranks. Saturates: a matrix without rows may have
+/// blocks of any size.
 pub(crate) fn grain(block: usize, smoother: Smoother) -> u64 {
-    let rows = (GRAIN * block) as u64;
+    let rows = (GRAIN as u64).saturating_mul(block as u64);
     match smoother {
         // Gauss–Seidel blocks must not depend on ranks.
         Smoother::GaussSeidel { block } => least_common_multiple(rows, block.max(1) as u64),
@@ -252,7 +253,7 @@ fn least_common_multiple(x: u64, y: u64) -> u64 {
     while rest != 0 {
         (greatest, rest) = (rest, greatest % rest);
     }
-    x / greatest * y
+    (x / greatest).saturating_mul(y)
 }
 
 /// A level without rows, on a rank that does not take part in it; with a transfer if another level
