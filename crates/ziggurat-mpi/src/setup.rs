@@ -239,12 +239,15 @@ fn target(comm: &dyn Comm, natural: &Partition, block: usize, level: usize, setu
 
 /// Rows per grain, which is never divided between ranks.
 pub(crate) fn grain(block: usize, smoother: Smoother) -> u64 {
-    let rows = (GRAIN * block) as u64;
-    match smoother {
+    /// More rows than there can be; bounds are rounded to multiples without overflow.
+    const MOST: u64 = 1 << 62;
+    let rows = (GRAIN as u64).saturating_mul(block as u64);
+    let grain = match smoother {
         // Gauss–Seidel blocks must not depend on ranks.
         Smoother::GaussSeidel { block } => least_common_multiple(rows, block.max(1) as u64),
         _ => rows,
-    }
+    };
+    grain.min(MOST)
 }
 
 fn least_common_multiple(x: u64, y: u64) -> u64 {
@@ -252,7 +255,7 @@ fn least_common_multiple(x: u64, y: u64) -> u64 {
     while rest != 0 {
         (greatest, rest) = (rest, greatest % rest);
     }
-    x / greatest * y
+    (x / greatest).saturating_mul(y)
 }
 
 /// A level without rows, on a rank that does not take part in it; with a transfer if another level
@@ -334,4 +337,21 @@ pub(crate) fn row_by_row(kernel: &NearKernel) -> Vec<f64> {
 fn named(p: Csr<f64>, ids: Vec<u64>) -> NamedRows {
     let (row_ptr, columns, values) = p.into_parts();
     NamedRows { ids, row_ptr, columns, values }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grain_holds_whole_nodes_and_gauss_seidel_blocks() {
+        assert_eq!(grain(3, Smoother::L1Jacobi), 3 * GRAIN as u64);
+        assert_eq!(grain(3, Smoother::GaussSeidel { block: 4096 }), 3 * 4096);
+        // An empty matrix is a multiple of every block size.
+        for block in [usize::MAX, i64::MAX as usize, 1 << 60] {
+            for smoother in [Smoother::L1Jacobi, Smoother::GaussSeidel { block: u32::MAX as usize }] {
+                assert!(grain(block, smoother) >= 1 << 61, "{block}");
+            }
+        }
+    }
 }
