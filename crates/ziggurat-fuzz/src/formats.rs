@@ -19,20 +19,25 @@ const EXACT: f64 = 4096.0;
 /// Reads two matrices and vectors from the input, and compares all kernels in all formats.
 pub fn formats(data: &[u8]) {
     let mut input = Bytes::new(data);
-    let (rows, cols) = (input.below(700), input.below(700));
+    let (storage, same, value_bytes) = (input.below(4), input.byte().is_multiple_of(4), 1 << input.below(4));
+    // Mostly small, so that there are many executions a second; sometimes several windows.
+    let extent = [20, 50, 200, 700][input.below(4)];
+    let (rows, cols) = (input.below(extent), input.below(extent));
     let a = input.matrix(rows, cols);
     let mut other = input.matrix(rows, cols);
     let x = input.smalls(cols);
     let b = input.smalls(rows);
-    check::<f64>(&a, &x, &b);
-    check::<f32>(&a, &x, &b);
-    check::<f16>(&a, &x, &b);
-    check::<bf16>(&a, &x, &b);
+    match storage {
+        0 => check::<f64>(&a, &x, &b),
+        1 => check::<f32>(&a, &x, &b),
+        2 => check::<f16>(&a, &x, &b),
+        _ => check::<bf16>(&a, &x, &b),
+    }
     // A plan is filled from its own pattern, or refuses.
-    if input.byte().is_multiple_of(4) {
+    if same {
         other = a.clone();
     }
-    if let Some(plan) = DeltaSellPlan::new(a.view(), 1 << (input.byte() % 4))
+    if let Some(plan) = DeltaSellPlan::new(a.view(), value_bytes)
         && let Ok(filled) = plan.fill::<f64>(other.view())
     {
         let csr: HostMatrix<f64> = other.into();

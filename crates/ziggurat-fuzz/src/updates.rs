@@ -25,8 +25,8 @@ pub fn updates(data: &[u8]) {
     config.cycle.kind = pick::<CycleKind>(&mut input);
     config.update.rebuild = pick::<Rebuild>(&mut input);
     config.hierarchy.coarse_rows = 4;
-    config.stopping.max_iterations = 12;
-    let n = 1 + input.below(60);
+    config.stopping.max_iterations = 8;
+    let n = 1 + input.below(40);
     // Diagonally dominant, so that the matrix is regular and its scale is that of the diagonal.
     let pattern = input.matrix(n, n);
     let mut current = Arc::new(dominant(&pattern, 1.0));
@@ -34,7 +34,7 @@ pub fn updates(data: &[u8]) {
         return;
     };
     let b: Vec<f64> = (0..n).map(|_| input.small()).collect();
-    for _ in 0..8 {
+    for _ in 0..5 {
         if input.is_empty() {
             break;
         }
