@@ -10,6 +10,7 @@ mod add;
 mod block_product;
 mod block_shape;
 mod block_sums;
+mod fused_triple_product;
 mod node_pattern;
 mod pattern;
 mod piece;

@@ -52,7 +52,7 @@ pub(super) struct RowProduct<'a, T, B> {
 impl<T: Real, B: Rows<T>> RowProduct<'_, T, B> {
     /// These rows of C.
     pub(super) fn matrix(&self, rows: Range<usize>) -> Result<Csr<T>, MatrixError> {
-        if self.is_local(&rows) {
+        if is_local(self.a, self.b, self.cols, &rows) {
             self.matrix_by(rows, || SparseAccumulator::new(self.cols))
         } else {
             self.matrix_by(rows, || HashAccumulator::new(self.cols))
@@ -73,7 +73,7 @@ impl<T: Real, B: Rows<T>> RowProduct<'_, T, B> {
 
     /// All rows of C, for use in another product: the columns of a row are not sorted.
     pub(super) fn in_pieces(&self) -> CollectedRows<T> {
-        if self.is_local(&self.a.all_rows()) {
+        if is_local(self.a, self.b, self.cols, &self.a.all_rows()) {
             self.in_pieces_by(|| SparseAccumulator::new(self.cols))
         } else {
             self.in_pieces_by(|| HashAccumulator::new(self.cols))
@@ -96,24 +96,29 @@ impl<T: Real, B: Rows<T>> RowProduct<'_, T, B> {
             sums.add_row(scale, columns, values);
         }
     }
+}
 
-    /// Whether the columns of most rows are close to each other.
-    fn is_local(&self, rows: &Range<usize>) -> bool {
-        if self.cols <= NEAR {
-            return true;
-        }
-        let samples = rows.clone().step_by((rows.len() / SAMPLES).max(1));
-        let near = |row: usize| {
-            let (mut first, mut last) = (u32::MAX, 0);
-            for &j in self.a.row(row).0 {
-                for &column in self.b.row(j as usize).0 {
-                    (first, last) = (first.min(column), last.max(column));
-                }
-            }
-            last.saturating_sub(first) as usize <= NEAR
-        };
-        2 * samples.clone().filter(|&row| near(row)).count() >= samples.count()
+/// Whether the columns of most rows of a product a · b with `cols` columns are close to each other.
+pub(super) fn is_local<T: Real, B: Rows<T>>(
+    a: CsrRef<'_, T>,
+    b: &B,
+    cols: usize,
+    rows: &Range<usize>,
+) -> bool {
+    if cols <= NEAR {
+        return true;
     }
+    let samples = rows.clone().step_by((rows.len() / SAMPLES).max(1));
+    let near = |row: usize| {
+        let (mut first, mut last) = (u32::MAX, 0);
+        for &j in a.row(row).0 {
+            for &column in b.row(j as usize).0 {
+                (first, last) = (first.min(column), last.max(column));
+            }
+        }
+        last.saturating_sub(first) as usize <= NEAR
+    };
+    2 * samples.clone().filter(|&row| near(row)).count() >= samples.count()
 }
 
 #[cfg(test)]
@@ -137,7 +142,7 @@ mod tests {
         for (a, local) in [(scattered(&a, 100_003), false), (a, true)] {
             let (view, rows) = (a.view(), a.all_rows());
             let product = RowProduct { a: view, b: &view, cols: a.cols() };
-            assert_eq!(product.is_local(&rows), local);
+            assert_eq!(is_local(view, &view, a.cols(), &rows), local);
             let expected = in_two_phases(&a);
             assert_eq!(on_threads(1, || product.matrix(rows.clone())).unwrap(), expected);
             assert_eq!(on_threads(2, || product.matrix(rows.clone())).unwrap(), expected);

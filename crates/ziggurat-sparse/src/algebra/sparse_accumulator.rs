@@ -31,6 +31,15 @@ pub(super) trait SumRow<T>: Send {
     /// Moves the columns and sums of the current row to `entries`, in the order of arrival unless
     /// they were sorted.
     fn drain_row(&mut self, entries: &mut Entries<T>);
+
+    /// Makes room for `terms` more terms of [`add_one`](Self::add_one).
+    fn reserve(&mut self, terms: usize);
+
+    /// Adds one term, for which there is room.
+    fn add_one(&mut self, column: u32, term: T);
+
+    /// Adds `scale` times the current row to the current row of `other`, and clears it here.
+    fn move_to(&mut self, scale: T, other: &mut Self);
 }
 
 /// A sum for every column of the matrix.
@@ -115,9 +124,7 @@ impl<T: Real> SumRow<T> for SparseAccumulator<T> {
 
     #[inline]
     fn add_row(&mut self, scale: T, columns: &[u32], values: &[T]) {
-        if self.columns.len() <= self.len + columns.len() {
-            self.columns.resize(2 * (self.len + columns.len()), 0);
-        }
+        self.reserve(columns.len());
         // Locals, so that they stay in registers.
         let (slots, found) = (&mut self.slots[..], &mut self.columns[..]);
         let (row, mut len) = (self.row, self.len);
@@ -141,6 +148,32 @@ impl<T: Real> SumRow<T> for SparseAccumulator<T> {
     #[inline]
     fn drain_row(&mut self, entries: &mut Entries<T>) {
         self.drain_into(entries);
+    }
+
+    #[inline]
+    fn reserve(&mut self, terms: usize) {
+        if self.columns.len() <= self.len + terms {
+            self.columns.resize(2 * (self.len + terms), 0);
+        }
+    }
+
+    #[inline]
+    fn add_one(&mut self, column: u32, term: T) {
+        let slot = &mut self.slots[column as usize];
+        self.columns[self.len] = column;
+        self.len += usize::from(slot.last_row != self.row);
+        slot.last_row = self.row;
+        slot.sum += term;
+    }
+
+    #[inline]
+    fn move_to(&mut self, scale: T, other: &mut Self) {
+        other.reserve(self.len);
+        for &column in &self.columns[..self.len] {
+            let sum = std::mem::replace(&mut self.slots[column as usize].sum, T::zero());
+            other.add_one(column, scale * sum);
+        }
+        self.len = 0;
     }
 }
 
@@ -188,6 +221,22 @@ impl<T: Real> SumRow<T> for HashAccumulator<T> {
     #[inline]
     fn drain_row(&mut self, entries: &mut Entries<T>) {
         entries.extend_by(&self.columns, |column| self.sums[self.table.slot(column)]);
+    }
+
+    #[inline]
+    fn reserve(&mut self, _terms: usize) {}
+
+    #[inline]
+    fn add_one(&mut self, column: u32, term: T) {
+        self.add_row(term, &[column], &[T::one()]);
+    }
+
+    #[inline]
+    fn move_to(&mut self, scale: T, other: &mut Self) {
+        for &column in &self.columns {
+            other.add_one(column, scale * self.sums[self.table.slot(column)]);
+        }
+        self.columns.clear();
     }
 }
 

@@ -10,6 +10,8 @@
 //! (`pieces.rs`), which takes half the time of a product in one pass; A·P is kept between numeric
 //! phases. All variants give the same bits.
 //!
+//! For plain aggregation the first product does not store A·P (`fused_triple_product.rs`).
+//!
 //! For systems with several unknowns per node both phases work by blocks (`block_product.rs`), also
 //! the first time.
 //!
@@ -19,6 +21,7 @@
 use std::ops::Range;
 
 use super::block_shape::BlockShape;
+use super::fused_triple_product::FusedTripleProduct;
 use super::node_pattern::NodePattern;
 use super::pattern::Pattern;
 use super::pieces::{Marked, Pieces};
@@ -245,6 +248,10 @@ pub fn triple_product<T: Real>(
     p: CsrRef<'_, T>,
 ) -> Result<Csr<T>, MatrixError> {
     check_fit(r, &rows, a, p)?;
+    let fused = FusedTripleProduct { r, a, p };
+    if fused.pays() {
+        return fused.matrix(rows);
+    }
     let ap = RowProduct { a, b: &p, cols: p.cols() }.in_pieces();
     RowProduct { a: r, b: &ap, cols: p.cols() }.matrix(rows)
 }

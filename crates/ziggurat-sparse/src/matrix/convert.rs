@@ -11,6 +11,7 @@
 //! fills, in parallel, and reads each array once per pass.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
@@ -64,8 +65,16 @@ fn for_each_block<T>(
     blocks
 }
 
-/// Whether increasing columns form complete blocks.
-pub(crate) fn in_full_blocks(columns: &[u32], block: usize) -> bool {
+/// Whether increasing columns form complete blocks of this size.
+///
+/// ```
+/// use ziggurat_sparse::matrix::in_full_blocks;
+/// assert!(in_full_blocks(&[2, 3, 6, 7], 2) && !in_full_blocks(&[1, 2], 2));
+/// ```
+///
+/// # Panics
+/// If the size is zero.
+pub fn in_full_blocks(columns: &[u32], block: usize) -> bool {
     let width = block as u32;
     let blocks = columns.chunks_exact(block);
     blocks.remainder().is_empty()
@@ -128,9 +137,28 @@ fn least_block_fill<T: Store>(a: CsrRef<'_, T>, block: usize) -> f64 {
 /// ```
 pub fn detect_block_size<T: Store>(a: CsrRef<'_, T>) -> Option<usize> {
     let full = |&block: &usize| {
-        least_block_fill(a, block) <= 1.0 + FILL_TOLERANCE && block_fill(a, block) <= 1.0 + FILL_TOLERANCE
+        least_block_fill(a, block) <= 1.0 + FILL_TOLERANCE
+            && check_tiling(a.rows(), a.cols(), block).is_ok()
+            && has_full_blocks(a, block)
     };
     (a.nnz() > 0).then(|| [6, 4, 3, 2].into_iter().find(full))?
+}
+
+/// Whether [`block_fill`] is within its tolerance. Stops reading as soon as it cannot be: for a
+/// scalar matrix, after a small part. The block size must divide the dimensions.
+fn has_full_blocks<T: Store>(a: CsrRef<'_, T>, block: usize) -> bool {
+    /// Block rows per task.
+    const PIECE: usize = 512;
+    let allowed = (FILL_TOLERANCE * a.nnz() as f64) as usize;
+    let (block_rows, padding) = (a.rows() / block, AtomicUsize::new(0));
+    let is_within = |piece: usize| {
+        let rows = piece * PIECE..block_rows.min((piece + 1) * PIECE);
+        let entries = a.row_ptr()[rows.end * block] - a.row_ptr()[rows.start * block];
+        let blocks: usize = rows.map(|row| for_each_block(a, block, row, |_, _, _, _, _| ())).sum();
+        let new = blocks * block * block - entries;
+        padding.fetch_add(new, Relaxed) + new <= allowed
+    };
+    (0..block_rows.div_ceil(PIECE)).into_par_iter().all(is_within)
 }
 
 impl<T: Store> CsrRef<'_, T> {

@@ -298,7 +298,7 @@ impl<S: Store> Format<S> for DeltaSell<S> {
     }
 
     fn scaled_as<T: Store>(&self, factors: ScaleFactors<'_>) -> Option<DeltaSell<T>> {
-        Some(self.rescaled(|row, column| factors.of(row, column)))
+        Some(self.rescaled(factors))
     }
 }
 

@@ -19,8 +19,7 @@ pub(crate) use assemble::count_rows;
 pub use bsr::{Bsr, BsrRef, MAX_BLOCK};
 pub(crate) use collect::CollectedRows;
 pub use collect::{Entries, check_pattern, collect_pattern};
-pub(crate) use convert::in_full_blocks;
-pub use convert::{block_fill, detect_block_size};
+pub use convert::{block_fill, detect_block_size, in_full_blocks};
 pub use coo::Coo;
 #[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
 pub(crate) use csr::check_extents;

@@ -23,7 +23,7 @@ pub(super) struct Rows<'a> {
     values: [&'a [f64]; LANES],
     /// Row indices.
     rows: [usize; LANES],
-    /// The first row, if the rows are consecutive.
+    /// The first row, if the rows are consecutive and the matrix is square.
     start: Option<u32>,
     longest: usize,
     cols: usize,
@@ -42,7 +42,8 @@ impl<'a> Rows<'a> {
             longest = longest.max(columns[lane].len());
             in_order &= *start.get_or_insert(row) + lane == row;
         }
-        let start = start.filter(|_| in_order).map(|row| row as u32);
+        // Rows of a rectangular matrix share no diagonals.
+        let start = start.filter(|_| in_order && a.rows() == a.cols()).map(|row| row as u32);
         Rows { columns, values, rows: numbers, start, longest, cols: a.cols() }
     }
 }

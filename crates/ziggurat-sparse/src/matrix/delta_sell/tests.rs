@@ -87,7 +87,13 @@ fn values_are_scaled_by_row_and_column() {
         let plan = DeltaSellPlan::new(a.view(), size_of::<f32>()).unwrap();
         assert_eq!(plan.fill_scaled::<f32>(a.view(), scale).unwrap(), expected);
         let exact = DeltaSellPlan::new(a.view(), size_of::<f32>()).unwrap().fill::<f64>(a.view()).unwrap();
-        assert_eq!(exact.rescaled::<f32>(scale), expected);
+        let left: Vec<f64> = (0..a.rows()).map(|row| scale(row, 0)).collect();
+        let right: Vec<f64> = (0..a.cols()).map(|column| scale(0, column)).collect();
+        let factors = ScaleFactors { left: Some(&left), right: Some(&right), factor: 1.0 };
+        assert_eq!(exact.rescaled::<f32>(factors), expected);
+        let all = ScaleFactors { factor: 0.5, ..ScaleFactors::ONE };
+        let halved = DeltaSellPlan::new(a.view(), 4).unwrap().fill_scaled::<f32>(a.view(), |_, _| 0.5);
+        assert_eq!(exact.rescaled::<f32>(all), halved.unwrap());
     }
 }
 
