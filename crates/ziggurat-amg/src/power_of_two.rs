@@ -18,7 +18,8 @@ pub(crate) fn nearest(x: f64) -> f64 {
     // Subnormal numbers are below 2⁻⁵⁰⁰ in any case.
     let fraction = f64::from_bits(x.to_bits() & 0x000f_ffff_ffff_ffff | 0x3ff0_0000_0000_0000);
     let up = i64::from(fraction > std::f64::consts::SQRT_2);
-    2f64.powi((exponent(x) + up).clamp(-500, 500) as i32)
+    // 2ᵏ from its bits; `powi` takes ten times as long.
+    f64::from_bits(((exponent(x) + up).clamp(-500, 500) + 1023).cast_unsigned() << 52)
 }
 
 /// The largest power of two that does not exceed a positive number; 1 where there is none.

@@ -27,7 +27,7 @@ use ziggurat_amg::{
 use ziggurat_krylov::{DEFAULT_RESTART, KrylovError, MAX_RESTART, Stopping};
 use ziggurat_sparse::UnknownName;
 
-pub use choices::{ChoiceKey, Format, Rebuild, Scaling, choices};
+pub use choices::{ChoiceKey, Effort, Format, Rebuild, Scaling, choices};
 pub use precision::Precision;
 pub use resolve::MatrixFacts;
 pub use ziggurat_amg::smoother::{SmootherKind, SmootherParameters};
@@ -48,6 +48,8 @@ pub use ziggurat_krylov::Krylov;
 pub struct SolverConfig {
     /// The coarsening method.
     pub method: Method,
+    /// What setup is worth.
+    pub effort: Effort,
     /// The Krylov method of the outer iteration.
     pub krylov: Krylov,
     /// Iterations between restarts of GMRES and FGMRES.
@@ -80,6 +82,7 @@ impl Default for SolverConfig {
     fn default() -> Self {
         SolverConfig {
             method: Method::default(),
+            effort: Effort::default(),
             krylov: Krylov::default(),
             restart: DEFAULT_RESTART,
             precision: Precision::default(),

@@ -106,12 +106,12 @@ pub fn mis2<H: Halo>(
 
     let mut roots = taken.clone();
     roots[owned.clone()].par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, roots)| {
-        let mut candidates = Vec::new();
+        let mut scratch = (Vec::new(), Vec::new());
         for (place, root) in roots.iter_mut().enumerate().filter(|(_, root)| **root == NO_ROOT) {
             let row = owned.start + chunk * CHUNK + place;
             *root = match a {
                 Some(a) if graph.row(row).is_empty() => stands_alone(a, row).then(|| halo.global_id(row)),
-                _ => strongest(graph, a, &taken, row, &mut candidates),
+                _ => strongest(graph, a, &taken, row, &mut scratch),
             }
             .unwrap_or(NO_ROOT);
         }
@@ -120,13 +120,14 @@ pub fn mis2<H: Halo>(
     Ok(Aggregates::from_roots(&roots, halo))
 }
 
-/// The root of the aggregate to which a row is most strongly connected.
+/// The root of the aggregate to which a row is most strongly connected. The scratch memory holds the
+/// aggregates near the row with their weights, and the sizes of its connections.
 fn strongest(
     graph: &StrongGraph,
     a: Option<CsrRef<'_, f64>>,
     taken: &[u64],
     row: usize,
-    candidates: &mut Vec<(u64, u64)>,
+    (candidates, sizes): &mut (Vec<(u64, u64)>, Vec<f64>),
 ) -> Option<u64> {
     candidates.clear();
     let mut add = |root: u64, weight: u64| {
@@ -143,11 +144,19 @@ fn strongest(
         None => columns.iter().for_each(|&column| add(taken[column as usize], 1)),
         Some(a) => {
             let (entries, values) = a.row(row);
-            let size = |&column: &u32| entries.binary_search(&column).map_or(0.0, |at| values[at].abs());
-            let largest = columns.iter().map(size).fold(0.0, f64::max);
-            for column in columns {
+            sizes.clear();
+            let mut place = 0;
+            // Both are in increasing order. A connection may have an entry on the other side only.
+            sizes.extend(columns.iter().map(|column| {
+                while entries.get(place).is_some_and(|entry| entry < column) {
+                    place += 1;
+                }
+                if entries.get(place) == Some(column) { values[place].abs() } else { 0.0 }
+            }));
+            let largest = sizes.iter().copied().fold(0.0, f64::max);
+            for (column, size) in columns.iter().zip(&*sizes) {
                 // At least 1, so that a connection without a matrix entry also counts.
-                add(taken[*column as usize], (size(column) / largest * ONE) as u64 + 1);
+                add(taken[*column as usize], (size / largest * ONE) as u64 + 1);
             }
         }
     }

@@ -13,6 +13,7 @@
 
 use std::ops::Range;
 
+use ziggurat_sparse::matrix::in_full_blocks;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 /// Computes the norms of the blocks of a matrix whose unknowns are numbered node by node, `block`
@@ -48,6 +49,15 @@ pub fn node_matrix(a: CsrRef<'_, f64>, block: usize, nodes: Range<usize>) -> Res
         || vec![0; block],
         |next: &mut Vec<usize>, node, entries| {
             let row = |unknown: usize| a.row(node * block + unknown);
+            let columns = row(0).0;
+            if (1..block).all(|unknown| row(unknown).0 == columns) && in_full_blocks(columns, block) {
+                for (number, columns) in columns.chunks_exact(block).enumerate() {
+                    let values = |unknown: usize| &row(unknown).1[number * block..][..block];
+                    let squares = (0..block).flat_map(values).map(|value| value * value);
+                    entries.push(columns[0] / block as u32, squares.fold(0.0, |sum, x| sum + x).sqrt());
+                }
+                return;
+            }
             next.fill(0);
             let column =
                 |unknown: usize, at: usize| row(unknown).0.get(at).map(|&column| column as usize / block);

@@ -18,7 +18,7 @@ pub(super) fn build<M: LevelMatrix>(
     if let Some(stop) = stop_before(&a, setup, level) {
         return Ok(last(a, stages, stop));
     }
-    let coarser = coarsen(&a, &kernel, setup, &mut stages)?;
+    let coarser = coarsen(&a, &kernel, setup, level, &mut stages)?;
     drop(kernel);
     if let Some(stop) = CoarseningStop::after(a.global_rows(), coarser.coarse.global) {
         return Ok(last(a, stages, stop));
@@ -48,10 +48,11 @@ fn coarsen<M: LevelMatrix>(
     a: &M,
     kernel: &NearKernel,
     setup: &Setup<'_>,
+    level: usize,
     stages: &mut Stages,
 ) -> Result<Coarser, SetupError> {
     match &setup.config.coarsening {
-        Coarsening::SmoothedAggregation(method) => method.coarser(a, kernel, stages),
+        Coarsening::SmoothedAggregation(method) => method.coarser(a, kernel, level, stages),
         Coarsening::Pairwise(method) => method.coarser(a, kernel, stages),
         Coarsening::Classical(method) => method.coarser(a, setup.symmetry, stages),
     }

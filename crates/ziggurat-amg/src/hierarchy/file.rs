@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! "ziggurat hierarchy\n", version, stop, number of levels
-//! per level: block, dead unknowns, A, and except for the last level P and R
+//! per level: block, ρ(D⁻¹A) or 0 if unknown, dead unknowns, A, and except for the last level P and R
 //! matrix: rows, columns, entries, row pointers, column of each entry, value of each entry
 //! ```
 //!
@@ -25,7 +25,7 @@ use super::{CoarseningStop, Hierarchy, MAX_LEVELS};
 const MAGIC: &[u8; 19] = b"ziggurat hierarchy\n";
 
 /// Incremented whenever the format changes.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// Bytes per read, so that a wrong length fails at the end of the file instead of in an allocation.
 const CHUNK: usize = 1 << 20;
@@ -102,7 +102,8 @@ impl Hierarchy {
         integers(&mut out, &[VERSION, stop as u64, self.levels.len() as u64])?;
         for level in &self.levels {
             let dead = level.transfer.as_ref().map_or(&[][..], |transfer| &transfer.dead);
-            integers(&mut out, &[level.a.block as u64, dead.len() as u64])?;
+            let radius = level.radius.unwrap_or(0.0).to_bits();
+            integers(&mut out, &[level.a.block as u64, radius, dead.len() as u64])?;
             for &unknown in dead {
                 integers(&mut out, &[u64::from(unknown)])?;
             }
@@ -143,7 +144,11 @@ impl Hierarchy {
         };
         let mut levels: Vec<Level<WholeMatrix>> = Vec::new();
         for index in 0..count {
-            let block = integer(&mut input)?;
+            let (block, radius) = (integer(&mut input)?, f64::from_bits(integer(&mut input)?));
+            if !(radius >= 0.0 && radius.is_finite()) {
+                return Err(broken(index, "its spectral radius is not a positive number"));
+            }
+            let radius = (radius > 0.0).then_some(radius);
             let dead = numbers(&mut input, &mut Vec::new(), |bytes| u64::from_le_bytes(bytes) as u32)?;
             let mut read = || read_matrix(&mut input, index).map(Arc::new);
             let a = read()?;
@@ -178,7 +183,7 @@ impl Hierarchy {
                 None
             };
             let a = WholeMatrix { a, block };
-            levels.push(Level { a, radius: None, transfer, stages: Vec::new() });
+            levels.push(Level { a, radius, transfer, stages: Vec::new() });
         }
         Ok(Hierarchy { levels, stop, seconds: 0.0 })
     }
@@ -256,6 +261,7 @@ mod tests {
             assert_eq!((one.stop(), one.levels().len()), (other.stop(), other.levels().len()));
             for (one, other) in one.levels().iter().zip(other.levels()) {
                 assert_eq!((one.matrix(), one.block()), (other.matrix(), other.block()));
+                assert_eq!(one.radius(), other.radius());
                 assert_eq!(one.prolongation(), other.prolongation());
                 assert_eq!(one.restriction(), other.restriction());
             }
@@ -281,14 +287,17 @@ mod tests {
             file[place..place + 8].copy_from_slice(&number.to_le_bytes());
             Hierarchy::load(&file[..]).unwrap_err().to_string()
         };
-        assert!(with(19, 2).contains("format 2"), "{}", with(19, 2));
+        assert!(with(19, 1).contains("format 1"), "{}", with(19, 1));
         // A wrong length fails at the end of the file, without an allocation of that size.
-        for place in [35, 51, 59, 67, 75] {
+        for place in [35, 59, 67, 75, 83] {
             with(place, u64::MAX);
             with(place, 1 << 60);
         }
+        for radius in [-1.0, f64::NAN, f64::INFINITY] {
+            assert!(with(51, radius.to_bits()).contains("spectral radius"), "{radius}");
+        }
         // A column beyond the matrix.
-        let columns = 19 + 8 * (3 + 2 + 3 + 626 + 1);
+        let columns = 19 + 8 * (3 + 3 + 3 + 626 + 1);
         assert!(with(columns, u64::MAX).contains("level 0"), "{}", with(columns, u64::MAX));
     }
 
@@ -298,7 +307,7 @@ mod tests {
         let mut file = MAGIC.to_vec();
         integers(&mut file, &[VERSION, 0, levels.len() as u64]).unwrap();
         for (index, &(rows, block)) in levels.iter().enumerate() {
-            integers(&mut file, &[block, 0]).unwrap();
+            integers(&mut file, &[block, 0, 0]).unwrap();
             matrix(&mut file, &Csr::identity(rows).unwrap()).unwrap();
             if let Some(&(coarse, _)) = levels.get(index + 1) {
                 for (rows, cols) in [(rows, coarse), (coarse, rows)] {

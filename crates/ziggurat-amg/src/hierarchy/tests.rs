@@ -23,6 +23,12 @@ fn aggregation() -> HierarchyConfig {
     HierarchyConfig { coarsening, ..HierarchyConfig::default() }
 }
 
+/// Smoothed aggregation below a plain level.
+fn with_a_plain_level() -> HierarchyConfig {
+    let method = SmoothedAggregation { plain_levels: Some(1), ..SmoothedAggregation::default() };
+    HierarchyConfig { coarsening: Coarsening::SmoothedAggregation(method), ..HierarchyConfig::default() }
+}
+
 fn pairwise() -> HierarchyConfig {
     HierarchyConfig { coarsening: Coarsening::Pairwise(Pairwise::default()), ..HierarchyConfig::default() }
 }
@@ -78,7 +84,7 @@ fn one_and_two_threads_give_the_same_bits() {
             assert_eq!(one.prolongation(), two.prolongation());
         }
     };
-    for config in [classical(), aggregation(), pairwise()] {
+    for config in [classical(), aggregation(), with_a_plain_level(), pairwise()] {
         same(&|| Hierarchy::build(matrix("jump3d:24"), &config).unwrap());
     }
     let (a, known) = elasticity(8);
@@ -219,6 +225,26 @@ fn aggregation_is_cheap_and_takes_few_iterations() {
         ("jump3d:26", 16, 1.7),
     ];
     check_quality(&aggregation(), Smoother::default(), &ceilings);
+}
+
+#[test]
+fn one_plain_level_is_cheaper_and_takes_twice_the_iterations() {
+    let ceilings = [
+        ("poisson2d:120", 32, 1.4),
+        ("poisson3d:26", 27, 1.3),
+        ("poisson3d27:22", 23, 1.06),
+        ("anisotropic3d:26", 28, 1.45),
+        ("jump3d:26", 29, 1.35),
+    ];
+    check_quality(&with_a_plain_level(), Smoother::default(), &ceilings);
+    // Every row of P has one entry, and the coarse matrix is a sum over aggregates.
+    let hierarchy = Hierarchy::build(matrix("poisson3d:26"), &with_a_plain_level()).unwrap();
+    let p = hierarchy.levels()[0].prolongation().unwrap();
+    assert!(p.all_rows().all(|row| p.row(row).0.len() == 1));
+    assert!(hierarchy.levels()[0].radius().is_none());
+    let smoothed = hierarchy.levels()[1].prolongation().unwrap();
+    assert!(smoothed.all_rows().any(|row| smoothed.row(row).0.len() > 1));
+    assert!(hierarchy.levels()[1].radius().is_some());
 }
 
 #[test]

@@ -8,6 +8,8 @@ use ziggurat_sparse::{Csr, MatrixError};
 use super::Hierarchy;
 use super::whole::{WholeTransfer, set_dead_diagonal};
 use crate::SetupError;
+use crate::halo::Whole;
+use crate::spectral_radius::spectral_radius;
 
 impl Hierarchy {
     /// Replaces the values of the matrix; its pattern must be the same. P and R are kept, and the
@@ -33,7 +35,6 @@ impl Hierarchy {
         self.check_pattern(&a)?;
         a.view().check_finite()?;
         self.levels[0].a.a = a;
-        self.levels.iter_mut().for_each(|level| level.radius = None);
         for index in 1..self.levels.len() {
             let (finer, coarser) = self.levels.split_at_mut(index);
             let (fine, coarse) = (&mut finer[index - 1], &mut coarser[0]);
@@ -53,6 +54,12 @@ impl Hierarchy {
                 }
                 set_dead_diagonal(Arc::make_mut(&mut coarse.a.a), dead);
             }
+        }
+        // Levels whose radius setup has estimated; the others do not need it.
+        for (index, level) in self.levels.iter_mut().enumerate().filter(|(_, level)| level.radius.is_some()) {
+            let a = level.a.a.view();
+            let radius = spectral_radius(a, &Whole::new(a.rows()));
+            level.radius = Some(radius.map_err(SetupError::at(index, "spectral radius"))?);
         }
         Ok(())
     }

@@ -83,16 +83,16 @@ impl<D: Device> Assembly<'_, '_, D> {
         let coarsest = index + 2 == self.levels.len();
         let coarse_working = if coarsest { Kind::F64 } else { precision(index + 1).working };
         let (device, coarse) = (source.device, self.levels[index + 1].device);
-        let (here, there) = (own.map(|own| &own.factors[..]), next.map(|next| &next.inverses[..]));
+        let (here, there) = (LevelScaling::diagonal(own), LevelScaling::inverse_from(device, next));
         let transfer = source.transfer.map(|(r, p)| {
-            let (r_factors, p_factors) = match (own, next) {
-                (None, None) => (ScaleFactors::ONE, ScaleFactors::ONE),
+            let ((r_factors, r_undo), (p_factors, p_undo)) = match (own, next) {
+                (None, None) => ((ScaleFactors::ONE, 1.0), (ScaleFactors::ONE, 1.0)),
                 _ => (
                     lifted([device, device], r, [there, here], storage),
                     lifted([device, coarse], p, [here, there], storage),
                 ),
             };
-            TransferParts { r: (r_factors, r), p: (p_factors, p), coarse, coarse_working }
+            TransferParts { r: (r_factors, r, r_undo), p: (p_factors, p, p_undo), coarse, coarse_working }
         });
         let smoother = source.smoother_data(&self.cycling.smoother).map_err(at("smoother"))?;
         let parts = LevelParts {

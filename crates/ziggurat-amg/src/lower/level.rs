@@ -27,11 +27,11 @@ pub(super) struct LevelParts<'a, D: Device> {
     pub smoother: &'a SmootherData,
 }
 
-/// Restriction and prolongation, each with the factors it is stored with. Products divide by the
-/// common factor again.
+/// Restriction and prolongation, each with the factors it is stored with and the number that its
+/// products are multiplied by.
 pub(super) struct TransferParts<'a, D: Device> {
-    pub r: (ScaleFactors<'a>, Part<'a, D>),
-    pub p: (ScaleFactors<'a>, Part<'a, D>),
+    pub r: (ScaleFactors<'a>, Part<'a, D>, f64),
+    pub p: (ScaleFactors<'a>, Part<'a, D>, f64),
     /// The device of the next level: columns of `p` belong to its vectors.
     pub coarse: &'a D,
     /// The working precision of the next level.
@@ -62,12 +62,12 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
     parts: &LevelParts<'_, D>,
 ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
     let mut transfer_bytes = 0;
-    let mut upload = |(factors, part): (ScaleFactors<'_>, Part<'_, D>), columns: &D| {
+    let mut upload = |(factors, part, undo): (ScaleFactors<'_>, Part<'_, D>, f64), columns: &D| {
         let purpose = Purpose { formats: parts.formats, block: 1, row_by_row: false };
         let (own, considered) = host_matrix::<S>(part.own, factors, purpose);
         let (matrix, remote_bytes) = part.upload(device, columns, factors, own)?;
         transfer_bytes += considered.bytes() + remote_bytes;
-        Ok::<_, SetupError>((factors.factor.recip(), matrix))
+        Ok::<_, SetupError>((undo, matrix))
     };
     let transfer = match &parts.transfer {
         None => None,

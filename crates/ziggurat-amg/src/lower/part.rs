@@ -19,6 +19,9 @@ use ziggurat_sparse::{Csr, CsrRef, MatrixError, Store};
 
 use crate::SetupError;
 
+/// Values that one task examines.
+const PIECE: usize = 16 * 1024;
+
 /// A matrix as lowering reads it: all of it, or the part that a process holds.
 ///
 /// ```
@@ -100,12 +103,23 @@ impl<D: Device> Part<'_, D> {
 }
 
 fn largest(a: CsrRef<'_, f64>, factors: ScaleFactors<'_>) -> f64 {
-    let size = |row: usize| {
-        let (columns, values) = a.row(row);
-        let sizes = columns.iter().zip(values).map(|(&j, value)| (value * factors.of(row, j as usize)).abs());
-        sizes.fold(0.0, f64::max)
+    let of = |values: &[f64]| values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    let most = match (factors.left, factors.right) {
+        (None, None) => a.values().par_chunks(PIECE).map(of).reduce(|| 0.0, f64::max),
+        (left, right) => {
+            let size = |row: usize| {
+                let (columns, values) = a.row(row);
+                let most = match right {
+                    None => of(values),
+                    Some(right) => (columns.iter().zip(values))
+                        .fold(0.0, |most: f64, (&j, value)| most.max((value * right[j as usize]).abs())),
+                };
+                left.map_or(most, |left| most * left[row].abs())
+            };
+            a.all_rows().into_par_iter().map(size).reduce(|| 0.0, f64::max)
+        }
     };
-    a.all_rows().into_par_iter().map(size).reduce(|| 0.0, f64::max)
+    most * factors.factor.abs()
 }
 
 /// The factors that apply to the remote part of a matrix.

@@ -41,6 +41,8 @@ pub(crate) struct LevelScaling {
     pub(crate) factors: Vec<f64>,
     /// 1 / s_i
     pub(crate) inverses: Vec<f64>,
+    /// 1 / s_i if all of them are equal, on all processes that share the level.
+    constant: Option<f64>,
 }
 
 impl LevelScaling {
@@ -77,29 +79,81 @@ impl LevelScaling {
         }
         let a = part.own.view();
         // A row without a diagonal entry uses its largest entry.
-        let factor = |row: usize| {
-            let diagonal = a.get(row, row).unwrap_or(0.0).abs();
+        let factor = |place: &mut usize, row: usize| {
+            let diagonal = a.get_near(row, row, place).unwrap_or(0.0).abs();
             power_of_two::nearest(if diagonal > 0.0 { diagonal } else { part.largest_in_row(row) }.sqrt())
         };
-        let mut factors: Vec<f64> = a.all_rows().into_par_iter().map(factor).collect();
+        let mut factors: Vec<f64> = a.all_rows().into_par_iter().map_init(|| 0, factor).collect();
         // Within the range of single precision, in which vectors are scaled on entry.
         let mean = power_of_two::mean(device, &factors);
         factors.par_iter_mut().for_each(|factor| *factor = factor.clamp(mean / SPREAD, mean * SPREAD));
         let inverses: Vec<f64> = factors.par_iter().map(|factor| factor.recip()).collect();
-        let both = ScaleFactors { left: Some(&inverses), right: Some(&inverses), factor: 1.0 };
-        let largest = part.largest(device, device, both);
+        let constant = constant(device, &inverses);
+        let both = Diagonal::of(&inverses, constant);
+        let largest = part.largest(device, device, scaled_by(both, both));
         // √G
         let root = power_of_two::at_most((most(storage) / largest).sqrt());
         factors.par_iter_mut().for_each(|factor| *factor /= root);
         let inverses = factors.par_iter().map(|factor| factor.recip()).collect();
-        Some(LevelScaling { factors, inverses })
+        Some(LevelScaling { factors, inverses, constant: constant.map(|inverse| inverse * root) })
+    }
+
+    /// S, as the level's processes see it.
+    pub(super) fn diagonal(this: Option<&LevelScaling>) -> Diagonal<'_> {
+        let constant = this.and_then(|scaling| scaling.constant).map(f64::recip);
+        this.map_or(Diagonal::Constant(1.0), |scaling| Diagonal::of(&scaling.factors, constant))
+    }
+
+    /// S⁻¹, as the processes of the finer level `device` see it. Some of them may have no rows of
+    /// this level. Collective.
+    pub(super) fn inverse_from<'a, D: Device>(device: &D, this: Option<&'a LevelScaling>) -> Diagonal<'a> {
+        this.map_or(Diagonal::Constant(1.0), |scaling| {
+            Diagonal::of(&scaling.inverses, constant(device, &scaling.inverses))
+        })
     }
 
     /// The factors of the unscaled matrix: S⁻¹ A S⁻¹.
     pub(crate) fn of_matrix(this: Option<&LevelScaling>) -> ScaleFactors<'_> {
-        let inverses = this.map(|scaling| &scaling.inverses[..]);
-        ScaleFactors { left: inverses, right: inverses, factor: 1.0 }
+        let inverses =
+            this.map_or(Diagonal::Constant(1.0), |scaling| Diagonal::of(&scaling.inverses, scaling.constant));
+        scaled_by(inverses, inverses)
     }
+}
+
+/// The number that all elements equal, on all processes that share a device. Collective.
+fn constant<D: Device>(device: &D, factors: &[f64]) -> Option<f64> {
+    let largest = device.largest_of_all(factors.first().copied().unwrap_or(0.0));
+    let differs = device.any(factors.par_iter().any(|&factor| factor != largest));
+    (largest > 0.0 && !differs).then_some(largest)
+}
+
+/// A diagonal matrix of scale factors. Where the diagonal of a level's matrix is constant, so is its
+/// scaling, and a number takes less time than a list of equal ones. All processes that share the
+/// factors have the same kind, because lists are exchanged.
+#[derive(Clone, Copy)]
+pub(super) enum Diagonal<'a> {
+    Constant(f64),
+    List(&'a [f64]),
+}
+
+impl<'a> Diagonal<'a> {
+    fn of(factors: &'a [f64], constant: Option<f64>) -> Self {
+        constant.map_or(Diagonal::List(factors), Diagonal::Constant)
+    }
+
+    /// The factors that differ, and the one that they share.
+    fn split(self) -> (Option<&'a [f64]>, f64) {
+        match self {
+            Diagonal::Constant(factor) => (None, factor),
+            Diagonal::List(factors) => (Some(factors), 1.0),
+        }
+    }
+}
+
+/// The factors of L A M.
+fn scaled_by<'a>(left: Diagonal<'a>, right: Diagonal<'a>) -> ScaleFactors<'a> {
+    let ((left, one), (right, other)) = (left.split(), right.split());
+    ScaleFactors { left, right, factor: one * other }
 }
 
 /// Whether all diagonals are far from the limits of single precision; then so are all numbers that
@@ -136,19 +190,20 @@ pub(crate) fn scaled_matrix(a: &Csr<f64>, scaling: &LevelScaling) -> Result<Csr<
     scaled(a.view(), a.all_rows(), &scaling.inverses, &scaling.inverses)
 }
 
-/// The factors of a transfer in scaled variables, L T M, and a power of two that moves its largest
-/// entry close to the limit of the range. The devices are that of the level and the one whose
-/// vectors the columns belong to.
+/// The factors of a transfer in scaled variables, L T M, with a power of two that moves its largest
+/// entry close to the limit of the range, and the number that a product must be multiplied by to
+/// undo that power. The devices are that of the level and the one whose vectors the columns belong
+/// to.
 pub(super) fn lifted<'a, D: Device>(
     [device, columns]: [&D; 2],
     t: Part<'_, D>,
-    [left, right]: [Option<&'a [f64]>; 2],
+    [left, right]: [Diagonal<'a>; 2],
     storage: Kind,
-) -> ScaleFactors<'a> {
-    let factors = ScaleFactors { left, right, factor: 1.0 };
+) -> (ScaleFactors<'a>, f64) {
+    let factors = scaled_by(left, right);
     let largest = t.largest(device, columns, factors);
-    let factor = if largest > 0.0 { power_of_two::at_most(most(storage) / largest) } else { 1.0 };
-    ScaleFactors { factor, ..factors }
+    let power = if largest > 0.0 { power_of_two::at_most(most(storage) / largest) } else { 1.0 };
+    (ScaleFactors { factor: factors.factor * power, ..factors }, power.recip())
 }
 
 /// The largest allowed entry. Precisions with the range of `f32` need no more than the range around
@@ -219,10 +274,15 @@ mod tests {
     fn transfers_use_the_full_range() {
         let p = Csr::try_new(2, 1, vec![0, 1, 2], vec![0, 0], vec![1.0, 1e-6]).unwrap();
         let (cpu, p) = (Cpu::new(), Arc::new(p));
-        let factors = lifted([&cpu; 2], Part::from(&p), [Some(&[4.0, 4.0]), Some(&[0.25])], Kind::F16);
-        assert!((32752.0..=65504.0).contains(&factors.of(0, 0)));
-        assert_eq!(factors.of(0, 0), factors.factor);
+        for left in [[4.0, 4.0], [4.0, 8.0]] {
+            let diagonals = [Diagonal::of(&left, constant(&cpu, &left)), Diagonal::Constant(0.25)];
+            let (factors, undo) = lifted([&cpu; 2], Part::from(&p), diagonals, Kind::F16);
+            assert!((32752.0..=65504.0).contains(&factors.of(0, 0)));
+            assert_eq!(factors.of(0, 0) * undo, 1.0);
+            assert_eq!(factors.left.is_none(), left[0] == left[1]);
+        }
         let none = Csr::try_new(1, 1, vec![0, 0], vec![], vec![]).unwrap();
-        assert_eq!(lifted([&cpu; 2], Part::from(&Arc::new(none)), [None; 2], Kind::F16).factor, 1.0);
+        let ones = [Diagonal::Constant(1.0); 2];
+        assert_eq!(lifted([&cpu; 2], Part::from(&Arc::new(none)), ones, Kind::F16).0.factor, 1.0);
     }
 }

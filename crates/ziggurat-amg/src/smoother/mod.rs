@@ -32,7 +32,8 @@ pub use gauss_seidel::DEFAULT_BLOCK;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Smoother {
-    /// x ← x + ω D⁻¹(b − A x). Without `omega`, ω = 1.6 / ρ(D⁻¹A).
+    /// x ← x + ω D⁻¹(b − A x). Without `omega`, ω = 1.6 / ρ(D⁻¹A), or that of SPAI-0 on a level
+    /// where ρ is not known and the rows are dominated by their diagonal.
     Jacobi {
         /// The damping factor ω.
         omega: Option<f64>,
@@ -106,7 +107,7 @@ const MAX_DEGREE: usize = 1000;
 pub struct SmootherParameters {
     /// The smoother.
     pub kind: SmootherKind,
-    /// Damping of Jacobi; without it, 1.6 / ρ(D⁻¹A).
+    /// Damping of Jacobi; without it, chosen by ρ(D⁻¹A) or by rows.
     pub omega: Option<f64>,
     /// Degree of the Chebyshev polynomial: passes over the matrix per sweep.
     pub degree: usize,
@@ -183,7 +184,7 @@ pub enum Relaxation {
 impl Smoother {
     /// Computes the smoother's data for the owned rows of a square matrix whose columns are the
     /// local rows of `halo`. It costs one pass over the rows, or about ten if the spectrum must be
-    /// bounded. `radius` is ρ(D⁻¹A) if it is already known. Collective.
+    /// estimated. `radius` is ρ(D⁻¹A) if it is already known. Collective.
     ///
     /// ```
     /// use ziggurat_amg::{halo::Whole, smoother::Smoother};
@@ -207,6 +208,15 @@ impl Smoother {
             let what = "rows of the matrix to be smoothed";
             return Err(MatrixError::Mismatch { what, expected: rows.end, found: a.rows() }.into());
         }
+        let one_step =
+            |diagonal| SmootherData { diagonal, relaxation: Relaxation::Recurrence(vec![(1.0, 0.0)]) };
+        if matches!(self, Smoother::Jacobi { omega: None }) && radius.is_none() {
+            let proved = spai0::proved_diagonal(a, rows.clone());
+            let everywhere = !halo.any(proved.is_none());
+            if let Some(diagonal) = proved.filter(|_| everywhere) {
+                return Ok(one_step(diagonal));
+            }
+        }
         // The estimate is collective, so it precedes everything that may fail on one process alone.
         let radius = match radius {
             None if self.needs_radius() => Some(spectral_radius(a, halo)?),
@@ -215,8 +225,6 @@ impl Smoother {
         // The radius of an empty matrix is zero. Smoothers that do not need a radius do not read
         // it.
         let radius = radius.filter(|&radius| radius > 0.0).unwrap_or(1.0);
-        let one_step =
-            |diagonal| SmootherData { diagonal, relaxation: Relaxation::Recurrence(vec![(1.0, 0.0)]) };
         match *self {
             Smoother::Jacobi { omega } => Ok(one_step(jacobi::diagonal(a, rows, omega, radius)?)),
             Smoother::L1Jacobi => Ok(one_step(l1_jacobi::diagonal(a, rows)?)),

@@ -18,6 +18,11 @@ pub(super) struct Classical;
 
 impl Strengths for Classical {
     #[inline]
+    fn needs_facts(&self) -> bool {
+        true
+    }
+
+    #[inline]
     fn scale(&self, _row: usize, facts: &RowFacts) -> Option<f64> {
         // The sign is opposite to that of the diagonal, so this is not the diagonal itself.
         let scale = if facts.diagonal < 0.0 { facts.most } else { facts.least };

@@ -64,6 +64,9 @@ pub(super) fn keep<H: Halo>(
 /// The scale of a row; `None` if the row sum exceeds its maximum.
 #[inline]
 fn scale(a: CsrRef<'_, f64>, row: usize, measure: &impl Strengths, max_row_sum: Option<f64>) -> Option<f64> {
+    if !measure.needs_facts() && max_row_sum.is_none() {
+        return measure.scale(row, &RowFacts::default());
+    }
     let facts = RowFacts::of(a, row);
     match max_row_sum {
         Some(most) if facts.sum.abs() > most * facts.diagonal.abs() => None,
@@ -75,7 +78,7 @@ impl RowFacts {
     #[inline]
     fn of(a: CsrRef<'_, f64>, row: usize) -> RowFacts {
         let (columns, values) = a.row(row);
-        let mut facts = RowFacts { diagonal: 0.0, sum: 0.0, least: 0.0, most: 0.0 };
+        let mut facts = RowFacts::default();
         for (&column, &value) in columns.iter().zip(values) {
             facts.diagonal = if column as usize == row { value } else { facts.diagonal };
             facts.sum += value;

@@ -170,6 +170,7 @@ pub enum StrengthError {
 }
 
 /// Properties of a row that measures use.
+#[derive(Default)]
 struct RowFacts {
     /// a_ii, zero if absent.
     diagonal: f64,
@@ -183,6 +184,11 @@ struct RowFacts {
 
 /// Strengths of the entries of a row.
 trait Strengths: Sync {
+    /// Whether scales depend on the facts of a row, which take a pass over it.
+    fn needs_facts(&self) -> bool {
+        false
+    }
+
     /// The value that strengths in this row are relative to, or `None` if the row has no
     /// connections.
     fn scale(&self, row: usize, facts: &RowFacts) -> Option<f64>;

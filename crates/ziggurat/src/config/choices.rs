@@ -34,6 +34,19 @@ choice! {
 }
 
 choice! {
+    /// What setup is worth: how many systems are solved with one matrix.
+    ///
+    /// ```
+    /// assert_eq!("many-solves".parse(), Ok(ziggurat::config::Effort::ManySolves));
+    /// ```
+    Effort, "effort":
+    /// The least time for setup and a few solves.
+    FewSolves = "few-solves",
+    /// The least time per solve, for dozens of right-hand sides or updates of the values.
+    ManySolves = "many-solves",
+}
+
+choice! {
     /// When [`Solver::update_values`](crate::Solver::update_values) rebuilds the hierarchy.
     ///
     /// ```
@@ -70,6 +83,7 @@ pub fn choices() -> Vec<ChoiceKey> {
     }
     vec![
         key::<Method>("method"),
+        key::<Effort>("effort"),
         key::<Krylov>("krylov"),
         key::<Format>("format"),
         key::<Scaling>("scaling"),
@@ -95,7 +109,8 @@ mod tests {
                 assert_eq!(found, name, "{path}");
             }
             let error = SolverConfig::from_toml(&format!("{path} = 'no-such'")).unwrap_err().to_string();
-            assert!(error.contains("(known: auto") || error.contains("(known: when-slower"), "{error}");
+            let first = ["auto", "few-solves", "when-slower"];
+            assert!(first.iter().any(|name| error.contains(&format!("(known: {name}"))), "{error}");
         }
     }
 }

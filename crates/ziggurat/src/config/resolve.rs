@@ -4,8 +4,11 @@
 //! |---|---|---|---|
 //! | method | symmetric | `sa` | few entries on coarse levels; preserves the near-null space |
 //! | | else | `classical` | its interpolation depends only on the entries of the row |
+//! | plain levels | `sa`, symmetric, many entries, `effort = "few-solves"` | 1 | setup takes half the time, a solve twice the iterations |
+//! | | else | 0 | the fewest iterations |
 //! | smoother | classical, or not symmetric | `gauss-seidel` | effective for convection; a safe damping of Jacobi is known only for a symmetric spectrum |
 //! | | several unknowns per node | `chebyshev` | D⁻¹A of a coupled system has a wide spectrum, of which one damped Jacobi sweep removes little |
+//! | | the same, with plain levels | `l1-chebyshev` | plain aggregation has not estimated the spectrum |
 //! | | else | `jacobi` | the cheapest, and sufficient |
 //! | cycle | pairwise | `k` | with plain aggregation, V-cycle convergence degrades with every level |
 //! | | `k`, but not symmetric or without a positive diagonal | `k-gcr` | conjugate gradients require a positive definite matrix |
@@ -19,7 +22,7 @@
 //! | | else | `f16` | a quarter of the bytes; the solve monitors convergence and switches to `f64` if it is slow |
 //! | | `f64` on a device without it | `f32` | the outer iteration is in `f64` regardless, on the host |
 
-use super::{CycleKind, Krylov, Method, Precision, SmootherKind, SolverConfig};
+use super::{CycleKind, Effort, Krylov, Method, Precision, SmootherKind, SolverConfig};
 
 /// The properties that determine `auto`.
 ///
@@ -42,15 +45,18 @@ pub struct MatrixFacts {
     pub f64: bool,
 }
 
-/// Minimum number of entries for reduced precision to save time: a few megabytes.
-const WORTH_NARROWING: usize = 200_000;
+/// Minimum number of entries of a large matrix, a few megabytes: a smaller one stays in the caches,
+/// so that neither reduced precision nor a cheaper setup saves much.
+const LARGE: usize = 200_000;
 
 impl SolverConfig {
     /// Replaces every `auto`:
     ///
     /// - method: `sa` if symmetric, else `classical`;
+    /// - plain levels of smoothed aggregation: one if the matrix is large and symmetric and few
+    ///   systems are solved with it ([`Effort`]), else none;
     /// - smoother: `gauss-seidel` with `classical` or if nonsymmetric, else `chebyshev` with
-    ///   several unknowns per node, else `jacobi`;
+    ///   several unknowns per node (`l1-chebyshev` with plain levels), else `jacobi`;
     /// - cycle: `k` with `pairwise`, else `v`; `k` becomes `k-gcr` if the matrix is not symmetric
     ///   with a positive diagonal;
     /// - krylov: `cg` if the matrix is symmetric with a positive diagonal and the cycle is
@@ -71,11 +77,21 @@ impl SolverConfig {
         if config.method == Method::Auto {
             config.method = if facts.symmetric { Method::Sa } else { Method::Classical };
         }
+        if config.sa.plain_levels.is_none() {
+            let plain = config.method == Method::Sa
+                && config.effort == Effort::FewSolves
+                && facts.symmetric
+                && facts.nnz >= LARGE;
+            config.sa.plain_levels = Some(usize::from(plain));
+        }
         if config.smoother.kind == SmootherKind::Auto {
             config.smoother.kind = match config.method {
                 Method::Classical => SmootherKind::GaussSeidel,
                 _ if !facts.symmetric => SmootherKind::GaussSeidel,
-                Method::Sa if facts.block > 1 => SmootherKind::Chebyshev,
+                Method::Sa if facts.block > 1 => match config.sa.plain_levels {
+                    None | Some(0) => SmootherKind::Chebyshev,
+                    Some(_) => SmootherKind::L1Chebyshev,
+                },
                 _ => SmootherKind::Jacobi,
             };
         }
@@ -88,7 +104,7 @@ impl SolverConfig {
         if config.precision == Precision::Auto {
             let narrow = facts.symmetric
                 && facts.positive_diagonal
-                && facts.nnz >= WORTH_NARROWING
+                && facts.nnz >= LARGE
                 && config.smoother.kind != SmootherKind::GaussSeidel;
             config.precision = if narrow { Precision::F16 } else { Precision::F64 };
         }

@@ -95,7 +95,17 @@ fn auto_depends_on_the_matrix_and_given_values_are_kept() {
     assert_eq!(names(&of(Method::Pairwise), facts(true, 1)), "pairwise jacobi k fcg f64");
     let large = |facts| MatrixFacts { nnz: 1_000_000, ..facts };
     assert_eq!(names(&default, large(facts(true, 1))), "sa jacobi v cg f16");
-    assert_eq!(names(&default, large(facts(true, 3))), "sa chebyshev v cg f16");
+    assert_eq!(names(&default, large(facts(true, 3))), "sa l1-chebyshev v cg f16");
+    let many = SolverConfig { effort: Effort::ManySolves, ..SolverConfig::default() };
+    assert_eq!(names(&many, large(facts(true, 3))), "sa chebyshev v cg f16");
+    let plain = |config: &SolverConfig, facts| config.resolve(facts).sa.plain_levels;
+    assert_eq!(plain(&default, large(facts(true, 1))), Some(1));
+    for none in [facts(true, 1), large(facts(false, 1))] {
+        assert_eq!(plain(&default, none), Some(0));
+    }
+    assert_eq!(plain(&many, large(facts(true, 1))), Some(0));
+    let given = SolverConfig::from_toml("sa.plain_levels = 2").unwrap();
+    assert_eq!(plain(&given, facts(false, 1)), Some(2));
     assert_eq!(names(&default, large(facts(false, 1))), "classical gauss-seidel v fgmres f64");
     assert_eq!(names(&default, large(indefinite)), "sa jacobi v fgmres f64");
     assert_eq!(names(&of(Method::Classical), large(facts(true, 1))), "classical gauss-seidel v cg f64");

@@ -154,9 +154,10 @@ fn laid_over_default(given: Value) -> Result<SolverConfig, ConfigError> {
     // One at a time, so that an error belongs to the last key.
     for (path, leaf) in leaves {
         let (pointer, none) = (format!("/{}", path.replace('.', "/")), leaf == NONE);
-        let mut count = None; // a number where an integer belongs
+        let mut count = None; // a number where an integer belongs, or where it may be absent
         if let Some(place) = value.pointer_mut(&pointer) {
-            count = (place.is_u64() && leaf.is_number()).then(|| leaf.to_string());
+            let integer = place.is_u64() || place.is_null();
+            count = (integer && leaf.is_number()).then(|| leaf.to_string());
             *place = leaf;
         }
         let mut parsed = serde_json::from_value(value.clone());

@@ -124,11 +124,11 @@ impl Rows {
     fn of<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> Self {
         let own = halo.owned();
         let piece = |piece: usize| {
-            let mut rows = Rows::NONE;
+            let (mut rows, mut place) = (Rows::NONE, 0);
             for row in own.start + piece * PIECE..own.end.min(own.start + (piece + 1) * PIECE) {
                 let values = a.row(row).1;
                 let (sum, size) = values.iter().fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
-                rows.positive_diagonal &= a.get(row, row).is_some_and(|value| value > 0.0);
+                rows.positive_diagonal &= a.get_near(row, row, &mut place).is_some_and(|value| value > 0.0);
                 rows.zero_sums &= sums_to_zero(sum, size, values.len());
                 rows.largest_sum = rows.largest_sum.max(size);
             }

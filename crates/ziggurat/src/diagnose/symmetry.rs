@@ -158,14 +158,18 @@ impl Quick {
 fn compare_quickly(a: CsrRef<'_, f64>) -> Quick {
     let compare = |piece: usize| {
         let mut found = Quick::default();
+        // Where the mirror images of the last row were.
+        let mut places: Vec<usize> = Vec::new();
         for row in piece * PIECE..a.rows().min((piece + 1) * PIECE) {
             let (columns, values) = a.row(row);
             let above = columns.partition_point(|&column| column as usize <= row);
             let diagonal = usize::from(above > 0 && columns[above - 1] as usize == row);
             found.below += above - diagonal;
             found.above += columns.len() - above;
-            for (&column, &value) in columns[above..].iter().zip(&values[above..]) {
-                match a.get(column as usize, row) {
+            places.resize(places.len().max(columns.len() - above), 0);
+            let entries = columns[above..].iter().zip(&values[above..]);
+            for ((&column, &value), place) in entries.zip(&mut places) {
+                match a.get_near(column as usize, row, place) {
                     Some(mirrored) => found.differs |= mirrored != value,
                     None => found.alone += 1,
                 }

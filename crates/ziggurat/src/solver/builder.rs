@@ -8,7 +8,7 @@ use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::{Cpu, Device};
 
 use super::{SolveError, Solver};
-use crate::config::{CycleKind, Krylov, Method, Precision, Rebuild, SmootherKind, SolverConfig};
+use crate::config::{CycleKind, Effort, Krylov, Method, Precision, Rebuild, SmootherKind, SolverConfig};
 
 /// Builds a [`Solver`]. Later calls override earlier ones.
 ///
@@ -139,6 +139,12 @@ impl<D> SolverBuilder<D> {
     #[must_use]
     pub fn smoother(self, smoother: SmootherKind) -> Self {
         self.with(|config| config.smoother.kind = smoother)
+    }
+
+    /// What setup is worth: few solves with one matrix, or many.
+    #[must_use]
+    pub fn effort(self, effort: Effort) -> Self {
+        self.with(|config| config.effort = effort)
     }
 
     /// When [`Solver::update_values`] rebuilds the hierarchy.
