@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
-use ziggurat::config::{Format, Precision, Scaling};
+use ziggurat::config::{Effort, Format, Precision, Scaling};
 use ziggurat::{SolveError, Solver, SolverConfig};
 use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
 use ziggurat_sparse::operator::LinearOperator;
@@ -120,6 +120,7 @@ impl Storing {
             precision: self.precision.clone(),
             format: self.format,
             scaling: self.scaling,
+            effort: Effort::ManySolves, // what is compared is the solve
             ..SolverConfig::default()
         };
         Ok((Solver::with_near_kernel(a, system.near_kernel.clone(), config)?, b))
