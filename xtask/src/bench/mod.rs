@@ -64,7 +64,8 @@ struct Bench {
     what: &'static str,
     /// How often each contestant runs by default.
     rounds: usize,
-    /// Prints tables and returns the numbers behind them.
+    /// Prints tables and returns the numbers behind them. An entry `picture` is an SVG, which is
+    /// written beside the numbers.
     run: fn(&Setting) -> Result<Value, BenchError>,
 }
 
@@ -135,6 +136,9 @@ pub(crate) enum BenchError {
 
 /// Runs the benchmark named in `options` and writes its report. `root` is the workspace's folder.
 pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BenchError> {
+    if let Some(result) = race::driver::in_child_process() {
+        return result;
+    }
     let Some(name) = &options.name else {
         for bench in BENCHES {
             println!("{:<12} {}", bench.name, bench.what);
@@ -154,7 +158,8 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BenchError> {
     let rounds = options.rounds.map_or(usual, |rounds| rounds as usize);
     let setting = Setting { quick: options.quick, rounds, pools: pool::pools(&options.threads)? };
     let before = machine::processor_time();
-    let results = (bench.run)(&setting)?;
+    let mut results = (bench.run)(&setting)?;
+    let picture = results.as_object_mut().and_then(|results| results.remove("picture"));
     let stolen = before.zip(machine::processor_time()).map(|(before, after)| before.stolen_until(after));
     if let Some(stolen) = stolen.filter(|&stolen| stolen > QUIET_HOST) {
         let percent = 100.0 * stolen;
@@ -176,6 +181,11 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BenchError> {
     }
     .write(&path)?;
     println!("\nnumbers: {}", path.display());
+    if let Some(picture) = picture.as_ref().and_then(Value::as_str) {
+        let path = path.with_extension("svg");
+        std::fs::write(&path, picture).map_err(|source| BenchError::Write { path: path.clone(), source })?;
+        println!("picture: {}", path.display());
+    }
     Ok(())
 }
 

@@ -1,223 +1,315 @@
-//! Setup and solve, compared with hypre's BoomerAMG on the same systems, to the same true residual.
+//! Setup and solve, compared with other algebraic multigrid solvers on the same systems, to the same
+//! true residual.
 //!
-//! hypre runs on two MPI processes and ziggurat on two threads, alternating round by round. The
-//! hypre driver, `competitors/hypre.c`, is compiled against the installed hypre. The results are
-//! those of each contestant's best round by total time. Times are also given in products of A with
-//! a vector on our two threads, timed in the same rounds.
+//! Every contestant, ziggurat too, is a process that reads the system from a file, solves it once and
+//! writes its solution; the residual is recomputed here. Contestants alternate round by round. In the
+//! first round each tries all of its settings, and later rounds use the fastest. The results are
+//! those of each contestant's best run by total time. Peers other than hypre take part if they are
+//! installed.
+//!
+//! `ZIGGURAT_RACE_ONLY` restricts a run to some systems: their names, or `natural`, `shuffled` and
+//! `real`, separated by commas.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+pub(super) mod driver;
+mod peers;
+mod picture;
+mod print;
+mod system;
+
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::Value;
-use ziggurat::{Solver, SolverConfig};
-use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
 
-use super::pool::Pool;
-use super::systems::ModelSystem;
-use super::table::Table;
 use super::{Bench, BenchError, Setting};
+use peers::{Contestant, contestants, output};
+use system::{RaceSystem, collection, read_solution};
 
 pub(super) const BENCH: Bench =
-    Bench { name: "race", what: "setup and solve, compared with hypre on two processes", rounds: 5, run };
+    Bench { name: "race", what: "setup and solve, compared with other multigrid solvers", rounds: 3, run };
 
-/// The problems, their quick versions, and hypre's best strength threshold for each.
-const PROBLEMS: [(&str, &str, f64); 5] = [
-    ("poisson3d:100", "poisson3d:12", 0.25),
-    ("poisson3d27:100", "poisson3d27:12", 0.25),
-    ("anisotropic3d:100", "anisotropic3d:12", 0.25),
-    ("jump3d:100", "jump3d:20", 0.25),
-    ("elasticity3d:40", "elasticity3d:6", 0.5),
-];
+/// Names of the systems to run, instead of all.
+const ONLY: &str = "ZIGGURAT_RACE_ONLY";
 
-/// One contestant's best round.
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Round {
+/// The largest true relative residual that counts as solved: the tolerance of every contestant is
+/// 1e-8, on a residual that may be computed by a recurrence.
+const LARGEST_RESIDUAL: f64 = 1.1e-8;
+
+/// Where a system comes from, and how its rows are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Natural,
+    Shuffled,
+    Real,
+}
+
+impl Kind {
+    const ALL: [Kind; 3] = [Kind::Natural, Kind::Shuffled, Kind::Real];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Natural => "natural",
+            Kind::Shuffled => "shuffled",
+            Kind::Real => "real",
+        }
+    }
+
+    fn systems(self, quick: bool) -> &'static [&'static str] {
+        match (self, quick) {
+            (Kind::Natural, false) => &[
+                "poisson3d:100",
+                "poisson3d27:100",
+                "anisotropic3d:100",
+                "jump3d:100",
+                "elasticity3d:40",
+                "poisson3d:160",
+            ],
+            (Kind::Shuffled, false) => &[
+                "poisson3d:100/1024",
+                "poisson3d27:100/1024",
+                "anisotropic3d:100/1024",
+                "jump3d:100/1024",
+                "elasticity3d:40/1024",
+            ],
+            (Kind::Real, false) => {
+                &["crank_heat3d", "mdual_lap", "G2_circuit", "norne_pressure", "crank_elas3d"]
+            }
+            (Kind::Natural, true) => &["poisson3d:12", "elasticity3d:6"],
+            (Kind::Shuffled, true) => &["jump3d:20/64"],
+            (Kind::Real, true) => &["4elt_lap"],
+        }
+    }
+}
+
+/// One run of a contestant.
+#[derive(Clone, Debug, Serialize)]
+struct Run {
+    setting: String,
     setup_seconds: f64,
     solve_seconds: f64,
     iterations: usize,
+    peak_mb: f64,
     relative_residual: f64,
+    /// The time of A·x on our threads; only ziggurat measures it.
+    spmv_seconds: Option<f64>,
+    /// The stages of our setup.
+    stages: Vec<(String, f64)>,
 }
 
-impl Round {
+impl Run {
     fn total(&self) -> f64 {
         self.setup_seconds + self.solve_seconds
     }
 }
 
-/// The stages of setup and their seconds.
-type Stages = Vec<(&'static str, f64)>;
+/// A contestant on one system.
+#[derive(Debug, Serialize)]
+struct Entry {
+    name: &'static str,
+    label: String,
+    ours: bool,
+    /// Whether it was given the rigid-body modes.
+    modes: bool,
+    /// Its best run, unless it failed with every setting.
+    best: Option<Run>,
+    /// The best total time of each setting that was tried, or why it failed.
+    tried: Vec<(String, Result<f64, String>)>,
+}
 
-/// Both contestants on one system.
+/// All contestants on one system.
 #[derive(Debug, Serialize)]
 struct Measured {
-    problem: String,
-    hypre: Round,
-    ours: Round,
-    /// The stages of our best round.
-    stages: Stages,
-    /// The time of A times a vector, on our threads.
-    spmv_seconds: f64,
+    system: String,
+    kind: Kind,
+    rows: usize,
+    entries: usize,
+    contestants: Vec<Entry>,
+}
+
+impl Measured {
+    fn ours(&self) -> Option<&Run> {
+        self.contestants.iter().find(|entry| entry.ours)?.best.as_ref()
+    }
+
+    /// The total time of the fastest peer over ours.
+    fn speed_up(&self) -> Option<f64> {
+        let peers = self.contestants.iter().filter(|entry| !entry.ours);
+        let fastest = peers.filter_map(|entry| Some(entry.best.as_ref()?.total())).min_by(f64::total_cmp)?;
+        Some(fastest / self.ours()?.total())
+    }
 }
 
 fn run(setting: &Setting) -> Result<Value, BenchError> {
     let Some(pool) = setting.pools.last() else { return Ok(Value::Null) };
+    let (contestants, absent) = contestants(setting.quick)?;
+    for peer in &absent {
+        println!("{}: {}", peer.name, peer.reason);
+    }
     let folder = std::env::temp_dir().join(format!("ziggurat-race-{}", std::process::id()));
     let failed = |source| BenchError::Write { path: folder.clone(), source };
     fs::create_dir_all(&folder).map_err(failed)?;
-    let result = race(setting, pool, &folder);
+    let files = Files { system: folder.join("system.bin"), solution: folder.join("solution.bin") };
+    let result = race(setting, &contestants, &files, pool.threads);
     fs::remove_dir_all(&folder).map_err(failed)?;
     let measured = result?;
-    print(&measured);
-    Ok(serde_json::json!({ "threads": pool.threads, "problems": measured }))
+    print::summary(&measured);
+    Ok(serde_json::json!({
+        "threads": pool.threads,
+        "not_installed": absent,
+        "speed_up_over_fastest_peer": print::means(&measured),
+        "systems": measured,
+        "picture": picture::picture(&measured),
+    }))
 }
 
-fn race(setting: &Setting, pool: &Pool, folder: &Path) -> Result<Vec<Measured>, BenchError> {
-    let driver = compile(folder)?;
+/// Files through which contestants and this program communicate.
+struct Files {
+    system: PathBuf,
+    solution: PathBuf,
+}
+
+fn race(
+    setting: &Setting,
+    contestants: &[Contestant],
+    files: &Files,
+    threads: usize,
+) -> Result<Vec<Measured>, BenchError> {
+    let only = std::env::var(ONLY).ok();
+    let chosen = |kind: Kind, name: &str| {
+        only.as_deref().is_none_or(|only| only.split(',').any(|word| word == name || word == kind.name()))
+    };
+    let folder = collection();
     let mut measured = Vec::new();
-    for (usual, quick, threshold) in PROBLEMS {
-        let system = ModelSystem::new(if setting.quick { quick } else { usual })?;
-        let file = folder.join("system.bin");
-        write(&system, &file).map_err(|source| BenchError::Write { path: file.clone(), source })?;
-        measured.push(measure(&system, setting.rounds, pool, || hypre(&driver, &file, &system, threshold))?);
+    for kind in Kind::ALL {
+        for &name in kind.systems(setting.quick).iter().filter(|name| chosen(kind, name)) {
+            let system = match (kind, &folder) {
+                (Kind::Real, None) => {
+                    println!("{name}: skipped, there is no ../shared/matrices (set ZIGGURAT_MATRICES)\n");
+                    continue;
+                }
+                (Kind::Real, Some(folder)) => RaceSystem::read_collection(folder, name)?,
+                _ => RaceSystem::generate(name)?,
+            };
+            let failed = |source| BenchError::Write { path: files.system.clone(), source };
+            system.write(&files.system).map_err(failed)?;
+            let entries = measure(&system, contestants, setting.rounds, files, threads)?;
+            let (rows, nnz) = (system.a.rows(), system.a.nnz());
+            let one = Measured { system: name.to_owned(), kind, rows, entries: nnz, contestants: entries };
+            print::table(&one);
+            measured.push(one);
+        }
     }
     Ok(measured)
 }
 
+/// All rounds of all contestants on one system.
 fn measure(
-    system: &ModelSystem,
+    system: &RaceSystem,
+    contestants: &[Contestant],
     rounds: usize,
-    pool: &Pool,
-    hypre: impl Fn() -> Result<Round, BenchError>,
-) -> Result<Measured, BenchError> {
-    let (cpu, a) = (Cpu::new(), HostMatrix::from(system.a.clone()));
-    let (x, mut y) = (vec![1.0; system.a.cols()], vec![0.0; system.a.rows()]);
-    let mut spmv_seconds = f64::INFINITY;
-    let (mut theirs, mut ours) = (Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        theirs.push(hypre()?);
-        ours.push(pool.run(|| ziggurat(system))?);
-        for _ in 0..5 {
-            let start = Instant::now();
-            pool.run(|| cpu.spmv(1.0, &a, &x, 0.0, &mut y));
-            spmv_seconds = spmv_seconds.min(start.elapsed().as_secs_f64());
+    files: &Files,
+    threads: usize,
+) -> Result<Vec<Entry>, BenchError> {
+    let entry = |contestant: &Contestant| Entry {
+        name: contestant.name,
+        label: contestant.label(threads),
+        ours: contestant.is_ours(),
+        modes: contestant.takes_modes && !system.modes.is_empty(),
+        best: None,
+        tried: Vec::new(),
+    };
+    let mut entries: Vec<Entry> = contestants.iter().map(entry).collect();
+    for round in 0..rounds {
+        for (contestant, entry) in contestants.iter().zip(&mut entries) {
+            let settings: Vec<String> = match &entry.best {
+                _ if round == 0 => {
+                    contestant.settings(system).iter().map(|&setting| setting.to_owned()).collect()
+                }
+                Some(best) => vec![best.setting.clone()],
+                None => Vec::new(),
+            };
+            for setting in settings {
+                let run = run_once(contestant, system, &setting, files, threads)?;
+                if round == 0 {
+                    entry.tried.push((setting, run.as_ref().map(Run::total).map_err(Clone::clone)));
+                }
+                let Ok(run) = run else { continue };
+                if entry.best.as_ref().is_none_or(|best| run.total() < best.total()) {
+                    entry.best = Some(run);
+                }
+            }
         }
     }
-    let none = || BenchError::Solve(system.name.clone(), "no round was run".to_owned());
-    let by_total = |one: &Round, other: &Round| one.total().total_cmp(&other.total());
-    let hypre = theirs.into_iter().min_by(by_total).ok_or_else(none)?;
-    let (ours, stages) = ours.into_iter().min_by(|one, other| by_total(&one.0, &other.0)).ok_or_else(none)?;
-    Ok(Measured { problem: system.name.clone(), hypre, ours, stages, spmv_seconds })
+    match entries.iter().find(|entry| entry.ours && entry.best.is_none()) {
+        Some(Entry { tried, .. }) => Err(BenchError::Program(format!("ziggurat fails: {tried:?}"))),
+        None => Ok(entries),
+    }
 }
 
-/// One setup and one solve by ziggurat, and the stages of setup.
-fn ziggurat(system: &ModelSystem) -> Result<(Round, Stages), BenchError> {
-    let (a, near_kernel) = (system.a.clone(), system.near_kernel.clone());
-    let start = Instant::now();
-    let solver = Solver::with_near_kernel(a, near_kernel, SolverConfig::default())
-        .map_err(|error| system.refused(&error))?;
-    let middle = Instant::now();
-    let solution = solver.solve(&system.b).map_err(|error| system.refused(&error))?;
-    let end = Instant::now();
-    let round = Round {
-        setup_seconds: (middle - start).as_secs_f64(),
-        solve_seconds: (end - middle).as_secs_f64(),
-        iterations: solution.report.iterations,
-        relative_residual: solution.report.relative_residual,
+/// One run, or why it does not count.
+fn run_once(
+    contestant: &Contestant,
+    system: &RaceSystem,
+    setting: &str,
+    files: &Files,
+    threads: usize,
+) -> Result<Result<Run, String>, BenchError> {
+    let _ = fs::remove_file(&files.solution); // of the run before, if any
+    let mut command = contestant.command(&files.system, &files.solution, setting, threads)?;
+    let printed = match output(&mut command) {
+        Ok(printed) => printed,
+        Err(error) => return Ok(Err(error)),
     };
-    Ok((round, solver.stages().to_vec()))
+    Ok(parse(&printed, setting).and_then(|run| check(run, system, &files.solution)))
 }
 
-/// Compiles the driver. Without MPI or hypre, the error says what to install.
-fn compile(folder: &Path) -> Result<PathBuf, BenchError> {
-    let driver = folder.join("hypre");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("competitors/hypre.c");
-    let mut command = Command::new("mpicc");
-    command.args(["-O3", "-march=native", "-I/usr/include/hypre"]).arg(source).arg("-o").arg(&driver);
-    run_command(command.args(["-lHYPRE", "-lm"]))?;
-    Ok(driver)
+/// Recomputes the residual of the solution that a run has written.
+fn check(run: Run, system: &RaceSystem, solution: &Path) -> Result<Run, String> {
+    let x = read_solution(solution, system.a.rows()).map_err(|error| format!("no solution: {error}"))?;
+    let relative_residual = system.relative_residual(&x);
+    if relative_residual <= LARGEST_RESIDUAL {
+        return Ok(Run { relative_residual, ..run });
+    }
+    Err(format!("residual {relative_residual:.1e} after {} iterations", run.iterations))
 }
 
-/// One setup and one solve by hypre.
-fn hypre(driver: &Path, file: &Path, system: &ModelSystem, threshold: f64) -> Result<Round, BenchError> {
-    let mut command = Command::new("mpirun");
-    command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]);
-    command.env("OMP_NUM_THREADS", "1").arg(driver).arg(file);
-    let printed = run_command(command.args([system.block.to_string(), threshold.to_string()]))?;
-    let numbers: Vec<f64> = printed.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let &[setup_seconds, solve_seconds, iterations, relative_residual] = &numbers[..] else {
-        return Err(BenchError::Competitor(format!("hypre printed {printed:?}")));
+/// Reads what a driver prints.
+fn parse(printed: &str, setting: &str) -> Result<Run, String> {
+    let lines = |key: &'static str| printed.lines().filter_map(move |line| line.strip_prefix(key));
+    let result = lines("RESULT ").next().unwrap_or_default();
+    let numbers: Vec<f64> = result.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let &[setup_seconds, solve_seconds, iterations, peak_mb] = &numbers[..] else {
+        return Err(format!("the driver printed {printed:?}"));
     };
-    Ok(Round { setup_seconds, solve_seconds, iterations: iterations as usize, relative_residual })
+    let stage = |line: &str| {
+        let (seconds, name) = line.split_once(' ')?;
+        Some((name.to_owned(), seconds.parse().ok()?))
+    };
+    Ok(Run {
+        setting: setting.to_owned(),
+        setup_seconds,
+        solve_seconds,
+        iterations: iterations as usize,
+        peak_mb,
+        relative_residual: f64::NAN,
+        spmv_seconds: lines("SPMV ").next().and_then(|word| word.parse().ok()),
+        stages: lines("STAGE ").filter_map(stage).collect(),
+    })
 }
 
-/// Runs a command and returns its standard output.
-fn run_command(command: &mut Command) -> Result<String, BenchError> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|error| {
-        let needs = "the race needs hypre and MPI: apt install libhypre-dev libopenmpi-dev openmpi-bin";
-        BenchError::Competitor(format!("{name}: {error}\n{needs}"))
-    })?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(BenchError::Competitor(format!("{name}: {}", said.trim())));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Writes the system in the format of the driver.
-fn write(system: &ModelSystem, path: &Path) -> io::Result<()> {
-    let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
-    let a = &system.a;
-    let extents = [a.rows(), a.nnz()];
-    for &number in extents.iter().chain(a.row_ptr()) {
-        file.write_all(&(number as u64).to_ne_bytes())?;
-    }
-    for column in a.columns() {
-        file.write_all(&column.to_ne_bytes())?;
-    }
-    for value in a.values().iter().chain(&system.b) {
-        file.write_all(&value.to_ne_bytes())?;
-    }
-    file.flush()
-}
-
-fn print(measured: &[Measured]) {
-    let mut table = Table::new([
-        "problem",
-        "",
-        "iterations",
-        "setup s",
-        "solve s",
-        "total s",
-        "setup SpMVs",
-        "iteration SpMVs",
-        "speed-up",
-    ]);
-    for Measured { problem, hypre, ours, spmv_seconds, .. } in measured {
-        for (name, round) in [("hypre, 2 processes", hypre), ("ziggurat, 2 threads", ours)] {
-            let ratio = hypre.total() / round.total();
-            table.row([
-                problem.clone(),
-                name.to_owned(),
-                round.iterations.to_string(),
-                format!("{:.3}", round.setup_seconds),
-                format!("{:.3}", round.solve_seconds),
-                format!("{:.3}", round.total()),
-                format!("{:.0}", round.setup_seconds / spmv_seconds),
-                format!("{:.1}", round.solve_seconds / spmv_seconds / round.iterations.max(1) as f64),
-                format!("{ratio:.2}"),
-            ]);
-        }
-    }
-    let logarithms = measured.iter().map(|one| (one.hypre.total() / one.ours.total()).ln());
-    let mean = (logarithms.sum::<f64>() / measured.len().max(1) as f64).exp();
-    println!("{table}\n{mean:.2}x faster than hypre (geometric mean)\n\nour setup by stages, in SpMVs:");
-    for Measured { problem, stages, spmv_seconds, .. } in measured {
-        let stages = stages.iter().map(|(stage, seconds)| format!("{stage} {:.1}", seconds / spmv_seconds));
-        println!("  {problem}: {}", stages.collect::<Vec<_>>().join(", "));
+    #[test]
+    fn what_drivers_print_is_read() {
+        let run =
+            parse("noise\nRESULT 1.5 0.5 14 230.0\nSPMV 0.005\nSTAGE 0.25 Galerkin product\n", "x").unwrap();
+        assert_eq!((run.total(), run.iterations, run.peak_mb), (2.0, 14, 230.0));
+        assert_eq!(run.spmv_seconds, Some(0.005));
+        assert_eq!(run.stages, [("Galerkin product".to_owned(), 0.25)]);
+        assert!(parse("RESULT 1.5 0.5", "x").unwrap_err().contains("RESULT 1.5 0.5"));
     }
 }

@@ -1,0 +1,321 @@
+//! The contestants: how their drivers are built and started, and which settings the race tries.
+//!
+//! A driver is a file in `competitors`, and its opening comment gives the reasons for the settings.
+//! Compiled drivers are kept in `race` in cargo's target directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::super::BenchError;
+use super::driver;
+use super::system::RaceSystem;
+use crate::programs;
+use crate::python::Environment;
+
+/// How a contestant computes in parallel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parallelism {
+    Processes,
+    Threads,
+    None,
+}
+
+/// A solver to compare with.
+struct Peer {
+    name: &'static str,
+    parallelism: Parallelism,
+    /// The source of its driver.
+    source: &'static str,
+    /// The compiler; an interpreted driver has none.
+    compiler: Option<&'static str>,
+    /// Arguments of the compiler before the source, and after it.
+    flags: [&'static [&'static str]; 2],
+    /// Its name for pkg-config, which gives further arguments.
+    package: Option<&'static str>,
+    /// Whether compiling takes a minute; a quick run then uses only an existing driver.
+    slow_to_compile: bool,
+    /// How to install it.
+    install: &'static str,
+    /// Settings to try on scalar problems, as arguments of the driver.
+    scalar: &'static [&'static str],
+    /// Settings to try on elastic bodies.
+    elastic: &'static [&'static str],
+    /// Whether its driver passes the rigid-body modes to it.
+    takes_modes: bool,
+}
+
+const HYPRE: &str = "hypre";
+const AMGCL: &str = "AMGCL";
+const ZIGGURAT: &str = "ziggurat";
+
+const PEERS: [Peer; 5] = [
+    Peer {
+        name: HYPRE,
+        parallelism: Parallelism::Processes,
+        source: "hypre.c",
+        compiler: Some("mpicc"),
+        flags: [&["-O3", "-march=native", "-I/usr/include/hypre"], &["-lHYPRE", "-lm"]],
+        package: None,
+        slow_to_compile: false,
+        install: "apt install libhypre-dev libopenmpi-dev openmpi-bin",
+        scalar: &["0.25 1", "0.5 1", "0.25 0"],
+        elastic: &["0.5 1", "0.25 1", "0.5 0"],
+        takes_modes: false,
+    },
+    Peer {
+        name: AMGCL,
+        parallelism: Parallelism::Threads,
+        source: "amgcl.cpp",
+        compiler: Some("g++"),
+        flags: [&["-O3", "-march=native", "-fopenmp", "-w"], &[]],
+        package: None,
+        slow_to_compile: true,
+        install: "apt install g++ libboost-dev; pip install pybind11 numpy setuptools; \
+                  pip download --no-deps --no-build-isolation --no-binary :all: pyamgcl; unpack the \
+                  archive and set ZIGGURAT_AMGCL to its folder",
+        scalar: &["smoothed_aggregation spai0 0.08", "smoothed_aggregation ilu0 0.08"],
+        elastic: &["blocks spai0 0.08", "blocks ilu0 0.08", "modes spai0 0.08"],
+        takes_modes: true,
+    },
+    Peer {
+        name: "PETSc GAMG",
+        parallelism: Parallelism::Processes,
+        source: "petsc.c",
+        compiler: Some("mpicc"),
+        flags: [&["-O3", "-march=native"], &["-lm"]],
+        package: Some("PETSc"),
+        slow_to_compile: false,
+        install: "apt install petsc-dev",
+        scalar: &["", "-pc_gamg_threshold 0.01"],
+        elastic: &["", "-pc_gamg_threshold 0.01"],
+        takes_modes: true,
+    },
+    Peer {
+        name: "MueLu",
+        parallelism: Parallelism::Processes,
+        source: "muelu.cpp",
+        compiler: Some("mpicxx"),
+        flags: [
+            &["-std=c++17", "-O2", "-march=native", "-w", "-I/usr/include/trilinos"],
+            &[
+                "-Wl,--copy-dt-needed-entries",
+                "-ltrilinos_muelu-adapters",
+                "-ltrilinos_muelu-interface",
+                "-ltrilinos_muelu",
+                "-ltrilinos_belostpetra",
+            ],
+        ],
+        package: None,
+        slow_to_compile: true,
+        install: "apt install libtrilinos-{muelu,belos,xpetra,tpetra,teuchos,kokkos,kokkos-kernels,ifpack2,\
+                  amesos2,zoltan2,thyra,epetra,epetraext,rtop}-dev",
+        scalar: &["sgs 0", "sgs 0.02", "chebyshev 0"],
+        elastic: &["sgs 0", "sgs 0.02", "chebyshev 0"],
+        takes_modes: true,
+    },
+    Peer {
+        name: "PyAMG",
+        parallelism: Parallelism::None,
+        source: "pyamg_driver.py",
+        compiler: None,
+        flags: [&[], &[]],
+        package: None,
+        slow_to_compile: false,
+        install: "cargo xtask python --only wheel, or pip install pyamg for the python3 on the path",
+        scalar: &["sa 0 gs", "sa 0.08 gs", "sa 0 jacobi"],
+        elastic: &["sa 0 gs", "sa 0 jacobi"],
+        takes_modes: true,
+    },
+];
+
+/// A contestant that is ready to run.
+pub(super) struct Contestant {
+    pub(super) name: &'static str,
+    pub(super) takes_modes: bool,
+    parallelism: Parallelism,
+    /// Whether times do not matter.
+    quick: bool,
+    /// The driver with its interpreter, if any; empty for ziggurat.
+    program: Vec<PathBuf>,
+    scalar: &'static [&'static str],
+    elastic: &'static [&'static str],
+}
+
+/// A peer that does not take part.
+#[derive(Debug, serde::Serialize)]
+pub(super) struct Absent {
+    pub(super) name: &'static str,
+    pub(super) reason: String,
+}
+
+impl Contestant {
+    /// Ziggurat, whose settings are its defaults.
+    fn ours(quick: bool) -> Self {
+        Contestant {
+            name: ZIGGURAT,
+            takes_modes: true,
+            parallelism: Parallelism::Threads,
+            quick,
+            program: Vec::new(),
+            scalar: &[""],
+            elastic: &[""],
+        }
+    }
+
+    pub(super) fn is_ours(&self) -> bool {
+        self.name == ZIGGURAT
+    }
+
+    /// The settings to try on this system.
+    pub(super) fn settings(&self, system: &RaceSystem) -> &'static [&'static str] {
+        if system.modes.is_empty() { self.scalar } else { self.elastic }
+    }
+
+    /// `hypre, 2 processes`.
+    pub(super) fn label(&self, threads: usize) -> String {
+        match self.parallelism {
+            Parallelism::Processes => format!("{}, {threads} processes", self.name),
+            Parallelism::Threads => format!("{}, {threads} threads", self.name),
+            Parallelism::None => format!("{}, 1 thread", self.name),
+        }
+    }
+
+    /// The command for one run.
+    pub(super) fn command(
+        &self,
+        system: &Path,
+        solution: &Path,
+        setting: &str,
+        threads: usize,
+    ) -> Result<Command, BenchError> {
+        let Some((first, rest)) = self.program.split_first() else {
+            return driver::command(system, solution, threads);
+        };
+        let mut command = if self.parallelism == Parallelism::Processes {
+            let mut mpirun = Command::new("mpirun");
+            mpirun.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]);
+            mpirun.args(["-n", &threads.to_string()]).env("OMP_NUM_THREADS", "1").arg(first);
+            if self.quick {
+                // Tests run beside others; ranks that wait must not take their cores.
+                mpirun.env("OMPI_MCA_mpi_yield_when_idle", "1");
+            }
+            mpirun
+        } else {
+            let mut alone = Command::new(first);
+            alone.env("OMP_NUM_THREADS", threads.to_string()).env_remove("PYTHONPATH");
+            alone
+        };
+        command.args(rest).arg(system).arg(solution).args(setting.split_whitespace());
+        Ok(command)
+    }
+}
+
+/// All contestants, ziggurat last, and the peers that are not installed. hypre must be.
+pub(super) fn contestants(quick: bool) -> Result<(Vec<Contestant>, Vec<Absent>), BenchError> {
+    let (mut ready, mut absent) = (Vec::new(), Vec::new());
+    for peer in &PEERS {
+        match peer.program(quick) {
+            Ok(program) => ready.push(Contestant {
+                name: peer.name,
+                takes_modes: peer.takes_modes,
+                parallelism: peer.parallelism,
+                quick,
+                program,
+                scalar: peer.scalar,
+                elastic: peer.elastic,
+            }),
+            Err(reason) if peer.name == HYPRE => {
+                return Err(BenchError::Competitor(format!("the race needs hypre: {reason}")));
+            }
+            Err(reason) => absent.push(Absent { name: peer.name, reason }),
+        }
+    }
+    ready.push(Contestant::ours(quick));
+    Ok((ready, absent))
+}
+
+impl Peer {
+    /// The driver, compiled if necessary. On failure, says how to install the peer.
+    fn program(&self, quick: bool) -> Result<Vec<PathBuf>, String> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("competitors");
+        let source = folder.join(self.source);
+        let not_installed = |error: String| format!("not installed ({}): {error}", self.install);
+        let Some(compiler) = self.compiler else {
+            let python = Environment::there().map_or_else(|| "python3".to_owned(), |found| found.python());
+            output(Command::new(&python).args(["-c", "import pyamg"])).map_err(not_installed)?;
+            return Ok(vec![python.into(), source]);
+        };
+        let built = programs::target().join("race").join(source.file_stem().unwrap_or_default());
+        if is_newer(&built, &[&source, &folder.join("system.h")]) {
+            return Ok(vec![built]);
+        }
+        if quick && self.slow_to_compile {
+            return Err("not compiled yet; a run without --quick compiles it".to_owned());
+        }
+        let mut command = Command::new(compiler);
+        command.args(self.flags[0]);
+        if self.name == AMGCL {
+            let headers = std::env::var_os("ZIGGURAT_AMGCL");
+            let headers = headers.ok_or_else(|| not_installed("ZIGGURAT_AMGCL is not set".to_owned()))?;
+            command.arg("-I").arg(headers);
+        }
+        let folder = programs::target().join("race");
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        println!("compiling the driver of {}", self.name);
+        // Under another name first: a compilation that is interrupted leaves no driver.
+        let unfinished = built.with_extension("new");
+        command.arg(&source).arg("-o").arg(&unfinished).args(self.flags[1]);
+        if let Some(package) = self.package {
+            let mut ask = Command::new("pkg-config");
+            let flags = output(ask.args(["--cflags", "--libs", package])).map_err(not_installed)?;
+            command.args(flags.split_whitespace());
+        }
+        output(&mut command).map_err(not_installed)?;
+        fs::rename(&unfinished, &built).map_err(|error| format!("{}: {error}", built.display()))?;
+        Ok(vec![built])
+    }
+}
+
+/// Whether `file` exists and is newer than its sources.
+fn is_newer(file: &Path, sources: &[&Path]) -> bool {
+    let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+    let built = changed(file);
+    built.is_some() && sources.iter().all(|source| changed(source) < built)
+}
+
+/// Runs a command and returns its standard output, or the first line of its error output that names
+/// an error.
+pub(super) fn output(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines = || said.lines().filter(|line| !line.trim().is_empty());
+    let line = lines().find(|line| line.to_lowercase().contains("error")).or_else(|| lines().next());
+    Err(format!("{name}: {}", line.unwrap_or("failed").trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_command_is_explained_by_its_error() {
+        let said = output(Command::new("sh").args(["-c", "echo first >&2; echo 'an error' >&2; exit 1"]));
+        assert_eq!(said, Err("sh: an error".to_owned()));
+        assert_eq!(output(Command::new("sh").args(["-c", "echo well"])), Ok("well\n".to_owned()));
+        assert!(output(&mut Command::new("no-such-program")).unwrap_err().starts_with("no-such-program: "));
+    }
+
+    #[test]
+    fn every_driver_exists_and_every_peer_has_settings() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("competitors");
+        for peer in &PEERS {
+            assert!(folder.join(peer.source).exists(), "{}", peer.source);
+            assert!(!peer.scalar.is_empty() && !peer.elastic.is_empty(), "{}", peer.name);
+        }
+    }
+}
