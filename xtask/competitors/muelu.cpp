@@ -4,7 +4,8 @@
  *
  * Files and output are described in `system.h`. Smoothed aggregation on Tpetra matrices; elastic
  * bodies get the number of equations per node and their rigid-body modes as the null space. SMOOTHER
- * is sgs (one symmetric Gauss-Seidel sweep) or chebyshev (degree 2). SETTINGS */
+ * is sgs (one symmetric Gauss-Seidel sweep) or chebyshev (degree 2). The race tries both
+ * without dropping, and sgs with a drop tolerance of 0.02. */
 #include "system.h"
 #include <BelosPseudoBlockCGSolMgr.hpp>
 #include <BelosTpetraAdapter.hpp>

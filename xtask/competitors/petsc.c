@@ -4,7 +4,8 @@
  *
  * Files and output are described in `system.h`. GAMG is smoothed aggregation; elastic bodies get
  * their block size and their rigid-body modes as the near-null space, as the manual recommends, and
- * singular matrices their null space. SETTINGS */
+ * singular matrices their null space. The race tries the defaults and a strength threshold of 0.01,
+ * each with the default smoother (Chebyshev with Jacobi). */
 #include "system.h"
 #include <petscksp.h>
 

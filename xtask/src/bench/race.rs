@@ -216,7 +216,7 @@ fn measure(
         name: contestant.name,
         label: contestant.label(threads),
         ours: contestant.is_ours(),
-        modes: contestant.takes_modes && !system.modes.is_empty(),
+        modes: false,
         best: None,
         tried: Vec::new(),
     };
@@ -237,6 +237,7 @@ fn measure(
                 }
                 let Ok(run) = run else { continue };
                 if entry.best.as_ref().is_none_or(|best| run.total() < best.total()) {
+                    entry.modes = !system.modes.is_empty() && contestant.takes_modes(&run.setting);
                     entry.best = Some(run);
                 }
             }

@@ -41,8 +41,8 @@ struct Peer {
     scalar: &'static [&'static str],
     /// Settings to try on elastic bodies.
     elastic: &'static [&'static str],
-    /// Whether its driver passes the rigid-body modes to it.
-    takes_modes: bool,
+    /// Settings that begin with this pass the rigid-body modes to it; `None` if no setting does.
+    with_modes: Option<&'static str>,
 }
 
 const HYPRE: &str = "hypre";
@@ -61,7 +61,7 @@ const PEERS: [Peer; 5] = [
         install: "apt install libhypre-dev libopenmpi-dev openmpi-bin",
         scalar: &["0.25 1", "0.5 1", "0.25 0"],
         elastic: &["0.5 1", "0.25 1", "0.5 0"],
-        takes_modes: false,
+        with_modes: None,
     },
     Peer {
         name: AMGCL,
@@ -74,9 +74,13 @@ const PEERS: [Peer; 5] = [
         install: "apt install g++ libboost-dev; pip install pybind11 numpy setuptools; \
                   pip download --no-deps --no-build-isolation --no-binary :all: pyamgcl; unpack the \
                   archive and set ZIGGURAT_AMGCL to its folder",
-        scalar: &["smoothed_aggregation spai0 0.08", "smoothed_aggregation ilu0 0.08"],
-        elastic: &["blocks spai0 0.08", "blocks ilu0 0.08", "modes spai0 0.08"],
-        takes_modes: true,
+        scalar: &[
+            "smoothed_aggregation spai0 0",
+            "smoothed_aggregation spai0 0.08",
+            "ruge_stuben spai0 0.25",
+        ],
+        elastic: &["blocks ilu0 0", "blocks spai0 0", "modes spai0 0.08"],
+        with_modes: Some("modes"),
     },
     Peer {
         name: "PETSc GAMG",
@@ -89,7 +93,7 @@ const PEERS: [Peer; 5] = [
         install: "apt install petsc-dev",
         scalar: &["", "-pc_gamg_threshold 0.01"],
         elastic: &["", "-pc_gamg_threshold 0.01"],
-        takes_modes: true,
+        with_modes: Some(""),
     },
     Peer {
         name: "MueLu",
@@ -112,7 +116,7 @@ const PEERS: [Peer; 5] = [
                   amesos2,zoltan2,thyra,epetra,epetraext,rtop}-dev",
         scalar: &["sgs 0", "sgs 0.02", "chebyshev 0"],
         elastic: &["sgs 0", "sgs 0.02", "chebyshev 0"],
-        takes_modes: true,
+        with_modes: Some(""),
     },
     Peer {
         name: "PyAMG",
@@ -125,14 +129,14 @@ const PEERS: [Peer; 5] = [
         install: "cargo xtask python --only wheel, or pip install pyamg for the python3 on the path",
         scalar: &["sa 0 gs", "sa 0.08 gs", "sa 0 jacobi"],
         elastic: &["sa 0 gs", "sa 0 jacobi"],
-        takes_modes: true,
+        with_modes: Some(""),
     },
 ];
 
 /// A contestant that is ready to run.
 pub(super) struct Contestant {
     pub(super) name: &'static str,
-    pub(super) takes_modes: bool,
+    with_modes: Option<&'static str>,
     parallelism: Parallelism,
     /// Whether times do not matter.
     quick: bool,
@@ -154,7 +158,7 @@ impl Contestant {
     fn ours(quick: bool) -> Self {
         Contestant {
             name: ZIGGURAT,
-            takes_modes: true,
+            with_modes: Some(""),
             parallelism: Parallelism::Threads,
             quick,
             program: Vec::new(),
@@ -170,6 +174,11 @@ impl Contestant {
     /// The settings to try on this system.
     pub(super) fn settings(&self, system: &RaceSystem) -> &'static [&'static str] {
         if system.modes.is_empty() { self.scalar } else { self.elastic }
+    }
+
+    /// Whether this setting passes the rigid-body modes of an elastic body.
+    pub(super) fn takes_modes(&self, setting: &str) -> bool {
+        self.with_modes.is_some_and(|start| setting.starts_with(start))
     }
 
     /// `hypre, 2 processes`.
@@ -218,7 +227,7 @@ pub(super) fn contestants(quick: bool) -> Result<(Vec<Contestant>, Vec<Absent>),
         match peer.program(quick) {
             Ok(program) => ready.push(Contestant {
                 name: peer.name,
-                takes_modes: peer.takes_modes,
+                with_modes: peer.with_modes,
                 parallelism: peer.parallelism,
                 quick,
                 program,
