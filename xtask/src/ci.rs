@@ -89,6 +89,7 @@ const STEPS: &[&[Step]] = &[
         Step { name: "doctests", action: Action::Cargo(&["test", "--doc", "--workspace", "--all-features"]) },
         Step { name: "gpu sources", action: Action::Task(&["gpu-sources"]) },
     ],
+    &[Step { name: "instructions", action: Action::Task(&["instructions"]) }],
     &[Step {
         name: "rustdoc",
         action: Action::CargoWith(

@@ -10,6 +10,7 @@ mod bench;
 mod ci;
 mod fingerprints;
 mod gpu_sources;
+mod instructions;
 mod programs;
 mod python;
 mod sanitize;
@@ -60,6 +61,8 @@ enum Task {
     },
     /// Compare the results of the ziggurat command with saved results, bit for bit.
     Fingerprints(fingerprints::Options),
+    /// Count the instructions of a fixed setup and solve, and compare them with saved counts.
+    Instructions(instructions::Options),
     /// Run a benchmark, print its tables, and write its numbers as JSON.
     Bench(bench::Options),
 }
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
             sanitize::run(sanitizer, filter.as_deref(), workspace_root()).map_err(Into::into)
         }
         Task::Fingerprints(options) => fingerprints::run(&options, workspace_root()).map_err(Into::into),
+        Task::Instructions(options) => instructions::run(&options, workspace_root()).map_err(Into::into),
         Task::Soak(options) => soak::run(options, workspace_root()).map_err(Into::into),
         Task::Bench(options) => bench::run(&options, workspace_root()).map_err(Into::into),
     };
