@@ -120,8 +120,8 @@ pub fn mis2<H: Halo>(
     Ok(Aggregates::from_roots(&roots, halo))
 }
 
-/// The root of the aggregate to which a row is most strongly connected. The scratch memory holds the
-/// aggregates near the row with their weights, and the sizes of its connections.
+/// The root of the aggregate to which a row is most strongly connected. The scratch memory holds
+/// the aggregates near the row with their weights, and the sizes of its connections.
 fn strongest(
     graph: &StrongGraph,
     a: Option<CsrRef<'_, f64>>,

@@ -36,11 +36,9 @@ pub struct SmoothedAggregation {
     /// The damping of interpolation smoothing: ω ρ(D⁻¹A), between 0 and 2. The standard value is
     /// 4/3.
     pub damping: f64,
-    /// Interpolation from the coarse level is not smoothed on this many of the finest levels: plain
-    /// aggregation, whose setup takes about half the time and whose Galerkin product needs no
-    /// sparse product. Convergence takes about twice as many iterations with one such level, and
-    /// degrades with more. By default none; a solver chooses by its
-    /// [effort](https://docs.rs/ziggurat/latest/ziggurat/config/enum.Effort.html).
+    /// The number of finest levels whose interpolation is not smoothed. One plain level halves the
+    /// time of setup and doubles the iterations; more cost more iterations than they save. By
+    /// default none; a solver's configuration chooses by its `effort`.
     pub plain_levels: Option<usize>,
 }
 

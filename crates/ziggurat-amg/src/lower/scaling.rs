@@ -127,9 +127,9 @@ fn constant<D: Device>(device: &D, factors: &[f64]) -> Option<f64> {
     (largest > 0.0 && !differs).then_some(largest)
 }
 
-/// A diagonal matrix of scale factors. Where the diagonal of a level's matrix is constant, so is its
-/// scaling, and a number takes less time than a list of equal ones. All processes that share the
-/// factors have the same kind, because lists are exchanged.
+/// A diagonal matrix of scale factors. Where the diagonal of a level's matrix is constant, so is
+/// its scaling, and a number takes less time than a list of equal ones. All processes that share
+/// the factors have the same kind, because lists are exchanged.
 #[derive(Clone, Copy)]
 pub(super) enum Diagonal<'a> {
     Constant(f64),

@@ -153,9 +153,9 @@ impl<'a, T: Store> CsrRef<'a, T> {
         (columns.get(at) == Some(&column)).then(|| values[at])
     }
 
-    /// As [`get`](Self::get), but looks at position `place` of the row first and at the next one, and
-    /// stores in `place` where the entry was found. In a regular matrix it is where it was in the row
-    /// before, or one further within a node of several unknowns, which saves the search.
+    /// As [`get`](Self::get), but looks at position `place` of the row first and at the next one,
+    /// and stores in `place` where the entry was found. In a regular matrix it is where it was in
+    /// the row before, or one further within a node of several unknowns, which saves the search.
     ///
     /// ```
     /// use ziggurat_sparse::Csr;
