@@ -1,11 +1,11 @@
-//! Setup and solve, compared with other algebraic multigrid solvers on the same systems, to the same
-//! true residual.
+//! Setup and solve, compared with other algebraic multigrid solvers on the same systems, to the
+//! same true residual.
 //!
-//! Every contestant, ziggurat too, is a process that reads the system from a file, solves it once and
-//! writes its solution; the residual is recomputed here. Contestants alternate round by round. In the
-//! first round each tries all of its settings, and later rounds use the fastest. The results are
-//! those of each contestant's best run by total time. Peers other than hypre take part if they are
-//! installed.
+//! Every contestant, ziggurat too, is a process that reads the system from a file, solves it once
+//! and writes its solution; the residual is recomputed here. Contestants alternate round by round.
+//! In the first round each tries all of its settings, and later rounds use the fastest. The results
+//! are those of each contestant's best run by total time. Peers other than hypre take part if they
+//! are installed.
 //!
 //! `ZIGGURAT_RACE_ONLY` restricts a run to some systems: their names, or `natural`, `shuffled` and
 //! `real`, separated by commas.

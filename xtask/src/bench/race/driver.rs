@@ -18,7 +18,8 @@ use super::super::BenchError;
 use super::super::pool;
 use super::system::RaceSystem;
 
-/// Set in the child process: the system file, the solution file and the number of threads, in lines.
+/// Set in the child process: the system file, the solution file and the number of threads, in
+/// lines.
 const FILES: &str = "ZIGGURAT_RACE_FILES";
 
 /// How often A·x is timed; the best counts.

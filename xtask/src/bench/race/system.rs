@@ -1,8 +1,8 @@
 //! The systems of the race, and the file in which every contestant reads them.
 //!
-//! The format is described in `competitors/system.h`. Model problems are generated; with a slash and
-//! a number, as in `poisson3d:100/1024`, their nodes are shuffled within windows of that size. Other
-//! names are matrices of the collection in `../shared/matrices` or in the folder given by
+//! The format is described in `competitors/system.h`. Model problems are generated; with a slash
+//! and a number, as in `poisson3d:100/1024`, their nodes are shuffled within windows of that size.
+//! Other names are matrices of the collection in `../shared/matrices` or in the folder given by
 //! `ZIGGURAT_MATRICES`. A right-hand side that the collection lacks is all ones, or for a singular
 //! matrix random with a mean of zero.
 
