@@ -2,11 +2,11 @@
 
 usage: python pyamg_driver.py SYSTEM SOLUTION METHOD THETA SMOOTHER
 
-Files and output are described in `system.h`. METHOD is sa (smoothed aggregation, candidates as given
-instead of improved, which its documentation calls optional and which is expensive in setup) or rs
-(Ruge-Stuben). SMOOTHER is gs (symmetric Gauss-Seidel) or jacobi. Elastic bodies are BSR matrices
-with the rigid-body modes as candidates. PyAMG has no threads: it runs on one core. The race tries sa with theta 0
-and 0.08 and with both smoothers.
+Files and output are described in `system.h`. METHOD is sa (smoothed aggregation, candidates as
+given instead of improved, which its documentation calls optional and which is expensive in setup)
+or rs (Ruge-Stuben). SMOOTHER is gs (symmetric Gauss-Seidel) or jacobi. Elastic bodies are BSR
+matrices with the rigid-body modes as candidates. PyAMG has no threads: it runs on one core. The
+race tries sa with theta 0 and 0.08 and with both smoothers.
 """
 
 import sys
