@@ -27,7 +27,7 @@ use peers::{Contestant, contestants, output};
 use system::{RaceSystem, collection, read_solution};
 
 pub(super) const BENCH: Bench =
-    Bench { name: "race", what: "setup and solve, compared with other multigrid solvers", rounds: 3, run };
+    Bench { name: "race", what: "setup and solve, compared with other multigrid solvers", rounds: 5, run };
 
 /// Names of the systems to run, instead of all.
 const ONLY: &str = "ZIGGURAT_RACE_ONLY";
