@@ -47,7 +47,8 @@ pub(crate) struct Options {
     until: Option<Phase>,
 }
 
-/// Where a run ends. Each phase includes those before it.
+/// Where a run ends, in this order. The instructions up to an end, less those up to the end before,
+/// are those of the phase between them.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Phase {
     Matrix,
@@ -57,13 +58,13 @@ enum Phase {
     Solve,
 }
 
-/// The phases between two ends.
-const PHASES: [(&str, Phase, Phase); 4] = [
-    ("diagnosis", Phase::Matrix, Phase::Diagnosis),
-    ("hierarchy", Phase::Diagnosis, Phase::Hierarchy),
+/// The phases that are counted, each with its end. The first begins when the matrix is there.
+const PHASES: [(&str, Phase); 4] = [
+    ("diagnosis", Phase::Diagnosis),
+    ("hierarchy", Phase::Hierarchy),
     // A solver diagnoses and builds its hierarchy, too, so this is what it does besides.
-    ("lowering", Phase::Hierarchy, Phase::Setup),
-    ("solve", Phase::Setup, Phase::Solve),
+    ("lowering", Phase::Setup),
+    ("solve", Phase::Solve),
 ];
 
 /// Counts, and what they depend on.
@@ -131,9 +132,11 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), InstructionsErro
 /// Counts all phases of this program, and states the conditions.
 fn count() -> Result<Counts, InstructionsError> {
     let mut instructions = BTreeMap::new();
-    for (name, begin, end) in PHASES {
-        instructions
-            .insert(name.to_owned(), instructions_until(end)?.saturating_sub(instructions_until(begin)?));
+    let mut begin = instructions_until(Phase::Matrix)?;
+    for (name, phase) in PHASES {
+        let end = instructions_until(phase)?;
+        instructions.insert(name.to_owned(), end.saturating_sub(begin));
+        begin = end;
     }
     let first_line = |program: &str| -> Result<String, InstructionsError> {
         let output = Command::new(program).arg("--version").output();

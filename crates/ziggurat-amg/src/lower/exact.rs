@@ -10,11 +10,8 @@ use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
 use ziggurat_sparse::{Kind, Store};
 
 use super::format::{Formats, Purpose, host_matrix};
-use super::part::Part;
+use super::part::{PIECE, Part};
 use crate::multigrid::Considered;
-
-/// Values that one task examines.
-const PIECE: usize = 16 * 1024;
 
 /// A matrix on the host for an iteration in double precision: in the format with the fewest bytes,
 /// and in single precision if that represents every value exactly.

@@ -20,7 +20,7 @@ use ziggurat_sparse::{Csr, CsrRef, MatrixError, Store};
 use crate::SetupError;
 
 /// Values that one task examines.
-const PIECE: usize = 16 * 1024;
+pub(super) const PIECE: usize = 16 * 1024;
 
 /// A matrix as lowering reads it: all of it, or the part that a process holds.
 ///
