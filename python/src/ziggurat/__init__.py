@@ -18,7 +18,6 @@ import logging as _logging
 from ziggurat import gallery
 from ziggurat._errors import (
     ConfigError,
-    ConvergenceWarning,
     DeviceError,
     HierarchyError,
     MatrixError,
@@ -43,7 +42,6 @@ from ziggurat._solver import MultilevelSolver
 
 __all__ = [
     "ConfigError",
-    "ConvergenceWarning",
     "DeviceError",
     "Diagnosis",
     "HierarchyError",
@@ -76,7 +74,6 @@ _logging.getLogger("ziggurat").addHandler(_logging.NullHandler())
 # Classes are shown and pickled under their public names.
 for _class in (
     ConfigError,
-    ConvergenceWarning,
     DeviceError,
     Diagnosis,
     HierarchyError,
@@ -93,3 +90,25 @@ for _class in (
 ):
     _class.__module__ = "ziggurat"
 del _class
+
+#: Names of PyAMG that are not here, and what to write instead.
+_PYAMG = {
+    "adaptive_sa_solver": "estimated near-nullspace vectors are not supported: give near_nullspace=",
+    "air_solver": "write ziggurat.solver(A), which has methods for nonsymmetric matrices",
+    "coarse_grid_solver": "the coarsest level is solved directly",
+    "krylov": "write ml.solve(b, accel='gmres'), or use scipy's solvers with M=ml.aspreconditioner()",
+    "pairwise_solver": "write ziggurat.solver(A, method='pairwise')",
+    "rootnode_solver": "write ziggurat.smoothed_aggregation_solver(A, B)",
+    "solver_configuration": "ziggurat.solver(A) chooses by itself; print(ziggurat.diagnose(A)) says what it sees",
+}
+
+
+def __getattr__(name: str) -> object:
+    hint = _PYAMG.get(name)
+    if hint is None:
+        raise AttributeError(f"module 'ziggurat' has no attribute {name!r}")
+    raise AttributeError(f"ziggurat has no {name!r}; {hint}")
+
+
+def __dir__() -> list[str]:
+    return __all__

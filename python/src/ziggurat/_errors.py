@@ -40,7 +40,3 @@ class DeviceError(ZigguratError, RuntimeError):
 
 class HierarchyError(ZigguratError, ValueError):
     """A pickled hierarchy is corrupt, or has an unsupported format version."""
-
-
-class ConvergenceWarning(UserWarning):
-    """``ml.solve`` without ``return_info`` returned a solution that misses the tolerance."""

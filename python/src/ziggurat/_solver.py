@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
-from typing import Any, Callable, Literal, Optional, Union, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Optional, Union, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ziggurat import _native
-from ziggurat._errors import ConfigError, ConvergenceWarning, SolveError
-from ziggurat._info import SolveInfo
+from ziggurat import _native, _pyamg
+from ziggurat._arguments import Callback, SolveArguments
+from ziggurat._errors import ConfigError, SolveError
+from ziggurat._info import SolveInfo, raise_unless_converged
 from ziggurat._level import Level
 from ziggurat._matrix import SparseMatrix, csr_parts, in_order, vector
-from ziggurat._options import plain, real, whole
+from ziggurat._options import one_of, plain, real, whole
 from ziggurat._plot import hierarchy
 from ziggurat._preconditioner import Preconditioner
 
-#: Called after each iteration; a true return value stops the solve.
-Callback = Callable[[_native.Progress], object]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    #: Right-hand sides whose type tells their dimension.
+    OneVector = Union[np.ndarray[tuple[int], np.dtype[Any]], Sequence[float]]
+    ManyVectors = np.ndarray[tuple[int, int], np.dtype[Any]]
+
+__all__ = ["MultilevelSolver"]
 
 
 class MultilevelSolver:
@@ -79,19 +86,35 @@ class MultilevelSolver:
         tol: Optional[float] = ...,
         maxiter: Optional[int] = ...,
         *,
-        accel: Optional[str] = ...,
-        residuals: Optional[list[float]] = ...,
-        callback: Optional[Callback] = ...,
         return_info: Literal[False] = ...,
-        atol: Optional[float] = ...,
-        restart: Optional[int] = ...,
-        max_seconds: Optional[float] = ...,
-        verify_every: Optional[int] = ...,
-        project_rhs: Optional[bool] = ...,
+        **options: Unpack[SolveArguments],
     ) -> NDArray[np.float64]: ...
 
-    # `info` is Any: it is a SolveInfo, or a list of them if b is a matrix, which the type of b does
-    # not express.
+    @overload
+    def solve(
+        self,
+        b: OneVector,
+        x0: Optional[ArrayLike] = ...,
+        tol: Optional[float] = ...,
+        maxiter: Optional[int] = ...,
+        *,
+        return_info: Literal[True],
+        **options: Unpack[SolveArguments],
+    ) -> tuple[NDArray[np.float64], SolveInfo]: ...
+
+    @overload
+    def solve(
+        self,
+        b: ManyVectors,
+        x0: Optional[ArrayLike] = ...,
+        tol: Optional[float] = ...,
+        maxiter: Optional[int] = ...,
+        *,
+        return_info: Literal[True],
+        **options: Unpack[SolveArguments],
+    ) -> tuple[NDArray[np.float64], list[SolveInfo]]: ...
+
+    # If the type of b does not tell its dimension, `info` is Any.
     @overload
     def solve(
         self,
@@ -100,15 +123,8 @@ class MultilevelSolver:
         tol: Optional[float] = ...,
         maxiter: Optional[int] = ...,
         *,
-        accel: Optional[str] = ...,
-        residuals: Optional[list[float]] = ...,
-        callback: Optional[Callback] = ...,
         return_info: Literal[True],
-        atol: Optional[float] = ...,
-        restart: Optional[int] = ...,
-        max_seconds: Optional[float] = ...,
-        verify_every: Optional[int] = ...,
-        project_rhs: Optional[bool] = ...,
+        **options: Unpack[SolveArguments],
     ) -> tuple[NDArray[np.float64], Any]: ...
 
     def solve(
@@ -118,12 +134,16 @@ class MultilevelSolver:
         tol: Optional[float] = None,
         maxiter: Optional[int] = None,
         *,
+        rtol: Optional[float] = None,
+        atol: Optional[float] = None,
         accel: Optional[str] = None,
+        krylov: Optional[str] = None,
+        cycle: Optional[str] = None,
+        cycles_per_level: int = 1,
+        restart: Optional[int] = None,
         residuals: Optional[list[float]] = None,
         callback: Optional[Callback] = None,
         return_info: bool = False,
-        atol: Optional[float] = None,
-        restart: Optional[int] = None,
         max_seconds: Optional[float] = None,
         verify_every: Optional[int] = None,
         project_rhs: Optional[bool] = None,
@@ -136,14 +156,22 @@ class MultilevelSolver:
             The right-hand side, or a matrix whose columns are right-hand sides.
         x0 : array, optional
             The initial guess, of the same shape as ``b``. The default is zero.
-        tol : float, optional
+        tol, rtol : float, optional
             Stop when ‖b − A x‖ ≤ max(tol ‖b‖, atol) for the true residual. The default is the
-            ``tol`` given at setup, or 1e-8.
+            ``tol`` given at setup, or 1e-8. ``rtol`` is scipy's name of the same argument.
         maxiter : int, optional
             The maximum number of iterations. The default is 1000.
-        accel : str, optional
+        atol : float, optional
+            The absolute tolerance. The default is 0.
+        accel, krylov : str, optional
             The Krylov method: 'cg', 'fcg', 'gmres', 'fgmres' or 'bicgstab'. The default is the one
-            chosen at setup. Unlike in PyAMG, a cycle always preconditions a Krylov method.
+            chosen at setup. ``accel`` is PyAMG's name. Unlike in PyAMG, a cycle always
+            preconditions a Krylov method.
+        cycle, cycles_per_level : optional
+            PyAMG's choice of a cycle for one solve. Here the cycle is chosen at setup: another one
+            raises :class:`ConfigError`.
+        restart : int, optional
+            The restart length of GMRES.
         residuals : list, optional
             Residual norms are appended to this list: that of the initial guess, then one per
             iteration, by recurrence.
@@ -154,9 +182,9 @@ class MultilevelSolver:
             solver and others, but not update the values of a solver that is in use.
         return_info : bool
             Return ``(x, info)``, where ``info`` is a :class:`SolveInfo`, or a list of them if ``b``
-            is a matrix.
-        atol, restart, max_seconds : optional
-            The absolute tolerance, the restart length of GMRES, and a time limit.
+            is a matrix. A solution that misses the tolerance is then returned, not raised.
+        max_seconds : float, optional
+            A time limit.
         verify_every : int, optional
             Also compute the true residual every ``verify_every`` iterations, for
             ``info.true_residuals``.
@@ -168,8 +196,14 @@ class MultilevelSolver:
         Returns
         -------
         x : numpy.ndarray
-            The solution, with the shape of ``b``, in float64. If it misses the tolerance and
-            ``return_info`` is not set, a :class:`ConvergenceWarning` is issued.
+            The solution, with the shape of ``b``, in float64.
+
+        Raises
+        ------
+        NotConvergedError
+            If a solution misses the tolerance and ``return_info`` is not set. Its ``info`` says
+            why, and its ``x`` is the last iterate. A solve that ``callback`` has stopped returns
+            its last iterate.
 
         Notes
         -----
@@ -195,10 +229,11 @@ class MultilevelSolver:
             guess, guess_shape = vector(x0, rows, "x0")
             if guess_shape != shape:
                 raise SolveError(f"x0 has shape {guess_shape}, but b has shape {shape}; they must match")
+        self._check_cycle(cycle, cycles_per_level)
         given: dict[str, Any] = {
-            "krylov": accel,
+            "krylov": self._known_krylov(one_of(accel=accel, krylov=krylov)),
             "restart": whole("restart", restart, 1),
-            "rtol": real("tol", tol),
+            "rtol": real("tol" if rtol is None else "rtol", one_of(tol=tol, rtol=rtol)),
             "atol": real("atol", atol),
             "max_iterations": whole("maxiter", maxiter, 0),
             "max_seconds": real("max_seconds", max_seconds),
@@ -217,16 +252,33 @@ class MultilevelSolver:
         solution = x.reshape(shape[::-1]).T
         if return_info:
             return solution, (infos[0] if len(shape) == 1 else infos)
-        for column, info in enumerate(infos):
-            if not info.converged:
-                where = "" if len(infos) == 1 else f"column {column}: "
-                warnings.warn(where + info._failure(), ConvergenceWarning, stacklevel=2)
+        raise_unless_converged(solution, infos)
         return solution
 
-    def aspreconditioner(self) -> Preconditioner:
+    def _check_cycle(self, cycle: Optional[str], cycles_per_level: int = 1) -> None:
+        """Refuses another cycle than that of the setup."""
+        if cycle is not None:
+            asked, own = _pyamg.cycle(cycle), self.config["cycle"]["kind"]
+            if asked not in (own, own.partition("-")[0], "auto"):
+                hint = f"the cycle is chosen at setup: ziggurat.solver(A, cycle={cycle!r})"
+                raise ConfigError(f"cycle is {cycle!r}, but this solver has the cycle {own.upper()!r}; {hint}")
+        if cycles_per_level != 1:
+            raise ConfigError(f"cycles_per_level is {cycles_per_level!r}; only 1 is supported")
+
+    @staticmethod
+    def _known_krylov(name: Any) -> Optional[str]:
+        """Refuses methods of PyAMG and scipy that are not here, and functions."""
+        if name is None or isinstance(name, str):
+            return name
+        hint = "to run your own, pass ml.aspreconditioner() to it as M"
+        raise TypeError(f"accel is a {type(name).__name__}; it must be the name of a Krylov method; {hint}")
+
+    def aspreconditioner(self, cycle: Optional[str] = None) -> Preconditioner:
         """One cycle as a scipy LinearOperator, to pass as ``M`` to scipy's Krylov methods.
 
         It supports matvec, matmat and rmatvec. After :meth:`update_values` it uses the new values.
+        ``cycle`` is an argument of PyAMG: the cycle is chosen at setup, and another one raises
+        :class:`ConfigError`.
 
         Examples
         --------
@@ -237,6 +289,7 @@ class MultilevelSolver:
         >>> failed
         0
         """
+        self._check_cycle(cycle)
         return Preconditioner(self)
 
     def update_values(self, A: SparseMatrix) -> bool:
