@@ -159,6 +159,31 @@ def test_many_right_hand_sides_give_the_same_as_one_by_one(ml, order):
         assert np.array_equal(X[:, column], ml.solve(B[:, column]))
 
 
+@pytest.mark.parametrize("precision", ["f64", "f16", "auto"])
+@pytest.mark.parametrize("name", ["poisson3d:12", "convection3d:12"])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_solves_at_the_same_time_give_the_same_as_alone(name, precision, threads):
+    problem = gallery.problem(name)
+    ml = ziggurat.solver(problem.A, precision=precision, threads=threads)
+    rng = np.random.default_rng(3)
+    B, X0 = rng.standard_normal((2, 1728, 7))
+    B[:, 2] = 0.0
+    X, infos = ml.solve(B, X0, return_info=True)
+    in_turn, others = ml.solve(B, X0, return_info=True, callback=lambda progress: False)
+    assert np.array_equal(X, in_turn)
+    for column in range(7):
+        x, info = ml.solve(B[:, column], X0[:, column], return_info=True)
+        assert np.array_equal(X[:, column], x)
+        assert infos[column].residuals.tolist() == info.residuals.tolist() == others[column].residuals.tolist()
+        assert infos[column].converged and infos[column].solve_seconds > 0
+
+
+def test_of_solves_at_the_same_time_every_one_reports_its_own_failure(ml, b):
+    B = np.column_stack([b, np.full_like(b, np.nan), np.zeros_like(b), b])
+    _, infos = ml.solve(B, return_info=True)
+    assert [info.stop_reason for info in infos] == ["converged", "not_finite", "converged", "converged"]
+
+
 def test_a_column_stays_a_column(ml, b):
     column = ml.solve(b.reshape(-1, 1))
     assert column.shape == (len(b), 1)
@@ -357,3 +382,22 @@ def test_rigid_body_modes_help_elasticity():
     _, by_modes = ziggurat.smoothed_aggregation_solver(problem.A, modes).solve(problem.b, return_info=True)
     assert by_coords.iterations < plain.iterations
     assert by_modes.iterations == by_coords.iterations
+
+
+def test_unknowns_per_node_without_vectors_are_used():
+    problem = gallery.problem("elasticity3d:6")
+    free = problem.A.copy()
+    free.data[np.abs(free.data) < 1e-12 * np.abs(free.data).max()] = 0.0
+    free.eliminate_zeros()  # the blocks are no longer full, so that the pattern does not show them
+    told, untold = ziggurat.solver(free, block_size=3), ziggurat.solver(free)
+    full = ziggurat.solver(problem.A)
+    assert told.levels[1].rows == full.levels[1].rows
+    assert told.solve(problem.b) == pytest.approx(full.solve(problem.b), rel=1e-5, abs=1e-12)
+    assert untold.shape == told.shape
+
+
+def test_coordinates_may_be_given_for_every_unknown():
+    problem = gallery.problem("elasticity3d:6")
+    by_unknown = np.repeat(problem.coords, 3, axis=0)
+    _, info = ziggurat.solve(problem.A, problem.b, coords=by_unknown, return_info=True)
+    assert info.converged

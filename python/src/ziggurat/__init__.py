@@ -4,6 +4,8 @@
 >>> A = ziggurat.gallery.poisson3d(30)             # or any scipy.sparse matrix
 >>> x = ziggurat.solve(A, np.ones(A.shape[0]))
 
+``ziggurat.read_matrix("A.mtx.gz")`` reads a Matrix Market file.
+
 For many right-hand sides, set up once: ``ml = ziggurat.solver(A)``, then ``ml.solve(b)``.
 ``print(ml)`` lists the levels, ``ml.plot()`` draws them, and ``ml.aspreconditioner()`` is an ``M``
 for scipy's solvers. PyAMG's names work where they apply:
@@ -25,6 +27,7 @@ from ziggurat._errors import (
     SolveError,
     ZigguratError,
 )
+from ziggurat._files import read_matrix
 from ziggurat._info import NotConvergedError, SolveInfo
 from ziggurat._level import Level
 from ziggurat._native import Progress, __version__
@@ -61,6 +64,7 @@ __all__ = [
     "default_config",
     "diagnose",
     "gallery",
+    "read_matrix",
     "ruge_stuben_solver",
     "smoothed_aggregation_solver",
     "solve",

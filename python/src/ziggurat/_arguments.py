@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ziggurat import _native
 
-__all__ = ["Callback", "SolveArguments", "SolverArguments", "unexpected"]
+__all__ = ["Callback", "SolveArguments", "SolveAtOnceArguments", "SolverArguments", "unexpected"]
 
 #: Called after each iteration; a true return value stops the solve.
 Callback = Callable[[_native.Progress], object]

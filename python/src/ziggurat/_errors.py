@@ -5,6 +5,8 @@ Errors raised by the Rust library keep its messages: they say where the problem 
 
 from __future__ import annotations
 
+__all__ = ["ConfigError", "DeviceError", "HierarchyError", "MatrixError", "SetupError", "SolveError", "ZigguratError"]
+
 
 class ZigguratError(Exception):
     """Base class of all errors raised by this package.

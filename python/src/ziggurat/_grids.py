@@ -60,9 +60,11 @@ def stencil_grid(S: ArrayLike, grid: Any, dtype: Any = None, format: Optional[st
         columns.append(points[tuple(shifted)].ravel())
         values.append(np.full(rows[-1].size, stencil[tuple(place)]))
     if not rows:
-        return sparse.csr_array((points.size, points.size), dtype=stencil.dtype).asformat(format)
-    entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-    return sparse.coo_array(entries, shape=(points.size, points.size)).asformat(format)
+        made: Any = sparse.csr_array((points.size, points.size), dtype=stencil.dtype)
+    else:
+        entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+        made = sparse.coo_array(entries, shape=(points.size, points.size))
+    return made.asformat(format)
 
 
 def poisson(grid: Any, dtype: Any = float, format: Optional[str] = "csr", type: str = "FD") -> Any:

@@ -148,8 +148,17 @@ class SolveInfo:
     def config(self) -> dict[str, Any]:
         return dict(self._data["config"])
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the matrices and transfers of all levels; see :attr:`MultilevelSolver.nbytes`."""
+        return sum(int(level["bytes"]) + int(level["transfer_bytes"]) for level in self._data["levels"])
+
     def to_dict(self) -> dict[str, Any]:
-        """All fields, with the keys of ``ziggurat solve --json``."""
+        """All fields, with the keys of ``ziggurat solve --json``.
+
+        ``peak_bytes`` is None, because the peak memory of the process is not that of the solver; see
+        :attr:`nbytes`.
+        """
         return json.loads(json.dumps(self._data))  # type: ignore[no-any-return]
 
     def plot(self, ax: Axes | None = None, label: str | None = None) -> Axes:

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Optional, Union, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ziggurat import _native, _pyamg
+from ziggurat import _matrix, _native, _pyamg
 from ziggurat._arguments import Callback, SolveArguments
 from ziggurat._errors import ConfigError, SolveError
 from ziggurat._info import SolveInfo, raise_unless_converged
 from ziggurat._level import Level
-from ziggurat._matrix import SparseMatrix, csr_parts, in_order, vector
+from ziggurat._matrix import SparseMatrix, csr_parts, square_parts, vector
 from ziggurat._options import one_of, plain, real, whole
-from ziggurat._plot import hierarchy
+from ziggurat._plot import hierarchy, in_bytes
 from ziggurat._preconditioner import Preconditioner
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from typing_extensions import Unpack
-
-    #: Right-hand sides whose type tells their dimension.
-    OneVector = Union[np.ndarray[tuple[int], np.dtype[Any]], Sequence[float]]
-    ManyVectors = np.ndarray[tuple[int, int], np.dtype[Any]]
 
 __all__ = ["MultilevelSolver"]
 
@@ -57,23 +53,21 @@ class MultilevelSolver:
         threads: Optional[int] = None,
         block_size: Optional[int] = None,
     ) -> None:
-        parts, block = csr_parts(A)
+        parts, block = square_parts(A)
+        rows = parts[0]
         self._asked = json.dumps(config, default=plain)
         self._threads = threads = whole("threads", threads, 1)
         block_size = whole("block_size", block_size, 1)
-        self._vectors: Optional[_native.Vectors] = None
-        self._coords = None if coords is None else in_order(coords, np.float64)
-        if self._coords is not None and self._coords.ndim != 2:
-            raise ConfigError(f"coords has {self._coords.ndim} dimension(s); give one row per node, with x, y and z in columns")
-        if near_nullspace is not None:
-            if coords is not None:
-                raise ConfigError("give near_nullspace or coords, not both: coords defines the rigid-body modes")
-            vectors = np.asarray(near_nullspace, dtype=np.float64)
-            vectors = vectors.reshape(-1, 1) if vectors.ndim == 1 else vectors
-            if vectors.ndim != 2:
-                raise ConfigError(f"near_nullspace has {vectors.ndim} dimensions; give a matrix with one vector per column")
-            self._vectors = (in_order(vectors), block_size or block)
-        self._native = _native.NativeSolver(parts, self._asked, self._vectors, self._coords, threads)
+        if block_size is not None and rows % block_size != 0:
+            raise ConfigError(f"block_size is {block_size}, which does not divide the {rows} rows of the matrix")
+        if near_nullspace is not None and coords is not None:
+            raise ConfigError("give near_nullspace or coords, not both: coords defines the rigid-body modes")
+        vectors = None if near_nullspace is None else _matrix.near_nullspace(near_nullspace, rows)
+        points = None if coords is None else _matrix.coordinates(coords, rows, block_size)
+        if block_size is None and vectors is not None:
+            block_size = block
+        self._nodes: _native.Nodes = (vectors, points, block_size)
+        self._native = _native.NativeSolver(parts, self._asked, self._nodes, threads)
         self._last: Optional[SolveInfo] = None
 
     # ---- solving
@@ -90,31 +84,8 @@ class MultilevelSolver:
         **options: Unpack[SolveArguments],
     ) -> NDArray[np.float64]: ...
 
-    @overload
-    def solve(
-        self,
-        b: OneVector,
-        x0: Optional[ArrayLike] = ...,
-        tol: Optional[float] = ...,
-        maxiter: Optional[int] = ...,
-        *,
-        return_info: Literal[True],
-        **options: Unpack[SolveArguments],
-    ) -> tuple[NDArray[np.float64], SolveInfo]: ...
-
-    @overload
-    def solve(
-        self,
-        b: ManyVectors,
-        x0: Optional[ArrayLike] = ...,
-        tol: Optional[float] = ...,
-        maxiter: Optional[int] = ...,
-        *,
-        return_info: Literal[True],
-        **options: Unpack[SolveArguments],
-    ) -> tuple[NDArray[np.float64], list[SolveInfo]]: ...
-
-    # If the type of b does not tell its dimension, `info` is Any.
+    # `info` is Any: it is a SolveInfo, or a list of them if b is a matrix, which type checkers do not
+    # distinguish.
     @overload
     def solve(
         self,
@@ -207,6 +178,12 @@ class MultilevelSolver:
 
         Notes
         -----
+        Several right-hand sides share the hierarchy, and each has its own iteration with the
+        result that it has alone. If there are enough of them for all threads, or if the matrix is
+        small, they are solved at the same time, one per thread, which is faster than one by one.
+        With a callback, and with levels whose precision may be raised (``precision='auto'`` that
+        has chosen less than 'f64'), they are solved one after another.
+
         If the matrix is symmetric and all row sums are zero, the constants are its null space, and
         there is a solution only if ``b`` sums to zero. Otherwise ``x`` minimises the residual and has
         zero mean, ``info.stop_reason`` is 'inconsistent' (unless ``project_rhs`` is set), and
@@ -358,7 +335,16 @@ class MultilevelSolver:
         """Rows of all levels divided by those of the finest."""
         return self._native.complexity()[2]
 
-    def plot(self) -> Any:
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the matrices and transfers of all levels, as they are stored for the iteration.
+
+        The memory of the process is larger: it has the matrix in double precision for residuals and
+        updates, the vectors of solves, and all that is not this solver's.
+        """
+        return sum(level.bytes + level.transfer_bytes for level in self.levels)
+
+    def plot(self) -> Figure:
         """Plots the hierarchy with matplotlib and returns the figure.
 
         It shows the size and precision of each level, the time of each setup stage, and the
@@ -397,7 +383,8 @@ class MultilevelSolver:
 
     def __str__(self) -> str:
         complexity = f"operator complexity {self.operator_complexity():.2f}, grid complexity {self.grid_complexity():.2f}"
-        return f"MultilevelSolver ({self._choices()})\n\n{self._native.table()}\n  {complexity}, setup {self.setup_seconds:.3f} s"
+        memory = f"{in_bytes(self.nbytes)} with transfers"
+        return f"MultilevelSolver ({self._choices()})\n\n{self._native.table()}\n  {complexity}, {memory}, setup {self.setup_seconds:.3f} s"
 
     def _repr_html_(self) -> str:
         return self._native.html() if self._last is None else self._last._repr_html_()
@@ -408,15 +395,11 @@ class MultilevelSolver:
         return {
             "hierarchy": self._native.save(),
             "config": self._asked,
-            "near_nullspace": self._vectors,
-            "coords": self._coords,
+            "nodes": self._nodes,
             "threads": self._threads,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._asked, self._threads = state["config"], state["threads"]
-        self._vectors, self._coords = state["near_nullspace"], state["coords"]
-        self._native = _native.NativeSolver.load(
-            state["hierarchy"], self._asked, self._vectors, self._coords, self._threads
-        )
+        self._asked, self._nodes, self._threads = state["config"], state["nodes"], state["threads"]
+        self._native = _native.NativeSolver.load(state["hierarchy"], self._asked, self._nodes, self._threads)
         self._last = None
