@@ -222,8 +222,8 @@ class NotConvergedError(ZigguratError, RuntimeError):
     >>> try:
     ...     x = ziggurat.solver(A).solve(np.ones(2500), maxiter=3)
     ... except ziggurat.NotConvergedError as error:
-    ...     x = error.x
-    >>> error.info.stop_reason, x.shape
+    ...     x, reason = error.x, error.info.stop_reason
+    >>> reason, x.shape
     ('max_iterations', (2500,))
     """
 
