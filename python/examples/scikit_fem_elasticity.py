@@ -10,11 +10,10 @@ unknowns are left or taken out together.
 import sys
 
 import numpy as np
-from skfem import Basis, ElementTetP1, ElementVector, MeshTet, condense
+from skfem import Basis, BilinearForm, ElementTetP1, ElementVector, LinearForm, MeshTet, condense
 from skfem.helpers import ddot, dot, eye, sym_grad, trace
 
 import ziggurat
-from skfem import BilinearForm, LinearForm
 
 
 @BilinearForm
