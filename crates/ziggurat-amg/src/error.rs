@@ -89,6 +89,21 @@ impl SetupError {
         }
     }
 
+    /// The error without the level and the stage.
+    ///
+    /// ```
+    /// use ziggurat_amg::SetupError;
+    /// let cause = SetupError::CoarseSolve { rows: 3, reason: "it is singular".into() };
+    /// let error = SetupError::Level { level: 2, stage: "direct solve", source: Box::new(cause.clone()) };
+    /// assert_eq!(error.cause(), &cause);
+    /// ```
+    pub fn cause(&self) -> &SetupError {
+        match self {
+            SetupError::Level { source, .. } => source.cause(),
+            error => error,
+        }
+    }
+
     /// Adds the level and the stage to an error.
     pub(crate) fn at(level: usize, stage: &'static str) -> impl FnOnce(SetupError) -> SetupError {
         move |source| SetupError::Level { level, stage, source: Box::new(source) }

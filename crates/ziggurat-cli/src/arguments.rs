@@ -121,6 +121,9 @@ pub(crate) struct SolveOptions {
     /// Otherwise such a system is reported as inconsistent, with exit code 2
     #[arg(long)]
     pub(crate) project_rhs: bool,
+    /// Report a failure instead of continuing with sparse factors of the matrix
+    #[arg(long)]
+    pub(crate) no_fallback: bool,
     /// Coarsening method [default: auto]
     #[arg(long, value_parser = choice::<Method>())]
     pub(crate) method: Option<Method>,

@@ -118,7 +118,7 @@ fn runs(
     progress: &Progress,
 ) -> Result<(Vec<Run>, bool), Failure> {
     let default = run_with(system, given, words, &[], f64::INFINITY, progress)?;
-    let mut rest = others(&default.config).into_iter();
+    let mut rest = others(&default.config, default.rows).into_iter();
     let mut interrupted = is_interrupted(&default);
     let mut runs = vec![Run::new(words, Vec::new(), &default)];
     while !interrupted && let Some(options) = rest.next() {
@@ -137,14 +137,21 @@ fn runs(
     Ok((runs, interrupted))
 }
 
+/// Rows up to which the factorisation takes part. For more it may take minutes.
+const MAX_DIRECT_ROWS: usize = 50_000;
+
 /// Options that differ from what the default has chosen.
-fn others(chosen: &SolverConfig) -> Vec<Vec<&'static str>> {
+fn others(chosen: &SolverConfig, rows: usize) -> Vec<Vec<&'static str>> {
     let mut others = Vec::new();
     if chosen.sa.plain_levels.is_some_and(|levels| levels > 0) {
         others.push(vec!["--effort", Effort::ManySolves.name()]);
     }
     for &method in Method::ALL.iter().filter(|&&method| method != Method::Auto && method != chosen.method) {
-        others.push(vec!["--method", method.name()]);
+        match method {
+            Method::Direct if rows > MAX_DIRECT_ROWS => {}
+            Method::Direct => others.push(vec!["--method", method.name()]),
+            _ => others.push(vec!["--method", method.name(), "--no-fallback"]),
+        }
     }
     if ![SmootherKind::Chebyshev, SmootherKind::L1Chebyshev].contains(&chosen.smoother.kind) {
         others.push(vec!["--smoother", SmootherKind::Chebyshev.name()]);

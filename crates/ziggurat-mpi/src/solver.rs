@@ -13,9 +13,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ziggurat::config::{ConfigError, Method};
 use ziggurat::diagnose::MatrixKind;
 use ziggurat::events;
-use ziggurat::{Iteration, Solution, SolveError, SolveOptions, SolverConfig, certified};
+use ziggurat::{Iteration, Solution, SolveError, SolveOptions, SolverConfig, Stronger, certified};
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::smoother::{Smoother, SmootherData};
 use ziggurat_amg::{
@@ -129,6 +130,11 @@ impl DistributedSolver {
         check_same(&*comm, "configuration", &format!("{asked:?}"))?;
         check_same(&*comm, "number of near-kernel vectors", &format!("{vectors:?}"))?;
         agree(&*comm, asked.validate().map_err(SolveError::from))?;
+        if comm.size() > 1 && asked.method == Method::Direct {
+            let reason =
+                "`direct` needs one process; choose a multigrid method, or run without mpirun".into();
+            return Err(SolveError::from(ConfigError::Value { path: "method".into(), reason }).into());
+        }
         agree(&*comm, check(given, kernel))?;
         let device = Distributed::new(comm.clone());
         let kind = MatrixKind::of(given)?;
@@ -266,8 +272,11 @@ impl DistributedSolver {
         agree(&*self.comm, checked)?;
         let inside = |x: &[f64]| moved(&*self.comm, &self.given, &self.inside, 1, x);
         let (b, guess) = (inside(b), guess.map(inside));
-        let widen = |kind| lower(&self.levels, &self.config.in_precision(kind));
-        let solved = match self.iteration.solve(b.clone(), guess, options, observer, widen) {
+        let raise = |to| match to {
+            Stronger::Levels(kind) => lower(&self.levels, &self.config.in_precision(kind)).map(Some),
+            Stronger::Factors => Ok(None), // they need one process
+        };
+        let solved = match self.iteration.solve(b.clone(), guess, options, observer, raise) {
             // The message comes from the rank that failed.
             Err(SolveError::OtherProcess) => Ok(None),
             solved => solved.map(Some),

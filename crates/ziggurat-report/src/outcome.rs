@@ -3,9 +3,10 @@
 use std::time::SystemTime;
 
 use serde::Serialize;
-use ziggurat::config::Krylov;
+use ziggurat::config::{Krylov, Method};
+use ziggurat::sparse::Kind;
 use ziggurat::sparse::device::{self, Device};
-use ziggurat::{Solution, SolveOptions, Solver, SolverConfig};
+use ziggurat::{Solution, SolveOptions, Solver, SolverConfig, Stronger};
 
 use crate::chart::{Curve, CurveKind};
 use crate::figures::value;
@@ -160,6 +161,11 @@ impl Outcome {
         };
         let (report, promotion) = (&solution.report, solution.promotion.as_ref());
         let scale = if report.b_norm > 0.0 { report.b_norm } else { 1.0 };
+        let (method, krylov, precision) = match promotion.map(|promotion| promotion.to) {
+            Some(Stronger::Factors) => (Method::Direct, Krylov::Fgmres, Kind::F64.to_string()),
+            Some(Stronger::Levels(kind)) => (config.method, config.krylov, kind.to_string()),
+            None => (config.method, config.krylov, config.precision.to_string()),
+        };
         Outcome {
             converged: report.reason.is_converged(),
             stop_reason: report.reason.name().to_owned(),
@@ -177,10 +183,9 @@ impl Outcome {
             traffic: solution.traffic.map(Traffic::from),
             peak_bytes,
             ranks,
-            method: config.method.name().to_owned(),
-            krylov: config.krylov.name().to_owned(),
-            precision: promotion
-                .map_or_else(|| config.precision.to_string(), |promotion| promotion.to.to_string()),
+            method: method.name().to_owned(),
+            krylov: krylov.name().to_owned(),
+            precision,
             promotion: promotion.map(ToString::to_string),
             stages: Vec::new(),
             residuals: report.history.iter().map(|norm| norm / scale).collect(),

@@ -78,6 +78,9 @@ pub struct SolverConfig {
     pub smoother: SmootherParameters,
     /// When new matrix values cause a rebuild of the hierarchy.
     pub update: Update,
+    /// Whether a solve that fails continues with sparse factors of the matrix, if they fit into
+    /// memory.
+    pub fallback: bool,
 }
 
 impl Default for SolverConfig {
@@ -98,6 +101,7 @@ impl Default for SolverConfig {
             cycle: Visits::default(),
             smoother: SmootherParameters::default(),
             update: Update::default(),
+            fallback: true,
         }
     }
 }
@@ -270,6 +274,7 @@ impl SolverConfig {
     pub fn hierarchy_config(&self) -> HierarchyConfig {
         let coarsening = self.method.coarsening(self.sa, self.classical, self.pairwise);
         let Extent { coarse_rows, max_levels } = self.hierarchy;
+        let max_levels = if self.method == Method::Direct { 1 } else { max_levels };
         HierarchyConfig { coarsening, coarse_rows, max_levels }
     }
 
@@ -306,7 +311,8 @@ impl SolverConfig {
             Format::Auto => Formats::FewestBytes,
             Format::Csr => Formats::Csr,
         };
-        Lowering { formats, scaled: self.scaling == Scaling::Auto }
+        let direct = self.method == Method::Direct;
+        Lowering { formats, scaled: self.scaling == Scaling::Auto, direct }
     }
 
     /// The Krylov method, including its restart length.

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use ziggurat_amg::SetupError;
 use ziggurat_krylov::KrylovReport;
 
 use crate::config::SolverConfig;
@@ -65,6 +66,11 @@ pub fn set_up(levels: &[LevelSummary<'_>], config: &SolverConfig, stages: &[(&st
         all as f64 / finest.nnz.max(1) as f64,
         stages.iter().map(|stage| stage.1).sum::<f64>()
     );
+}
+
+/// Logs that multigrid cannot be set up, and that factors replace it.
+pub fn set_up_failed(error: &SetupError) {
+    tracing::warn!(target: "ziggurat::setup", "multigrid is replaced by sparse factors: {error}");
 }
 
 /// Logs a solve. A promotion to another precision is a warning.

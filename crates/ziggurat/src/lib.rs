@@ -18,8 +18,8 @@ pub use config::SolverConfig;
 pub use coordinates::{Coordinates, CoordinatesError};
 pub use diagnose::{Advice, Diagnosis, diagnose};
 pub use solver::{
-    Fault, Iteration, Promotion, Solution, SolveError, SolveOptions, Solver, SolverBuilder, Updated,
-    certified, solve,
+    Fault, Iteration, Promotion, Raise, Solution, SolveError, SolveOptions, Solver, SolverBuilder, Stronger,
+    Updated, certified, solve,
 };
 pub use ziggurat_amg as amg;
 pub use ziggurat_krylov as krylov;

@@ -29,7 +29,7 @@ use ziggurat_sparse::device::{Cpu, Device, DeviceError, Traffic};
 use ziggurat_sparse::{Csr, MatrixError};
 
 use crate::CoordinatesError;
-use crate::config::{ConfigError, SolverConfig};
+use crate::config::{ConfigError, Method, Precision, SolverConfig};
 use crate::diagnose::{MatrixKind, unknowns_per_node};
 use crate::events::{self, LevelSummary};
 
@@ -40,7 +40,7 @@ use iteration::Matrix;
 pub use options::SolveOptions;
 use update::Pace;
 pub use update::Updated;
-pub use watch::{Fault, Promotion};
+pub use watch::{Fault, Promotion, Raise, Stronger};
 
 /// Why a system could not be solved. For [`Solver`], a solve that does not converge is not an
 /// error: see [`KrylovReport::reason`].
@@ -206,8 +206,23 @@ impl<D: Device> Solver<D> {
         let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
         let properties = MatrixProperties { near_kernel: kernel, symmetry };
         let diagnosed = start.elapsed().as_secs_f64();
-        let hierarchy = Hierarchy::with_properties(a.clone(), properties, &config.hierarchy_config())?;
-        Self::with_parts(device, hierarchy, kind, config, asked, near_kernel, diagnosed)
+        let direct = (asked.fallback && asked.method == Method::Auto)
+            .then(|| (device.clone(), SolverConfig { method: Method::Direct, ..asked.clone() }));
+        let hierarchy = Hierarchy::with_properties(a.clone(), properties, &config.hierarchy_config());
+        let set_up = hierarchy.map_err(SolveError::from).and_then(|hierarchy| {
+            Self::with_parts(device, hierarchy, kind, config, asked, near_kernel.clone(), diagnosed)
+        });
+        match set_up {
+            // Smoothers divide by the diagonal, a factorisation exchanges rows.
+            Err(SolveError::Setup(error)) if has_zero_diagonal(&error) => match direct {
+                Some((device, config)) => {
+                    events::set_up_failed(&error);
+                    Self::set_up(device, a, near_kernel, config).map_err(|_| error.into())
+                }
+                None => Err(error.into()),
+            },
+            set_up => set_up,
+        }
     }
 
     /// Sets up a solver for an existing hierarchy. The near-kernel is only used for a rebuild.
@@ -333,10 +348,15 @@ impl<D: Device> Solver<D> {
     ) -> Result<Solution, SolveError> {
         let device = self.device();
         let before = device.traffic();
-        let widen =
-            |kind| Ok(lower(device, &self.hierarchy, &self.finest, &self.config().in_precision(kind))?.1);
+        let raise = |to| match to {
+            Stronger::Levels(kind) => {
+                let config = self.config().in_precision(kind);
+                Ok(Some(lower(device, &self.hierarchy, &self.finest, &config)?.1))
+            }
+            Stronger::Factors => self.factors(),
+        };
         let (uploaded, guess) = (device.upload(b)?, guess.map(|guess| device.upload(guess)).transpose()?);
-        let solution = self.iteration.solve(uploaded, guess, options, observer, widen)?;
+        let solution = self.iteration.solve(uploaded, guess, options, observer, raise)?;
         let Solution { x, report, promotion, .. } = solution;
         let x = device.to_host(x)?;
         let a = Part::from(self.hierarchy.levels()[0].matrix());
@@ -344,6 +364,24 @@ impl<D: Device> Solver<D> {
         self.pace.note(report.iterations);
         events::solved(&report, promotion.as_ref());
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
+    }
+
+    /// Sparse factors of the matrix as a preconditioner; `None` if they do not fit into memory, or if
+    /// the matrix is singular.
+    fn factors(&self) -> Result<Option<Multigrid<D>>, SolveError> {
+        let config =
+            SolverConfig { method: Method::Direct, precision: Precision::F64, ..self.config().clone() };
+        let a = self.hierarchy.levels()[0].matrix().clone();
+        let near_kernel = NearKernel::constants(a.rows(), 1).map_err(SetupError::from)?;
+        let properties = MatrixProperties { near_kernel, symmetry: Symmetry::General };
+        let whole = Hierarchy::with_properties(a, properties, &config.hierarchy_config())?;
+        match lower(self.device(), &whole, &self.finest, &config) {
+            Ok((_, factors)) => Ok(Some(factors)),
+            Err(SolveError::Setup(error)) if matches!(error.cause(), SetupError::CoarseSolve { .. }) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The device of the iteration.
@@ -455,6 +493,10 @@ fn lower<D: Device>(
     let precision = |index| config.precision.level(index);
     let multigrid = hierarchy.lower_with(finest, device, &config.cycling(), precision, config.lowering())?;
     Ok((finest.operator(device)?, multigrid))
+}
+
+fn has_zero_diagonal(error: &SetupError) -> bool {
+    matches!(error.cause(), SetupError::Matrix(MatrixError::ZeroDiagonal { .. }))
 }
 
 /// Solves A x = b with settings chosen for the matrix.

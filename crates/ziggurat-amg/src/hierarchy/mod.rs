@@ -52,13 +52,16 @@ choice! {
     Classical = "classical",
     /// Plain aggregation of pairs.
     Pairwise = "pairwise",
+    /// No coarsening: sparse factors of the matrix, if they fit into memory.
+    Direct = "direct",
 }
 
 impl Method {
-    /// The coarsening of this name with its parameters; `auto` counts as smoothed aggregation.
+    /// The coarsening of this name with its parameters; `auto` counts as smoothed aggregation, and
+    /// so does `direct`, which does not coarsen.
     pub fn coarsening(self, sa: SmoothedAggregation, classical: Classical, pairwise: Pairwise) -> Coarsening {
         match self {
-            Method::Auto | Method::Sa => Coarsening::SmoothedAggregation(sa),
+            Method::Auto | Method::Sa | Method::Direct => Coarsening::SmoothedAggregation(sa),
             Method::Classical => Coarsening::Classical(classical),
             Method::Pairwise => Coarsening::Pairwise(pairwise),
         }

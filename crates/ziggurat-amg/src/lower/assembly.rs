@@ -46,7 +46,7 @@ impl<D: Device> Multigrid<D> {
         let finest = scalings[0].as_ref().map(|scaling| &scaling.inverses[..]);
         let narrow = finest.is_some() || lowered.first().is_some_and(|level| level.working() != Kind::F64);
         let entry = narrow.then(|| Entry::new(levels[0].device, finest)).transpose()?;
-        let coarse = coarse_solver(coarsest, scalings[finer.len()].as_ref())
+        let coarse = coarse_solver(coarsest, scalings[finer.len()].as_ref(), lowering.direct)
             .map_err(SetupError::at(finer.len(), "direct solve"))?;
         Ok(Multigrid {
             devices: levels.iter().map(|source| source.device.clone()).collect(),

@@ -45,10 +45,12 @@ pub const COARSE_FALLBACK_SMOOTHER: Smoother =
 /// Builds the solver of the coarsest level.
 ///
 /// If the level is scaled, so are its vectors. Whether a matrix counts as singular does not depend
-/// on the scaling: the unscaled matrix is inverted, and the inverse is scaled.
+/// on the scaling: the unscaled matrix is inverted, and the inverse is scaled. With `direct`, the
+/// level is never smoothed.
 pub(super) fn coarse_solver<D: Device>(
     source: &LevelSource<'_, D>,
     scaling: Option<&LevelScaling>,
+    direct: bool,
 ) -> Result<CoarseSolver<D>, SetupError> {
     let (device, a, shared) = (source.device, source.a.own, source.a.remote.is_some());
     if a.rows() <= MAX_DENSE_ROWS && !shared {
@@ -60,10 +62,18 @@ pub(super) fn coarse_solver<D: Device>(
         let bytes = inverse.bytes();
         return Ok(CoarseSolver::Inverse(device.upload_matrix(inverse)?, bytes));
     }
+    if direct && shared {
+        let reason = "several processes share it; run one process, or choose a multigrid method".to_owned();
+        return Err(SetupError::CoarseSolve { rows: a.rows(), reason });
+    }
     let in_own_variables = || match scaling {
         Some(scaling) => scaled_matrix(a, scaling).map(Cow::Owned),
         None => Ok(Cow::Borrowed(&**a)),
     };
+    if direct {
+        let a = in_own_variables()?;
+        return Ok(CoarseSolver::Sparse(Factors::equilibrated(a.view())?, a.bytes()));
+    }
     if a.rows() <= MAX_SPARSE_ROWS && !shared {
         let a = in_own_variables()?;
         // A singular matrix is smoothed.

@@ -36,7 +36,7 @@ pub enum Formats {
 ///
 /// ```
 /// use ziggurat_amg::{Formats, Lowering};
-/// assert_eq!(Lowering::default(), Lowering { formats: Formats::FewestBytes, scaled: true });
+/// assert_eq!(Lowering::default(), Lowering { formats: Formats::FewestBytes, scaled: true, direct: false });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lowering {
@@ -45,11 +45,14 @@ pub struct Lowering {
     /// Whether levels are scaled into the range of a reduced precision. Without scaling, 16-bit
     /// numbers overflow in most units; turn it off for comparisons only.
     pub scaled: bool,
+    /// Whether the coarsest level is factorised whatever its size. By default a large one is
+    /// smoothed. An error if the factors do not fit, or if several processes share the level.
+    pub direct: bool,
 }
 
 impl Default for Lowering {
     fn default() -> Self {
-        Lowering { formats: Formats::default(), scaled: true }
+        Lowering { formats: Formats::default(), scaled: true, direct: false }
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure>
     }
     config.stopping.max_iterations = options.max_iterations.unwrap_or(config.stopping.max_iterations);
     config.stopping.project_rhs |= options.project_rhs;
+    config.fallback &= !options.no_fallback;
     // A page shows the true residual beside that of the recurrence.
     if options.report.is_some() && config.stopping.verify_every == 0 {
         config.stopping.verify_every = 1;

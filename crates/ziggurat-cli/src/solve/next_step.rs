@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
+use ziggurat::config::Method;
 use ziggurat::krylov::StopReason;
 use ziggurat_report::{NextStep, Outcome};
 
@@ -19,6 +20,10 @@ pub(super) fn next_step(outcome: &Outcome, options: &SolveOptions, typed: &[OsSt
     let is = |reason: StopReason| outcome.stop_reason == reason.name();
     if outcome.converged {
         return match (&outcome.promotion, &options.precision) {
+            (Some(_), _) if outcome.method == Method::Direct.name() => next(
+                "Multigrid did not converge, and sparse factors solved the system. Start with them next time.",
+                with("--method", Some(Method::Direct.name().as_ref())),
+            ),
             (Some(_), None) => next(
                 "The precision of the levels was raised during this solve. Start with it next time.",
                 with("--precision", Some(outcome.precision.as_ref())),

@@ -13,7 +13,7 @@ use super::{ConfigError, SolverConfig, choices};
 const COLUMNS: usize = 100;
 
 /// All keys in the order of a file, with what they do. A table follows the keys that are beside it.
-const KEYS: [(&str, &str); 42] = [
+const KEYS: [(&str, &str); 43] = [
     ("method", "The coarsening method."),
     ("effort", "What setup is worth: how many systems are solved with one matrix."),
     ("krylov", "The Krylov method of the outer iteration."),
@@ -25,6 +25,10 @@ const KEYS: [(&str, &str); 42] = [
     ),
     ("format", "The storage formats of matrices."),
     ("scaling", "Whether levels are scaled into the range of their storage type."),
+    (
+        "fallback",
+        "Whether a failed solve continues with sparse factors of the matrix, if these fit into memory.",
+    ),
     ("stopping.rtol", "Tolerance of the true residual ‖b − A x‖, relative to ‖b‖."),
     ("stopping.atol", "Absolute tolerance; the larger of the two tolerances counts."),
     ("stopping.max_iterations", "Maximum number of iterations."),

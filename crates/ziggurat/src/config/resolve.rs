@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | method | symmetric | `sa` | few entries on coarse levels; preserves the near-null space |
 //! | | else | `classical` | its interpolation depends only on the entries of the row |
+//! | krylov, precision | method `direct` | `fgmres`, `f64` | a few iterations correct the rounding errors of the factors |
 //! | plain levels | `sa`, symmetric, many entries, `effort = "few-solves"` | 1 | setup takes half the time, a solve twice the iterations |
 //! | | else | 0 | the fewest iterations |
 //! | smoother | classical, or not symmetric | `gauss-seidel` | effective for convection; a safe damping of Jacobi is known only for a symmetric spectrum |
@@ -76,6 +77,14 @@ impl SolverConfig {
         let mut config = self.clone();
         if config.method == Method::Auto {
             config.method = if facts.symmetric { Method::Sa } else { Method::Classical };
+        }
+        if config.method == Method::Direct {
+            if config.precision == Precision::Auto {
+                config.precision = Precision::F64;
+            }
+            if config.krylov == Krylov::Auto {
+                config.krylov = Krylov::Fgmres;
+            }
         }
         if config.sa.plain_levels.is_none() {
             let plain = config.method == Method::Sa

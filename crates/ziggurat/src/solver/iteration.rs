@@ -26,6 +26,7 @@ use ziggurat_sparse::device::Device;
 use ziggurat_sparse::operator::LinearOperator;
 
 use super::units::Unit;
+use super::watch::Raise;
 use super::{Solution, SolveError, SolveOptions, traffic_since};
 use crate::config::SolverConfig;
 
@@ -37,7 +38,7 @@ pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
 /// ```
 /// use ziggurat::amg::{Formats, Hierarchy, HierarchyConfig};
 /// use ziggurat::sparse::{device::Cpu, gallery::Problem};
-/// use ziggurat::{Iteration, SolveOptions, SolverConfig, config::Precision};
+/// use ziggurat::{Iteration, SolveOptions, SolverConfig, Stronger, config::Precision};
 /// let (a, cpu) = ("poisson3d:12".parse::<Problem>()?.matrix()?, Cpu::new());
 /// let hierarchy = Hierarchy::build(a, &HierarchyConfig::default())?;
 /// let config = SolverConfig::default();
@@ -49,8 +50,11 @@ pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
 /// let chosen = SolverConfig { precision: Precision::F16, ..config.clone() };
 /// let iteration = Iteration::new(cpu, matrix, narrow, Vec::new(), chosen, config.clone());
 /// let options = SolveOptions::from(iteration.config());
-/// let widen = |kind| Ok(lower(Precision::uniform(kind))?);
-/// let solution = iteration.solve(vec![1.0; 1728], None, &options, None, widen)?;
+/// let raise = |to| match to {
+///     Stronger::Levels(kind) => Ok(Some(lower(Precision::uniform(kind))?)),
+///     Stronger::Factors => Ok(None),
+/// };
+/// let solution = iteration.solve(vec![1.0; 1728], None, &options, None, raise)?;
 /// assert!(solution.report.reason.is_converged() && iteration.raised_to().is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -63,10 +67,12 @@ pub struct Iteration<D: Device> {
     pub(super) single: OnceLock<Multigrid<D>>,
     /// The cycle in double precision, likewise.
     pub(super) double: OnceLock<Multigrid<D>>,
+    /// Sparse factors, likewise.
+    pub(super) factors: OnceLock<Multigrid<D>>,
     /// Whether a slow solve has found that rounding is not the cause.
     pub(super) is_cleared: AtomicBool,
     /// An orthonormal basis of the null space of the matrix.
-    kernel: Vec<D::Vector<f64>>,
+    pub(super) kernel: Vec<D::Vector<f64>>,
     pub(super) config: SolverConfig,
     pub(super) asked: SolverConfig,
 }
@@ -98,6 +104,7 @@ impl<D: Device> Iteration<D> {
             multigrid,
             single: OnceLock::new(),
             double: OnceLock::new(),
+            factors: OnceLock::new(),
             is_cleared: AtomicBool::new(false),
             kernel,
             config,
@@ -105,8 +112,8 @@ impl<D: Device> Iteration<D> {
         }
     }
 
-    /// Solves A x = b with an initial guess or from zero. `widen` builds the cycle in single or
-    /// double precision if a monitored solve needs it.
+    /// Solves A x = b with an initial guess or from zero. `raise` builds a stronger
+    /// preconditioner if a solve needs it.
     ///
     /// If A is singular and b is not in its range, x minimises the residual; whether that counts as
     /// converged is decided by [`Stopping::project_rhs`](ziggurat_krylov::Stopping::project_rhs).
@@ -116,7 +123,7 @@ impl<D: Device> Iteration<D> {
         guess: Option<D::Vector<f64>>,
         options: &SolveOptions,
         observer: Option<&mut Observer<'_>>,
-        widen: impl Fn(Kind) -> Result<Multigrid<D>, SolveError> + Sync,
+        raise: impl Raise<D>,
     ) -> Result<Solution<D::Vector<f64>>, SolveError> {
         let (device, rows) = (&self.device, self.matrix.shape().0);
         let before = device.traffic();
@@ -126,7 +133,7 @@ impl<D: Device> Iteration<D> {
         };
         let unit = Unit::of(device, &b);
         let (report, promotion) = if unit.is_one() {
-            self.solve_watched(&b, &mut x, options, observer, widen)?
+            self.solve_watched(&b, &mut x, options, observer, raise)?
         } else {
             unit.divide(device, &mut b);
             unit.divide(device, &mut x);
@@ -137,7 +144,7 @@ impl<D: Device> Iteration<D> {
             };
             let options = unit.options(options);
             let (report, promotion) =
-                self.solve_watched(&b, &mut x, &options, Some(&mut in_own_units), widen)?;
+                self.solve_watched(&b, &mut x, &options, Some(&mut in_own_units), raise)?;
             (self.in_own_units(unit, report, &options.stopping, &b, &mut x)?, promotion)
         };
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
@@ -198,6 +205,7 @@ impl<D: Device> Iteration<D> {
     ) {
         (self.matrix, self.kernel) = (matrix, kernel);
         *self.is_cleared.get_mut() = false;
+        self.factors = OnceLock::new();
         match (self.double.get_mut(), self.single.get_mut()) {
             (Some(cycle), _) | (None, Some(cycle)) => *cycle = multigrid,
             (None, None) => self.multigrid = multigrid,
@@ -213,6 +221,12 @@ impl<D: Device> Iteration<D> {
         }
     }
 
+    /// Whether a solve has changed from multigrid to sparse factors of the matrix. All later solves
+    /// start with them.
+    pub fn is_factorised(&self) -> bool {
+        self.factors.get().is_some()
+    }
+
     /// The configuration that the levels are stored in now: the resolved one, with the precision
     /// that a solve has raised it to.
     pub fn config_in_use(&self) -> SolverConfig {
@@ -226,7 +240,7 @@ impl<D: Device> Iteration<D> {
 
     /// The cycle that the next solve starts with.
     pub fn preconditioner(&self) -> &Multigrid<D> {
-        self.double.get().or(self.single.get()).unwrap_or(&self.multigrid)
+        self.factors.get().or(self.double.get()).or(self.single.get()).unwrap_or(&self.multigrid)
     }
 
     /// The configuration in use, with every `auto` resolved.

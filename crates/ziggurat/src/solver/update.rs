@@ -15,7 +15,7 @@ use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::Device;
 
 use super::{SolveError, Solver, lower};
-use crate::config::{Rebuild, Update};
+use crate::config::{Krylov, Method, Rebuild, Update};
 use crate::diagnose::MatrixKind;
 
 /// Outcome of an update.
@@ -99,8 +99,13 @@ impl<D: Device> Solver<D> {
             Rebuild::Never => false,
             Rebuild::WhenSlower => self.pace.is_slower(factor),
         };
-        if wanted || !same_kind {
-            let (device, asked) = (self.device().clone(), self.iteration.asked.clone());
+        let is_factorised = self.iteration.is_factorised();
+        if wanted || !same_kind || is_factorised {
+            let (device, mut asked) = (self.device().clone(), self.iteration.asked.clone());
+            if is_factorised {
+                // Multigrid has failed for this matrix before.
+                (asked.method, asked.krylov) = (Method::Direct, Krylov::Auto);
+            }
             *self = Solver::set_up(device, &a, self.near_kernel.clone(), asked)?;
             return Ok(Updated::Rebuilt);
         }

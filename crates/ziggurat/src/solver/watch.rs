@@ -13,9 +13,13 @@
 //! The comparison takes one conversion of the hierarchy and two products, once per solver. It does
 //! not disturb the iteration, which goes on with its search directions if rounding is not the
 //! cause. Otherwise it continues from the current iterate in single precision. If an iteration
-//! fails for any reason, it continues in double precision. Later solves start with the precision
-//! that the last one ended with. `auto` therefore converges whenever `f64` does, and a fast solve
-//! costs nothing.
+//! fails for any reason, it continues in double precision. `auto` therefore converges whenever
+//! `f64` does, and a fast solve costs nothing.
+//!
+//! A solve that fails in the highest precision, or that has used half of its iterations for less
+//! than half of its digits, continues with sparse factors of the matrix as the preconditioner, if
+//! they fit into memory and the configuration allows it (`fallback`). Later solves start with what
+//! the last one ended with.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -23,14 +27,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ziggurat_amg::Multigrid;
-use ziggurat_krylov::{KrylovReport, Observer, Progress, StopReason};
+use ziggurat_krylov::{KrylovReport, Observer, Progress, StopReason, Stopping};
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::{Device, DeviceError};
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
 
 use super::iteration::on_all_processes;
 use super::{Iteration, SolveError, SolveOptions};
-use crate::config::Precision;
+use crate::config::{Krylov, Method, Precision};
 
 /// Iterations between two checks.
 const LOOK_EVERY: usize = 16;
@@ -41,7 +45,11 @@ const SLOW: f64 = 0.631;
 /// The fraction of the energy decrease in single precision from which on a narrow cycle is as good.
 const AS_GOOD: f64 = 0.8;
 
-/// A change to a higher precision during a solve, and its cause.
+/// Relative residual from which on rounding errors are the likely reason of stagnation, so that
+/// factors would not help.
+const ROUNDING_LIMIT: f64 = 1e-10;
+
+/// A change to a stronger preconditioner during a solve, and its cause.
 ///
 /// ```
 /// use ziggurat::{Solver, SolverConfig};
@@ -55,22 +63,49 @@ const AS_GOOD: f64 = 0.8;
 pub struct Promotion {
     /// The precision before.
     pub from: Precision,
-    /// The precision after: `f32` if rounding was slow, `f64` after a failure (`f32` on a device
-    /// without `f64`).
-    pub to: Kind,
-    /// Number of iterations before the change.
+    /// What it was changed to: levels in `f32` if rounding was slow, in `f64` after a failure (`f32`
+    /// on a device without `f64`), factors if that was not enough.
+    pub to: Stronger,
+    /// Number of iterations before the first change.
     pub after: usize,
-    /// The cause.
+    /// The cause of the last change.
     pub why: Fault,
 }
 
-/// Why the precision was raised.
+/// A stronger preconditioner.
+///
+/// ```
+/// use ziggurat::Stronger;
+/// use ziggurat::sparse::Kind;
+/// assert_eq!(Stronger::Levels(Kind::F32).to_string(), "f32");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stronger {
+    /// The same levels in another number type.
+    Levels(Kind),
+    /// Sparse factors of the matrix.
+    Factors,
+}
+
+impl fmt::Display for Stronger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stronger::Levels(kind) => write!(f, "{kind}"),
+            Stronger::Factors => f.pad("sparse factors"),
+        }
+    }
+}
+
+/// Why the preconditioner was changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
     /// Convergence was slow, and the same cycle in single precision reduces the error by more: the
     /// average factor of the residual per iteration.
     RoundingSlows(f64),
+    /// Half of the iterations have reached less than half of the digits: the average factor of the
+    /// residual per iteration.
+    Hopeless(f64),
     /// The iteration stopped without converging.
     Failed(StopReason),
 }
@@ -78,18 +113,33 @@ pub enum Fault {
 impl fmt::Display for Promotion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.after == 1 { "" } else { "s" };
-        write!(
-            f,
-            "levels changed from {} to {} after {} iteration{plural}: ",
-            self.from, self.to, self.after
-        )?;
+        let (from, to, after) = (&self.from, self.to, self.after);
+        match to {
+            Stronger::Levels(_) => write!(f, "levels changed from {from} to {to}")?,
+            Stronger::Factors => write!(f, "changed from multigrid to {to}")?,
+        }
+        write!(f, " after {after} iteration{plural}: ")?;
         match self.why {
             Fault::RoundingSlows(rate) => {
                 write!(f, "rounding slows convergence (residual factor {rate:.2} per iteration)")
             }
+            Fault::Hopeless(rate) => {
+                write!(f, "convergence is too slow (residual factor {rate:.2} per iteration)")
+            }
             Fault::Failed(reason) => write!(f, "the iteration stopped ({})", reason.name()),
         }
     }
+}
+
+/// Whether half of the allowed iterations have reached less than half of the digits. Returns the
+/// average residual factor per iteration.
+fn hopeless(progress: &Progress, stopping: &Stopping) -> Option<f64> {
+    if progress.iteration != stopping.max_iterations / 2 || progress.iteration < LOOK_EVERY {
+        return None;
+    }
+    let target = progress.target / progress.residual * progress.relative_residual;
+    let rate = progress.relative_residual.powf((progress.iteration as f64).recip());
+    (progress.relative_residual.powi(2) > target).then_some(rate)
 }
 
 /// At every check: the average residual factor per iteration, if it is too large.
@@ -101,12 +151,17 @@ fn slow(progress: &Progress) -> Option<f64> {
     (rate > SLOW).then_some(rate) // the Krylov method detects NaN itself
 }
 
+/// Makes a stronger preconditioner; `None` if there is none, because the factors do not fit or the
+/// matrix is distributed over processes.
+pub trait Raise<D: Device>: Fn(Stronger) -> Result<Option<Multigrid<D>>, SolveError> + Sync {}
+
+impl<D: Device, F: Fn(Stronger) -> Result<Option<Multigrid<D>>, SolveError> + Sync> Raise<D> for F {}
+
 /// The narrow cycle, which compares itself with the same cycle in single precision once it is asked
 /// to.
 struct Compared<'a, D: Device, W> {
     iteration: &'a Iteration<D>,
-    /// Lowers the hierarchy in a given precision.
-    widen: &'a W,
+    raise: &'a W,
     /// Whether the next application compares.
     is_due: AtomicBool,
     verdict: Mutex<Option<Result<Verdict, SolveError>>>,
@@ -119,11 +174,13 @@ enum Verdict {
     RoundingDoesNot,
 }
 
-impl<D: Device, W: Fn(Kind) -> Result<Multigrid<D>, SolveError> + Sync> Compared<'_, D, W> {
+impl<D: Device, W: Raise<D>> Compared<'_, D, W> {
     /// Compares z = M r with the cycle in single precision, which is kept if it is better.
     fn compare(&self, r: &D::Vector<f64>, z: &D::Vector<f64>) -> Result<Verdict, SolveError> {
         let Iteration { device, matrix, single, .. } = self.iteration;
-        let wide = (self.widen)(Kind::F32)?;
+        let Some(wide) = (self.raise)(Stronger::Levels(Kind::F32))? else {
+            return Ok(Verdict::RoundingDoesNot);
+        };
         let vector = || device.zeros(device.len(z));
         let memory = vector()
             .and_then(|other| Ok((other, vector()?, LinearOperator::<D, f64>::workspace(&wide, device)?)));
@@ -151,9 +208,7 @@ impl<D: Device, W: Fn(Kind) -> Result<Multigrid<D>, SolveError> + Sync> Compared
     }
 }
 
-impl<D: Device, W: Fn(Kind) -> Result<Multigrid<D>, SolveError> + Sync> LinearOperator<D, f64>
-    for Compared<'_, D, W>
-{
+impl<D: Device, W: Raise<D>> LinearOperator<D, f64> for Compared<'_, D, W> {
     fn shape(&self) -> (usize, usize) {
         LinearOperator::<D, f64>::shape(&self.iteration.multigrid)
     }
@@ -170,34 +225,32 @@ impl<D: Device, W: Fn(Kind) -> Result<Multigrid<D>, SolveError> + Sync> LinearOp
     }
 }
 
-/// The precision of the levels in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The preconditioner in use, from the weakest to the strongest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rung {
     /// As configured.
     Configured,
-    /// Raised to single precision.
+    /// Levels in single precision.
     Single,
-    /// Raised to double precision.
+    /// Levels in double precision.
     Double,
+    /// Sparse factors.
+    Factors,
 }
 
 impl<D: Device> Iteration<D> {
-    /// Iterates with the levels as they are, and continues in a higher precision if needed.
+    /// Iterates with the preconditioner as it is, and continues with a stronger one if needed.
     pub(super) fn solve_watched(
         &self,
         b: &D::Vector<f64>,
         x: &mut D::Vector<f64>,
         options: &SolveOptions,
         mut observer: Option<&mut Observer<'_>>,
-        widen: impl Fn(Kind) -> Result<Multigrid<D>, SolveError> + Sync,
+        raise: impl Raise<D>,
     ) -> Result<(KrylovReport, Option<Promotion>), SolveError> {
         let device = &self.device;
         let mut rest = options.clone();
-        let mut rung = match self.raised_to() {
-            Some(Kind::F64) => Rung::Double,
-            Some(_) => Rung::Single,
-            None => Rung::Configured,
-        };
+        let mut rung = self.rung();
         let mut done: Option<KrylovReport> = None;
         let mut promotion: Option<Promotion> = None;
         loop {
@@ -210,7 +263,10 @@ impl<D: Device> Iteration<D> {
                 }
             });
             let observing = from_there.as_mut().map(|observer| observer as &mut Observer<'_>);
-            let (report, fault) = self.run_watched(rung, b, x, &rest, observing, &widen)?;
+            if rung == Rung::Factors {
+                rest.krylov = Krylov::Fgmres; // the factors of an indefinite matrix are not positive
+            }
+            let (report, fault) = self.run_watched(rung, b, x, &rest, observing, &raise)?;
             let stopping = &mut rest.stopping;
             stopping.max_iterations -= report.iterations.min(stopping.max_iterations);
             stopping.max_seconds = stopping.max_seconds.map(|seconds| (seconds - report.seconds).max(0.0));
@@ -218,34 +274,82 @@ impl<D: Device> Iteration<D> {
                 Some(done) => joined(done, report),
                 None => report,
             };
-            let next = match fault {
-                Some(Fault::RoundingSlows(_)) => Rung::Single,
-                Some(_) if device.computes_in(Kind::F64) => Rung::Double,
-                Some(_) => Rung::Single,
-                None => rung,
+            let Some(why) = fault else { return Ok((report, promotion)) };
+            // The factors of the matrix have rounding errors, too.
+            let at_limit = report.relative_residual <= ROUNDING_LIMIT;
+            let Some(next) = self.raised(rung, why, !at_limit, &raise)? else {
+                return Ok((report, promotion));
             };
-            let Some(why) = fault.filter(|_| next != rung) else { return Ok((report, promotion)) };
             if !device.norm_max(x).is_finite() {
                 device.fill(0.0, x);
-            }
-            let (cycle, to) = match next {
-                Rung::Double => (&self.double, Kind::F64),
-                _ => (&self.single, Kind::F32),
-            };
-            if cycle.get().is_none() {
-                let raised = widen(to)?;
-                cycle.get_or_init(|| raised);
             }
             let (from, after) = match promotion {
                 Some(first) => (first.from, first.after),
                 None => (self.config.precision.clone(), report.iterations),
+            };
+            let to = match next {
+                Rung::Factors => Stronger::Factors,
+                Rung::Double => Stronger::Levels(Kind::F64),
+                _ => Stronger::Levels(Kind::F32),
             };
             promotion = Some(Promotion { from, to, after, why });
             (rung, done) = (next, Some(report));
         }
     }
 
-    /// Iterates in one precision. Returns the report, and the fault for which a higher precision
+    fn rung(&self) -> Rung {
+        match (self.factors.get(), self.double.get(), self.single.get()) {
+            (Some(_), ..) => Rung::Factors,
+            (_, Some(_), _) => Rung::Double,
+            (_, _, Some(_)) => Rung::Single,
+            _ => Rung::Configured,
+        }
+    }
+
+    /// Makes the next stronger preconditioner; factors only if `factorise` is set. `None` if there
+    /// is none.
+    fn raised(
+        &self,
+        rung: Rung,
+        why: Fault,
+        factorise: bool,
+        raise: &impl Raise<D>,
+    ) -> Result<Option<Rung>, SolveError> {
+        let narrow = self.asked.precision == Precision::Auto
+            && match rung {
+                Rung::Configured => ![Precision::F64, Precision::F32].contains(&self.config.precision),
+                Rung::Single => self.device.computes_in(Kind::F64),
+                _ => false,
+            };
+        let levels = match why {
+            Fault::RoundingSlows(_) => Some((&self.single, Kind::F32, Rung::Single)),
+            Fault::Failed(_) if narrow && self.device.computes_in(Kind::F64) => {
+                Some((&self.double, Kind::F64, Rung::Double))
+            }
+            Fault::Failed(_) if narrow => Some((&self.single, Kind::F32, Rung::Single)),
+            _ => None,
+        };
+        let (cycle, to, next) = match levels {
+            Some((cycle, kind, next)) => (cycle, Stronger::Levels(kind), next),
+            None if factorise && rung < Rung::Factors && self.may_factorise() => {
+                (&self.factors, Stronger::Factors, Rung::Factors)
+            }
+            None => return Ok(None),
+        };
+        if cycle.get().is_none() {
+            let Some(made) = raise(to)? else { return Ok(None) };
+            // If another thread was faster, its cycle is identical.
+            cycle.get_or_init(|| made);
+        }
+        Ok(Some(next))
+    }
+
+    /// Whether a solve that fails may continue with factors.
+    fn may_factorise(&self) -> bool {
+        self.config.fallback && self.config.method != Method::Direct && self.kernel.is_empty()
+    }
+
+    /// Iterates with one preconditioner. Returns the report, and the fault for which a stronger one
     /// may help.
     fn run_watched(
         &self,
@@ -254,35 +358,50 @@ impl<D: Device> Iteration<D> {
         x: &mut D::Vector<f64>,
         options: &SolveOptions,
         mut observer: Option<&mut Observer<'_>>,
-        widen: &(impl Fn(Kind) -> Result<Multigrid<D>, SolveError> + Sync),
+        raise: &impl Raise<D>,
     ) -> Result<(KrylovReport, Option<Fault>), SolveError> {
         let cycle = self.preconditioner();
-        let is_watched = self.asked.precision == Precision::Auto
-            && match rung {
-                Rung::Configured => ![Precision::F64, Precision::F32].contains(&self.config.precision),
-                Rung::Single => self.device.computes_in(Kind::F64),
-                Rung::Double => false,
-            };
-        if !is_watched {
+        if rung == Rung::Factors {
             return Ok((self.run(cycle, b, x, options, observer)?, None));
         }
         let compared =
-            Compared { iteration: self, widen, is_due: AtomicBool::new(false), verdict: Mutex::new(None) };
-        let is_narrow = rung == Rung::Configured;
-        let mut asked_to_stop = false;
-        let mut rate = None;
+            Compared { iteration: self, raise, is_due: AtomicBool::new(false), verdict: Mutex::new(None) };
+        let is_narrow = rung == Rung::Configured
+            && self.asked.precision == Precision::Auto
+            && ![Precision::F64, Precision::F32].contains(&self.config.precision);
+        let compares = is_narrow && !self.is_cleared.load(Ordering::Relaxed);
+        let may_factorise = self.may_factorise();
+        let (mut asked_to_stop, mut slow_rate, mut lost) = (false, None, None);
+        let mut failed = None;
         let mut watching = |progress: &Progress| {
             asked_to_stop = observer.as_mut().is_some_and(|observer| observer(progress).is_break());
             let verdict = compared.verdict();
-            if rate.is_none() && is_narrow && !self.is_cleared.load(Ordering::Relaxed) {
-                rate = slow(progress);
-                compared.is_due.store(rate.is_some(), Ordering::Relaxed);
+            if compares && slow_rate.is_none() {
+                slow_rate = slow(progress);
+                compared.is_due.store(slow_rate.is_some(), Ordering::Relaxed);
             }
-            let leave = !matches!(verdict, None | Some(Ok(Verdict::RoundingDoesNot)));
-            if asked_to_stop || leave { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if may_factorise && let Some(rate) = hopeless(progress, &options.stopping) {
+                // Before the iteration is interrupted, it must be clear that the factors fit.
+                match self.raised(rung, Fault::Hopeless(rate), true, raise) {
+                    Ok(Some(_)) => lost = Some(Fault::Hopeless(rate)),
+                    Ok(None) => {}
+                    Err(error) => failed = Some(error),
+                }
+            }
+            let leaves = !matches!(verdict, None | Some(Ok(Verdict::RoundingDoesNot)));
+            let stops = asked_to_stop || leaves || lost.is_some() || failed.is_some();
+            if stops { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let cycle: &dyn LinearOperator<D, f64> = if is_narrow { &compared } else { cycle };
-        let report = self.run(cycle, b, x, options, Some(&mut watching))?;
+        let watched: &dyn LinearOperator<D, f64> = if compares { &compared } else { cycle };
+        // An observer costs a message per iteration among processes.
+        let report = if compares || may_factorise {
+            self.run(watched, b, x, options, Some(&mut watching))?
+        } else {
+            self.run(watched, b, x, options, observer)?
+        };
+        if let Some(error) = failed {
+            return Err(error);
+        }
         let verdict = compared.verdict().transpose()?;
         if verdict == Some(Verdict::RoundingDoesNot) {
             self.is_cleared.store(true, Ordering::Relaxed);
@@ -292,9 +411,10 @@ impl<D: Device> Iteration<D> {
         if report.reason == StopReason::Interrupted && self.device.any(asked_to_stop) {
             return Ok((report, None));
         }
-        let fault = match (verdict, rate, report.reason) {
+        let fault = match (verdict, slow_rate, report.reason) {
             (_, _, reason) if reason.is_converged() => None,
             (Some(Verdict::RoundingSlows), Some(rate), _) => Some(Fault::RoundingSlows(rate)),
+            _ if lost.is_some() => lost,
             // Neither the limits and requests of the caller nor its right-hand side are faults.
             (
                 _,

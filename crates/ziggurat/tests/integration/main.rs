@@ -4,6 +4,7 @@
 
 mod any_device;
 mod auto_precision;
+mod fallback;
 mod far;
 mod hostile_numbers;
 mod never_wrong;

@@ -1,18 +1,30 @@
 //! Sparse factorisation, by faer, of a coarsest matrix that is too large to invert: Cholesky where
-//! it succeeds, LU otherwise.
+//! it succeeds, LU otherwise. If the coarsest matrix is the only one, this is a direct solver.
 
 use faer::prelude::*;
+use faer::sparse::linalg::cholesky::factorize_symbolic_cholesky;
 use faer::sparse::linalg::solvers::{Llt, Lu};
 use faer::sparse::{SparseColMat, SymbolicSparseColMat};
 use faer::{MatMut, Side};
-use ziggurat_sparse::CsrRef;
-use ziggurat_sparse::algebra::transpose;
+use ziggurat_sparse::algebra::{add, scale_columns, scale_rows, transpose};
+use ziggurat_sparse::{Csr, CsrRef};
 
+use super::equilibrate::Equilibrated;
 use crate::SetupError;
+
+/// Entries of the factors up to which a matrix is factorised: with their indices about 1.5 GB.
+pub(crate) const MAX_ENTRIES: usize = 100_000_000;
 
 /// Factors of a matrix.
 #[derive(Debug)]
-pub(crate) enum Factors {
+pub(crate) struct Factors {
+    kind: Kind,
+    /// R and C, if R A C is what is factorised.
+    scaling: Option<(Vec<f64>, Vec<f64>)>,
+}
+
+#[derive(Debug)]
+enum Kind {
     /// A = L Lᵀ
     Cholesky(Llt<usize, f64>),
     /// P A Q = L U
@@ -22,18 +34,43 @@ pub(crate) enum Factors {
 impl Factors {
     /// Factorises a square matrix.
     pub(crate) fn new(a: CsrRef<'_, f64>) -> Result<Self, SetupError> {
-        let fail = |reason: String| SetupError::CoarseSolve { rows: a.rows(), reason };
         // Columns of A are rows of its transpose.
         let at = transpose(a, a.all_rows());
-        let symmetric = at.view() == a;
-        let (column_ptr, rows, values) = at.into_parts();
-        let rows: Vec<usize> = rows.into_iter().map(|row| row as usize).collect();
-        let pattern = SymbolicSparseColMat::new_checked(a.rows(), a.cols(), column_ptr, None, rows);
-        let a = SparseColMat::new(pattern, values);
-        if symmetric && let Ok(factors) = a.sp_cholesky(Side::Lower) {
-            return Ok(Factors::Cholesky(factors));
+        let is_symmetric = at.view() == a;
+        Ok(Factors { kind: factorised(at, is_symmetric)?, scaling: None })
+    }
+
+    /// Factorises a square matrix after equilibration, unless the factors are too large. Their
+    /// entries are those of the Cholesky factor of the pattern of A + Aᵀ, twice for LU; pivoting
+    /// may add some.
+    pub(crate) fn equilibrated(a: CsrRef<'_, f64>) -> Result<Self, SetupError> {
+        let fail = |reason: String| SetupError::CoarseSolve { rows: a.rows(), reason };
+        let too_large = |entries: usize| {
+            fail(format!("its factors have at least {entries} entries; the limit is {MAX_ENTRIES}"))
+        };
+        // The analysis of such a matrix alone takes long.
+        if a.nnz() > MAX_ENTRIES / 4 {
+            return Err(too_large(a.nnz()));
         }
-        a.sp_lu().map(|factors| Factors::Lu(Box::new(factors))).map_err(|error| fail(format!("{error:?}")))
+        let Equilibrated { rows, columns, symmetric } = Equilibrated::new(a);
+        let mut at = transpose(a, a.all_rows());
+        let both = add(1.0, a, 1.0, at.view(), a.all_rows())?;
+        let (pattern, _) = in_columns(both);
+        let symbolic = factorize_symbolic_cholesky(
+            pattern.as_ref(),
+            Side::Lower,
+            Default::default(),
+            Default::default(),
+        );
+        let entries = symbolic.map_err(|error| fail(format!("{error:?}")))?.len_val();
+        let entries = if symmetric { entries } else { 2 * entries };
+        if entries > MAX_ENTRIES {
+            return Err(too_large(entries));
+        }
+        scale_rows(&mut at, &columns)?;
+        scale_columns(&mut at, &rows)?;
+        let factors = Factors { kind: factorised(at, symmetric)?, scaling: Some((rows, columns)) };
+        if factors.is_regular(a.rows()) { Ok(factors) } else { Err(fail("it is singular".to_owned())) }
     }
 
     /// Whether solves give finite numbers. They do not if a pivot is zero, as in a singular matrix;
@@ -46,19 +83,46 @@ impl Factors {
 
     /// b ← A⁻¹ b
     pub(crate) fn solve_in_place(&self, b: &mut [f64]) {
-        let rows = b.len();
-        let b = MatMut::from_column_major_slice_mut(b, rows, 1);
-        match self {
-            Factors::Cholesky(factors) => factors.solve_in_place(b),
-            Factors::Lu(factors) => factors.solve_in_place(b),
+        let scale = |b: &mut [f64], factors: &[f64]| {
+            b.iter_mut().zip(factors).for_each(|(b, factor)| *b *= factor);
+        };
+        if let Some((rows, _)) = &self.scaling {
+            scale(b, rows);
+        }
+        let matrix = MatMut::from_column_major_slice_mut(b, b.len(), 1);
+        match &self.kind {
+            Kind::Cholesky(factors) => factors.solve_in_place(matrix),
+            Kind::Lu(factors) => factors.solve_in_place(matrix),
+        }
+        if let Some((_, columns)) = &self.scaling {
+            scale(b, columns);
         }
     }
+}
+
+/// Factorises the matrix whose transpose is `at`.
+fn factorised(at: Csr<f64>, is_symmetric: bool) -> Result<Kind, SetupError> {
+    let size = at.rows();
+    let (pattern, values) = in_columns(at);
+    let a = SparseColMat::new(pattern, values);
+    if is_symmetric && let Ok(factors) = a.sp_cholesky(Side::Lower) {
+        return Ok(Kind::Cholesky(factors));
+    }
+    let fail = |error| SetupError::CoarseSolve { rows: size, reason: format!("{error:?}") };
+    a.sp_lu().map(|factors| Kind::Lu(Box::new(factors))).map_err(fail)
+}
+
+/// A matrix by columns, given by the rows of its transpose.
+fn in_columns(at: Csr<f64>) -> (SymbolicSparseColMat<usize>, Vec<f64>) {
+    let (rows, cols) = (at.rows(), at.cols());
+    let (column_ptr, indices, values) = at.into_parts();
+    let indices: Vec<usize> = indices.into_iter().map(|row| row as usize).collect();
+    (SymbolicSparseColMat::new_checked(cols, rows, column_ptr, None, indices), values)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ziggurat_sparse::Csr;
     use ziggurat_sparse::gallery::Problem;
 
     #[test]
@@ -69,12 +133,32 @@ mod tests {
         assert!(Factors::new(regular.view()).unwrap().is_regular(2));
     }
 
+    /// Rows and columns in units that are 1e±12 apart.
+    #[test]
+    fn equilibration_makes_units_irrelevant() {
+        let a = "convection3d:6".parse::<Problem>().unwrap().matrix().unwrap();
+        let units: Vec<f64> = (0..a.rows()).map(|row| 10f64.powi((row % 25) as i32 - 12)).collect();
+        let mut scaled = a.clone();
+        scale_rows(&mut scaled, &units).unwrap();
+        let factors = Factors::equilibrated(scaled.view()).unwrap();
+        let mut x = units.clone();
+        factors.solve_in_place(&mut x);
+        for row in a.all_rows() {
+            let (columns, values) = a.row(row);
+            let product: f64 = columns.iter().zip(values).map(|(&j, v)| v * x[j as usize]).sum();
+            assert!((product - 1.0).abs() < 1e-10, "row {row}: {product}");
+        }
+        let singular = "neumann3d:4".parse::<Problem>().unwrap().matrix().unwrap();
+        let zero = Csr::try_new(2, 2, vec![0, 1, 1], vec![0], vec![1.0]).unwrap();
+        assert!(Factors::equilibrated(zero.view()).is_err() && Factors::new(singular.view()).is_ok());
+    }
+
     #[test]
     fn both_factorisations_solve() {
         for name in ["poisson2d:20", "convection3d:6"] {
             let a = name.parse::<Problem>().unwrap().matrix().unwrap();
             let factors = Factors::new(a.view()).unwrap();
-            assert_eq!(matches!(factors, Factors::Cholesky(_)), name.starts_with("poisson"));
+            assert_eq!(matches!(factors.kind, Kind::Cholesky(_)), name.starts_with("poisson"));
             let mut x = vec![1.0; a.rows()];
             factors.solve_in_place(&mut x);
             for row in a.all_rows() {

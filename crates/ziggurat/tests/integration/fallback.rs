@@ -1,0 +1,98 @@
+//! A solve that multigrid cannot do continues with sparse factors of the matrix, and says so.
+
+use ziggurat::config::Method;
+use ziggurat::{Fault, SolveError, Solver, SolverConfig, Stronger, Updated};
+use ziggurat_sparse::gallery::Problem;
+use ziggurat_sparse::{Coo, Csr};
+
+/// The Laplacian minus half the identity, which is indefinite.
+fn indefinite() -> Csr<f64> {
+    let mut a = "poisson2d:40".parse::<Problem>().unwrap().matrix().unwrap();
+    for row in 0..a.rows() {
+        let place = a.row_ptr()[row] + a.row(row).0.binary_search(&(row as u32)).unwrap();
+        a.values_mut()[place] -= 0.5;
+    }
+    a
+}
+
+/// ‖b − A x‖ / ‖b‖
+fn residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
+    let product = |row: usize| {
+        let (columns, values) = a.row(row);
+        columns.iter().zip(values).map(|(&j, value)| value * x[j as usize]).sum::<f64>()
+    };
+    let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>().sqrt();
+    norm(&mut (0..a.rows()).map(|row| b[row] - product(row))) / norm(&mut b.iter().copied())
+}
+
+#[test]
+fn a_failed_solve_continues_with_factors() {
+    let a = indefinite();
+    let b = vec![1.0; a.rows()];
+    let mut solver = Solver::new(&a, SolverConfig::default()).unwrap();
+    let solution = solver.solve(&b).unwrap();
+    assert!(solution.report.reason.is_converged());
+    assert!(residual(&a, &solution.x, &b) <= 1e-8);
+    let promotion = solution.promotion.unwrap();
+    assert_eq!(promotion.to, Stronger::Factors);
+    assert!(
+        promotion.to_string().starts_with("changed from multigrid to sparse factors after"),
+        "{promotion}"
+    );
+    // Later solves start with the factors.
+    let again = solver.solve(&b).unwrap();
+    assert!(again.promotion.is_none() && again.report.iterations <= 2);
+    // New values are factorised as well.
+    let twice = {
+        let mut twice = a.clone();
+        twice.values_mut().iter_mut().for_each(|value| *value *= 2.0);
+        twice
+    };
+    assert_eq!(solver.update_values(&twice).unwrap(), Updated::Rebuilt);
+    let halved = solver.solve(&b).unwrap();
+    assert!(halved.report.iterations <= 2 && residual(&twice, &halved.x, &b) <= 1e-8);
+}
+
+#[test]
+fn the_fallback_can_be_turned_off() {
+    let a = indefinite();
+    let solver = Solver::builder().with(|config| config.fallback = false).build(&a).unwrap();
+    let solution = solver.solve(&vec![1.0; a.rows()]).unwrap();
+    assert!(!solution.report.reason.is_converged() && solution.promotion.is_none());
+}
+
+#[test]
+fn half_of_the_iterations_for_less_than_half_of_the_digits_is_hopeless() {
+    // A tiny damping factor makes Jacobi a poor smoother.
+    let a = "poisson3d:30".parse::<Problem>().unwrap().matrix().unwrap();
+    let slow = |config: &mut SolverConfig| config.smoother.omega = Some(1e-6);
+    let builder = || Solver::builder().method(Method::Sa).with(slow).max_iterations(40);
+    let solution = builder().build(&a).unwrap().solve(&vec![1.0; a.rows()]).unwrap();
+    let promotion = solution.promotion.unwrap();
+    assert!(solution.report.reason.is_converged() && solution.report.iterations <= 22);
+    assert!(matches!(promotion.why, Fault::Hopeless(_)) && promotion.after == 20, "{promotion}");
+}
+
+#[test]
+fn a_zero_diagonal_is_factorised_from_the_start() {
+    // A saddle point: the Laplacian and one constraint.
+    let a = "poisson2d:20".parse::<Problem>().unwrap().matrix().unwrap();
+    let rows = a.rows();
+    let mut coo = Coo::new(rows + 1, rows + 1).unwrap();
+    for row in 0..rows {
+        let (columns, values) = a.row(row);
+        for (&column, &value) in columns.iter().zip(values) {
+            coo.push(row, column as usize, value).unwrap();
+        }
+        coo.push(row, rows, 1.0).unwrap();
+        coo.push(rows, row, 1.0).unwrap();
+    }
+    coo.push(rows, rows, 0.0).unwrap();
+    let (a, b) = (coo.to_csr(), vec![1.0; rows + 1]);
+    let solver = Solver::new(&a, SolverConfig::default()).unwrap();
+    assert_eq!(solver.config().method, Method::Direct);
+    let solution = solver.solve(&b).unwrap();
+    assert!(solution.report.reason.is_converged() && residual(&a, &solution.x, &b) <= 1e-8);
+    let refused = Solver::builder().with(|config| config.fallback = false).build(&a).unwrap_err();
+    assert!(matches!(refused, SolveError::Setup(_)), "{refused}");
+}
