@@ -85,6 +85,18 @@ def test_an_info_prints_as_a_report(info):
     assert "tolerance 1e-8" in text
 
 
+def test_memory_is_that_of_the_levels(fresh, b):
+    levels = fresh.levels
+    assert fresh.nbytes == sum(level.bytes + level.transfer_bytes for level in levels)
+    assert 12 * levels[0].nnz / 2 < fresh.nbytes < 5 * 12 * levels[0].nnz
+    _, info = fresh.solve(b, return_info=True)
+    assert info.nbytes == fresh.nbytes
+    # The peak of the process has all of Python in it.
+    assert info.to_dict()["peak_bytes"] is None
+    assert "peak" not in str(info) and "peak" not in info._repr_html_()
+    assert f", {fresh.nbytes / 1024**2:.1f} MiB with transfers, " in str(fresh)
+
+
 def test_levels_are_matrices(ml, poisson):
     levels = ml.levels
     assert abs(levels[0].A - poisson).max() == 0
@@ -181,6 +193,58 @@ def test_plots_can_be_saved(fresh, b, tmp_path):
         pyplot.close(figure)
 
 
+@pytest.mark.parametrize("name", ["poisson2d:20", "poisson3d:30", "elasticity3d:8"])
+@pytest.mark.parametrize("method", ["sa", "classical", "pairwise"])
+def test_nothing_overlaps_or_is_cut_off(name, method):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    problem = gallery.problem(name)
+    ml = ziggurat.solver(problem.A, method)
+    ml.solve(problem.b)
+    figure = ml.plot()
+    figure.canvas.draw()
+    levels, stages, history = figure.axes
+    page = figure.bbox
+    for ax in figure.axes:
+        box = ax.get_tightbbox()  # with the labels that are drawn
+        assert page.x0 <= box.x0 + 1 and box.x1 <= page.x1 + 1 and page.y0 <= box.y0 + 1 and box.y1 <= page.y1 + 1
+    for ax in (levels, stages):
+        heights = sorted((box.y0, box.y1) for box in (text.get_window_extent() for text in ax.get_yticklabels()))
+        assert all(below[1] <= above[0] + 1 for below, above in zip(heights, heights[1:]))
+    frame, legend = levels.get_window_extent(), levels.get_legend().get_window_extent()
+    assert len(levels.texts) == len(ml.levels)
+    for text in levels.texts:
+        box = text.get_window_extent()
+        assert frame.x0 <= box.x0 and box.x1 <= frame.x1 + 1
+        assert not box.overlaps(legend)
+    assert legend.x1 <= page.x1 and legend.y0 >= page.y0
+    # Axes do not run into each other.
+    assert levels.get_tightbbox().y0 >= stages.get_tightbbox().y1 - 1
+    assert stages.get_tightbbox().y0 >= history.get_tightbbox().y1 - 1
+    pyplot.close(figure)
+
+
+def test_levels_are_drawn_in_megabytes_and_in_the_colours_of_the_page(poisson, b, tmp_path):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    from matplotlib.colors import to_hex
+
+    from ziggurat import _palette
+
+    ml = ziggurat.solver(poisson, precision="f16")
+    ml.solve(b)
+    figure = ml.plot()
+    levels, stages, history = figure.axes
+    assert levels.get_xlabel() == "matrix in MB"
+    assert levels.patches[0].get_width() == pytest.approx(ml.levels[0].bytes / 1e6)
+    assert levels.texts[0].get_text().endswith(" MB")
+    drawn = {to_hex(patch.get_facecolor()).upper() for ax in (levels, stages) for patch in ax.patches}
+    assert drawn == {_palette.PRECISIONS["f16"], _palette.SETUP, _palette.SOLVE}
+    assert history.get_lines()[1].get_color() == _palette.CURVES[0]
+    ml.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8").upper()
+    assert all(colour in page for colour in (*drawn, _palette.CURVES[0]))
+    pyplot.close(figure)
+
+
 def test_convergence_can_be_overlaid(ml, b, info):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     ax = info.plot(label="first")
@@ -210,11 +274,11 @@ def test_without_matplotlib_the_error_says_what_to_install(ml, info, monkeypatch
 
 
 def test_bytes_are_formatted_with_units():
-    from ziggurat._plot import _in_bytes
+    from ziggurat._plot import in_bytes
 
     sizes = [1, 999, 1000, 1024, 10 * 1024, 150 * 1024, 5 * 1024**2, 3 * 1024**3, 2 * 1024**4]
     words = ["1 B", "999 B", "1.0 KiB", "1.0 KiB", "10.0 KiB", "150 KiB", "5.0 MiB", "3.0 GiB", "2.0 TiB"]
-    assert [_in_bytes(size) for size in sizes] == words
+    assert [in_bytes(size) for size in sizes] == words
 
 
 # ---- matrices

@@ -329,7 +329,7 @@ def test_one_dimension_is_refused():
 
 
 def test_matrices_that_are_not_square_are_refused(A):
-    with pytest.raises(ziggurat.SetupError, match="columns of a square matrix: expected 50, found 576"):
+    with pytest.raises(ziggurat.MatrixError, match="A must be square; it is 50 x 576"):
         ziggurat.solver(A[:50])
 
 

@@ -159,6 +159,31 @@ def test_many_right_hand_sides_give_the_same_as_one_by_one(ml, order):
         assert np.array_equal(X[:, column], ml.solve(B[:, column]))
 
 
+@pytest.mark.parametrize("precision", ["f64", "f16", "auto"])
+@pytest.mark.parametrize("name", ["poisson3d:12", "convection3d:12"])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_solves_at_the_same_time_give_the_same_as_alone(name, precision, threads):
+    problem = gallery.problem(name)
+    ml = ziggurat.solver(problem.A, precision=precision, threads=threads)
+    rng = np.random.default_rng(3)
+    B, X0 = rng.standard_normal((2, 1728, 7))
+    B[:, 2] = 0.0
+    X, infos = ml.solve(B, X0, return_info=True)
+    in_turn, others = ml.solve(B, X0, return_info=True, callback=lambda progress: False)
+    assert np.array_equal(X, in_turn)
+    for column in range(7):
+        x, info = ml.solve(B[:, column], X0[:, column], return_info=True)
+        assert np.array_equal(X[:, column], x)
+        assert infos[column].residuals.tolist() == info.residuals.tolist() == others[column].residuals.tolist()
+        assert infos[column].converged and infos[column].solve_seconds > 0
+
+
+def test_of_solves_at_the_same_time_every_one_reports_its_own_failure(ml, b):
+    B = np.column_stack([b, np.full_like(b, np.nan), np.zeros_like(b), b])
+    _, infos = ml.solve(B, return_info=True)
+    assert [info.stop_reason for info in infos] == ["converged", "not_finite", "converged", "converged"]
+
+
 def test_a_column_stays_a_column(ml, b):
     column = ml.solve(b.reshape(-1, 1))
     assert column.shape == (len(b), 1)
@@ -193,29 +218,102 @@ def test_a_zero_right_hand_side_has_a_zero_solution(ml):
 # ---- solves that do not converge
 
 
-def test_solve_raises_and_keeps_the_last_iterate(poisson, b):
-    with pytest.raises(ziggurat.NotConvergedError, match="2 iterations: not converged: the iteration limit") as caught:
-        ziggurat.solve(poisson, b, maxiter=2)
+def solve_at_once(A, b, **options):
+    return ziggurat.solve(A, b, **options)
+
+
+def solve_after_setup(A, b, **options):
+    return ziggurat.solver(A).solve(b, **options)
+
+
+@pytest.mark.parametrize("solve", [solve_at_once, solve_after_setup])
+def test_a_solve_raises_and_keeps_the_last_iterate_unless_the_info_is_asked_for(poisson, b, solve):
+    with pytest.raises(ziggurat.NotConvergedError, match="after 2 iterations: not converged: the iteration limit") as caught:
+        solve(poisson, b, maxiter=2)
     error = caught.value
     assert (error.info.converged, error.info.iterations) == (False, 2)
     assert error.info.stop_reason == "max_iterations"
     assert error.info.relative_residual == pytest.approx(residual(poisson, error.x, b), rel=1e-6)
+    x, info = solve(poisson, b, maxiter=2, return_info=True)
+    assert not info.converged and np.array_equal(x, error.x)
 
 
-def test_a_solver_warns_unless_the_info_is_asked_for(ml, b):
-    with pytest.warns(ziggurat.ConvergenceWarning, match="after 1 iterations: not converged") as caught:
-        ml.solve(b, maxiter=1)
-    assert caught[0].filename == __file__
-    # pyproject.toml turns warnings into errors, so this one must not warn.
-    _, info = ml.solve(b, maxiter=1, return_info=True)
-    assert not info.converged
+@pytest.mark.parametrize("solve", [solve_at_once, solve_after_setup])
+def test_an_error_names_the_column_and_keeps_all_of_them(poisson, b, solve):
+    B = np.column_stack([np.zeros_like(b), b, b])
+    with pytest.raises(ziggurat.NotConvergedError, match="2 of 3 right-hand sides failed; column 1: .* after 1 iteration: ") as caught:
+        solve(poisson, B, maxiter=1)
+    assert caught.value.x.shape == B.shape
+    assert caught.value.info.iterations == 1
+    _, infos = solve(poisson, B, maxiter=1, return_info=True)
+    assert [info.converged for info in infos] == [True, False, False]
 
 
-def test_a_warning_names_the_column(ml, b):
-    B = np.column_stack([np.zeros_like(b), b])
-    with pytest.warns(ziggurat.ConvergenceWarning, match="column 1: ") as caught:
-        ml.solve(B, maxiter=1)
-    assert len(caught) == 1
+@pytest.mark.parametrize("solve", [solve_at_once, solve_after_setup])
+def test_a_solve_that_its_callback_has_stopped_returns_the_last_iterate(poisson, b, solve):
+    x = solve(poisson, b, callback=lambda progress: progress.iteration == 3)
+    expected, info = solve(poisson, b, maxiter=3, return_info=True)
+    assert np.array_equal(x, expected) and not info.converged
+
+
+# ---- names of scipy and PyAMG
+
+
+ARGUMENTS = {
+    "rtol": {"rtol": 1e-3},
+    "atol": {"tol": 0.0, "atol": 1e-3},
+    "maxiter": {"maxiter": 2},
+    "accel": {"accel": "bicgstab"},
+    "krylov": {"krylov": "fgmres", "restart": 5},
+    "cycle": {"cycle": "V", "cycles_per_level": 1},
+    "time": {"max_seconds": 0.0},
+    "verify": {"verify_every": 2},
+    "guess": {"x0": np.ones(8000)},
+}
+
+
+@pytest.mark.parametrize("options", ARGUMENTS.values(), ids=ARGUMENTS)
+def test_solve_takes_the_arguments_of_a_solver(ml, poisson, b, options):
+    norms, seen = ([], []), ([], [])
+    x, info = ziggurat.solve(poisson, b, residuals=norms[0], callback=seen[0].append, return_info=True, **options)
+    expected, other = ml.solve(b, residuals=norms[1], callback=seen[1].append, return_info=True, **options)
+    assert np.array_equal(x, expected)
+    assert (info.stop_reason, info.krylov, info.iterations) == (other.stop_reason, other.krylov, other.iterations)
+    assert norms[0] == norms[1] and len(seen[0]) == len(seen[1]) == info.iterations
+    assert info.true_residuals.tolist() == other.true_residuals.tolist()
+
+
+def test_solve_takes_the_arguments_of_setup(poisson, b):
+    x, info, ml = ziggurat.solve(
+        poisson, b, method="classical", precision="f32", cycle="W", accel="fgmres", threads=1, preset="robust",
+        return_info=True, return_solver=True, config={"smoother": {"kind": "jacobi"}},
+    )
+    assert (ml.config["method"], ml.config["cycle"]["kind"], ml.config["krylov"]) == ("classical", "w", "fgmres")
+    assert ml.config["smoother"]["kind"] == "jacobi" and ml.levels[0].storage == "f32"
+    assert info.converged and np.array_equal(x, ml.solve(b))
+
+
+def test_two_names_of_the_same_argument_exclude_each_other(ml, poisson, b):
+    for options in ({"tol": 1e-6, "rtol": 1e-6}, {"accel": "cg", "krylov": "cg"}):
+        for solve in (ml.solve, lambda b, **options: ziggurat.solve(poisson, b, **options)):
+            with pytest.raises(TypeError, match="are names of the same argument; give one of them"):
+                solve(b, **options)
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("colback", r"solve\(\) got an unexpected keyword argument 'colback'; did you mean 'callback'\?"),
+    ("presmoother", r"'presmoother'; ziggurat.smoothed_aggregation_solver\(A, …\)"),
+    ("existing_solver", r"call the solve method of the existing solver: ml.solve\(b\)"),
+    ("xyzzy", "it takes .*coords.*callback.*return_info"),
+])
+def test_an_unexpected_argument_is_named_with_what_to_write_instead(poisson, b, name, text):
+    with pytest.raises(TypeError, match=text):
+        ziggurat.solve(poisson, b, **{name: None})
+
+
+def test_the_tolerance_of_the_configuration_is_that_of_solve(poisson, b):
+    _, info = ziggurat.solve(poisson, b, config={"stopping": {"rtol": 1e-2}}, return_info=True)
+    assert 1e-6 < info.relative_residual <= 1e-2
 
 
 def test_a_time_limit(ml, b):
@@ -284,3 +382,22 @@ def test_rigid_body_modes_help_elasticity():
     _, by_modes = ziggurat.smoothed_aggregation_solver(problem.A, modes).solve(problem.b, return_info=True)
     assert by_coords.iterations < plain.iterations
     assert by_modes.iterations == by_coords.iterations
+
+
+def test_unknowns_per_node_without_vectors_are_used():
+    problem = gallery.problem("elasticity3d:6")
+    free = problem.A.copy()
+    free.data[np.abs(free.data) < 1e-12 * np.abs(free.data).max()] = 0.0
+    free.eliminate_zeros()  # the blocks are no longer full, so that the pattern does not show them
+    told, untold = ziggurat.solver(free, block_size=3), ziggurat.solver(free)
+    full = ziggurat.solver(problem.A)
+    assert told.levels[1].rows == full.levels[1].rows
+    assert told.solve(problem.b) == pytest.approx(full.solve(problem.b), rel=1e-5, abs=1e-12)
+    assert untold.shape == told.shape
+
+
+def test_coordinates_may_be_given_for_every_unknown():
+    problem = gallery.problem("elasticity3d:6")
+    by_unknown = np.repeat(problem.coords, 3, axis=0)
+    _, info = ziggurat.solve(problem.A, problem.b, coords=by_unknown, return_info=True)
+    assert info.converged

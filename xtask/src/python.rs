@@ -1,12 +1,12 @@
 //! `cargo xtask python`: the wheel is built, installed into an environment, and tested there as a
 //! user has it.
 //!
-//! Tests, examples in docstrings, types and notebooks all run against the installed package, never
-//! against the sources. With `--release` the wheel is built as it is published. Otherwise it is
-//! built as the tests of this workspace are, and shares with them what cargo compiles: maturin asks
-//! cargo for one crate, for which cargo would choose other features of the crates beneath and
-//! compile all of them again. So maturin gets this program as its cargo ([`cargo_for_maturin`]),
-//! which asks the real one for the libraries of the whole workspace.
+//! Tests, examples in docstrings and with other packages, types and notebooks all run against the
+//! installed package, never against the sources. With `--release` the wheel is built as it is
+//! published. Otherwise it is built as the tests of this workspace are, and shares with them what
+//! cargo compiles: maturin asks cargo for one crate, for which cargo would choose other features of
+//! the crates beneath and compile all of them again. So maturin gets this program as its cargo
+//! ([`cargo_for_maturin`]), which asks the real one for the libraries of the whole workspace.
 
 use std::ffi::OsString;
 use std::fs;
@@ -52,6 +52,9 @@ pub(crate) struct Environment {
 
 /// What the tests need beside the package, and maturin.
 const REQUIREMENTS: &str = "requirements-test.txt";
+
+/// Programs that use the package with others, which the requirements name.
+const EXAMPLES: [&str; 3] = ["scikit_fem_elasticity", "ngsolve_poisson", "fipy_diffusion"];
 
 /// Set where maturin runs this program as its cargo.
 const AS_CARGO: &str = "ZIGGURAT_XTASK_AS_CARGO";
@@ -118,7 +121,7 @@ impl Environment {
     /// Runs everything that the package must pass: tests beside what hardly uses a second core.
     fn check(&self, root: &Path) -> Result<(), PythonError> {
         std::thread::scope(|scope| {
-            let types = scope.spawn(|| self.check_types_and_notebooks(root));
+            let types = scope.spawn(|| self.check_types_and_programs(root));
             let tests = self.check_tests(root);
             let types = types.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             tests.and(types)
@@ -132,7 +135,7 @@ impl Environment {
         run("examples in docstrings", &python, &doctests, &sources)
     }
 
-    fn check_types_and_notebooks(&self, root: &Path) -> Result<(), PythonError> {
+    fn check_types_and_programs(&self, root: &Path) -> Result<(), PythonError> {
         let (python, sources) = (self.python(), root.join("python"));
         run("types", &python, &["-m", "mypy"], &sources)?;
         let allowed = "tests/typing/stubtest-allowlist.txt";
@@ -144,7 +147,10 @@ impl Environment {
         let notebooks =
             ["first_steps", "elasticity", "sixteen_bits"].map(|name| format!("notebooks/{name}.ipynb"));
         let names: Vec<&str> = notebooks.iter().map(String::as_str).collect();
-        run("notebooks", &python, &[&execute[..], &names].concat(), &sources)
+        run("notebooks", &python, &[&execute[..], &names].concat(), &sources)?;
+        EXAMPLES.iter().try_for_each(|name| {
+            run("examples with other packages", &python, &[&format!("examples/{name}.py")], &sources)
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use ziggurat::SolveError;
 use ziggurat::amg::{HierarchyFileError, SetupError};
 use ziggurat::config::ConfigError;
 use ziggurat::sparse::MatrixError;
+use ziggurat::sparse::io::ReadError;
 
 /// An exception of the named class.
 fn exception(py: Python<'_>, class: &str, text: String) -> PyErr {
@@ -23,6 +24,11 @@ pub(crate) fn config_error(py: Python<'_>, error: &ConfigError) -> PyErr {
 }
 
 pub(crate) fn matrix_error(py: Python<'_>, error: &MatrixError) -> PyErr {
+    exception(py, "MatrixError", error.to_string())
+}
+
+/// The error for a file that is not a valid matrix.
+pub(crate) fn read_error(py: Python<'_>, error: &ReadError) -> PyErr {
     exception(py, "MatrixError", error.to_string())
 }
 

@@ -11,8 +11,10 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod arrays;
+mod columns;
 mod cycle;
 mod errors;
+mod files;
 mod gallery;
 mod json;
 mod lock;
@@ -35,6 +37,8 @@ mod _native {
     use pyo3::prelude::*;
     use pyo3_log::{Caching, Logger};
 
+    #[pymodule_export]
+    use crate::files::read_matrix;
     #[pymodule_export]
     use crate::gallery::{problem, problems};
     #[pymodule_export]

@@ -1,4 +1,5 @@
-//! The near-null space from Python: as vectors, or by the node coordinates of an elastic body.
+//! The near-null space from Python: as vectors, by the coordinates of an elastic body, or as the
+//! constants of every unknown of a node.
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -11,19 +12,27 @@ use ziggurat::sparse::{Csr, Dense};
 use crate::errors::{matrix_error, setup_error, value_error};
 use crate::threads::{pool, within};
 
-/// Near-nullspace vectors as columns, and the number of unknowns per node if known.
-pub(crate) type Vectors<'py> = (PyReadonlyArray2<'py, f64>, Option<usize>);
+/// What is known about the unknowns of a matrix: near-nullspace vectors as columns, coordinates by
+/// rows, and the number of unknowns per node.
+pub(crate) type Nodes<'py> =
+    (Option<PyReadonlyArray2<'py, f64>>, Option<PyReadonlyArray2<'py, f64>>, Option<usize>);
 
-/// The near-kernel given by vectors or by coordinates, if either is given.
+/// The near-kernel given by vectors, by coordinates or by the number of unknowns per node, if one
+/// of them is given.
 pub(crate) fn near_kernel(
     py: Python<'_>,
     pool: &ThreadPool,
     a: &Csr<f64>,
-    vectors: Option<&Vectors<'_>>,
-    coordinates: Option<&PyReadonlyArray2<'_, f64>>,
+    (vectors, coordinates, block): &Nodes<'_>,
 ) -> PyResult<Option<NearKernel>> {
     let refused = |error| setup_error(py, &SetupError::from(error));
-    if let Some((vectors, block)) = vectors {
+    let constants = || match block {
+        Some(block) => {
+            within(py, pool, || NearKernel::constants(a.rows(), *block)).map(Some).map_err(refused)
+        }
+        None => Ok(None),
+    };
+    if let Some(vectors) = vectors {
         let (rows, count) = (vectors.shape()[0], vectors.shape()[1]);
         let block = block.or_else(|| within(py, pool, || detect_block_size(a.view()))).unwrap_or(1);
         let columns = vectors.as_array().columns().into_iter().flat_map(|column| column.to_vec()).collect();
@@ -31,7 +40,7 @@ pub(crate) fn near_kernel(
         let kernel = within(py, pool, || NearKernel::try_new(dense, block));
         return Ok(Some(kernel.map_err(refused)?));
     }
-    let Some(coordinates) = coordinates else { return Ok(None) };
+    let Some(coordinates) = coordinates else { return constants() };
     let (nodes, dimension) = (coordinates.shape()[0], coordinates.shape()[1]);
     // With one unknown per node, coordinates are valid but not needed. Otherwise there must be one
     // displacement per coordinate.
@@ -45,7 +54,7 @@ pub(crate) fn near_kernel(
         return Err(value_error(py, text));
     }
     if nodes == a.rows() {
-        return Ok(None);
+        return constants();
     }
     let points = points(coordinates);
     let kernel = within(py, pool, || NearKernel::rigid_body_modes(&points, dimension));

@@ -4,27 +4,29 @@
 //! Python threads may solve at the same time; an update of the values waits until running solves
 //! have finished ([`Lock`]).
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Instant;
 
-use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use ziggurat::amg::Hierarchy;
 use ziggurat::amg::interpolate::NearKernel;
+use ziggurat::config::Precision;
 use ziggurat::sparse::Csr;
-use ziggurat::{Solution, SolveError, Solver, SolverBuilder, SolverConfig, Updated};
+use ziggurat::{SolveError, Solver, SolverBuilder, SolverConfig, Updated};
 use ziggurat_report::{self as report, Page, html};
 
 use crate::arrays::{Arrays, Parts, csr, into_python, vector};
+use crate::columns::Columns;
 use crate::cycle::{Cycle, Workspaces};
 use crate::errors::{file_error, solve_error};
 use crate::json::{parse_config, solve_options, to_json};
-use crate::lock::{Lock, Reading};
-use crate::near_kernel::{Vectors, near_kernel};
+use crate::lock::{Held, Lock, Reading};
+use crate::near_kernel::{Nodes, near_kernel};
 use crate::outcome::Outcome;
-use crate::threads::{Pool, pool, run, run_abandonable, within};
+use crate::threads::{Pool, pool, run, run_abandonable, with_single_threads, within};
 
 /// The concatenated solutions, and an outcome for each.
 type Solved<'py> = (Bound<'py, PyArray1<f64>>, Vec<Outcome>);
@@ -32,14 +34,22 @@ type Solved<'py> = (Bound<'py, PyArray1<f64>>, Vec<Outcome>);
 /// The state that an update of the values replaces.
 struct State {
     solver: Solver,
+    /// Whether the precision of levels is chosen by the solver.
+    precision_is_auto: bool,
     setup_seconds: f64,
     workspaces: Workspaces,
     transposed: OnceLock<Cycle>,
 }
 
 impl State {
-    fn new(solver: Solver, setup_seconds: f64) -> Self {
-        State { solver, setup_seconds, workspaces: Workspaces::default(), transposed: OnceLock::new() }
+    fn new(solver: Solver, precision_is_auto: bool, setup_seconds: f64) -> Self {
+        let (workspaces, transposed) = (Workspaces::default(), OnceLock::new());
+        State { solver, precision_is_auto, setup_seconds, workspaces, transposed }
+    }
+
+    /// Whether a solve may raise the precision of levels for all later ones.
+    fn may_promote(&self) -> bool {
+        self.precision_is_auto && self.solver.config().precision != Precision::F64
     }
 }
 
@@ -57,18 +67,18 @@ impl NativeSolver {
         py: Python<'_>,
         matrix: Parts<'_>,
         config: &str,
-        vectors: Option<Vectors<'_>>,
-        coordinates: Option<PyReadonlyArray2<'_, f64>>,
+        nodes: Nodes<'_>,
         threads: Option<usize>,
     ) -> PyResult<Self> {
         let config = parse_config(py, config)?;
         let pool = pool(py, threads)?;
         let a = csr(&matrix, &pool)?;
-        let kernel = near_kernel(py, &pool, &a, vectors.as_ref(), coordinates.as_ref())?;
+        let kernel = near_kernel(py, &pool, &a, &nodes)?;
         let start = Instant::now();
+        let precision_is_auto = config.precision == Precision::Auto;
         let builder = builder(config, kernel);
         let solver = run_abandonable(py, &pool, move || builder.build(a))?;
-        Self::from_setup(py, solver, start, threads)
+        Self::from_setup(py, solver, precision_is_auto, start, threads)
     }
 
     /// Restores a hierarchy that `save` has written. The near-null space is kept for later
@@ -78,8 +88,7 @@ impl NativeSolver {
         py: Python<'_>,
         saved: &[u8],
         config: &str,
-        vectors: Option<Vectors<'_>>,
-        coordinates: Option<PyReadonlyArray2<'_, f64>>,
+        nodes: Nodes<'_>,
         threads: Option<usize>,
     ) -> PyResult<Self> {
         let config = parse_config(py, config)?;
@@ -88,10 +97,11 @@ impl NativeSolver {
         let hierarchy =
             within(py, &pool, || Hierarchy::load(saved)).map_err(|error| file_error(py, &error))?;
         let a = hierarchy.levels()[0].matrix();
-        let kernel = near_kernel(py, &pool, a, vectors.as_ref(), coordinates.as_ref())?;
+        let kernel = near_kernel(py, &pool, a, &nodes)?;
+        let precision_is_auto = config.precision == Precision::Auto;
         let builder = builder(config, kernel);
         let solver = run_abandonable(py, &pool, move || builder.build_from(hierarchy))?;
-        Self::from_setup(py, solver, start, threads)
+        Self::from_setup(py, solver, precision_is_auto, start, threads)
     }
 
     /// Serialises the hierarchy.
@@ -113,35 +123,27 @@ impl NativeSolver {
         callback: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Solved<'py>> {
         let pool = self.pool(py)?;
-        let (columns, guess) = (vector(&b), guess.as_ref().map(vector));
+        let (b, guess) = (vector(&b), guess.as_ref().map(vector));
         let guard = self.read(py)?;
         let state: &State = &guard;
         let options = solve_options(py, state.solver.config(), options)?;
-        let solved = run(py, &pool, callback.as_ref(), |monitor| {
-            let rows = state.solver.hierarchy().levels()[0].matrix().rows();
-            // A matrix without rows has one, empty, right-hand side.
-            let count = columns.len().checked_div(rows).unwrap_or(1);
-            let mut all = Vec::with_capacity(columns.len());
-            let mut outcomes = Vec::with_capacity(count);
-            for index in 0..count {
-                let column = index * rows..(index + 1) * rows;
-                let (b, guess) = (&columns[column.clone()], guess.as_ref().map(|guess| &guess[column]));
-                let start = Instant::now();
-                let mut observer = |progress: &ziggurat::krylov::Progress| monitor.observe(progress);
-                let Solution { x, report, promotion, traffic } =
-                    state.solver.solve_with(b, guess, &options, Some(&mut observer))?;
-                let timing = (state.setup_seconds, start.elapsed().as_secs_f64());
-                all.extend_from_slice(&x);
-                let b_norm = report.b_norm;
-                let solution = Solution { x: Vec::new(), report, promotion, traffic };
-                let outcome = report::Outcome::of(&state.solver, &solution, timing).with_options(&options);
-                outcomes.push(Outcome { b_norm, outcome: Arc::new(outcome) });
-                if monitor.is_stopped() {
-                    break;
-                }
-            }
-            Ok((all, outcomes))
-        })?;
+        let columns = Columns {
+            solver: &state.solver,
+            setup_seconds: state.setup_seconds,
+            options: &options,
+            b: &b,
+            guess: guess.as_deref(),
+        };
+        let sequential = callback.is_some() || state.may_promote();
+        let at_a_time = if sequential { 1 } else { columns.at_a_time(pool.threads()) };
+        let solved = if at_a_time > 1 {
+            let held = Held::here();
+            with_single_threads(py, at_a_time, |pools| {
+                run(py, &pool, None, |monitor| columns.at_once(pools, monitor.stop_flag(), &held))
+            })?
+        } else {
+            run(py, &pool, callback.as_ref(), |monitor| columns.in_turn(monitor))?
+        };
         let (x, outcomes) = solved.map_err(|error: SolveError| solve_error(py, &error))?;
         Ok((PyArray1::from_vec(py, x), outcomes))
     }
@@ -260,11 +262,12 @@ impl NativeSolver {
     fn from_setup(
         py: Python<'_>,
         solver: Result<Solver, SolveError>,
+        precision_is_auto: bool,
         start: Instant,
         threads: Option<usize>,
     ) -> PyResult<Self> {
         let solver = solver.map_err(|error| solve_error(py, &error))?;
-        let state = Lock::new(State::new(solver, start.elapsed().as_secs_f64()));
+        let state = Lock::new(State::new(solver, precision_is_auto, start.elapsed().as_secs_f64()));
         Ok(NativeSolver { state, threads })
     }
 

@@ -90,7 +90,25 @@ fn start(count: usize) -> PyResult<ThreadPool> {
     pool.build().map_err(|error| PyRuntimeError::new_err(format!("cannot start {count} threads: {error}")))
 }
 
+/// This many pools of one thread each, which nobody else uses while `work` runs.
+pub(crate) fn with_single_threads<T>(
+    py: Python<'_>,
+    count: usize,
+    work: impl FnOnce(&[ThreadPool]) -> PyResult<T>,
+) -> PyResult<T> {
+    let single = pool(py, Some(1))?;
+    let pools = (0..count).map(|_| single.own(py)).collect::<PyResult<Vec<_>>>()?;
+    let result = work(&pools);
+    pools.into_iter().for_each(|pool| single.give_back(py, pool));
+    result
+}
+
 impl Pool {
+    /// The number of its threads.
+    pub(crate) fn threads(&self) -> usize {
+        self.count
+    }
+
     /// A pool of the same size that nobody else uses.
     fn own(&self, py: Python<'_>) -> PyResult<ThreadPool> {
         with_pools(py, self.count, |pools| pools.idle.pop().map_or_else(|| start(self.count), Ok))
@@ -175,7 +193,17 @@ pub(crate) struct Monitor<'a, T> {
     callback: Option<CallbackChannel<T>>,
 }
 
+/// Whether to go on: not after the flag was set.
+pub(crate) fn unless_stopped(stop: &AtomicBool) -> ControlFlow<()> {
+    if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
 impl<T> Monitor<'_, T> {
+    /// The flag that Ctrl-C sets, for threads that have no callback to run.
+    pub(crate) fn stop_flag(&self) -> &AtomicBool {
+        self.stop
+    }
+
     /// Whether Ctrl-C or an exception in the callback stopped the work.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

@@ -41,7 +41,7 @@ impl UnknownName {
     }
 
     fn suggestion(&self) -> String {
-        self.nearest().map_or_else(|| ";".to_owned(), |name| format!("; did you mean `{name}`?"))
+        self.nearest().map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
     }
 }
 
@@ -55,6 +55,6 @@ mod tests {
         assert_eq!(near.nearest(), Some("poisson3d"));
         let far = UnknownName::new("problem", "zzz", ["poisson2d"]);
         assert_eq!(far.nearest(), None);
-        assert_eq!(far.to_string(), "unknown problem `zzz`; (known: poisson2d)");
+        assert_eq!(far.to_string(), "unknown problem `zzz` (known: poisson2d)");
     }
 }

@@ -4,6 +4,8 @@
 >>> A = ziggurat.gallery.poisson3d(30)             # or any scipy.sparse matrix
 >>> x = ziggurat.solve(A, np.ones(A.shape[0]))
 
+``ziggurat.read_matrix("A.mtx.gz")`` reads a Matrix Market file.
+
 For many right-hand sides, set up once: ``ml = ziggurat.solver(A)``, then ``ml.solve(b)``.
 ``print(ml)`` lists the levels, ``ml.plot()`` draws them, and ``ml.aspreconditioner()`` is an ``M``
 for scipy's solvers. PyAMG's names work where they apply:
@@ -18,7 +20,6 @@ import logging as _logging
 from ziggurat import gallery
 from ziggurat._errors import (
     ConfigError,
-    ConvergenceWarning,
     DeviceError,
     HierarchyError,
     MatrixError,
@@ -26,6 +27,7 @@ from ziggurat._errors import (
     SolveError,
     ZigguratError,
 )
+from ziggurat._files import read_matrix
 from ziggurat._info import NotConvergedError, SolveInfo
 from ziggurat._level import Level
 from ziggurat._native import Progress, __version__
@@ -43,7 +45,6 @@ from ziggurat._solver import MultilevelSolver
 
 __all__ = [
     "ConfigError",
-    "ConvergenceWarning",
     "DeviceError",
     "Diagnosis",
     "HierarchyError",
@@ -63,6 +64,7 @@ __all__ = [
     "default_config",
     "diagnose",
     "gallery",
+    "read_matrix",
     "ruge_stuben_solver",
     "smoothed_aggregation_solver",
     "solve",
@@ -76,7 +78,6 @@ _logging.getLogger("ziggurat").addHandler(_logging.NullHandler())
 # Classes are shown and pickled under their public names.
 for _class in (
     ConfigError,
-    ConvergenceWarning,
     DeviceError,
     Diagnosis,
     HierarchyError,
@@ -93,3 +94,25 @@ for _class in (
 ):
     _class.__module__ = "ziggurat"
 del _class
+
+#: Names of PyAMG that are not here, and what to write instead.
+_PYAMG = {
+    "adaptive_sa_solver": "estimated near-nullspace vectors are not supported: give near_nullspace=",
+    "air_solver": "write ziggurat.solver(A), which has methods for nonsymmetric matrices",
+    "coarse_grid_solver": "the coarsest level is solved directly",
+    "krylov": "write ml.solve(b, accel='gmres'), or use scipy's solvers with M=ml.aspreconditioner()",
+    "pairwise_solver": "write ziggurat.solver(A, method='pairwise')",
+    "rootnode_solver": "write ziggurat.smoothed_aggregation_solver(A, B)",
+    "solver_configuration": "ziggurat.solver(A) chooses by itself; print(ziggurat.diagnose(A)) says what it sees",
+}
+
+
+def __getattr__(name: str) -> object:
+    hint = _PYAMG.get(name)
+    if hint is None:
+        raise AttributeError(f"module 'ziggurat' has no attribute {name!r}")
+    raise AttributeError(f"ziggurat has no {name!r}; {hint}")
+
+
+def __dir__() -> list[str]:
+    return __all__

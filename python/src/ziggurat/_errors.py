@@ -5,6 +5,8 @@ Errors raised by the Rust library keep its messages: they say where the problem 
 
 from __future__ import annotations
 
+__all__ = ["ConfigError", "DeviceError", "HierarchyError", "MatrixError", "SetupError", "SolveError", "ZigguratError"]
+
 
 class ZigguratError(Exception):
     """Base class of all errors raised by this package.
@@ -40,7 +42,3 @@ class DeviceError(ZigguratError, RuntimeError):
 
 class HierarchyError(ZigguratError, ValueError):
     """A pickled hierarchy is corrupt, or has an unsupported format version."""
-
-
-class ConvergenceWarning(UserWarning):
-    """``ml.solve`` without ``return_info`` returned a solution that misses the tolerance."""

@@ -15,6 +15,8 @@ from ziggurat._plot import Convergence, convergence
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = ["NotConvergedError", "SolveInfo", "raise_unless_converged"]
+
 
 class _Recorded:
     """A native outcome as plain text: the content of a pickled :class:`SolveInfo`."""
@@ -146,8 +148,17 @@ class SolveInfo:
     def config(self) -> dict[str, Any]:
         return dict(self._data["config"])
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the matrices and transfers of all levels; see :attr:`MultilevelSolver.nbytes`."""
+        return sum(int(level["bytes"]) + int(level["transfer_bytes"]) for level in self._data["levels"])
+
     def to_dict(self) -> dict[str, Any]:
-        """All fields, with the keys of ``ziggurat solve --json``."""
+        """All fields, with the keys of ``ziggurat solve --json``.
+
+        ``peak_bytes`` is None, because the peak memory of the process is not that of the solver; see
+        :attr:`nbytes`.
+        """
         return json.loads(json.dumps(self._data))  # type: ignore[no-any-return]
 
     def plot(self, ax: Axes | None = None, label: str | None = None) -> Axes:
@@ -171,12 +182,15 @@ class SolveInfo:
 
     def _failure(self) -> str:
         """The message for a solve that did not converge."""
-        return f"relative residual {self.relative_residual:.2e} after {self.iterations} iterations: {self.reason}"
+        return f"relative residual {self.relative_residual:.2e} after {self._steps()}: {self.reason}"
+
+    def _steps(self) -> str:
+        return "1 iteration" if self.iterations == 1 else f"{self.iterations} iterations"
 
     def __repr__(self) -> str:
         verdict = "converged" if self.converged else f"NOT converged ({self.stop_reason})"
         residual = f"relative residual {self.relative_residual:.2e}"
-        return f"<SolveInfo: {verdict} in {self.iterations} iterations, {residual}>"
+        return f"<SolveInfo: {verdict} in {self._steps()}, {residual}>"
 
     def __str__(self) -> str:
         return self._outcome.text(self._name)
@@ -191,17 +205,38 @@ class SolveInfo:
 
 
 class NotConvergedError(ZigguratError, RuntimeError):
-    """:func:`ziggurat.solve` did not reach the tolerance.
+    """A solution misses the tolerance, in ``ziggurat.solve`` and ``ml.solve`` without ``return_info``.
 
     Attributes
     ----------
     info : SolveInfo
-        The result of the solve, with the reason why it stopped.
+        The result of the solve, with the reason why it stopped. Of several right-hand sides, that of
+        the first that failed.
     x : numpy.ndarray
-        The last iterate.
+        The last iterate, or the last iterates of all right-hand sides.
+
+    Examples
+    --------
+    >>> import numpy as np, ziggurat
+    >>> A = ziggurat.gallery.poisson2d(50)
+    >>> try:
+    ...     x = ziggurat.solver(A).solve(np.ones(2500), maxiter=3)
+    ... except ziggurat.NotConvergedError as error:
+    ...     x, reason = error.x, error.info.stop_reason
+    >>> reason, x.shape
+    ('max_iterations', (2500,))
     """
 
     def __init__(self, text: str, info: SolveInfo | None = None, x: object = None) -> None:
         super().__init__(text)
         self.info = info
         self.x = x
+
+
+def raise_unless_converged(x: NDArray[np.float64], infos: list[SolveInfo]) -> None:
+    """Raises if a solution misses the tolerance, unless the caller's callback has stopped it."""
+    failed = [column for column, info in enumerate(infos) if not info.converged and info.stop_reason != "interrupted"]
+    if failed:
+        info = infos[failed[0]]
+        where = "" if len(infos) == 1 else f"{len(failed)} of {len(infos)} right-hand sides failed; column {failed[0]}: "
+        raise NotConvergedError(where + info._failure(), info, x)

@@ -8,6 +8,8 @@ from scipy import sparse
 
 from ziggurat import _native
 
+__all__ = ["Level"]
+
 
 class Level:
     """One level of a hierarchy.

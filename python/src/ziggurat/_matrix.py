@@ -11,7 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from ziggurat import _native
-from ziggurat._errors import SolveError
+from ziggurat._errors import ConfigError, MatrixError, SolveError
+
+__all__ = ["SparseMatrix", "coordinates", "csr_parts", "in_order", "near_nullspace", "square_parts", "vector"]
 
 #: Any two-dimensional matrix or array of scipy.sparse.
 SparseMatrix = Any
@@ -52,8 +54,55 @@ def csr_parts(A: SparseMatrix) -> tuple[_native.Parts, Optional[int]]:
     return (rows, cols, indptr, indices[:nnz], data[:nnz]), block
 
 
+def square_parts(A: SparseMatrix) -> tuple[_native.Parts, Optional[int]]:
+    """The same for a matrix that must be square."""
+    parts, block = csr_parts(A)
+    if parts[0] != parts[1]:
+        raise MatrixError(f"A must be square; it is {parts[0]} x {parts[1]}")
+    return parts, block
+
+
+def near_nullspace(given: Any, rows: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Near-nullspace vectors as the columns of a matrix."""
+    vectors = np.asarray(given, dtype=np.float64)
+    vectors = vectors.reshape(-1, 1) if vectors.ndim == 1 else vectors
+    if vectors.ndim != 2:
+        raise ConfigError(f"near_nullspace has {vectors.ndim} dimensions; give a matrix with one vector per column")
+    if vectors.shape[0] != rows:
+        hint = "; it looks transposed: give near_nullspace.T" if vectors.shape[1] == rows else ""
+        raise ConfigError(
+            f"near_nullspace has shape {vectors.shape}, but the matrix has {rows} rows; give one vector per column, "
+            f"shape ({rows}, k){hint}"
+        )
+    return cast("np.ndarray[Any, np.dtype[np.float64]]", in_order(vectors))
+
+
+def coordinates(given: Any, rows: int, block: Optional[int]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Coordinates, one row per node or per unknown. ``block`` is the number of unknowns per node."""
+    points = in_order(given, np.float64)
+    if points.ndim != 2:
+        raise ConfigError(f"coords has {points.ndim} dimension(s); give one row per node, with x, y and z in columns")
+    count, dimension = points.shape
+    per_node = block or dimension
+    if dimension in (1, 2, 3) and (count == rows or count * per_node == rows):
+        return cast("np.ndarray[Any, np.dtype[np.float64]]", points)
+    transposed = count in (1, 2, 3) and (dimension == rows or dimension * (block or count) == rows)
+    wanted = count if transposed else dimension if dimension in (2, 3) else 3
+    per_node = block or wanted
+    shapes = [f"one row per unknown, shape ({rows}, {wanted})"]
+    if rows % per_node == 0:
+        shapes.insert(0, f"one row per node, shape ({rows // per_node}, {wanted})")
+    hint = "; it looks transposed: give coords.T" if transposed else ""
+    raise ConfigError(
+        f"coords has shape {points.shape}, but the matrix has {rows} rows; give {' or '.join(shapes)}, "
+        f"with x, y and z in columns{hint}"
+    )
+
+
 def vector(b: Any, rows: int, name: str = "b") -> tuple[np.ndarray[Any, np.dtype[np.float64]], tuple[int, ...]]:
     """The columns of ``b`` as one contiguous float64 vector, and the shape of ``b``."""
+    if sparse.issparse(b):
+        raise TypeError(f"{name} is sparse; use {name}.toarray()")
     array = np.asarray(b)
     if array.dtype.kind == "c":
         raise TypeError(f"{name} has dtype {array.dtype}; solve for its real and imaginary parts separately")

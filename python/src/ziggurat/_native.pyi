@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Parts = tuple[int, int, NDArray[Any], NDArray[Any], NDArray[np.float64]]
 Arrays = tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]
-Vectors = tuple[NDArray[np.float64], Optional[int]]
+Nodes = tuple[Optional[NDArray[np.float64]], Optional[NDArray[np.float64]], Optional[int]]
 
 __all__ = [
     "NativeSolver",
@@ -20,6 +20,7 @@ __all__ = [
     "preset",
     "problem",
     "problems",
+    "read_matrix",
     "rigid_body_modes",
     "spy",
 ]
@@ -54,16 +55,14 @@ class NativeSolver:
         cls,
         matrix: Parts,
         config: str,
-        vectors: Optional[Vectors],
-        coordinates: Optional[NDArray[np.float64]],
+        nodes: Nodes,
         threads: Optional[int],
     ) -> NativeSolver: ...
     @staticmethod
     def load(
         saved: bytes,
         config: str,
-        vectors: Optional[Vectors],
-        coordinates: Optional[NDArray[np.float64]],
+        nodes: Nodes,
         threads: Optional[int],
     ) -> NativeSolver: ...
     def save(self) -> bytes: ...
@@ -90,6 +89,7 @@ def config(text: str) -> str: ...
 def preset(name: str) -> str: ...
 def problem(name: str) -> tuple[int, Arrays, NDArray[np.float64], NDArray[np.float64], int]: ...
 def problems() -> list[tuple[str, str]]: ...
+def read_matrix(path: str) -> tuple[int, int, Arrays]: ...
 def rigid_body_modes(coordinates: NDArray[np.float64]) -> NDArray[np.float64]: ...
 def spy(matrix: Parts, pixels: int) -> str: ...
 def diagnose(matrix: Parts) -> tuple[str, list[str]]: ...

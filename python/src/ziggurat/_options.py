@@ -9,6 +9,8 @@ import numpy as np
 
 from ziggurat._errors import ConfigError
 
+__all__ = ["merged", "one_of", "plain", "real", "whole"]
+
 
 def plain(value: Any) -> Any:
     """Converts NumPy scalars and arrays to Python objects, for JSON."""
@@ -37,6 +39,14 @@ def real(name: str, value: Any) -> Optional[float]:
     if not 0 <= float(value) < float("inf"):
         raise ConfigError(f"{name} is {value}; it must be finite and non-negative")
     return float(value)
+
+
+def one_of(**aliases: Any) -> Any:
+    """The value of an argument that has several names; ``None`` if it is given by none of them."""
+    given = [name for name, value in aliases.items() if value is not None]
+    if len(given) > 1:
+        raise TypeError(f"{' and '.join(given)} are names of the same argument; give one of them")
+    return aliases[given[0]] if given else None
 
 
 def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from typing import Any, Union
 from ziggurat import _native
 from ziggurat._matrix import SparseMatrix, csr_parts
 
+__all__ = ["Diagnosis", "Picture", "diagnose", "spy"]
+
 
 class Picture:
     """An SVG picture. Notebooks display it; ``save`` writes it to a file."""

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ziggurat import _palette
 from ziggurat._level import Level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-#: The Okabe-Ito palette, which remains distinguishable with colour blindness. The HTML reports use
-#: the same colours.
-COLOURS = {"f64": "#0072B2", "f32": "#56B4E9", "f16": "#E69F00", "bf16": "#D55E00"}
+__all__ = ["Convergence", "convergence", "hierarchy", "in_bytes"]
 
 
 class Convergence(NamedTuple):
@@ -42,7 +42,8 @@ def _pyplot() -> Any:
     return pyplot
 
 
-def _in_bytes(count: float) -> str:
+def in_bytes(count: float) -> str:
+    """A number of bytes with a binary unit."""
     units = ["B", "KiB", "MiB", "GiB", "TiB"]
     while count >= 1000 and len(units) > 1:
         count /= 1024
@@ -61,50 +62,71 @@ def convergence(history: Convergence, ax: Axes | None, label: str | None) -> Axe
     # The tolerance comes first: if b is zero, it is the only positive value on the log axis.
     if history.tolerance > 0 and not any(other.get_linestyle() == "--" for other in ax.get_lines()):
         ax.axhline(history.tolerance, linestyle="--", linewidth=1, color="0.5")
-    (line,) = ax.semilogy(iterations, [*start, *history.residuals], label=label or history.label)
-    ax.semilogy(truth[:, 0], truth[:, 1], "o", markersize=4, color=line.get_color())
+    drawn = sum(other.get_linestyle() == "-" for other in ax.get_lines())
+    colour = _palette.CURVES[drawn % len(_palette.CURVES)]
+    ax.semilogy(iterations, [*start, *history.residuals], label=label or history.label, color=colour)
+    ax.semilogy(truth[:, 0], truth[:, 1], "o", markersize=4, color=colour)
     ax.set_xlabel("iterations")
-    ax.set_ylabel("residual / ‖b‖  (dots: true residual)")
+    ax.set_ylabel("residual / ‖b‖\n(dots: true residual)")
     ax.grid(True, alpha=0.3)
     ax.legend()
     return ax
 
 
 def _levels(levels: Sequence[Level], ax: Axes) -> None:
-    """Plots the size of each level in bytes, coloured by storage precision."""
+    """Plots the size of each level in MB, coloured by storage precision."""
     positions = range(len(levels))
     for position, level in zip(positions, levels):
-        ax.barh(position, level.bytes, color=COLOURS.get(level.storage, "0.5"))
-        text = f" {level.rows:,} rows, {level.nnz:,} entries, {_in_bytes(level.bytes)}"
-        ax.text(level.bytes, position, text, va="center", fontsize="small")
+        ax.barh(position, level.bytes / 1e6, color=_palette.PRECISIONS.get(level.storage, _palette.OTHER))
+        text = f"{level.rows:,} rows, {level.nnz:,} entries, {level.bytes / 1e6:.3g} MB"
+        place = (level.bytes / 1e6, position)
+        # `_fit_texts` makes room for the text, not the layout.
+        ax.annotate(text, place, (4, 0), textcoords="offset points", va="center", fontsize="small", in_layout=False)
     for storage in dict.fromkeys(level.storage for level in levels):
-        ax.barh(0, 0, color=COLOURS.get(storage, "0.5"), label=storage)
-    # The axis starts at zero because bar lengths are compared; the factor leaves room for the text.
-    ax.set_xlim(0, 1.8 * max(1, *(level.bytes for level in levels)))
+        ax.barh(0, 0, color=_palette.PRECISIONS.get(storage, _palette.OTHER), label=storage)
+    # The axis starts at zero because bar lengths are compared.
+    ax.set_xlim(0, max(1e-6, *(level.bytes / 1e6 for level in levels)))
     ax.set_yticks(list(positions), [f"level {position}" for position in positions])
     ax.invert_yaxis()
-    ax.set_xlabel("bytes of the matrix")
-    ax.legend(title="stored in", loc="lower right")
+    ax.set_xlabel("matrix in MB")
+    ax.legend(title="stored in", loc="upper left", bbox_to_anchor=(1.02, 1), borderaxespad=0)
 
 
 def _stages(stages: Sequence[tuple[str, float]], ax: Axes) -> None:
     """Plots the time of each stage."""
     positions = range(len(stages))
-    ax.barh(list(positions), [1e3 * seconds for _, seconds in stages], color="#009E73")
+    colours = [_palette.SOLVE if name == "solve" else _palette.SETUP for name, _ in stages]
+    ax.barh(list(positions), [1e3 * seconds for _, seconds in stages], color=colours)
     ax.set_yticks(list(positions), [name for name, _ in stages])
     ax.invert_yaxis()
     ax.set_xlabel("milliseconds")
 
 
-def hierarchy(
-    levels: Sequence[Level], stages: Sequence[tuple[str, float]], history: Convergence | None
-) -> Any:
+def _fit_texts(figure: Figure, ax: Axes) -> None:
+    """Widens the horizontal axis until the annotations of the bars are inside."""
+    for _ in range(4):
+        figure.canvas.draw()  # the layout changes with the axis
+        right = ax.get_window_extent().x1
+        bars = ax.get_window_extent().x0
+        needed = [text.get_window_extent() for text in ax.texts]
+        # A text begins at its bar, whose length scales with the axis, and keeps its own width.
+        room = right - bars
+        factors = [(box.x0 - bars) / max(room - box.width, 0.2 * room) for box in needed if box.x1 > right]
+        if not factors:
+            return
+        ax.set_xlim(0, ax.get_xlim()[1] * max(*factors, 1.05))
+
+
+def hierarchy(levels: Sequence[Level], stages: Sequence[tuple[str, float]], history: Convergence | None) -> Figure:
     """Plots levels, stages and, after a solve, its convergence. Returns the figure."""
-    count = 2 if history is None else 3
-    figure = _pyplot().figure(figsize=(8, 3.2 * count), layout="constrained")
-    axes = figure.subplots(count, 1)
+    heights = [0.9 + 0.3 * len(levels), 0.9 + 0.24 * len(stages)] + ([] if history is None else [3.2])
+    figure: Figure = _pyplot().figure(figsize=(8, sum(heights)), layout="constrained")
+    axes = figure.subplots(len(heights), 1, gridspec_kw={"height_ratios": heights})
     _levels(levels, axes[0])
     _stages(stages, axes[1])
     if history is not None:
         convergence(history, axes[2], None)
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+    _fit_texts(figure, axes[0])
     return figure

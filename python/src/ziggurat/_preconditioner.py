@@ -11,6 +11,8 @@ from scipy.sparse.linalg import LinearOperator
 from ziggurat._matrix import vector
 from ziggurat._native import NativeSolver
 
+__all__ = ["Preconditioner"]
+
 
 class _SolverWithCycle(Protocol):
     """The part of ``MultilevelSolver`` that a preconditioner uses."""

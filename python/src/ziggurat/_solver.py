@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
-from typing import Any, Callable, Literal, Optional, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, Optional, Union, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ziggurat import _native
-from ziggurat._errors import ConfigError, ConvergenceWarning, SolveError
-from ziggurat._info import SolveInfo
+from ziggurat import _matrix, _native, _pyamg
+from ziggurat._arguments import Callback, SolveArguments
+from ziggurat._errors import ConfigError, SolveError
+from ziggurat._info import SolveInfo, raise_unless_converged
 from ziggurat._level import Level
-from ziggurat._matrix import SparseMatrix, csr_parts, in_order, vector
-from ziggurat._options import plain, real, whole
-from ziggurat._plot import hierarchy
+from ziggurat._matrix import SparseMatrix, csr_parts, square_parts, vector
+from ziggurat._options import one_of, plain, real, whole
+from ziggurat._plot import hierarchy, in_bytes
 from ziggurat._preconditioner import Preconditioner
 
-#: Called after each iteration; a true return value stops the solve.
-Callback = Callable[[_native.Progress], object]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from typing_extensions import Unpack
+
+__all__ = ["MultilevelSolver"]
 
 
 class MultilevelSolver:
@@ -50,23 +53,21 @@ class MultilevelSolver:
         threads: Optional[int] = None,
         block_size: Optional[int] = None,
     ) -> None:
-        parts, block = csr_parts(A)
+        parts, block = square_parts(A)
+        rows = parts[0]
         self._asked = json.dumps(config, default=plain)
         self._threads = threads = whole("threads", threads, 1)
         block_size = whole("block_size", block_size, 1)
-        self._vectors: Optional[_native.Vectors] = None
-        self._coords = None if coords is None else in_order(coords, np.float64)
-        if self._coords is not None and self._coords.ndim != 2:
-            raise ConfigError(f"coords has {self._coords.ndim} dimension(s); give one row per node, with x, y and z in columns")
-        if near_nullspace is not None:
-            if coords is not None:
-                raise ConfigError("give near_nullspace or coords, not both: coords defines the rigid-body modes")
-            vectors = np.asarray(near_nullspace, dtype=np.float64)
-            vectors = vectors.reshape(-1, 1) if vectors.ndim == 1 else vectors
-            if vectors.ndim != 2:
-                raise ConfigError(f"near_nullspace has {vectors.ndim} dimensions; give a matrix with one vector per column")
-            self._vectors = (in_order(vectors), block_size or block)
-        self._native = _native.NativeSolver(parts, self._asked, self._vectors, self._coords, threads)
+        if block_size is not None and rows % block_size != 0:
+            raise ConfigError(f"block_size is {block_size}, which does not divide the {rows} rows of the matrix")
+        if near_nullspace is not None and coords is not None:
+            raise ConfigError("give near_nullspace or coords, not both: coords defines the rigid-body modes")
+        vectors = None if near_nullspace is None else _matrix.near_nullspace(near_nullspace, rows)
+        points = None if coords is None else _matrix.coordinates(coords, rows, block_size)
+        if block_size is None and vectors is not None:
+            block_size = block
+        self._nodes: _native.Nodes = (vectors, points, block_size)
+        self._native = _native.NativeSolver(parts, self._asked, self._nodes, threads)
         self._last: Optional[SolveInfo] = None
 
     # ---- solving
@@ -79,19 +80,12 @@ class MultilevelSolver:
         tol: Optional[float] = ...,
         maxiter: Optional[int] = ...,
         *,
-        accel: Optional[str] = ...,
-        residuals: Optional[list[float]] = ...,
-        callback: Optional[Callback] = ...,
         return_info: Literal[False] = ...,
-        atol: Optional[float] = ...,
-        restart: Optional[int] = ...,
-        max_seconds: Optional[float] = ...,
-        verify_every: Optional[int] = ...,
-        project_rhs: Optional[bool] = ...,
+        **options: Unpack[SolveArguments],
     ) -> NDArray[np.float64]: ...
 
-    # `info` is Any: it is a SolveInfo, or a list of them if b is a matrix, which the type of b does
-    # not express.
+    # `info` is Any: it is a SolveInfo, or a list of them if b is a matrix, which type checkers do not
+    # distinguish.
     @overload
     def solve(
         self,
@@ -100,15 +94,8 @@ class MultilevelSolver:
         tol: Optional[float] = ...,
         maxiter: Optional[int] = ...,
         *,
-        accel: Optional[str] = ...,
-        residuals: Optional[list[float]] = ...,
-        callback: Optional[Callback] = ...,
         return_info: Literal[True],
-        atol: Optional[float] = ...,
-        restart: Optional[int] = ...,
-        max_seconds: Optional[float] = ...,
-        verify_every: Optional[int] = ...,
-        project_rhs: Optional[bool] = ...,
+        **options: Unpack[SolveArguments],
     ) -> tuple[NDArray[np.float64], Any]: ...
 
     def solve(
@@ -118,12 +105,16 @@ class MultilevelSolver:
         tol: Optional[float] = None,
         maxiter: Optional[int] = None,
         *,
+        rtol: Optional[float] = None,
+        atol: Optional[float] = None,
         accel: Optional[str] = None,
+        krylov: Optional[str] = None,
+        cycle: Optional[str] = None,
+        cycles_per_level: int = 1,
+        restart: Optional[int] = None,
         residuals: Optional[list[float]] = None,
         callback: Optional[Callback] = None,
         return_info: bool = False,
-        atol: Optional[float] = None,
-        restart: Optional[int] = None,
         max_seconds: Optional[float] = None,
         verify_every: Optional[int] = None,
         project_rhs: Optional[bool] = None,
@@ -136,14 +127,22 @@ class MultilevelSolver:
             The right-hand side, or a matrix whose columns are right-hand sides.
         x0 : array, optional
             The initial guess, of the same shape as ``b``. The default is zero.
-        tol : float, optional
+        tol, rtol : float, optional
             Stop when ‖b − A x‖ ≤ max(tol ‖b‖, atol) for the true residual. The default is the
-            ``tol`` given at setup, or 1e-8.
+            ``tol`` given at setup, or 1e-8. ``rtol`` is scipy's name of the same argument.
         maxiter : int, optional
             The maximum number of iterations. The default is 1000.
-        accel : str, optional
+        atol : float, optional
+            The absolute tolerance. The default is 0.
+        accel, krylov : str, optional
             The Krylov method: 'cg', 'fcg', 'gmres', 'fgmres' or 'bicgstab'. The default is the one
-            chosen at setup. Unlike in PyAMG, a cycle always preconditions a Krylov method.
+            chosen at setup. ``accel`` is PyAMG's name. Unlike in PyAMG, a cycle always
+            preconditions a Krylov method.
+        cycle, cycles_per_level : optional
+            PyAMG's choice of a cycle for one solve. Here the cycle is chosen at setup: another one
+            raises :class:`ConfigError`.
+        restart : int, optional
+            The restart length of GMRES.
         residuals : list, optional
             Residual norms are appended to this list: that of the initial guess, then one per
             iteration, by recurrence.
@@ -154,9 +153,9 @@ class MultilevelSolver:
             solver and others, but not update the values of a solver that is in use.
         return_info : bool
             Return ``(x, info)``, where ``info`` is a :class:`SolveInfo`, or a list of them if ``b``
-            is a matrix.
-        atol, restart, max_seconds : optional
-            The absolute tolerance, the restart length of GMRES, and a time limit.
+            is a matrix. A solution that misses the tolerance is then returned, not raised.
+        max_seconds : float, optional
+            A time limit.
         verify_every : int, optional
             Also compute the true residual every ``verify_every`` iterations, for
             ``info.true_residuals``.
@@ -168,11 +167,23 @@ class MultilevelSolver:
         Returns
         -------
         x : numpy.ndarray
-            The solution, with the shape of ``b``, in float64. If it misses the tolerance and
-            ``return_info`` is not set, a :class:`ConvergenceWarning` is issued.
+            The solution, with the shape of ``b``, in float64.
+
+        Raises
+        ------
+        NotConvergedError
+            If a solution misses the tolerance and ``return_info`` is not set. Its ``info`` says
+            why, and its ``x`` is the last iterate. A solve that ``callback`` has stopped returns
+            its last iterate.
 
         Notes
         -----
+        Several right-hand sides share the hierarchy, and each has its own iteration with the
+        result that it has alone. If there are enough of them for all threads, or if the matrix is
+        small, they are solved at the same time, one per thread, which is faster than one by one.
+        With a callback, and with levels whose precision may be raised (``precision='auto'`` that
+        has chosen less than 'f64'), they are solved one after another.
+
         If the matrix is symmetric and all row sums are zero, the constants are its null space, and
         there is a solution only if ``b`` sums to zero. Otherwise ``x`` minimises the residual and has
         zero mean, ``info.stop_reason`` is 'inconsistent' (unless ``project_rhs`` is set), and
@@ -195,10 +206,11 @@ class MultilevelSolver:
             guess, guess_shape = vector(x0, rows, "x0")
             if guess_shape != shape:
                 raise SolveError(f"x0 has shape {guess_shape}, but b has shape {shape}; they must match")
+        self._check_cycle(cycle, cycles_per_level)
         given: dict[str, Any] = {
-            "krylov": accel,
+            "krylov": self._known_krylov(one_of(accel=accel, krylov=krylov)),
             "restart": whole("restart", restart, 1),
-            "rtol": real("tol", tol),
+            "rtol": real("tol" if rtol is None else "rtol", one_of(tol=tol, rtol=rtol)),
             "atol": real("atol", atol),
             "max_iterations": whole("maxiter", maxiter, 0),
             "max_seconds": real("max_seconds", max_seconds),
@@ -217,16 +229,33 @@ class MultilevelSolver:
         solution = x.reshape(shape[::-1]).T
         if return_info:
             return solution, (infos[0] if len(shape) == 1 else infos)
-        for column, info in enumerate(infos):
-            if not info.converged:
-                where = "" if len(infos) == 1 else f"column {column}: "
-                warnings.warn(where + info._failure(), ConvergenceWarning, stacklevel=2)
+        raise_unless_converged(solution, infos)
         return solution
 
-    def aspreconditioner(self) -> Preconditioner:
+    def _check_cycle(self, cycle: Optional[str], cycles_per_level: int = 1) -> None:
+        """Refuses another cycle than that of the setup."""
+        if cycle is not None:
+            asked, own = _pyamg.cycle(cycle), self.config["cycle"]["kind"]
+            if asked not in (own, own.partition("-")[0], "auto"):
+                hint = f"the cycle is chosen at setup: ziggurat.solver(A, cycle={cycle!r})"
+                raise ConfigError(f"cycle is {cycle!r}, but this solver has the cycle {own.upper()!r}; {hint}")
+        if cycles_per_level != 1:
+            raise ConfigError(f"cycles_per_level is {cycles_per_level!r}; only 1 is supported")
+
+    @staticmethod
+    def _known_krylov(name: Any) -> Optional[str]:
+        """Refuses methods of PyAMG and scipy that are not here, and functions."""
+        if name is None or isinstance(name, str):
+            return name
+        hint = "to run your own, pass ml.aspreconditioner() to it as M"
+        raise TypeError(f"accel is a {type(name).__name__}; it must be the name of a Krylov method; {hint}")
+
+    def aspreconditioner(self, cycle: Optional[str] = None) -> Preconditioner:
         """One cycle as a scipy LinearOperator, to pass as ``M`` to scipy's Krylov methods.
 
         It supports matvec, matmat and rmatvec. After :meth:`update_values` it uses the new values.
+        ``cycle`` is an argument of PyAMG: the cycle is chosen at setup, and another one raises
+        :class:`ConfigError`.
 
         Examples
         --------
@@ -237,6 +266,7 @@ class MultilevelSolver:
         >>> failed
         0
         """
+        self._check_cycle(cycle)
         return Preconditioner(self)
 
     def update_values(self, A: SparseMatrix) -> bool:
@@ -305,7 +335,16 @@ class MultilevelSolver:
         """Rows of all levels divided by those of the finest."""
         return self._native.complexity()[2]
 
-    def plot(self) -> Any:
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the matrices and transfers of all levels, as they are stored for the iteration.
+
+        The memory of the process is larger: it has the matrix in double precision for residuals and
+        updates, the vectors of solves, and all that is not this solver's.
+        """
+        return sum(level.bytes + level.transfer_bytes for level in self.levels)
+
+    def plot(self) -> Figure:
         """Plots the hierarchy with matplotlib and returns the figure.
 
         It shows the size and precision of each level, the time of each setup stage, and the
@@ -344,7 +383,8 @@ class MultilevelSolver:
 
     def __str__(self) -> str:
         complexity = f"operator complexity {self.operator_complexity():.2f}, grid complexity {self.grid_complexity():.2f}"
-        return f"MultilevelSolver ({self._choices()})\n\n{self._native.table()}\n  {complexity}, setup {self.setup_seconds:.3f} s"
+        memory = f"{in_bytes(self.nbytes)} with transfers"
+        return f"MultilevelSolver ({self._choices()})\n\n{self._native.table()}\n  {complexity}, {memory}, setup {self.setup_seconds:.3f} s"
 
     def _repr_html_(self) -> str:
         return self._native.html() if self._last is None else self._last._repr_html_()
@@ -355,15 +395,11 @@ class MultilevelSolver:
         return {
             "hierarchy": self._native.save(),
             "config": self._asked,
-            "near_nullspace": self._vectors,
-            "coords": self._coords,
+            "nodes": self._nodes,
             "threads": self._threads,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._asked, self._threads = state["config"], state["threads"]
-        self._vectors, self._coords = state["near_nullspace"], state["coords"]
-        self._native = _native.NativeSolver.load(
-            state["hierarchy"], self._asked, self._vectors, self._coords, self._threads
-        )
+        self._asked, self._nodes, self._threads = state["config"], state["nodes"], state["threads"]
+        self._native = _native.NativeSolver.load(state["hierarchy"], self._asked, self._nodes, self._threads)
         self._last = None

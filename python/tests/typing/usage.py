@@ -32,13 +32,30 @@ def solves(A: sparse.csr_array, b: Vector) -> Vector:
     assert_type(ml.solve(b, return_info=False), Vector)
     x, info = ml.solve(b, return_info=True)
     assert_type(x, Vector)
-    # If b is a matrix, info is a list, so callers have to narrow its type.
+    # The type of b does not tell whether it is a matrix, for which info is a list.
+    assert_type(info, Any)
     assert isinstance(info, ziggurat.SolveInfo)
     assert_type(info.converged, bool)
     assert_type(info.promotion, "str | None")
     assert_type(info.residuals, Vector)
     assert_type(info.to_dict(), dict[str, Any])
     return x
+
+
+def takes_all_arguments(A: sparse.csr_array, b: Vector) -> int:
+    x, info, ml = ziggurat.solve(A, b, coords=np.ones((8, 3)), callback=stop_early, return_info=True, return_solver=True)
+    assert_type(x, Vector)
+    assert_type(ml, ziggurat.MultilevelSolver)
+    assert isinstance(info, ziggurat.SolveInfo)
+    assert_type(ziggurat.solve(A, b, rtol=1e-4, atol=0.0, method="sa", return_info=True)[0], Vector)
+    ziggurat.solve(A, b, colback=stop_early)  # type: ignore[call-overload]
+    ml.solve(b, rtl=1e-4)  # type: ignore[call-overload]
+    return info.iterations
+
+
+def files(path: Path) -> sparse.csr_array:
+    ziggurat.solver(ziggurat.read_matrix(path), cycle="W", accel="cg", rtol=1e-6, block_size=3)
+    return ziggurat.read_matrix("A.mtx.gz")
 
 
 def solves_at_once(A: sparse.csr_array, b: Vector) -> Vector:
@@ -68,7 +85,7 @@ def looks(ml: ziggurat.MultilevelSolver, path: Path) -> int:
 def preconditions(A: sparse.csr_array, b: Vector) -> Vector:
     from scipy.sparse.linalg import LinearOperator, cg
 
-    M: LinearOperator = ziggurat.ruge_stuben_solver(A, max_coarse=100).aspreconditioner()
+    M: LinearOperator = ziggurat.ruge_stuben_solver(A, max_coarse=100, presmoother="jacobi", postsmoother="jacobi").aspreconditioner()
     x, _ = cg(A, b, M=M)
     return np.asarray(x, dtype=np.float64)
 

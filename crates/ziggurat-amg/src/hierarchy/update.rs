@@ -79,15 +79,44 @@ impl Hierarchy {
     /// If its size or its pattern differs.
     pub fn check_pattern(&self, a: &Csr<f64>) -> Result<(), SetupError> {
         let old = &self.levels[0].a.a;
-        let mismatch =
-            |what, expected, found| SetupError::from(MatrixError::Mismatch { what, expected, found });
         if old.rows() != a.rows() || old.cols() != a.cols() {
-            return Err(mismatch("rows of the matrix whose values are to be replaced", old.rows(), a.rows()));
+            let what = "rows of the matrix whose values are to be replaced";
+            return Err(MatrixError::Mismatch { what, expected: old.rows(), found: a.rows() }.into());
         }
-        if old.row_ptr() != a.row_ptr() || old.columns() != a.columns() {
-            let what = "entries of the matrix whose values are to be replaced, with the same pattern";
-            return Err(mismatch(what, old.nnz(), a.nnz()));
+        if old.row_ptr() == a.row_ptr() && old.columns() == a.columns() {
+            return Ok(());
         }
-        Ok(())
+        let difference = (0..a.rows()).find_map(|row| first_difference(row, old.row(row).0, a.row(row).0));
+        difference.map_or(Ok(()), |error| Err(error.into()))
+    }
+}
+
+/// The first place where two rows of columns differ.
+fn first_difference(row: usize, old: &[u32], new: &[u32]) -> Option<MatrixError> {
+    let place = old.iter().zip(new).position(|(old, new)| old != new).unwrap_or(old.len().min(new.len()));
+    let (column, missing) = match (old.get(place), new.get(place)) {
+        (Some(old), Some(new)) => (old.min(new), old < new),
+        (Some(old), None) => (old, true),
+        (None, Some(new)) => (new, false),
+        (None, None) => return None,
+    };
+    Some(MatrixError::NewPattern { row, column: *column as usize, missing })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_the_first_column_that_one_of_two_rows_has() {
+        let difference = |old: &[u32], new: &[u32]| match first_difference(7, old, new) {
+            Some(MatrixError::NewPattern { row: 7, column, missing }) => Some((column, missing)),
+            _ => None,
+        };
+        assert_eq!(difference(&[0, 2, 5], &[0, 2, 5]), None);
+        assert_eq!(difference(&[0, 2, 5], &[0, 3, 5]), Some((2, true)));
+        assert_eq!(difference(&[0, 3, 5], &[0, 2, 5]), Some((2, false)));
+        assert_eq!(difference(&[0, 3], &[0, 3, 9]), Some((9, false)));
+        assert_eq!(difference(&[0, 3, 9], &[0, 3]), Some((9, true)));
     }
 }

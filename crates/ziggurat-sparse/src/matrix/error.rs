@@ -150,6 +150,20 @@ pub enum MatrixError {
         /// The actual size.
         found: usize,
     },
+    /// Values are to be replaced by those of a matrix with another pattern.
+    #[error(
+        "row {row}: {} column {column}; new values must have the same pattern as the old ones, with \
+         zeros stored where entries vanish; for another pattern set up a new solver",
+        if *missing { "there is no entry in" } else { "there is a new entry in" }
+    )]
+    NewPattern {
+        /// The first row that differs.
+        row: usize,
+        /// The first column that differs in it.
+        column: usize,
+        /// Whether the new matrix has no entry there; otherwise the old one has none.
+        missing: bool,
+    },
     /// A diagonal entry is zero, missing or not finite, where division by it is required.
     #[error("row {row}: the diagonal entry is {value}, but it must be finite and nonzero")]
     ZeroDiagonal {

@@ -112,7 +112,7 @@ fn faults_of_the_banner() {
     assert_eq!(fault("1 1 1\n"), format!("{begins}`1`"));
     assert_eq!(fault(b"\xef\xbb\xbf%%MatrixMarket"), format!("{begins}`\\xef\\xbb\\xbf%%MatrixMarket`"));
     let banner = |words: &str| fault(format!("%%MatrixMarket {words}\n1 1 1\n1 1 1\n"));
-    assert_eq!(banner("vector array real general"), "line 1: unknown object `vector`; (known: matrix)");
+    assert_eq!(banner("vector array real general"), "line 1: unknown object `vector` (known: matrix)");
     assert_eq!(
         banner("matrix coordinates real general"),
         "line 1: unknown format `coordinates`; did you mean `coordinate`? (known: coordinate, array)"

@@ -1,0 +1,114 @@
+//! Solves for several right-hand sides, which share the hierarchy.
+//!
+//! They are solved one after another, each with all threads, or at the same time, each with one
+//! thread. The latter saves the synchronisation of threads in every operation. It is used if there
+//! are enough right-hand sides for all threads, or if the matrix is so small that threads hardly
+//! help. Results are the same in both ways, because they do not depend on the number of threads.
+//! Two kinds of solves are always sequential: with a callback, which sees one iteration after
+//! another, and with levels whose precision may be raised, because that affects later solves.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use rayon::ThreadPool;
+use ziggurat::krylov::Observer;
+use ziggurat::{Solution, SolveError, SolveOptions, Solver};
+use ziggurat_report as report;
+
+use crate::lock::Held;
+use crate::outcome::Outcome;
+use crate::threads::{Monitor, unless_stopped};
+
+/// Matrices with fewer rows are solved with one thread per right-hand side.
+const SMALL: usize = 20_000;
+
+/// The concatenated solutions, and an outcome for each.
+pub(crate) type Solved = Result<(Vec<f64>, Vec<Outcome>), SolveError>;
+
+/// Right-hand sides and guesses as concatenated columns, with what solves them.
+pub(crate) struct Columns<'a> {
+    pub(crate) solver: &'a Solver,
+    pub(crate) setup_seconds: f64,
+    pub(crate) options: &'a SolveOptions,
+    pub(crate) b: &'a [f64],
+    pub(crate) guess: Option<&'a [f64]>,
+}
+
+impl Columns<'_> {
+    fn rows(&self) -> usize {
+        self.solver.hierarchy().levels()[0].matrix().rows()
+    }
+
+    /// The number of right-hand sides. A matrix without rows has one, which is empty.
+    pub(crate) fn count(&self) -> usize {
+        self.b.len().checked_div(self.rows()).unwrap_or(1)
+    }
+
+    /// The number of right-hand sides to solve at the same time, given this many threads.
+    pub(crate) fn at_a_time(&self, threads: usize) -> usize {
+        let worthwhile = self.count() >= threads || self.rows() < SMALL;
+        if worthwhile { threads.min(self.count()) } else { 1 }
+    }
+
+    /// Solves for one right-hand side.
+    fn solve(&self, index: usize, observer: &mut Observer<'_>) -> Result<(Vec<f64>, Outcome), SolveError> {
+        let rows = self.rows();
+        let column = index * rows..(index + 1) * rows;
+        let (b, guess) = (&self.b[column.clone()], self.guess.map(|guess| &guess[column]));
+        let start = Instant::now();
+        let Solution { x, report, promotion, traffic } =
+            self.solver.solve_with(b, guess, self.options, Some(observer))?;
+        let timing = (self.setup_seconds, start.elapsed().as_secs_f64());
+        let b_norm = report.b_norm;
+        let solution = Solution { x: Vec::new(), report, promotion, traffic };
+        let mut outcome = report::Outcome::of(self.solver, &solution, timing).with_options(self.options);
+        // The peak of the process is that of the whole Python program.
+        outcome.peak_bytes = None;
+        Ok((x, Outcome { b_norm, outcome: Arc::new(outcome) }))
+    }
+
+    /// Solves one after another, until the monitor stops.
+    pub(crate) fn in_turn<T>(&self, monitor: &Monitor<'_, T>) -> Solved {
+        let (mut all, mut outcomes) = (Vec::with_capacity(self.b.len()), Vec::with_capacity(self.count()));
+        for index in 0..self.count() {
+            let (x, outcome) = self.solve(index, &mut |progress| monitor.observe(progress))?;
+            all.extend_from_slice(&x);
+            outcomes.push(outcome);
+            if monitor.is_stopped() {
+                break;
+            }
+        }
+        Ok((all, outcomes))
+    }
+
+    /// Solves with one right-hand side per pool at a time, until `stop` is set. Pools have one
+    /// thread each. The error is that of the first right-hand side that has one.
+    pub(crate) fn at_once(&self, pools: &[ThreadPool], stop: &AtomicBool, held: &Held) -> Solved {
+        let (next, solved) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(self.count())));
+        let work = || {
+            while !stop.load(Ordering::Relaxed) {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= self.count() {
+                    break;
+                }
+                let result = self.solve(index, &mut |_| unless_stopped(stop));
+                solved.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
+            }
+        };
+        std::thread::scope(|scope| {
+            for pool in pools {
+                scope.spawn(|| pool.install(|| held.clone().during(work)));
+            }
+        });
+        let mut solved = solved.into_inner().unwrap_or_else(PoisonError::into_inner);
+        solved.sort_by_key(|(index, _)| *index);
+        let (mut all, mut outcomes) = (Vec::with_capacity(self.b.len()), Vec::with_capacity(self.count()));
+        for (_, result) in solved {
+            let (x, outcome) = result?;
+            all.extend_from_slice(&x);
+            outcomes.push(outcome);
+        }
+        Ok((all, outcomes))
+    }
+}
