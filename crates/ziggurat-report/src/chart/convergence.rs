@@ -150,7 +150,9 @@ pub fn convergence_with_marks(curves: &[Curve], tolerance: Option<f64>, marks: &
             vertical_dashes(area, x, (down.start, down.end))?;
             let fits = x + 6 + text_width(what) < across.end;
             let (at, x) = if fits { (HPos::Left, x + 6) } else { (HPos::Right, x - 6) };
-            write(area, what, &text_style(at), (x, down.start + 10))?;
+            // Residuals start at the top and end at the bottom.
+            let y = if 2 * *iteration < last.unwrap_or(0) { down.end - 12 } else { down.start + 12 };
+            write(area, what, &text_style(at), (x, y))?;
         }
         tooltips = iteration_tooltips(&solves, curves, x_of, (down.start, down.end));
         Ok::<(), DrawError>(())
