@@ -7,13 +7,15 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ziggurat::amg::interpolate::NearKernel;
+use ziggurat::CoordinatesError;
+use ziggurat::amg::halo::Whole;
+use ziggurat::amg::interpolate::{NearKernel, NearKernelError};
+use ziggurat::diagnose::unknowns_per_node;
 use ziggurat_report::figures::counted;
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::gallery::{self, Model, Problem};
 use ziggurat_sparse::graph::Permutation;
 use ziggurat_sparse::io::{read_dense_from, read_matrix_from, read_vector_from};
-use ziggurat_sparse::matrix::detect_block_size;
 
 use crate::arguments::Source;
 use crate::failure::Failure;
@@ -119,7 +121,7 @@ impl System {
         let _stage = progress.stage("shuffling");
         let block = match self.problem {
             Some(problem) => problem.block_size(),
-            None => detect_block_size(self.a.view()).unwrap_or(1),
+            None => unknowns_per_node(self.a.view(), &Whole::new(self.a.rows())),
         };
         let (a, nodes) = gallery::shuffle(self.a.view(), block, window)?;
         let unknowns = nodes.expand(block).map_err(|error| {
@@ -186,10 +188,7 @@ impl System {
         progress: &Progress,
     ) -> Result<Option<Coordinates>, Failure> {
         let mut coordinates = match (file, self.problem) {
-            (Some(path), _) => {
-                let nodes = self.shuffled.as_ref().map(|shuffled| shuffled.nodes.len());
-                Coordinates::read(path, &self.name, self.a.rows() as u64, nodes, progress)?
-            }
+            (Some(path), _) => Coordinates::read(path, &self.name, self.a.rows() as u64, progress)?,
             (None, Some(problem)) => {
                 let dimension = if problem.model() == Model::Poisson2d { 2 } else { 3 };
                 Coordinates { dimension, points: problem.coordinates()? }
@@ -197,7 +196,15 @@ impl System {
             (None, None) => return Ok(None),
         };
         if let Some(shuffled) = &self.shuffled {
-            let given = coordinates.points.clone();
+            let rows = self.a.rows();
+            let given = coordinates.clone().checked()?.by_node(rows).map_err(unfit)?;
+            let Some((_, given)) = given.filter(|(_, nodes)| nodes.len() == shuffled.nodes.len()) else {
+                return Err(Failure::new(
+                    format!("the coordinates do not describe the {} nodes to renumber", shuffled.nodes.len()),
+                    "omit --shuffle, or give one row of coordinates per node",
+                ));
+            };
+            coordinates.points = vec![[0.0; 3]; given.len()];
             shuffled.nodes.apply(&given, &mut coordinates.points)?;
         }
         Ok(Some(coordinates))
@@ -213,11 +220,10 @@ impl System {
         if file.is_none() && self.problem.is_none_or(|problem| problem.block_size() == 1) {
             return Ok(None);
         }
-        let coordinates = self.coordinates(file, progress)?;
-        let Some(coordinates) = coordinates.filter(|found| found.give_modes(self.a.rows() as u64)) else {
-            return Ok(None);
-        };
-        NearKernel::rigid_body_modes(&coordinates.points, coordinates.dimension).map(Some).map_err(no_modes)
+        match self.coordinates(file, progress)? {
+            Some(coordinates) => coordinates.checked()?.near_kernel(self.a.view()).map_err(unfit),
+            None => Ok(None),
+        }
     }
 
     /// Permutes a vector of unknowns back to the numbering of the file or problem.
@@ -231,14 +237,8 @@ impl System {
 
 impl Coordinates {
     /// Reads the coordinates of a matrix called `name` with the given number of rows. Refuses a
-    /// file that does not fit it; `expected` is the number of nodes, where that is known.
-    pub(crate) fn read(
-        path: &Path,
-        name: &str,
-        rows: u64,
-        expected: Option<usize>,
-        progress: &Progress,
-    ) -> Result<Self, Failure> {
+    /// file that does not fit it.
+    pub(crate) fn read(path: &Path, name: &str, rows: u64, progress: &Progress) -> Result<Self, Failure> {
         let (file, stage) = open(path, progress)?;
         let dense = read_dense_from(stage.counting(file), path)?;
         let (nodes, dimension) = (dense.rows(), dense.cols());
@@ -252,9 +252,7 @@ impl Coordinates {
                 "give one row per node, with x, y and z in columns",
             ));
         }
-        let whole = nodes > 0 && rows.is_multiple_of(nodes as u64);
-        let fits = whole && expected.is_none_or(|expected| expected == nodes);
-        if !fits {
+        if nodes == 0 || !rows.is_multiple_of(nodes as u64) {
             return Err(Failure::new(
                 format!(
                     "{} has coordinates of {}, but {} has {}",
@@ -263,7 +261,7 @@ impl Coordinates {
                     name,
                     counted(rows as usize, "row")
                 ),
-                "give one row per node; every node must have the same number of matrix rows",
+                "give one row per node, or one row per unknown",
             ));
         }
         let points = (0..nodes).map(|node| {
@@ -276,10 +274,23 @@ impl Coordinates {
         Ok(Coordinates { dimension, points: points.collect() })
     }
 
-    /// Whether a matrix with that number of rows has a displacement in every dimension at each
-    /// node.
-    pub(crate) fn give_modes(&self, rows: u64) -> bool {
-        self.dimension > 1 && (self.points.len() * self.dimension) as u64 == rows
+    /// The same for the solver.
+    pub(crate) fn checked(self) -> Result<ziggurat::Coordinates, Failure> {
+        ziggurat::Coordinates::try_new(self.points, self.dimension).map_err(unfit)
+    }
+}
+
+/// The failure for coordinates that do not fit the matrix.
+pub(crate) fn unfit(error: CoordinatesError) -> Failure {
+    match error {
+        CoordinatesError::Modes(NearKernelError::Distributed) => {
+            Failure::new(error.to_string(), "omit --coords, or run one process")
+        }
+        CoordinatesError::Modes(error) => no_modes(error),
+        _ => Failure::new(
+            error.to_string(),
+            "give one row per node or per unknown, with x, y and z in columns; or omit --coords",
+        ),
     }
 }
 

@@ -266,7 +266,7 @@ impl DistributedSolver {
         agree(&*self.comm, checked)?;
         let inside = |x: &[f64]| moved(&*self.comm, &self.given, &self.inside, 1, x);
         let (b, guess) = (inside(b), guess.map(inside));
-        let widen = || lower(&self.levels, &self.config.in_double_precision());
+        let widen = |kind| lower(&self.levels, &self.config.in_precision(kind));
         let solved = match self.iteration.solve(b.clone(), guess, options, observer, widen) {
             // The message comes from the rank that failed.
             Err(SolveError::OtherProcess) => Ok(None),

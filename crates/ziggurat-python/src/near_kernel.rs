@@ -4,12 +4,14 @@
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use rayon::ThreadPool;
+use ziggurat::Coordinates;
 use ziggurat::amg::SetupError;
+use ziggurat::amg::halo::Whole;
 use ziggurat::amg::interpolate::NearKernel;
-use ziggurat::sparse::matrix::detect_block_size;
+use ziggurat::diagnose::unknowns_per_node;
 use ziggurat::sparse::{Csr, Dense};
 
-use crate::errors::{matrix_error, setup_error, value_error};
+use crate::errors::{coordinates_error, matrix_error, setup_error, value_error};
 use crate::threads::{pool, within};
 
 /// What is known about the unknowns of a matrix: near-nullspace vectors as columns, coordinates by
@@ -26,39 +28,22 @@ pub(crate) fn near_kernel(
     (vectors, coordinates, block): &Nodes<'_>,
 ) -> PyResult<Option<NearKernel>> {
     let refused = |error| setup_error(py, &SetupError::from(error));
-    let constants = || match block {
-        Some(block) => {
-            within(py, pool, || NearKernel::constants(a.rows(), *block)).map(Some).map_err(refused)
-        }
-        None => Ok(None),
-    };
     if let Some(vectors) = vectors {
         let (rows, count) = (vectors.shape()[0], vectors.shape()[1]);
-        let block = block.or_else(|| within(py, pool, || detect_block_size(a.view()))).unwrap_or(1);
+        let detected = || within(py, pool, || unknowns_per_node(a.view(), &Whole::new(a.rows())));
+        let block = block.unwrap_or_else(detected);
         let columns = vectors.as_array().columns().into_iter().flat_map(|column| column.to_vec()).collect();
         let dense = Dense::try_new(rows, count, columns).map_err(|error| matrix_error(py, &error))?;
         let kernel = within(py, pool, || NearKernel::try_new(dense, block));
         return Ok(Some(kernel.map_err(refused)?));
     }
-    let Some(coordinates) = coordinates else { return constants() };
-    let (nodes, dimension) = (coordinates.shape()[0], coordinates.shape()[1]);
-    // With one unknown per node, coordinates are valid but not needed. Otherwise there must be one
-    // displacement per coordinate.
-    let fits = nodes == a.rows() || (nodes * dimension == a.rows() && dimension > 1);
-    if !(1..=3).contains(&dimension) || !fits {
-        let text = format!(
-            "coords has shape ({nodes}, {dimension}), but the matrix has {} rows; give one row per node, \
-             with x, y and z in columns, and one unknown per node or per coordinate",
-            a.rows()
-        );
-        return Err(value_error(py, text));
+    if let Some(coordinates) = coordinates {
+        let (points, dimension) = (points(coordinates), coordinates.shape()[1]);
+        let kernel = within(py, pool, || Coordinates::try_new(points, dimension)?.near_kernel(a.view()));
+        return kernel.map_err(|error| coordinates_error(py, &error));
     }
-    if nodes == a.rows() {
-        return constants();
-    }
-    let points = points(coordinates);
-    let kernel = within(py, pool, || NearKernel::rigid_body_modes(&points, dimension));
-    Ok(Some(kernel.map_err(refused)?))
+    let constants = |&block| within(py, pool, || NearKernel::constants(a.rows(), block));
+    block.as_ref().map(constants).transpose().map_err(refused)
 }
 
 /// The rows as points in space; missing coordinates are zero.

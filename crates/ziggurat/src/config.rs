@@ -25,6 +25,7 @@ use ziggurat_amg::{
     Classical, Cycling, Formats, HierarchyConfig, Lowering, OutOfRange, Pairwise, SmoothedAggregation,
 };
 use ziggurat_krylov::{DEFAULT_RESTART, KrylovError, MAX_RESTART, Stopping};
+use ziggurat_sparse::Kind;
 use ziggurat_sparse::UnknownName;
 
 pub use choices::{ChoiceKey, Effort, Format, Rebuild, Scaling, choices};
@@ -282,16 +283,16 @@ impl SolverConfig {
         Cycling { cycle, pre_sweeps, post_sweeps, smoother: self.smoother.smoother() }
     }
 
-    /// This configuration with all levels in double precision, or in the highest precision that the
-    /// device supports.
+    /// This configuration with all levels in one number type.
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::Precision};
-    /// assert_eq!(SolverConfig::default().in_double_precision().precision, Precision::F64);
+    /// use ziggurat::sparse::Kind;
+    /// assert_eq!(SolverConfig::default().in_precision(Kind::F32).precision, Precision::F32);
     /// ```
     #[must_use]
-    pub fn in_double_precision(&self) -> Self {
-        SolverConfig { precision: Precision::F64, ..self.clone() }
+    pub fn in_precision(&self, kind: Kind) -> Self {
+        SolverConfig { precision: Precision::uniform(kind), ..self.clone() }
     }
 
     /// How the levels are stored.

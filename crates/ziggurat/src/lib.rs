@@ -9,11 +9,13 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+mod coordinates;
 pub mod diagnose;
 pub mod events;
 mod solver;
 
 pub use config::SolverConfig;
+pub use coordinates::{Coordinates, CoordinatesError};
 pub use diagnose::{Advice, Diagnosis, diagnose};
 pub use solver::{
     Fault, Iteration, Promotion, Solution, SolveError, SolveOptions, Solver, SolverBuilder, Updated,

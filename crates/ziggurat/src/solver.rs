@@ -28,6 +28,7 @@ use ziggurat_krylov::{KrylovError, KrylovReport, Observer};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Traffic};
 use ziggurat_sparse::{Csr, MatrixError};
 
+use crate::CoordinatesError;
 use crate::config::{ConfigError, SolverConfig};
 use crate::diagnose::{MatrixKind, unknowns_per_node};
 use crate::events::{self, LevelSummary};
@@ -59,6 +60,9 @@ pub enum SolveError {
     /// The matrix is invalid.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
+    /// The coordinates do not fit the matrix.
+    #[error(transparent)]
+    Coordinates(#[from] CoordinatesError),
     /// The hierarchy could not be built.
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -192,7 +196,8 @@ impl<D: Device> Solver<D> {
             Some(kernel) => kernel.block(),
             None => unknowns_per_node(a.view(), &Whole::new(a.rows())),
         };
-        let kind = MatrixKind::of(&WholeMatrix::new(a.clone(), block))?;
+        let mut kind = MatrixKind::of(&WholeMatrix::new(a.clone(), block))?;
+        kind.block = near_kernel.as_ref().map_or(block, NearKernel::unknowns_per_node);
         let kernel = match &near_kernel {
             Some(kernel) => kernel.clone(),
             None => NearKernel::constants(a.rows(), block).map_err(SetupError::from)?,
@@ -329,7 +334,7 @@ impl<D: Device> Solver<D> {
         let device = self.device();
         let before = device.traffic();
         let widen =
-            || Ok(lower(device, &self.hierarchy, &self.finest, &self.config().in_double_precision())?.1);
+            |kind| Ok(lower(device, &self.hierarchy, &self.finest, &self.config().in_precision(kind))?.1);
         let (uploaded, guess) = (device.upload(b)?, guess.map(|guess| device.upload(guess)).transpose()?);
         let solution = self.iteration.solve(uploaded, guess, options, observer, widen)?;
         let Solution { x, report, promotion, .. } = solution;
@@ -411,11 +416,7 @@ impl<D: Device> Solver<D> {
     /// # Errors
     /// For F- and K-cycles, whose transpose is not a cycle.
     pub fn transposed_preconditioner(&self) -> Result<Multigrid<D>, SolveError> {
-        let config = if self.iteration.is_wide() {
-            self.config().in_double_precision()
-        } else {
-            self.config().clone()
-        };
+        let config = self.iteration.config_in_use();
         let cycling = config.cycling();
         if !cycling.cycle.has_transpose() {
             let reason = format!("`{}` cycles have no transpose; use `v` or `w`", config.cycle.kind);

@@ -23,7 +23,7 @@ pub use aggregates::{Aggregates, AggregatesError, NO_ROOT};
 pub use aggressive::{Paths, aggressive, coarsen_again};
 pub use coarse_rows::CoarseRows;
 pub use mis2::mis2;
-pub use node_matrix::node_matrix;
+pub use node_matrix::{node_matrix, node_matrix_of};
 pub(crate) use pairwise::sum_by_aggregate;
 pub use pairwise::{MATCHING_ROUNDS, pairwise, pairwise_passes};
 pub use pmis::pmis;

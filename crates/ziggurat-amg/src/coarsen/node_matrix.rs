@@ -16,6 +16,8 @@ use std::ops::Range;
 use ziggurat_sparse::matrix::in_full_blocks;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
+use super::{Aggregates, sum_by_aggregate};
+
 /// Computes the norms of the blocks of a matrix whose unknowns are numbered node by node, `block`
 /// per node. `nodes` is the requested range of nodes: node `nodes.start + k` becomes row `k`.
 ///
@@ -77,10 +79,50 @@ pub fn node_matrix(a: CsrRef<'_, f64>, block: usize, nodes: Range<usize>) -> Res
     )
 }
 
+/// Same as [`node_matrix`], for nodes with different numbers of unknowns: `nodes` has the node of
+/// every row.
+///
+/// ```
+/// use ziggurat_amg::coarsen::{Aggregates, node_matrix_of};
+/// use ziggurat_sparse::Csr;
+/// let a = Csr::try_new(3, 3, vec![0, 2, 3, 4], vec![0, 1, 1, 2], vec![3.0, -4.0, 12.0, 1.0])?;
+/// let nodes = node_matrix_of(a.view(), &Aggregates::try_new(2, vec![0, 0, 1])?)?;
+/// assert_eq!((nodes.row(0).1, nodes.row(1).1), (&[13.0][..], &[1.0][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if `nodes` does not have one row for each row of the matrix.
+pub fn node_matrix_of(a: CsrRef<'_, f64>, nodes: &Aggregates) -> Result<Csr<f64>, MatrixError> {
+    if nodes.rows() != a.rows() {
+        let what = "rows of the nodes (one per matrix row)";
+        return Err(MatrixError::Mismatch { what, expected: a.rows(), found: nodes.rows() });
+    }
+    let (row_ptr, columns) = (a.row_ptr().to_vec(), a.columns().to_vec());
+    let squares = a.values().iter().map(|value| value * value).collect();
+    let squares = Csr::try_new(a.rows(), a.cols(), row_ptr, columns, squares)?;
+    let mut norms = sum_by_aggregate(squares.view(), nodes)?;
+    norms.values_mut().iter_mut().for_each(|sum| *sum = sum.sqrt());
+    Ok(norms)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{on_threads, problem};
+
+    #[test]
+    fn equal_nodes_are_the_special_case_of_different_ones() {
+        let a = problem("elasticity3d:3");
+        let count = a.rows() / 3;
+        let of = (0..a.rows() as u32).map(|row| row / 3).collect();
+        let found = node_matrix_of(a.view(), &Aggregates::try_new(count, of).unwrap()).unwrap();
+        let expected = node_matrix(a.view(), 3, 0..count).unwrap();
+        assert_eq!((found.row_ptr(), found.columns()), (expected.row_ptr(), expected.columns()));
+        for (found, expected) in found.values().iter().zip(expected.values()) {
+            assert!((found - expected).abs() <= 1e-14 * expected);
+        }
+    }
 
     #[test]
     fn the_norm_of_each_block() {

@@ -52,11 +52,15 @@ impl Pairwise {
         stages: &mut Stages,
     ) -> Result<Coarser, SetupError> {
         let halo = a.nodes();
-        let nodes = stages.run("coarsening", &a.rows(), || nodes(a))?;
+        let nodes = stages.run("coarsening", &a.rows(), || nodes(a, kernel))?;
         let tentative = if halo.is_whole() {
             let nodes = nodes.as_ref().map_or(a.view(), |nodes| nodes.view());
             let aggregates = stages
                 .run("coarsening", &a.rows(), || pairwise_passes(nodes, self.passes, MATCHING_ROUNDS))?;
+            let aggregates = match kernel.node_of_rows() {
+                Some(ragged) => ragged.joined_by(&aggregates),
+                None => aggregates,
+            };
             stages.run("interpolation", &a.rows(), || LocalTentative::new(aggregates, kernel, &halo))?
         } else {
             let nodes = match nodes {

@@ -7,13 +7,15 @@
 //! all other levels are smoothed.
 
 use serde::{Deserialize, Serialize};
-use ziggurat_sparse::{Csr, MatrixError};
+use ziggurat_sparse::{Csr, CsrRef};
 
 use super::matrix::{Coarser, LevelMatrix};
 use super::stages::Stages;
-use crate::coarsen::{mis2, node_matrix};
-use crate::halo::Halo;
-use crate::interpolate::{LocalTentative, NearKernel, ProlongationSmoothing, SmoothingScale, smoothed};
+use crate::coarsen::{Aggregates, mis2, node_matrix, node_matrix_of};
+use crate::halo::{Halo, Processes, Whole};
+use crate::interpolate::{
+    LocalTentative, NearKernel, NearKernelError, ProlongationSmoothing, SmoothingScale, smoothed,
+};
 use crate::spectral_radius::spectral_radius;
 use crate::strength::{Filter, Strength, strong_connections};
 use crate::{OutOfRange, SetupError};
@@ -90,35 +92,62 @@ impl SmoothedAggregation {
         stages: &mut Stages,
     ) -> Result<Coarser, SetupError> {
         let wide = &*a.extended(1)?;
-        let (halo, own) = (wide.nodes(), wide.rows().owned());
-        let nodes = stages.run("strength", &wide.rows(), || nodes(wide))?;
+        let (halo, own) = (wide.rows(), wide.rows().owned());
+        let ragged = kernel.node_of_rows();
+        let nodes = stages.run("strength", &halo, || nodes(wide, kernel))?;
         let nodes = nodes.as_ref().map_or(wide.view(), Csr::view);
-        let strong = stages.run("strength", &wide.rows(), || {
-            strong_connections(nodes, nodes.all_rows(), &self.strength, &[], &halo)
-        })?;
-        let aggregates = stages.run("coarsening", &wide.rows(), || mis2(&strong, Some(nodes), &halo))?;
-        let tentative = stages.run("tentative interpolation", &wide.rows(), || {
-            LocalTentative::new(aggregates, kernel, &halo)
+        let aggregates = match ragged {
+            Some(ragged) => {
+                ragged.joined_by(&self.aggregates(nodes, &Whole::new(ragged.count()), &halo, stages)?)
+            }
+            None => self.aggregates(nodes, &wide.nodes(), &halo, stages)?,
+        };
+        let tentative = stages.run("tentative interpolation", &halo, || {
+            LocalTentative::new(aggregates, kernel, &wide.nodes())
         })?;
         if level < self.plain_levels.unwrap_or(0) {
-            let p = stages.run("interpolation", &wide.rows(), || {
+            let p = stages.run("interpolation", &halo, || {
                 tentative.tentative.rows_of_matrix(&tentative.aggregates, own)
             })?;
             return Ok(Coarser::by_aggregation(p, tentative, kernel.count(), None));
         }
         let radius = stages.run("spectral radius", &a.rows(), || spectral_radius(a.view(), &a.rows()))?;
-        let p = stages.run("interpolation", &wide.rows(), || {
+        let p = stages.run("interpolation", &halo, || {
             let LocalTentative { aggregates, tentative, .. } = &tentative;
-            smoothed(wide.view(), own, nodes, aggregates, tentative, &self.smoothing(radius))
+            let smoothing = self.smoothing(radius);
+            match ragged {
+                // Weak connections are those between nodes, which single entries do not show.
+                Some(_) => {
+                    let smoothing = ProlongationSmoothing { filter: 0.0, ..smoothing };
+                    smoothed(wide.view(), own, wide.view(), aggregates, tentative, &smoothing)
+                }
+                None => smoothed(wide.view(), own, nodes, aggregates, tentative, &smoothing),
+            }
         })?;
         Ok(Coarser::by_aggregation(p, tentative, kernel.count(), Some(radius)))
+    }
+
+    /// Aggregates of the nodes whose matrix is `nodes`.
+    fn aggregates<H: Processes>(
+        &self,
+        nodes: CsrRef<'_, f64>,
+        halo: &H,
+        rows: &impl Processes,
+        stages: &mut Stages,
+    ) -> Result<Aggregates, SetupError> {
+        let strong = stages.run("strength", rows, || {
+            strong_connections(nodes, nodes.all_rows(), &self.strength, &[], halo)
+        })?;
+        stages.run("coarsening", rows, || mis2(&strong, Some(nodes), halo))
     }
 }
 
 /// The matrix of nodes; `None` if the matrix is scalar, so that its rows are the nodes.
-pub(super) fn nodes<M: LevelMatrix>(a: &M) -> Result<Option<Csr<f64>>, MatrixError> {
-    match a.block() {
-        1 => Ok(None),
-        block => node_matrix(a.view(), block, 0..a.nodes().local()).map(Some),
+pub(super) fn nodes<M: LevelMatrix>(a: &M, kernel: &NearKernel) -> Result<Option<Csr<f64>>, SetupError> {
+    match (kernel.node_of_rows(), a.block()) {
+        (Some(_), _) if !a.rows().is_whole() => Err(NearKernelError::Distributed.into()),
+        (Some(nodes), _) => Ok(Some(node_matrix_of(a.view(), nodes)?)),
+        (None, 1) => Ok(None),
+        (None, block) => Ok(Some(node_matrix(a.view(), block, 0..a.nodes().local())?)),
     }
 }

@@ -8,10 +8,17 @@
 //!
 //! Unknowns are numbered node by node: unknown c of node I is row b I + c. The vectors are the
 //! columns of a dense matrix.
+//!
+//! Where boundary conditions have removed some unknowns of a node, nodes have different numbers of
+//! unknowns. The near-kernel then states the node of every row ([`NearKernel::with_nodes`]). Only
+//! aggregation needs that: rows are aggregated by nodes, and otherwise treated as nodes with one
+//! unknown.
 
 use thiserror::Error;
 use ziggurat_sparse::gallery::rigid_body_modes;
 use ziggurat_sparse::{Dense, MatrixError};
+
+use crate::coarsen::Aggregates;
 
 /// A column whose norm after orthogonalisation, relative to the norm before, is at most this value
 /// is treated as linearly dependent.
@@ -33,6 +40,8 @@ pub struct NearKernel {
     vectors: Dense<f64>,
     block: usize,
     constant: bool,
+    /// The node of every row, if nodes have different numbers of unknowns. `block` is 1 then.
+    nodes: Option<Aggregates>,
 }
 
 /// Why vectors do not form a valid near-kernel.
@@ -72,6 +81,22 @@ pub enum NearKernelError {
         /// Index of the vector, from zero.
         vector: usize,
     },
+    /// The nodes do not have as many rows as the vectors.
+    #[error(
+        "the near-kernel has vectors of {rows} values and nodes of {found} rows; give the node of every row"
+    )]
+    Nodes {
+        /// Values per vector.
+        rows: usize,
+        /// Rows of the nodes.
+        found: usize,
+    },
+    /// Nodes with different numbers of unknowns, distributed over processes.
+    #[error(
+        "nodes with different numbers of unknowns are supported on one process only; run on one, or keep the \
+         boundary unknowns in the matrix, with 1 on the diagonal"
+    )]
+    Distributed,
     /// The vectors do not form a matrix.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
@@ -102,7 +127,7 @@ impl NearKernel {
                 .step_by(block)
                 .for_each(|value| *value = 1.0);
         }
-        Ok(NearKernel { vectors, block, constant: block == 1 })
+        Ok(NearKernel { vectors, block, constant: block == 1, nodes: None })
     }
 
     /// Builds a near-kernel from vectors, after validating them. `block` is the number of unknowns
@@ -129,7 +154,7 @@ impl NearKernel {
         let first = vectors.values().first();
         let constant =
             block == 1 && vectors.cols() == 1 && vectors.values().iter().all(|value| Some(value) == first);
-        Ok(NearKernel { vectors, block, constant })
+        Ok(NearKernel { vectors, block, constant, nodes: None })
     }
 
     /// The rigid-body modes of an elastic body in the plane or in space, from the coordinates of
@@ -181,6 +206,29 @@ impl NearKernel {
         Self::try_new(Dense::try_new(expected, vectors.len(), vectors.concat())?, block)
     }
 
+    /// Same as [`NearKernel::try_new`], for nodes with different numbers of unknowns: `nodes` has
+    /// the node of every row.
+    ///
+    /// ```
+    /// use ziggurat_amg::coarsen::Aggregates;
+    /// use ziggurat_amg::interpolate::NearKernel;
+    /// use ziggurat_sparse::Dense;
+    /// // Two unknowns at the first node, one at the second.
+    /// let nodes = Aggregates::try_new(2, vec![0, 0, 1])?;
+    /// let kernel = NearKernel::with_nodes(Dense::try_new(3, 1, vec![1.0; 3])?, nodes)?;
+    /// assert_eq!((kernel.block(), kernel.unknowns_per_node()), (1, 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if `nodes` does not have one row per value, or if a vector is invalid.
+    pub fn with_nodes(vectors: Dense<f64>, nodes: Aggregates) -> Result<Self, NearKernelError> {
+        if nodes.rows() != vectors.rows() {
+            return Err(NearKernelError::Nodes { rows: vectors.rows(), found: nodes.rows() });
+        }
+        Ok(NearKernel { nodes: Some(nodes), ..Self::try_new(vectors, 1)? })
+    }
+
     /// The rows of the near-kernel that one process owns. The vectors are not validated, because a
     /// valid near-kernel may have parts that are not valid on their own. The caller states whether
     /// the whole near-kernel is one constant vector.
@@ -197,13 +245,13 @@ impl NearKernel {
     /// Returns an error if the number of rows is not a multiple of `block`.
     pub fn part(vectors: Dense<f64>, block: usize, constant: bool) -> Result<Self, NearKernelError> {
         check_block(vectors.rows(), block)?;
-        Ok(NearKernel { vectors, block, constant })
+        Ok(NearKernel { vectors, block, constant, nodes: None })
     }
 
     /// The near-kernel of a coarse level: k unknowns per node, with zeros where the vectors are
     /// linearly dependent within an aggregate.
     pub(super) fn coarse(vectors: Dense<f64>) -> Self {
-        NearKernel { block: vectors.cols(), constant: false, vectors }
+        NearKernel { block: vectors.cols(), constant: false, vectors, nodes: None }
     }
 
     /// Number of rows of the matrix, which is the length of the vectors.
@@ -211,14 +259,26 @@ impl NearKernel {
         self.vectors.rows()
     }
 
-    /// Number of nodes.
+    /// Number of blocks: of nodes, or of rows if nodes have different numbers of unknowns.
     pub fn nodes(&self) -> usize {
         self.rows() / self.block
     }
 
-    /// Number of unknowns per node.
+    /// The size of the blocks of the matrix: the number of unknowns per node, or 1 if nodes have
+    /// different numbers of unknowns.
     pub fn block(&self) -> usize {
         self.block
+    }
+
+    /// The node of every row, if nodes have different numbers of unknowns.
+    pub fn node_of_rows(&self) -> Option<&Aggregates> {
+        self.nodes.as_ref()
+    }
+
+    /// The largest number of unknowns of a node.
+    pub fn unknowns_per_node(&self) -> usize {
+        let largest = |nodes: &Aggregates| nodes.sizes().into_iter().max().unwrap_or(1) as usize;
+        self.nodes.as_ref().map_or(self.block, largest)
     }
 
     /// Number of vectors, which is the number of unknowns per node of the next level.

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ziggurat::amg::interpolate::NearKernel;
+use ziggurat::amg::interpolate::{NearKernel, NearKernelError};
 use ziggurat::{Solution, krylov};
 use ziggurat_mpi::{
     Comm, Distributed, DistributedCsr, DistributedError, DistributedSolver, InputError, LevelReport, Mpi,
@@ -27,7 +27,7 @@ use super::{
 use crate::arguments::{DeviceName, SolveOptions};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::system::{Coordinates, Origin, check_readable, no_modes, unopened};
+use crate::system::{Coordinates, Origin, check_readable, no_modes, unfit, unopened};
 
 /// Variables that launchers set for the processes they start: Open MPI, MPICH and its descendants,
 /// Slurm with PMIx.
@@ -159,12 +159,18 @@ impl Part {
         let (dimension, points) = match (file, self.problem) {
             (Some(path), _) => {
                 let all = self.a.global_rows();
-                let read = agree_as(&*comm, Coordinates::read(path, &self.name, all, None, progress))?;
-                if !read.give_modes(all) {
+                let read = Coordinates::read(path, &self.name, all, progress).and_then(|read| {
+                    let dimension = read.dimension;
+                    let nodes = read.checked()?.by_node(all as usize).map_err(unfit)?;
+                    let distributed = || unfit(NearKernelError::Distributed.into());
+                    Ok((dimension, nodes.ok_or_else(distributed)?))
+                });
+                let (dimension, (block, points)) = agree_as(&*comm, read)?;
+                if block != dimension || dimension == 1 {
                     return Ok((self, None));
                 }
-                let own = own(read.dimension);
-                (read.dimension, read.points[own.start as usize..own.end as usize].to_vec())
+                let own = own(dimension);
+                (dimension, points[own.start as usize..own.end as usize].to_vec())
             }
             (None, Some(problem)) if problem.block_size() == 3 => {
                 let generator = problem.generator();

@@ -85,6 +85,18 @@ impl Precision {
         }
     }
 
+    /// All levels in `kind`, computed in `f64` if they are stored so, else in `f32`.
+    ///
+    /// ```
+    /// use ziggurat::config::Precision;
+    /// use ziggurat_sparse::Kind;
+    /// assert_eq!([Kind::F64, Kind::F16].map(Precision::uniform), [Precision::F64, Precision::F16]);
+    /// ```
+    #[must_use]
+    pub fn uniform(kind: Kind) -> Precision {
+        uniform(if kind == Kind::F64 { Kind::F64 } else { Kind::F32 }, kind)
+    }
+
     /// The precision of a level; double precision for [`Precision::Auto`].
     ///
     /// ```

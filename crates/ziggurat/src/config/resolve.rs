@@ -19,7 +19,7 @@
 //! | precision | Gauss–Seidel | `f64` | its levels are stored in CSR, where f16 saves little time |
 //! | | not symmetric, or without a positive diagonal | `f64` | how much rounding the cycle tolerates cannot be predicted |
 //! | | few entries | `f64` | the hierarchy fits in the caches, so nothing is gained |
-//! | | else | `f16` | a quarter of the bytes; the solve monitors convergence and switches to `f64` if it is slow |
+//! | | else | `f16` | a quarter of the bytes; the solve monitors convergence and raises the precision if rounding slows it |
 //! | | `f64` on a device without it | `f32` | the outer iteration is in `f64` regardless, on the host |
 
 use super::{CycleKind, Effort, Krylov, Method, Precision, SmootherKind, SolverConfig};

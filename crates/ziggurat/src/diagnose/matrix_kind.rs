@@ -6,11 +6,10 @@
 //! few passes over the matrix.
 
 use rayon::prelude::*;
-use ziggurat_amg::halo::{Halo, Processes};
+use ziggurat_amg::halo::Halo;
 use ziggurat_amg::{LevelMatrix, SetupError};
 use ziggurat_sparse::CsrRef;
 use ziggurat_sparse::device::{Device, DeviceError};
-use ziggurat_sparse::matrix::detect_block_size;
 
 use super::rows::sums_to_zero;
 use super::symmetry::is_symmetric;
@@ -18,9 +17,6 @@ use crate::config::MatrixFacts;
 
 /// Number of rows per task.
 const PIECE: usize = 4096;
-
-/// Blocks count as full if storing them takes at most 5 % more values than there are entries.
-const FILL: f64 = 1.05;
 
 /// The properties of a matrix that determine how it is solved.
 ///
@@ -144,47 +140,4 @@ impl Rows {
             },
         )
     }
-}
-
-/// Number of unknowns per node, detected from the pattern: the largest of 6, 4, 3 and 2 whose
-/// blocks are full, else 1. All processes except the last must own a multiple of 12 rows.
-/// Collective.
-///
-/// ```
-/// use ziggurat::amg::halo::Whole;
-/// use ziggurat::diagnose::unknowns_per_node;
-/// use ziggurat_sparse::gallery::Problem;
-/// let a = "elasticity3d:4".parse::<Problem>()?.matrix()?;
-/// assert_eq!(unknowns_per_node(a.view(), &Whole::new(a.rows())), 3);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn unknowns_per_node<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> usize {
-    const SIZES: [usize; 4] = [6, 4, 3, 2];
-    if halo.is_whole() {
-        return detect_block_size(a).unwrap_or(1);
-    }
-    let own = halo.owned();
-    // Number of values for each block size, then the number of entries and of rows.
-    let mut counts = [0u64; 6];
-    for (count, size) in counts.iter_mut().zip(SIZES) {
-        let mut met: Vec<u64> = Vec::new();
-        for first in own.clone().step_by(size) {
-            met.clear();
-            for row in first..(first + size).min(own.end) {
-                let columns = a.row(row).0;
-                met.extend(columns.iter().map(|&column| halo.global_id(column as usize) / size as u64));
-            }
-            met.sort_unstable();
-            met.dedup();
-            *count += (met.len() * size * size) as u64;
-        }
-    }
-    counts[4] = (a.row_ptr()[own.end] - a.row_ptr()[own.start]) as u64;
-    counts[5] = own.len() as u64;
-    halo.sum(&mut counts);
-    let entries = counts[4] as f64;
-    let full = |&(&count, size): &(&u64, usize)| {
-        counts[5].is_multiple_of(size as u64) && count as f64 <= FILL * entries && entries > 0.0
-    };
-    counts.iter().zip(SIZES).find(full).map_or(1, |found| found.1)
 }

@@ -12,18 +12,20 @@
 
 mod advice;
 mod matrix_kind;
+mod nodes;
 mod rows;
 mod symmetry;
 #[cfg(test)]
 mod tests;
 
 use serde::Serialize;
+use ziggurat_amg::halo::Whole;
 use ziggurat_sparse::graph::{bandwidth, connected_components};
-use ziggurat_sparse::matrix::detect_block_size;
 use ziggurat_sparse::{CsrRef, Kind};
 
 pub use advice::{Advice, AdviceLevel};
-pub use matrix_kind::{MatrixKind, unknowns_per_node};
+pub use matrix_kind::MatrixKind;
+pub use nodes::unknowns_per_node;
 use rows::RowFacts;
 pub use symmetry::Asymmetry;
 
@@ -372,7 +374,7 @@ fn fit(kind: Kind, smallest: f64, largest: f64) -> Fit {
 
 fn graph(a: CsrRef<'_, f64>, facts: &[RowFacts]) -> Graph {
     let mut graph = Graph {
-        block_size: detect_block_size(a).unwrap_or(1),
+        block_size: unknowns_per_node(a, &Whole::new(a.rows())),
         bandwidth: bandwidth(a),
         components: None,
         largest_component: None,

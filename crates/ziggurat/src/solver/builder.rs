@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use ziggurat_amg::Hierarchy;
 use ziggurat_amg::interpolate::NearKernel;
+use ziggurat_amg::{Hierarchy, SetupError};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::{Cpu, Device};
 
 use super::{SolveError, Solver};
+use crate::Coordinates;
 use crate::config::{CycleKind, Effort, Krylov, Method, Precision, Rebuild, SmootherKind, SolverConfig};
 
 /// Builds a [`Solver`]. Later calls override earlier ones.
@@ -24,8 +25,36 @@ use crate::config::{CycleKind, Effort, Krylov, Method, Precision, Rebuild, Smoot
 #[derive(Clone, Debug, Default)]
 pub struct SolverBuilder<D = Cpu> {
     config: SolverConfig,
-    near_kernel: Option<NearKernel>,
+    nodes: Nodes,
     device: D,
+}
+
+/// What is known of the nodes of the matrix.
+#[derive(Clone, Debug, Default)]
+enum Nodes {
+    /// Nothing: the number of unknowns per node is detected.
+    #[default]
+    Detected,
+    /// The number of unknowns per node.
+    BlockSize(usize),
+    /// The coordinates of the nodes.
+    Coordinates(Coordinates),
+    /// The near-kernel.
+    NearKernel(NearKernel),
+}
+
+impl Nodes {
+    /// The near-kernel of a matrix, unless it is to be detected.
+    fn near_kernel(self, a: &Csr<f64>) -> Result<Option<NearKernel>, SolveError> {
+        Ok(match self {
+            Nodes::Detected => None,
+            Nodes::BlockSize(block) => {
+                Some(NearKernel::constants(a.rows(), block).map_err(SetupError::from)?)
+            }
+            Nodes::Coordinates(coordinates) => coordinates.near_kernel(a.view())?,
+            Nodes::NearKernel(kernel) => Some(kernel),
+        })
+    }
 }
 
 impl Solver {
@@ -49,7 +78,7 @@ impl<D> SolverBuilder<D> {
     /// ```
     #[must_use]
     pub fn device<E: Device>(self, device: E) -> SolverBuilder<E> {
-        SolverBuilder { config: self.config, near_kernel: self.near_kernel, device }
+        SolverBuilder { config: self.config, nodes: self.nodes, device }
     }
 
     /// Replaces the configuration, for example by one from a file or a preset.
@@ -156,7 +185,29 @@ impl<D> SolverBuilder<D> {
     /// The near-null space of the matrix, such as the rigid-body modes of an elastic body.
     #[must_use]
     pub fn near_kernel(self, kernel: NearKernel) -> Self {
-        SolverBuilder { near_kernel: Some(kernel), ..self }
+        SolverBuilder { nodes: Nodes::NearKernel(kernel), ..self }
+    }
+
+    /// The number of unknowns per node, numbered node by node. By default it is detected.
+    ///
+    /// ```
+    /// use ziggurat::Solver;
+    /// use ziggurat::sparse::gallery::Problem;
+    /// let a = "elasticity3d:4".parse::<Problem>()?.matrix()?;
+    /// assert_eq!(Solver::builder().block_size(3).build(&a)?.hierarchy().levels()[0].block(), 3);
+    /// assert!(Solver::builder().block_size(7).build(&a).is_err(), "7 does not divide the rows");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn block_size(self, block: usize) -> Self {
+        SolverBuilder { nodes: Nodes::BlockSize(block), ..self }
+    }
+
+    /// The coordinates of the nodes or unknowns of an elastic body, which give the rigid-body
+    /// modes.
+    #[must_use]
+    pub fn coordinates(self, coordinates: Coordinates) -> Self {
+        SolverBuilder { nodes: Nodes::Coordinates(coordinates), ..self }
     }
 
     /// Sets up the solver for a matrix. A borrowed matrix is copied, an owned one or an `Arc` is
@@ -168,7 +219,9 @@ impl<D> SolverBuilder<D> {
     where
         D: Device,
     {
-        Solver::set_up(self.device, &a.into(), self.near_kernel, self.config)
+        let a = a.into();
+        let near_kernel = self.nodes.near_kernel(&a)?;
+        Solver::set_up(self.device, &a, near_kernel, self.config)
     }
 
     /// Sets up the solver for an existing hierarchy, as [`Solver::from_hierarchy`] does.
@@ -190,6 +243,7 @@ impl<D> SolverBuilder<D> {
     where
         D: Device,
     {
-        Solver::take_over(self.device, hierarchy, self.near_kernel, self.config)
+        let near_kernel = self.nodes.near_kernel(hierarchy.levels()[0].matrix())?;
+        Solver::take_over(self.device, hierarchy, near_kernel, self.config)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! x ← krylov(A, cycle, b, x)    (from zero, or from a guess)
-//! x ← krylov(A, cycle64, b, x)  (only if the first was slow; cycle64: in double precision)
+//! x ← krylov(A, wide cycle, b, x)  (only if rounding slowed or stopped the first)
 //! ```
 //!
 //! If b is very small or very large, b and x are scaled by a power of two (`units.rs`). If A is
@@ -15,11 +15,13 @@
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
 use ziggurat_amg::Multigrid;
 use ziggurat_krylov::{
     self as krylov, KrylovReport, LinearProblem, Observer, Progress, Stopping, System, Work,
 };
+use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::operator::LinearOperator;
 
@@ -47,17 +49,22 @@ pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
 /// let chosen = SolverConfig { precision: Precision::F16, ..config.clone() };
 /// let iteration = Iteration::new(cpu, matrix, narrow, Vec::new(), chosen, config.clone());
 /// let options = SolveOptions::from(iteration.config());
-/// let solution = iteration.solve(vec![1.0; 1728], None, &options, None, || Ok(lower(Precision::F64)?))?;
-/// assert!(solution.report.reason.is_converged() && !iteration.is_wide());
+/// let widen = |kind| Ok(lower(Precision::uniform(kind))?);
+/// let solution = iteration.solve(vec![1.0; 1728], None, &options, None, widen)?;
+/// assert!(solution.report.reason.is_converged() && iteration.raised_to().is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Iteration<D: Device> {
     /// The device of the vectors.
     pub device: D,
-    matrix: Matrix<D>,
+    pub(super) matrix: Matrix<D>,
     pub(super) multigrid: Multigrid<D>,
-    /// The cycle in double precision, set by the first solve that needs it.
-    pub(super) wide: OnceLock<Multigrid<D>>,
+    /// The cycle in single precision, set by the first solve that needs it.
+    pub(super) single: OnceLock<Multigrid<D>>,
+    /// The cycle in double precision, likewise.
+    pub(super) double: OnceLock<Multigrid<D>>,
+    /// Whether a slow solve has found that rounding is not the cause.
+    pub(super) is_cleared: AtomicBool,
     /// An orthonormal basis of the null space of the matrix.
     kernel: Vec<D::Vector<f64>>,
     pub(super) config: SolverConfig,
@@ -85,11 +92,21 @@ impl<D: Device> Iteration<D> {
         config: SolverConfig,
         asked: SolverConfig,
     ) -> Self {
-        Iteration { device, matrix, multigrid, wide: OnceLock::new(), kernel, config, asked }
+        Iteration {
+            device,
+            matrix,
+            multigrid,
+            single: OnceLock::new(),
+            double: OnceLock::new(),
+            is_cleared: AtomicBool::new(false),
+            kernel,
+            config,
+            asked,
+        }
     }
 
-    /// Solves A x = b with an initial guess or from zero. `widen` builds the cycle in double
-    /// precision if a monitored solve needs it.
+    /// Solves A x = b with an initial guess or from zero. `widen` builds the cycle in single or
+    /// double precision if a monitored solve needs it.
     ///
     /// If A is singular and b is not in its range, x minimises the residual; whether that counts as
     /// converged is decided by [`Stopping::project_rhs`](ziggurat_krylov::Stopping::project_rhs).
@@ -99,7 +116,7 @@ impl<D: Device> Iteration<D> {
         guess: Option<D::Vector<f64>>,
         options: &SolveOptions,
         observer: Option<&mut Observer<'_>>,
-        widen: impl FnOnce() -> Result<Multigrid<D>, SolveError>,
+        widen: impl Fn(Kind) -> Result<Multigrid<D>, SolveError> + Sync,
     ) -> Result<Solution<D::Vector<f64>>, SolveError> {
         let (device, rows) = (&self.device, self.matrix.shape().0);
         let before = device.traffic();
@@ -152,7 +169,7 @@ impl<D: Device> Iteration<D> {
     /// Iterates with the given cycle, starting at `x`.
     pub(super) fn run(
         &self,
-        cycle: &Multigrid<D>,
+        cycle: &dyn LinearOperator<D, f64>,
         b: &D::Vector<f64>,
         x: &mut D::Vector<f64>,
         options: &SolveOptions,
@@ -172,7 +189,7 @@ impl<D: Device> Iteration<D> {
     }
 
     /// Replaces the matrix by another one of the same size, with its cycle and null space. The
-    /// cycle must be in double precision if [`is_wide`](Iteration::is_wide).
+    /// cycle must be in the precision that [`raised_to`](Iteration::raised_to) states.
     pub fn replace(
         &mut self,
         matrix: Box<dyn LinearOperator<D, f64>>,
@@ -180,16 +197,26 @@ impl<D: Device> Iteration<D> {
         kernel: Vec<D::Vector<f64>>,
     ) {
         (self.matrix, self.kernel) = (matrix, kernel);
-        match self.wide.get_mut() {
-            Some(wide) => *wide = multigrid,
-            None => self.multigrid = multigrid,
+        *self.is_cleared.get_mut() = false;
+        match (self.double.get_mut(), self.single.get_mut()) {
+            (Some(cycle), _) | (None, Some(cycle)) => *cycle = multigrid,
+            (None, None) => self.multigrid = multigrid,
         }
     }
 
-    /// Whether a solve has switched to the cycle in double precision. All later solves start with
-    /// it.
-    pub fn is_wide(&self) -> bool {
-        self.wide.get().is_some()
+    /// The precision that a solve has raised the levels to. All later solves start with it.
+    pub fn raised_to(&self) -> Option<Kind> {
+        match (self.double.get(), self.single.get()) {
+            (Some(_), _) => Some(Kind::F64),
+            (None, Some(_)) => Some(Kind::F32),
+            (None, None) => None,
+        }
+    }
+
+    /// The configuration that the levels are stored in now: the resolved one, with the precision
+    /// that a solve has raised it to.
+    pub fn config_in_use(&self) -> SolverConfig {
+        self.raised_to().map_or_else(|| self.config.clone(), |kind| self.config.in_precision(kind))
     }
 
     /// Whether the null space of the matrix is known: the constants, which are projected out.
@@ -199,7 +226,7 @@ impl<D: Device> Iteration<D> {
 
     /// The cycle that the next solve starts with.
     pub fn preconditioner(&self) -> &Multigrid<D> {
-        self.wide.get().unwrap_or(&self.multigrid)
+        self.double.get().or(self.single.get()).unwrap_or(&self.multigrid)
     }
 
     /// The configuration in use, with every `auto` resolved.
@@ -210,7 +237,7 @@ impl<D: Device> Iteration<D> {
 
 /// Memory may run out on one process only. Then no process continues, because the others would wait
 /// for its messages.
-fn on_all_processes<D: Device, T>(
+pub(super) fn on_all_processes<D: Device, T>(
     device: &D,
     made: Result<T, impl Into<SolveError>>,
 ) -> Result<T, SolveError> {

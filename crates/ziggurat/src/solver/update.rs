@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ziggurat_amg::WholeMatrix;
+use ziggurat_amg::interpolate::NearKernel;
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::Device;
 
@@ -90,7 +91,8 @@ impl<D: Device> Solver<D> {
         self.hierarchy.check_pattern(&a)?;
         let Update { rebuild, factor } = self.config().update;
         let block = self.hierarchy.levels()[0].block();
-        let kind = MatrixKind::of(&WholeMatrix::new(a.clone(), block))?;
+        let mut kind = MatrixKind::of(&WholeMatrix::new(a.clone(), block))?;
+        kind.block = self.near_kernel.as_ref().map_or(block, NearKernel::unknowns_per_node);
         let same_kind = self.iteration.asked.resolve(kind.facts(self.device())) == *self.config();
         let wanted = match rebuild {
             Rebuild::Always => true,
@@ -105,11 +107,7 @@ impl<D: Device> Solver<D> {
         let old = self.hierarchy.levels()[0].matrix().clone();
         let updated = self.hierarchy.update_values(a).map_err(SolveError::from);
         // A raised precision stays raised.
-        let config = if self.iteration.is_wide() {
-            self.config().in_double_precision()
-        } else {
-            self.config().clone()
-        };
+        let config = self.iteration.config_in_use();
         let (device, rows) = (self.device(), old.rows());
         let kernel = kind.null_space(device, rows);
         let moved = updated.and_then(|()| {

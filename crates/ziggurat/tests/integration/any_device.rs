@@ -100,10 +100,10 @@ fn levels_are_in_single_precision_on_a_device_without_double() {
 
 #[test]
 fn a_promotion_goes_to_the_highest_precision_of_the_device() {
-    // A tiny damping factor makes Jacobi a poor smoother, in any precision.
+    // No method reaches this tolerance: the iteration stagnates in any precision.
     let (a, b) = system("poisson3d:40");
     for (lacks_f64, to) in [(false, Kind::F64), (true, Kind::F32)] {
-        let builder = Solver::builder().with(|config| config.smoother.omega = Some(0.02));
+        let builder = Solver::builder().rtol(1e-30);
         let solver = builder.device(Far { lacks_f64, ..Far::default() }).build(&a).unwrap();
         let promotion = solver.solve(&b).unwrap().promotion.unwrap();
         assert_eq!(promotion.to, to);
