@@ -384,20 +384,36 @@ def test_rigid_body_modes_help_elasticity():
     assert by_modes.iterations == by_coords.iterations
 
 
-def test_unknowns_per_node_without_vectors_are_used():
+def test_unknowns_per_node_without_vectors_are_used(poisson, b):
     problem = gallery.problem("elasticity3d:6")
-    free = problem.A.copy()
-    free.data[np.abs(free.data) < 1e-12 * np.abs(free.data).max()] = 0.0
-    free.eliminate_zeros()  # the blocks are no longer full, so that the pattern does not show them
-    told, untold = ziggurat.solver(free, block_size=3), ziggurat.solver(free)
-    full = ziggurat.solver(problem.A)
-    assert told.levels[1].rows == full.levels[1].rows
-    assert told.solve(problem.b) == pytest.approx(full.solve(problem.b), rel=1e-5, abs=1e-12)
-    assert untold.shape == told.shape
+    given, detected = ziggurat.solver(problem.A, block_size=3), ziggurat.solver(problem.A)
+    assert np.array_equal(given.solve(problem.b), detected.solve(problem.b))
+    # The pattern of a scalar problem does not show blocks.
+    pairs, scalar = ziggurat.solver(poisson, "sa", block_size=2), ziggurat.solver(poisson, "sa")
+    assert pairs.levels[1].rows != scalar.levels[1].rows
+    assert residual(poisson, pairs.solve(b), b) <= 1e-8
 
 
-def test_coordinates_may_be_given_for_every_unknown():
+def test_coordinates_may_be_given_by_node_or_by_unknown():
     problem = gallery.problem("elasticity3d:6")
-    by_unknown = np.repeat(problem.coords, 3, axis=0)
-    _, info = ziggurat.solve(problem.A, problem.b, coords=by_unknown, return_info=True)
-    assert info.converged
+    by_node = ziggurat.solver(problem.A, coords=problem.coords)
+    by_unknown = ziggurat.solver(problem.A, coords=np.repeat(problem.coords, 3, axis=0))
+    assert np.array_equal(by_node.solve(problem.b), by_unknown.solve(problem.b))
+
+
+def test_coordinates_by_unknown_describe_nodes_that_have_lost_some():
+    problem = gallery.problem("elasticity3d:8")
+    rows = problem.A.shape[0]
+    kept = np.setdiff1d(np.arange(rows), np.arange(rows - 243, rows, 3))  # x is fixed at 81 nodes
+    A, b = problem.A[kept][:, kept], problem.b[kept]
+    coords = np.repeat(problem.coords, 3, axis=0)[kept]
+    _, plain = ziggurat.solve(A, b, method="sa", block_size=1, return_info=True)
+    _, info = ziggurat.solve(A, b, method="sa", coords=coords, return_info=True)
+    assert info.converged and 2 * info.iterations < plain.iterations
+
+
+def test_coordinates_of_another_numbering_are_refused():
+    problem = gallery.problem("elasticity3d:4")
+    by_displacement = np.tile(problem.coords, (3, 1))
+    with pytest.raises(ziggurat.ConfigError, match="number them node by node"):
+        ziggurat.solver(problem.A, coords=by_displacement)

@@ -4,11 +4,11 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use ziggurat::SolveError;
 use ziggurat::amg::{HierarchyFileError, SetupError};
 use ziggurat::config::ConfigError;
 use ziggurat::sparse::MatrixError;
 use ziggurat::sparse::io::ReadError;
+use ziggurat::{CoordinatesError, SolveError};
 
 /// An exception of the named class.
 fn exception(py: Python<'_>, class: &str, text: String) -> PyErr {
@@ -25,6 +25,11 @@ pub(crate) fn config_error(py: Python<'_>, error: &ConfigError) -> PyErr {
 
 pub(crate) fn matrix_error(py: Python<'_>, error: &MatrixError) -> PyErr {
     exception(py, "MatrixError", error.to_string())
+}
+
+/// The error for coordinates that do not fit the matrix.
+pub(crate) fn coordinates_error(py: Python<'_>, error: &CoordinatesError) -> PyErr {
+    exception(py, "ConfigError", error.to_string())
 }
 
 /// The error for a file that is not a valid matrix.

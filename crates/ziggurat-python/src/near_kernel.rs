@@ -4,14 +4,14 @@
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use rayon::ThreadPool;
+use ziggurat::Coordinates;
 use ziggurat::amg::SetupError;
 use ziggurat::amg::halo::Whole;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::diagnose::unknowns_per_node;
 use ziggurat::sparse::{Csr, Dense};
-use ziggurat::{Coordinates, CoordinatesError};
 
-use crate::errors::{matrix_error, setup_error, value_error};
+use crate::errors::{coordinates_error, matrix_error, setup_error, value_error};
 use crate::threads::{pool, within};
 
 /// What is known about the unknowns of a matrix: near-nullspace vectors as columns, coordinates by
@@ -28,12 +28,6 @@ pub(crate) fn near_kernel(
     (vectors, coordinates, block): &Nodes<'_>,
 ) -> PyResult<Option<NearKernel>> {
     let refused = |error| setup_error(py, &SetupError::from(error));
-    let constants = || match block {
-        Some(block) => {
-            within(py, pool, || NearKernel::constants(a.rows(), *block)).map(Some).map_err(refused)
-        }
-        None => Ok(None),
-    };
     if let Some(vectors) = vectors {
         let (rows, count) = (vectors.shape()[0], vectors.shape()[1]);
         let detected = || within(py, pool, || unknowns_per_node(a.view(), &Whole::new(a.rows())));
@@ -43,21 +37,13 @@ pub(crate) fn near_kernel(
         let kernel = within(py, pool, || NearKernel::try_new(dense, block));
         return Ok(Some(kernel.map_err(refused)?));
     }
-    let Some(coordinates) = coordinates else { return constants() };
-    let (rows, dimension) = (coordinates.shape()[0], coordinates.shape()[1]);
-    let points = points(coordinates);
-    let found = within(py, pool, || Coordinates::try_new(points, dimension)?.near_kernel(a.view()));
-    let refused = |error| value_error(py, format!("coords has shape ({rows}, {dimension}): {error}"));
-    let Some(kernel) = found.map_err(|error: CoordinatesError| refused(error.to_string()))? else {
-        return constants();
-    };
-    match block {
-        Some(block) if *block != kernel.unknowns_per_node() => Err(refused(format!(
-            "they describe {} unknowns per node, but block_size is {block}",
-            kernel.unknowns_per_node()
-        ))),
-        _ => Ok(Some(kernel)),
+    if let Some(coordinates) = coordinates {
+        let (points, dimension) = (points(coordinates), coordinates.shape()[1]);
+        let kernel = within(py, pool, || Coordinates::try_new(points, dimension)?.near_kernel(a.view()));
+        return kernel.map_err(|error| coordinates_error(py, &error));
     }
+    let constants = |&block| within(py, pool, || NearKernel::constants(a.rows(), block));
+    block.as_ref().map(constants).transpose().map_err(refused)
 }
 
 /// The rows as points in space; missing coordinates are zero.

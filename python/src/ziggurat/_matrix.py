@@ -83,8 +83,9 @@ def coordinates(given: Any, rows: int, block: Optional[int]) -> np.ndarray[Any, 
     if points.ndim != 2:
         raise ConfigError(f"coords has {points.ndim} dimension(s); give one row per node, with x, y and z in columns")
     count, dimension = points.shape
-    per_node = block or dimension
-    if dimension in (1, 2, 3) and (count == rows or count * per_node == rows):
+    # How many unknowns nodes have is seen in the matrix, unless the caller knows.
+    fits = count == rows or (count * block == rows if block else count > 0 and rows % count == 0)
+    if dimension in (1, 2, 3) and fits:
         return cast("np.ndarray[Any, np.dtype[np.float64]]", points)
     transposed = count in (1, 2, 3) and (dimension == rows or dimension * (block or count) == rows)
     wanted = count if transposed else dimension if dimension in (2, 3) else 3

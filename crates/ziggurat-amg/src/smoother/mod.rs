@@ -85,7 +85,7 @@ choice! {
     Spai0 = "spai0",
     /// A Chebyshev polynomial on the matrix's diagonal.
     Chebyshev = "chebyshev",
-    /// A Chebyshev polynomial on the ℓ1 diagonal, which needs no estimate of the spectrum.
+    /// A Chebyshev polynomial on the ℓ1 diagonal, without an estimate of the spectrum.
     L1Chebyshev = "l1-chebyshev",
     /// Gauss–Seidel within blocks of rows, Jacobi between them.
     GaussSeidel = "gauss-seidel",
