@@ -197,10 +197,8 @@ impl fmt::Display for StopReason {
                 "not converged: the time limit was reached; raise it, or try a stronger preconditioner"
             }
             StopReason::Stagnated => {
-                "stagnated: the true residual no longer decreases; loosen the tolerance, compute in a \
-                 higher precision, use fcg or fgmres if the preconditioner varies between iterations, \
-                 increase the restart of gmres, and for a singular matrix check that the right-hand side \
-                 is in its range"
+                "stagnated: the true residual no longer decreases; rounding errors prevent a smaller one, \
+                 or the preconditioner or the restart is too weak"
             }
             StopReason::Inconsistent => {
                 "inconsistent: the matrix is singular, and the right-hand side has a component that no \

@@ -4,9 +4,10 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 use ziggurat::config::{Krylov, Method};
+use ziggurat::diagnose::{Advice, AdviceLevel};
 use ziggurat::sparse::Kind;
 use ziggurat::sparse::device::{self, Device};
-use ziggurat::{Solution, SolveOptions, Solver, SolverConfig, Stronger};
+use ziggurat::{Solution, SolveOptions, Solver, SolverConfig, Stronger, diagnose};
 
 use crate::chart::{Curve, CurveKind};
 use crate::figures::value;
@@ -98,8 +99,11 @@ pub struct Outcome {
     #[serde(skip)]
     pub processor: Option<String>,
     /// What to do next.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_step: Option<NextStep>,
+    /// Warnings about the matrix, if the solve has failed on one process; the gravest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<Advice>,
     /// Whether coordinates were given, so that no report asks for them.
     #[serde(skip)]
     pub has_coordinates: bool,
@@ -112,7 +116,7 @@ pub struct Outcome {
 /// let next = NextStep { sentence: "Try other methods.".into(), command: "ziggurat compare A.mtx".into() };
 /// assert!(next.command.starts_with("ziggurat"));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NextStep {
     /// What to do, and what it is expected to bring.
     pub sentence: String,
@@ -129,7 +133,18 @@ impl Outcome {
         let levels = levels(solver);
         let device = solver.device().name();
         let outcome = Outcome::new(solution, solver.config(), levels, device, timing, peak_bytes(), None);
-        outcome.with_stages(solver.stages())
+        let mut outcome = outcome.with_stages(solver.stages());
+        if !outcome.converged {
+            let matrix = solver.hierarchy().levels()[0].matrix();
+            outcome.advice = diagnose(matrix.view()).advice();
+            outcome.advice.retain(|advice| advice.level > AdviceLevel::Note);
+        }
+        outcome
+    }
+
+    /// What the promotion is called in reports.
+    pub(crate) fn promotion_label(&self) -> &'static str {
+        if self.method == Method::Direct.name() { "method changed" } else { "precision raised" }
     }
 
     /// Collects the outcome of any solver, on one process or several. `timing` holds the seconds of
@@ -196,6 +211,7 @@ impl Outcome {
             finished: SystemTime::now(),
             processor: processor(),
             next_step: None,
+            advice: Vec::new(),
             has_coordinates: false,
             config: config.clone(),
         }
@@ -466,6 +482,7 @@ pub(crate) mod tests {
             finished: SystemTime::UNIX_EPOCH,
             processor: Some("A Processor <5>".into()),
             next_step: None,
+            advice: Vec::new(),
             has_coordinates: false,
         }
     }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::figures::{aligned, bytes, counted, grouped, seconds, size, value};
 use crate::level::Level;
 use crate::outcome::Outcome;
+use crate::verdict::DECISIVE;
 
 /// Formats the report as plain text. `name` identifies the problem.
 ///
@@ -36,10 +37,10 @@ pub fn text(name: &str, outcome: &Outcome) -> String {
         let why = outcome.stop_text.strip_prefix("not converged: ").unwrap_or(&outcome.stop_text);
         facts.insert(0, ("stopped", outcome.stop_reason.clone()));
         facts.insert(1, ("why", why.to_owned()));
-        if let Some(next) = &outcome.next_step {
-            facts.insert(2, ("next", next.sentence.clone()));
-            facts.insert(3, ("", next.command.clone()));
-        }
+        let matrix = outcome.advice.iter().take(DECISIVE).map(|advice| ("matrix", advice.text.clone()));
+        let next = outcome.next_step.iter();
+        let next = next.flat_map(|next| [("next", next.sentence.clone()), ("", next.command.clone())]);
+        facts.splice(2..2, matrix.chain(next));
     }
     if let Some(convergence) = outcome.convergence() {
         facts.push(("rate", convergence));
@@ -59,7 +60,7 @@ pub fn text(name: &str, outcome: &Outcome) -> String {
         facts.push(("traffic", format!("{kernels}, {uploads} ({up}), {downloads} ({down})")));
     }
     if let Some(promotion) = &outcome.promotion {
-        facts.push(("precision raised", promotion.clone()));
+        facts.push((outcome.promotion_label(), promotion.clone()));
     }
     if let Some(peak) = outcome.peak_bytes {
         facts.push(("memory", format!("peak {}", bytes(peak))));

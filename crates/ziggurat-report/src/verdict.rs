@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use crate::page::Page;
 
 /// Maximum number of advices in the header; all of them are shown with the matrix.
-const DECISIVE: usize = 2;
+pub(crate) const DECISIVE: usize = 2;
 
 /// A stepped pyramid as an icon.
 const ICON: &str = "<svg class=\"icon\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 24 18\" width=\"24\" \
@@ -66,7 +66,7 @@ fn verdict(outcome: &Outcome, advice: &[Advice]) -> String {
         lines += &decisive(advice);
     }
     if let Some(promotion) = &outcome.promotion {
-        lines += &format!("<p><b>precision raised</b> {}</p>\n", escaped(promotion));
+        lines += &format!("<p><b>{}</b> {}</p>\n", outcome.promotion_label(), escaped(promotion));
     }
     if let Some(next) = &outcome.next_step {
         lines += &format!(

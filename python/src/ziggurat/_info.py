@@ -182,7 +182,9 @@ class SolveInfo:
 
     def _failure(self) -> str:
         """The message for a solve that did not converge."""
-        return f"relative residual {self.relative_residual:.2e} after {self._steps()}: {self.reason}"
+        failure = f"relative residual {self.relative_residual:.2e} after {self._steps()}: {self.reason}"
+        advice = self._data.get("advice", [])
+        return f"{failure}. The matrix: {advice[0]['text']}" if advice else failure
 
     def _steps(self) -> str:
         return "1 iteration" if self.iterations == 1 else f"{self.iterations} iterations"

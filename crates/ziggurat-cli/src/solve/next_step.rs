@@ -42,7 +42,28 @@ pub(super) fn next_step(outcome: &Outcome, options: &SolveOptions, typed: &[OsSt
         let sentence = format!("At the present rate, about {} iterations are enough.", limit);
         return next(&sentence, with("--max-iterations", Some(limit.to_string().as_ref())));
     }
+    if outcome.method == Method::Direct.name() && is(StopReason::Stagnated) {
+        let source = source_words(&options.source, None, None, None);
+        let inspect = || shell::command(["ziggurat".into(), "inspect".into()].into_iter().chain(source));
+        return match reached(outcome.relative_residual) {
+            Some(rtol) => next(
+                "Sparse factors do not reach the tolerance either: rounding errors of this ill-conditioned \
+                 matrix prevent it. Ask for what they reach.",
+                with("--rtol", Some(rtol.as_ref())),
+            ),
+            None => next(
+                "Sparse factors do not solve the system either: the matrix is singular, or nearly so. See \
+                 what is special about it.",
+                inspect(),
+            ),
+        };
+    }
     next("Try the other methods; the table says which of them solve this system.", compare(options))
+}
+
+/// The next larger power of ten, if a solution with this residual is of use.
+fn reached(residual: f64) -> Option<String> {
+    (residual < 1e-3).then(|| format!("1e{}", residual.log10().floor() as i32 + 1))
 }
 
 /// The number of iterations in which the tolerance is reached at the present rate, rounded up to two

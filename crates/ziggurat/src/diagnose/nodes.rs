@@ -38,8 +38,11 @@ const COUPLED: f64 = 1e-4;
 /// Fraction of rows that must be coupled and balanced.
 const ROWS: f64 = 0.25;
 
-/// Number of nodes in the sample of rows that are checked for balance.
+/// Number of nodes in the sample whose rows are checked for balance.
 const SAMPLE: u64 = 2048;
+
+/// Number of nodes in a first sample. A scalar problem has no balanced row in it.
+const FIRST_SAMPLE: u64 = 64;
 
 /// Number of unknowns per node, detected from the matrix: the largest of 6, 4, 3 and 2 whose blocks
 /// are full, else 3 or 2 if the couplings between unknowns are balanced, else 1. All processes
@@ -57,7 +60,12 @@ pub fn unknowns_per_node<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> usize {
     let full = if halo.is_whole() { detect_block_size(a) } else { full_blocks(a, halo) };
     let mut rows = [halo.owned().len() as u64];
     halo.sum(&mut rows);
-    full.or_else(|| [3, 2].into_iter().find(|&size| is_balanced(a, halo, size, rows[0]))).unwrap_or(1)
+    let is_balanced = |&size: &usize| {
+        rows[0].is_multiple_of(size as u64)
+            && balanced_fraction(a, halo, size, rows[0], FIRST_SAMPLE) > 0.0
+            && balanced_fraction(a, halo, size, rows[0], SAMPLE) >= ROWS
+    };
+    full.or_else(|| [3, 2].into_iter().find(is_balanced)).unwrap_or(1)
 }
 
 /// As [`detect_block_size`], over all processes.
@@ -89,28 +97,27 @@ fn full_blocks<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> Option<usize> {
     counts.iter().zip(SIZES).find(full).map(|found| found.1)
 }
 
-/// Whether the couplings between the unknowns of nodes with `size` unknowns are balanced, in a
-/// sample of the nodes. `rows` is the number of rows over all processes.
-fn is_balanced<H: Processes>(a: CsrRef<'_, f64>, halo: &H, size: usize, rows: u64) -> bool {
+/// The fraction of rows whose couplings between the `size` unknowns of the nodes are present and
+/// balanced, in a sample of the nodes. `rows` is the number of rows over all processes.
+fn balanced_fraction<H: Processes>(a: CsrRef<'_, f64>, halo: &H, size: usize, rows: u64, sample: u64) -> f64 {
     let width = size as u64;
-    if !rows.is_multiple_of(width) {
-        return false;
-    }
-    let stride = (rows / width / SAMPLE).max(1);
+    let stride = (rows / width / sample).max(1);
     // Rows that are coupled and balanced, and all rows of the sample.
     let mut counts = [0u64; 2];
-    for row in halo.owned() {
-        let id = halo.global_id(row);
-        if (id / width).is_multiple_of(stride) {
-            let own = (id % width) as usize;
-            let (columns, values) = a.row(row);
+    let own = halo.owned();
+    // Own rows have consecutive ids.
+    let first = if own.is_empty() { 0 } else { halo.global_id(own.start) };
+    let nodes = first.div_ceil(width * stride)..;
+    for node in nodes.map(|node| node * stride).take_while(|node| node * width < first + own.len() as u64) {
+        for id in node * width..((node + 1) * width).min(first + own.len() as u64) {
+            let (columns, values) = a.row(own.start + (id - first) as usize);
             let ids = columns.iter().map(|&column| halo.global_id(column as usize));
-            counts[0] += u64::from(is_balanced_row(ids, values, size, own));
+            counts[0] += u64::from(is_balanced_row(ids, values, size, (id % width) as usize));
             counts[1] += 1;
         }
     }
     halo.sum(&mut counts);
-    counts[1] > 0 && counts[0] as f64 >= ROWS * counts[1] as f64
+    counts[0] as f64 / counts[1].max(1) as f64
 }
 
 /// Whether the entries of each unknown but `own` are present and cancel each other.
