@@ -37,9 +37,9 @@ struct Model {
 }
 
 /// Symmetric matrices: smoothed aggregation, conjugate gradients, 16-bit levels if it is large.
-const SYMMETRIC: Model = Model { base: 3.7e7, per_entry: 33.0, per_row: 210.0, setup: 110.0, iteration: 3.5 };
+const SYMMETRIC: Model = Model { base: 5.6e7, per_entry: 33.0, per_row: 210.0, setup: 110.0, iteration: 3.5 };
 /// Others: classical coarsening, FGMRES, 64-bit levels.
-const GENERAL: Model = Model { base: 3.7e7, per_entry: 100.0, per_row: 650.0, setup: 250.0, iteration: 14.0 };
+const GENERAL: Model = Model { base: 5.6e7, per_entry: 100.0, per_row: 650.0, setup: 250.0, iteration: 14.0 };
 
 /// Numbers of iterations of a fast, a usual and a slow solve.
 const ITERATIONS: [f64; 3] = [10.0, 30.0, 100.0];

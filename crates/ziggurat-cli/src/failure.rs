@@ -26,7 +26,9 @@ impl Failure {
     pub(crate) fn print(&self) {
         // If standard error is closed, only the exit code remains.
         let [cause, hint] = [&self.cause, &self.hint].map(|text| printable(text));
-        let _ = writeln!(io::stderr(), "error: {cause}\nhint: {hint}");
+        let lines = format!("error: {cause}\nhint: {hint}\n");
+        // At once: a launcher may write there too.
+        let _ = io::stderr().write_all(lines.as_bytes());
     }
 
     /// The error for a file that could not be opened or read.

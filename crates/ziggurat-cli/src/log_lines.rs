@@ -30,8 +30,9 @@ impl Log for LogLines {
         let part = record.target().rsplit("::").next().unwrap_or_default();
         let warning = if record.level() <= Level::Warn { "warning: " } else { "" };
         let text = record.args().to_string();
+        let line = format!("[{seconds:8.3} s] {part}: {warning}{}\n", printable(&text));
         // If standard error is closed, nobody reads the log.
-        let _ = writeln!(io::stderr(), "[{seconds:8.3} s] {part}: {warning}{}", printable(&text));
+        let _ = io::stderr().write_all(line.as_bytes());
     }
 
     fn flush(&self) {}

@@ -56,9 +56,10 @@ pub struct KrylovReport {
 
 impl fmt::Display for KrylovReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.iterations == 1 { "" } else { "s" };
         write!(
             f,
-            "{} iterations, relative residual {:.2e}, {:.3} s: {}",
+            "{} iteration{plural}, relative residual {:.2e}, {:.3} s: {}",
             self.iterations, self.relative_residual, self.seconds, self.reason
         )
     }
@@ -84,5 +85,7 @@ mod tests {
         };
         let text = report.to_string();
         assert!(text.starts_with("12 iterations, relative residual 1.00e-9, 0.250 s: converged"), "{text}");
+        let text = KrylovReport { iterations: 1, ..report }.to_string();
+        assert!(text.starts_with("1 iteration, "), "{text}");
     }
 }

@@ -1,7 +1,8 @@
 """The colours of plots: those of the HTML reports.
 
 They are from the palette of Okabe and Ito (2008), which remains distinguishable with colour
-blindness. The reports have them in ``crates/ziggurat-report/src/chart/canvas.rs``.
+blindness. The reports have them in ``crates/ziggurat-report/src/palette.rs``, where a test compares
+the two lists.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ PRECISIONS = {"f64": BLUE, "f32": SKY, "f16": ORANGE, "bf16": GREEN}
 OTHER = PURPLE
 
 #: Of the stages of setup, and of the solve.
-SETUP, SOLVE = BLUE, ORANGE
+SETUP, SOLVE = GREEN, BLUE
 
 #: Of convergence curves, in order.
 CURVES = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY]

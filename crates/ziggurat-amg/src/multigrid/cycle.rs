@@ -38,8 +38,7 @@ choice! {
     W = "w",
     /// Once as F, once as V.
     F = "f",
-    /// Two iterations of flexible conjugate gradients per level; of GCR if the matrix is not
-    /// symmetric.
+    /// Two iterations of flexible conjugate gradients per level; of GCR for unsymmetric matrices.
     K = "k",
     /// Two iterations of GCR per level, for any matrix.
     KGcr = "k-gcr",
