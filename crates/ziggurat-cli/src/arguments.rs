@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use ziggurat::config::{Krylov, Method, Precision, SmootherKind};
+use ziggurat::config::{Effort, Krylov, Method, Precision, SmootherKind};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::{Choice, UnknownName};
 
@@ -28,6 +28,8 @@ Examples:
   ziggurat solve --problem poisson3d:100            solve a model problem
   ziggurat solve A.mtx --report solve.html          … and write an HTML report with charts
   ziggurat inspect A.mtx.gz                         diagnose a matrix
+  ziggurat compare A.mtx                            try several methods, with the command for each
+  ziggurat estimate A.mtx                           memory and time of a solve, before it
   ziggurat generate elasticity3d:20 -o A.mtx        write a model problem to a file
   ziggurat devices                                  list compute devices
 
@@ -39,23 +41,35 @@ pub(crate) enum Command {
     Solve(SolveOptions),
     /// Diagnose a matrix and give advice on solving with it
     Inspect(InspectOptions),
+    /// Solve with several methods and print one table, with the command for each
+    Compare(CompareOptions),
+    /// Estimate memory and time of a solve, without solving
+    Estimate(EstimateOptions),
     /// Write a model problem to a Matrix Market file
     Generate(GenerateOptions),
     /// List the available devices, and why others are unavailable
     Devices(DevicesOptions),
     /// Print a completion script for a shell
-    #[command(hide = true)]
     Completions {
         /// The shell
         shell: Shell,
     },
     /// Print the manual page, or write the pages of all commands to a folder
-    #[command(hide = true)]
     Man {
         /// Folder for the pages of all commands
         #[arg(value_hint = ValueHint::DirPath)]
         folder: Option<PathBuf>,
     },
+}
+
+impl Command {
+    /// Whether stages that take long show their progress. Log lines would overwrite it.
+    pub(crate) fn shows_progress(&self) -> bool {
+        match self {
+            Command::Solve(SolveOptions { verbosity, .. }) => !verbosity.quiet && !verbosity.verbose,
+            _ => true,
+        }
+    }
 }
 
 /// The source of the matrix.
@@ -95,6 +109,12 @@ pub(crate) struct SolveOptions {
     /// Tolerance of the true residual, relative to the right-hand side [default: 1e-8]
     #[arg(long, value_parser = tolerance)]
     pub(crate) rtol: Option<f64>,
+    /// Maximum number of iterations [default: 1000]
+    #[arg(long, value_name = "N", value_parser = iterations)]
+    pub(crate) max_iterations: Option<usize>,
+    /// Initial guess: a Matrix Market file with one column [default: zero]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) guess: Option<PathBuf>,
     /// If the matrix is singular, accept a right-hand side outside its range
     ///
     /// The right-hand side is projected onto the range, and the report states what is left out.
@@ -107,6 +127,9 @@ pub(crate) struct SolveOptions {
     /// Smoother [default: auto]
     #[arg(long, value_parser = choice::<SmootherKind>())]
     pub(crate) smoother: Option<SmootherKind>,
+    /// What setup is worth [default: few-solves]
+    #[arg(long, value_parser = choice::<Effort>())]
+    pub(crate) effort: Option<Effort>,
     /// Krylov method of the outer iteration [default: auto]
     #[arg(long, value_parser = choice::<Krylov>())]
     pub(crate) krylov: Option<Krylov>,
@@ -137,6 +160,19 @@ pub(crate) struct SolveOptions {
     /// in the configuration, and a few cycles are timed after the solve
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) verbosity: Verbosity,
+}
+
+/// How much is written to the terminal.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Verbosity {
+    /// Log setup, every iteration and changes of precision to standard error
+    #[arg(long, short, display_order = 901)]
+    pub(crate) verbose: bool,
+    /// Print neither progress nor a summary; errors are still printed
+    #[arg(long, short, conflicts_with = "verbose", display_order = 902)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Args, Debug)]
@@ -144,6 +180,33 @@ pub(crate) struct InspectOptions {
     #[command(flatten)]
     pub(crate) source: Source,
     /// Write the diagnosis as JSON to this file; `-` writes only JSON to standard output
+    #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareOptions {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Right-hand side: a Matrix Market file with one column [default: as `ziggurat solve`]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) rhs: Option<PathBuf>,
+    /// Tolerance of the true residual, relative to the right-hand side [default: 1e-8]
+    #[arg(long, value_parser = tolerance)]
+    pub(crate) rtol: Option<f64>,
+    /// Coordinates of the nodes for elasticity: a Matrix Market array with one row per node
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) coords: Option<PathBuf>,
+    /// Write the comparison as JSON to this file; `-` writes only JSON to standard output
+    #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EstimateOptions {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Write the estimate as JSON to this file; `-` writes only JSON to standard output
     #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
 }
@@ -213,6 +276,10 @@ fn threads(text: &str) -> Result<NonZeroUsize, String> {
 
 fn window(text: &str) -> Result<NonZeroUsize, String> {
     counted(text, u32::MAX as usize)
+}
+
+fn iterations(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "give a whole number, such as 200".to_owned())
 }
 
 fn precision(text: &str) -> Result<Precision, String> {

@@ -55,8 +55,7 @@ impl Failure {
     }
 }
 
-/// The cause without the hint, for passing it to other ranks.
-#[cfg(feature = "mpi")]
+/// The cause without the hint.
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.cause)

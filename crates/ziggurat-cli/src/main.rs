@@ -2,16 +2,22 @@
 //!
 //! Exit codes: 0 on success (for `solve`: converged), 2 if `solve` did not converge, 1 on an error.
 //! An error message has one line with the cause and one line with a hint. Results go to standard
-//! output, everything else to standard error. A closed output pipe (`| head`) is not an error.
+//! output, everything else to standard error. A closed output pipe (`| head`) is not an error. Ctrl-C
+//! during a solve stops it at the next iteration: it is reported and written as not converged.
 
 mod arguments;
+mod compare;
 mod devices;
+mod estimate;
 mod failure;
 mod generate;
 mod inspect;
+mod interrupt;
+mod log_lines;
 mod manual;
 mod output;
 mod progress;
+mod shell;
 mod solve;
 mod spy;
 mod system;
@@ -77,10 +83,12 @@ fn run() -> Result<ExitCode, Failure> {
             )
         })?;
     }
-    let progress = Progress::new();
+    let progress = Progress::new(arguments.command.shows_progress());
     match arguments.command {
         Command::Solve(options) => solve::run(&options, &progress),
         Command::Inspect(options) => inspect::run(&options, &progress),
+        Command::Compare(options) => compare::run(&options, arguments.threads, &progress),
+        Command::Estimate(options) => estimate::run(&options, &progress),
         Command::Generate(options) => generate::run(&options, &progress),
         Command::Devices(options) => devices::run(&options),
         Command::Completions { shell } => manual::completions(shell),

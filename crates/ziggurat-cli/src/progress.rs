@@ -22,8 +22,9 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new() -> Self {
-        Progress { seen: io::stderr().is_terminal() }
+    /// Shows progress on a terminal if `wanted`.
+    pub(crate) fn new(wanted: bool) -> Self {
+        Progress { seen: wanted && io::stderr().is_terminal() }
     }
 
     /// A stage of unknown length.

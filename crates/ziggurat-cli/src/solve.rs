@@ -3,12 +3,14 @@
 //! [`compute`] sets up and solves for one process and for MPI ranks alike. Only loading the system
 //! and writing the solution differ: for ranks they are in `ranks.rs`.
 
-mod configuration;
+pub(crate) mod configuration;
+mod next_step;
 mod page;
 #[cfg(feature = "mpi")]
 pub(crate) mod ranks;
 
 use std::cmp::Ordering;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
@@ -16,7 +18,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use ziggurat::amg::interpolate::NearKernel;
-use ziggurat::{Solution, SolveError, Solver, SolverConfig, krylov};
+use ziggurat::krylov::{self, StopReason};
+use ziggurat::{Solution, SolveError, Solver, SolverConfig};
 use ziggurat_report::Outcome;
 use ziggurat_sparse::CsrRef;
 use ziggurat_sparse::device::Device;
@@ -25,12 +28,15 @@ use ziggurat_sparse::io::write_vector;
 use crate::arguments::SolveOptions;
 use crate::devices::Place;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::log_lines;
 use crate::output;
 use crate::progress::Progress;
+use crate::shell;
 use crate::system::System;
 
 /// What [`solve::run`](run) exits with when the solver stopped without having converged.
-const NOT_CONVERGED: u8 = 2;
+pub(crate) const NOT_CONVERGED: u8 = 2;
 
 pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCode, Failure> {
     #[cfg(feature = "mpi")]
@@ -42,33 +48,50 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
         configuration::print(&config)?;
         return Ok(ExitCode::SUCCESS);
     }
+    if options.verbosity.verbose {
+        log_lines::show();
+    }
     check_files(options)?;
     let place = Place::open(&options.device)?;
     let system = System::load(&options.source, progress)?;
-    system.check_square("solve with")?;
+    system.check_square()?;
     if system.a.rows() == 0 {
         return Err(no_rows(&system.name));
     }
     let b = system.rhs(options.rhs.as_deref(), progress)?;
+    let guess = system.guess(options.guess.as_deref(), progress)?;
     let kernel = system.near_kernel(options.coords.as_deref(), progress)?;
 
-    let timed = options.report.is_some();
+    let given = Given { b, guess, kernel, config, timed: options.report.is_some() };
     let (outcome, solution) = match place {
-        Place::Cpu(cpu) => solve_on(cpu, &system, b, kernel, config, timed, progress),
+        Place::Cpu(cpu) => solve_on(cpu, &system, given, progress),
         #[cfg(feature = "gpu")]
-        Place::Gpu(gpu) => solve_on(gpu, &system, b, kernel, config, timed, progress),
+        Place::Gpu(gpu) => solve_on(gpu, &system, given, progress),
     }?;
     finish(&system, &outcome, solution, options).map(ExitCode::from)
 }
 
 /// The error for a matrix without rows.
-fn no_rows(name: &str) -> Failure {
+pub(crate) fn no_rows(name: &str) -> Failure {
     Failure::new(format!("{name} has no rows"), "give a matrix with at least one")
+}
+
+/// Refuses a command that runs in one process, under an MPI launcher.
+pub(crate) fn refuse_ranks(command: &str) -> Result<(), Failure> {
+    #[cfg(feature = "mpi")]
+    if ranks::are_launched() {
+        return Err(Failure::new(
+            format!("`ziggurat {command}` runs in one process"),
+            "start it without mpirun; `ziggurat solve` runs on several ranks",
+        ));
+    }
+    let _ = command; // without MPI there are no ranks
+    Ok(())
 }
 
 /// Refuses files that cannot be written, before the work and not after.
 fn check_files(options: &SolveOptions) -> Result<(), Failure> {
-    let inputs = [&options.source.file, &options.rhs, &options.coords, &options.config];
+    let inputs = [&options.source.file, &options.rhs, &options.guess, &options.coords, &options.config];
     let outputs = [
         ("--output", options.output.as_deref()),
         ("--json", options.json.as_deref()),
@@ -99,15 +122,19 @@ fn tell(
     matrix: Option<CsrRef<'_, f64>>,
     options: &SolveOptions,
 ) -> Result<(), Failure> {
+    let ranks =
+        outcome.ranks.iter().flat_map(|ranks| ["mpirun".into(), "-n".into(), ranks.count.to_string().into()]);
+    let typed: Vec<OsString> = ranks.chain(std::env::args_os()).collect();
+    let outcome = &outcome.clone().with_next_step(next_step::next_step(outcome, options, &typed));
     let json = options.json.as_deref();
     if let Some(path) = json {
         output::write_json(path, outcome)?;
     }
-    if !json.is_some_and(output::is_standard) {
+    if !options.verbosity.quiet && !json.is_some_and(output::is_standard) {
         output::print(&ziggurat_report::text(name, outcome))?;
     }
     match &options.report {
-        Some(path) => page::write(path, name, outcome, matrix),
+        Some(path) => page::write(path, name, outcome, matrix, &shell::command(typed)),
         None => Ok(()),
     }
 }
@@ -150,12 +177,12 @@ fn exit_code(outcome: &Outcome) -> u8 {
 
 /// An iteration in words.
 fn told(iteration: &krylov::Progress) -> String {
-    let wanted = iteration.target / iteration.residual * iteration.relative_residual;
+    let tolerance = iteration.target / iteration.residual * iteration.relative_residual;
     let (number, residual) = (iteration.iteration, iteration.relative_residual);
-    if wanted.is_finite() {
-        format!("solving: iteration {number}, relative residual {residual:.1e} (wanted {wanted:.0e})")
+    if tolerance.is_finite() {
+        format!("iteration {number}, relative residual {residual:.1e} (tolerance {tolerance:.0e})")
     } else {
-        format!("solving: iteration {number}")
+        format!("iteration {number}")
     }
 }
 
@@ -177,7 +204,12 @@ trait SetUp {
     /// Whether the constants are known to be the null space of the matrix.
     fn annihilates_constants(&self) -> bool;
 
-    fn solve(&self, b: &[f64], observer: &mut krylov::Observer<'_>) -> Result<Solution, Failure>;
+    fn solve(
+        &self,
+        b: &[f64],
+        guess: Option<&[f64]>,
+        observer: &mut krylov::Observer<'_>,
+    ) -> Result<Solution, Failure>;
 
     /// The time that the slowest process took, of the time on this one.
     fn slowest(&self, seconds: f64) -> f64;
@@ -191,8 +223,13 @@ impl<D: Device> SetUp for Solver<D> {
         Solver::annihilates_constants(self)
     }
 
-    fn solve(&self, b: &[f64], observer: &mut krylov::Observer<'_>) -> Result<Solution, Failure> {
-        self.solve_observed(b, observer).map_err(refused)
+    fn solve(
+        &self,
+        b: &[f64],
+        guess: Option<&[f64]>,
+        observer: &mut krylov::Observer<'_>,
+    ) -> Result<Solution, Failure> {
+        self.solve_with(b, guess, &self.config().into(), Some(observer)).map_err(refused)
     }
 
     fn slowest(&self, seconds: f64) -> f64 {
@@ -205,10 +242,12 @@ impl<D: Device> SetUp for Solver<D> {
 }
 
 /// Sets up and solves, and measures both. This is the only place that does so. `rhs` makes the
-/// right-hand side, which may depend on whether the constants are the null space.
+/// right-hand side, which may depend on whether the constants are the null space. Ctrl-C stops the
+/// iteration.
 fn compute<S: SetUp>(
     set_up: impl FnOnce() -> Result<S, Failure>,
     rhs: impl FnOnce(bool) -> Result<Vec<f64>, Failure>,
+    guess: Option<&[f64]>,
     progress: &Progress,
 ) -> Result<(S, Outcome, Vec<f64>), Failure> {
     let start = Instant::now();
@@ -219,9 +258,12 @@ fn compute<S: SetUp>(
     let b = rhs(solver.annihilates_constants())?;
     let start = Instant::now();
     let stage = progress.stage("solving");
-    let solution = solver.solve(&b, &mut |iteration| {
-        stage.tell(told(iteration));
-        ControlFlow::Continue(())
+    let interrupt = Interrupt::catch();
+    let solution = solver.solve(&b, guess, &mut |iteration| {
+        let told = told(iteration);
+        tracing::debug!(target: "ziggurat::solve", "{told}");
+        stage.tell(format!("solving: {told}"));
+        if interrupt.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     drop(stage);
     let solve_seconds = solver.slowest(start.elapsed().as_secs_f64());
@@ -229,18 +271,28 @@ fn compute<S: SetUp>(
     Ok((solver, outcome, solution.x))
 }
 
-/// Solves in one process on `device`. With `timed`, some more cycles measure the time of each
-/// level.
-fn solve_on<D: Device>(
+/// What is given beside the matrix.
+#[derive(Clone)]
+pub(crate) struct Given {
+    /// The right-hand side, unless it is the default.
+    pub(crate) b: Option<Vec<f64>>,
+    pub(crate) guess: Option<Vec<f64>>,
+    pub(crate) kernel: Option<NearKernel>,
+    pub(crate) config: SolverConfig,
+    /// Whether some more cycles measure the time of each level.
+    pub(crate) timed: bool,
+}
+
+/// Solves in one process on `device`.
+pub(crate) fn solve_on<D: Device>(
     device: D,
     system: &System,
-    b: Option<Vec<f64>>,
-    kernel: Option<NearKernel>,
-    config: SolverConfig,
-    timed: bool,
+    given: Given,
     progress: &Progress,
 ) -> Result<(Outcome, Vec<f64>), Failure> {
+    let Given { b, guess, kernel, config, timed } = given;
     let builder = Solver::builder().config(config).device(device);
+    let has_coordinates = kernel.is_some();
     let builder = match kernel {
         Some(kernel) => builder.near_kernel(kernel),
         None => builder,
@@ -251,8 +303,9 @@ fn solve_on<D: Device>(
         Some(b) => Ok(b),
         None => system.in_solver_order(default_rhs(0..rows, rows, singular)),
     };
-    let (solver, mut outcome, solution) = compute(set_up, rhs, progress)?;
-    if timed {
+    let (solver, mut outcome, solution) = compute(set_up, rhs, guess.as_deref(), progress)?;
+    outcome.has_coordinates = has_coordinates;
+    if timed && outcome.stop_reason != StopReason::Interrupted.name() {
         let _stage = progress.stage("timing levels");
         outcome = outcome.with_cycle_seconds(&solver);
     }
@@ -311,9 +364,9 @@ mod tests {
         let arguments =
             ["--problem", "neumann3d:4", "--shuffle", "9", "--output", x_name, "--json", json_name];
         let options = options(&arguments);
-        let system = System::load(&options.source, &Progress::new()).unwrap();
+        let system = System::load(&options.source, &Progress::new(false)).unwrap();
         // The right-hand side itself stands for a solution: it is known in both orders.
-        let b = system.rhs(None, &Progress::new()).unwrap().unwrap();
+        let b = system.rhs(None, &Progress::new(false)).unwrap().unwrap();
         let given = "neumann3d:4".parse::<ziggurat_sparse::gallery::Problem>().unwrap().rhs().unwrap();
         assert_ne!(b, given);
         assert_eq!(finish(&system, &outcome(true), b, &options).unwrap(), 0);
@@ -328,7 +381,7 @@ mod tests {
         let folder = folder("nonsense");
         let x = folder.join("x.mtx");
         let options = options(&["--problem", "poisson2d:2", "--output", x.to_str().unwrap()]);
-        let system = System::load(&options.source, &Progress::new()).unwrap();
+        let system = System::load(&options.source, &Progress::new(false)).unwrap();
         let finish_with = |solution| finish(&system, &outcome(false), solution, &options).unwrap();
         assert_eq!(finish_with(vec![f64::NAN; 4]), NOT_CONVERGED);
         assert!(!x.exists());
@@ -349,8 +402,8 @@ mod tests {
     #[test]
     fn a_problem_with_several_unknowns_per_node_brings_its_coordinates() {
         let options = options(&["--problem", "elasticity3d:2"]);
-        let system = System::load(&options.source, &Progress::new()).unwrap();
-        let coordinates = system.coordinates(None, &Progress::new()).unwrap().unwrap();
+        let system = System::load(&options.source, &Progress::new(false)).unwrap();
+        let coordinates = system.coordinates(None, &Progress::new(false)).unwrap().unwrap();
         assert_eq!((coordinates.dimension, coordinates.points.len() * 3), (3, system.a.rows()));
     }
 }

@@ -1,6 +1,7 @@
 //! The linear system of a command: a matrix from a file or a model problem, with right-hand side
 //! and coordinates.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
 use std::num::NonZeroUsize;
@@ -11,7 +12,7 @@ use ziggurat::CoordinatesError;
 use ziggurat::amg::halo::Whole;
 use ziggurat::amg::interpolate::{NearKernel, NearKernelError};
 use ziggurat::diagnose::unknowns_per_node;
-use ziggurat_report::figures::counted;
+use ziggurat_report::figures::{counted, grouped};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::gallery::{self, Model, Problem};
 use ziggurat_sparse::graph::Permutation;
@@ -117,7 +118,7 @@ impl System {
 
     /// Renumbers the nodes randomly within windows.
     pub(crate) fn shuffle(self, window: NonZeroUsize, progress: &Progress) -> Result<System, Failure> {
-        self.check_square("renumber")?;
+        self.check_square()?;
         let _stage = progress.stage("shuffling");
         let block = match self.problem {
             Some(problem) => problem.block_size(),
@@ -130,19 +131,14 @@ impl System {
         Ok(System { a: Arc::new(a), shuffled: Some(Shuffled { nodes, unknowns }), ..self })
     }
 
-    /// Fails if the matrix is not square; `what` describes the operation that needs a square one.
-    pub(crate) fn check_square(&self, what: &str) -> Result<(), Failure> {
+    /// Fails if the matrix is not square.
+    pub(crate) fn check_square(&self) -> Result<(), Failure> {
         let (rows, cols) = (self.a.rows(), self.a.cols());
         if rows == cols {
             return Ok(());
         }
         Err(Failure::new(
-            format!(
-                "cannot {what} {}: it has {} and {}",
-                self.name,
-                counted(rows, "row"),
-                counted(cols, "column")
-            ),
+            format!("{} must be square; it is {} × {}", self.name, grouped(rows), grouped(cols)),
             "give a square matrix; for least squares, solve AᵀA x = Aᵀb",
         ))
     }
@@ -151,26 +147,36 @@ impl System {
     pub(crate) fn rhs(&self, file: Option<&Path>, progress: &Progress) -> Result<Option<Vec<f64>>, Failure> {
         let given = match (file, self.problem) {
             (Some(path), _) => {
-                let (file, stage) = open(path, progress)?;
-                let b = read_vector_from(stage.counting(file), path)?;
-                if b.len() != self.a.rows() {
-                    return Err(Failure::new(
-                        format!(
-                            "{} has {}, but {} has {}",
-                            path.display(),
-                            counted(b.len(), "value"),
-                            self.name,
-                            counted(self.a.rows(), "row")
-                        ),
-                        "give the right-hand side that belongs to this matrix, or omit --rhs for the default",
-                    ));
-                }
-                b
+                let hint =
+                    "give the right-hand side that belongs to this matrix, or omit --rhs for the default";
+                self.read_vector(path, hint, progress)?
             }
             (None, Some(problem)) => problem.rhs()?,
             (None, None) => return Ok(None),
         };
         self.in_solver_order(given).map(Some)
+    }
+
+    /// The initial guess from a file.
+    pub(crate) fn guess(
+        &self,
+        file: Option<&Path>,
+        progress: &Progress,
+    ) -> Result<Option<Vec<f64>>, Failure> {
+        let Some(path) = file else { return Ok(None) };
+        let guess = self.read_vector(path, &guess_hint(self.a.rows() as u64), progress)?;
+        self.in_solver_order(guess).map(Some)
+    }
+
+    /// Reads a vector with one value per row of the matrix; `hint` is for a file of another length.
+    fn read_vector(&self, path: &Path, hint: &str, progress: &Progress) -> Result<Vec<f64>, Failure> {
+        let (file, stage) = open(path, progress)?;
+        let vector = read_vector_from(stage.counting(file), path)?;
+        if vector.len() == self.a.rows() {
+            return Ok(vector);
+        }
+        let (values, rows) = (counted(vector.len(), "value"), counted(self.a.rows(), "row"));
+        Err(Failure::new(format!("{} has {values}, but {} has {rows}", path.display(), self.name), hint))
     }
 
     /// A vector in the order of the solver, given in the order of the file or the problem.
@@ -292,6 +298,31 @@ pub(crate) fn unfit(error: CoordinatesError) -> Failure {
             "give one row per node or per unknown, with x, y and z in columns; or omit --coords",
         ),
     }
+}
+
+/// The words of a command that name a system and its tolerance.
+pub(crate) fn source_words(
+    source: &Source,
+    rhs: Option<&Path>,
+    coords: Option<&Path>,
+    rtol: Option<f64>,
+) -> Vec<OsString> {
+    let mut words: Vec<OsString> = source.file.iter().map(|file| file.as_os_str().to_owned()).collect();
+    let options = [
+        ("--problem", source.problem.as_ref().map(OsString::from)),
+        ("--shuffle", source.shuffle.map(|window| window.to_string().into())),
+        ("--rhs", rhs.map(|path| path.as_os_str().to_owned())),
+        ("--coords", coords.map(|path| path.as_os_str().to_owned())),
+        ("--rtol", rtol.map(|rtol| format!("{rtol:e}").into())),
+    ];
+    let given = options.into_iter().filter_map(|(option, value)| Some([option.into(), value?]));
+    words.extend(given.flatten());
+    words
+}
+
+/// What an initial guess must look like.
+pub(crate) fn guess_hint(rows: u64) -> String {
+    format!("give one value per row of the matrix: a Matrix Market array of size {rows} 1, or omit --guess")
 }
 
 /// The failure for coordinates that give no rigid-body modes.

@@ -8,6 +8,7 @@ pub(crate) use crate::chart::escaped;
 use crate::figures::{bytes, counted, grouped, seconds, size};
 use crate::level::Level;
 use crate::outcome::Outcome;
+use crate::palette::{colour, hex};
 
 /// CSS of the fragments.
 pub(crate) const STYLE: &str = "\
@@ -55,13 +56,10 @@ pub fn hierarchy_table(levels: &[Level]) -> String {
         cells.extend(setup.then(|| time(level.setup_seconds)));
         cells.extend(cycle.then(|| time(level.cycle_seconds)));
         let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
-        let colour = chart::precision_colour(&level.storage);
+        let colour = hex(colour(&level.storage));
         body += &format!(
-            "<tr>{cells}<td class=\"word\"><span class=\"mark\" style=\"background:#{:02x}{:02x}{:02x}\"></span>{}</td>\
+            "<tr>{cells}<td class=\"word\"><span class=\"mark\" style=\"background:{colour}\"></span>{}</td>\
              <td class=\"word\">{}</td><td class=\"word\" title=\"{}\">{}</td></tr>\n",
-            colour.0,
-            colour.1,
-            colour.2,
             escaped(&level.storage),
             escaped(&level.working),
             escaped(&level.reason),

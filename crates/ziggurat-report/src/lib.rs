@@ -15,13 +15,17 @@ mod facts;
 pub mod figures;
 pub mod html;
 mod level;
+mod machine;
 mod outcome;
 mod page;
+mod palette;
 mod text;
+mod verdict;
 
 pub use density::Density;
 pub use facts::facts;
 pub use level::{Distribution, Level, levels};
-pub use outcome::{Outcome, Ranks, Traffic, peak_bytes};
+pub use outcome::{NextStep, Outcome, Ranks, Traffic, peak_bytes};
 pub use page::{Page, page};
+pub use palette::palette_json;
 pub use text::{levels_text, text};

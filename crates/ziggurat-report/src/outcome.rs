@@ -1,5 +1,7 @@
 //! The data of a report: serialised as JSON with stable keys, and the source of text and charts.
 
+use std::time::SystemTime;
+
 use serde::Serialize;
 use ziggurat::config::Krylov;
 use ziggurat::sparse::device::{self, Device};
@@ -8,6 +10,7 @@ use ziggurat::{Solution, SolveOptions, Solver, SolverConfig};
 use crate::chart::{Curve, CurveKind};
 use crate::figures::value;
 use crate::level::{Level, levels};
+use crate::machine::processor;
 
 /// Result and statistics of a solve. The field names are the keys of `ziggurat solve --json` and
 /// are stable.
@@ -84,6 +87,36 @@ pub struct Outcome {
     /// The stopping reason in words, with a suggestion.
     #[serde(skip)]
     pub stop_text: String,
+    /// The iteration after which the precision was raised, if it was.
+    #[serde(skip)]
+    pub promoted_after: Option<usize>,
+    /// When the report was made.
+    #[serde(skip)]
+    pub finished: SystemTime,
+    /// The processor's name, if the system reports it.
+    #[serde(skip)]
+    pub processor: Option<String>,
+    /// What to do next.
+    #[serde(skip)]
+    pub next_step: Option<NextStep>,
+    /// Whether coordinates were given, so that no report asks for them.
+    #[serde(skip)]
+    pub has_coordinates: bool,
+}
+
+/// A suggestion of what to do after a solve.
+///
+/// ```
+/// use ziggurat_report::NextStep;
+/// let next = NextStep { sentence: "Try other methods.".into(), command: "ziggurat compare A.mtx".into() };
+/// assert!(next.command.starts_with("ziggurat"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NextStep {
+    /// What to do, and what it is expected to bring.
+    pub sentence: String,
+    /// The command that does it.
+    pub command: String,
 }
 
 impl Outcome {
@@ -154,8 +187,68 @@ impl Outcome {
             true_residuals: report.verified.iter().map(|&(k, norm)| (k, norm / scale)).collect(),
             version: env!("CARGO_PKG_VERSION"),
             stop_text: report.reason.to_string(),
+            promoted_after: promotion.map(|promotion| promotion.after),
+            finished: SystemTime::now(),
+            processor: processor(),
+            next_step: None,
+            has_coordinates: false,
             config: config.clone(),
         }
+    }
+
+    /// Adds what to do next.
+    ///
+    /// ```
+    /// use ziggurat::{Solver, sparse::Csr};
+    /// use ziggurat_report::{NextStep, Outcome};
+    /// let solver = Solver::builder().build(&Csr::identity(3)?)?;
+    /// let outcome = Outcome::of(&solver, &solver.solve(&[1.0, 2.0, 3.0])?, (0.1, 0.2));
+    /// let next = NextStep { sentence: "Compare methods.".into(), command: "ziggurat compare A.mtx".into() };
+    /// assert!(outcome.with_next_step(next).next_step.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_next_step(self, next: NextStep) -> Self {
+        Outcome { next_step: Some(next), ..self }
+    }
+
+    /// The time of setup and solve.
+    ///
+    /// ```
+    /// use ziggurat::{Solver, sparse::Csr};
+    /// let solver = Solver::builder().build(&Csr::identity(3)?)?;
+    /// let outcome = ziggurat_report::Outcome::of(&solver, &solver.solve(&[1.0, 2.0, 3.0])?, (0.5, 0.25));
+    /// assert_eq!(outcome.total_seconds(), 0.75);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn total_seconds(&self) -> f64 {
+        self.setup_seconds + self.solve_seconds
+    }
+
+    /// The average factor by which an iteration multiplies the true residual; `None` without
+    /// iterations, or if a residual is zero or not finite.
+    ///
+    /// ```
+    /// use ziggurat::{Solver, sparse::gallery::Problem};
+    /// let a = "poisson3d:8".parse::<Problem>()?.matrix()?;
+    /// let solver = Solver::builder().build(&a)?;
+    /// let outcome = ziggurat_report::Outcome::of(&solver, &solver.solve(&vec![1.0; 512])?, (0.5, 0.25));
+    /// assert!((0.001..0.9).contains(&outcome.convergence_factor().unwrap()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn convergence_factor(&self) -> Option<f64> {
+        let first = self.true_residuals.first().filter(|point| point.0 == 0).map_or(1.0, |point| point.1);
+        let factor = (self.relative_residual / first).powf((self.iterations as f64).recip());
+        (self.iterations > 0 && factor.is_finite() && factor > 0.0).then_some(factor)
+    }
+
+    /// The convergence factor in words; the residual may also have grown.
+    pub(crate) fn convergence(&self) -> Option<String> {
+        let factor = self.convergence_factor()?;
+        Some(match factor {
+            factor if factor < 0.9995 => format!("residual × {factor:.2} per iteration"),
+            factor => format!("the residual did not fall (× {factor:.2} per iteration)"),
+        })
     }
 
     /// Adds the stages of setup.
@@ -216,6 +309,19 @@ impl Outcome {
         }
         (self.config.restart, self.config.stopping) = (options.restart, options.stopping);
         self
+    }
+
+    /// Bytes of all levels, with the transfers between them.
+    ///
+    /// ```
+    /// use ziggurat::{Solver, sparse::Csr};
+    /// let solver = Solver::builder().build(&Csr::identity(3)?)?;
+    /// let outcome = ziggurat_report::Outcome::of(&solver, &solver.solve(&[1.0, 2.0, 3.0])?, (0.1, 0.2));
+    /// assert_eq!(outcome.level_bytes(), outcome.levels[0].bytes);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn level_bytes(&self) -> u64 {
+        self.levels.iter().map(|level| level.bytes + level.transfer_bytes).sum()
     }
 
     /// The part of b that no x reaches, if it exceeds the tolerance.
@@ -351,6 +457,29 @@ pub(crate) mod tests {
             true_residuals: vec![(0, 1.0), (1, 1e-3), (2, 6.25e-9)],
             stop_text: "not converged: the limit of iterations was reached".into(),
             version: env!("CARGO_PKG_VERSION"),
+            promoted_after: None,
+            finished: SystemTime::UNIX_EPOCH,
+            processor: Some("A Processor <5>".into()),
+            next_step: None,
+            has_coordinates: false,
+        }
+    }
+
+    #[test]
+    fn the_convergence_factor_is_the_average() {
+        let of = |iterations, relative_residual, first| Outcome {
+            iterations,
+            relative_residual,
+            true_residuals: vec![(0, first)],
+            ..outcome(true)
+        };
+        assert!((of(4, 1e-8, 1.0).convergence_factor().unwrap() - 0.01).abs() < 1e-12);
+        assert!((of(2, 1e-8, 1e-4).convergence_factor().unwrap() - 0.01).abs() < 1e-12);
+        assert_eq!(of(2, 1e-8, 1e-4).convergence().unwrap(), "residual × 0.01 per iteration");
+        let grew = of(1, 1.02, 1.0).convergence().unwrap();
+        assert_eq!(grew, "the residual did not fall (× 1.02 per iteration)");
+        for odd in [of(0, 1e-8, 1.0), of(3, f64::NAN, 1.0), of(3, 0.0, 1.0), of(3, 1.0, 0.0)] {
+            assert_eq!(odd.convergence_factor(), None);
         }
     }
 

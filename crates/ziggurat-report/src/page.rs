@@ -1,17 +1,19 @@
 //! The report page: one self-contained HTML file without scripts or network access.
 //!
-//! The header shows convergence, iterations, times and memory. Details follow, and the last section
-//! shows how to reproduce the solve.
+//! The header (`verdict.rs`) shows convergence, iterations, times, memory and the next step. The
+//! hierarchy and the convergence follow, then details, and the last section shows how to reproduce
+//! the solve.
 
 use ziggurat::config::Krylov;
-use ziggurat::diagnose::{AdviceLevel, diagnose};
+use ziggurat::diagnose::{Advice, AdviceLevel, Diagnosis, diagnose};
 use ziggurat::sparse::CsrRef;
 
 use crate::chart;
 use crate::facts::facts;
-use crate::figures::{bytes, counted, seconds, size};
-use crate::html::{STYLE, distribution_table, escaped, hierarchy_table, verdict};
+use crate::figures::{bytes, counted};
+use crate::html::{STYLE, distribution_table, escaped, hierarchy_table};
 use crate::outcome::Outcome;
+use crate::verdict::{header, title};
 
 /// Maximum number of squares per row of the sparsity plot.
 const SPY_SQUARES: usize = 120;
@@ -52,70 +54,39 @@ const PAGE_STYLE: &str = include_str!("page.css");
 pub fn page(page: &Page<'_>) -> String {
     let outcome = page.outcome;
     let mark = if outcome.converged { "✓" } else { "✗" };
-    let name = escaped(page.name);
-    let diagnosis = diagnosis(page);
+    let diagnosis = page.matrix.map(diagnose);
+    let mut advice = diagnosis.as_ref().map_or(Vec::new(), Diagnosis::advice);
+    if outcome.has_coordinates {
+        // It asks for the coordinates; the facts about the matrix state its blocks.
+        advice.retain(|advice| advice.code != "blocks");
+    }
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-         <meta name=\"generator\" content=\"ziggurat {version}\"/>\n<title>{mark} {name} – ziggurat</title>\n\
+         <meta name=\"generator\" content=\"ziggurat {version}\"/>\n<title>{mark} {title} – ziggurat</title>\n\
          <style>\n{PAGE_STYLE}{STYLE}</style>\n</head>\n<body class=\"ziggurat\">\n<main>\n\
-         <header>\n<p class=\"small\">ziggurat solve</p>\n<h1>{name}</h1>\n<p>{size}</p>\n{verdict}{stopped}{tiles}</header>\n\
-         {convergence}{time}{hierarchy}{diagnosis}{reproduction}</main>\n</body>\n</html>\n",
+         {header}{hierarchy}{convergence}{levels}{time}{diagnosis}{reproduction}</main>\n</body>\n</html>\n",
         version = outcome.version,
-        size = size(outcome.rows, outcome.rows, outcome.nnz),
-        verdict = verdict(outcome),
-        stopped = stopped(outcome),
-        tiles = tiles(outcome),
-        convergence = convergence(outcome),
+        title = escaped(title(page.name)),
+        header = header(page, &advice),
         hierarchy = hierarchy(outcome),
+        convergence = convergence(outcome),
+        levels = levels(outcome),
         time = time(outcome),
+        diagnosis = diagnosis_section(page, diagnosis.as_ref(), &advice),
         reproduction = reproduction(page),
     )
 }
 
-/// Why the solve failed and what to try; empty if it converged.
-fn stopped(outcome: &Outcome) -> String {
-    if outcome.converged {
-        return String::new();
-    }
-    // The verdict above already says this.
-    let why = outcome.stop_text.strip_prefix("not converged: ").unwrap_or(&outcome.stop_text);
-    let mut letters = why.chars();
-    let why: String = letters.next().map(char::to_uppercase).into_iter().flatten().chain(letters).collect();
-    format!("<p class=\"callout\">{}.</p>\n", escaped(&why))
-}
-
-/// The key figures in the header.
-fn tiles(outcome: &Outcome) -> String {
-    let memory = outcome.peak_bytes.map_or("unknown".to_owned(), bytes);
-    let levels: u64 = outcome.levels.iter().map(|level| level.bytes + level.transfer_bytes).sum();
-    let tiles = [
-        (
-            "iterations",
-            outcome.iterations.to_string(),
-            format!("limit {}", outcome.config.stopping.max_iterations),
-        ),
-        ("true relative residual", format!("{:.2e}", outcome.relative_residual), outcome.tolerance()),
-        ("setup", seconds(outcome.setup_seconds), counted(outcome.levels.len(), "level")),
-        ("solve", seconds(outcome.solve_seconds), per_iteration(outcome)),
-        ("peak memory", memory, format!("{} in levels", bytes(levels))),
-    ];
-    let tiles = tiles.iter().map(|(what, number, about)| {
-        format!("<div><span>{what}</span><b>{number}</b><span>{about}</span></div>\n")
-    });
-    format!("<div class=\"tiles\">\n{}</div>\n", tiles.collect::<String>())
-}
-
-fn per_iteration(outcome: &Outcome) -> String {
-    match outcome.iterations {
-        0 => "no iterations".to_owned(),
-        count => format!("{} per iteration", seconds(outcome.solve_seconds / count as f64)),
-    }
-}
-
 /// The convergence chart.
 fn convergence(outcome: &Outcome) -> String {
-    let chart = chart::convergence(&outcome.curves(""), Some(outcome.config.stopping.rtol));
+    let marks: Vec<_> = outcome
+        .promoted_after
+        .map(|iteration| (iteration, format!("raised to {}", outcome.precision)))
+        .into_iter()
+        .collect();
+    let tolerance = Some(outcome.config.stopping.rtol);
+    let chart = chart::convergence_with_marks(&outcome.curves(""), tolerance, &marks);
     let known = match outcome.config.krylov {
         Krylov::Gmres | Krylov::Fgmres => {
             " This method forms x only at restarts, so the true residual is known only there."
@@ -131,53 +102,76 @@ fn convergence(outcome: &Outcome) -> String {
     )
 }
 
-/// The table and chart of the levels.
+/// The picture of the levels, and how they were made.
 fn hierarchy(outcome: &Outcome) -> String {
-    let mut list = vec![
+    let list = [
         ("method", outcome.method.clone()),
         ("Krylov method", outcome.krylov.clone()),
         ("precision", outcome.precision.clone()),
         ("operator complexity", format!("{:.2}", outcome.operator_complexity)),
         ("grid complexity", format!("{:.2}", outcome.grid_complexity)),
     ];
-    if let Some(promotion) = &outcome.promotion {
-        list.push(("precision raised", promotion.clone()));
-    }
+    format!(
+        "<section>\n<h2>Hierarchy</h2>\n<figure class=\"tower\">{}</figure>\n{}</section>\n",
+        chart::tower(&outcome.levels),
+        description_list(&list),
+    )
+}
+
+/// The table of the levels.
+fn levels(outcome: &Outcome) -> String {
     let ranks = match distribution_table(&outcome.levels) {
         table if table.is_empty() => table,
         table => format!("<h3>Distribution over ranks</h3>\n{table}"),
     };
     format!(
-        "<section class=\"wide\">\n<h2>Hierarchy</h2>\n{}{ranks}<div class=\"pair\">\n<figure>{}<figcaption>Rows, entries and \
-         memory are on a logarithmic scale.</figcaption></figure>\n{}</div>\n</section>\n",
-        hierarchy_table(&outcome.levels),
-        chart::levels(&outcome.levels),
-        description_list(&list),
+        "<section class=\"wide\">\n<h2>Levels</h2>\n{}{ranks}</section>\n",
+        hierarchy_table(&outcome.levels)
     )
 }
 
-/// The chart of setup stages and solve time.
+/// The charts of times: setup stages and solve, and the levels in a cycle.
 fn time(outcome: &Outcome) -> String {
     let mut stages = outcome.stages.clone();
     let named: f64 = stages.iter().map(|stage| stage.1).sum();
+    for (name, _) in stages.iter_mut().filter(|stage| stage.0 == "lowering") {
+        *name = format!("conversion to {}", outcome.config.precision);
+    }
     if outcome.setup_seconds - named > MIN_UNNAMED_FRACTION * outcome.setup_seconds {
         let name = if stages.is_empty() { "setup" } else { "other setup" };
         stages.push((name.to_owned(), outcome.setup_seconds - named));
     }
     stages.push((chart::SOLVE.to_owned(), outcome.solve_seconds));
-    format!("<section>\n<h2>Time</h2>\n<figure>{}</figure>\n</section>\n", chart::stages(&stages))
+    let by_stage = format!(
+        "<section>\n<h2>Time by stage</h2>\n<figure>{}</figure>\n</section>\n",
+        chart::stages(&stages)
+    );
+    let cycles: Vec<_> = outcome
+        .levels
+        .iter()
+        .enumerate()
+        .filter_map(|(k, level)| Some((format!("level {k}"), level.cycle_seconds?, level.storage.clone())))
+        .collect();
+    if cycles.is_empty() {
+        return by_stage;
+    }
+    let chart = chart::bars("time of each level in a cycle", &cycles);
+    by_stage
+        + &format!(
+            "<section>\n<h2>Time by level</h2>\n<figure>{chart}<figcaption>In one multigrid cycle, measured after the \
+             solve.</figcaption></figure>\n</section>\n"
+        )
 }
 
 /// The matrix diagnosis and the sparsity plot.
-fn diagnosis(page: &Page<'_>) -> String {
-    let Some(a) = page.matrix else {
+fn diagnosis_section(page: &Page<'_>, diagnosis: Option<&Diagnosis>, advice: &[Advice]) -> String {
+    let (Some(a), Some(diagnosis)) = (page.matrix, diagnosis) else {
         return "<section class=\"wide\">\n<h2>Matrix</h2>\n<p>The matrix is distributed over several ranks, so it is neither \
                 diagnosed nor drawn here. <code>ziggurat inspect</code> does both in one process.</p>\n</section>\n"
             .to_owned();
     };
-    let diagnosis = diagnose(a);
     let memory = size_of_val(a.row_ptr()) + size_of_val(a.columns()) + size_of_val(a.values());
-    let advice = diagnosis.advice().into_iter().map(|advice| {
+    let advice = advice.iter().map(|advice| {
         let level = match advice.level {
             AdviceLevel::Note => "note",
             AdviceLevel::Warning => "warning",
@@ -190,7 +184,7 @@ fn diagnosis(page: &Page<'_>) -> String {
     format!(
         "<section class=\"wide\">\n<h2>Matrix</h2>\n<div class=\"pair\">\n<figure>{}</figure>\n<div>\n{}{advice}</div>\n</div>\n</section>\n",
         chart::spy(a, SPY_SQUARES),
-        description_list(&facts(&diagnosis, memory as u64)),
+        description_list(&facts(diagnosis, memory as u64)),
     )
 }
 
@@ -257,21 +251,24 @@ mod tests {
     fn a_page_has_every_section_and_is_self_contained() {
         let a = "elasticity3d:3".parse::<Problem>().unwrap().matrix().unwrap();
         let html = of(&outcome(true), Some(a.view()));
-        for part in ["Convergence", "Hierarchy", "Time", "Matrix", "Reproduce"] {
+        for part in ["Hierarchy", "Convergence", "Levels", "Time by stage", "Matrix", "Reproduce"] {
             assert!(html.contains(&format!("<h2>{part}</h2>")), "{part}");
         }
-        assert_eq!(html.matches("<svg").count(), 4);
+        assert_eq!(html.matches("<svg").count(), 5); // with the icon
         assert!(html.contains("converged in 14 iterations") && html.contains("6.25e-9"));
         assert!(html.contains("3 x 3") && html.contains("class=\"note\""), "the diagnosis and advice");
         assert!(html.contains("\n[stopping]\n"), "the configuration");
         assert_eq!(html, of(&outcome(true), Some(a.view())));
+        assert!(html.contains("the coordinates of the nodes"));
+        let given = of(&Outcome { has_coordinates: true, ..outcome(true) }, Some(a.view()));
+        assert!(!given.contains("the coordinates of the nodes"), "they were given");
     }
 
     #[test]
     fn a_failed_solve_is_explained() {
         let html = of(&outcome(false), None);
         assert!(html.contains("not converged after 14 iterations"));
-        assert!(html.contains("<p class=\"callout\">The limit of iterations was reached"), "{html}");
+        assert!(html.contains("<p>The limit of iterations was reached"), "{html}");
         assert!(html.contains("distributed over several ranks"));
     }
 
@@ -294,11 +291,13 @@ mod tests {
             levels: Vec::new(),
             stages: Vec::new(),
             promotion: Some("<raised>".into()),
+            promoted_after: Some(2),
             iterations: 0,
             ..outcome(false)
         };
         let html = of(&odd, None);
         assert!(html.contains("1,500 kernels, 1 upload (7.8 KiB), 31 downloads (0 B)"), "{html}");
         assert!(html.contains("1.0 GiB") && html.contains("&lt;raised&gt;"));
+        assert!(html.contains("raised to f64"), "the mark in the chart");
     }
 }

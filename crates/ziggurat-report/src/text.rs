@@ -36,6 +36,13 @@ pub fn text(name: &str, outcome: &Outcome) -> String {
         let why = outcome.stop_text.strip_prefix("not converged: ").unwrap_or(&outcome.stop_text);
         facts.insert(0, ("stopped", outcome.stop_reason.clone()));
         facts.insert(1, ("why", why.to_owned()));
+        if let Some(next) = &outcome.next_step {
+            facts.insert(2, ("next", next.sentence.clone()));
+            facts.insert(3, ("", next.command.clone()));
+        }
+    }
+    if let Some(convergence) = outcome.convergence() {
+        facts.push(("rate", convergence));
     }
     if let Some(part) = outcome.unreachable() {
         let part = format!("{part:.2e} of the right-hand side");
@@ -124,6 +131,7 @@ fn distribution(levels: &[Level]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::NextStep;
     use crate::outcome::tests::outcome;
     use ziggurat::sparse::device;
 
@@ -167,7 +175,10 @@ mod tests {
                 "      1    800   12,000     15.0  141 KiB  f64     f64       csr",
             ]
         );
-        let bad = text("A.mtx", &outcome(false));
+        assert!(good.contains("\n  rate     residual × 0.26 per iteration\n"), "{good}");
+        let next = NextStep { sentence: "Try it.".into(), command: "ziggurat compare A.mtx".into() };
+        let bad = text("A.mtx", &outcome(false).with_next_step(next));
+        assert!(bad.contains("\n  next     Try it.\n           ziggurat compare A.mtx\n"), "{bad}");
         assert!(
             bad.contains("\nNOT converged in 14") && bad.contains("  stopped  iteration limit\n"),
             "{bad}"

@@ -14,6 +14,7 @@
 //! ```
 
 mod choices;
+mod keys;
 mod precision;
 mod preset;
 mod resolve;

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output;
 
 /// The solver's configuration.
-pub(super) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure> {
+pub(crate) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure> {
     let mut config = match (&options.config, &options.preset) {
         (Some(path), _) => read(path)?,
         (None, Some(name)) => SolverConfig::preset(name).map_err(|error| {
@@ -22,6 +22,7 @@ pub(super) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure>
     };
     config.method = options.method.unwrap_or(config.method);
     config.smoother.kind = options.smoother.unwrap_or(config.smoother.kind);
+    config.effort = options.effort.unwrap_or(config.effort);
     config.krylov = options.krylov.unwrap_or(config.krylov);
     if let Some(precision) = &options.precision {
         config.precision = precision.clone();
@@ -29,6 +30,7 @@ pub(super) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure>
     if let Some(rtol) = options.rtol {
         config.stopping.rtol = rtol;
     }
+    config.stopping.max_iterations = options.max_iterations.unwrap_or(config.stopping.max_iterations);
     config.stopping.project_rhs |= options.project_rhs;
     // A page shows the true residual beside that of the recurrence.
     if options.report.is_some() && config.stopping.verify_every == 0 {

@@ -26,8 +26,9 @@ use super::{
 };
 use crate::arguments::{DeviceName, SolveOptions};
 use crate::failure::Failure;
+use crate::log_lines;
 use crate::progress::Progress;
-use crate::system::{Coordinates, Origin, check_readable, no_modes, unfit, unopened};
+use crate::system::{Coordinates, Origin, check_readable, guess_hint, no_modes, unfit, unopened};
 
 /// Variables that launchers set for the processes they start: Open MPI, MPICH and its descendants,
 /// Slurm with PMIx.
@@ -43,6 +44,9 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
     let comm: Arc<dyn Comm> =
         Arc::new(Mpi::world().map_err(|error| Failure::new(error.to_string(), "start it by mpirun"))?);
     let first = comm.rank() == 0;
+    if first && options.verbosity.verbose {
+        log_lines::show();
+    }
     // An error on one rank is an error on all of them, and a panic aborts all of them.
     let result = together(&*comm, || solve(&comm, options, progress));
     drop(comm);
@@ -69,6 +73,7 @@ fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> R
     on_first(&|| check_files(options))?;
     let part = Part::load(comm, options)?;
     let b = part.rhs(options.rhs.as_deref())?;
+    let guess = options.guess.as_deref().map(|path| part.guess(path)).transpose()?;
     let (part, kernel) = part.with_near_kernel(options.coords.as_deref(), progress)?;
     let set_up = || {
         let solver = match &kernel {
@@ -79,7 +84,7 @@ fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> R
     };
     let rhs =
         |singular| Ok(b.unwrap_or_else(|| default_rhs(part.a.own_rows(), part.a.global_rows(), singular)));
-    let (_, outcome, solution) = compute(set_up, rhs, progress)?;
+    let (_, outcome, solution) = compute(set_up, rhs, guess.as_deref(), progress)?;
     on_first(&|| tell(&part.name, &outcome, None, options))?;
     if let Some(path) = &options.output {
         if outcome.converged || !comm.any(!is_finite(&solution)) {
@@ -146,6 +151,18 @@ impl Part {
         }
     }
 
+    /// The initial guess from a file. Collective.
+    fn guess(&self, path: &Path) -> Result<Vec<f64>, Failure> {
+        agree_as(&**self.a.comm(), check_readable(path))?;
+        self.a.read_rhs(path).map_err(|error| match error {
+            InputError::RightHandSide { path, found, rows } => Failure::new(
+                format!("{path} has {found} values, but {} has {rows} rows", self.name),
+                guess_hint(rows),
+            ),
+            error => unread(error),
+        })
+    }
+
     /// The rigid-body modes of own rows, where nodes have a displacement in every dimension and
     /// their coordinates are known; then the matrix has as many unknowns per node as there are
     /// dimensions. Each rank reads the whole file. Collective.
@@ -196,8 +213,14 @@ impl SetUp for OnRanks {
         self.solver.annihilates_constants()
     }
 
-    fn solve(&self, b: &[f64], observer: &mut krylov::Observer<'_>) -> Result<Solution, Failure> {
-        self.solver.solve_observed(b, Some(observer)).map_err(refused)
+    fn solve(
+        &self,
+        b: &[f64],
+        guess: Option<&[f64]>,
+        observer: &mut krylov::Observer<'_>,
+    ) -> Result<Solution, Failure> {
+        let options = self.solver.config().into();
+        self.solver.solve_with(b, guess, &options, Some(observer)).map_err(refused)
     }
 
     fn slowest(&self, seconds: f64) -> f64 {

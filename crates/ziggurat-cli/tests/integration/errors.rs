@@ -59,6 +59,9 @@ errors! {
     zero_tolerance: ["solve", "ok.mtx", "--rtol", "0"], ["'0' for '--rtol"], ["between 0 and 1, such as 1e-8"];
     tolerance_of_one: ["solve", "ok.mtx", "--rtol", "1"], ["'1' for '--rtol"], ["between 0 and 1"];
     tolerance_not_a_number: ["solve", "ok.mtx", "--rtol", "nan"], ["'nan' for '--rtol"], ["between 0 and 1"];
+    iterations_in_words: ["solve", "ok.mtx", "--max-iterations", "many"],
+        ["'many' for '--max-iterations"], ["give a whole number, such as 200"];
+    loud_and_quiet: ["solve", "ok.mtx", "-v", "-q"], ["'--verbose' cannot be used with '--quiet'"], ["--help"];
     shuffle_by_nothing: ["solve", "ok.mtx", "--shuffle", "0"], ["'0' for '--shuffle"], ["whole number from 1"];
 }
 
@@ -318,9 +321,10 @@ fn cut_short_and_compressed() {
 fn not_square() {
     let place = place("not_square");
     place.write("a.mtx", &format!("{GENERAL}2 3 1\n1 3 1\n"));
-    let shape = "it has 2 rows and 3 columns";
-    fails(&place, &["solve", "a.mtx"], &["cannot solve with a.mtx", shape], &["square"]);
-    fails(&place, &["inspect", "a.mtx", "--shuffle", "2"], &["cannot renumber a.mtx", shape], &["square"]);
+    let shape = ["a.mtx must be square; it is 2 × 3"];
+    for command in [&["solve", "a.mtx"][..], &["inspect", "a.mtx", "--shuffle", "2"], &["compare", "a.mtx"]] {
+        fails(&place, command, &shape, &["square"]);
+    }
 }
 
 #[test]
@@ -406,6 +410,21 @@ fn right_hand_side_with_two_columns() {
     let place = place("right_hand_side_with_two_columns");
     place.write("b.mtx", &format!("{ARRAY}2 2\n1\n1\n1\n1\n"));
     fails(&place, &["solve", "ok.mtx", "--rhs", "b.mtx"], &["b.mtx, line 2", "2 columns"], &["one column"]);
+}
+
+#[test]
+fn guess_of_another_matrix() {
+    let place = place("guess_of_another_matrix");
+    place.write("x.mtx", &format!("{ARRAY}3 1\n1\n2\n3\n"));
+    let hint = ["one value per row", "a Matrix Market array of size 2 1", "omit --guess"];
+    fails(
+        &place,
+        &["solve", "ok.mtx", "--guess", "x.mtx"],
+        &["x.mtx has 3 values, but ok.mtx has 2 rows"],
+        &hint,
+    );
+    place.write("x.mtx", &format!("{ARRAY}2 2\n1\n2\n3\n4\n"));
+    fails(&place, &["solve", "ok.mtx", "--guess", "x.mtx"], &["x.mtx, line 2", "2 columns"], &["one column"]);
 }
 
 #[test]

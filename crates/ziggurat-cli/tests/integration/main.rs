@@ -4,11 +4,14 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod command;
+mod compare;
 mod devices;
 mod errors;
 mod generate;
 mod hostile;
 mod inspect;
+#[cfg(unix)]
+mod interrupt;
 #[cfg(feature = "mpi")]
 mod mpirun;
 mod report;

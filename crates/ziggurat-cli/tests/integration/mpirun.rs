@@ -170,3 +170,24 @@ fn rank_0_writes_the_page_and_says_what_is_not_on_it() {
     assert!(page.contains("<h2>Convergence</h2>") && page.contains("<h3>Distribution over ranks</h3>"));
     assert!(page.contains("distributed over several ranks") && page.contains("mpirun -n 2 "), "{page}");
 }
+
+#[test]
+fn a_guess_the_limit_and_the_log_work_on_ranks() {
+    let place = Place::new("a_guess_the_limit_and_the_log");
+    let problem = ["solve", "--problem", "poisson3d:16"];
+    place.succeed(&[&problem[..], &["--output", "x.mtx"]].concat());
+    let said = mpirun(&place, 2, &[&problem[..], &["--guess", "x.mtx", "--json", "-"]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(serde_json::from_str::<Value>(&said.out).unwrap()["iterations"], 0);
+    let said = mpirun(&place, 2, &[&problem[..], &["--max-iterations", "2", "-v", "--json", "-"]].concat());
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert_eq!(serde_json::from_str::<Value>(&said.out).unwrap()["iterations"], 2);
+    assert_eq!(said.err.matches("solve: iteration 2,").count(), 1, "{}", said.err);
+    let said = mpirun(&place, 2, &[&problem[..], &["-q"]].concat());
+    assert_eq!((said.code, said.out.as_str()), (Some(0), ""), "{}", said.err);
+
+    place.write("short.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n1\n");
+    let said = mpirun(&place, 2, &[&problem[..], &["--guess", "short.mtx"]].concat());
+    let words = ["short.mtx has 2 values, but poisson3d:16 has 4096 rows", "array of size 4096 1"];
+    assert!(said.code == Some(1) && words.iter().all(|part| said.err.contains(part)), "{}", said.err);
+}

@@ -70,6 +70,11 @@ fn coordinates_become_rigid_body_modes() {
     let with = report(&place, &["a.mtx", "--rhs", "b.mtx", "--coords", "c.mtx"]);
     let problem = report(&place, &["--problem", "elasticity3d:7"]);
     assert_eq!(with["iterations"], problem["iterations"]);
+    for (problem, asks) in [(&["a.mtx"][..], true), (&["a.mtx", "--coords", "c.mtx"], false)] {
+        report(&place, &[problem, &["--report", "r.html"]].concat());
+        let page = std::fs::read_to_string(place.path("r.html")).unwrap();
+        assert_eq!(page.contains("provide the coordinates"), asks, "{problem:?}");
+    }
     let iterations = |report: &Value| report["iterations"].as_u64().unwrap();
     assert!(iterations(&with) < iterations(&without), "{} {}", with["iterations"], without["iterations"]);
     // Blocks of three, with an index for each block instead of each entry.
@@ -117,4 +122,48 @@ fn what_does_not_converge_exits_with_two() {
     let said = place.run(&["solve", "--problem", "poisson3d:12", "--config", "c.toml"]);
     assert_eq!((said.code, said.err.as_str()), (Some(2), ""));
     assert!(said.out.contains("NOT converged in 1 iteration"), "{}", said.out);
+}
+
+#[test]
+fn the_iteration_limit_is_an_option() {
+    let place = Place::new("the_iteration_limit_is_an_option");
+    place.write("c.toml", "stopping.max_iterations = 1\n");
+    let arguments = ["solve", "--problem", "poisson3d:12", "--config", "c.toml", "--max-iterations"];
+    let said = place.run(&[&arguments[..], &["3", "--json", "-"]].concat());
+    let report: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((said.code, &report["stop_reason"]), (Some(2), &"max_iterations".into()));
+    assert_eq!(
+        (&report["iterations"], &report["config"]["stopping"]["max_iterations"]),
+        (&3.into(), &3.into())
+    );
+}
+
+#[test]
+fn a_solution_as_the_guess_needs_no_iteration() {
+    let place = Place::new("a_solution_as_the_guess");
+    let problem = ["--problem", "neumann3d:6", "--shuffle", "5"];
+    report(&place, &[&problem[..], &["--output", "x.mtx"]].concat());
+    let again = report(&place, &[&problem[..], &["--guess", "x.mtx", "--max-iterations", "0"]].concat());
+    assert_eq!((&again["iterations"], &again["converged"]), (&0.into(), &true.into()));
+}
+
+#[test]
+fn verbose_logs_to_standard_error_and_quiet_prints_nothing() {
+    let place = Place::new("verbose_and_quiet");
+    let problem = ["solve", "--problem", "poisson3d:12"];
+    let said = place.run(&[&problem[..], &["-v"]].concat());
+    assert_eq!(said.code, Some(0));
+    assert!(said.out.contains("converged in"), "{}", said.out);
+    for part in
+        ["s] setup: level 0: 1728 rows", "s] setup: 1728 rows", "s] solve: iteration 2, relative residual"]
+    {
+        assert!(said.err.contains(part), "{part} is not in\n{}", said.err);
+    }
+    assert_eq!(place.succeed(&[&problem[..], &["--quiet"]].concat()), "");
+    let json = place.succeed(&[&problem[..], &["-q", "--json", "-"]].concat());
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["converged"], true);
+    let said = place.run(&["solve", "-q", "none.mtx"]);
+    assert!(said.code == Some(1) && said.err.contains("cannot read none.mtx"), "{}", said.err);
+    let said = place.run(&[&problem[..], &["-q", "--max-iterations", "1"]].concat());
+    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(2), "", ""));
 }

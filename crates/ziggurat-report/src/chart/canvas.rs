@@ -1,8 +1,8 @@
 //! The drawing area of all charts: an SVG written by plotters, with its own root element.
 //!
 //! plotters writes colours as RGB values. [`INK`] is a reserved value that is replaced by
-//! `currentColor`. Text widths are estimated from the number of characters, because the viewer's
-//! fonts are unknown.
+//! `currentColor`. The other colours get a class, by which pages adapt them to a dark background.
+//! Text widths are estimated from the number of characters, because the viewer's fonts are unknown.
 
 use std::io;
 
@@ -11,15 +11,10 @@ use plotters::drawing::DrawingAreaErrorKind;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use crate::palette::{CLASSES, hex};
+
 /// Placeholder for the colour of the surrounding text, used for lines and text.
 pub(super) const INK: RGBColor = RGBColor(1, 2, 3);
-
-pub(super) const BLUE: RGBColor = RGBColor(0x00, 0x72, 0xb2);
-pub(super) const VERMILLION: RGBColor = RGBColor(0xd5, 0x5e, 0x00);
-pub(super) const GREEN: RGBColor = RGBColor(0x00, 0x9e, 0x73);
-pub(super) const ORANGE: RGBColor = RGBColor(0xe6, 0x9f, 0x00);
-pub(super) const SKY: RGBColor = RGBColor(0x56, 0xb4, 0xe9);
-pub(super) const PURPLE: RGBColor = RGBColor(0xcc, 0x79, 0xa7);
 
 /// Font size, in units of the chart.
 const FONT_SIZE: f64 = 13.0;
@@ -47,8 +42,18 @@ pub(super) fn picture(
         Ok(()) => inside.replace(r##""#010203""##, "\"currentColor\""),
         Err(error) => format!("<text y=\"20\">{}</text>", escaped(&error.to_string())),
     };
-    let inside = inside.replace(" font-family=\"sans-serif\"", "").replace(" opacity=\"1\"", "");
-    let (width, height) = size;
+    let mut inside = inside.replace(" font-family=\"sans-serif\"", "").replace(" opacity=\"1\"", "");
+    for (colour, class) in CLASSES {
+        let hex = hex(colour);
+        inside = inside.replace(&format!("fill=\"{hex}\""), &format!("class=\"{class}\" fill=\"{hex}\""));
+        let line = format!("class=\"{class}-line\" stroke=\"{hex}\"");
+        inside = inside.replace(&format!("stroke=\"{hex}\""), &line);
+    }
+    root(size, title, &inside)
+}
+
+/// An SVG with this content. Screen readers announce `title`.
+pub(super) fn root((width, height): (u32, u32), title: &str, inside: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
          role=\"img\" font-family=\"{SANS_SERIF}\" style=\"max-width:100%;height:auto\">\n<title>{}</title>{inside}</svg>\n",
@@ -105,6 +110,26 @@ pub(super) fn write(
     let allowed =
         |c: char| if c.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&c) { '\u{fffd}' } else { c };
     area.draw_text(&text.chars().map(allowed).collect::<String>(), style, at)
+}
+
+/// An invisible area of a chart that shows a text when pointed at. It is added to a finished SVG,
+/// because plotters has no tooltips.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tooltip {
+    /// Left edge, top edge, width and height.
+    pub(super) area: (i32, i32, i32, i32),
+    pub(super) text: String,
+}
+
+/// Adds tooltips to an SVG.
+pub(super) fn with_tooltips(svg: &str, tooltips: &[Tooltip]) -> String {
+    let areas = tooltips.iter().map(|Tooltip { area: (x, y, width, height), text }| {
+        format!(
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill-opacity=\"0\"><title>{}</title></rect>\n",
+            escaped(text)
+        )
+    });
+    svg.replace("</svg>", &(areas.collect::<String>() + "</svg>"))
 }
 
 /// Symbol of a legend entry.
@@ -169,6 +194,15 @@ pub(super) fn legend(
     Ok(())
 }
 
+/// Draws a vertical dashed line.
+pub(super) fn vertical_dashes(area: &Area<'_>, x: i32, (from, to): (i32, i32)) -> Result<(), DrawError> {
+    for y in (from..to).step_by(9) {
+        let dash = [(x, y), (x, (y + 5).min(to))];
+        area.draw(&PathElement::new(dash, INK.mix(0.7).stroke_width(1)))?;
+    }
+    Ok(())
+}
+
 /// Draws a horizontal dashed line.
 pub(super) fn dashed_line(area: &Area<'_>, (from, to): (i32, i32), y: i32) -> Result<(), DrawError> {
     for x in (from..to).step_by(9) {
@@ -182,6 +216,7 @@ pub(super) fn dashed_line(area: &Area<'_>, (from, to): (i32, i32), y: i32) -> Re
 mod tests {
     use super::*;
     use crate::chart::tests::{check, words};
+    use crate::palette::BLUE;
 
     #[test]
     fn untrusted_text_is_escaped() {

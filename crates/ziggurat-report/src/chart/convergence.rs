@@ -11,19 +11,22 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
-    BLUE, DrawError, GREEN, INK, Mark, ORANGE, PURPLE, SKY, VERMILLION, dashed_line, faint_text_style,
-    legend, legend_height, picture, text_style,
+    DrawError, INK, Mark, Tooltip, dashed_line, faint_text_style, legend, legend_height, picture, text_style,
+    text_width, vertical_dashes, with_tooltips, write,
 };
 use super::decades::Decades;
+use crate::palette::{BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION};
 
 /// Width and height of the chart without its legend.
-const SIZE: (u32, u32) = (640, 320);
+const SIZE: (u32, u32) = (490, 300);
 /// Colours of the solves.
 const COLOURS: [RGBColor; 6] = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY];
 /// Maximum number of points of a line; more than the pixels of the chart add no detail.
 const MAX_POINTS: usize = 1000;
 /// Maximum number of rings; more would overlap.
 const MAX_RINGS: usize = 40;
+/// Maximum number of tooltips; more would be too narrow to point at.
+const MAX_TOOLTIPS: usize = 160;
 
 /// Which residual a curve shows.
 ///
@@ -66,6 +69,19 @@ pub struct Curve {
 /// assert!(svg.starts_with("<svg") && svg.contains("iteration"));
 /// ```
 pub fn convergence(curves: &[Curve], tolerance: Option<f64>) -> String {
+    convergence_with_marks(curves, tolerance, &[])
+}
+
+/// As [`convergence`], with vertical lines at some iterations: what happened after each.
+///
+/// ```
+/// use ziggurat_report::chart::{Curve, CurveKind, convergence_with_marks};
+/// let points = (0..9).map(|k| (k, 0.1_f64.powi(k as i32))).collect();
+/// let curves = [Curve { label: String::new(), points, kind: CurveKind::Recurrence }];
+/// let svg = convergence_with_marks(&curves, None, &[(4, "precision raised".to_owned())]);
+/// assert!(svg.contains("precision raised"));
+/// ```
+pub fn convergence_with_marks(curves: &[Curve], tolerance: Option<f64>, marks: &[(usize, String)]) -> String {
     let tolerance = tolerance.filter(|tolerance| shown(*tolerance));
     let solves = labels(curves);
     let mut entries: Vec<_> =
@@ -73,7 +89,8 @@ pub fn convergence(curves: &[Curve], tolerance: Option<f64>) -> String {
     entries.extend(tolerance.map(|_| (Mark::Dashes, "tolerance".to_owned())));
     let across = SIZE.0 as i32 - 70;
     let above = legend_height(&entries, across);
-    picture((SIZE.0, SIZE.1 + above as u32), "residuals over iterations", |area| {
+    let mut tooltips = Vec::new();
+    let svg = picture((SIZE.0, SIZE.1 + above as u32), "residuals over iterations", |area| {
         legend(area, &entries, (62, 2), across)?;
         let values = curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.1));
         let values = values.filter(|&value| shown(value));
@@ -125,8 +142,46 @@ pub fn convergence(curves: &[Curve], tolerance: Option<f64>) -> String {
                 }
             }
         }
+        let inside = chart.plotting_area();
+        let (across, down) = (inside.get_x_axis_pixel_range(), inside.get_y_axis_pixel_range());
+        let x_of = |iteration: usize| inside.map_coordinate(&(iteration, 0.0)).0;
+        for (iteration, what) in marks.iter().filter(|mark| Some(mark.0) <= last) {
+            let x = x_of(*iteration);
+            vertical_dashes(area, x, (down.start, down.end))?;
+            let fits = x + 6 + text_width(what) < across.end;
+            let (at, x) = if fits { (HPos::Left, x + 6) } else { (HPos::Right, x - 6) };
+            write(area, what, &text_style(at), (x, down.start + 10))?;
+        }
+        tooltips = iteration_tooltips(&solves, curves, x_of, (down.start, down.end));
         Ok::<(), DrawError>(())
-    })
+    });
+    with_tooltips(&svg, &tooltips)
+}
+
+/// The residuals after each iteration, as tooltips over the width of the iteration.
+fn iteration_tooltips(
+    solves: &[&str],
+    curves: &[Curve],
+    x_of: impl Fn(usize) -> i32,
+    (top, bottom): (i32, i32),
+) -> Vec<Tooltip> {
+    let mut iterations: Vec<usize> =
+        curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
+    iterations.sort_unstable();
+    iterations.dedup();
+    let chosen: Vec<usize> = thinned(&iterations, MAX_TOOLTIPS).copied().collect();
+    let middle = |k: usize, other: usize| (x_of(chosen[k]) + x_of(chosen[other])) / 2;
+    let tooltip = |(k, &iteration): (usize, &usize)| {
+        let left = if k == 0 { x_of(iteration) } else { middle(k - 1, k) };
+        let right = if k + 1 < chosen.len() { middle(k, k + 1) } else { x_of(iteration) + 4 };
+        let values = curves.iter().filter_map(|curve| {
+            let at = curve.points.binary_search_by_key(&iteration, |point| point.0).ok()?;
+            Some(format!("\n{}: {:.2e}", name(solves, curve), curve.points[at].1))
+        });
+        let text = format!("iteration {iteration}{}", values.collect::<String>());
+        Tooltip { area: (left, top, (right - left).max(1), bottom - top), text }
+    };
+    chosen.iter().enumerate().map(tooltip).collect()
 }
 
 /// Whether a value can be shown on a logarithmic axis.
@@ -192,12 +247,33 @@ mod tests {
         let svg = convergence(&curves, Some(1e-8));
         check(&svg);
         let words = words(&svg);
-        for word in ["updated residual", "true residual", "tolerance", "1e-9", "iteration"] {
+        for word in ["updated residual", "true residual", "tolerance", "10⁻⁹", "iteration"] {
             assert!(words.iter().any(|text| text == word), "{word} in {words:?}");
         }
         assert_eq!(svg.matches("<circle").count(), 5); // one in the legend
         assert!(svg.contains("#0072B2") && svg.contains("#D55E00"));
         assert_eq!(svg, convergence(&curves, Some(1e-8)));
+        let tooltip = "<title>iteration 2\nupdated residual: 1.00e-6\ntrue residual: 1.00e-6</title>";
+        assert!(svg.contains(tooltip), "{svg}");
+    }
+
+    #[test]
+    fn marks_stand_at_their_iteration_and_stay_inside() {
+        let values: Vec<f64> = (0..21).map(|k| 0.5_f64.powi(k)).collect();
+        let curves = [curve("", CurveKind::Recurrence, &values)];
+        for iteration in [0, 10, 20, 99] {
+            let svg = convergence_with_marks(&curves, None, &[(iteration, "precision raised".to_owned())]);
+            check(&svg);
+            assert_eq!(words(&svg).contains(&"precision raised".to_owned()), iteration <= 20);
+        }
+        let marks = |iteration| {
+            let svg = convergence_with_marks(&curves, None, &[(iteration, "here".to_owned())]);
+            let document = roxmltree::Document::parse(&svg).unwrap();
+            let text =
+                document.descendants().find(|node| node.text().is_some_and(|text| text.trim() == "here"));
+            text.unwrap().attribute("x").unwrap().parse::<i32>().unwrap()
+        };
+        assert!(marks(5) < marks(10), "later iterations are further right");
     }
 
     #[test]

@@ -47,8 +47,21 @@ impl Ranged for Decades {
 
 impl ValueFormatter<f64> for Decades {
     fn format(exponent: &f64) -> String {
-        if *exponent == 0.0 { "1".to_owned() } else { format!("1e{exponent}") }
+        if *exponent == 0.0 { "1".to_owned() } else { format!("10{}", superscript(*exponent as i32)) }
     }
+}
+
+/// An exponent in superscript digits: `⁻⁸`.
+fn superscript(exponent: i32) -> String {
+    let digit = |digit: char| match digit {
+        '-' => '⁻',
+        '1' => '¹',
+        '2' => '²',
+        '3' => '³',
+        // The others are in one block of Unicode.
+        digit => digit.to_digit(10).and_then(|digit| char::from_u32(0x2070 + digit)).unwrap_or(digit),
+    };
+    exponent.to_string().chars().map(digit).collect()
 }
 
 #[cfg(test)]
@@ -63,7 +76,8 @@ mod tests {
         assert!((4..=9).contains(&wide.len()) && wide.contains(&0.0), "{wide:?}");
         assert_eq!(Decades::around([]).range(), 0.0..1.0);
         assert_eq!(Decades::around([1.0, 1.0]).range(), 0.0..1.0);
-        assert_eq!((Decades::format(&-8.0), Decades::format(&0.0)), ("1e-8".to_owned(), "1".to_owned()));
+        assert_eq!((Decades::format(&-8.0), Decades::format(&0.0)), ("10⁻⁸".to_owned(), "1".to_owned()));
+        assert_eq!(Decades::format(&-1230.0), "10⁻¹²³⁰");
     }
 
     #[test]

@@ -8,11 +8,11 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{
-    Area, BLUE, DrawError, GREEN, INK, Mark, ORANGE, PURPLE, SKY, faint_text_style, legend, legend_height,
-    picture, text_style, write,
+    Area, DrawError, INK, Mark, faint_text_style, legend, legend_height, picture, text_style, write,
 };
 use crate::figures::{bytes, grouped, seconds};
 use crate::level::Level;
+use crate::palette::colour;
 
 /// Width of the chart.
 const WIDTH: i32 = 640;
@@ -24,17 +24,6 @@ const HEAD: i32 = 28;
 const LEFT: i32 = 28;
 /// Space right of the longest bar for its value.
 const VALUE_WIDTH: i32 = 72;
-
-/// The colour of a storage precision.
-pub(crate) fn precision_colour(storage: &str) -> RGBColor {
-    match storage {
-        "f64" => BLUE,
-        "f32" => SKY,
-        "f16" => ORANGE,
-        "bf16" => GREEN,
-        _ => PURPLE,
-    }
-}
 
 /// The distinct storage precisions, in the order of the levels.
 fn precisions(levels: &[Level]) -> Vec<&str> {
@@ -65,7 +54,7 @@ struct Column {
 pub fn levels(levels: &[Level]) -> String {
     let entries: Vec<_> = precisions(levels)
         .into_iter()
-        .map(|name| (Mark::Square(precision_colour(name)), format!("stored in {name}")))
+        .map(|name| (Mark::Square(colour(name)), format!("stored in {name}")))
         .collect();
     let above = legend_height(&entries, WIDTH - LEFT);
     let height = above + HEAD + levels.len() as i32 * LINE + 8;
@@ -135,7 +124,7 @@ fn draw_column(
     let bottom = top + LINE * column.values.len() as i32;
     for (k, (value, text)) in column.values.iter().zip(&column.texts).enumerate() {
         let (y, end) = (middle(top, k), left + length(*value).clamp(0, longest).max(1));
-        let colour = precision_colour(&levels[k].storage);
+        let colour = colour(&levels[k].storage);
         area.draw(&Rectangle::new([(left, y - 8), (end, y + 8)], colour.filled()))?;
         write(area, text, &faint_text_style(HPos::Left, 0.85), (end + 5, y))?;
     }

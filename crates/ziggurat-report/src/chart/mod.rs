@@ -3,7 +3,7 @@
 //! Each function returns one chart as a string, with the same bytes for the same input. Charts have
 //! a `viewBox`, so they scale to the available space, and a transparent background. Lines and text
 //! inherit the surrounding colour (`currentColor`), so charts are legible on dark pages. All other
-//! colours are from the colour-blind-safe palette of Okabe and Ito (2008).
+//! colours are from one colour-blind-safe palette (`palette.rs`). Tooltips are SVG titles.
 
 mod canvas;
 mod convergence;
@@ -11,14 +11,15 @@ mod decades;
 mod levels;
 mod spy;
 mod stages;
+mod tower;
 
 pub(crate) use canvas::escaped;
-pub use convergence::{Curve, CurveKind, convergence};
+pub use convergence::{Curve, CurveKind, convergence, convergence_with_marks};
 pub use levels::levels;
-pub(crate) use levels::precision_colour;
 pub use spy::spy;
 pub(crate) use stages::SOLVE;
-pub use stages::stages;
+pub use stages::{bars, stages};
+pub use tower::tower;
 
 #[cfg(test)]
 pub(crate) mod tests {

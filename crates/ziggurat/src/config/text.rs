@@ -8,13 +8,13 @@
 use serde_json::{Map, Value};
 use ziggurat_sparse::UnknownName;
 
-use super::{ConfigError, SolverConfig, choices};
+use super::{ConfigError, SolverConfig};
 
 /// Stands for JSON's null in TOML, which has none.
-const NONE: &str = "none";
+pub(super) const NONE: &str = "none";
 
 /// Tables that hold exactly one of several keys: a given key replaces the default one.
-const ALTERNATIVES: [(&str, &[&str]); 1] = [("filter", &["threshold", "average_connections"])];
+pub(super) const ALTERNATIVES: [(&str, &[&str]); 1] = [("filter", &["threshold", "average_connections"])];
 
 impl SolverConfig {
     /// Parses TOML, which may contain any subset of the keys.
@@ -75,35 +75,6 @@ impl SolverConfig {
             |error: toml::ser::Error| ConfigError::Syntax { format: "TOML", reason: error.to_string() };
         toml::to_string(&value).map_err(syntax)
     }
-
-    /// As [`to_toml`](Self::to_toml), with the names of all choices in comments.
-    ///
-    /// ```
-    /// let text = ziggurat::SolverConfig::default().to_commented_toml()?;
-    /// assert!(text.contains("method = \"auto\" # auto, sa, classical, pairwise\n"));
-    /// # Ok::<(), ziggurat::config::ConfigError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`to_toml`](Self::to_toml).
-    pub fn to_commented_toml(&self) -> Result<String, ConfigError> {
-        let (text, keys) = (self.to_toml()?, choices());
-        let mut section = String::new();
-        let mut commented = String::new();
-        for line in text.lines() {
-            if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
-                section = format!("{name}.");
-            }
-            let path = line.split_once(" = ").map(|(key, _)| format!("{section}{key}"));
-            commented += line;
-            if let Some(key) = keys.iter().find(|key| path.as_deref() == Some(key.path)) {
-                let names: Vec<&str> = key.values.iter().map(|(name, _)| *name).collect();
-                commented += &format!(" # {}", names.join(", "));
-            }
-            commented.push('\n');
-        }
-        Ok(commented)
-    }
 }
 
 /// A value of TOML in JSON. JSON has neither NaN nor infinity, and serde would make them null,
@@ -132,7 +103,7 @@ fn json(value: toml::Value, path: &str) -> Result<Value, ConfigError> {
     })
 }
 
-fn to_value(config: &SolverConfig) -> Result<Value, ConfigError> {
+pub(super) fn to_value(config: &SolverConfig) -> Result<Value, ConfigError> {
     let syntax = |error: serde_json::Error| ConfigError::Syntax { format: "JSON", reason: error.to_string() };
     serde_json::to_value(config).map_err(syntax)
 }
@@ -146,7 +117,7 @@ fn replace(value: &mut Value, old: &Value, new: &Value) {
     }
 }
 
-fn laid_over_default(given: Value) -> Result<SolverConfig, ConfigError> {
+pub(super) fn laid_over_default(given: Value) -> Result<SolverConfig, ConfigError> {
     let default = to_value(&SolverConfig::default())?;
     let mut leaves = Vec::new();
     collect(&default, &default, given, "", &mut leaves)?;

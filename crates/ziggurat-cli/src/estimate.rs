@@ -1,0 +1,164 @@
+//! `ziggurat estimate`: memory and time of a solve, before it.
+//!
+//! The peak memory is a linear function of rows and entries, and the time a multiple of the time of
+//! one product A x, which is measured. The coefficients were fitted to solves of the eight model
+//! problems with 10⁵ to 10⁷ entries (smoothed aggregation for symmetric matrices, classical
+//! coarsening for the others). Memory is within a factor of two there. Time depends on the number
+//! of iterations, which cannot be known before, so it is given as a range. Cost: a diagnosis of the
+//! matrix and some products.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use serde::Serialize;
+use ziggurat::diagnose::{DiagonalSign, diagnose};
+use ziggurat::sparse::device::{Cpu, Device};
+use ziggurat_report::figures::{bytes, seconds, size};
+use ziggurat_report::peak_bytes;
+use ziggurat_sparse::Csr;
+
+use crate::arguments::EstimateOptions;
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::Progress;
+use crate::solve;
+use crate::system::System;
+
+/// The cost of a kind of solve.
+#[derive(Debug)]
+struct Model {
+    /// Bytes at the peak: for the process, per entry and per row of the matrix.
+    base: f64,
+    per_entry: f64,
+    per_row: f64,
+    /// Times in products with the matrix.
+    setup: f64,
+    iteration: f64,
+}
+
+/// Symmetric matrices: smoothed aggregation, conjugate gradients, 16-bit levels if it is large.
+const SYMMETRIC: Model = Model { base: 3.7e7, per_entry: 33.0, per_row: 210.0, setup: 110.0, iteration: 3.5 };
+/// Others: classical coarsening, FGMRES, 64-bit levels.
+const GENERAL: Model = Model { base: 3.7e7, per_entry: 100.0, per_row: 650.0, setup: 250.0, iteration: 14.0 };
+
+/// Numbers of iterations of a fast, a usual and a slow solve.
+const ITERATIONS: [f64; 3] = [10.0, 30.0, 100.0];
+/// Setup may take less or more time than estimated by this factor.
+const SETUP_FACTOR: f64 = 2.0;
+/// Products are repeated for at least this time, and the fastest counts.
+const TIMED_SECONDS: f64 = 0.05;
+
+/// The estimate as JSON. The keys are a stable interface.
+#[derive(Debug, Serialize)]
+struct Estimate<'a> {
+    source: &'a str,
+    rows: usize,
+    nnz: usize,
+    /// Whether the matrix is symmetric with a positive diagonal.
+    symmetric: bool,
+    /// Bytes of the matrix itself.
+    matrix_bytes: u64,
+    /// Peak memory of the process that solves.
+    peak_bytes: u64,
+    /// The measured time of one product with the matrix.
+    product_seconds: f64,
+    setup_seconds: f64,
+    /// The time of a usual number of iterations.
+    solve_seconds: f64,
+    /// The total time of a fast and of a slow solve.
+    total_seconds: [f64; 2],
+    version: &'static str,
+}
+
+pub(crate) fn run(options: &EstimateOptions, progress: &Progress) -> Result<ExitCode, Failure> {
+    solve::refuse_ranks("estimate")?;
+    let json = options.json.as_deref();
+    output::check(options.source.file.as_deref(), json.map(|path| ("--json", path)))?;
+    let system = System::load(&options.source, progress)?;
+    system.check_square()?;
+    if system.a.rows() == 0 {
+        return Err(solve::no_rows(&system.name));
+    }
+    let estimate = {
+        let _stage = progress.stage("estimating");
+        estimate(&system.name, &system.a)?
+    };
+    if let Some(path) = json {
+        output::write_json(path, &estimate)?;
+    }
+    if !json.is_some_and(output::is_standard) {
+        output::print(&text(&estimate))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn estimate<'a>(name: &'a str, a: &Csr<f64>) -> Result<Estimate<'a>, Failure> {
+    // Reading a file may have taken more memory than the solve will.
+    let loaded = peak_bytes().unwrap_or(0);
+    let diagnosis = diagnose(a.view());
+    let symmetric =
+        diagnosis.symmetry.as_ref().is_some_and(|symmetry| symmetry.to_rounding || symmetry.exact)
+            && diagnosis.diagonal.sign == DiagonalSign::Positive;
+    let model = if symmetric { SYMMETRIC } else { GENERAL };
+    let product_seconds = product_seconds(a)?;
+    let peak = model.base + model.per_entry * a.nnz() as f64 + model.per_row * a.rows() as f64;
+    let setup_seconds = model.setup * product_seconds;
+    let [fast, usual, slow] = ITERATIONS.map(|count| count * model.iteration * product_seconds);
+    Ok(Estimate {
+        source: name,
+        rows: a.rows(),
+        nnz: a.nnz(),
+        symmetric,
+        matrix_bytes: a.bytes() as u64,
+        peak_bytes: loaded.max(peak as u64),
+        product_seconds,
+        setup_seconds,
+        solve_seconds: usual,
+        total_seconds: [setup_seconds / SETUP_FACTOR + fast, setup_seconds * SETUP_FACTOR + slow],
+        version: env!("CARGO_PKG_VERSION"),
+    })
+}
+
+/// The time of one product with the matrix: the fastest of several.
+fn product_seconds(a: &Csr<f64>) -> Result<f64, Failure> {
+    let failed = |error: ziggurat::sparse::device::DeviceError| {
+        Failure::new(
+            error.to_string(),
+            "the matrix alone takes too much memory; use more ranks or another machine",
+        )
+    };
+    let cpu = Cpu::new();
+    let matrix = cpu.upload_matrix(a.clone().into()).map_err(failed)?;
+    let (x, mut y) = (vec![1.0; a.cols()], cpu.zeros::<f64>(a.rows()).map_err(failed)?);
+    let (start, mut fastest) = (Instant::now(), f64::INFINITY);
+    while start.elapsed().as_secs_f64() < TIMED_SECONDS || fastest.is_infinite() {
+        let product = Instant::now();
+        cpu.spmv(1.0, &matrix, &x, 0.0, &mut y);
+        fastest = fastest.min(product.elapsed().as_secs_f64());
+    }
+    Ok(fastest)
+}
+
+fn text(found: &Estimate<'_>) -> String {
+    let kind = if found.symmetric {
+        "symmetric, positive diagonal: smoothed aggregation with conjugate gradients"
+    } else {
+        "not symmetric with a positive diagonal: classical coarsening with FGMRES"
+    };
+    let [fast, slow] = found.total_seconds.map(seconds);
+    format!(
+        "{}: {}\n\n  matrix  {kind}\n  memory  about {} at the peak, of which the matrix is {}\n  \
+         setup   about {}\n  solve   about {} for {:.0} iterations\n  total   {fast} to {slow}\n\n\
+         Memory is within a factor of 2 on the model problems. Time follows from one product with the matrix\n\
+         ({}) and from 10 to 100 iterations; a matrix on which multigrid converges slowly takes longer.\n\
+         `ziggurat inspect` says what is special about a matrix.\n",
+        found.source,
+        size(found.rows, found.rows, found.nnz),
+        bytes(found.peak_bytes),
+        bytes(found.matrix_bytes),
+        seconds(found.setup_seconds),
+        seconds(found.solve_seconds),
+        ITERATIONS[1],
+        seconds(found.product_seconds),
+    )
+}

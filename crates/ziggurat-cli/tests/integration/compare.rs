@@ -1,0 +1,90 @@
+//! `ziggurat compare` and `ziggurat estimate`: what they say is what a solve does.
+
+use crate::command::Place;
+use serde_json::Value;
+use ziggurat_sparse::gallery::Problem;
+
+fn json(place: &Place, arguments: &[&str]) -> Value {
+    serde_json::from_str(&place.succeed(&[arguments, &["--json", "-"]].concat())).unwrap()
+}
+
+#[test]
+fn every_command_of_a_comparison_repeats_its_run() {
+    let place = Place::new("every_command_of_a_comparison");
+    place.succeed(&["generate", "poisson3d:40", "-o", "the matrix.mtx", "--rhs", "b.mtx"]);
+    let system = ["the matrix.mtx", "--rhs", "b.mtx", "--rtol", "1e-6", "--threads", "1"];
+    let found = json(&place, &[&["compare"][..], &system].concat());
+    assert_eq!(
+        (&found["rows"], &found["rtol"], &found["threads"]),
+        (&64_000.into(), &1e-6.into(), &1.into())
+    );
+    let runs = found["runs"].as_array().unwrap();
+    assert!((5..=7).contains(&runs.len()), "{found}");
+    let total = |run: &Value| run["setup_seconds"].as_f64().unwrap() + run["solve_seconds"].as_f64().unwrap();
+    assert!(runs.iter().all(|run| run["converged"] == true), "{found}");
+    assert!(runs.iter().map(total).is_sorted(), "the fastest first");
+    for run in runs {
+        let options: Vec<&str> =
+            run["options"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+        let command = format!(
+            "ziggurat solve 'the matrix.mtx' --rhs b.mtx --rtol 1e-6 --threads 1 {}",
+            options.join(" ")
+        );
+        assert_eq!(run["command"], command.trim_end());
+        let solve = json(&place, &[&["solve"][..], &system, &options].concat());
+        for key in ["iterations", "operator_complexity", "relative_residual", "stop_reason"] {
+            assert_eq!(run[key], solve[key], "{command}: {key}");
+        }
+    }
+    let options: Vec<String> = runs.iter().map(|run| run["options"].to_string()).collect();
+    for part in ["[]", "many-solves", "classical", "pairwise", "robust", "f64"] {
+        assert!(options.iter().any(|options| options.contains(part)), "{part} in {options:?}");
+    }
+}
+
+#[test]
+fn a_comparison_is_one_table_with_commands() {
+    let place = Place::new("a_comparison_is_one_table");
+    let text = place.succeed(&["compare", "--problem", "convection3d:8"]);
+    assert!(text.starts_with("convection3d:8: 512 rows, "), "{text}");
+    let head = text.lines().find(|line| line.contains("iterations")).unwrap();
+    for column in ["total", "setup", "solve", "complexity", "memory", "result"] {
+        assert!(head.contains(column), "{text}");
+    }
+    assert!(text.contains("1  ziggurat solve --problem convection3d:8"), "{text}");
+    assert!(!text.contains("--method classical\n"), "the default is classical already: {text}");
+
+    // No method solves an inconsistent system.
+    place.write(
+        "a.mtx",
+        "%%MatrixMarket matrix coordinate real general\n2 2 4\n1 1 1\n1 2 -1\n2 1 -1\n2 2 1\n",
+    );
+    place.write("b.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n1\n");
+    let said = place.run(&["compare", "a.mtx", "--rhs", "b.mtx"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(2), ""), "{}", said.out);
+    assert!(said.out.contains("inconsistent"), "{}", said.out);
+}
+
+#[test]
+fn the_estimated_memory_is_within_a_factor_of_two() {
+    let place = Place::new("the_estimated_memory");
+    for (name, _) in Problem::NAMES {
+        let size = match name {
+            "poisson2d" => 150,
+            "elasticity3d" => 10,
+            _ => 24,
+        };
+        let problem = ["--problem", &format!("{name}:{size}")];
+        let estimate = json(&place, &[&["estimate"][..], &problem].concat());
+        let solve = json(&place, &[&["solve"][..], &problem].concat());
+        let ratio = estimate["peak_bytes"].as_f64().unwrap() / solve["peak_bytes"].as_f64().unwrap();
+        assert!((0.5..=2.0).contains(&ratio), "{problem:?}: {ratio}");
+        assert_eq!(estimate["symmetric"], name != "convection3d");
+        let [fast, slow] = [0, 1].map(|k| estimate["total_seconds"][k].as_f64().unwrap());
+        assert!(0.0 < fast && fast < slow);
+    }
+    let text = place.succeed(&["estimate", "--problem", "poisson2d:20"]);
+    for part in ["memory  about", "total   ", "within a factor of 2"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
