@@ -237,8 +237,9 @@ def test_levels_are_drawn_in_megabytes_and_in_the_colours_of_the_page(poisson, b
     assert levels.patches[0].get_width() == pytest.approx(ml.levels[0].bytes / 1e6)
     assert levels.texts[0].get_text().endswith(" MB")
     drawn = {to_hex(patch.get_facecolor()).upper() for ax in (levels, stages) for patch in ax.patches}
-    assert drawn == {_palette.PRECISIONS["f16"], _palette.SETUP, _palette.SOLVE}
+    assert drawn == {_palette.colour("f16"), _palette.colour("setup"), _palette.colour("solve")}
     assert history.get_lines()[1].get_color() == _palette.CURVES[0]
+    assert _palette.colour("f8") == _palette.colour("other") and len(_palette.CURVES) == 6
     ml.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8").upper()
     assert all(colour in page for colour in (*drawn, _palette.CURVES[0]))

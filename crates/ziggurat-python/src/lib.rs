@@ -48,7 +48,7 @@ mod _native {
     #[pymodule_export]
     use crate::outcome::Outcome;
     #[pymodule_export]
-    use crate::pictures::{diagnose, spy};
+    use crate::pictures::{diagnose, palette, spy};
     #[pymodule_export]
     use crate::solver::NativeSolver;
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! Pictures and diagnoses of matrices, without a solver.
+//! Pictures and diagnoses of matrices, without a solver, and the colours of pictures.
 
 use pyo3::prelude::*;
 use ziggurat_report::chart;
@@ -13,6 +13,12 @@ pub(crate) fn spy(py: Python<'_>, matrix: Parts<'_>, pixels: usize) -> PyResult<
     let pool = pool(py, None)?;
     let a = csr(&matrix, &pool)?;
     run(py, &pool, None, |_| chart::spy(a.view(), pixels))
+}
+
+/// The colours of charts and pages by what they mean, as JSON.
+#[pyfunction]
+pub(crate) fn palette() -> String {
+    ziggurat_report::palette_json()
 }
 
 /// The properties of a matrix as JSON, and advice as lines of text.

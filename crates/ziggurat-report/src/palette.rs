@@ -63,29 +63,6 @@ pub fn palette_json() -> String {
 mod tests {
     use super::*;
 
-    /// Python's list is a copy, because matplotlib's plots are drawn without the native module.
-    #[test]
-    fn python_has_the_same_colours() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/src/ziggurat/_palette.py");
-        let python = std::fs::read_to_string(path).unwrap();
-        let name = |colour: RGBColor| {
-            let class = CLASSES.iter().find(|(known, _)| *known == colour).unwrap().1;
-            class.to_uppercase()
-        };
-        for (colour, _) in CLASSES {
-            let line = format!("\n{} = \"{}\"\n", name(colour), hex(colour));
-            assert!(python.contains(&line), "{line}");
-        }
-        let formats =
-            ["f64", "f32", "f16", "bf16"].map(|format| format!("\"{format}\": {}", name(colour(format))));
-        let lines = [
-            format!("\nPRECISIONS = {{{}}}\n", formats.join(", ")),
-            format!("\nOTHER = {}\n", name(colour("other"))),
-            format!("\nSETUP, SOLVE = {}, {}\n", name(colour("setup")), name(colour("solve"))),
-        ];
-        assert!(lines.iter().all(|line| python.contains(line)), "{lines:?}");
-    }
-
     #[test]
     fn formats_have_colours_of_their_own() {
         let formats = ["f64", "f32", "f16", "bf16", "f8"].map(colour);

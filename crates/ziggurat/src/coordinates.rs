@@ -36,6 +36,9 @@ const ROUNDS: usize = 4;
 /// Rounds in which the displacements of all incomplete nodes are reconsidered.
 const REFINEMENTS: usize = 2;
 
+/// The number of unknowns per node, and the coordinates of the nodes.
+pub type ByNode = (usize, Vec<[f64; 3]>);
+
 /// Coordinates of nodes or of unknowns, in one, two or three dimensions.
 ///
 /// ```
@@ -166,7 +169,7 @@ impl Coordinates {
     ///
     /// # Errors
     /// If the number of points fits neither nodes nor unknowns.
-    pub fn by_node(&self, rows: usize) -> Result<Option<(usize, Vec<[f64; 3]>)>, CoordinatesError> {
+    pub fn by_node(&self, rows: usize) -> Result<Option<ByNode>, CoordinatesError> {
         let Coordinates { points, dimension } = self;
         let found = points.len();
         if found != rows {

@@ -15,7 +15,7 @@ pub mod events;
 mod solver;
 
 pub use config::SolverConfig;
-pub use coordinates::{Coordinates, CoordinatesError};
+pub use coordinates::{ByNode, Coordinates, CoordinatesError};
 pub use diagnose::{Advice, Diagnosis, diagnose};
 pub use solver::{
     Fault, Iteration, Promotion, Raise, Solution, SolveError, SolveOptions, Solver, SolverBuilder, Stronger,

@@ -1,27 +1,24 @@
-"""The colours of plots: those of the HTML reports.
+"""The colours of plots: those of the HTML reports, from which they are taken.
 
 They are from the palette of Okabe and Ito (2008), which remains distinguishable with colour
-blindness. The reports have them in ``crates/ziggurat-report/src/palette.rs``, where a test compares
-the two lists.
+blindness.
 """
 
 from __future__ import annotations
 
-__all__ = ["BLUE", "CURVES", "GREEN", "ORANGE", "OTHER", "PRECISIONS", "PURPLE", "SETUP", "SKY", "SOLVE", "VERMILLION"]
+import json
 
-BLUE = "#0072B2"
-VERMILLION = "#D55E00"
-GREEN = "#009E73"
-ORANGE = "#E69F00"
-SKY = "#56B4E9"
-PURPLE = "#CC79A7"
+from ziggurat import _native
 
-#: By the storage precision of a level, and of any other precision.
-PRECISIONS = {"f64": BLUE, "f32": SKY, "f16": ORANGE, "bf16": GREEN}
-OTHER = PURPLE
+__all__ = ["CURVES", "MEANINGS", "colour"]
 
-#: Of the stages of setup, and of the solve.
-SETUP, SOLVE = GREEN, BLUE
+#: By what they mean: a number format, a part of a solve, or a residual.
+MEANINGS: dict[str, str] = json.loads(_native.palette())
 
-#: Of convergence curves, in order.
-CURVES = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY]
+#: Of convergence curves, in order: that of the first is the one of a single solve.
+CURVES = list(dict.fromkeys(MEANINGS[meaning] for meaning in ("updated residual", "true residual", "bf16", "other", "f16", "f32")))
+
+
+def colour(meaning: str) -> str:
+    """The colour of a meaning; that of ``other`` if it has none of its own."""
+    return MEANINGS.get(meaning, MEANINGS["other"])

@@ -77,13 +77,13 @@ def _levels(levels: Sequence[Level], ax: Axes) -> None:
     """Plots the size of each level in MB, coloured by storage precision."""
     positions = range(len(levels))
     for position, level in zip(positions, levels):
-        ax.barh(position, level.bytes / 1e6, color=_palette.PRECISIONS.get(level.storage, _palette.OTHER))
+        ax.barh(position, level.bytes / 1e6, color=_palette.colour(level.storage))
         text = f"{level.rows:,} rows, {level.nnz:,} entries, {level.bytes / 1e6:.3g} MB"
         place = (level.bytes / 1e6, position)
         # `_fit_texts` makes room for the text, not the layout.
         ax.annotate(text, place, (4, 0), textcoords="offset points", va="center", fontsize="small", in_layout=False)
     for storage in dict.fromkeys(level.storage for level in levels):
-        ax.barh(0, 0, color=_palette.PRECISIONS.get(storage, _palette.OTHER), label=storage)
+        ax.barh(0, 0, color=_palette.colour(storage), label=storage)
     # The axis starts at zero because bar lengths are compared.
     ax.set_xlim(0, max(1e-6, *(level.bytes / 1e6 for level in levels)))
     ax.set_yticks(list(positions), [f"level {position}" for position in positions])
@@ -95,7 +95,7 @@ def _levels(levels: Sequence[Level], ax: Axes) -> None:
 def _stages(stages: Sequence[tuple[str, float]], ax: Axes) -> None:
     """Plots the time of each stage."""
     positions = range(len(stages))
-    colours = [_palette.SOLVE if name == "solve" else _palette.SETUP for name, _ in stages]
+    colours = [_palette.colour("solve" if name == "solve" else "setup") for name, _ in stages]
     ax.barh(list(positions), [1e3 * seconds for _, seconds in stages], color=colours)
     ax.set_yticks(list(positions), [name for name, _ in stages])
     ax.invert_yaxis()

@@ -6,6 +6,7 @@
 //! [`bandwidth`] (memory bandwidth), [`table`], [`machine`], [`report`].
 
 mod bandwidth;
+mod collection;
 mod gpu;
 mod machine;
 mod pool;
@@ -44,6 +45,7 @@ const BENCHES: &[Bench] = &[
     race::BENCH,
     update::BENCH,
     precision::BENCH,
+    collection::BENCH,
     scaling::BENCH,
     gpu::BENCH,
     python::BENCH,

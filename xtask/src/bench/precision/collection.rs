@@ -39,8 +39,15 @@ pub(super) struct RealMatrix {
 /// Solves every matrix in every precision and prints a table.
 pub(super) fn count(paths: &[PathBuf], pool: &Pool) -> Result<Vec<RealMatrix>, BenchError> {
     let precisions = [Precision::F64, Precision::F32, Precision::F16, Precision::BF16, Precision::Auto];
-    let mut table =
-        Table::new(["matrix", "f64", "K64P32D32", "K64P32D16", "K64P32DB16", "auto", "f64 after iteration"]);
+    let mut table = Table::new([
+        "matrix",
+        "f64",
+        "K64P32D32",
+        "K64P32D16",
+        "K64P32DB16",
+        "auto",
+        "raised after iteration",
+    ]);
     let (mut results, mut unsolved) = (Vec::new(), Vec::new());
     for path in paths {
         let matrix = path.file_name().unwrap_or_default().to_string_lossy().replace(".mtx.gz", "");
@@ -49,7 +56,8 @@ pub(super) fn count(paths: &[PathBuf], pool: &Pool) -> Result<Vec<RealMatrix>, B
         let b = vec![1.0; a.rows()];
         let (mut iterations, mut promotion) = (Vec::new(), None);
         for precision in &precisions {
-            let config = SolverConfig { precision: precision.clone(), ..SolverConfig::default() };
+            let config =
+                SolverConfig { precision: precision.clone(), fallback: false, ..SolverConfig::default() };
             let solution = pool.run(|| Solver::new(a.clone(), config)?.solve(&b));
             let solution = solution.map_err(|error| refused(error.to_string()))?;
             let report = solution.report;
