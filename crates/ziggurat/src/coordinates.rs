@@ -2,17 +2,17 @@
 //!
 //! FEM codes have coordinates in two shapes. *Per node*: one row for each node, whose unknowns are
 //! consecutive and as many as there are dimensions. *Per unknown*: one row for each row of the
-//! matrix; the unknowns of a node are consecutive rows with equal coordinates. The second shape also
-//! describes nodes that have lost some of their unknowns to boundary conditions.
+//! matrix; the unknowns of a node are consecutive rows with equal coordinates. The second shape
+//! also describes nodes that have lost some of their unknowns to boundary conditions.
 //!
 //! Such an incomplete node does not say which displacements its unknowns are. They follow from the
 //! matrix: constant displacements are in the kernel of an elastic body, so the entries of a row sum
 //! to zero over each other displacement, and to the negative of its diagonal entry over its own.
 //! With the sums σ_c over the entries in complete nodes, and displacements in increasing order, an
 //! incomplete node gets those that minimise Σ_rows σ_c(row). Nodes without a complete neighbour are
-//! assigned after their neighbours. Then each node gets those that minimise Σ_rows Σ_c |σ_c| over all
-//! entries, twice. This is an estimate: if it is wrong for a node, convergence is slower, and the
-//! solution is the same.
+//! assigned after their neighbours. Then each node gets those that minimise Σ_rows Σ_c |σ_c| over
+//! all entries, twice. This is an estimate: if it is wrong for a node, convergence is slower, and
+//! the solution is the same.
 //!
 //! Cost: one pass over the coordinates; one over the rows of incomplete nodes.
 

@@ -10,6 +10,7 @@
 
 mod builder;
 mod certify;
+mod compiled;
 mod iteration;
 mod options;
 mod units;
@@ -35,6 +36,7 @@ use crate::events::{self, LevelSummary};
 
 pub use builder::SolverBuilder;
 pub use certify::certified;
+use compiled::{Compiled, on_cpu};
 pub use iteration::Iteration;
 use iteration::Matrix;
 pub use options::SolveOptions;
@@ -105,6 +107,7 @@ pub struct Solver<D: Device = Cpu> {
     near_kernel: Option<NearKernel>,
     pace: Pace,
     stages: Vec<(&'static str, f64)>,
+    compiled: Compiled<D>,
 }
 
 impl<D: Device> fmt::Debug for Solver<D> {
@@ -136,7 +139,7 @@ impl Solver {
     ///
     /// The solver keeps the matrix: a borrowed matrix is copied, an owned one or an `Arc` is not.
     pub fn new(a: impl Into<Arc<Csr<f64>>>, config: SolverConfig) -> Result<Self, SolveError> {
-        Self::set_up(Cpu::new(), &a.into(), None, config)
+        (on_cpu().set_up)(Cpu::new(), &a.into(), None, config)
     }
 
     /// As [`Solver::new`], with given near-null-space vectors, such as the rigid-body modes of an
@@ -157,7 +160,7 @@ impl Solver {
         kernel: NearKernel,
         config: SolverConfig,
     ) -> Result<Self, SolveError> {
-        Self::set_up(Cpu::new(), &a.into(), Some(kernel), config)
+        (on_cpu().set_up)(Cpu::new(), &a.into(), Some(kernel), config)
     }
 
     /// A solver for an existing hierarchy, such as one loaded from a file: only the smoothers are
@@ -177,7 +180,7 @@ impl Solver {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_hierarchy(hierarchy: Hierarchy, asked: SolverConfig) -> Result<Self, SolveError> {
-        Self::take_over(Cpu::new(), hierarchy, None, asked)
+        (on_cpu().take_over)(Cpu::new(), hierarchy, None, asked)
     }
 }
 
@@ -271,7 +274,8 @@ impl<D: Device> Solver<D> {
             .collect();
         events::set_up(&levels, iteration.config(), &stages);
         let largest_row_sum = kind.largest_row_sum;
-        Ok(Solver { iteration, hierarchy, finest, largest_row_sum, near_kernel, pace, stages })
+        let compiled = Compiled::new();
+        Ok(Solver { iteration, hierarchy, finest, largest_row_sum, near_kernel, pace, stages, compiled })
     }
 
     /// Solves A x = b with a zero initial guess.
@@ -340,6 +344,17 @@ impl<D: Device> Solver<D> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn solve_with(
+        &self,
+        b: &[f64],
+        guess: Option<&[f64]>,
+        options: &SolveOptions,
+        observer: Option<&mut Observer<'_>>,
+    ) -> Result<Solution, SolveError> {
+        (self.compiled.solve)(self, b, guess, options, observer)
+    }
+
+    /// [`Solver::solve_with`], where it is compiled.
+    fn solve_here(
         &self,
         b: &[f64],
         guess: Option<&[f64]>,
@@ -454,6 +469,11 @@ impl<D: Device> Solver<D> {
     /// # Errors
     /// For F- and K-cycles, whose transpose is not a cycle.
     pub fn transposed_preconditioner(&self) -> Result<Multigrid<D>, SolveError> {
+        (self.compiled.transposed)(self)
+    }
+
+    /// [`Solver::transposed_preconditioner`], where it is compiled.
+    fn transposed_here(&self) -> Result<Multigrid<D>, SolveError> {
         let config = self.iteration.config_in_use();
         let cycling = config.cycling();
         if !cycling.cycle.has_transpose() {

@@ -10,9 +10,9 @@
 //!   Σ_{j mod b = c} a_ij = 0    for all c ≠ i mod b
 //!   ```
 //!
-//!   This holds where zeros are not stored and blocks are ragged, and wherever mass terms are added.
-//!   In a scalar elliptic problem these sums are as large as the entries. Rows next to removed
-//!   boundary unknowns are not balanced, so a part of the rows is enough.
+//!   This holds where zeros are not stored and blocks are ragged, and wherever mass terms are
+//!   added. In a scalar elliptic problem these sums are as large as the entries. Rows next to
+//!   removed boundary unknowns are not balanced, so a part of the rows is enough.
 //!
 //! Nodes that have lost some of their unknowns to boundary conditions do not follow the numbering
 //! and are not detected here; coordinates show them ([`Coordinates`](crate::Coordinates)).

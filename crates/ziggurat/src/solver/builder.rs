@@ -7,6 +7,7 @@ use ziggurat_amg::{Hierarchy, SetupError};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::{Cpu, Device};
 
+use super::compiled::{Compiled, on_cpu};
 use super::{SolveError, Solver};
 use crate::Coordinates;
 use crate::config::{CycleKind, Effort, Krylov, Method, Precision, Rebuild, SmootherKind, SolverConfig};
@@ -22,11 +23,23 @@ use crate::config::{CycleKind, Effort, Krylov, Method, Precision, Rebuild, Smoot
 /// assert!(solver.solve(&vec![1.0; a.rows()])?.report.reason.is_converged());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, Default)]
-pub struct SolverBuilder<D = Cpu> {
+#[derive(Clone, Debug)]
+pub struct SolverBuilder<D: Device = Cpu> {
     config: SolverConfig,
     nodes: Nodes,
     device: D,
+    compiled: Compiled<D>,
+}
+
+impl Default for SolverBuilder {
+    fn default() -> Self {
+        SolverBuilder {
+            config: SolverConfig::default(),
+            nodes: Nodes::default(),
+            device: Cpu::default(),
+            compiled: on_cpu(),
+        }
+    }
 }
 
 /// What is known of the nodes of the matrix.
@@ -64,7 +77,7 @@ impl Solver {
     }
 }
 
-impl<D> SolverBuilder<D> {
+impl<D: Device> SolverBuilder<D> {
     /// The device of the iteration, which holds the levels and vectors. Setup runs on the host.
     ///
     /// ```
@@ -78,7 +91,7 @@ impl<D> SolverBuilder<D> {
     /// ```
     #[must_use]
     pub fn device<E: Device>(self, device: E) -> SolverBuilder<E> {
-        SolverBuilder { config: self.config, nodes: self.nodes, device }
+        SolverBuilder { config: self.config, nodes: self.nodes, device, compiled: Compiled::new() }
     }
 
     /// Replaces the configuration, for example by one from a file or a preset.
@@ -215,13 +228,10 @@ impl<D> SolverBuilder<D> {
     ///
     /// # Errors
     /// As [`Solver::new`].
-    pub fn build(self, a: impl Into<Arc<Csr<f64>>>) -> Result<Solver<D>, SolveError>
-    where
-        D: Device,
-    {
+    pub fn build(self, a: impl Into<Arc<Csr<f64>>>) -> Result<Solver<D>, SolveError> {
         let a = a.into();
         let near_kernel = self.nodes.near_kernel(&a)?;
-        Solver::set_up(self.device, &a, near_kernel, self.config)
+        (self.compiled.set_up)(self.device, &a, near_kernel, self.config)
     }
 
     /// Sets up the solver for an existing hierarchy, as [`Solver::from_hierarchy`] does.
@@ -239,11 +249,8 @@ impl<D> SolverBuilder<D> {
     ///
     /// # Errors
     /// As [`Solver::from_hierarchy`].
-    pub fn build_from(self, hierarchy: Hierarchy) -> Result<Solver<D>, SolveError>
-    where
-        D: Device,
-    {
+    pub fn build_from(self, hierarchy: Hierarchy) -> Result<Solver<D>, SolveError> {
         let near_kernel = self.nodes.near_kernel(hierarchy.levels()[0].matrix())?;
-        Solver::take_over(self.device, hierarchy, near_kernel, self.config)
+        (self.compiled.take_over)(self.device, hierarchy, near_kernel, self.config)
     }
 }

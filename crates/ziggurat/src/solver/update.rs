@@ -86,7 +86,11 @@ impl<D: Device> Solver<D> {
     /// # Errors
     /// If the pattern differs or a value is not finite. The solver then keeps its old matrix.
     pub fn update_values(&mut self, a: impl Into<Arc<Csr<f64>>>) -> Result<Updated, SolveError> {
-        let a = a.into();
+        (self.compiled.update)(self, a.into())
+    }
+
+    /// [`Solver::update_values`], where it is compiled.
+    pub(super) fn update_here(&mut self, a: Arc<Csr<f64>>) -> Result<Updated, SolveError> {
         // Checked before a possible rebuild, which would accept any matrix.
         self.hierarchy.check_pattern(&a)?;
         let Update { rebuild, factor } = self.config().update;

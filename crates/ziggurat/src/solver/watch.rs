@@ -63,8 +63,8 @@ const ROUNDING_LIMIT: f64 = 1e-10;
 pub struct Promotion {
     /// The precision before.
     pub from: Precision,
-    /// What it was changed to: levels in `f32` if rounding was slow, in `f64` after a failure (`f32`
-    /// on a device without `f64`), factors if that was not enough.
+    /// What it was changed to: levels in `f32` if rounding was slow, in `f64` after a failure
+    /// (`f32` on a device without `f64`), factors if that was not enough.
     pub to: Stronger,
     /// Number of iterations before the first change.
     pub after: usize,

@@ -1,0 +1,52 @@
+//! The methods of a solver that are expensive to compile, as function pointers.
+//!
+//! `Solver` is generic over its device, and generic code is compiled in every crate that calls it:
+//! half a minute each time a program that uses a `Solver` is edited. For the CPU, [`on_cpu`], which
+//! is not generic, makes the pointers, so the code behind them is compiled once, in this crate. A
+//! solver carries the pointers of its device.
+
+use std::sync::Arc;
+
+use ziggurat_amg::interpolate::NearKernel;
+use ziggurat_amg::{Hierarchy, Multigrid};
+use ziggurat_krylov::Observer;
+use ziggurat_sparse::Csr;
+use ziggurat_sparse::device::{Cpu, Device};
+
+use super::{Solution, SolveError, SolveOptions, Solver, Updated};
+use crate::SolverConfig;
+
+/// The pointers for one device.
+#[derive(Clone, Debug)]
+pub(super) struct Compiled<D: Device> {
+    pub(super) set_up:
+        fn(D, &Arc<Csr<f64>>, Option<NearKernel>, SolverConfig) -> Result<Solver<D>, SolveError>,
+    pub(super) take_over: fn(D, Hierarchy, Option<NearKernel>, SolverConfig) -> Result<Solver<D>, SolveError>,
+    pub(super) solve: fn(
+        &Solver<D>,
+        &[f64],
+        Option<&[f64]>,
+        &SolveOptions,
+        Option<&mut Observer<'_>>,
+    ) -> Result<Solution, SolveError>,
+    pub(super) update: fn(&mut Solver<D>, Arc<Csr<f64>>) -> Result<Updated, SolveError>,
+    pub(super) transposed: fn(&Solver<D>) -> Result<Multigrid<D>, SolveError>,
+}
+
+impl<D: Device> Compiled<D> {
+    pub(super) fn new() -> Self {
+        Compiled {
+            set_up: Solver::<D>::set_up,
+            take_over: Solver::<D>::take_over,
+            solve: Solver::<D>::solve_here,
+            update: Solver::<D>::update_here,
+            transposed: Solver::<D>::transposed_here,
+        }
+    }
+}
+
+/// The pointers for the CPU. Not generic and not inlined: see the module.
+#[inline(never)]
+pub(super) fn on_cpu() -> Compiled<Cpu> {
+    Compiled::new()
+}
