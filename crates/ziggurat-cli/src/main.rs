@@ -2,8 +2,9 @@
 //!
 //! Exit codes: 0 on success (for `solve`: converged), 2 if `solve` did not converge, 1 on an error.
 //! An error message has one line with the cause and one line with a hint. Results go to standard
-//! output, everything else to standard error. A closed output pipe (`| head`) is not an error. Ctrl-C
-//! during a solve stops it at the next iteration: it is reported and written as not converged.
+//! output, everything else to standard error. A closed output pipe (`| head`) is not an error.
+//! Ctrl-C during a solve stops it at the next iteration: it is reported and written as not
+//! converged.
 
 mod arguments;
 mod compare;

@@ -381,8 +381,8 @@ impl<D: Device> Solver<D> {
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
     }
 
-    /// Sparse factors of the matrix as a preconditioner; `None` if they do not fit into memory, or if
-    /// the matrix is singular.
+    /// Sparse factors of the matrix as a preconditioner; `None` if they do not fit into memory, or
+    /// if the matrix is singular.
     fn factors(&self) -> Result<Option<Multigrid<D>>, SolveError> {
         let config =
             SolverConfig { method: Method::Direct, precision: Precision::F64, ..self.config().clone() };

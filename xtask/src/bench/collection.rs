@@ -1,6 +1,6 @@
-//! Real systems: every matrix of the shared collection, solved as `ziggurat solve FILE` does without
-//! an option, with the right-hand side that comes with it (else all ones, or one that sums to zero if
-//! the matrix is singular).
+//! Real systems: every matrix of the shared collection, solved as `ziggurat solve FILE` does
+//! without an option, with the right-hand side that comes with it (else all ones, or one that sums
+//! to zero if the matrix is singular).
 //!
 //! Each row has what was chosen, what the solve changed, and the residual, recomputed here.
 

@@ -66,8 +66,8 @@ fn reached(residual: f64) -> Option<String> {
     (residual < 1e-3).then(|| format!("1e{}", residual.log10().floor() as i32 + 1))
 }
 
-/// The number of iterations in which the tolerance is reached at the present rate, rounded up to two
-/// digits; `None` if that is far away.
+/// The number of iterations in which the tolerance is reached at the present rate, rounded up to
+/// two digits; `None` if that is far away.
 fn enough_iterations(outcome: &Outcome) -> Option<usize> {
     let rate = outcome.convergence_factor().filter(|&rate| rate < 1.0)?;
     let missing = (outcome.config.stopping.rtol / outcome.relative_residual).ln() / rate.ln();
