@@ -16,21 +16,26 @@ use ziggurat_sparse::device::{Cpu, Device};
 use super::{Solution, SolveError, SolveOptions, Solver, Updated};
 use crate::SolverConfig;
 
+type SetUp<D> = fn(D, &Arc<Csr<f64>>, Option<NearKernel>, SolverConfig) -> Result<Solver<D>, SolveError>;
+type TakeOver<D> = fn(D, Hierarchy, Option<NearKernel>, SolverConfig) -> Result<Solver<D>, SolveError>;
+type Solve<D> = fn(
+    &Solver<D>,
+    &[f64],
+    Option<&[f64]>,
+    &SolveOptions,
+    Option<&mut Observer<'_>>,
+) -> Result<Solution, SolveError>;
+type Update<D> = fn(&mut Solver<D>, Arc<Csr<f64>>) -> Result<Updated, SolveError>;
+type Transposed<D> = fn(&Solver<D>) -> Result<Multigrid<D>, SolveError>;
+
 /// The pointers for one device.
 #[derive(Clone, Debug)]
 pub(super) struct Compiled<D: Device> {
-    pub(super) set_up:
-        fn(D, &Arc<Csr<f64>>, Option<NearKernel>, SolverConfig) -> Result<Solver<D>, SolveError>,
-    pub(super) take_over: fn(D, Hierarchy, Option<NearKernel>, SolverConfig) -> Result<Solver<D>, SolveError>,
-    pub(super) solve: fn(
-        &Solver<D>,
-        &[f64],
-        Option<&[f64]>,
-        &SolveOptions,
-        Option<&mut Observer<'_>>,
-    ) -> Result<Solution, SolveError>,
-    pub(super) update: fn(&mut Solver<D>, Arc<Csr<f64>>) -> Result<Updated, SolveError>,
-    pub(super) transposed: fn(&Solver<D>) -> Result<Multigrid<D>, SolveError>,
+    pub(super) set_up: SetUp<D>,
+    pub(super) take_over: TakeOver<D>,
+    pub(super) solve: Solve<D>,
+    pub(super) update: Update<D>,
+    pub(super) transposed: Transposed<D>,
 }
 
 impl<D: Device> Compiled<D> {
