@@ -1,4 +1,4 @@
-//! Ctrl-C during a solve: the first one asks the iteration to stop, the second one ends the process.
+//! Ctrl-C during a solve: the first one asks the iteration to stop, the second ends the process.
 //!
 //! `SIGTERM`, which batch systems and MPI launchers send before they kill a job, counts as a
 //! Ctrl-C. Signals are caught only while a system is iterated. Before that there is nothing to
@@ -31,8 +31,8 @@ impl Interrupt {
 fn register() -> Arc<AtomicBool> {
     let requested = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // In this order: a signal ends the process if an earlier one has set the flag. The exit code
-        // is that of shells for a process ended by this signal.
+        // In this order: a signal ends the process if an earlier one has set the flag. The exit
+        // code is that of shells for a process ended by this signal.
         let _ = flag::register_conditional_shutdown(signal, 128 + signal, requested.clone())
             .and_then(|_| flag::register(signal, requested.clone()));
     }

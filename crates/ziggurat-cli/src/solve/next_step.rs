@@ -40,8 +40,8 @@ pub(super) fn next_step(outcome: &Outcome, options: &SolveOptions, typed: &[OsSt
     next("Try the other methods; the table says which of them solve this system.", compare(options))
 }
 
-/// The number of iterations in which the tolerance is reached at the present rate, rounded up to two
-/// digits; `None` if that is far away.
+/// The number of iterations in which the tolerance is reached at the present rate, rounded up to
+/// two digits; `None` if that is far away.
 fn enough_iterations(outcome: &Outcome) -> Option<usize> {
     let rate = outcome.convergence_factor().filter(|&rate| rate < 1.0)?;
     let missing = (outcome.config.stopping.rtol / outcome.relative_residual).ln() / rate.ln();

@@ -8,8 +8,8 @@ use crate::command::Place;
 use serde_json::Value;
 use ziggurat_sparse::io::read_vector;
 
-/// A matrix of this problem is too large for a direct solver, and one level of Jacobi takes hundreds
-/// of iterations: long enough to be interrupted.
+/// A matrix of this problem is too large for a direct solver, and one level of Jacobi takes
+/// hundreds of iterations: long enough to be interrupted.
 const SLOW: [&str; 6] = ["solve", "--problem", "poisson2d:300", "--config", "slow.toml", "--verbose"];
 
 fn place(test: &str) -> Place {
