@@ -127,7 +127,8 @@ impl SolverConfig {
                     text += &comment(about);
                     let widest = choice.values.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
                     for (name, about) in &choice.values {
-                        text += &format!("#   {name:<widest$}  {about}\n");
+                        let rest = format!("#   {:widest$} ", "");
+                        text += &wrapped(&format!("#   {name:<widest$} "), &rest, about);
                     }
                 }
                 None => text += &comment(&format!("{about} {}", allowed(path, value))),
@@ -144,13 +145,18 @@ fn pointer(path: &str) -> String {
 
 /// A comment, wrapped.
 fn comment(text: &str) -> String {
-    let mut lines = vec!["#".to_owned()];
+    wrapped("#", "#", text)
+}
+
+/// A text after `first`, wrapped; further lines begin with `rest`.
+fn wrapped(first: &str, rest: &str, text: &str) -> String {
+    let mut lines = vec![first.to_owned()];
     for word in text.split(' ') {
         match lines.last_mut() {
             Some(line) if line.chars().count() + 1 + word.chars().count() <= COLUMNS => {
                 *line = format!("{line} {word}");
             }
-            _ => lines.push(format!("# {word}")),
+            _ => lines.push(format!("{rest} {word}")),
         }
     }
     lines.join("\n") + "\n"
