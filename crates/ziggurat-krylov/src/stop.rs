@@ -197,8 +197,8 @@ impl fmt::Display for StopReason {
                 "not converged: the time limit was reached; raise it, or try a stronger preconditioner"
             }
             StopReason::Stagnated => {
-                "stagnated: the true residual no longer decreases; rounding errors prevent a smaller one, \
-                 or the preconditioner or the restart is too weak"
+                "stagnated: the true residual no longer decreases; rounding errors prevent a smaller one \
+                 (loosen the tolerance), or the preconditioner or the restart is too weak"
             }
             StopReason::Inconsistent => {
                 "inconsistent: the matrix is singular, and the right-hand side has a component that no \

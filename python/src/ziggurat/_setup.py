@@ -47,7 +47,7 @@ def solver(
         copied, so that you may modify it afterwards; see :meth:`MultilevelSolver.update_values`.
     method : str
         The multigrid method: 'auto', 'sa' (smoothed aggregation), 'classical' (Ruge–Stüben) or
-        'pairwise' (pairwise aggregation).
+        'pairwise' (pairwise aggregation), or 'direct' (no levels: sparse factors of the matrix).
     precision : str
         The storage precision of the levels: 'auto', 'f64', 'f32', 'f16', 'bf16', or a list by level
         such as 'f64-f32,f16' (arithmetic, then storage). The solution always has double precision.
@@ -373,6 +373,6 @@ def choices() -> dict[str, dict[str, str]]:
     --------
     >>> import ziggurat
     >>> list(ziggurat.choices()["method"])
-    ['auto', 'sa', 'classical', 'pairwise']
+    ['auto', 'sa', 'classical', 'pairwise', 'direct']
     """
     return {key: dict(values) for key, values in json.loads(_native.choices())}

@@ -121,6 +121,7 @@ impl Storing {
             format: self.format,
             scaling: self.scaling,
             effort: Effort::ManySolves, // what is compared is the solve
+            fallback: false,
             ..SolverConfig::default()
         };
         Ok((Solver::with_near_kernel(a, system.near_kernel.clone(), config)?, b))

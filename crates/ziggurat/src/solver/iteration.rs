@@ -15,7 +15,7 @@
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ziggurat_amg::Multigrid;
 use ziggurat_krylov::{
@@ -69,6 +69,8 @@ pub struct Iteration<D: Device> {
     pub(super) double: OnceLock<Multigrid<D>>,
     /// Sparse factors, likewise.
     pub(super) factors: OnceLock<Multigrid<D>>,
+    /// Whether solves start with the factors.
+    pub(super) keeps_factors: AtomicBool,
     /// Whether a slow solve has found that rounding is not the cause.
     pub(super) is_cleared: AtomicBool,
     /// An orthonormal basis of the null space of the matrix.
@@ -105,6 +107,7 @@ impl<D: Device> Iteration<D> {
             single: OnceLock::new(),
             double: OnceLock::new(),
             factors: OnceLock::new(),
+            keeps_factors: AtomicBool::new(false),
             is_cleared: AtomicBool::new(false),
             kernel,
             config,
@@ -206,6 +209,7 @@ impl<D: Device> Iteration<D> {
         (self.matrix, self.kernel) = (matrix, kernel);
         *self.is_cleared.get_mut() = false;
         self.factors = OnceLock::new();
+        *self.keeps_factors.get_mut() = false;
         match (self.double.get_mut(), self.single.get_mut()) {
             (Some(cycle), _) | (None, Some(cycle)) => *cycle = multigrid,
             (None, None) => self.multigrid = multigrid,
@@ -224,7 +228,7 @@ impl<D: Device> Iteration<D> {
     /// Whether a solve has changed from multigrid to sparse factors of the matrix. All later solves
     /// start with them.
     pub fn is_factorised(&self) -> bool {
-        self.factors.get().is_some()
+        self.keeps_factors.load(Ordering::Relaxed)
     }
 
     /// The configuration that the levels are stored in now: the resolved one, with the precision
@@ -240,7 +244,12 @@ impl<D: Device> Iteration<D> {
 
     /// The cycle that the next solve starts with.
     pub fn preconditioner(&self) -> &Multigrid<D> {
-        self.factors.get().or(self.double.get()).or(self.single.get()).unwrap_or(&self.multigrid)
+        self.factors.get().filter(|_| self.is_factorised()).unwrap_or_else(|| self.levels())
+    }
+
+    /// The cycle over the levels of the hierarchy.
+    pub(super) fn levels(&self) -> &Multigrid<D> {
+        self.double.get().or(self.single.get()).unwrap_or(&self.multigrid)
     }
 
     /// The configuration in use, with every `auto` resolved.

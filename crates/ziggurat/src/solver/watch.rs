@@ -19,7 +19,7 @@
 //! A solve that fails in the highest precision, or that has used half of its iterations for less
 //! than half of its digits, continues with sparse factors of the matrix as the preconditioner, if
 //! they fit into memory and the configuration allows it (`fallback`). Later solves start with what
-//! the last one ended with.
+//! the last one ended with; with the factors only if that one had the options of the configuration.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -275,11 +275,17 @@ impl<D: Device> Iteration<D> {
                 None => report,
             };
             let Some(why) = fault else { return Ok((report, promotion)) };
-            // The factors of the matrix have rounding errors, too.
-            let at_limit = report.relative_residual <= ROUNDING_LIMIT;
-            let Some(next) = self.raised(rung, why, !at_limit, &raise)? else {
+            // The factors of the matrix have rounding errors, too, and an initial guess that is not
+            // finite is not a fault of the preconditioner.
+            let bad_guess = report.iterations == 0 && why == Fault::Failed(StopReason::NotFinite);
+            let may_help = !(report.relative_residual <= ROUNDING_LIMIT || bad_guess);
+            let Some(next) = self.raised(rung, why, may_help, &raise)? else {
                 return Ok((report, promotion));
             };
+            // Other options than the configured ones may be what failed.
+            if next == Rung::Factors && *options == SolveOptions::from(&self.config) {
+                self.keeps_factors.store(true, Ordering::Relaxed);
+            }
             if !device.norm_max(x).is_finite() {
                 device.fill(0.0, x);
             }
@@ -298,8 +304,8 @@ impl<D: Device> Iteration<D> {
     }
 
     fn rung(&self) -> Rung {
-        match (self.factors.get(), self.double.get(), self.single.get()) {
-            (Some(_), ..) => Rung::Factors,
+        match (self.is_factorised(), self.double.get(), self.single.get()) {
+            (true, ..) => Rung::Factors,
             (_, Some(_), _) => Rung::Double,
             (_, _, Some(_)) => Rung::Single,
             _ => Rung::Configured,
@@ -360,10 +366,10 @@ impl<D: Device> Iteration<D> {
         mut observer: Option<&mut Observer<'_>>,
         raise: &impl Raise<D>,
     ) -> Result<(KrylovReport, Option<Fault>), SolveError> {
-        let cycle = self.preconditioner();
-        if rung == Rung::Factors {
-            return Ok((self.run(cycle, b, x, options, observer)?, None));
+        if let (Rung::Factors, Some(factors)) = (rung, self.factors.get()) {
+            return Ok((self.run(factors, b, x, options, observer)?, None));
         }
+        let cycle = self.levels();
         let compared =
             Compared { iteration: self, raise, is_due: AtomicBool::new(false), verdict: Mutex::new(None) };
         let is_narrow = rung == Rung::Configured

@@ -1,7 +1,7 @@
 //! A solve that multigrid cannot do continues with sparse factors of the matrix, and says so.
 
 use ziggurat::config::Method;
-use ziggurat::{Fault, SolveError, Solver, SolverConfig, Stronger, Updated};
+use ziggurat::{Fault, SolveError, SolveOptions, Solver, SolverConfig, Stronger, Updated};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::{Coo, Csr};
 
@@ -95,4 +95,18 @@ fn a_zero_diagonal_is_factorised_from_the_start() {
     assert!(solution.report.reason.is_converged() && residual(&a, &solution.x, &b) <= 1e-8);
     let refused = Solver::builder().with(|config| config.fallback = false).build(&a).unwrap_err();
     assert!(matches!(refused, SolveError::Setup(_)), "{refused}");
+}
+
+#[test]
+fn a_solve_with_other_options_does_not_change_later_ones() {
+    let a = "poisson3d:30".parse::<Problem>().unwrap().matrix().unwrap();
+    let b = vec![1.0; a.rows()];
+    let solver = Solver::new(&a, SolverConfig::default()).unwrap();
+    let expected = solver.solve(&b).unwrap();
+    let mut options = SolveOptions::from(solver.config());
+    (options.stopping.rtol, options.stopping.max_iterations) = (1e-30, 32);
+    solver.solve_with(&b, None, &options, None).unwrap();
+    let guess = vec![f64::INFINITY; a.rows()];
+    solver.solve_with(&b, Some(&guess), &SolveOptions::from(solver.config()), None).unwrap();
+    assert_eq!(solver.solve(&b).unwrap().x, expected.x);
 }
