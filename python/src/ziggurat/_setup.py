@@ -87,7 +87,7 @@ def solver(
     'f16'
     >>> ziggurat.solver(A, method="clasical")
     Traceback (most recent call last):
-    ziggurat.ConfigError: `method`: unknown method `clasical`; did you mean `classical`? (known: auto, sa, classical, pairwise)
+    ziggurat.ConfigError: `method`: unknown method `clasical`; did you mean `classical`? (known: auto, sa, classical, pairwise, direct)
     """
     if isinstance(method, dict):
         raise TypeError("method is a dict; for PyAMG's solver(A, config) write ziggurat.smoothed_aggregation_solver(A, **config)")
