@@ -4,16 +4,16 @@
 //!
 //! Each row has what was chosen, what the solve changed, and the residual, recomputed here.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 use ziggurat::{Solver, SolverConfig, Stronger};
-use ziggurat_sparse::Csr;
 use ziggurat_sparse::io::{read_matrix, read_vector};
 
+use super::systems::{collection, relative_residual};
 use super::table::Table;
 use super::{Bench, BenchError, Setting};
 
@@ -43,8 +43,10 @@ struct Row {
 }
 
 fn run(setting: &Setting) -> Result<Value, BenchError> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/matrices");
-    let mut paths = matrices(&folder)?;
+    let mut paths = collection(|_| true).unwrap_or_default();
+    if paths.is_empty() {
+        println!("no real matrices: the collection is missing");
+    }
     if setting.quick {
         paths.truncate(2);
     }
@@ -70,15 +72,6 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     let direct = rows.iter().filter(|row| row.converged && row.method.ends_with("direct")).count();
     println!("{table}\n{solved} of {} are solved, {direct} of them by sparse factors", rows.len());
     Ok(json!({ "solved": solved, "by_factors": direct, "matrices": rows }))
-}
-
-/// The matrices of the index of the collection.
-fn matrices(folder: &Path) -> Result<Vec<PathBuf>, BenchError> {
-    let index = std::fs::read_to_string(folder.join("INDEX.md"));
-    let index = index.map_err(|_| BenchError::Program(format!("{} is not there", folder.display())))?;
-    // `| name | rows | … |`
-    let name = |line: &str| line.split('|').nth(1).map(|name| folder.join(format!("{}.mtx.gz", name.trim())));
-    Ok(index.lines().filter_map(name).filter(|path| path.exists()).collect())
 }
 
 fn solve(path: &Path) -> Result<Row, BenchError> {
@@ -126,7 +119,7 @@ fn solve(path: &Path) -> Result<Row, BenchError> {
     row.outcome = solution.report.reason.name().to_owned();
     row.converged = solution.report.reason.is_converged();
     row.iterations = solution.report.iterations;
-    row.residual = residual(&a, &solution.x, &b);
+    row.residual = relative_residual(&a, &solution.x, &b);
     let chosen = solver.config().method.name();
     row.method = match &solution.promotion {
         Some(promotion) if promotion.to == Stronger::Factors => format!("{chosen}, then direct"),
@@ -134,16 +127,4 @@ fn solve(path: &Path) -> Result<Row, BenchError> {
     };
     row.promotion = solution.promotion.map(|promotion| promotion.to_string());
     Ok(row)
-}
-
-/// ‖b − A x‖ / ‖b‖
-fn residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
-    let (mut sum, mut scale) = (0.0, 0.0);
-    for (row, &value) in b.iter().enumerate() {
-        let (columns, values) = a.row(row);
-        let product: f64 = columns.iter().zip(values).map(|(&column, a)| a * x[column as usize]).sum();
-        sum += (value - product) * (value - product);
-        scale += value * value;
-    }
-    (sum / scale).sqrt()
 }

@@ -1,13 +1,41 @@
 //! Systems for benchmarks of whole solvers: model problems with right-hand sides and near-kernels.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use ziggurat::SolveError;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::gallery::{Problem, rigid_body_modes, shuffle};
 
 use super::BenchError;
+
+/// ‖b − A x‖ / ‖b‖
+pub(super) fn relative_residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
+    let square = |row: usize| {
+        let (columns, values) = a.row(row);
+        let product: f64 =
+            columns.iter().zip(values).map(|(&column, value)| value * x[column as usize]).sum();
+        (b[row] - product).powi(2)
+    };
+    let residual: f64 = (0..a.rows()).into_par_iter().map(square).sum();
+    (residual / b.iter().map(|value| value * value).sum::<f64>()).sqrt()
+}
+
+/// The matrices of the shared collection whose row of its index is `wanted`; `None` if the
+/// collection is not there.
+pub(super) fn collection(wanted: impl Fn(&[&str]) -> bool) -> Option<Vec<PathBuf>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/matrices");
+    let index = std::fs::read_to_string(folder.join("INDEX.md")).ok()?;
+    // `| name | rows | nnz | verified | … |`
+    let path = |line: &str| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let path = folder.join(format!("{}.mtx.gz", cells.get(1)?));
+        (wanted(&cells) && path.exists()).then_some(path)
+    };
+    Some(index.lines().filter_map(path).collect())
+}
 
 /// A linear system.
 pub(super) struct ModelSystem {

@@ -1,7 +1,7 @@
 //! Iterations on the symmetric positive definite matrices of the shared collection. The right-hand
 //! side is all ones.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -11,19 +11,12 @@ use ziggurat_sparse::io::read_matrix;
 
 use super::super::BenchError;
 use super::super::pool::Pool;
+use super::super::systems::collection;
 use super::super::table::Table;
 
 /// The matrices, from the index of the collection.
 pub(super) fn paths() -> Option<Vec<PathBuf>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/matrices");
-    let index = std::fs::read_to_string(folder.join("INDEX.md")).ok()?;
-    // `| name | rows | nnz | verified | … |`
-    let name = |line: &str| {
-        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let &[_, name, _, _, verified, ..] = &cells[..] else { return None };
-        verified.starts_with("sym, SPD").then(|| folder.join(format!("{name}.mtx.gz")))
-    };
-    Some(index.lines().filter_map(name).collect())
+    collection(|cells| cells.get(4).is_some_and(|verified| verified.starts_with("sym, SPD")))
 }
 
 /// One matrix: the iterations in each precision, `None` if it did not converge. The last precision

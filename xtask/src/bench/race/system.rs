@@ -10,13 +10,13 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::gallery::{Problem, rigid_body_modes, shuffle};
 use ziggurat_sparse::hash::uniform;
 use ziggurat_sparse::io::{read_dense, read_matrix, read_vector};
 
 use super::super::BenchError;
+use super::super::systems::relative_residual;
 
 /// A linear system and what contestants are told about it.
 pub(super) struct RaceSystem {
@@ -129,14 +129,7 @@ impl RaceSystem {
 
     /// ‖b − Ax‖ / ‖b‖.
     pub(super) fn relative_residual(&self, x: &[f64]) -> f64 {
-        let square = |row: usize| {
-            let (columns, values) = self.a.row(row);
-            let product: f64 =
-                columns.iter().zip(values).map(|(&column, value)| value * x[column as usize]).sum();
-            (self.b[row] - product).powi(2)
-        };
-        let residual: f64 = (0..self.a.rows()).into_par_iter().map(square).sum();
-        (residual / self.b.iter().map(|value| value * value).sum::<f64>()).sqrt()
+        relative_residual(&self.a, x, &self.b)
     }
 }
 
