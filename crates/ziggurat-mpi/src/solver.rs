@@ -138,7 +138,9 @@ impl DistributedSolver {
         agree(&*comm, check(given, kernel))?;
         let device = Distributed::new(comm.clone());
         let kind = MatrixKind::of(given)?;
-        let config = asked.resolve(kind.facts(&device));
+        // Factors need one process. Without the fallback, an iteration needs no observer, which
+        // costs a message.
+        let config = SolverConfig { fallback: false, ..asked.resolve(kind.facts(&device)) };
         let hierarchy_config = config.hierarchy_config();
         let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
         let smoother = config.cycling().smoother;
@@ -274,7 +276,7 @@ impl DistributedSolver {
         let (b, guess) = (inside(b), guess.map(inside));
         let raise = |to| match to {
             Stronger::Levels(kind) => lower(&self.levels, &self.config.in_precision(kind)).map(Some),
-            Stronger::Factors => Ok(None), // they need one process
+            Stronger::Factors => Ok(None), // never asked for: see the configuration
         };
         let solved = match self.iteration.solve(b.clone(), guess, options, observer, raise) {
             // The message comes from the rank that failed.
