@@ -10,9 +10,11 @@
 
 mod builder;
 mod certify;
+mod compared;
 mod compiled;
 mod iteration;
 mod options;
+mod promotion;
 mod units;
 mod update;
 mod watch;
@@ -40,9 +42,9 @@ use compiled::{Compiled, on_cpu};
 pub use iteration::Iteration;
 use iteration::Matrix;
 pub use options::SolveOptions;
+pub use promotion::{Fault, Promotion, Raise, Stronger};
 use update::Pace;
 pub use update::Updated;
-pub use watch::{Fault, Promotion, Raise, Stronger};
 
 /// Why a system could not be solved. For [`Solver`], a solve that does not converge is not an
 /// error: see [`KrylovReport::reason`].
@@ -199,8 +201,7 @@ impl<D: Device> Solver<D> {
             Some(kernel) => kernel.block(),
             None => unknowns_per_node(a.view(), &Whole::new(a.rows())),
         };
-        let mut kind = MatrixKind::of(&WholeMatrix::new(a.clone(), block))?;
-        kind.block = near_kernel.as_ref().map_or(block, NearKernel::unknowns_per_node);
+        let kind = kind_of(a, block, near_kernel.as_ref())?;
         let kernel = match &near_kernel {
             Some(kernel) => kernel.clone(),
             None => NearKernel::constants(a.rows(), block).map_err(SetupError::from)?,
@@ -513,6 +514,18 @@ fn lower<D: Device>(
     let precision = |index| config.precision.level(index);
     let multigrid = hierarchy.lower_with(finest, device, &config.cycling(), precision, config.lowering())?;
     Ok((finest.operator(device)?, multigrid))
+}
+
+/// The kind of a matrix with blocks of size `block`. A given near-kernel knows the unknowns per
+/// node.
+fn kind_of(
+    a: &Arc<Csr<f64>>,
+    block: usize,
+    near_kernel: Option<&NearKernel>,
+) -> Result<MatrixKind, SolveError> {
+    let mut kind = MatrixKind::of(&WholeMatrix::new(a.clone(), block))?;
+    kind.block = near_kernel.map_or(block, NearKernel::unknowns_per_node);
+    Ok(kind)
 }
 
 fn has_zero_diagonal(error: &SetupError) -> bool {

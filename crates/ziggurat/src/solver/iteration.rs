@@ -26,8 +26,7 @@ use ziggurat_sparse::device::Device;
 use ziggurat_sparse::operator::LinearOperator;
 
 use super::units::Unit;
-use super::watch::Raise;
-use super::{Solution, SolveError, SolveOptions, traffic_since};
+use super::{Raise, Solution, SolveError, SolveOptions, traffic_since};
 use crate::config::SolverConfig;
 
 /// The matrix as the outer iteration applies it.

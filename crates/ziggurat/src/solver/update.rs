@@ -9,14 +9,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ziggurat_amg::WholeMatrix;
-use ziggurat_amg::interpolate::NearKernel;
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::Device;
 
-use super::{SolveError, Solver, lower};
+use super::{SolveError, Solver, kind_of, lower};
 use crate::config::{Krylov, Method, Rebuild, Update};
-use crate::diagnose::MatrixKind;
 
 /// Outcome of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,8 +92,7 @@ impl<D: Device> Solver<D> {
         self.hierarchy.check_pattern(&a)?;
         let Update { rebuild, factor } = self.config().update;
         let block = self.hierarchy.levels()[0].block();
-        let mut kind = MatrixKind::of(&WholeMatrix::new(a.clone(), block))?;
-        kind.block = self.near_kernel.as_ref().map_or(block, NearKernel::unknowns_per_node);
+        let kind = kind_of(&a, block, self.near_kernel.as_ref())?;
         let same_kind = self.iteration.asked.resolve(kind.facts(self.device())) == *self.config();
         let wanted = match rebuild {
             Rebuild::Always => true,

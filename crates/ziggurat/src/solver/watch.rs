@@ -2,15 +2,8 @@
 //!
 //! Every 16 iterations the average convergence factor is checked. If eight digits would take more
 //! than 40 iterations, the cycle is much worse than usual for multigrid. Rounding to 16 bits is one
-//! possible cause, a hard problem is another. So the next application of the cycle M to the current
-//! residual r is compared with the same cycle M₃₂ in single precision, by the energy that the best
-//! step along the correction z removes:
-//!
-//! ```text
-//! q(z) = (r, z)² / (z, A z)        leave 16 bits if q(M r) < 0.8 q(M₃₂ r)
-//! ```
-//!
-//! The comparison takes one conversion of the hierarchy and two products, once per solver. It does
+//! possible cause, a hard problem is another. So the cycle is compared with the same cycle in
+//! single precision on the current residual (`compared.rs`), once per solver. The comparison does
 //! not disturb the iteration, which goes on with its search directions if rounding is not the
 //! cause. Otherwise it continues from the current iterate in single precision. If an iteration
 //! fails for any reason, it continues in double precision. `auto` therefore converges whenever
@@ -21,19 +14,16 @@
 //! they fit into memory and the configuration allows it (`fallback`). Later solves start with what
 //! the last one ended with; with the factors only if that one had the options of the configuration.
 
-use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::Ordering;
 
-use ziggurat_amg::Multigrid;
 use ziggurat_krylov::{KrylovReport, Observer, Progress, StopReason, Stopping};
 use ziggurat_sparse::Kind;
-use ziggurat_sparse::device::{Device, DeviceError};
-use ziggurat_sparse::operator::{LinearOperator, Workspace};
+use ziggurat_sparse::device::Device;
+use ziggurat_sparse::operator::LinearOperator;
 
-use super::iteration::on_all_processes;
-use super::{Iteration, SolveError, SolveOptions};
+use super::compared::{Compared, Verdict};
+use super::{Fault, Iteration, Promotion, Raise, SolveError, SolveOptions, Stronger};
 use crate::config::{Krylov, Method, Precision};
 
 /// Iterations between two checks.
@@ -42,94 +32,9 @@ const LOOK_EVERY: usize = 16;
 /// Average residual factor per iteration above which a solve is slow: 10⁻⁸ in 40 iterations.
 const SLOW: f64 = 0.631;
 
-/// The fraction of the energy decrease in single precision from which on a narrow cycle is as good.
-const AS_GOOD: f64 = 0.8;
-
 /// Relative residual from which on rounding errors are the likely reason of stagnation, so that
 /// factors would not help.
 const ROUNDING_LIMIT: f64 = 1e-10;
-
-/// A change to a stronger preconditioner during a solve, and its cause.
-///
-/// ```
-/// use ziggurat::{Solver, SolverConfig};
-/// use ziggurat_sparse::gallery::Problem;
-/// let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
-/// let solution = Solver::new(&a, SolverConfig::default())?.solve(&vec![1.0; a.rows()])?;
-/// assert_eq!(solution.promotion, None); // nothing was wrong
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct Promotion {
-    /// The precision before.
-    pub from: Precision,
-    /// What it was changed to: levels in `f32` if rounding was slow, in `f64` after a failure
-    /// (`f32` on a device without `f64`), factors if that was not enough.
-    pub to: Stronger,
-    /// Number of iterations before the first change.
-    pub after: usize,
-    /// The cause of the last change.
-    pub why: Fault,
-}
-
-/// A stronger preconditioner.
-///
-/// ```
-/// use ziggurat::Stronger;
-/// use ziggurat::sparse::Kind;
-/// assert_eq!(Stronger::Levels(Kind::F32).to_string(), "f32");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stronger {
-    /// The same levels in another number type.
-    Levels(Kind),
-    /// Sparse factors of the matrix.
-    Factors,
-}
-
-impl fmt::Display for Stronger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Stronger::Levels(kind) => write!(f, "{kind}"),
-            Stronger::Factors => f.pad("sparse factors"),
-        }
-    }
-}
-
-/// Why the preconditioner was changed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Fault {
-    /// Convergence was slow, and the same cycle in single precision reduces the error by more: the
-    /// average factor of the residual per iteration.
-    RoundingSlows(f64),
-    /// Half of the iterations have reached less than half of the digits: the average factor of the
-    /// residual per iteration.
-    Hopeless(f64),
-    /// The iteration stopped without converging.
-    Failed(StopReason),
-}
-
-impl fmt::Display for Promotion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = if self.after == 1 { "" } else { "s" };
-        let (from, to, after) = (&self.from, self.to, self.after);
-        match to {
-            Stronger::Levels(_) => write!(f, "levels changed from {from} to {to}")?,
-            Stronger::Factors => write!(f, "changed from multigrid to {to}")?,
-        }
-        write!(f, " after {after} iteration{plural}: ")?;
-        match self.why {
-            Fault::RoundingSlows(rate) => {
-                write!(f, "rounding slows convergence (residual factor {rate:.2} per iteration)")
-            }
-            Fault::Hopeless(rate) => {
-                write!(f, "convergence is too slow (residual factor {rate:.2} per iteration)")
-            }
-            Fault::Failed(reason) => write!(f, "the iteration stopped ({})", reason.name()),
-        }
-    }
-}
 
 /// Whether half of the allowed iterations have reached less than half of the digits. Returns the
 /// average residual factor per iteration.
@@ -149,80 +54,6 @@ fn slow(progress: &Progress) -> Option<f64> {
     }
     let rate = progress.relative_residual.powf((progress.iteration as f64).recip());
     (rate > SLOW).then_some(rate) // the Krylov method detects NaN itself
-}
-
-/// Makes a stronger preconditioner; `None` if there is none, because the factors do not fit or the
-/// matrix is distributed over processes.
-pub trait Raise<D: Device>: Fn(Stronger) -> Result<Option<Multigrid<D>>, SolveError> + Sync {}
-
-impl<D: Device, F: Fn(Stronger) -> Result<Option<Multigrid<D>>, SolveError> + Sync> Raise<D> for F {}
-
-/// The narrow cycle, which compares itself with the same cycle in single precision once it is asked
-/// to.
-struct Compared<'a, D: Device, W> {
-    iteration: &'a Iteration<D>,
-    raise: &'a W,
-    /// Whether the next application compares.
-    is_due: AtomicBool,
-    verdict: Mutex<Option<Result<Verdict, SolveError>>>,
-}
-
-/// Whether rounding is what slows convergence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    RoundingSlows,
-    RoundingDoesNot,
-}
-
-impl<D: Device, W: Raise<D>> Compared<'_, D, W> {
-    /// Compares z = M r with the cycle in single precision, which is kept if it is better.
-    fn compare(&self, r: &D::Vector<f64>, z: &D::Vector<f64>) -> Result<Verdict, SolveError> {
-        let Iteration { device, matrix, single, .. } = self.iteration;
-        let Some(wide) = (self.raise)(Stronger::Levels(Kind::F32))? else {
-            return Ok(Verdict::RoundingDoesNot);
-        };
-        let vector = || device.zeros(device.len(z));
-        let memory = vector()
-            .and_then(|other| Ok((other, vector()?, LinearOperator::<D, f64>::workspace(&wide, device)?)));
-        let (mut other, mut product, mut work) = on_all_processes(device, memory)?;
-        wide.apply(device, r, &mut other, &mut work);
-        let mut work = on_all_processes(device, matrix.workspace(device))?;
-        let mut decrease = |z: &D::Vector<f64>| {
-            matrix.apply(device, z, &mut product, &mut work);
-            device.dot(r, z).powi(2) / device.dot(z, &product)
-        };
-        // Also false if a decrease is not a number: the method fails in that case, and says so.
-        let is_worse = decrease(z) < AS_GOOD * decrease(&other);
-        device.finish()?;
-        if is_worse {
-            // If another thread was faster, its cycle is identical.
-            let _ = single.set(wide);
-            return Ok(Verdict::RoundingSlows);
-        }
-        Ok(Verdict::RoundingDoesNot)
-    }
-
-    /// The verdict, if there is one.
-    fn verdict(&self) -> Option<Result<Verdict, SolveError>> {
-        self.verdict.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl<D: Device, W: Raise<D>> LinearOperator<D, f64> for Compared<'_, D, W> {
-    fn shape(&self) -> (usize, usize) {
-        LinearOperator::<D, f64>::shape(&self.iteration.multigrid)
-    }
-
-    fn workspace(&self, device: &D) -> Result<Workspace, DeviceError> {
-        LinearOperator::<D, f64>::workspace(&self.iteration.multigrid, device)
-    }
-
-    fn apply(&self, device: &D, r: &D::Vector<f64>, z: &mut D::Vector<f64>, work: &mut Workspace) {
-        self.iteration.multigrid.apply(device, r, z, work);
-        if self.is_due.swap(false, Ordering::Relaxed) {
-            *self.verdict.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.compare(r, z));
-        }
-    }
 }
 
 /// The preconditioner in use, from the weakest to the strongest.
@@ -321,12 +152,7 @@ impl<D: Device> Iteration<D> {
         factorise: bool,
         raise: &impl Raise<D>,
     ) -> Result<Option<Rung>, SolveError> {
-        let narrow = self.asked.precision == Precision::Auto
-            && match rung {
-                Rung::Configured => ![Precision::F64, Precision::F32].contains(&self.config.precision),
-                Rung::Single => self.device.computes_in(Kind::F64),
-                _ => false,
-            };
+        let narrow = self.is_narrow(rung);
         let levels = match why {
             Fault::RoundingSlows(_) => Some((&self.single, Kind::F32, Rung::Single)),
             Fault::Failed(_) if narrow && self.device.computes_in(Kind::F64) => {
@@ -350,6 +176,16 @@ impl<D: Device> Iteration<D> {
         Ok(Some(next))
     }
 
+    /// Whether the precision of the levels was chosen automatically and can be raised.
+    fn is_narrow(&self, rung: Rung) -> bool {
+        let can_be_raised = match rung {
+            Rung::Configured => ![Precision::F64, Precision::F32].contains(&self.config.precision),
+            Rung::Single => self.device.computes_in(Kind::F64),
+            Rung::Double | Rung::Factors => false,
+        };
+        self.asked.precision == Precision::Auto && can_be_raised
+    }
+
     /// Whether a solve that fails may continue with factors.
     fn may_factorise(&self) -> bool {
         self.config.fallback && self.config.method != Method::Direct && self.kernel.is_empty()
@@ -370,12 +206,9 @@ impl<D: Device> Iteration<D> {
             return Ok((self.run(factors, b, x, options, observer)?, None));
         }
         let cycle = self.levels();
-        let compared =
-            Compared { iteration: self, raise, is_due: AtomicBool::new(false), verdict: Mutex::new(None) };
-        let is_narrow = rung == Rung::Configured
-            && self.asked.precision == Precision::Auto
-            && ![Precision::F64, Precision::F32].contains(&self.config.precision);
-        let compares = is_narrow && !self.is_cleared.load(Ordering::Relaxed);
+        let compared = Compared::new(self, raise);
+        let compares =
+            rung == Rung::Configured && self.is_narrow(rung) && !self.is_cleared.load(Ordering::Relaxed);
         let may_factorise = self.may_factorise();
         let (mut asked_to_stop, mut slow_rate, mut lost) = (false, None, None);
         let mut failed = None;
@@ -384,7 +217,9 @@ impl<D: Device> Iteration<D> {
             let verdict = compared.verdict();
             if compares && slow_rate.is_none() {
                 slow_rate = slow(progress);
-                compared.is_due.store(slow_rate.is_some(), Ordering::Relaxed);
+                if slow_rate.is_some() {
+                    compared.compare_next();
+                }
             }
             if may_factorise && let Some(rate) = hopeless(progress, &options.stopping) {
                 // Before the iteration is interrupted, it must be clear that the factors fit.

@@ -1,0 +1,111 @@
+//! What a solve changes when its preconditioner is too weak, and why.
+
+use std::fmt;
+
+use ziggurat_amg::Multigrid;
+use ziggurat_krylov::StopReason;
+use ziggurat_sparse::Kind;
+use ziggurat_sparse::device::Device;
+
+use super::SolveError;
+use crate::config::Precision;
+
+/// A change to a stronger preconditioner during a solve, and its cause.
+///
+/// ```
+/// use ziggurat::{Solver, SolverConfig};
+/// use ziggurat_sparse::gallery::Problem;
+/// let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
+/// let solution = Solver::new(&a, SolverConfig::default())?.solve(&vec![1.0; a.rows()])?;
+/// assert_eq!(solution.promotion, None); // nothing was wrong
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Promotion {
+    /// The precision before.
+    pub from: Precision,
+    /// What it was changed to: levels in `f32` if rounding was slow, in `f64` after a failure
+    /// (`f32` on a device without `f64`), factors if that was not enough.
+    pub to: Stronger,
+    /// Number of iterations before the first change.
+    pub after: usize,
+    /// The cause of the last change.
+    pub why: Fault,
+}
+
+/// A stronger preconditioner.
+///
+/// ```
+/// use ziggurat::Stronger;
+/// use ziggurat::sparse::Kind;
+/// assert_eq!(Stronger::Levels(Kind::F32).to_string(), "f32");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stronger {
+    /// The same levels in another number type.
+    Levels(Kind),
+    /// Sparse factors of the matrix.
+    Factors,
+}
+
+impl fmt::Display for Stronger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stronger::Levels(kind) => write!(f, "{kind}"),
+            Stronger::Factors => f.pad("sparse factors"),
+        }
+    }
+}
+
+/// Why the preconditioner was changed.
+///
+/// ```
+/// use ziggurat::{Fault, krylov::StopReason};
+/// assert_ne!(Fault::Failed(StopReason::Breakdown), Fault::Hopeless(0.99));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Convergence was slow, and the same cycle in single precision reduces the error by more: the
+    /// average factor of the residual per iteration.
+    RoundingSlows(f64),
+    /// Half of the iterations have reached less than half of the digits: the average factor of the
+    /// residual per iteration.
+    Hopeless(f64),
+    /// The iteration stopped without converging.
+    Failed(StopReason),
+}
+
+impl fmt::Display for Promotion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.after == 1 { "" } else { "s" };
+        let (from, to, after) = (&self.from, self.to, self.after);
+        match to {
+            Stronger::Levels(_) => write!(f, "levels changed from {from} to {to}")?,
+            Stronger::Factors => write!(f, "changed from multigrid to {to}")?,
+        }
+        write!(f, " after {after} iteration{plural}: ")?;
+        match self.why {
+            Fault::RoundingSlows(rate) => {
+                write!(f, "rounding slows convergence (residual factor {rate:.2} per iteration)")
+            }
+            Fault::Hopeless(rate) => {
+                write!(f, "convergence is too slow (residual factor {rate:.2} per iteration)")
+            }
+            Fault::Failed(reason) => write!(f, "the iteration stopped ({})", reason.name()),
+        }
+    }
+}
+
+/// Makes a stronger preconditioner; `None` if there is none, because the factors do not fit or the
+/// matrix is distributed over processes.
+///
+/// ```
+/// use ziggurat::sparse::device::Cpu;
+/// use ziggurat::{Raise, Stronger};
+/// fn is_one(_: impl Raise<Cpu>) {}
+/// is_one(|_: Stronger| Ok(None)); // a solver with nothing stronger
+/// ```
+pub trait Raise<D: Device>: Fn(Stronger) -> Result<Option<Multigrid<D>>, SolveError> + Sync {}
+
+impl<D: Device, F: Fn(Stronger) -> Result<Option<Multigrid<D>>, SolveError> + Sync> Raise<D> for F {}
