@@ -21,7 +21,8 @@ fn mpirun(place: &Place, ranks: usize, arguments: &[&str]) -> Said {
 #[test]
 fn rank_0_reports_and_says_how_levels_lie_on_ranks() {
     let place = Place::new("rank_0_reports");
-    let arguments = ["solve", "--problem", "poisson3d:20", "--json", "-"];
+    // Ranks have no fallback, so one process is told to have none.
+    let arguments = ["solve", "--problem", "poisson3d:20", "--no-fallback", "--json", "-"];
     let said = mpirun(&place, 3, &arguments);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let report: Value = serde_json::from_str(&said.out).unwrap();
@@ -73,7 +74,7 @@ fn coordinates_give_the_levels_of_one_process() {
     // 882 rows, on one rank, and 6084 rows, on several.
     for problem in ["elasticity3d:6", "elasticity3d:12"] {
         place.succeed(&["generate", problem, "-o", "A.mtx", "--coords", "X.mtx"]);
-        let arguments = ["solve", "A.mtx", "--coords", "X.mtx", "--json", "-"];
+        let arguments = ["solve", "A.mtx", "--coords", "X.mtx", "--no-fallback", "--json", "-"];
         let alone: Value = serde_json::from_str(&place.succeed(&arguments)).unwrap();
         for ranks in [1, 3] {
             let said = mpirun(&place, ranks, &arguments);
