@@ -69,7 +69,7 @@ def test_a_solver_prints_a_line_for_every_level(ml):
 
 def test_reprs(ml, info):
     assert repr(ml) == "<MultilevelSolver: 8000 rows, 3 levels, sa, cg, f64>"
-    assert repr(ml.levels[0]).startswith("<Level 0: 8000 rows, 53600 entries, f64 delta-sell, ")
+    assert repr(ml.levels[0]).startswith("<Level 0: 8000 rows, 53600 entries, f64 dia, ")
     assert repr(info) == f"<SolveInfo: converged in {info.iterations} iterations, relative residual {info.relative_residual:.2e}>"
 
 

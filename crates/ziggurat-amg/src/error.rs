@@ -36,6 +36,9 @@ pub enum SetupError {
     /// The interpolation could not be smoothed.
     #[error(transparent)]
     Smoothing(#[from] crate::interpolate::SmoothingError),
+    /// The matrix does not come from a structured grid.
+    #[error("the matrix is not that of a structured grid in natural order: {0}; choose another method")]
+    NotAGrid(#[from] ziggurat_sparse::grid::NotAGrid),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

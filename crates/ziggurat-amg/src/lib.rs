@@ -31,7 +31,7 @@ pub use hierarchy::{
 };
 pub use lower::{
     COARSE_FALLBACK_SMOOTHER, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, MAX_DENSE_ROWS,
-    MAX_SPARSE_ROWS, Part,
+    MAX_SPARSE_ROWS, OwnMatrix, Part,
 };
 pub use multigrid::{Considered, Cycle, CycleKind, Cycling, LevelFormat, Multigrid, StoredLevel};
 pub use range::OutOfRange;

@@ -148,6 +148,8 @@ fn others(chosen: &SolverConfig, rows: usize) -> Vec<Vec<&'static str>> {
     }
     for &method in Method::ALL.iter().filter(|&&method| method != Method::Auto && method != chosen.method) {
         match method {
+            // The default takes it where it suits.
+            Method::Structured => {}
             Method::Direct if rows > MAX_DIRECT_ROWS => {}
             Method::Direct => others.push(vec!["--method", method.name()]),
             _ => others.push(vec!["--method", method.name(), "--no-fallback"]),

@@ -21,7 +21,7 @@ use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::smoother::{Smoother, SmootherData};
 use ziggurat_amg::{
     COARSE_FALLBACK_SMOOTHER, CoarseningStop, ExactMatrix, Hierarchy, Level, LevelSource, MAX_SPARSE_ROWS,
-    Multigrid, Part, Setup,
+    Multigrid, OwnMatrix, Part, Setup,
 };
 use ziggurat_krylov::Observer;
 use ziggurat_sparse::MatrixError;
@@ -130,10 +130,18 @@ impl DistributedSolver {
         check_same(&*comm, "configuration", &format!("{asked:?}"))?;
         check_same(&*comm, "number of near-kernel vectors", &format!("{vectors:?}"))?;
         agree(&*comm, asked.validate().map_err(SolveError::from))?;
-        if comm.size() > 1 && asked.method == Method::Direct {
-            let reason =
-                "`direct` needs one process; choose a multigrid method, or run without mpirun".into();
-            return Err(SolveError::from(ConfigError::Value { path: "method".into(), reason }).into());
+        let refused = match asked.method {
+            Method::Direct if comm.size() > 1 => {
+                Some("`direct` needs one process; choose a multigrid method, or run without mpirun")
+            }
+            Method::Structured => {
+                Some("`structured` is not distributed yet; choose another method, or run without mpirun")
+            }
+            _ => None,
+        };
+        if let Some(reason) = refused {
+            let (path, reason) = ("method".into(), reason.into());
+            return Err(SolveError::from(ConfigError::Value { path, reason }).into());
         }
         agree(&*comm, check(given, kernel))?;
         let device = Distributed::new(comm.clone());
@@ -414,7 +422,7 @@ impl Lowerable {
     }
 
     fn part<'a>(&self, split: &'a Split) -> Part<'a, Distributed> {
-        Part { own: &split.own, remote: self.shared.then_some(&split.remote) }
+        Part { own: OwnMatrix::Rows(&split.own), remote: self.shared.then_some(&split.remote) }
     }
 
     fn source(&self) -> LevelSource<'_, Distributed> {

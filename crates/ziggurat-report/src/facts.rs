@@ -53,6 +53,9 @@ pub fn facts(d: &Diagnosis, memory: u64) -> Vec<(&'static str, String)> {
         };
         facts.push(("components", joined));
     }
+    if let Some(grid) = &d.graph.grid {
+        facts.push(("structured grid", grid.clone()));
+    }
     facts.push(("bandwidth", grouped(d.graph.bandwidth)));
     facts
 }

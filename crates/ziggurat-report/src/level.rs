@@ -76,8 +76,8 @@ pub struct Distribution {
 pub fn levels<D: Device>(solver: &Solver<D>) -> Vec<Level> {
     let levels = solver.hierarchy().levels().iter().zip(solver.preconditioner().stored());
     let level = levels.map(|(level, stored)| Level {
-        rows: level.matrix().rows(),
-        nnz: level.matrix().nnz(),
+        rows: level.rows(),
+        nnz: level.nnz(),
         storage: stored.storage.to_string(),
         working: stored.working.to_string(),
         format: stored.format.format().to_string(),

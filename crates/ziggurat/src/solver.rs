@@ -29,6 +29,7 @@ use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::{ExactMatrix, Hierarchy, MatrixProperties, Multigrid, Part, SetupError, WholeMatrix};
 use ziggurat_krylov::{KrylovError, KrylovReport, Observer};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Traffic};
+use ziggurat_sparse::grid::recognise;
 use ziggurat_sparse::{Csr, MatrixError};
 
 use crate::CoordinatesError;
@@ -247,7 +248,7 @@ impl<D: Device> Solver<D> {
     /// Lowers a hierarchy. `diagnosed` is the time of the diagnosis in seconds.
     fn with_parts(
         device: D,
-        hierarchy: Hierarchy,
+        mut hierarchy: Hierarchy,
         kind: MatrixKind,
         config: SolverConfig,
         asked: SolverConfig,
@@ -257,7 +258,8 @@ impl<D: Device> Solver<D> {
         let start = Instant::now();
         let finest = hierarchy.finest(config.lowering().formats);
         let (matrix, multigrid) = lower(&device, &hierarchy, &finest, &config)?;
-        let kernel = kind.null_space(&device, hierarchy.levels()[0].matrix().rows())?;
+        hierarchy.release();
+        let kernel = kind.null_space(&device, hierarchy.levels()[0].rows())?;
         let pace = Pace::default();
         let mut stages = hierarchy.stages();
         stages.insert(0, ("diagnosis", diagnosed));
@@ -266,8 +268,8 @@ impl<D: Device> Solver<D> {
         let stored = iteration.preconditioner().stored();
         let levels: Vec<_> = (hierarchy.levels().iter().zip(&stored))
             .map(|(level, stored)| LevelSummary {
-                rows: level.matrix().rows() as u64,
-                nnz: level.matrix().nnz() as u64,
+                rows: level.rows() as u64,
+                nnz: level.nnz() as u64,
                 storage: &stored.storage,
                 working: &stored.working,
                 format: &stored.format,
@@ -525,6 +527,9 @@ fn kind_of(
 ) -> Result<MatrixKind, SolveError> {
     let mut kind = MatrixKind::of(&WholeMatrix::new(a.clone(), block))?;
     kind.block = near_kernel.map_or(block, NearKernel::unknowns_per_node);
+    // Interpolation on grids reproduces the constants, and no other vectors.
+    let constants = near_kernel.is_none_or(NearKernel::is_constant);
+    kind.grid = kind.block == 1 && constants && kind.symmetric && recognise(a.view()).is_ok();
     Ok(kind)
 }
 

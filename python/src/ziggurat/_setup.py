@@ -46,8 +46,9 @@ def solver(
         A square matrix in any sparse format, with int32 or int64 indices and real values. It is
         copied, so that you may modify it afterwards; see :meth:`MultilevelSolver.update_values`.
     method : str
-        The multigrid method: 'auto', 'sa' (smoothed aggregation), 'classical' (Ruge–Stüben) or
-        'pairwise' (pairwise aggregation), or 'direct' (no levels: sparse factors of the matrix).
+        The multigrid method: 'auto', 'sa' (smoothed aggregation), 'classical' (Ruge–Stüben),
+        'pairwise' (pairwise aggregation), 'structured' (structured grids in natural order), or
+        'direct' (no levels: sparse factors of the matrix).
     precision : str
         The storage precision of the levels: 'auto', 'f64', 'f32', 'f16', 'bf16', or a list by level
         such as 'f64-f32,f16' (arithmetic, then storage). The solution always has double precision.
@@ -87,7 +88,7 @@ def solver(
     'f16'
     >>> ziggurat.solver(A, method="clasical")
     Traceback (most recent call last):
-    ziggurat.ConfigError: `method`: unknown method `clasical`; did you mean `classical`? (known: auto, sa, classical, pairwise, direct)
+    ziggurat.ConfigError: `method`: unknown method `clasical`; did you mean `classical`? (known: auto, sa, classical, pairwise, structured, direct)
     """
     if isinstance(method, dict):
         raise TypeError("method is a dict; for PyAMG's solver(A, config) write ziggurat.smoothed_aggregation_solver(A, **config)")
@@ -373,6 +374,6 @@ def choices() -> dict[str, dict[str, str]]:
     --------
     >>> import ziggurat
     >>> list(ziggurat.choices()["method"])
-    ['auto', 'sa', 'classical', 'pairwise', 'direct']
+    ['auto', 'sa', 'classical', 'pairwise', 'structured', 'direct']
     """
     return {key: dict(values) for key, values in json.loads(_native.choices())}

@@ -18,6 +18,7 @@ mod report;
 mod scaling;
 mod spgemm;
 mod spmv;
+mod structured;
 mod systems;
 pub(crate) mod table;
 mod timing;
@@ -42,6 +43,7 @@ const BENCHES: &[Bench] = &[
     spmv::BENCH,
     spgemm::BENCH,
     quality::BENCH,
+    structured::BENCH,
     race::BENCH,
     update::BENCH,
     precision::BENCH,

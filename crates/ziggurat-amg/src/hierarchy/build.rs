@@ -52,7 +52,9 @@ fn coarsen<M: LevelMatrix>(
     stages: &mut Stages,
 ) -> Result<Coarser, SetupError> {
     match &setup.config.coarsening {
-        Coarsening::SmoothedAggregation(method) => method.coarser(a, kernel, level, stages),
+        Coarsening::SmoothedAggregation(method) | Coarsening::Structured(method) => {
+            method.coarser(a, kernel, level, stages)
+        }
         Coarsening::Pairwise(method) => method.coarser(a, kernel, stages),
         Coarsening::Classical(method) => method.coarser(a, setup.symmetry, stages),
     }

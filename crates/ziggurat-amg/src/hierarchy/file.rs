@@ -107,10 +107,10 @@ impl Hierarchy {
             for &unknown in dead {
                 integers(&mut out, &[u64::from(unknown)])?;
             }
-            matrix(&mut out, &level.a.a)?;
+            matrix(&mut out, level.matrix())?;
             if let Some(transfer) = &level.transfer {
-                matrix(&mut out, &transfer.p)?;
-                matrix(&mut out, &transfer.r)?;
+                matrix(&mut out, transfer.p.csr())?;
+                matrix(&mut out, transfer.r.csr())?;
             }
         }
         Ok(out.flush()?)
@@ -163,7 +163,7 @@ impl Hierarchy {
                 _ => return Err(broken(index, "its number of rows is not a multiple of its block size")),
             };
             if let Some(WholeTransfer { p, .. }) = levels.last().and_then(|level| level.transfer.as_ref())
-                && p.cols() != a.rows()
+                && p.csr().cols() != a.rows()
             {
                 return Err(broken(index, "its number of rows does not fit the level above"));
             }
@@ -178,11 +178,11 @@ impl Hierarchy {
                 if dead.iter().any(|&unknown| unknown as usize >= p.cols()) {
                     return Err(broken(index, "an unknown marked as dead does not exist"));
                 }
-                Some(WholeTransfer { p, r, galerkin: None, dead })
+                Some(WholeTransfer { p: p.into(), r: r.into(), galerkin: None, dead })
             } else {
                 None
             };
-            let a = WholeMatrix { a, block };
+            let a = WholeMatrix { a: a.into(), block };
             levels.push(Level { a, radius, transfer, stages: Vec::new() });
         }
         Ok(Hierarchy { levels, stop, seconds: 0.0 })

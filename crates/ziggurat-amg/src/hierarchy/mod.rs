@@ -12,6 +12,8 @@ mod matrix;
 mod pairwise;
 mod smoothed_aggregation;
 mod stages;
+pub(crate) mod storage;
+mod structured;
 mod table;
 mod update;
 mod whole;
@@ -25,6 +27,7 @@ use crate::interpolate::{NearKernel, Symmetry};
 use crate::smoother::Smoother;
 use crate::{OutOfRange, SetupError};
 use build::build;
+use structured::build_structured;
 
 pub use classical::{Classical, Interpolation};
 pub use file::HierarchyFileError;
@@ -52,6 +55,8 @@ choice! {
     Classical = "classical",
     /// Plain aggregation of pairs.
     Pairwise = "pairwise",
+    /// Structured grids in natural order, found in the matrix; smoothed aggregation below them.
+    Structured = "structured",
     /// No coarsening: sparse factors of the matrix, if they fit into memory.
     Direct = "direct",
 }
@@ -64,6 +69,7 @@ impl Method {
             Method::Auto | Method::Sa | Method::Direct => Coarsening::SmoothedAggregation(sa),
             Method::Classical => Coarsening::Classical(classical),
             Method::Pairwise => Coarsening::Pairwise(pairwise),
+            Method::Structured => Coarsening::Structured(sa),
         }
     }
 }
@@ -83,6 +89,9 @@ pub enum Coarsening {
     Classical(Classical),
     /// Coarse unknowns are pairs of pairs of fine ones; interpolation is constant on each.
     Pairwise(Pairwise),
+    /// Coarse unknowns are every second point of a structured grid along its axes; smoothed
+    /// aggregation continues on small grids. For one process.
+    Structured(SmoothedAggregation),
 }
 
 impl Default for Coarsening {
@@ -255,8 +264,13 @@ impl Hierarchy {
             ));
         }
         a.view().check_finite()?;
-        let a = WholeMatrix { block: near_kernel.block(), a };
-        Self::of_matrix(a, near_kernel, &Setup { config, symmetry, smoother: Smoother::default() })
+        let setup = Setup { config, symmetry, smoother: Smoother::default() };
+        if let Coarsening::Structured(_) = config.coarsening {
+            let start = Instant::now();
+            let Built { levels, stop } = build_structured(a, &setup)?;
+            return Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64() });
+        }
+        Self::of_matrix(WholeMatrix::new(a, near_kernel.block()), near_kernel, &setup)
     }
 }
 
@@ -317,14 +331,14 @@ impl Hierarchy {
     /// Operator complexity: entries of all levels over entries of the finest. It measures the cost
     /// of a cycle.
     pub fn operator_complexity(&self) -> f64 {
-        let all: usize = self.levels.iter().map(|level| level.matrix().nnz()).sum();
-        all as f64 / self.levels[0].matrix().nnz().max(1) as f64
+        let all: usize = self.levels.iter().map(|level| level.nnz()).sum();
+        all as f64 / self.levels[0].nnz().max(1) as f64
     }
 
     /// Grid complexity: rows of all levels over rows of the finest.
     pub fn grid_complexity(&self) -> f64 {
-        let all: usize = self.levels.iter().map(|level| level.matrix().rows()).sum();
-        all as f64 / self.levels[0].matrix().rows().max(1) as f64
+        let all: usize = self.levels.iter().map(|level| level.rows()).sum();
+        all as f64 / self.levels[0].rows().max(1) as f64
     }
 }
 

@@ -162,7 +162,7 @@ mod tests {
             let a = problem(name);
             let expected = pairwise_passes(a.view(), passes, MATCHING_ROUNDS).unwrap();
             let rows = a.rows();
-            let matrix = WholeMatrix { a: Arc::new(a), block: 1 };
+            let matrix = WholeMatrix::new(Arc::new(a), 1);
             let roots = Pairwise { passes }.roots(matrix, &mut Stages::new(0)).unwrap();
             assert_eq!(Aggregates::from_roots(&roots, &Whole::new(rows)).of(), expected.of(), "{name}");
         }

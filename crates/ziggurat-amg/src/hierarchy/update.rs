@@ -34,30 +34,36 @@ impl Hierarchy {
         let a = a.into();
         self.check_pattern(&a)?;
         a.view().check_finite()?;
-        self.levels[0].a.a = a;
-        for index in 1..self.levels.len() {
+        self.levels[0].a.a = a.into();
+        let on_grids = self.update_grids()?;
+        for index in 1 + on_grids..self.levels.len() {
             let (finer, coarser) = self.levels.split_at_mut(index);
             let (fine, coarse) = (&mut finer[index - 1], &mut coarser[0]);
             if let Some(WholeTransfer { p, r, galerkin, dead }) = &mut fine.transfer {
-                let (r, a, p) = (r.view(), fine.a.a.view(), p.view());
+                let (r, a, p) = (r.csr().view(), fine.a.a.csr().view(), p.csr().view());
                 let at = |error: MatrixError| SetupError::at(index, "Galerkin product")(error.into());
-                match galerkin {
+                // The compressed rows of a grid's matrix are without zeros, so their pattern depends
+                // on the values.
+                let plan = galerkin.as_mut().filter(|_| on_grids == 0);
+                match (plan, coarse.a.a.csr_mut()) {
                     // Copied only if a lowered hierarchy still shares the old values.
-                    Some(plan) => plan.compute_into(r, a, p, Arc::make_mut(&mut coarse.a.a)).map_err(at)?,
-                    None => {
+                    (Some(plan), Some(old)) => plan.compute_into(r, a, p, old).map_err(at)?,
+                    _ => {
                         let (rows, blocks) = (r.all_rows(), (fine.a.block, coarse.a.block));
                         let (plan, product) =
                             TripleProductPlan::with_blocked_product(r, rows, a, p, blocks.0, blocks.1)
                                 .map_err(at)?;
-                        (*galerkin, coarse.a.a) = (Some(plan), Arc::new(product));
+                        (*galerkin, coarse.a.a) = (Some(plan), product.into());
                     }
                 }
-                set_dead_diagonal(Arc::make_mut(&mut coarse.a.a), dead);
+                if let Some(coarse) = coarse.a.a.csr_mut() {
+                    set_dead_diagonal(coarse, dead);
+                }
             }
         }
         // Levels whose radius setup has estimated; the others do not need it.
         for (index, level) in self.levels.iter_mut().enumerate().filter(|(_, level)| level.radius.is_some()) {
-            let a = level.a.a.view();
+            let a = level.a.a.csr().view();
             let radius = spectral_radius(a, &Whole::new(a.rows()));
             level.radius = Some(radius.map_err(SetupError::at(index, "spectral radius"))?);
         }
@@ -78,7 +84,7 @@ impl Hierarchy {
     /// # Errors
     /// If its size or its pattern differs.
     pub fn check_pattern(&self, a: &Csr<f64>) -> Result<(), SetupError> {
-        let old = &self.levels[0].a.a;
+        let old = self.levels[0].matrix();
         if old.rows() != a.rows() || old.cols() != a.cols() {
             let what = "rows of the matrix whose values are to be replaced";
             return Err(MatrixError::Mismatch { what, expected: old.rows(), found: a.rows() }.into());

@@ -8,6 +8,7 @@ use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use super::matrix::{Built, Coarser, Level, LevelMatrix, Setup};
 use super::stages::Stages;
+use super::storage::SetupMatrix;
 use crate::SetupError;
 use crate::coarsen::{Aggregates, sum_by_aggregate};
 use crate::halo::Whole;
@@ -16,16 +17,16 @@ use crate::interpolate::NearKernel;
 /// A matrix held by one process, and its unknowns per node.
 #[derive(Clone, Debug)]
 pub struct WholeMatrix {
-    pub(crate) a: Arc<Csr<f64>>,
+    pub(crate) a: SetupMatrix,
     pub(crate) block: usize,
 }
 
 /// Restriction and prolongation of a level that is held by one process.
 #[derive(Clone, Debug)]
 pub struct WholeTransfer {
-    pub(crate) p: Arc<Csr<f64>>,
-    pub(crate) r: Arc<Csr<f64>>,
-    /// `None` after loading from a file, until the values are updated.
+    pub(crate) p: SetupMatrix,
+    pub(crate) r: SetupMatrix,
+    /// `None` after loading from a file, until the values are updated, and on a structured grid.
     pub(crate) galerkin: Option<TripleProductPlan<f64>>,
     /// Coarse unknowns whose columns of P are zero.
     pub(crate) dead: Vec<u32>,
@@ -34,7 +35,7 @@ pub struct WholeTransfer {
 impl WholeMatrix {
     /// A square matrix with `block` unknowns per node.
     pub fn new(a: Arc<Csr<f64>>, block: usize) -> Self {
-        WholeMatrix { a, block }
+        WholeMatrix { a: a.into(), block }
     }
 }
 
@@ -43,7 +44,7 @@ impl LevelMatrix for WholeMatrix {
     type Transfer = WholeTransfer;
 
     fn view(&self) -> CsrRef<'_, f64> {
-        self.a.view()
+        self.a.csr().view()
     }
 
     fn block(&self) -> usize {
@@ -67,12 +68,12 @@ impl LevelMatrix for WholeMatrix {
     }
 
     fn of_nodes(&self, rows: &Csr<f64>) -> Result<Self, SetupError> {
-        Ok(WholeMatrix { a: Arc::new(rows.clone()), block: 1 })
+        Ok(WholeMatrix { a: rows.clone().into(), block: 1 })
     }
 
     fn aggregated(&self, roots: &[u64]) -> Result<Self, SetupError> {
         let aggregates = Aggregates::from_roots(roots, &self.rows());
-        Ok(WholeMatrix { a: Arc::new(sum_by_aggregate(self.view(), &aggregates)?), block: 1 })
+        Ok(WholeMatrix { a: sum_by_aggregate(self.view(), &aggregates)?.into(), block: 1 })
     }
 
     fn descend(
@@ -96,8 +97,8 @@ impl LevelMatrix for WholeMatrix {
             Some(kernel) => kernel,
             None => NearKernel::constants(coarse.rows(), 1)?,
         };
-        let transfer = WholeTransfer { p: Arc::new(p), r: Arc::new(r), galerkin: Some(galerkin), dead };
-        let below = next(WholeMatrix { a: Arc::new(coarse), block }, kernel)?;
+        let transfer = WholeTransfer { p: p.into(), r: r.into(), galerkin: Some(galerkin), dead };
+        let below = next(WholeMatrix { a: coarse.into(), block }, kernel)?;
         Ok((transfer, below))
     }
 }
@@ -120,18 +121,28 @@ pub(crate) fn set_dead_diagonal(a: &mut Csr<f64>, dead: &[u32]) {
 }
 
 impl Level<WholeMatrix> {
-    /// The level's matrix.
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.a.a.rows()
+    }
+
+    /// Number of entries. On a structured grid, zeros that fill diagonals count.
+    pub fn nnz(&self) -> usize {
+        self.a.a.nnz()
+    }
+
+    /// The level's matrix. On a structured grid, the first call makes its compressed rows.
     pub fn matrix(&self) -> &Arc<Csr<f64>> {
-        &self.a.a
+        self.a.a.csr()
     }
 
     /// The prolongation from the next level; `None` on the coarsest.
     pub fn prolongation(&self) -> Option<&Arc<Csr<f64>>> {
-        self.transfer.as_ref().map(|transfer| &transfer.p)
+        self.transfer.as_ref().map(|transfer| transfer.p.csr())
     }
 
     /// The restriction to the next level; `None` on the coarsest.
     pub fn restriction(&self) -> Option<&Arc<Csr<f64>>> {
-        self.transfer.as_ref().map(|transfer| &transfer.r)
+        self.transfer.as_ref().map(|transfer| transfer.r.csr())
     }
 }

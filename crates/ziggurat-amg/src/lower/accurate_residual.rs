@@ -32,11 +32,12 @@ impl<D: Device> Part<'_, D> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn accurate_residual(&self, device: &D, unit: f64, x: &[f64], b: &[f64]) -> Vec<f64> {
+        let own = self.own.csr();
         let scaled: Vec<f64> = x.iter().map(|x| x / unit).collect();
         let mut sums: Vec<Sum> = b.iter().map(|b| Sum { sum: b / unit, error: 0.0 }).collect();
         sums.par_chunks_mut(PIECE).enumerate().for_each(|(piece, sums)| {
             for (k, sum) in sums.iter_mut().enumerate() {
-                sum.subtract_row(self.own.view(), piece * PIECE + k, &scaled);
+                sum.subtract_row(own.view(), piece * PIECE + k, &scaled);
             }
         });
         if let Some(remote) = self.remote {

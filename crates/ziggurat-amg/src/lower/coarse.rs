@@ -52,7 +52,8 @@ pub(super) fn coarse_solver<D: Device>(
     scaling: Option<&LevelScaling>,
     direct: bool,
 ) -> Result<CoarseSolver<D>, SetupError> {
-    let (device, a, shared) = (source.device, source.a.own, source.a.remote.is_some());
+    let (device, shared) = (source.device, source.a.remote.is_some());
+    let a = &*source.a.own.csr();
     if a.rows() <= MAX_DENSE_ROWS && !shared {
         let mut inverse = inverse(a.view())?;
         if let Some(scaling) = scaling {

@@ -10,7 +10,7 @@ use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
 use ziggurat_sparse::{Kind, Store};
 
 use super::format::{Formats, Purpose, host_matrix};
-use super::part::{PIECE, Part};
+use super::part::{OwnMatrix, PIECE, Part};
 use crate::multigrid::Considered;
 
 /// A matrix on the host for an iteration in double precision: in the format with the fewest bytes,
@@ -54,7 +54,12 @@ impl ExactMatrix {
         // A fold without an early exit is vectorised.
         let exact = |values: &[f64]| values.iter().fold(true, |all, &x| all & (f64::from(x as f32) == x));
         let remote = part.remote.map_or(&[][..], |remote| remote.matrix.values());
-        let values = a.values().par_chunks(PIECE).chain(remote.par_chunks(PIECE));
+        let own = match a {
+            OwnMatrix::Rows(a) => a.values(),
+            OwnMatrix::Grid(HostMatrix::Dia(a)) => a.values(),
+            OwnMatrix::Grid(_) => &[f64::NAN], // transfers are not stored exactly
+        };
+        let values = own.par_chunks(PIECE).chain(remote.par_chunks(PIECE));
         if formats == Formats::FewestBytes && values.all(exact) {
             let (matrix, considered) = host_matrix(a, ScaleFactors::ONE, purpose);
             return ExactMatrix { stored: Stored::F32(matrix), considered };

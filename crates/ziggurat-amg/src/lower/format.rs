@@ -13,12 +13,11 @@
 //! CSR. Cost: one pass over the pattern for every format considered, and one to write the chosen
 //! format.
 
-use std::sync::Arc;
-
+use ziggurat_sparse::Store;
 use ziggurat_sparse::device::{HostMatrix, MatrixFormat};
 use ziggurat_sparse::matrix::{FormatPlan, ScaleFactors};
-use ziggurat_sparse::{Csr, Store};
 
+use super::part::OwnMatrix;
 use crate::multigrid::Considered;
 
 /// The formats that lowering may choose from.
@@ -88,10 +87,19 @@ impl Purpose {
 /// A matrix times its factors, stored as `S` in the format with the fewest bytes that suits its
 /// purpose.
 pub(crate) fn host_matrix<S: Store>(
-    a: &Arc<Csr<f64>>,
+    a: OwnMatrix<'_>,
     factors: ScaleFactors<'_>,
     purpose: Purpose,
 ) -> (HostMatrix<S>, Considered) {
+    if let OwnMatrix::Grid(a) = a
+        && purpose.formats == Formats::FewestBytes
+        && !purpose.row_by_row
+        && let Some(made) = a.scaled_as::<S>(factors)
+    {
+        let considered = Considered::only(made.format().into(), made.bytes(), "a structured grid");
+        return (made, considered);
+    }
+    let a = &*a.csr();
     let mut plans: Vec<(MatrixFormat, FormatPlan<'_, HostMatrix<S>>)> = Vec::new();
     for &format in MatrixFormat::ALL.iter().filter(|&&format| purpose.allows(format)) {
         // With at most one byte per entry beside the value, a search for less does not pay.
@@ -111,9 +119,11 @@ pub(crate) fn host_matrix<S: Store>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use ziggurat_sparse::f16;
     use ziggurat_sparse::gallery::Problem;
+    use ziggurat_sparse::{Csr, f16};
 
     fn matrix(name: &str) -> Arc<Csr<f64>> {
         Arc::new(name.parse::<Problem>().unwrap().matrix().unwrap())
@@ -121,7 +131,7 @@ mod tests {
 
     fn chosen<S: Store>(a: &Arc<Csr<f64>>, formats: Formats, block: usize, row_by_row: bool) -> Considered {
         let (made, considered) =
-            host_matrix::<S>(a, ScaleFactors::ONE, Purpose { formats, block, row_by_row });
+            host_matrix::<S>(OwnMatrix::Rows(a), ScaleFactors::ONE, Purpose { formats, block, row_by_row });
         assert_eq!((made.format().into(), made.bytes()), (considered.format(), considered.bytes()));
         considered
     }
@@ -129,7 +139,7 @@ mod tests {
     #[test]
     fn the_format_with_the_fewest_bytes_is_chosen_and_its_bytes_are_exact() {
         let (poisson, elasticity) = (matrix("poisson3d:20"), matrix("elasticity3d:6"));
-        assert_eq!(chosen::<f16>(&poisson, Formats::FewestBytes, 1, false).format().name(), "delta-sell");
+        assert_eq!(chosen::<f16>(&poisson, Formats::FewestBytes, 1, false).format().name(), "dia");
         assert_eq!(chosen::<f64>(&poisson, Formats::FewestBytes, 1, true).format().name(), "csr");
         assert_eq!(chosen::<f64>(&poisson, Formats::Csr, 1, false).format().name(), "csr");
         assert_eq!(chosen::<f16>(&elasticity, Formats::FewestBytes, 3, false).format().name(), "bsr");

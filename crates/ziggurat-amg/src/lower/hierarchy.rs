@@ -9,7 +9,16 @@ use super::precision::LevelPrecision;
 use super::source::LevelSource;
 use crate::SetupError;
 use crate::hierarchy::Hierarchy;
+use crate::hierarchy::storage::SetupMatrix;
 use crate::multigrid::{Cycling, Multigrid};
+
+/// A matrix as lowering reads it.
+fn part<D: Device>(a: &SetupMatrix) -> Part<'_, D> {
+    match a {
+        SetupMatrix::Rows(a) => Part::from(a),
+        SetupMatrix::Grid(a, _) => Part::of_grid(a),
+    }
+}
 
 impl Hierarchy {
     /// The finest matrix in the format and precision with the fewest bytes that represent it
@@ -25,7 +34,7 @@ impl Hierarchy {
     /// ```
     pub fn finest(&self, formats: Formats) -> ExactMatrix {
         let finest = &self.levels()[0];
-        ExactMatrix::of_part(Part::<Cpu>::from(finest.matrix()), finest.block(), formats)
+        ExactMatrix::of_part::<Cpu>(part(&finest.a.a), finest.block(), formats)
     }
 
     /// Moves the hierarchy to a device. `precision` chooses the precision of each level, `lowering`
@@ -71,12 +80,12 @@ impl Hierarchy {
         let sources: Vec<_> = levels
             .map(|(index, level)| LevelSource {
                 device,
-                a: Part::from(level.matrix()),
+                a: part(&level.a.a),
                 block: level.block(),
                 host: (index == 0).then_some(finest),
                 radius: level.radius(),
                 smoother: None,
-                transfer: level.restriction().zip(level.prolongation()).map(|(r, p)| (r.into(), p.into())),
+                transfer: level.transfer().map(|transfer| (part(&transfer.r), part(&transfer.p))),
             })
             .collect();
         Multigrid::new(&sources, cycling, precision, lowering)

@@ -21,7 +21,7 @@ mod transposed;
 pub use coarse::{COARSE_FALLBACK_SMOOTHER, MAX_DENSE_ROWS, MAX_SPARSE_ROWS};
 pub use exact::ExactMatrix;
 pub use format::{Formats, Lowering};
-pub use part::Part;
+pub use part::{OwnMatrix, Part};
 pub use precision::LevelPrecision;
 pub use source::LevelSource;
 

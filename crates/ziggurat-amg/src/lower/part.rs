@@ -10,6 +10,7 @@
 //! nothing is remote, and none of this applies. Cost: a pass over the few remote entries, and an
 //! exchange of factors if there are any.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -34,12 +35,55 @@ pub(super) const PIECE: usize = 16 * 1024;
 /// ```
 #[derive(Debug)]
 pub struct Part<'a, D: Device> {
-    /// The rows that this process owns, with the columns that it owns. Shared if it is stored
-    /// unchanged.
-    pub own: &'a Arc<Csr<f64>>,
+    /// The rows that this process owns, with the columns that it owns.
+    pub own: OwnMatrix<'a>,
     /// The columns that other processes own. Either every process has this, possibly without rows,
     /// or none has.
     pub remote: Option<&'a Remote<f64, D::Halo>>,
+}
+
+/// The matrix of own columns.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum OwnMatrix<'a> {
+    /// Compressed rows. Lowering chooses the format; the matrix is shared if it is stored unchanged.
+    Rows(&'a Arc<Csr<f64>>),
+    /// A format that lowering keeps: that of a structured grid.
+    Grid(&'a HostMatrix<f64>),
+}
+
+impl<'a> OwnMatrix<'a> {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            OwnMatrix::Rows(a) => a.rows(),
+            OwnMatrix::Grid(a) => a.rows(),
+        }
+    }
+
+    /// The matrix in compressed rows. Those of a grid are made by every call.
+    pub fn csr(&self) -> Cow<'a, Arc<Csr<f64>>> {
+        match self {
+            OwnMatrix::Rows(a) => Cow::Borrowed(a),
+            OwnMatrix::Grid(a) => Cow::Owned(Arc::new(a.to_csr())),
+        }
+    }
+
+    /// The absolute value of every diagonal entry; zero where there is none.
+    pub(crate) fn diagonal_sizes(&self) -> Vec<f64> {
+        match self {
+            OwnMatrix::Grid(HostMatrix::Dia(a)) => {
+                let mut diagonal = a.diagonal();
+                diagonal.par_iter_mut().for_each(|entry| *entry = entry.abs());
+                diagonal
+            }
+            _ => {
+                let a = self.csr();
+                let entry = |place: &mut usize, row| a.view().get_near(row, row, place).unwrap_or(0.0).abs();
+                a.all_rows().into_par_iter().map_init(|| 0, entry).collect()
+            }
+        }
+    }
 }
 
 // Deriving would require `D: Copy`.
@@ -53,11 +97,16 @@ impl<D: Device> Copy for Part<'_, D> {}
 impl<'a, D: Device> From<&'a Arc<Csr<f64>>> for Part<'a, D> {
     /// The whole matrix.
     fn from(own: &'a Arc<Csr<f64>>) -> Self {
-        Part { own, remote: None }
+        Part { own: OwnMatrix::Rows(own), remote: None }
     }
 }
 
-impl<D: Device> Part<'_, D> {
+impl<'a, D: Device> Part<'a, D> {
+    /// The whole matrix of a structured grid, in the format that it is in.
+    pub(crate) fn of_grid(own: &'a HostMatrix<f64>) -> Self {
+        Part { own: OwnMatrix::Grid(own), remote: None }
+    }
+
     /// Number of own rows.
     pub(crate) fn rows(&self) -> usize {
         self.own.rows()
@@ -87,7 +136,10 @@ impl<D: Device> Part<'_, D> {
     /// The largest absolute entry, multiplied by its factors, over all processes that share a
     /// device.
     pub(crate) fn largest(&self, device: &D, columns: &D, factors: ScaleFactors<'_>) -> f64 {
-        let own = largest(self.own.view(), factors);
+        let own = match self.own {
+            OwnMatrix::Rows(a) => largest(a.view(), factors),
+            OwnMatrix::Grid(a) => a.largest(factors),
+        };
         let remote = self.remote.map_or(0.0, |remote| {
             largest(remote.matrix.view(), RemoteFactors::new(columns, remote, factors).view())
         });
@@ -97,8 +149,11 @@ impl<D: Device> Part<'_, D> {
     /// The largest absolute entry of a row, including remote ones.
     pub(crate) fn largest_in_row(&self, row: usize) -> f64 {
         let remote = self.remote.map_or(&[][..], |remote| remote.row(row).1);
-        let sizes = self.own.row(row).1.iter().chain(remote).map(|value| value.abs());
-        sizes.fold(0.0, f64::max)
+        let own = match self.own {
+            OwnMatrix::Rows(a) => a.row(row).1.iter().fold(0.0, |most: f64, value| most.max(value.abs())),
+            OwnMatrix::Grid(a) => a.largest_in_row(row, ScaleFactors::ONE),
+        };
+        remote.iter().fold(own, |most, value| most.max(value.abs()))
     }
 }
 

@@ -29,7 +29,7 @@ use ziggurat_sparse::device::Device;
 use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::{Csr, Kind, MatrixError};
 
-use super::part::Part;
+use super::part::{OwnMatrix, Part};
 use super::source::LevelSource;
 use crate::power_of_two;
 use crate::smoother::SmootherData;
@@ -77,24 +77,31 @@ impl LevelScaling {
         if storage == Kind::F64 {
             return None;
         }
-        let a = part.own.view();
-        // A row without a diagonal entry uses its largest entry.
-        let factor = |place: &mut usize, row: usize| {
-            let diagonal = a.get_near(row, row, place).unwrap_or(0.0).abs();
-            power_of_two::nearest(if diagonal > 0.0 { diagonal } else { part.largest_in_row(row) }.sqrt())
-        };
-        let mut factors: Vec<f64> = a.all_rows().into_par_iter().map_init(|| 0, factor).collect();
+        let mut factors = part.own.diagonal_sizes();
+        // √G for factors whose largest scaled entry is `largest`.
+        let root = |largest: f64| power_of_two::at_most((most(storage) / largest).sqrt());
+        if let Some(size) = constant(device, &factors) {
+            let factor = power_of_two::nearest(size.sqrt());
+            let both = Diagonal::Constant(factor.recip());
+            let factor = factor / root(part.largest(device, device, scaled_by(both, both)));
+            factors.fill(factor);
+            let inverses = vec![factor.recip(); factors.len()];
+            return Some(LevelScaling { factors, inverses, constant: Some(factor.recip()) });
+        }
+        factors.par_iter_mut().enumerate().for_each(|(row, factor)| {
+            // A row without a diagonal entry uses its largest entry.
+            let size = if *factor > 0.0 { *factor } else { part.largest_in_row(row) };
+            *factor = power_of_two::nearest(size.sqrt());
+        });
         // Within the range of single precision, in which vectors are scaled on entry.
         let mean = power_of_two::mean(device, &factors);
         factors.par_iter_mut().for_each(|factor| *factor = factor.clamp(mean / SPREAD, mean * SPREAD));
-        let inverses: Vec<f64> = factors.par_iter().map(|factor| factor.recip()).collect();
+        let mut inverses: Vec<f64> = factors.par_iter().map(|factor| factor.recip()).collect();
         let constant = constant(device, &inverses);
         let both = Diagonal::of(&inverses, constant);
-        let largest = part.largest(device, device, scaled_by(both, both));
-        // √G
-        let root = power_of_two::at_most((most(storage) / largest).sqrt());
+        let root = root(part.largest(device, device, scaled_by(both, both)));
         factors.par_iter_mut().for_each(|factor| *factor /= root);
-        let inverses = factors.par_iter().map(|factor| factor.recip()).collect();
+        inverses.par_iter_mut().for_each(|inverse| *inverse *= root);
         Some(LevelScaling { factors, inverses, constant: constant.map(|inverse| inverse * root) })
     }
 
@@ -161,9 +168,8 @@ fn scaled_by<'a>(left: Diagonal<'a>, right: Diagonal<'a>) -> ScaleFactors<'a> {
 fn are_usual<D: Device>(levels: &[LevelSource<'_, D>]) -> bool {
     let usual = 2f64.powi(-40)..=2f64.powi(40);
     let unusual = |source: &LevelSource<'_, D>| {
-        let a = source.a.own.view();
-        let is_unusual = |&row: &usize| !usual.contains(&a.get(row, row).unwrap_or(0.0).abs());
-        a.all_rows().into_par_iter().filter(is_unusual).count() as i64
+        let sizes = source.a.own.diagonal_sizes();
+        sizes.par_iter().filter(|size| !usual.contains(*size)).count() as i64
     };
     let mut total = [levels.iter().map(unusual).sum()];
     // A process may hold nothing of a coarse level, but all processes share the finest.
@@ -201,6 +207,9 @@ pub(super) fn lifted<'a, D: Device>(
     storage: Kind,
 ) -> (ScaleFactors<'a>, f64) {
     let factors = scaled_by(left, right);
+    if let OwnMatrix::Grid(_) = t.own {
+        return (factors, 1.0); // weights are between zero and one, and stored without the factors
+    }
     let largest = t.largest(device, columns, factors);
     let power = if largest > 0.0 { power_of_two::at_most(most(storage) / largest) } else { 1.0 };
     (ScaleFactors { factor: factors.factor * power, ..factors }, power.recip())

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use ziggurat_sparse::MatrixError;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, HostMatrix};
 
 use super::exact::ExactMatrix;
-use super::part::Part;
+use super::part::{OwnMatrix, Part};
 use crate::SetupError;
 use crate::halo::Whole;
 use crate::smoother::{Smoother, SmootherData};
@@ -68,7 +68,13 @@ impl<'a, D: Device> LevelSource<'a, D> {
                 Err(MatrixError::Mismatch { what, expected: self.a.rows(), found: 0 }.into())
             }
             None => {
-                Ok(Cow::Owned(smoother.data(self.a.own.view(), &Whole::new(self.a.rows()), self.radius)?))
+                if let OwnMatrix::Grid(HostMatrix::Dia(a)) = self.a.own
+                    && let Some(data) = smoother.data_by_diagonals(a)?
+                {
+                    return Ok(Cow::Owned(data));
+                }
+                let a = self.a.own.csr();
+                Ok(Cow::Owned(smoother.data(a.view(), &Whole::new(a.rows()), self.radius)?))
             }
         }
     }

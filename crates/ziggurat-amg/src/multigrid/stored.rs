@@ -12,7 +12,7 @@ use ziggurat_sparse::device::MatrixFormat;
 /// use ziggurat_sparse::gallery::Problem;
 /// let a = "poisson2d:100".parse::<Problem>()?.matrix()?;
 /// let finest = Hierarchy::build(a, &HierarchyConfig::default())?.finest(Formats::FewestBytes);
-/// assert!(finest.considered().to_string().starts_with("delta-sell"));
+/// assert!(finest.considered().to_string().starts_with("dia"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 //! Gauss–Seidel reverses its direction.
 
 mod chebyshev;
+mod diagonals;
 mod gauss_seidel;
 mod jacobi;
 mod l1_jacobi;

@@ -20,7 +20,7 @@ use ziggurat_sparse::{CsrRef, MatrixError};
 use crate::SetupError;
 
 /// The bound on ρ(M A) up to which a sweep counts as proved to converge.
-const PROVED: f64 = 1.99;
+pub(super) const PROVED: f64 = 1.99;
 
 /// The diagonal of M if Gershgorin's bound proves that a sweep converges in all of `rows`.
 pub(super) fn proved_diagonal(a: CsrRef<'_, f64>, rows: Range<usize>) -> Option<Vec<f64>> {

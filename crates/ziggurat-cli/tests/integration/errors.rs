@@ -67,8 +67,8 @@ errors! {
 
 // What the solver does not have is not offered.
 errors! {
-    structured_method: ["solve", "ok.mtx", "--method", "structured"],
-        ["'structured'", "--method"], ["auto, sa, classical, pairwise"];
+    structured_method: ["solve", "ok.mtx", "--method", "structurd"],
+        ["'structurd'", "--method"], ["auto, sa, classical, pairwise, structured"];
     misspelt_smoother: ["solve", "ok.mtx", "--smoother", "l1-chebishev"],
         ["'l1-chebishev'", "--smoother"], ["did you mean `l1-chebyshev`?"];
 }

@@ -29,7 +29,7 @@ fn every_method_converges_and_is_reported() {
         assert_eq!((&config["method"], &config["smoother"]["kind"]), (&method.into(), &smoother.into()));
         assert_eq!((&config["precision"], &report["precision"]), (&"f64".into(), &"f64".into()));
         assert!(report["levels"].as_array().unwrap().len() >= 2);
-        let format = if smoother == "gauss-seidel" { "csr" } else { "delta-sell" };
+        let format = if smoother == "gauss-seidel" { "csr" } else { "dia" };
         assert_eq!(report["levels"][0]["format"], format);
         assert!(report["levels"][0]["reason"].as_str().unwrap().starts_with(format));
     }

@@ -5,6 +5,7 @@ mod bsr;
 mod csr;
 mod csr_balanced;
 mod delta_sell;
+mod dia;
 
 use ziggurat_sparse::Store;
 use ziggurat_sparse::device::{DeviceError, HostMatrix};
@@ -16,6 +17,7 @@ use crate::requests::Requests;
 use bsr::BsrArrays;
 use csr::CsrArrays;
 use delta_sell::DeltaSellArrays;
+use dia::DiaArrays;
 
 /// Uploads a matrix in the device layout of its format.
 pub(crate) fn upload<S: Store>(
@@ -26,7 +28,10 @@ pub(crate) fn upload<S: Store>(
         HostMatrix::Csr(a) => Box::new(CsrArrays::upload(gpu, a)?),
         HostMatrix::Bsr(a) if !bsr::is_supported(a) => Box::new(CsrArrays::upload(gpu, &a.view().to_csr())?),
         HostMatrix::Bsr(a) => Box::new(BsrArrays::upload(gpu, a)?),
+        HostMatrix::Dia(a) => Box::new(DiaArrays::upload(gpu, a)?),
         HostMatrix::DeltaSell(a) => Box::new(DeltaSellArrays::upload(gpu, a)?),
+        // No kernel of its own yet: the product of the interpolations along the axes.
+        HostMatrix::GridTransfer(a) => Box::new(CsrArrays::upload(gpu, &a.to_csr())?),
         other => {
             let (device, format) = (gpu.found().name.clone(), other.format());
             return Err(DeviceError::UnknownFormat { device, format });
@@ -47,7 +52,9 @@ pub(crate) fn traffic<S: Store>(
             csr::traffic(&a.view().to_csr(), computed, capabilities)
         }
         HostMatrix::Bsr(a) => bsr::traffic(a, computed, capabilities),
+        HostMatrix::Dia(a) => dia::traffic(a, computed),
         HostMatrix::DeltaSell(a) => delta_sell::traffic(a, computed),
+        HostMatrix::GridTransfer(a) => csr::traffic(&a.to_csr(), computed, capabilities),
         other => (other.bytes(), Requests::default()),
     }
 }

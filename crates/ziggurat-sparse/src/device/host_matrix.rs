@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
+use crate::grid::GridTransfer;
 use crate::matrix::format::{Format, RowEntries};
-use crate::matrix::{Bsr, Csr, DeltaSell, FormatPlan, ScaleFactors};
+use crate::matrix::{Bsr, Csr, DeltaSell, Dia, FormatPlan, ScaleFactors};
 use crate::number::Store;
 
 crate::choice! {
@@ -20,8 +23,12 @@ crate::choice! {
     Csr = "csr",
     /// Small dense blocks in compressed rows.
     Bsr = "bsr",
+    /// Diagonals without indices.
+    Dia = "dia",
     /// Sliced rows with compressed column indices.
     DeltaSell = "delta-sell",
+    /// Interpolation weights between two grids.
+    GridTransfer = "grid-transfer",
 }
 
 impl MatrixFormat {
@@ -52,8 +59,12 @@ pub enum HostMatrix<S: 'static> {
     Csr(Arc<Csr<S>>),
     /// Small dense blocks in compressed rows.
     Bsr(Arc<Bsr<S>>),
+    /// Diagonals without indices.
+    Dia(Arc<Dia<S>>),
     /// Sliced rows with compressed column indices.
     DeltaSell(Arc<DeltaSell<S>>),
+    /// Interpolation weights between two grids.
+    GridTransfer(Arc<GridTransfer<S>>),
 }
 
 /// Evaluates the body with `$a` as the matrix in its format: compiled once for each format.
@@ -62,7 +73,9 @@ macro_rules! with_format {
         match $matrix {
             $crate::device::HostMatrix::Csr($a) => $body,
             $crate::device::HostMatrix::Bsr($a) => $body,
+            $crate::device::HostMatrix::Dia($a) => $body,
             $crate::device::HostMatrix::DeltaSell($a) => $body,
+            $crate::device::HostMatrix::GridTransfer($a) => $body,
         }
     };
 }
@@ -83,7 +96,7 @@ macro_rules! from_format {
         }
     )+};
 }
-from_format!(Csr, Bsr, DeltaSell);
+from_format!(Csr, Bsr, Dia, DeltaSell, GridTransfer);
 
 impl<S: Store> HostMatrix<S> {
     /// How a matrix would be stored in a format, and its size before it is made; `None` if the
@@ -104,7 +117,9 @@ impl<S: Store> HostMatrix<S> {
         Some(match format {
             MatrixFormat::Csr => Csr::plan(a, block)?.map(HostMatrix::Csr),
             MatrixFormat::Bsr => Bsr::plan(a, block)?.map(HostMatrix::Bsr),
+            MatrixFormat::Dia => Dia::plan(a, block)?.map(HostMatrix::Dia),
             MatrixFormat::DeltaSell => DeltaSell::plan(a, block)?.map(HostMatrix::DeltaSell),
+            MatrixFormat::GridTransfer => GridTransfer::plan(a, block)?.map(HostMatrix::GridTransfer),
         })
     }
 
@@ -150,8 +165,71 @@ impl<S: Store> HostMatrix<S> {
         match self {
             HostMatrix::Csr(_) => MatrixFormat::Csr,
             HostMatrix::Bsr(_) => MatrixFormat::Bsr,
+            HostMatrix::Dia(_) => MatrixFormat::Dia,
             HostMatrix::DeltaSell(_) => MatrixFormat::DeltaSell,
+            HostMatrix::GridTransfer(_) => MatrixFormat::GridTransfer,
         }
+    }
+
+    /// The matrix in compressed rows, without zeros that fill blocks or diagonals.
+    ///
+    /// ```
+    /// use ziggurat_sparse::{Bsr, device::HostMatrix};
+    /// let a = HostMatrix::from(Bsr::try_new(2, 2, 2, vec![0, 1], vec![0], vec![1.0, 2.0, 0.0, 4.0])?);
+    /// assert_eq!(a.to_csr().values(), [1.0, 2.0, 4.0]);
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    pub fn to_csr(&self) -> Csr<S> {
+        let (mut row_ptr, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        match self {
+            HostMatrix::Csr(a) => return Csr::clone(a),
+            HostMatrix::Dia(a) => return a.to_csr(),
+            HostMatrix::GridTransfer(a) => return a.to_csr(),
+            HostMatrix::Bsr(_) | HostMatrix::DeltaSell(_) => {}
+        }
+        for row in 0..self.rows() {
+            let first = columns.len();
+            let mut entries: Vec<(usize, S)> = Vec::new();
+            self.for_each_entry(row, |column, value| entries.push((column, value)));
+            entries.retain(|entry| entry.1 != S::default());
+            entries.sort_unstable_by_key(|entry| entry.0);
+            columns.extend(entries.iter().map(|entry| entry.0 as u32));
+            values.extend(entries.iter().map(|entry| entry.1));
+            row_ptr.push(first + entries.len());
+        }
+        Csr::from_valid_parts(self.rows(), self.cols(), row_ptr, columns, values)
+    }
+
+    /// The largest absolute entry, multiplied by its factors.
+    ///
+    /// ```
+    /// use ziggurat_sparse::{Csr, device::HostMatrix, matrix::ScaleFactors};
+    /// let a: HostMatrix<f64> = Csr::try_new(1, 2, vec![0, 2], vec![0, 1], vec![3.0, -4.0])?.into();
+    /// let factors = ScaleFactors { right: Some(&[2.0, 1.0]), ..ScaleFactors::ONE };
+    /// assert_eq!(a.largest(factors), 6.0);
+    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there are fewer factors than rows or columns.
+    pub fn largest(&self, factors: ScaleFactors<'_>) -> f64 {
+        if let HostMatrix::Dia(a) = self {
+            return a.largest(factors);
+        }
+        let in_row = |row| self.largest_in_row(row, factors);
+        (0..self.rows()).into_par_iter().with_min_len(256).map(in_row).reduce(|| 0.0, f64::max)
+    }
+
+    /// The largest absolute entry of a row, multiplied by its factors.
+    ///
+    /// # Panics
+    /// If there are fewer factors than rows or columns.
+    pub fn largest_in_row(&self, row: usize, factors: ScaleFactors<'_>) -> f64 {
+        let mut largest: f64 = 0.0;
+        self.for_each_entry(row, |column, value| {
+            largest = largest.max((value.wide() * factors.of(row, column)).abs());
+        });
+        largest
     }
 
     /// Rows that are stored together and relaxed by the same thread.

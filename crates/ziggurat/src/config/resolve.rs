@@ -2,7 +2,8 @@
 //!
 //! | choice | condition | result | reason |
 //! |---|---|---|---|
-//! | method | symmetric | `sa` | few entries on coarse levels; preserves the near-null space |
+//! | method | a structured grid; symmetric, positive diagonal, many entries | `structured` | the cheapest setup, and levels without indices |
+//! | | symmetric | `sa` | few entries on coarse levels; preserves the near-null space |
 //! | | else | `classical` | its interpolation depends only on the entries of the row |
 //! | krylov, precision | method `direct` | `fgmres`, `f64` | a few iterations correct the rounding errors of the factors |
 //! | plain levels | `sa`, symmetric, many entries, `effort = "few-solves"` | 1 | setup takes half the time, a solve twice the iterations |
@@ -10,6 +11,7 @@
 //! | smoother | classical, or not symmetric | `gauss-seidel` | effective for convection; a safe damping of Jacobi is known only for a symmetric spectrum |
 //! | | several unknowns per node | `chebyshev` | D⁻¹A of a coupled system has a wide spectrum, of which one damped Jacobi sweep removes little |
 //! | | the same, with plain levels | `l1-chebyshev` | plain aggregation has not estimated the spectrum |
+//! | | structured, no damping given | `l1-chebyshev` | on a grid the ℓ1 bound of the spectrum is sharp, and setup estimates none |
 //! | | else | `jacobi` | the cheapest, and sufficient |
 //! | cycle | pairwise | `k` | with plain aggregation, V-cycle convergence degrades with every level |
 //! | | `k`, but not symmetric or without a positive diagonal | `k-gcr` | conjugate gradients require a positive definite matrix |
@@ -29,7 +31,7 @@ use super::{CycleKind, Effort, Krylov, Method, Precision, SmootherKind, SolverCo
 ///
 /// ```
 /// use ziggurat::config::MatrixFacts;
-/// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, block: 3, nnz: 1000, f64: true };
+/// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, block: 3, grid: false, nnz: 1000, f64: true };
 /// assert_eq!(ziggurat::SolverConfig::default().resolve(facts).smoother.kind.name(), "chebyshev");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub struct MatrixFacts {
     pub positive_diagonal: bool,
     /// Number of unknowns per node.
     pub block: usize,
+    /// Whether it is the matrix of a structured grid that the device supports.
+    pub grid: bool,
     /// Number of entries.
     pub nnz: usize,
     /// Whether the device supports double precision.
@@ -53,11 +57,13 @@ const LARGE: usize = 200_000;
 impl SolverConfig {
     /// Replaces every `auto`:
     ///
-    /// - method: `sa` if symmetric, else `classical`;
+    /// - method: `structured` if the matrix is large, symmetric with a positive diagonal, and that
+    ///   of a structured grid; else `sa` if symmetric, else `classical`;
     /// - plain levels of smoothed aggregation: one if the matrix is large and symmetric and few
     ///   systems are solved with it ([`Effort`]), else none;
     /// - smoother: `gauss-seidel` with `classical` or if nonsymmetric, else `chebyshev` with
-    ///   several unknowns per node (`l1-chebyshev` with plain levels), else `jacobi`;
+    ///   several unknowns per node (`l1-chebyshev` with plain levels and with `structured`, unless a
+    ///   damping is given), else `jacobi`;
     /// - cycle: `k` with `pairwise`, else `v`; `k` becomes `k-gcr` if the matrix is not symmetric
     ///   with a positive diagonal;
     /// - krylov: `cg` if the matrix is symmetric with a positive diagonal and the cycle is
@@ -68,7 +74,7 @@ impl SolverConfig {
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{MatrixFacts, Method}};
-    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, block: 1, nnz: 1000, f64: true };
+    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, block: 1, grid: true, nnz: 1000, f64: true };
     /// let config = SolverConfig::default().resolve(convection);
     /// assert_eq!((config.method, config.krylov.name()), (Method::Classical, "fgmres"));
     /// ```
@@ -76,7 +82,11 @@ impl SolverConfig {
     pub fn resolve(&self, facts: MatrixFacts) -> SolverConfig {
         let mut config = self.clone();
         if config.method == Method::Auto {
-            config.method = if facts.symmetric { Method::Sa } else { Method::Classical };
+            config.method = match facts.symmetric {
+                true if facts.grid && facts.positive_diagonal && facts.nnz >= LARGE => Method::Structured,
+                true => Method::Sa,
+                false => Method::Classical,
+            };
         }
         if config.method == Method::Direct {
             if config.precision == Precision::Auto {
@@ -97,6 +107,8 @@ impl SolverConfig {
             config.smoother.kind = match config.method {
                 Method::Classical => SmootherKind::GaussSeidel,
                 _ if !facts.symmetric => SmootherKind::GaussSeidel,
+                // A given damping is meant for Jacobi.
+                Method::Structured if config.smoother.omega.is_none() => SmootherKind::L1Chebyshev,
                 Method::Sa if facts.block > 1 => match config.sa.plain_levels {
                     None | Some(0) => SmootherKind::Chebyshev,
                     Some(_) => SmootherKind::L1Chebyshev,

@@ -8,6 +8,7 @@ fn k_cycles_minimise_the_residual_unless_the_matrix_is_positive() {
         symmetric,
         positive_diagonal,
         block: 1,
+        grid: false,
         nnz: 1000,
         f64: true,
     };
@@ -76,8 +77,14 @@ fn errors_name_the_path_of_the_key() {
 
 #[test]
 fn auto_depends_on_the_matrix_and_given_values_are_kept() {
-    let facts =
-        |symmetric, block| MatrixFacts { symmetric, positive_diagonal: true, block, nnz: 1000, f64: true };
+    let facts = |symmetric, block| MatrixFacts {
+        symmetric,
+        positive_diagonal: true,
+        block,
+        grid: false,
+        nnz: 1000,
+        f64: true,
+    };
     let names = |config: &SolverConfig, facts| {
         let resolved = config.resolve(facts);
         let SolverConfig { method, krylov, precision, cycle, smoother, .. } = &resolved;

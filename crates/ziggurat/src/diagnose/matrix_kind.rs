@@ -42,6 +42,9 @@ pub struct MatrixKind {
     pub largest_row_sum: f64,
     /// Number of unknowns per node.
     pub block: usize,
+    /// Whether it is the matrix of a structured grid in natural order, with one unknown per point.
+    /// Examined only where one process has the whole matrix.
+    pub grid: bool,
     /// Number of rows over all processes.
     pub rows: u64,
     /// Number of entries over all processes.
@@ -67,6 +70,7 @@ impl MatrixKind {
             annihilates_constants: totals[1] == 0 && a.global_rows() > 0,
             largest_row_sum: halo.largest(largest_sum),
             block: a.block(),
+            grid: false,
             rows: a.global_rows(),
             nnz: totals[2],
         })
@@ -78,6 +82,8 @@ impl MatrixKind {
             symmetric: self.symmetric,
             positive_diagonal: self.positive_diagonal,
             block: self.block,
+            // Other devices have no kernels for the transfers between grids yet.
+            grid: self.grid && device.traffic().is_none(),
             nnz: self.nnz as usize,
             f64: device.computes_in(ziggurat_sparse::Kind::F64),
         }

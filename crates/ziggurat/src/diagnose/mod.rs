@@ -21,6 +21,7 @@ mod tests;
 use serde::Serialize;
 use ziggurat_amg::halo::Whole;
 use ziggurat_sparse::graph::{bandwidth, connected_components};
+use ziggurat_sparse::grid::recognise;
 use ziggurat_sparse::{CsrRef, Kind};
 
 pub use advice::{Advice, AdviceLevel};
@@ -265,6 +266,9 @@ pub struct Values {
 pub struct Graph {
     /// Number of unknowns per node, detected from the pattern; 1 for a scalar problem.
     pub block_size: usize,
+    /// The structured grid that the matrix belongs to, such as `100×100×100, 7 points`; `None` if
+    /// its rows are not the points of a grid in natural order.
+    pub grid: Option<String>,
     /// The largest |i − j| of a stored entry.
     pub bandwidth: usize,
     /// Number of connected components. This and the next three fields are `None` if the matrix is
@@ -375,6 +379,7 @@ fn fit(kind: Kind, smallest: f64, largest: f64) -> Fit {
 fn graph(a: CsrRef<'_, f64>, facts: &[RowFacts]) -> Graph {
     let mut graph = Graph {
         block_size: unknowns_per_node(a, &Whole::new(a.rows())),
+        grid: recognise(a).ok().map(|found| format!("{}, {} points", found.grid, found.stencil.len())),
         bandwidth: bandwidth(a),
         components: None,
         largest_component: None,

@@ -122,6 +122,7 @@ impl<D: Device> Solver<D> {
         match moved {
             Ok(((matrix, multigrid), finest, kernel)) => {
                 self.iteration.replace(matrix, multigrid, kernel);
+                self.hierarchy.release();
                 (self.finest, self.largest_row_sum) = (finest, kind.largest_row_sum);
             }
             Err(error) => {

@@ -155,6 +155,6 @@ fn formats_are_the_smallest_unless_csr_is_requested() {
         (stored[0].format.format().name(), stored[0].format.bytes())
     };
     let (rows, small) = (formats(Format::Csr), formats(Format::Auto));
-    assert_eq!((rows.0, small.0), ("csr", "delta-sell"));
+    assert_eq!((rows.0, small.0), ("csr", "dia"));
     assert!(4 * small.1 < 3 * rows.1, "{small:?} {rows:?}");
 }

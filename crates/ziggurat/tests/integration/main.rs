@@ -10,4 +10,5 @@ mod hostile_numbers;
 mod never_wrong;
 mod shared_matrices;
 mod solve;
+mod structured;
 mod update_values;

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::device::{HostMatrix, MatrixFormat};
+use crate::grid::transfer::Step;
+use crate::grid::{Grid, GridTransfer, TransferDirection};
 use crate::hash::hash_id;
 use crate::matrix::{Csr, ScaleFactors};
 use crate::number::{Real, Store};
@@ -42,7 +44,12 @@ pub struct Input {
 pub fn small(square: bool) -> impl Strategy<Value = Input> {
     let extent = prop_oneof![Just(0usize), Just(1), 2..20usize, 20..300usize, 300..700usize];
     let block = prop_oneof![6 => 1..=6usize, 1 => Just(9usize)];
-    let format = (proptest::sample::select(MatrixFormat::ALL), block)
+    let formats: Vec<MatrixFormat> = MatrixFormat::ALL
+        .iter()
+        .copied()
+        .filter(|&format| !square || format != MatrixFormat::GridTransfer)
+        .collect();
+    let format = (proptest::sample::select(formats), block)
         .prop_map(|(format, block)| (format, if format.has_blocks() { block } else { 1 }));
     let reach = prop_oneof![3 => Just(usize::MAX), 1 => Just(0usize), 2 => 1..100usize];
     (extent.clone(), extent, 0..40usize, 0..5usize, 0..9usize, reach, format, any::<u64>()).prop_map(
@@ -87,6 +94,9 @@ impl Input {
     /// If no matrix suits the format.
     #[allow(clippy::expect_used)] // a fault of the suite itself, which runs in tests only
     pub fn matrix<S: Store>(&self, f: impl Fn(f64) -> f64) -> HostMatrix<S> {
+        if self.format == MatrixFormat::GridTransfer {
+            return self.grid_transfer(f);
+        }
         let near = Input { dense_every: 0, reach: self.reach.min(300), ..self.clone() };
         let diagonals = Input { dense_every: 0, reach: 0, ..self.clone() };
         let square = Input { cols: self.rows, ..diagonals.clone() };
@@ -95,6 +105,42 @@ impl Input {
             Some(HostMatrix::plan(self.format, &a, self.block)?.fill(ScaleFactors::ONE))
         });
         stored.expect("a matrix that suits the format")
+    }
+
+    /// A transfer between grids whose sizes come from the seed, or of about `rows` points if there
+    /// are many. Products of its weights are exact in every storage type.
+    fn grid_transfer<S: Store>(&self, f: impl Fn(f64) -> f64) -> HostMatrix<S> {
+        let hash = |k: u64| hash_id(k ^ hash_id(self.seed));
+        let extent = |k: u64, most: u64| 2 + (hash(k) % most) as usize;
+        let points = match self.rows {
+            0..1000 => [extent(0, 50), extent(1, 6) - 1, extent(2, 9)],
+            rows => [47, 40, rows / (47 * 40)],
+        };
+        let (mut grid, mut steps) = (Grid::new(points), Vec::new());
+        for axis in [2, 1, 0] {
+            let chosen = hash(3 + axis as u64) % 4 > 0 || (axis == 0 && steps.is_empty());
+            if chosen && grid.points()[axis] > 1 {
+                let count = grid.left_out(axis).len() as u64;
+                let weight = |k: u64| {
+                    let bits = hash_id(k ^ hash_id(self.seed ^ axis as u64));
+                    let size = 2f64.powi(-((bits % 4) as i32));
+                    S::narrow(f(if bits >> 63 == 1 { -size } else { size }))
+                };
+                let (lower, upper) = ((0..count).map(weight), (count..2 * count).map(weight));
+                steps.push(Step { axis, fine: grid, lower: lower.collect(), upper: upper.collect() });
+                grid = grid.coarse(axis);
+            }
+        }
+        let direction = match hash(6) % 2 {
+            0 => TransferDirection::Prolongation,
+            _ => TransferDirection::Restriction,
+        };
+        let transfer = HostMatrix::from(GridTransfer::of_steps(steps, direction));
+        let scale = |len: usize, k: usize| (0..len).map(|i| 2f64.powi(((i * k) % 3) as i32)).collect();
+        let (left, right): (Vec<f64>, Vec<f64>) = (scale(transfer.rows(), 5), scale(transfer.cols(), 7));
+        let scaled = ScaleFactors { left: Some(&left), right: Some(&right), factor: 0.25 };
+        let factors = if hash(7) % 2 == 0 { ScaleFactors::ONE } else { scaled };
+        transfer.scaled_as(factors).unwrap_or(transfer)
     }
 
     /// The matrix in scalar rows.
@@ -173,7 +219,7 @@ mod tests {
     fn every_format_stores_large_matrices() {
         for &format in MatrixFormat::ALL {
             let a = large(format).matrix::<f32>(|value| value);
-            assert!(a.format() == format && a.rows() >= 99_999 && a.nnz() > 200_000);
+            assert!(a.format() == format && a.rows().max(a.cols()) >= 99_000 && a.nnz() > 150_000);
         }
     }
 }

@@ -207,6 +207,8 @@ where
     for input in MatrixFormat::ALL.iter().copied().map(large) {
         check_spmv::<D, C, S>(device, &input, -2.5, 0.75);
         check_residual::<D, C, S>(device, &input);
-        check_sweep::<D, C, S>(device, &input, 0.75, -1.0);
+        if input.format != MatrixFormat::GridTransfer {
+            check_sweep::<D, C, S>(device, &input, 0.75, -1.0); // square matrices only
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use half::{bf16, f16};
 
 use super::gauss_seidel::{Sweep, gauss_seidel};
+use super::grid_transfer;
 use super::row_products::map_rows;
 use crate::device::direction::Direction;
 use crate::device::host_matrix::{HostMatrix, with_format};
@@ -54,6 +55,9 @@ macro_rules! compiled {
     ($($c:ty: $($s:ty),+;)+) => {$($(
         impl Compiled<$s> for $c {
             fn spmv(simd: Simd, alpha: $c, a: &HostMatrix<$s>, x: &[$c], beta: $c, y: &mut [$c]) {
+                if let HostMatrix::GridTransfer(t) = a {
+                    return grid_transfer::apply(simd, alpha, t, x, beta, y);
+                }
                 if beta == <$c>::default() {
                     map_product(simd, a, x, y, move |_, ax, y| {
                         y.iter_mut().zip(ax).for_each(|(y, ax)| *y = alpha * ax);

@@ -1,0 +1,80 @@
+//! The data of smoothers for a matrix that is stored by diagonals, in one pass over it.
+//!
+//! Each smoother has the formula of its own file; only the way to the row sums differs.
+
+use rayon::prelude::*;
+use ziggurat_sparse::{Dia, MatrixError};
+
+use super::chebyshev::{ChebyshevBase, coefficients};
+use super::spai0::PROVED;
+use super::{Relaxation, Smoother, SmootherData};
+use crate::SetupError;
+
+impl Smoother {
+    /// The smoother's data; `None` if it needs more than the sums of rows: an estimate of the
+    /// spectrum, or blocks of rows.
+    ///
+    /// # Errors
+    /// If a row has no usable diagonal entry.
+    pub(crate) fn data_by_diagonals(&self, a: &Dia<f64>) -> Result<Option<SmootherData>, SetupError> {
+        let one_step = || Relaxation::Recurrence(vec![(1.0, 0.0)]);
+        let l1 = || a.map_rows(|diagonal, sum, _| sum.recip().copysign(diagonal));
+        let (steps, relaxation) = match *self {
+            Smoother::GaussSeidel { .. } | Smoother::Chebyshev { base: ChebyshevBase::Jacobi, .. } => {
+                return Ok(None);
+            }
+            Smoother::Jacobi { omega: Some(omega) } => {
+                (a.map_rows(|diagonal, _, _| omega / diagonal), one_step())
+            }
+            Smoother::Jacobi { omega: None } => {
+                let steps = a.map_rows(|diagonal, sum, squares| {
+                    let step = diagonal / squares;
+                    if step > 0.0 && step * sum <= PROVED { step } else { f64::NAN }
+                });
+                if steps.par_iter().any(|step| step.is_nan()) {
+                    return Ok(None);
+                }
+                (steps, one_step())
+            }
+            Smoother::Spai0 => (a.map_rows(|diagonal, _, squares| diagonal / squares), one_step()),
+            Smoother::L1Jacobi => (l1(), one_step()),
+            Smoother::Chebyshev { degree, ratio, .. } => {
+                (l1(), Relaxation::Recurrence(coefficients(degree, 1.0 / ratio, 1.0)))
+            }
+        };
+        let unusable = |step: &f64| !(step.is_finite() && *step != 0.0);
+        match steps.par_iter().position_first(unusable) {
+            Some(row) => Err(MatrixError::ZeroDiagonal { row, value: a.diagonal()[row] }.into()),
+            None => Ok(Some(SmootherData { diagonal: steps, relaxation })),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::halo::Whole;
+    use ziggurat_sparse::gallery::Problem;
+
+    #[test]
+    fn the_data_are_those_of_compressed_rows() {
+        for name in ["poisson3d:9", "jump3d:12", "poisson3d27:7"] {
+            let a = name.parse::<Problem>().unwrap().matrix().unwrap();
+            let by_diagonals = Dia::from_csr(a.view()).unwrap();
+            let chebyshev = Smoother::Chebyshev { degree: 3, base: ChebyshevBase::L1Jacobi, ratio: 4.0 };
+            let jacobi = [None, Some(0.7)].map(|omega| Smoother::Jacobi { omega });
+            for smoother in [jacobi[0], jacobi[1], Smoother::L1Jacobi, Smoother::Spai0, chebyshev] {
+                let expected = smoother.data(a.view(), &Whole::new(a.rows()), None).unwrap();
+                let found = smoother.data_by_diagonals(&by_diagonals).unwrap().unwrap();
+                assert_eq!(found.relaxation, expected.relaxation, "{name} {smoother:?}");
+                for (found, expected) in found.diagonal.iter().zip(&expected.diagonal) {
+                    assert!((found - expected).abs() <= 1e-14 * expected.abs(), "{name} {smoother:?}");
+                }
+            }
+            assert_eq!(Smoother::GaussSeidel { block: 8 }.data_by_diagonals(&by_diagonals), Ok(None));
+        }
+        let zero = ziggurat_sparse::Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, 0.0]).unwrap();
+        let zero = Dia::from_csr(zero.view()).unwrap();
+        assert!(Smoother::L1Jacobi.data_by_diagonals(&zero).is_err());
+    }
+}

@@ -1,0 +1,206 @@
+//! Row products of a matrix stored by diagonals, with one unit per row.
+//!
+//! ```text
+//! (A x)_i = Σ_d a_d[i] x[i + offset_d]
+//! ```
+//!
+//! Neighbouring units read neighbouring values and elements of x, so every load is coalesced and
+//! none fetches an index. A word of two 16-bit values is read by the two units of its rows, in the
+//! same transaction. Offsets are added modulo 2³², so that a column before the first row becomes
+//! larger than any other and is skipped like one after the last. Memory traffic in bytes: the
+//! stored values, and the vectors.
+
+use cubecl::prelude::*;
+use ziggurat_sparse::device::DeviceError;
+use ziggurat_sparse::{Dia, Store};
+
+use crate::Gpu;
+use crate::device_format::{Buffer, DeviceFormat, RowsCall, SweepCall};
+use crate::kernels::gauss_seidel::{GaussSeidelShape, newest, relax_row};
+use crate::kernels::row_products::{Operation, UNITS, finish_row};
+use crate::kernels::widen::{Packing, value};
+use crate::launch::{Span, countable, launch};
+use crate::numbers::{Coefficient, packing, with_pair};
+use crate::requests::{PLANE, Requests, words};
+
+/// Rows per window of the format.
+const WINDOW: u32 = Dia::<f32>::WINDOW as u32;
+
+/// Compile-time arguments of [`dia_rows`].
+#[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct DiaShape {
+    pub(crate) packing: Packing,
+    pub(crate) operation: Operation,
+}
+
+/// The place of a row's value on a diagonal.
+#[cube]
+fn place(row: u32, d: u32, diagonals: u32) -> usize {
+    ((row / WINDOW * diagonals + d) * WINDOW + row % WINDOW) as usize
+}
+
+/// Applies an operation to all rows.
+#[cube(launch_unchecked)]
+pub(crate) fn dia_rows<V: Numeric, C: Float + CubeElement>(
+    offsets: &Array<u32>,
+    values: &Array<V>,
+    x: &Array<C>,
+    b: &Array<C>,
+    d: &Array<C>,
+    y: &mut Array<C>,
+    alpha: C,
+    beta: C,
+    rows: u32,
+    columns: u32,
+    diagonals: u32,
+    #[comptime] shape: DiaShape,
+) {
+    let index = CUBE_POS * comptime!(UNITS as usize) + UNIT_POS as usize;
+    if index < rows as usize {
+        let row = u32::cast_from(index);
+        let mut sum = C::new(0.0);
+        for k in 0..diagonals {
+            let column = row + offsets[k as usize];
+            if column < columns {
+                let stored = value::<V, C>(values, place(row, k, diagonals), comptime!(shape.packing));
+                sum += stored * x[column as usize];
+            }
+        }
+        finish_row::<C>(index, sum, x, b, d, y, alpha, beta, comptime!(shape.operation));
+    }
+}
+
+/// Updates the rows `from..to` of every block in the order of a Gauss–Seidel sweep. Levels with
+/// this smoother are stored as CSR or BSR, so this kernel exists only for completeness.
+#[cube(launch_unchecked)]
+pub(crate) fn gauss_seidel_diagonals<V: Numeric, C: Float + CubeElement>(
+    offsets: &Array<u32>,
+    values: &Array<V>,
+    d: &Array<C>,
+    b: &Array<C>,
+    x: &Array<C>,
+    y: &mut Array<C>,
+    rows: u32,
+    rows_per_unit: u32,
+    blocks: u32,
+    from: u32,
+    to: u32,
+    diagonals: u32,
+    #[comptime] shape: GaussSeidelShape,
+) {
+    let unit = CUBE_POS * comptime!(UNITS as usize) + UNIT_POS as usize;
+    if unit < blocks as usize {
+        let first = u32::cast_from(unit) * rows_per_unit;
+        let last = select(rows - first < rows_per_unit, rows, first + rows_per_unit);
+        let end = select(last - first < to, last - first, to);
+        for step in from..end {
+            let mut row = first + step;
+            if comptime!(shape.backward) {
+                row = last - 1 - step;
+            }
+            let mut sum = C::new(0.0);
+            for k in 0..diagonals {
+                let column = row + offsets[k as usize];
+                if column < rows {
+                    let stored = value::<V, C>(values, place(row, k, diagonals), comptime!(shape.packing));
+                    sum += stored * newest::<C>(x, y, column, row, first, last, shape);
+                }
+            }
+            relax_row::<C>(row as usize, sum, d, b, x, y, shape);
+        }
+    }
+}
+
+/// The arrays of a matrix stored by diagonals.
+#[derive(Debug)]
+pub(super) struct DiaArrays {
+    offsets: Buffer,
+    values: Buffer,
+    columns: u32,
+    diagonals: u32,
+}
+
+impl DiaArrays {
+    pub(super) fn upload<S: Store>(gpu: &Gpu, a: &Dia<S>) -> Result<Self, DeviceError> {
+        countable("stored values of a matrix", a.values().len())?;
+        let offsets: Vec<u32> = a.offsets().iter().map(|&offset| offset as i32 as u32).collect();
+        Ok(DiaArrays {
+            offsets: gpu.words(&offsets)?,
+            values: gpu.values(a.values())?,
+            columns: countable("columns of a matrix", a.cols())?,
+            diagonals: offsets.len() as u32,
+        })
+    }
+
+    fn spans(&self) -> [Span<'_>; 2] {
+        [&self.offsets, &self.values].map(Buffer::span)
+    }
+}
+
+impl DeviceFormat for DiaArrays {
+    fn rows(&self, gpu: &Gpu, call: &RowsCall<'_>) {
+        let ([offsets, values], [x, b, d, y]) = (self.spans(), call.vectors);
+        let ((alpha, beta), operation) = (call.coefficients, call.operation);
+        with_pair!(call.computed, call.stored, |N, V| launch!(
+            gpu,
+            dia_rows::DiaRows<V, N>,
+            call.rows.div_ceil(UNITS as usize),
+            UNITS,
+            [offsets, values, x, b, d, y],
+            [N::of(alpha), N::of(beta), call.rows as u32, self.columns, self.diagonals],
+            |target| [DiaShape { packing: packing(call.stored, target), operation }]
+        ));
+    }
+
+    fn gauss_seidel(&self, gpu: &Gpu, call: &SweepCall<'_>) {
+        let ([offsets, values], [d, b, x, y]) = (self.spans(), call.vectors);
+        with_pair!(call.computed, call.stored, |N, V| launch!(
+            gpu,
+            gauss_seidel_diagonals::GaussSeidelDiagonals<V, N>,
+            call.cubes(),
+            UNITS,
+            [offsets, values, d, b, x, y],
+            [call.rows, call.rows_per_unit, call.blocks, call.from, call.to, self.diagonals],
+            |target| [call.shape(packing(call.stored, target), 1)]
+        ));
+    }
+
+    fn longest_row(&self) -> usize {
+        self.diagonals as usize
+    }
+}
+
+/// The size of the arrays in bytes, and the requests of a product.
+pub(super) fn traffic<S: Store>(a: &Dia<S>, computed: usize) -> (usize, Requests) {
+    let arrays = 4 * a.offsets().len() + words(size_of_val(a.values()));
+    let (mut requests, window) = (Requests::default(), WINDOW as usize);
+    for first in (0..a.rows()).step_by(PLANE) {
+        let rows = first..(first + PLANE).min(a.rows());
+        for (d, &offset) in a.offsets().iter().enumerate() {
+            let place = |row: usize| (row / window * a.offsets().len() + d) * window + row % window;
+            let column = |row: usize| row.checked_add_signed(offset).filter(|&column| column < a.cols());
+            let active = || rows.clone().filter(|&row| column(row).is_some());
+            requests.load(4, std::iter::once(d));
+            requests.load(size_of::<S>(), active().map(place));
+            requests.load(computed, rows.clone().filter_map(column));
+        }
+        requests.store(computed, rows);
+    }
+    (arrays, requests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::requests::SECTOR;
+    use ziggurat_sparse::Csr;
+
+    #[test]
+    fn a_product_requests_the_values_and_the_vectors() {
+        let a = Csr::<f64>::identity(512).unwrap();
+        let (arrays, requested) = traffic(&Dia::<f64>::from_csr(a.view()).unwrap(), 8);
+        assert_eq!(arrays, 4 + 8 * 512);
+        // Per plane one sector for the offset.
+        assert_eq!(requested.sectors * SECTOR, 16 * SECTOR + 3 * 8 * 512);
+    }
+}

@@ -1,0 +1,279 @@
+//! Finds the grid of a matrix that is given in compressed rows.
+//!
+//! In natural order, the neighbours of a point are at fixed distances: ±1, ±n_x, ±n_x n_y and sums
+//! of these. So the distances of all entries from the diagonal determine n_x and n_y, up to a few
+//! candidates. A candidate is accepted if no entry leaves the box, that is, if no point at x = 0
+//! has a neighbour at x − 1, and so on. Numberings with other neighbours are refused: shuffled
+//! ones, grids with missing points, periodic grids, and several grids in one matrix.
+//!
+//! Cost: two passes over the columns; for matrices with many diagonals a look at 256 rows.
+
+use rayon::prelude::*;
+use thiserror::Error;
+
+use super::Grid;
+use crate::CsrRef;
+use crate::matrix::dia::offsets_of;
+
+/// A grid and the directions in which its points have neighbours, in the order of their numbers;
+/// the point itself is one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GridPattern {
+    /// The grid.
+    pub grid: Grid,
+    /// The directions.
+    pub stencil: Vec<[i8; 3]>,
+}
+
+/// Why a matrix does not come from a structured grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum NotAGrid {
+    /// The matrix is not square, or empty.
+    #[error("the matrix is not square")]
+    NotSquare,
+    /// The entries are on too many diagonals.
+    #[error("its entries are not on a few diagonals")]
+    Diagonals,
+    /// No numbers of points along the axes explain the diagonals.
+    #[error("no grid of up to three dimensions has neighbours at these distances")]
+    Distances,
+    /// The numbers of points fit, but an entry connects points that are not neighbours.
+    #[error("row {row} is connected to row {column}, which is not its neighbour in the grid")]
+    NotNeighbours {
+        /// The row.
+        row: usize,
+        /// The column.
+        column: usize,
+    },
+}
+
+/// Finds the grid of a matrix.
+///
+/// ```
+/// use ziggurat_sparse::gallery::Problem;
+/// use ziggurat_sparse::grid::{Grid, NotAGrid, recognise};
+/// let a = "poisson3d27:12".parse::<Problem>()?.matrix()?;
+/// let found = recognise(a.view())?;
+/// assert_eq!((found.grid, found.stencil.len()), (Grid::new([12, 12, 12]), 27));
+///
+/// let elements = "elasticity3d:4".parse::<Problem>()?.matrix()?; // three unknowns per node
+/// assert!(recognise(elements.view()).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Why there is none.
+pub fn recognise(a: CsrRef<'_, f64>) -> Result<GridPattern, NotAGrid> {
+    if a.rows() != a.cols() || a.rows() == 0 {
+        return Err(NotAGrid::NotSquare);
+    }
+    let offsets = offsets_of(a).filter(|offsets| offsets.len() <= 27).ok_or(NotAGrid::Diagonals)?;
+    let mut reason = NotAGrid::Distances;
+    for pattern in candidates(a.rows(), &offsets) {
+        match pattern.first_outside(a, &offsets) {
+            None => return Ok(pattern),
+            Some((row, column)) => reason = NotAGrid::NotNeighbours { row, column },
+        }
+    }
+    Err(reason)
+}
+
+/// The grids in which all distances are those of neighbours. Sizes that are themselves distances
+/// come first: they are right for every stencil with neighbours along the axes.
+fn candidates(n: usize, offsets: &[isize]) -> Vec<GridPattern> {
+    let distances: Vec<usize> =
+        offsets.iter().filter(|&&offset| offset > 0).map(|offset| offset.unsigned_abs()).collect();
+    let near = |steps: Vec<isize>| {
+        let distances = &distances;
+        steps.into_iter().flat_map(move |step| {
+            distances.iter().filter_map(move |distance| distance.checked_add_signed(step))
+        })
+    };
+    let mut found = Vec::new();
+    let mut consider = |points: [usize; 3]| {
+        let grid = Grid::new(points);
+        let stencil: Option<Vec<_>> = offsets.iter().map(|&offset| direction(&grid, offset)).collect();
+        let pattern = stencil.map(|stencil| GridPattern { grid, stencil });
+        found.extend(pattern.filter(|pattern| !found.contains(pattern) && pattern.uses_every_axis()));
+    };
+    consider([n, 1, 1]);
+    for nx in near(vec![0, 1, -1]).filter(|&nx| nx >= 3 && n.is_multiple_of(nx)) {
+        consider([nx, 1, n / nx]);
+        let step = nx as isize;
+        let steps = vec![0, 1, -1, step, -step, step + 1, step - 1, 1 - step, -1 - step];
+        for plane in near(steps).filter(|&plane| plane >= 3 * nx && plane < n) {
+            if plane.is_multiple_of(nx) && n.is_multiple_of(plane) {
+                consider([nx, plane / nx, n / plane]);
+            }
+        }
+    }
+    found
+}
+
+/// The direction of a neighbour by its distance.
+fn direction(grid: &Grid, offset: isize) -> Option<[i8; 3]> {
+    const STEPS: [i8; 3] = [-1, 0, 1];
+    let along = |axis: usize| if grid.points()[axis] > 1 { &STEPS[..] } else { &STEPS[1..2] };
+    let planes = along(2).iter().flat_map(|&z| along(1).iter().map(move |&y| (y, z)));
+    let mut all = planes.flat_map(|(y, z)| along(0).iter().map(move |&x| [x, y, z]));
+    all.find(|&direction| grid.offset(direction) == offset)
+}
+
+impl GridPattern {
+    /// Whether there are neighbours along every axis with more than one point.
+    fn uses_every_axis(&self) -> bool {
+        let used = |axis: usize| self.stencil.iter().any(|direction| direction[axis] != 0);
+        (0..3).all(|axis| self.grid.points()[axis] == 1 || used(axis))
+    }
+
+    /// An entry that is not zero and connects a point to one outside the box.
+    fn first_outside(&self, a: CsrRef<'_, f64>, offsets: &[isize]) -> Option<(usize, usize)> {
+        let points = self.grid.points();
+        // A bit per face of the box.
+        let forbidden: Vec<u8> = (self.stencil.iter())
+            .map(|direction| {
+                let faces = (0..3).map(|axis| match direction[axis] {
+                    -1 => 1 << (2 * axis),
+                    1 => 2 << (2 * axis),
+                    _ => 0,
+                });
+                faces.sum()
+            })
+            .collect();
+        let line = points[0];
+        let in_line = |line_number: usize| {
+            let first = line_number * line;
+            let [_, y, z] = self.grid.position(first);
+            let face = |axis: usize, at: usize| {
+                u8::from(at == 0) << (2 * axis) | u8::from(at + 1 == points[axis]) << (2 * axis + 1)
+            };
+            let of_line = face(1, y) | face(2, z);
+            (first..first + line).find_map(|row| {
+                let faces = of_line | face(0, row - first);
+                if faces == 0 {
+                    return None;
+                }
+                let (columns, values) = a.row(row);
+                let mut diagonals = offsets.iter().zip(&forbidden);
+                columns.iter().zip(values).find_map(|(&column, &value)| {
+                    let offset = column as isize - row as isize;
+                    let (_, forbidden) = diagonals.find(|(known, _)| **known == offset)?;
+                    (forbidden & faces != 0 && value != 0.0).then_some((row, column as usize))
+                })
+            })
+        };
+        (0..a.rows() / line).into_par_iter().with_min_len(16).find_map_first(in_line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gallery::Problem;
+    use crate::{Coo, Csr};
+
+    fn matrix(name: &str) -> Csr<f64> {
+        name.parse::<Problem>().unwrap().matrix().unwrap()
+    }
+
+    /// Neighbours in a box, without those that `keep` rejects.
+    fn of_box(points: [usize; 3], keep: impl Fn([i8; 3]) -> bool) -> Csr<f64> {
+        let grid = Grid::new(points);
+        let mut a = Coo::new(grid.len(), grid.len()).unwrap();
+        let steps = || [-1i8, 0, 1].into_iter();
+        for point in 0..grid.len() {
+            let position = grid.position(point);
+            for d in steps().flat_map(|z| steps().flat_map(move |y| steps().map(move |x| [x, y, z]))) {
+                let to: Option<Vec<usize>> = (0..3)
+                    .map(|axis| {
+                        position[axis].checked_add_signed(d[axis].into()).filter(|&at| at < points[axis])
+                    })
+                    .collect();
+                if let Some(to) = to.filter(|_| keep(d)) {
+                    a.push(point, to[0] + points[0] * (to[1] + points[1] * to[2]), 1.0).unwrap();
+                }
+            }
+        }
+        a.to_csr()
+    }
+
+    #[test]
+    fn boxes_are_recognised_by_every_stencil() {
+        let sum = |d: [i8; 3]| d.iter().map(|d| d.abs()).sum::<i8>();
+        for points in [[7, 9, 5], [10, 9, 8], [4, 4, 4], [3, 5, 7], [12, 1, 11], [9, 1, 10], [40, 1, 1]] {
+            for (stencil, keep) in [
+                ("7", Box::new(move |d| sum(d) <= 1) as Box<dyn Fn([i8; 3]) -> bool>),
+                ("15", Box::new(move |d| sum(d) <= 1 || sum(d) == 3)),
+                ("19", Box::new(move |d| sum(d) <= 2)),
+                ("27", Box::new(|_| true)),
+            ] {
+                let found = recognise(of_box(points, keep).view());
+                assert_eq!(
+                    found.map(|found| found.grid),
+                    Ok(Grid::new(points)),
+                    "{points:?}, {stencil} points"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn model_problems_are_recognised() {
+        for (name, points) in [
+            ("poisson2d:30", [30, 1, 30]),
+            ("poisson3d:12", [12; 3]),
+            ("poisson3d27:12", [12; 3]),
+            ("anisotropic3d:12", [12; 3]),
+            ("jump3d:20", [20; 3]),
+            ("convection3d:10", [10; 3]),
+            ("neumann3d:9", [9; 3]),
+        ] {
+            let found = recognise(matrix(name).view()).unwrap();
+            assert_eq!(found.grid.points(), points, "{name}");
+        }
+    }
+
+    #[test]
+    fn other_numberings_are_not_mistaken_for_grids() {
+        let refused = |a: Csr<f64>| recognise(a.view()).unwrap_err();
+        // Five diagonals of a numbering in one dimension.
+        let mut band = Coo::new(90, 90).unwrap();
+        for row in 0..90_usize {
+            for column in row.saturating_sub(2)..(row + 3).min(90) {
+                band.push(row, column, 1.0).unwrap();
+            }
+        }
+        assert!(matches!(refused(band.to_csr()), NotAGrid::Distances | NotAGrid::NotNeighbours { .. }));
+        // A periodic direction, a missing point, and two grids.
+        let a = matrix("poisson2d:12");
+        let mut periodic = Coo::new(144, 144).unwrap();
+        let mut missing = Coo::new(143, 143).unwrap();
+        let mut both = Coo::new(144 + 100, 244).unwrap();
+        let other = matrix("poisson2d:10");
+        for row in a.all_rows() {
+            for (&column, &value) in a.row(row).0.iter().zip(a.row(row).1) {
+                let column = column as usize;
+                periodic.push(row, column, value).unwrap();
+                both.push(row, column, value).unwrap();
+                let number = |point: usize| if point > 70 { point - 1 } else { point };
+                if row != 70 && column != 70 {
+                    missing.push(number(row), number(column), value).unwrap();
+                }
+            }
+            if row % 12 == 0 {
+                periodic.push(row, row + 11, -1.0).unwrap();
+                periodic.push(row + 11, row, -1.0).unwrap();
+            }
+        }
+        for row in other.all_rows() {
+            for (&column, &value) in other.row(row).0.iter().zip(other.row(row).1) {
+                both.push(144 + row, 144 + column as usize, value).unwrap();
+            }
+        }
+        for a in [periodic, missing, both] {
+            assert!(recognise(a.to_csr().view()).is_err());
+        }
+        assert_eq!(refused(matrix("elasticity3d:4")), NotAGrid::Diagonals);
+    }
+}

@@ -1,0 +1,415 @@
+//! Interpolation between a grid and its coarse grid, and restriction, without indices.
+//!
+//! ```text
+//! P = P_z P_y P_x,   R = Pᵀ
+//! ```
+//!
+//! Each factor interpolates along one axis, with two weights for every point that coarsening along
+//! it leaves out ([`AxisWeights`]); coarse points keep their value. Only the weights are stored:
+//! 7/4 numbers per fine point in three dimensions, instead of the 27/8 entries of the product and
+//! their columns. Scale factors of rows and columns are powers of two in single precision.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+use super::{AxisWeights, Grid};
+use crate::matrix::ScaleFactors;
+use crate::matrix::format::{Format, FormatPlan, RowEntries};
+use crate::number::Store;
+use crate::{Csr, parallel};
+
+/// Whether a transfer interpolates or restricts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransferDirection {
+    /// From the coarse grid to the fine one: P.
+    Prolongation,
+    /// From the fine grid to the coarse one: R = Pᵀ.
+    Restriction,
+}
+
+/// Interpolation or restriction between a grid and the grid of every second point along some axes.
+///
+/// ```
+/// use ziggurat_sparse::gallery::Problem;
+/// use ziggurat_sparse::grid::{GridMatrix, GridTransfer, TransferDirection, recognise};
+/// let a = "poisson2d:9".parse::<Problem>()?.matrix()?;
+/// let a = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?;
+/// let (along_z, between) = a.coarsen(2);
+/// let (along_x, coarse) = between.coarsen(0);
+/// let p = GridTransfer::<f64>::new([along_z, along_x], TransferDirection::Prolongation);
+/// assert_eq!((p.rows(), p.cols()), (81, coarse.grid().len()));
+/// assert_eq!(p.to_csr().row(80).1, [0.0625]); // a corner; a boundary with zero values is beyond it
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct GridTransfer<S> {
+    direction: TransferDirection,
+    fine: Grid,
+    coarse: Grid,
+    /// The factors, finest first, in the order of falling axes.
+    steps: Arc<[Step<S>]>,
+    left: Option<Vec<f32>>,
+    right: Option<Vec<f32>>,
+    factor: f64,
+    /// Buffers of the kernels.
+    idle: Mutex<Vec<Vec<f64>>>,
+}
+
+/// Interpolation along an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Step<S> {
+    pub(crate) axis: usize,
+    /// The grid before coarsening along this axis.
+    pub(crate) fine: Grid,
+    pub(crate) lower: Vec<S>,
+    pub(crate) upper: Vec<S>,
+}
+
+impl<S: Clone> Clone for GridTransfer<S> {
+    fn clone(&self) -> Self {
+        GridTransfer {
+            direction: self.direction,
+            fine: self.fine,
+            coarse: self.coarse,
+            steps: self.steps.clone(),
+            left: self.left.clone(),
+            right: self.right.clone(),
+            factor: self.factor,
+            idle: Mutex::default(),
+        }
+    }
+}
+
+impl<S: PartialEq> PartialEq for GridTransfer<S> {
+    fn eq(&self, other: &Self) -> bool {
+        let of = |this: &Self| (this.direction, this.fine, this.factor);
+        of(self) == of(other)
+            && self.steps == other.steps
+            && (&self.left, &self.right) == (&other.left, &other.right)
+    }
+}
+
+/// The weights, rounded to another type.
+fn narrowed<S: Store, T: Store>(weights: &[S]) -> Vec<T> {
+    const PIECE: usize = 1024;
+    let mut narrow = vec![T::default(); weights.len()];
+    let pieces = weights.par_chunks(PIECE).zip(narrow.par_chunks_mut(PIECE)).with_min_len(16);
+    pieces.for_each(|(weights, narrow)| {
+        let mut wide = [0.0; PIECE];
+        wide.iter_mut().zip(weights).for_each(|(wide, weight)| *wide = weight.wide());
+        T::narrow_all(&wide[..weights.len()], narrow);
+    });
+    narrow
+}
+
+impl<S: Store> GridTransfer<S> {
+    /// The transfer with the given weights, finest first. Their axes must fall.
+    ///
+    /// # Panics
+    /// If there are no weights, or their grids do not follow one another.
+    pub fn new(weights: impl IntoIterator<Item = AxisWeights>, direction: TransferDirection) -> Self {
+        let step = |weights: AxisWeights| Step {
+            axis: weights.axis,
+            fine: weights.fine,
+            lower: narrowed(weights.lower()),
+            upper: narrowed(weights.upper()),
+        };
+        Self::of_steps(weights.into_iter().map(step).collect(), direction)
+    }
+
+    /// The transfer in the other direction, with the same weights.
+    ///
+    /// # Panics
+    /// If it is scaled.
+    #[must_use]
+    pub fn transposed(&self) -> Self {
+        assert!(self.left.is_none() && self.right.is_none(), "a transfer without scale factors");
+        let direction = match self.direction {
+            TransferDirection::Prolongation => TransferDirection::Restriction,
+            TransferDirection::Restriction => TransferDirection::Prolongation,
+        };
+        GridTransfer { direction, idle: Mutex::default(), ..self.clone() }
+    }
+
+    /// The axes along which it interpolates, falling.
+    pub fn axes(&self) -> Vec<usize> {
+        self.steps.iter().map(|step| step.axis).collect()
+    }
+
+    pub(crate) fn of_steps(steps: Vec<Step<S>>, direction: TransferDirection) -> Self {
+        assert!(!steps.is_empty(), "a transfer along at least one axis");
+        let (fine, mut coarse) = (steps[0].fine, steps[0].fine);
+        for step in &steps {
+            assert_eq!(step.fine, coarse, "the grids of the factors");
+            let left_out = coarse.left_out(step.axis).len();
+            assert_eq!([step.lower.len(), step.upper.len()], [left_out; 2], "weights of an axis");
+            coarse = coarse.coarse(step.axis);
+        }
+        assert!(steps.windows(2).all(|pair| pair[0].axis > pair[1].axis), "falling axes");
+        GridTransfer {
+            direction,
+            fine,
+            coarse,
+            steps: steps.into(),
+            left: None,
+            right: None,
+            factor: 1.0,
+            idle: Mutex::default(),
+        }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.shape().0
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.shape().1
+    }
+
+    pub(crate) fn shape(&self) -> (usize, usize) {
+        match self.direction {
+            TransferDirection::Prolongation => (self.fine.len(), self.coarse.len()),
+            TransferDirection::Restriction => (self.coarse.len(), self.fine.len()),
+        }
+    }
+
+    /// Number of stored weights.
+    pub fn nnz(&self) -> usize {
+        self.steps.iter().map(|step| 2 * step.lower.len()).sum()
+    }
+
+    /// Memory used by the arrays, in bytes.
+    pub fn bytes(&self) -> usize {
+        let scales = [&self.left, &self.right].into_iter().flatten();
+        self.nnz() * size_of::<S>() + scales.map(|scale| size_of_val(&scale[..])).sum::<usize>()
+    }
+
+    /// Whether it interpolates or restricts.
+    pub fn direction(&self) -> TransferDirection {
+        self.direction
+    }
+
+    pub(crate) fn grids(&self) -> (Grid, Grid) {
+        (self.fine, self.coarse)
+    }
+
+    pub(crate) fn step(&self, axis: usize) -> Option<&Step<S>> {
+        self.steps.iter().find(|step| step.axis == axis)
+    }
+
+    /// The scale factors of rows and columns, and of all entries.
+    pub(crate) fn scales(&self) -> (Option<&[f32]>, Option<&[f32]>, f64) {
+        (self.left.as_deref(), self.right.as_deref(), self.factor)
+    }
+
+    /// Calls `work` with a buffer of `len` doubles, which are not zero. Buffers are kept, so that
+    /// nothing is allocated inside a cycle.
+    pub(crate) fn with_buffer<T>(&self, len: usize, work: impl FnOnce(&mut [f64]) -> T) -> T {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer = idle().pop().unwrap_or_default();
+        if buffer.len() < len {
+            buffer.resize(len, 0.0);
+        }
+        let result = work(&mut buffer[..len]);
+        idle().push(buffer);
+        result
+    }
+
+    /// Calls `each` with the column and the value of every entry of a row of P, without scaling.
+    fn prolongation_row(&self, point: usize, each: &mut impl FnMut(usize, f64)) {
+        fn follow<S: Store>(
+            steps: &[Step<S>],
+            at: [usize; 3],
+            coarse: &Grid,
+            value: f64,
+            each: &mut impl FnMut(usize, f64),
+        ) {
+            let Some((step, rest)) = steps.split_first() else {
+                let [nx, ny, _] = coarse.points();
+                return each(at[0] + nx * (at[1] + ny * at[2]), value);
+            };
+            let along = at[step.axis];
+            let moved = |to: usize| {
+                let mut at = at;
+                at[step.axis] = to;
+                at
+            };
+            if along % 2 == 1 {
+                return follow(rest, moved(along / 2), coarse, value, each);
+            }
+            let e = moved(along / 2);
+            let [nx, ny, _] = step.fine.left_out(step.axis).points();
+            let number = e[0] + nx * (e[1] + ny * e[2]);
+            let nc = step.fine.points()[step.axis] / 2;
+            if along > 0 {
+                follow(rest, moved(along / 2 - 1), coarse, value * step.lower[number].wide(), each);
+            }
+            if along / 2 < nc {
+                follow(rest, moved(along / 2), coarse, value * step.upper[number].wide(), each);
+            }
+        }
+        follow(&self.steps, self.fine.position(point), &self.coarse, 1.0, each);
+    }
+
+    /// The columns and values of a row in increasing order of columns, scaled.
+    fn row(&self, row: usize) -> Vec<(usize, S)> {
+        let mut entries: Vec<(usize, f64)> = Vec::new();
+        match self.direction {
+            TransferDirection::Prolongation => {
+                self.prolongation_row(row, &mut |column, value| entries.push((column, value)));
+            }
+            TransferDirection::Restriction => {
+                // The fine points around a coarse one.
+                let at = self.coarse.position(row);
+                let along = |axis: usize| match self.step(axis) {
+                    Some(step) => 2 * at[axis]..(2 * at[axis] + 3).min(step.fine.points()[axis]),
+                    None => at[axis]..at[axis] + 1,
+                };
+                let [nx, ny, _] = self.fine.points();
+                for (z, y) in along(2).flat_map(|z| along(1).map(move |y| (z, y))) {
+                    for point in along(0).map(|x| x + nx * (y + ny * z)) {
+                        self.prolongation_row(point, &mut |column, value| {
+                            if column == row {
+                                entries.push((point, value));
+                            }
+                        });
+                    }
+                }
+            }
+        }
+        entries.sort_unstable_by_key(|entry| entry.0);
+        let scale = |column: usize| {
+            let left = self.left.as_ref().map_or(1.0, |left| f64::from(left[row]));
+            let right = self.right.as_ref().map_or(1.0, |right| f64::from(right[column]));
+            left * right * self.factor
+        };
+        entries.into_iter().map(|(column, value)| (column, S::narrow(value * scale(column)))).collect()
+    }
+
+    /// The matrix in compressed rows, without zeros.
+    pub fn to_csr(&self) -> Csr<S> {
+        let rows: Vec<Vec<(usize, S)>> = {
+            let entries = |row| {
+                let mut entries = self.row(row);
+                entries.retain(|entry| entry.1 != S::default());
+                entries
+            };
+            (0..self.rows()).into_par_iter().map(entries).collect()
+        };
+        let mut row_ptr: Vec<usize> = rows.iter().map(Vec::len).chain([0]).collect();
+        parallel::counts_to_starts(&mut row_ptr);
+        let columns = rows.iter().flatten().map(|entry| entry.0 as u32).collect();
+        let values = rows.iter().flatten().map(|entry| entry.1).collect();
+        Csr::from_valid_parts(self.rows(), self.cols(), row_ptr, columns, values)
+    }
+}
+
+impl<S: Store> Format<S> for GridTransfer<S> {
+    type As<T: Store> = GridTransfer<T>;
+    type View<'a> = &'a GridTransfer<S>;
+
+    fn view(&self) -> &GridTransfer<S> {
+        self
+    }
+
+    /// A transfer is made with its grids, not found in a matrix.
+    fn plan(_: &Arc<Csr<f64>>, _: usize) -> Option<FormatPlan<'_, Arc<Self>>> {
+        None
+    }
+
+    /// The weights are between zero and one in any unit; factors are stored beside them, except
+    /// for a common power of two, in which rows and columns may be far from one.
+    fn scaled_as<T: Store>(&self, factors: ScaleFactors<'_>) -> Option<GridTransfer<T>> {
+        let steps = self.steps.iter().map(|step| Step {
+            axis: step.axis,
+            fine: step.fine,
+            lower: narrowed(&step.lower),
+            upper: narrowed(&step.upper),
+        });
+        let mut scaled = GridTransfer::of_steps(steps.collect(), self.direction);
+        let unit = |list: Option<&[f64]>| list.and_then(|list| list.first().copied()).unwrap_or(1.0);
+        let (left, right) = (unit(factors.left), unit(factors.right));
+        let relative = |list: Option<&[f64]>, old: Option<&Vec<f32>>, unit: f64| match (list, old) {
+            (None, old) => old.cloned(),
+            (Some(list), None) => Some(list.iter().map(|x| (x / unit) as f32).collect()),
+            (Some(list), Some(old)) => {
+                Some(list.iter().zip(old).map(|(x, old)| (x / unit) as f32 * old).collect())
+            }
+        };
+        scaled.left = relative(factors.left, self.left.as_ref(), left);
+        scaled.right = relative(factors.right, self.right.as_ref(), right);
+        scaled.factor = self.factor * factors.factor * left * right;
+        Some(scaled)
+    }
+}
+
+impl<S: Store> RowEntries for &GridTransfer<S> {
+    type Value = S;
+
+    /// Multiplies the weights of all paths, so it is slow.
+    fn for_each_entry(self, row: usize, mut each: impl FnMut(usize, S)) {
+        self.row(row).into_iter().for_each(|(column, value)| each(column, value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algebra::{product, transpose};
+    use crate::gallery::Problem;
+    use crate::grid::{GridMatrix, recognise};
+
+    #[test]
+    fn the_coarse_matrix_is_the_galerkin_product() {
+        for (name, axes) in [
+            ("poisson3d:7", &[2, 1, 0][..]),
+            ("poisson3d:8", &[2, 1, 0]),
+            ("jump3d:11", &[2, 1, 0]),
+            ("anisotropic3d:6", &[1, 0]),
+            ("convection3d:6", &[2, 0]),
+            ("poisson3d27:5", &[1]),
+            ("poisson2d:13", &[2, 0]),
+            ("poisson3d27:3", &[2, 1, 0]),
+            ("neumann3d:6", &[2, 1, 0]),
+        ] {
+            let csr = name.parse::<Problem>().unwrap().matrix().unwrap();
+            let mut a = GridMatrix::from_csr(csr.view(), &recognise(csr.view()).unwrap()).unwrap();
+            let mut weights = Vec::new();
+            for &axis in axes {
+                let (along, coarse) = a.coarsen(axis);
+                weights.push(along);
+                a = coarse;
+            }
+            let p = GridTransfer::<f64>::new(weights, TransferDirection::Prolongation);
+            let (r, p) = (p.transposed().to_csr(), p.to_csr());
+            assert_eq!(r, transpose(p.view(), p.all_rows()), "{name}");
+            let ap = product(csr.view(), csr.all_rows(), p.view()).unwrap();
+            let expected = product(r.view(), r.all_rows(), ap.view()).unwrap();
+            let found = a.to_dia::<f64>().to_csr();
+            let largest = expected.values().iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+            for row in expected.all_rows() {
+                for column in 0..expected.cols() {
+                    let [found, expected] = [&found, &expected].map(|a| a.get(row, column).unwrap_or(0.0));
+                    assert!((found - expected).abs() <= 1e-13 * largest, "{name} ({row}, {column})");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn interpolation_reproduces_constants_away_from_the_boundary() {
+        let csr = "jump3d:15".parse::<Problem>().unwrap().matrix().unwrap();
+        let a = GridMatrix::from_csr(csr.view(), &recognise(csr.view()).unwrap()).unwrap();
+        let (z, a) = a.coarsen(2);
+        let (y, a) = a.coarsen(1);
+        let (x, _) = a.coarsen(0);
+        let p = GridTransfer::<f64>::new([z, y, x], TransferDirection::Prolongation).to_csr();
+        let grid = Grid::new([15; 3]);
+        for row in p.all_rows().filter(|&row| grid.position(row).iter().all(|at| (1..14).contains(at))) {
+            assert!((p.row(row).1.iter().sum::<f64>() - 1.0).abs() < 0.06, "{:?}", grid.position(row));
+        }
+    }
+}

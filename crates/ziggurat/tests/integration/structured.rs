@@ -1,0 +1,119 @@
+//! Structured grids: found in the matrix, few iterations whatever the size, the same in every
+//! precision, and refused where the matrix is not a grid.
+
+use ziggurat::amg::Hierarchy;
+use ziggurat::config::{Method, Precision};
+use ziggurat::sparse::device::Reference;
+use ziggurat::{SolveError, Solver, Updated};
+use ziggurat_sparse::Csr;
+use ziggurat_sparse::gallery::Problem;
+
+fn matrix(name: &str) -> Csr<f64> {
+    name.parse::<Problem>().unwrap().matrix().unwrap()
+}
+
+fn rhs(name: &str) -> Vec<f64> {
+    name.parse::<Problem>().unwrap().rhs().unwrap()
+}
+
+fn iterations(name: &str, precision: &str) -> (usize, Solver) {
+    let precision = precision.parse::<Precision>().unwrap();
+    let builder = Solver::builder().method(Method::Structured).precision(precision);
+    let solver = builder.build(matrix(name)).unwrap();
+    let solution = solver.solve(&rhs(name)).unwrap();
+    assert!(
+        solution.report.reason.is_converged() && solution.promotion.is_none(),
+        "{name}: {}",
+        solution.report
+    );
+    (solution.report.iterations, solver)
+}
+
+#[test]
+fn iterations_do_not_depend_on_size_or_precision() {
+    for (small, large, most) in [
+        ("poisson3d:24", "poisson3d:48", 10),
+        ("poisson3d27:20", "poisson3d27:36", 9),
+        ("anisotropic3d:24", "anisotropic3d:48", 12),
+        ("jump3d:30", "jump3d:50", 13),
+        ("poisson2d:100", "poisson2d:200", 11),
+        ("neumann3d:24", "neumann3d:40", 10),
+    ] {
+        let (few, _) = iterations(small, "f64");
+        let (many, solver) = iterations(large, "f64");
+        assert!(few <= most && many <= most, "{large}: {few} and {many} iterations");
+        assert_eq!(solver.preconditioner().stored()[0].format.format().name(), "dia");
+        let (narrow, _) = iterations(large, "f16");
+        assert!(narrow <= many + 1, "{large}: {narrow} iterations in 16 bits, {many} in 64");
+    }
+}
+
+#[test]
+fn auto_takes_it_for_large_grids_only() {
+    let method = |a: Csr<f64>| Solver::builder().build(a).unwrap().config().method;
+    assert_eq!(method(matrix("poisson3d:32")), Method::Structured);
+    assert_eq!(method(matrix("poisson3d:20")), Method::Sa); // few entries
+    assert_eq!(method(matrix("convection3d:32")), Method::Classical); // not symmetric
+    let error = Solver::builder().method(Method::Structured).build(matrix("elasticity3d:6")).unwrap_err();
+    assert!(matches!(error, SolveError::Setup(_)), "{error}");
+    assert!(error.to_string().contains("not that of a structured grid"), "{error}");
+}
+
+#[test]
+fn hierarchies_do_not_depend_on_threads_and_can_be_saved() {
+    let a = matrix("jump3d:30");
+    let solver = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let solver = Solver::builder().method(Method::Structured).build(&a).unwrap();
+            let x = solver.solve(&vec![1.0; a.rows()]).unwrap().x;
+            (solver, x)
+        })
+    };
+    let ((one, x), (two, y)) = (solver(1), solver(2));
+    assert_eq!(x, y);
+    let mut file = Vec::new();
+    one.hierarchy().save(&mut file).unwrap();
+    let loaded = Hierarchy::load(&file[..]).unwrap();
+    for (loaded, level) in loaded.levels().iter().zip(two.hierarchy().levels()) {
+        assert_eq!(loaded.matrix(), level.matrix());
+        assert_eq!(loaded.prolongation(), level.prolongation());
+        assert_eq!(loaded.restriction(), level.restriction());
+    }
+    let again = Solver::builder().build_from(loaded).unwrap();
+    assert!(again.solve(&vec![1.0; a.rows()]).unwrap().report.reason.is_converged());
+}
+
+#[test]
+fn new_values_give_what_a_new_setup_gives() {
+    let (a, mut changed) = (matrix("jump3d:24"), matrix("jump3d:24"));
+    for row in 0..a.rows() {
+        let entries = a.row_ptr()[row]..a.row_ptr()[row + 1];
+        for (value, &column) in changed.values_mut()[entries.clone()].iter_mut().zip(&a.columns()[entries]) {
+            *value *= (1.0 + 0.1 * (row as f64).sin()) * (1.0 + 0.1 * f64::from(column).sin());
+        }
+    }
+    let builder = Solver::builder().method(Method::Structured);
+    let mut updated = builder.clone().build(&a).unwrap();
+    assert_eq!(updated.update_values(&changed).unwrap(), Updated::Values);
+    let fresh = builder.build(&changed).unwrap();
+    let levels = |solver: &Solver| {
+        solver.hierarchy().levels()[..2].iter().map(|l| l.matrix().clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(levels(&updated), levels(&fresh));
+    let iterations = |solver: &Solver| solver.solve(&vec![1.0; a.rows()]).unwrap().report.iterations;
+    assert!(iterations(&updated) <= iterations(&fresh) + 2);
+}
+
+#[test]
+fn other_devices_and_smoothers_work() {
+    let a = matrix("poisson3d:17");
+    let device = Solver::builder().method(Method::Structured).device(Reference);
+    let report = device.build(&a).unwrap().solve(&vec![1.0; a.rows()]).unwrap().report;
+    assert!(report.reason.is_converged() && report.iterations <= 10, "{report}");
+    for smoother in ["jacobi", "spai0", "l1-jacobi", "chebyshev", "gauss-seidel"] {
+        let builder = Solver::builder().method(Method::Structured).smoother(smoother.parse().unwrap());
+        let report = builder.build(&a).unwrap().solve(&vec![1.0; a.rows()]).unwrap().report;
+        assert!(report.reason.is_converged() && report.iterations <= 18, "{smoother}: {report}");
+    }
+}

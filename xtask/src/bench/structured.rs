@@ -1,0 +1,163 @@
+//! Structured grids: the method `structured` beside smoothed aggregation, in 16 and in 64 bits, and
+//! which matrices count as grids.
+//!
+//! Each solver is set up and solves once per round, alternating with the others. The true residual
+//! is recomputed here. The relative residual is 10⁻⁹, as in the paper of Zong, Yu, Huang & Xue
+//! (ICPP 2024). Setup is also given in products A·x with the matrix in compressed rows.
+
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::Value;
+use ziggurat::config::{Method, Precision};
+use ziggurat::{Solver, SolverConfig};
+use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
+use ziggurat_sparse::grid::recognise;
+use ziggurat_sparse::io::read_matrix;
+
+use super::pool::Pool;
+use super::systems::{ModelSystem, collection, relative_residual};
+use super::table::Table;
+use super::timing::{Contestant, alternate};
+use super::{Bench, BenchError, Setting};
+
+pub(super) const BENCH: Bench = Bench {
+    name: "structured",
+    what: "structured grids beside smoothed aggregation, and which matrices are grids",
+    rounds: 5,
+    run,
+};
+
+const PROBLEMS: [&str; 4] = ["poisson3d:160", "poisson3d27:120", "anisotropic3d:100", "jump3d:100"];
+const QUICK_PROBLEMS: [&str; 1] = ["poisson3d:12"];
+
+/// The relative residual of the solves.
+const RTOL: f64 = 1e-9;
+
+/// The contestants: a method and a precision.
+const CONTESTANTS: [(Method, Precision); 4] = [
+    (Method::Structured, Precision::Auto),
+    (Method::Structured, Precision::F64),
+    (Method::Sa, Precision::Auto),
+    (Method::Sa, Precision::F64),
+];
+
+/// A contestant on a problem: its best round.
+#[derive(Clone, Debug, Serialize)]
+struct Measured {
+    problem: String,
+    method: &'static str,
+    precision: String,
+    iterations: usize,
+    operator_complexity: f64,
+    setup_seconds: f64,
+    /// Setup in products A·x.
+    setup_products: f64,
+    solve_seconds: f64,
+    relative_residual: f64,
+}
+
+impl Measured {
+    fn total(&self) -> f64 {
+        self.setup_seconds + self.solve_seconds
+    }
+}
+
+fn run(setting: &Setting) -> Result<Value, BenchError> {
+    let Some(pool) = setting.pools.last() else { return Ok(Value::Null) };
+    let mut table = Table::new([
+        "problem",
+        "method",
+        "precision",
+        "iterations",
+        "complexity",
+        "setup s",
+        "in A·x",
+        "solve s",
+        "total s",
+    ]);
+    let mut results = Vec::new();
+    for name in if setting.quick { &QUICK_PROBLEMS[..] } else { &PROBLEMS } {
+        for measured in measure(&ModelSystem::new(name)?, setting.rounds, pool)? {
+            table.row([
+                measured.problem.clone(),
+                measured.method.to_owned(),
+                measured.precision.clone(),
+                measured.iterations.to_string(),
+                format!("{:.2}", measured.operator_complexity),
+                format!("{:.3}", measured.setup_seconds),
+                format!("{:.0}", measured.setup_products),
+                format!("{:.3}", measured.solve_seconds),
+                format!("{:.3}", measured.total()),
+            ]);
+            results.push(measured);
+        }
+    }
+    println!("{}, best of {} rounds, relative residual {RTOL:e}\n\n{table}", pool.label(), setting.rounds);
+    let grids = grids(setting)?;
+    Ok(serde_json::json!({ "threads": pool.threads, "problems": results, "grids": grids }))
+}
+
+fn measure(system: &ModelSystem, rounds: usize, pool: &Pool) -> Result<Vec<Measured>, BenchError> {
+    let (cpu, a) = (Cpu::new(), HostMatrix::from(system.a.clone()));
+    let (x, mut y) = (vec![1.0; system.a.cols()], vec![0.0; system.a.rows()]);
+    let mut product = || pool.run(|| cpu.spmv(1.0, &a, &x, 0.0, &mut y));
+    let product_seconds = alternate(vec![Contestant::new("A x", &mut product)], 3 * rounds)[0].best;
+    let mut best: Vec<Option<Measured>> = vec![None; CONTESTANTS.len()];
+    for _ in 0..rounds {
+        for ((method, precision), best) in CONTESTANTS.into_iter().zip(&mut best) {
+            let mut config = SolverConfig { method, precision, fallback: false, ..SolverConfig::default() };
+            config.stopping.rtol = RTOL;
+            let refused = |error| system.refused(&error);
+            let start = Instant::now();
+            let solver = pool.run(|| Solver::new(system.a.clone(), config)).map_err(refused)?;
+            let setup_seconds = start.elapsed().as_secs_f64();
+            let start = Instant::now();
+            let solution = pool.run(|| solver.solve(&system.b)).map_err(refused)?;
+            let solve_seconds = start.elapsed().as_secs_f64();
+            let relative_residual = relative_residual(&system.a, &solution.x, &system.b);
+            if relative_residual > 1.01 * RTOL {
+                let why = format!("{method} ended with a relative residual of {relative_residual:e}");
+                return Err(BenchError::Solve(system.name.clone(), why));
+            }
+            let measured = Measured {
+                problem: system.name.clone(),
+                method: method.name(),
+                precision: solver.config().precision.to_string(),
+                iterations: solution.report.iterations,
+                operator_complexity: solver.hierarchy().operator_complexity(),
+                setup_seconds,
+                setup_products: setup_seconds / product_seconds,
+                solve_seconds,
+                relative_residual,
+            };
+            if best.as_ref().is_none_or(|best| measured.total() < best.total()) {
+                *best = Some(measured);
+            }
+        }
+    }
+    Ok(best.into_iter().flatten().collect())
+}
+
+/// Which matrices are recognised: those of the collection, and shuffled grids.
+fn grids(setting: &Setting) -> Result<Vec<(String, String)>, BenchError> {
+    let mut found = Vec::new();
+    let mut table = Table::new(["matrix", "recognised as"]);
+    let shuffled = ModelSystem::new("poisson3d:12/64")?;
+    let mut matrices = vec![("poisson3d:12, shuffled by 64".to_owned(), shuffled.a.as_ref().clone())];
+    for path in collection(|_| !setting.quick).unwrap_or_default() {
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let Ok(a) = read_matrix(&path) else { continue };
+        matrices.push((name, a));
+    }
+    for (name, a) in matrices {
+        let what = match recognise(a.view()) {
+            Ok(pattern) => format!("grid {}, {} points", pattern.grid, pattern.stencil.len()),
+            Err(reason) => reason.to_string(),
+        };
+        table.row([name.clone(), what.clone()]);
+        found.push((name, what));
+    }
+    println!("{table}");
+    Ok(found)
+}
