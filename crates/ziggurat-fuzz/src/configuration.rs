@@ -33,9 +33,9 @@ pub fn configuration(data: &[u8]) {
     if let Ok(text) = config.to_toml() {
         assert_eq!(SolverConfig::from_toml(&text).expect("what was written"), config);
     }
-    // Several levels, and few iterations.
+    // Several levels, and few iterations; after half of them a solve may continue with factors.
     config.hierarchy.coarse_rows = config.hierarchy.coarse_rows.min(20);
-    config.stopping.max_iterations = config.stopping.max_iterations.min(10);
+    config.stopping.max_iterations = config.stopping.max_iterations.min(32);
     let a = &*MATRIX;
     match Solver::new(a.clone(), config) {
         Ok(solver) => {

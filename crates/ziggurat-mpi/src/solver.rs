@@ -59,8 +59,7 @@ pub struct DistributedSolver {
     /// The caller's distribution of rows, and the internal one.
     given: Partition,
     inside: Arc<Partition>,
-    /// max_i Σ_j |a_ij|
-    largest_row_sum: f64,
+    kind: MatrixKind,
     levels: Vec<Lowerable>,
     iteration: Iteration<Distributed>,
     config: SolverConfig,
@@ -176,6 +175,8 @@ impl DistributedSolver {
         let lowering = Instant::now();
         let (mut stages, stop) = (hierarchy.stages(), hierarchy.stop());
         let facts = LevelReport::facts(hierarchy.levels());
+        let kernel = kind.null_space(&device, hierarchy.levels()[0].distributed_matrix());
+        let kernel = agree(&*comm, kernel)?;
         let levels = hierarchy.into_levels().into_iter().map(|level| Lowerable::new(level, smoother));
         // A rank that fails on one level takes part in the messages of the others.
         let levels: Vec<Result<Lowerable, _>> = levels.collect();
@@ -189,7 +190,6 @@ impl DistributedSolver {
             false => exact.operator(&device),
         };
         let matrix = agree(&*comm, matrix.map_err(SolveError::from))?;
-        let kernel = agree(&*comm, kind.null_space(&device, inside.len()).map_err(SolveError::from))?;
         let iteration = Iteration::new(device, matrix, multigrid, kernel, config.clone(), asked);
         stages.insert(0, ("diagnosis", diagnosed));
         stages.push(("lowering", lowering.elapsed().as_secs_f64()));
@@ -201,10 +201,10 @@ impl DistributedSolver {
         let given = (*given.rows).clone();
         let levels = lowerable;
         Ok(DistributedSolver {
-            largest_row_sum: kind.largest_row_sum,
             comm,
             given,
             inside,
+            kind,
             levels,
             iteration,
             config,
@@ -295,7 +295,7 @@ impl DistributedSolver {
         let (finest, device) = (&self.levels[0], &self.iteration.device);
         let (part, stopping) = (finest.part(&finest.a), &options.stopping);
         let report =
-            certified(solution.report, device, part, self.largest_row_sum, stopping, &b, &solution.x);
+            certified(solution.report, device, part, self.kind.largest_row_sum, stopping, &b, &solution.x);
         let report = agree(&*self.comm, report.map_err(SolveError::from))?;
         let solution = Solution { report, ..solution };
         let x = moved(&*self.comm, &self.inside, &self.given, 1, &solution.x);
@@ -305,10 +305,10 @@ impl DistributedSolver {
         Ok(Solution { x, ..solution })
     }
 
-    /// Whether the matrix is symmetric and its rows sum to zero, so that the constants are its null
-    /// space. Right-hand sides in its range then sum to zero.
+    /// Whether the matrix is symmetric and its rows sum to zero, so that the constants are in its
+    /// null space. Right-hand sides in its range then sum to zero.
     pub fn annihilates_constants(&self) -> bool {
-        self.iteration.annihilates_constants()
+        self.kind.symmetric && self.kind.annihilates_constants
     }
 
     /// The configuration in use, with all settings resolved.

@@ -2,8 +2,9 @@
 //! it.
 //!
 //! Choices that the configuration leaves open depend on the matrix ([`SolverConfig::resolve`]). The
-//! null space of a singular matrix is projected out if it consists of the constants. The symmetry
-//! of the matrix and the number of unknowns per node are detected and passed to the hierarchy.
+//! null space of a singular matrix is projected out if it consists of the constants, on the whole
+//! matrix or on connected components. The symmetry of the matrix and the number of unknowns per
+//! node are detected and passed to the hierarchy.
 //!
 //! Setup runs on the host, the iteration on the solver's device. Right-hand sides and solutions are
 //! in host memory: each solve uploads b once and downloads x once.
@@ -105,8 +106,7 @@ pub struct Solver<D: Device = Cpu> {
     hierarchy: Hierarchy,
     /// The finest matrix as stored for the outer iteration.
     finest: ExactMatrix,
-    /// max_i Σ_j |a_ij|
-    largest_row_sum: f64,
+    kind: MatrixKind,
     near_kernel: Option<NearKernel>,
     pace: Pace,
     stages: Vec<(&'static str, f64)>,
@@ -259,7 +259,7 @@ impl<D: Device> Solver<D> {
         let finest = hierarchy.finest(config.lowering().formats);
         let (matrix, multigrid) = lower(&device, &hierarchy, &finest, &config)?;
         hierarchy.release();
-        let kernel = kind.null_space(&device, hierarchy.levels()[0].rows())?;
+        let kernel = kind.null_space(&device, hierarchy.levels()[0].distributed_matrix())?;
         let pace = Pace::default();
         let mut stages = hierarchy.stages();
         stages.insert(0, ("diagnosis", diagnosed));
@@ -276,15 +276,15 @@ impl<D: Device> Solver<D> {
             })
             .collect();
         events::set_up(&levels, iteration.config(), &stages);
-        let largest_row_sum = kind.largest_row_sum;
         let compiled = Compiled::new();
-        Ok(Solver { iteration, hierarchy, finest, largest_row_sum, near_kernel, pace, stages, compiled })
+        Ok(Solver { iteration, hierarchy, finest, kind, near_kernel, pace, stages, compiled })
     }
 
     /// Solves A x = b with a zero initial guess.
     ///
-    /// If the constants are the null space of A and b does not sum to zero, there is no solution. x
-    /// then minimises the residual, and the report says `Inconsistent`, or `Converged` if
+    /// If the constants are the null space of A, or of a connected component of it, and b does not
+    /// sum to zero there, there is no solution. x then minimises the residual, and the report says
+    /// `Inconsistent`, or `Converged` if
     /// [`Stopping::project_rhs`](crate::krylov::Stopping::project_rhs) is set. Either way it states
     /// the size of what b has outside the range
     /// ([`left_out`](crate::krylov::KrylovReport::left_out)).
@@ -378,7 +378,7 @@ impl<D: Device> Solver<D> {
         let Solution { x, report, promotion, .. } = solution;
         let x = device.to_host(x)?;
         let a = Part::from(self.hierarchy.levels()[0].matrix());
-        let report = certified(report, device, a, self.largest_row_sum, &options.stopping, b, &x)?;
+        let report = certified(report, device, a, self.kind.largest_row_sum, &options.stopping, b, &x)?;
         self.pace.note(report.iterations);
         events::solved(&report, promotion.as_ref());
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
@@ -420,8 +420,8 @@ impl<D: Device> Solver<D> {
         &self.hierarchy
     }
 
-    /// Whether the matrix is symmetric and its rows sum to zero, so that the constants are its null
-    /// space. Right-hand sides in its range then sum to zero.
+    /// Whether the matrix is symmetric and its rows sum to zero, so that the constants are in its
+    /// null space. Right-hand sides in its range then sum to zero.
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Problem;
@@ -430,7 +430,7 @@ impl<D: Device> Solver<D> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn annihilates_constants(&self) -> bool {
-        self.iteration.annihilates_constants()
+        self.kind.symmetric && self.kind.annihilates_constants
     }
 
     /// The stages of the last full setup in order, with their times in seconds.

@@ -22,6 +22,10 @@ impl<D: Device> Multigrid<D> {
     ///
     /// Collective among processes. A coarsest level with remote columns is smoothed; to be solved
     /// directly, all of it must be on one process.
+    ///
+    /// # Errors
+    /// If a level cannot be moved to its device, or the coarsest level cannot be factorised. Among
+    /// processes this may be so on one of them only: they have to agree on the result.
     pub fn new(
         levels: &[LevelSource<'_, D>],
         cycling: &Cycling,
@@ -41,21 +45,20 @@ impl<D: Device> Multigrid<D> {
             false => vec![None; levels.len()],
         };
         let assembly = Assembly { levels, scalings: &scalings, cycling, lowering };
-        let lowered =
-            (0..finer.len()).map(|index| assembly.level(index, precision)).collect::<Result<Vec<_>, _>>()?;
+        // A process that fails here takes part in the messages of all levels before it returns.
+        let lowered: Vec<_> = (0..finer.len()).map(|index| assembly.level(index, precision)).collect();
         let finest = scalings[0].as_ref().map(|scaling| &scaling.inverses[..]);
-        let narrow = finest.is_some() || lowered.first().is_some_and(|level| level.working() != Kind::F64);
-        let entry = narrow.then(|| Entry::new(levels[0].device, finest)).transpose()?;
-        let coarse = coarse_solver(coarsest, scalings[finer.len()].as_ref(), lowering.direct)
-            .map_err(SetupError::at(finer.len(), "direct solve"))?;
+        let narrow = finest.is_some() || !finer.is_empty() && precision(0).working != Kind::F64;
+        let entry = narrow.then(|| Entry::new(levels[0].device, finest)).transpose();
+        let coarse = coarse_solver(coarsest, scalings[finer.len()].as_ref(), lowering.direct);
         Ok(Multigrid {
             devices: levels.iter().map(|source| source.device.clone()).collect(),
-            levels: lowered,
-            coarse,
+            levels: lowered.into_iter().collect::<Result<_, _>>()?,
+            coarse: coarse.map_err(SetupError::at(finer.len(), "direct solve"))?,
             rows: levels[0].a.rows(),
             coarse_rows: coarsest.a.rows(),
             cycling: *cycling,
-            entry,
+            entry: entry?,
         })
     }
 }

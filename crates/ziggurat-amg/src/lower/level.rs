@@ -69,15 +69,9 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
         transfer_bytes += considered.bytes() + remote_bytes;
         Ok::<_, SetupError>((undo, matrix))
     };
-    let transfer = match &parts.transfer {
-        None => None,
-        Some(TransferParts { r, p, coarse, coarse_working }) => Some(Transfer {
-            r: upload(*r, device)?,
-            p: upload(*p, coarse)?,
-            coarse_rows: r.1.rows(),
-            coarse_working: *coarse_working,
-        }),
-    };
+    // A process that fails here takes part in the messages of the matrix, too.
+    let transfer =
+        parts.transfer.as_ref().map(|parts| (upload(parts.r, device), upload(parts.p, parts.coarse)));
     let diagonal: Vec<C> = parts.smoother.diagonal.iter().map(|&d| C::narrow(d)).collect();
     let row_by_row = matches!(parts.smoother.relaxation, Relaxation::GaussSeidel { .. });
     // In the same number it is the same matrix, and shared.
@@ -89,6 +83,15 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
     };
     let (a, remote_bytes) = parts.a.upload(device, device, parts.factors, own)?;
     let format = format.and(remote_bytes);
+    let transfer = match (&parts.transfer, transfer) {
+        (Some(parts), Some((r, p))) => Some(Transfer {
+            r: r?,
+            p: p?,
+            coarse_rows: parts.r.1.rows(),
+            coarse_working: parts.coarse_working,
+        }),
+        _ => None,
+    };
     Ok(Box::new(CycleLevel::<D, C, S> {
         rows: parts.a.rows(),
         a,

@@ -120,3 +120,43 @@ fn a_matrix_that_cannot_be_coarsened() {
         same("edges::a_matrix_that_cannot_be_coarsened", rows, entries, &[1, 2, 5]);
     }
 }
+
+/// Chains with a fixed end, with two free ends, and with two free ends again.
+fn floating_chains() -> Vec<(u64, u64, f64)> {
+    let mut entries = vec![(0, 0, 1.0)];
+    for i in (1..6000).filter(|i| ![2500, 4100].contains(i)) {
+        entries.extend([(i, i, 1.0), (i - 1, i - 1, 1.0), (i, i - 1, -1.0), (i - 1, i, -1.0)]);
+    }
+    entries
+}
+
+#[test]
+fn floating_parts() {
+    let test = "edges::floating_parts";
+    let told =
+        |report: &ziggurat::krylov::KrylovReport| format!("{} {:.12}", report.reason.name(), report.left_out);
+    if is_rank() {
+        rank(|comm| {
+            let share = |rank: usize| 6000 * rank / comm.size();
+            let rows = share(comm.rank())..share(comm.rank() + 1);
+            let entries = if comm.rank() == 0 { floating_chains() } else { Vec::new() };
+            let a = DistributedCsr::from_entries(comm, rows.len(), 1, entries).unwrap();
+            let solver = DistributedSolver::new(&a, SolverConfig::default()).unwrap();
+            vec![told(&solver.solve(&vec![1.0; rows.len()]).unwrap().report)]
+        });
+    } else {
+        let mut a = Coo::new(6000, 6000).unwrap();
+        for (row, column, value) in floating_chains() {
+            a.push(row as usize, column as usize, value).unwrap();
+        }
+        let solver = Solver::new(a.into_csr(), SolverConfig::default()).unwrap();
+        let expected = told(&solver.solve(&vec![1.0; 6000]).unwrap().report);
+        // The parts of 1600 and 1900 rows.
+        assert_eq!(expected, format!("inconsistent {:.12}", (3500.0_f64 / 6000.0).sqrt()));
+        for count in [1, 3, 4] {
+            let ran = mpirun(test, count);
+            assert!(ran.success, "{count} ranks:\n{}", ran.everything);
+            assert_eq!(ran.lines, std::slice::from_ref(&expected), "{count} ranks");
+        }
+    }
+}

@@ -170,6 +170,49 @@ fn memory_that_runs_out() {
     }
 }
 
+/// A slow solve compares its levels with levels in single precision. Memory for these runs out on
+/// one rank, while the others exchange messages about them.
+#[test]
+fn memory_that_runs_out_for_other_levels() {
+    let test = "faults::memory_that_runs_out_for_other_levels";
+    if is_rank() {
+        let _session = Session::start().unwrap();
+        let world: Arc<dyn Comm> = Arc::new(Mpi::world().unwrap().with_patience(PATIENCE));
+        let a = DistributedCsr::generate(&world, "poisson3d:32".parse().unwrap()).unwrap();
+        let mut config = SolverConfig::default();
+        config.smoother.omega = Some(0.02);
+        config.stopping.max_iterations = 20;
+        let solver = DistributedSolver::new(&a, config).unwrap();
+        let number: usize = asked().parse().unwrap();
+        if world.rank() == FAULTY {
+            // The rank has 21 or 22 grains of 512 rows, and a number in single precision for each.
+            Memory::fail_after_sizes(number, 4 * 512 * 21..=4 * 512 * 22);
+        }
+        let result = solver.solve(&vec![1.0; a.own_rows().count()]);
+        let count = if world.rank() == FAULTY { Memory::counted(number) } else { 0 };
+        let (failed, count) = (world.total(u64::from(result.is_err())), world.total(count as u64));
+        if world.rank() == 0 {
+            let message = result.err().map(|error| error.to_string()).unwrap_or_default();
+            println!("SAID {failed} {count} {message}");
+        }
+    } else {
+        let without = mpirun_with(test, RANKS, "1000000");
+        let count: usize = without.lines[0].split(' ').nth(1).unwrap().parse().unwrap();
+        assert!(without.lines[0].starts_with("0 ") && (1..30).contains(&count), "{:?}", without.lines);
+        let mut refused = 0;
+        for number in 0..count {
+            let ran = mpirun_with(test, RANKS, &number.to_string());
+            // An allocation that cannot be refused ends the process, and with it the job.
+            if !ran.everything.contains("memory allocation of") {
+                assert!(ran.success && ran.lines[0].starts_with("3 "), "{number}: {}", ran.everything);
+                assert!(ran.lines[0].contains("rank 1: "), "{number}: {:?}", ran.lines);
+                refused += 1;
+            }
+        }
+        assert!(refused > 0);
+    }
+}
+
 #[test]
 fn errors_of_mpi_are_fatal_whatever_the_caller_chose() {
     if is_rank() {

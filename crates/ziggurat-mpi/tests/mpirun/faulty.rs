@@ -98,10 +98,13 @@ impl Comm for Faulty {
     }
 }
 
-/// Allocations of at least this many bytes are counted and fail.
+/// Allocations of at least this many bytes are counted and fail, unless other sizes are given.
 const LARGE: usize = 2000;
 
-/// Large allocations that succeed before one fails.
+/// The smallest and the largest allocation that is counted and fails.
+static SIZES: [AtomicUsize; 2] = [AtomicUsize::new(LARGE), AtomicUsize::new(usize::MAX)];
+
+/// Counted allocations that succeed before one fails.
 static LEFT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// The system's memory, in which one large allocation fails.
@@ -113,14 +116,22 @@ impl Memory {
         LEFT.store(number, Relaxed);
     }
 
-    /// Large allocations made since [`fail_after`](Self::fail_after), which was given `number`;
-    /// zero if one has failed.
+    /// The allocation of `sizes` bytes after `number` others fails.
+    pub(crate) fn fail_after_sizes(number: usize, sizes: std::ops::RangeInclusive<usize>) {
+        SIZES[0].store(*sizes.start(), Relaxed);
+        SIZES[1].store(*sizes.end(), Relaxed);
+        Memory::fail_after(number);
+    }
+
+    /// Counted allocations since [`fail_after`](Self::fail_after), which was given `number`; zero
+    /// if one has failed.
     pub(crate) fn counted(number: usize) -> usize {
         number.saturating_sub(LEFT.swap(usize::MAX, Relaxed))
     }
 
     fn fails(size: usize) -> bool {
-        if size < LARGE || LEFT.load(Relaxed) == usize::MAX {
+        let [smallest, largest] = [0, 1].map(|k: usize| SIZES[k].load(Relaxed));
+        if !(smallest..=largest).contains(&size) || LEFT.load(Relaxed) == usize::MAX {
             return false;
         }
         LEFT.fetch_update(Relaxed, Relaxed, |left| Some(left.checked_sub(1).unwrap_or(usize::MAX)))

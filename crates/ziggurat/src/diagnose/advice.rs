@@ -248,7 +248,7 @@ impl Diagnosis {
                 "constant-kernel",
                 format!(
                     "all row sums are zero: the matrix is singular, and its null space contains the constants{parts}; the \
-                     right-hand side will be projected"
+                     right-hand side must sum to zero there, or be projected (project_rhs)"
                 ),
             );
             if self.graph.block_size > 1 {
@@ -262,8 +262,8 @@ impl Diagnosis {
             say.warning(
                 "floating-parts",
                 format!(
-                    "{floating} of {components} connected components have zero row sums and are singular: fix a value in each, \
-                     or remove them"
+                    "{floating} of {components} connected components have zero row sums and are singular: the right-hand side \
+                     must sum to zero in each, or fix a value there"
                 ),
             );
         }

@@ -9,8 +9,9 @@ use rayon::prelude::*;
 use ziggurat_amg::halo::Halo;
 use ziggurat_amg::{LevelMatrix, SetupError};
 use ziggurat_sparse::CsrRef;
-use ziggurat_sparse::device::{Device, DeviceError};
+use ziggurat_sparse::device::Device;
 
+use super::floating::FloatingParts;
 use super::rows::sums_to_zero;
 use super::symmetry::is_symmetric;
 use crate::config::MatrixFacts;
@@ -89,22 +90,35 @@ impl MatrixKind {
         }
     }
 
-    /// An orthonormal basis of the known null space: either empty or the constants. `own_rows` is
-    /// the number of rows that this process owns.
+    /// An orthonormal basis of the known null space of this matrix: the constants on each floating
+    /// part, that is each connected component in which every row sums to zero. If there are very
+    /// many, only the constants over all rows are known. Collective.
     ///
     /// # Errors
-    /// If the device has no memory for the vector.
-    pub fn null_space<D: Device>(
+    /// If the rows of neighbours cannot be obtained, or if the device has no memory for the
+    /// vectors.
+    pub fn null_space<D: Device, M: LevelMatrix>(
         &self,
         device: &D,
-        own_rows: usize,
-    ) -> Result<Vec<D::Vector<f64>>, DeviceError> {
-        if !(self.symmetric && self.annihilates_constants) {
+        a: &M,
+    ) -> Result<Vec<D::Vector<f64>>, SetupError> {
+        if !self.symmetric {
             return Ok(Vec::new());
         }
-        let mut constants = device.zeros(own_rows)?;
-        device.fill((self.rows as f64).sqrt().recip(), &mut constants);
-        Ok(vec![constants])
+        let own_rows = a.rows().owned().len();
+        let parts = match FloatingParts::of(a)? {
+            Some(parts) => parts,
+            None if self.annihilates_constants => {
+                FloatingParts { sizes: vec![self.rows], part: vec![Some(0); own_rows] }
+            }
+            None => FloatingParts::default(),
+        };
+        let vector = |(part, &size): (usize, &u64)| {
+            let value = (size as f64).sqrt().recip();
+            let of = parts.part.iter().map(|&of| if of == Some(part) { value } else { 0.0 });
+            device.upload(&of.collect::<Vec<f64>>())
+        };
+        Ok(parts.sizes.iter().enumerate().map(vector).collect::<Result<_, _>>()?)
     }
 }
 

@@ -11,6 +11,7 @@
 //! takes 16 bytes of memory per row. The result is the same for any number of threads.
 
 mod advice;
+mod floating;
 mod matrix_kind;
 mod nodes;
 mod rows;

@@ -52,9 +52,8 @@ impl<'a, D: Device, W: Raise<D>> Compared<'a, D, W> {
     /// Compares z = M r with the cycle in single precision, which is kept if it is better.
     fn compare(&self, r: &D::Vector<f64>, z: &D::Vector<f64>) -> Result<Verdict, SolveError> {
         let Iteration { device, matrix, single, .. } = self.iteration;
-        let Some(wide) = (self.raise)(Stronger::Levels(Kind::F32))? else {
-            return Ok(Verdict::RoundingDoesNot);
-        };
+        let wide = on_all_processes(device, (self.raise)(Stronger::Levels(Kind::F32)))?;
+        let Some(wide) = wide else { return Ok(Verdict::RoundingDoesNot) };
         let vector = || device.zeros(device.len(z));
         let memory = vector()
             .and_then(|other| Ok((other, vector()?, LinearOperator::<D, f64>::workspace(&wide, device)?)));

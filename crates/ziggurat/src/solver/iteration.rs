@@ -236,11 +236,6 @@ impl<D: Device> Iteration<D> {
         self.raised_to().map_or_else(|| self.config.clone(), |kind| self.config.in_precision(kind))
     }
 
-    /// Whether the null space of the matrix is known: the constants, which are projected out.
-    pub fn annihilates_constants(&self) -> bool {
-        !self.kernel.is_empty()
-    }
-
     /// The cycle that the next solve starts with.
     pub fn preconditioner(&self) -> &Multigrid<D> {
         self.factors.get().filter(|_| self.is_factorised()).unwrap_or_else(|| self.levels())

@@ -113,17 +113,17 @@ impl<D: Device> Solver<D> {
         let updated = self.hierarchy.update_values(a).map_err(SolveError::from);
         // A raised precision stays raised.
         let config = self.iteration.config_in_use();
-        let (device, rows) = (self.device(), old.rows());
-        let kernel = kind.null_space(device, rows);
+        let device = self.device();
         let moved = updated.and_then(|()| {
             let finest = self.hierarchy.finest(config.lowering().formats);
-            Ok((lower(device, &self.hierarchy, &finest, &config)?, finest, kernel?))
+            let kernel = kind.null_space(device, self.hierarchy.levels()[0].distributed_matrix())?;
+            Ok((lower(device, &self.hierarchy, &finest, &config)?, finest, kernel))
         });
         match moved {
             Ok(((matrix, multigrid), finest, kernel)) => {
                 self.iteration.replace(matrix, multigrid, kernel);
                 self.hierarchy.release();
-                (self.finest, self.largest_row_sum) = (finest, kind.largest_row_sum);
+                (self.finest, self.kind) = (finest, kind);
             }
             Err(error) => {
                 // This cannot fail: the old values have been through setup before.

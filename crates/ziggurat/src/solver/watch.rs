@@ -23,6 +23,7 @@ use ziggurat_sparse::device::Device;
 use ziggurat_sparse::operator::LinearOperator;
 
 use super::compared::{Compared, Verdict};
+use super::iteration::on_all_processes;
 use super::{Fault, Iteration, Promotion, Raise, SolveError, SolveOptions, Stronger};
 use crate::config::{Krylov, Method, Precision};
 
@@ -169,7 +170,7 @@ impl<D: Device> Iteration<D> {
             None => return Ok(None),
         };
         if cycle.get().is_none() {
-            let Some(made) = raise(to)? else { return Ok(None) };
+            let Some(made) = on_all_processes(&self.device, raise(to))? else { return Ok(None) };
             // If another thread was faster, its cycle is identical.
             cycle.get_or_init(|| made);
         }

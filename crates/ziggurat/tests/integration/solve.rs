@@ -4,8 +4,8 @@
 use ziggurat::config::{CycleKind, Krylov, Method};
 use ziggurat::krylov::StopReason;
 use ziggurat::{Solver, SolverConfig};
-use ziggurat_sparse::Csr;
 use ziggurat_sparse::gallery::Problem;
+use ziggurat_sparse::{Coo, Csr};
 
 fn iterations(name: &str) -> usize {
     let problem: Problem = name.parse().unwrap();
@@ -196,5 +196,53 @@ fn a_nearly_singular_matrix_is_regular() {
         // Two ways of adding up A x differ by the rounding of large numbers.
         let rounding = 1e-14 * solution.x.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
         assert!((solution.report.relative_residual - truth).abs() <= rounding);
+    }
+}
+
+/// Two matrices on the diagonal of one.
+fn beside(one: &Csr<f64>, other: &Csr<f64>) -> Csr<f64> {
+    let (first, rows) = (one.rows(), one.rows() + other.rows());
+    let mut both = Coo::new(rows, rows).unwrap();
+    for (a, shift) in [(one, 0), (other, first)] {
+        for row in a.all_rows() {
+            for (&column, &value) in a.row(row).0.iter().zip(a.row(row).1) {
+                both.push(row + shift, column as usize + shift, value).unwrap();
+            }
+        }
+    }
+    both.into_csr()
+}
+
+#[test]
+fn every_floating_part_has_its_constants() {
+    let matrix = |name: &str| name.parse::<Problem>().unwrap().matrix().unwrap();
+    let (poisson, neumann) = (matrix("poisson3d:9"), matrix("neumann3d:8"));
+    let halves = |n: usize| (0..n).map(move |i| if 2 * i < n { 1.0 } else { -1.0 });
+    for (a, floating) in [(beside(&poisson, &neumann), 512), (beside(&neumann, &neumann), 1024)] {
+        let n = a.rows();
+        let mut solver = Solver::new(&a, SolverConfig::default()).unwrap();
+        assert_eq!(solver.annihilates_constants(), floating == n);
+        // Consistent in every part.
+        let b: Vec<f64> = halves(n - 512).chain(halves(512)).collect();
+        let solution = solver.solve(&b).unwrap();
+        assert_eq!(solution.report.reason, StopReason::Converged, "{}", solution.report);
+        assert!(independent_residual(&a, &solution.x, &b) <= 1.001e-8);
+        // Consistent as a whole, but not in the last part.
+        let mut b = vec![0.0; n];
+        (b[0], b[n - 1]) = (1.0, -1.0);
+        let report = solver.solve(&b).unwrap().report;
+        let left_out = if floating == n { (2.0_f64 / 512.0).sqrt() } else { (1.0_f64 / 512.0).sqrt() };
+        assert_eq!(report.reason, StopReason::Inconsistent, "{report}");
+        assert!((report.left_out * 2f64.sqrt() - left_out).abs() < 1e-12, "{}", report.left_out);
+        // The same after an update, which grounds one part and scales the other.
+        let mut next = a.clone();
+        next.values_mut().iter_mut().for_each(|value| *value *= 2.0);
+        let diagonal = next.row(n - 1).0.iter().position(|&j| j as usize == n - 1).unwrap();
+        let place = next.row_ptr()[n - 1] + diagonal;
+        next.values_mut()[place] += 1.0;
+        solver.update_values(&next).unwrap();
+        let report = solver.solve(&b).unwrap().report;
+        let expected = if floating == n { StopReason::Inconsistent } else { StopReason::Converged };
+        assert_eq!(report.reason, expected, "{report}");
     }
 }
