@@ -37,8 +37,7 @@ impl FloatingParts {
     /// Finds the floating parts of a symmetric matrix. `None` if there are more than
     /// [`MOST_PARTS`]. Collective.
     pub(super) fn of<M: LevelMatrix>(a: &M) -> Result<Option<Self>, SetupError> {
-        let wide = &*a.extended(1)?;
-        let (matrix, halo) = (wide.view(), wide.rows());
+        let (matrix, halo) = (a.view(), a.rows());
         let own = halo.owned();
         // The smallest number of a row that each row is known to be connected with, plus one.
         let mut first: Vec<u64> = (0..halo.local()).map(|row| halo.global_id(row) + 1).collect();

@@ -95,8 +95,7 @@ impl MatrixKind {
     /// many, only the constants over all rows are known. Collective.
     ///
     /// # Errors
-    /// If the rows of neighbours cannot be obtained, or if the device has no memory for the
-    /// vectors.
+    /// If the device has no memory for the vectors.
     pub fn null_space<D: Device, M: LevelMatrix>(
         &self,
         device: &D,
