@@ -118,6 +118,7 @@ def test_complexities_are_sums_over_levels(ml):
 def test_stages_are_parts_of_setup(fresh):
     names = [name for name, _ in fresh.stages]
     assert "Galerkin product" in names
+    assert names[0] == "diagnosis" and names[-1] == "conversion"
     assert len(names) == len(set(names))
     assert 0 < sum(seconds for _, seconds in fresh.stages) <= fresh.setup_seconds * 1.05
 

@@ -88,6 +88,7 @@ const STEPS: &[&[Step]] = &[
     &[
         Step { name: "doctests", action: Action::Cargo(&["test", "--doc", "--workspace", "--all-features"]) },
         Step { name: "gpu sources", action: Action::Task(&["gpu-sources"]) },
+        Step { name: "readme examples", action: Action::Task(&["outside"]) },
     ],
     &[Step { name: "instructions", action: Action::Task(&["instructions"]) }],
     &[Step {

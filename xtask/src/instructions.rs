@@ -63,7 +63,7 @@ const PHASES: [(&str, Phase); 4] = [
     ("diagnosis", Phase::Diagnosis),
     ("hierarchy", Phase::Hierarchy),
     // A solver diagnoses and builds its hierarchy, too, so this is what it does besides.
-    ("lowering", Phase::Setup),
+    ("conversion", Phase::Setup),
     ("solve", Phase::Solve),
 ];
 

@@ -11,6 +11,7 @@ mod ci;
 mod fingerprints;
 mod gpu_sources;
 mod instructions;
+mod outside;
 mod programs;
 mod python;
 mod sanitize;
@@ -63,6 +64,8 @@ enum Task {
     Fingerprints(fingerprints::Options),
     /// Count the instructions of a fixed setup and solve, and compare them with saved counts.
     Instructions(instructions::Options),
+    /// Build and run the Rust examples of README.md as programs of another crate.
+    Outside(outside::Options),
     /// Run a benchmark, print its tables, and write its numbers as JSON.
     Bench(bench::Options),
 }
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         }
         Task::Fingerprints(options) => fingerprints::run(&options, workspace_root()).map_err(Into::into),
         Task::Instructions(options) => instructions::run(&options, workspace_root()).map_err(Into::into),
+        Task::Outside(options) => outside::run(&options, workspace_root()).map_err(Into::into),
         Task::Soak(options) => soak::run(options, workspace_root()).map_err(Into::into),
         Task::Bench(options) => bench::run(&options, workspace_root()).map_err(Into::into),
     };

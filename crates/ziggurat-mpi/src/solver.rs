@@ -145,9 +145,10 @@ impl DistributedSolver {
         agree(&*comm, check(given, kernel))?;
         let device = Distributed::new(comm.clone());
         let kind = MatrixKind::of(given)?;
-        // Factors need one process. Without the fallback, an iteration needs no observer, which
-        // costs a message.
-        let config = SolverConfig { fallback: false, ..asked.resolve(kind.facts(&device)) };
+        // Factors and refinement need one process. Without the fallback, an iteration needs no
+        // observer, which costs a message.
+        let config =
+            SolverConfig { fallback: false, refinement_steps: 0, ..asked.resolve(kind.facts(&device)) };
         let hierarchy_config = config.hierarchy_config();
         let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
         let smoother = config.cycling().smoother;
@@ -192,7 +193,7 @@ impl DistributedSolver {
         let matrix = agree(&*comm, matrix.map_err(SolveError::from))?;
         let iteration = Iteration::new(device, matrix, multigrid, kernel, config.clone(), asked);
         stages.insert(0, ("diagnosis", diagnosed));
-        stages.push(("lowering", lowering.elapsed().as_secs_f64()));
+        stages.push(("conversion", lowering.elapsed().as_secs_f64()));
         let seconds = start.elapsed().as_secs_f64();
         if comm.rank() == 0 {
             let levels: Vec<_> = reports.iter().map(LevelReport::summary).collect();

@@ -134,7 +134,7 @@ fn levels(outcome: &Outcome) -> String {
 fn time(outcome: &Outcome) -> String {
     let mut stages = outcome.stages.clone();
     let named: f64 = stages.iter().map(|stage| stage.1).sum();
-    for (name, _) in stages.iter_mut().filter(|stage| stage.0 == "lowering") {
+    for (name, _) in stages.iter_mut().filter(|stage| stage.0 == "conversion") {
         *name = format!("conversion to {}", outcome.config.precision);
     }
     if outcome.setup_seconds - named > MIN_UNNAMED_FRACTION * outcome.setup_seconds {

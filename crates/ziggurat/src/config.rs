@@ -36,6 +36,9 @@ pub use ziggurat_amg::smoother::{SmootherKind, SmootherParameters};
 pub use ziggurat_amg::{CycleKind, Method};
 pub use ziggurat_krylov::Krylov;
 
+/// Each refinement step gains digits, or is the last one.
+const MAX_REFINEMENT_STEPS: usize = 100;
+
 /// The configuration of a [`Solver`](crate::Solver). Choices default to `auto`, parameters to
 /// common values.
 ///
@@ -81,6 +84,9 @@ pub struct SolverConfig {
     /// Whether a solve that fails continues with sparse factors of the matrix, if they fit into
     /// memory.
     pub fallback: bool,
+    /// Maximum number of corrections of a solution that rounding errors keep from the tolerance.
+    /// They are computed from residuals in twice the precision, on one process.
+    pub refinement_steps: usize,
 }
 
 impl Default for SolverConfig {
@@ -102,6 +108,7 @@ impl Default for SolverConfig {
             smoother: SmootherParameters::default(),
             update: Update::default(),
             fallback: true,
+            refinement_steps: 0,
         }
     }
 }
@@ -253,6 +260,7 @@ impl SolverConfig {
         let section = |name: &'static str| move |error: OutOfRange| error.within(name);
         self.stopping.validate()?;
         OutOfRange::unless_in("restart", self.restart, 1..=MAX_RESTART)?;
+        OutOfRange::unless_in("refinement_steps", self.refinement_steps, 0..=MAX_REFINEMENT_STEPS)?;
         self.hierarchy_config().check().map_err(section("hierarchy"))?;
         self.sa.check().map_err(section("sa"))?;
         self.classical.check().map_err(section("classical"))?;

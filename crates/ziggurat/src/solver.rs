@@ -16,6 +16,7 @@ mod compiled;
 mod iteration;
 mod options;
 mod promotion;
+mod refine;
 mod units;
 mod update;
 mod watch;
@@ -45,6 +46,7 @@ pub use iteration::Iteration;
 use iteration::Matrix;
 pub use options::SolveOptions;
 pub use promotion::{Fault, Promotion, Raise, Stronger};
+use refine::refined;
 use update::Pace;
 pub use update::Updated;
 
@@ -263,7 +265,7 @@ impl<D: Device> Solver<D> {
         let pace = Pace::default();
         let mut stages = hierarchy.stages();
         stages.insert(0, ("diagnosis", diagnosed));
-        stages.push(("lowering", start.elapsed().as_secs_f64()));
+        stages.push(("conversion", start.elapsed().as_secs_f64()));
         let iteration = Iteration::new(device, matrix, multigrid, kernel, config, asked);
         let stored = iteration.preconditioner().stored();
         let levels: Vec<_> = (hierarchy.levels().iter().zip(&stored))
@@ -362,7 +364,7 @@ impl<D: Device> Solver<D> {
         b: &[f64],
         guess: Option<&[f64]>,
         options: &SolveOptions,
-        observer: Option<&mut Observer<'_>>,
+        mut observer: Option<&mut Observer<'_>>,
     ) -> Result<Solution, SolveError> {
         let device = self.device();
         let before = device.traffic();
@@ -374,11 +376,17 @@ impl<D: Device> Solver<D> {
             Stronger::Factors => self.factors(),
         };
         let (uploaded, guess) = (device.upload(b)?, guess.map(|guess| device.upload(guess)).transpose()?);
-        let solution = self.iteration.solve(uploaded, guess, options, observer, raise)?;
+        let observing = observer.as_mut().map(|observer| &mut **observer as &mut Observer<'_>);
+        let solution = self.iteration.solve(uploaded, guess, options, observing, &raise)?;
         let Solution { x, report, promotion, .. } = solution;
         let x = device.to_host(x)?;
-        let a = Part::from(self.hierarchy.levels()[0].matrix());
-        let report = certified(report, device, a, self.kind.largest_row_sum, &options.stopping, b, &x)?;
+        let a = || Part::from(self.hierarchy.levels()[0].matrix());
+        let report = certified(report, device, a(), self.kind.largest_row_sum, &options.stopping, b, &x)?;
+        let solution = Solution { x, report, promotion, traffic: None };
+        let residual = |unit, x: &[f64]| a().accurate_residual(device, unit, x, b);
+        let steps = self.config().refinement_steps;
+        let solution = refined(&self.iteration, steps, options, solution, residual, observer, &raise)?;
+        let Solution { x, report, promotion, .. } = solution;
         self.pace.note(report.iterations);
         events::solved(&report, promotion.as_ref());
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
@@ -433,12 +441,14 @@ impl<D: Device> Solver<D> {
         self.kind.symmetric && self.kind.annihilates_constants
     }
 
-    /// The stages of the last full setup in order, with their times in seconds.
+    /// The stages of the last full setup in order, with their times in seconds. The last one,
+    /// `conversion`, changes the levels to their number types and formats.
     ///
     /// ```
     /// let a = ziggurat_sparse::Csr::identity(3)?;
     /// let solver = ziggurat::Solver::builder().build(&a)?;
     /// assert_eq!(solver.stages().first().map(|stage| stage.0), Some("diagnosis"));
+    /// assert_eq!(solver.stages().last().map(|stage| stage.0), Some("conversion"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stages(&self) -> &[(&'static str, f64)] {

@@ -1,28 +1,29 @@
 //! Real systems: every matrix of the shared collection, solved as `ziggurat solve FILE` does
-//! without an option, with the right-hand side that comes with it (else all ones, or one that sums
-//! to zero if the matrix is singular).
+//! without an option and with `--preset robust`, with the right-hand side that comes with it (else
+//! all ones, or one that sums to zero if the matrix is singular).
 //!
 //! Each row has what was chosen, what the solve changed, and the residual, recomputed here.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 use ziggurat::{Solver, SolverConfig, Stronger};
-use ziggurat_sparse::io::{read_matrix, read_vector};
 
-use super::systems::{collection, relative_residual};
+use super::systems::{RealSystem, collection, relative_residual};
 use super::table::Table;
 use super::{Bench, BenchError, Setting};
 
 pub(super) const BENCH: Bench = Bench {
     name: "collection",
-    what: "real systems: which are solved without an option, by what, in what time",
+    what: "real systems: which the presets default and robust solve, by what, in what time",
     rounds: 1,
     run,
 };
+
+/// The presets to compare.
+const PRESETS: [&str; 2] = ["default", "robust"];
 
 /// The result for one matrix.
 #[derive(Debug, Serialize)]
@@ -51,34 +52,48 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
         paths.truncate(2);
     }
     let Some(pool) = setting.pools.last() else { return Ok(Value::Null) };
-    let mut table =
-        Table::new(["matrix", "rows", "entries", "outcome", "method", "iterations", "residual", "seconds"]);
-    let mut rows = Vec::new();
-    for path in &paths {
-        let row = pool.run(|| solve(path))?;
-        table.row([
-            row.matrix.clone(),
-            row.rows.to_string(),
-            row.nnz.to_string(),
-            row.outcome.clone(),
-            row.method.clone(),
-            row.iterations.to_string(),
-            format!("{:.1e}", row.residual),
-            format!("{:.2}", row.seconds),
+    let mut results = Vec::new();
+    for preset in PRESETS {
+        let config = SolverConfig::preset(preset)
+            .map_err(|error| BenchError::Solve(preset.to_owned(), error.to_string()))?;
+        let mut table = Table::new([
+            "matrix",
+            "rows",
+            "entries",
+            "outcome",
+            "method",
+            "iterations",
+            "residual",
+            "seconds",
         ]);
-        rows.push(row);
+        let mut rows = Vec::new();
+        for path in &paths {
+            let row = pool.run(|| solve(path, &config))?;
+            table.row([
+                row.matrix.clone(),
+                row.rows.to_string(),
+                row.nnz.to_string(),
+                row.outcome.clone(),
+                row.method.clone(),
+                row.iterations.to_string(),
+                format!("{:.1e}", row.residual),
+                format!("{:.2}", row.seconds),
+            ]);
+            rows.push(row);
+        }
+        let solved = rows.iter().filter(|row| row.converged).count();
+        let direct = rows.iter().filter(|row| row.converged && row.method.ends_with("direct")).count();
+        println!(
+            "preset {preset}\n\n{table}\n{solved} of {} are solved, {direct} of them by sparse factors\n",
+            rows.len()
+        );
+        results.push(json!({ "preset": preset, "solved": solved, "by_factors": direct, "matrices": rows }));
     }
-    let solved = rows.iter().filter(|row| row.converged).count();
-    let direct = rows.iter().filter(|row| row.converged && row.method.ends_with("direct")).count();
-    println!("{table}\n{solved} of {} are solved, {direct} of them by sparse factors", rows.len());
-    Ok(json!({ "solved": solved, "by_factors": direct, "matrices": rows }))
+    Ok(Value::from(results))
 }
 
-fn solve(path: &Path) -> Result<Row, BenchError> {
-    let matrix = path.file_name().unwrap_or_default().to_string_lossy().replace(".mtx.gz", "");
-    let refused = |error: String| BenchError::Solve(matrix.clone(), error);
-    let a = Arc::new(read_matrix(path).map_err(|error| refused(error.to_string()))?);
-    let given = path.with_file_name(format!("{matrix}_b.mtx.gz"));
+fn solve(path: &Path, config: &SolverConfig) -> Result<Row, BenchError> {
+    let RealSystem { name, a, b } = RealSystem::read(path)?;
     let mut row = Row {
         rows: a.rows(),
         nnz: a.nnz(),
@@ -89,30 +104,17 @@ fn solve(path: &Path) -> Result<Row, BenchError> {
         iterations: 0,
         residual: f64::NAN,
         seconds: 0.0,
-        matrix,
+        matrix: name,
     };
     let start = Instant::now();
-    let solver = match Solver::new(a.clone(), SolverConfig::default()) {
+    let solver = match Solver::new(a.clone(), config.clone()) {
         Ok(solver) => solver,
         Err(error) => {
             row.outcome = error.to_string();
             return Ok(row);
         }
     };
-    let b = match given.exists() {
-        true => {
-            read_vector(&given).map_err(|error| BenchError::Solve(row.matrix.clone(), error.to_string()))?
-        }
-        false if solver.annihilates_constants() => {
-            let sign = |row: usize| if 2 * row + 1 < a.rows() { 1.0 } else { -1.0 };
-            let mut b: Vec<f64> = (0..a.rows()).map(sign).collect();
-            if a.rows() % 2 == 1 {
-                b[a.rows() / 2] = 0.0;
-            }
-            b
-        }
-        false => vec![1.0; a.rows()],
-    };
+    let b = b.unwrap_or_else(|| RealSystem::default_rhs(&solver));
     let solution =
         solver.solve(&b).map_err(|error| BenchError::Solve(row.matrix.clone(), error.to_string()))?;
     row.seconds = start.elapsed().as_secs_f64();

@@ -5,6 +5,7 @@
 //! modules: [`timing`] (alternating contestants), [`pool`] (fixed numbers of threads),
 //! [`bandwidth`] (memory bandwidth), [`table`], [`machine`], [`report`].
 
+mod advice;
 mod bandwidth;
 mod collection;
 mod gpu;
@@ -48,6 +49,7 @@ const BENCHES: &[Bench] = &[
     update::BENCH,
     precision::BENCH,
     collection::BENCH,
+    advice::BENCH,
     scaling::BENCH,
     gpu::BENCH,
     python::BENCH,

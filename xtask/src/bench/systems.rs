@@ -1,13 +1,16 @@
-//! Systems for benchmarks of whole solvers: model problems with right-hand sides and near-kernels.
+//! Systems for benchmarks of whole solvers: model problems with right-hand sides and near-kernels,
+//! and real systems.
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use ziggurat::SolveError;
 use ziggurat::amg::interpolate::NearKernel;
+use ziggurat::{SolveError, Solver};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::gallery::{Problem, rigid_body_modes, shuffle};
+use ziggurat_sparse::io::{ReadError, read_matrix, read_vector};
 
 use super::BenchError;
 
@@ -35,6 +38,43 @@ pub(super) fn collection(wanted: impl Fn(&[&str]) -> bool) -> Option<Vec<PathBuf
         (wanted(&cells) && path.exists()).then_some(path)
     };
     Some(index.lines().filter_map(path).collect())
+}
+
+/// A system of the shared collection.
+pub(super) struct RealSystem {
+    pub(super) name: String,
+    pub(super) a: Arc<Csr<f64>>,
+    /// The right-hand side that comes with the matrix, if any.
+    pub(super) b: Option<Vec<f64>>,
+}
+
+impl RealSystem {
+    pub(super) fn read(path: &Path) -> Result<Self, BenchError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().replace(".mtx.gz", "");
+        let refused = |error: ReadError| BenchError::Solve(name.clone(), error.to_string());
+        let a = Arc::new(read_matrix(path).map_err(refused)?);
+        let b = Self::rhs_path(path).map(read_vector).transpose().map_err(refused)?;
+        Ok(RealSystem { name, a, b })
+    }
+
+    /// The file of the right-hand side that comes with a matrix.
+    pub(super) fn rhs_path(matrix: &Path) -> Option<PathBuf> {
+        let path = PathBuf::from(matrix.to_string_lossy().replace(".mtx.gz", "_b.mtx.gz"));
+        path.exists().then_some(path)
+    }
+
+    /// The right-hand side of a matrix without one, as the command has it: all ones or, if the
+    /// constants are the null space, 1 in the first half and −1 in the second.
+    pub(super) fn default_rhs(solver: &Solver) -> Vec<f64> {
+        let rows = solver.hierarchy().levels()[0].matrix().rows();
+        let value = |row: usize| match (2 * row + 1).cmp(&rows) {
+            _ if !solver.annihilates_constants() => 1.0,
+            Ordering::Less => 1.0,
+            Ordering::Equal => 0.0,
+            Ordering::Greater => -1.0,
+        };
+        (0..rows).map(value).collect()
+    }
 }
 
 /// A linear system.

@@ -164,7 +164,8 @@ impl Runs {
         for old in [&report, &solution] {
             let _ = fs::remove_file(old); // there may be none
         }
-        command.arg("solve").arg("--json").arg(&report).arg("--output").arg(&solution);
+        // Ranks have no fallback, so one process must not use it either.
+        command.args(["solve", "--no-fallback"]).arg("--json").arg(&report).arg("--output").arg(&solution);
         if case.settings.starts_with("--") {
             command.args(case.settings.split(' '));
         } else {

@@ -145,7 +145,7 @@ fn real_matrices_are_recognised() {
         ("4elt_lap", 15606, 107_362, true, "constant-kernel"),
         ("jpwh_991", 991, 6027, false, "dirichlet-columns"),
         ("lnsp3937", 3937, 25407, false, "zero-diagonal"),
-        ("orsirr_1", 1030, 6858, false, "negative-diagonal"),
+        ("orsirr_1", 1030, 6858, false, "nonsymmetric"),
     ] {
         let path = folder.join(format!("{name}.mtx.gz"));
         let report = json(&place, &[path.to_str().unwrap()]);

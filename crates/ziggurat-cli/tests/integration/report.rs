@@ -36,6 +36,7 @@ fn a_page_has_every_part() {
     assert!(page.contains("[stopping]"), "the configuration");
     assert!(page.contains("solve --problem poisson3d:12 --report r.html --json r.json"), "the command");
     assert!(page.contains("per cycle"), "the time of levels");
+    assert!(page.contains("conversion to f64"), "a stage of setup");
 
     let json: Value = serde_json::from_str(&fs::read_to_string(place.path("r.json")).unwrap()).unwrap();
     let iterations = json["iterations"].as_u64().unwrap() as usize;
@@ -46,7 +47,8 @@ fn a_page_has_every_part() {
     assert_eq!(truth[iterations][1], json["relative_residual"]);
     assert!(json["levels"][0]["setup_seconds"].as_f64().unwrap() > 0.0);
     assert!(json["levels"][0]["cycle_seconds"].as_f64().unwrap() > 0.0);
-    assert_eq!(json["stages"][0][0], "diagnosis");
+    let stages = json["stages"].as_array().unwrap();
+    assert_eq!((&stages[0][0], &stages[stages.len() - 1][0]), (&"diagnosis".into(), &"conversion".into()));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::{ConfigError, SolverConfig, choices};
 const COLUMNS: usize = 100;
 
 /// All keys in the order of a file, with what they do. A table follows the keys that are beside it.
-const KEYS: [(&str, &str); 43] = [
+const KEYS: [(&str, &str); 44] = [
     ("method", "The coarsening method."),
     ("effort", "What setup is worth: how many systems are solved with one matrix."),
     ("krylov", "The Krylov method of the outer iteration."),
@@ -28,6 +28,11 @@ const KEYS: [(&str, &str); 43] = [
     (
         "fallback",
         "Whether a failed solve continues with sparse factors of the matrix, if these fit into memory.",
+    ),
+    (
+        "refinement_steps",
+        "Maximum number of corrections of a solution that rounding errors keep from the tolerance, from \
+         residuals in twice the precision; not under MPI.",
     ),
     ("stopping.rtol", "Tolerance of the true residual ‖b − A x‖, relative to ‖b‖."),
     ("stopping.atol", "Absolute tolerance; the larger of the two tolerances counts."),

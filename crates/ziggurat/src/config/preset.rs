@@ -2,7 +2,7 @@
 
 use ziggurat_sparse::UnknownName;
 
-use super::{ConfigError, Krylov, Method, Precision, SmootherKind, SolverConfig};
+use super::{ConfigError, Effort, Krylov, Method, Precision, SmootherKind, SolverConfig};
 
 impl SolverConfig {
     /// The names and descriptions of the presets.
@@ -10,7 +10,7 @@ impl SolverConfig {
         ("default", "all settings are chosen for the matrix"),
         (
             "robust",
-            "for matrices on which the default fails: classical, two Gauss-Seidel sweeps, FGMRES with a long restart",
+            "for matrices on which the default fails: two Gauss-Seidel sweeps, FGMRES with a long restart, f64, refinement",
         ),
         ("fast", "matrices of the hierarchy in f16, its vectors in f32, the solution still in f64"),
         (
@@ -35,12 +35,14 @@ impl SolverConfig {
         match name {
             "default" => {}
             "robust" => {
-                config.method = Method::Classical;
+                config.effort = Effort::ManySolves;
                 config.classical.aggressive_levels = 0;
                 config.smoother.kind = SmootherKind::GaussSeidel;
                 (config.cycle.pre_sweeps, config.cycle.post_sweeps) = (2, 2);
                 config.krylov = Krylov::Fgmres;
                 config.restart = 100;
+                config.precision = Precision::F64;
+                config.refinement_steps = 10;
             }
             "fast" => config.precision = Precision::F16,
             "low-memory" => {

@@ -13,6 +13,7 @@
 //! | | the same, with plain levels | `l1-chebyshev` | plain aggregation has not estimated the spectrum |
 //! | | structured, no damping given | `l1-chebyshev` | on a grid the ℓ1 bound of the spectrum is sharp, and setup estimates none |
 //! | | else | `jacobi` | the cheapest, and sufficient |
+//! | its degree and ratio, unless set | `l1-chebyshev` with plain levels | 3, 12 | plain interpolation leaves more of the spectrum to the smoother; a fifth fewer iterations for the same time |
 //! | cycle | pairwise | `k` | with plain aggregation, V-cycle convergence degrades with every level |
 //! | | `k`, but not symmetric or without a positive diagonal | `k-gcr` | conjugate gradients require a positive definite matrix |
 //! | | else | `v` | the cheapest |
@@ -25,7 +26,7 @@
 //! | | else | `f16` | a quarter of the bytes; the solve monitors convergence and raises the precision if rounding slows it |
 //! | | `f64` on a device without it | `f32` | the outer iteration is in `f64` regardless, on the host |
 
-use super::{CycleKind, Effort, Krylov, Method, Precision, SmootherKind, SolverConfig};
+use super::{CycleKind, Effort, Krylov, Method, Precision, SmootherKind, SmootherParameters, SolverConfig};
 
 /// The properties that determine `auto`.
 ///
@@ -54,6 +55,9 @@ pub struct MatrixFacts {
 /// so that neither reduced precision nor a cheaper setup saves much.
 const LARGE: usize = 200_000;
 
+/// Degree and ratio of Chebyshev smoothing with plain levels and several unknowns per node.
+const PLAIN_CHEBYSHEV: (usize, f64) = (3, 12.0);
+
 impl SolverConfig {
     /// Replaces every `auto`:
     ///
@@ -62,8 +66,9 @@ impl SolverConfig {
     /// - plain levels of smoothed aggregation: one if the matrix is large and symmetric and few
     ///   systems are solved with it ([`Effort`]), else none;
     /// - smoother: `gauss-seidel` with `classical` or if nonsymmetric, else `chebyshev` with
-    ///   several unknowns per node (`l1-chebyshev` with plain levels and with `structured`, unless a
-    ///   damping is given), else `jacobi`;
+    ///   several unknowns per node (`l1-chebyshev` with plain levels, of degree 3 and ratio 12
+    ///   unless these are set), else `l1-chebyshev` with `structured`, unless a damping is given,
+    ///   else `jacobi`;
     /// - cycle: `k` with `pairwise`, else `v`; `k` becomes `k-gcr` if the matrix is not symmetric
     ///   with a positive diagonal;
     /// - krylov: `cg` if the matrix is symmetric with a positive diagonal and the cycle is
@@ -115,6 +120,11 @@ impl SolverConfig {
                 },
                 _ => SmootherKind::Jacobi,
             };
+            let usual = SmootherParameters::default();
+            let is_set = (config.smoother.degree, config.smoother.ratio) != (usual.degree, usual.ratio);
+            if config.method == Method::Sa && config.smoother.kind == SmootherKind::L1Chebyshev && !is_set {
+                (config.smoother.degree, config.smoother.ratio) = PLAIN_CHEBYSHEV;
+            }
         }
         if config.cycle.kind == CycleKind::Auto {
             config.cycle.kind = if config.method == Method::Pairwise { CycleKind::K } else { CycleKind::V };

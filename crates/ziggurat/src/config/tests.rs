@@ -103,6 +103,14 @@ fn auto_depends_on_the_matrix_and_given_values_are_kept() {
     let large = |facts| MatrixFacts { nnz: 1_000_000, ..facts };
     assert_eq!(names(&default, large(facts(true, 1))), "sa jacobi v cg f16");
     assert_eq!(names(&default, large(facts(true, 3))), "sa l1-chebyshev v cg f16");
+    // Plain levels leave more to the smoother, unless its degree or ratio is set.
+    let chebyshev = |config: &SolverConfig| {
+        let smoother = config.resolve(large(facts(true, 3))).smoother;
+        (smoother.degree, smoother.ratio)
+    };
+    assert_eq!(chebyshev(&default), (3, 12.0));
+    assert_eq!(chebyshev(&SolverConfig::from_toml("smoother.degree = 4").unwrap()), (4, 4.0));
+    assert_eq!(chebyshev(&SolverConfig::from_toml("effort = 'many-solves'").unwrap()), (2, 4.0));
     let many = SolverConfig { effort: Effort::ManySolves, ..SolverConfig::default() };
     assert_eq!(names(&many, large(facts(true, 3))), "sa chebyshev v cg f16");
     let plain = |config: &SolverConfig, facts| config.resolve(facts).sa.plain_levels;

@@ -161,11 +161,13 @@ impl Diagnosis {
                 );
             }
         } else if symmetry.but_for_dirichlet {
-            say.warning(
+            // Eliminating the columns into the right-hand side would make the matrix symmetric, but
+            // it does not save iterations on the matrices tried.
+            say.note(
                 "dirichlet-columns",
                 format!(
-                    "symmetric except for the columns of {} boundary rows: eliminating these columns into the right-hand \
-                     side would make the matrix symmetric and allow conjugate gradients (cg)",
+                    "symmetric except for the columns of {} boundary rows: a method for nonsymmetric matrices \
+                     (gmres, bicgstab) is used",
                     self.special_rows.dirichlet
                 ),
             );
@@ -196,28 +198,27 @@ impl Diagnosis {
         let have = rows_have(diagonal.zero, diagonal.first_zero_row);
         match diagonal.sign {
             DiagonalSign::Positive => {}
-            DiagonalSign::Negative => {
-                let why = if self.symmetric {
-                    "−A looks positive definite"
-                } else {
-                    "multigrid expects a positive diagonal"
-                };
-                let text = format!("every diagonal entry is negative: {why}; solve −A x = −b instead");
-                say.warning("negative-diagonal", text);
-            }
+            DiagonalSign::Negative if self.symmetric => say.warning(
+                "negative-diagonal",
+                "every diagonal entry is negative and −A looks positive definite: solve −A x = −b instead, with \
+                 conjugate gradients (cg)",
+            ),
+            // A method for nonsymmetric matrices takes the same iterations for −A.
+            DiagonalSign::Negative => say.note("negative-diagonal", "every diagonal entry is negative"),
             DiagonalSign::Mixed if self.symmetric => say.warning(
                 "indefinite",
                 format!(
-                    "symmetric with {} positive and {} negative diagonal entries: the matrix is indefinite and \
-                     conjugate gradients (cg) may break down; use gmres",
+                    "symmetric with {} positive and {} negative diagonal entries: the matrix is indefinite, so \
+                     conjugate gradients (cg) may break down and multigrid may fail; use gmres or sparse factors \
+                     (method direct)",
                     diagonal.positive, diagonal.negative
                 ),
             ),
             DiagonalSign::Mixed => say.warning(
                 "mixed-diagonal",
                 format!(
-                    "the diagonal has {} positive and {} negative entries: multigrid expects a uniform sign; \
-                     negating the rows with the less frequent sign may help",
+                    "the diagonal has {} positive and {} negative entries: multigrid expects a uniform sign and may \
+                     fail; sparse factors (method direct) do not need one",
                     diagonal.positive, diagonal.negative
                 ),
             ),
@@ -230,7 +231,7 @@ impl Diagnosis {
             DiagonalSign::SomeZero if zeros > 0 => say.warning(
                 "zero-diagonal",
                 have("a zero diagonal")
-                    + ": smoothers divide by the diagonal; reorder the equations to avoid zeros on it",
+                    + ": smoothers divide by the diagonal, so multigrid cannot start; use sparse factors (method direct)",
             ),
             DiagonalSign::SomeZero => {} // empty rows, which are reported separately
         }

@@ -15,7 +15,7 @@
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ziggurat_amg::Multigrid;
 use ziggurat_krylov::{
@@ -70,8 +70,8 @@ pub struct Iteration<D: Device> {
     pub(super) factors: OnceLock<Multigrid<D>>,
     /// Whether solves start with the factors.
     pub(super) keeps_factors: AtomicBool,
-    /// Whether a slow solve has found that rounding is not the cause.
-    pub(super) is_cleared: AtomicBool,
+    /// The number of iterations of a slow solve up to which rounding was not the cause.
+    pub(super) cleared_until: AtomicUsize,
     /// An orthonormal basis of the null space of the matrix.
     pub(super) kernel: Vec<D::Vector<f64>>,
     pub(super) config: SolverConfig,
@@ -107,7 +107,7 @@ impl<D: Device> Iteration<D> {
             double: OnceLock::new(),
             factors: OnceLock::new(),
             keeps_factors: AtomicBool::new(false),
-            is_cleared: AtomicBool::new(false),
+            cleared_until: AtomicUsize::new(0),
             kernel,
             config,
             asked,
@@ -206,7 +206,7 @@ impl<D: Device> Iteration<D> {
         kernel: Vec<D::Vector<f64>>,
     ) {
         (self.matrix, self.kernel) = (matrix, kernel);
-        *self.is_cleared.get_mut() = false;
+        *self.cleared_until.get_mut() = 0;
         self.factors = OnceLock::new();
         *self.keeps_factors.get_mut() = false;
         match (self.double.get_mut(), self.single.get_mut()) {

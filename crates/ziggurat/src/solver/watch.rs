@@ -1,13 +1,17 @@
 //! Monitors an automatically chosen precision, and raises it if rounding slows the convergence.
 //!
-//! Every 16 iterations the average convergence factor is checked. If eight digits would take more
-//! than 40 iterations, the cycle is much worse than usual for multigrid. Rounding to 16 bits is one
-//! possible cause, a hard problem is another. So the cycle is compared with the same cycle in
-//! single precision on the current residual (`compared.rs`), once per solver. The comparison does
-//! not disturb the iteration, which goes on with its search directions if rounding is not the
-//! cause. Otherwise it continues from the current iterate in single precision. If an iteration
-//! fails for any reason, it continues in double precision. `auto` therefore converges whenever
-//! `f64` does, and a fast solve costs nothing.
+//! After 16, 32, 64 and 128 iterations the convergence factor is checked. If eight digits would
+//! take more than 40 iterations, the cycle is much worse than usual for multigrid. Rounding to 16
+//! bits is one possible cause, a hard problem is another. So the cycle is compared with the same
+//! cycle in single precision on the current residual (`compared.rs`). It is compared again at the
+//! later checks, because rounding may affect only the error components that dominate later. The
+//! comparison does not disturb the iteration, which goes on with its search directions if rounding
+//! is not the cause. Otherwise it continues from the current iterate in single precision. If an
+//! iteration fails for any reason, it continues in double precision. `auto` therefore converges
+//! whenever `f64` does, and a fast solve costs nothing.
+//!
+//! A comparison costs about as much as two iterations, the first one also a conversion of the
+//! levels. It is only made if at least as many iterations are expected as are done.
 //!
 //! A solve that fails in the highest precision, or that has used half of its iterations for less
 //! than half of its digits, continues with sparse factors of the matrix as the preconditioner, if
@@ -27,8 +31,11 @@ use super::iteration::on_all_processes;
 use super::{Fault, Iteration, Promotion, Raise, SolveError, SolveOptions, Stronger};
 use crate::config::{Krylov, Method, Precision};
 
-/// Iterations between two checks.
-const LOOK_EVERY: usize = 16;
+/// The numbers of iterations after which convergence is checked.
+const CHECK_AFTER: [usize; 4] = [16, 32, 64, 128];
+
+/// A solve with a smaller limit is not checked for being hopeless.
+const MIN_HOPELESS: usize = 16;
 
 /// Average residual factor per iteration above which a solve is slow: 10⁻⁸ in 40 iterations.
 const SLOW: f64 = 0.631;
@@ -40,7 +47,7 @@ const ROUNDING_LIMIT: f64 = 1e-10;
 /// Whether half of the allowed iterations have reached less than half of the digits. Returns the
 /// average residual factor per iteration.
 fn hopeless(progress: &Progress, stopping: &Stopping) -> Option<f64> {
-    if progress.iteration != stopping.max_iterations / 2 || progress.iteration < LOOK_EVERY {
+    if progress.iteration != stopping.max_iterations / 2 || progress.iteration < MIN_HOPELESS {
         return None;
     }
     let target = progress.target / progress.residual * progress.relative_residual;
@@ -48,13 +55,32 @@ fn hopeless(progress: &Progress, stopping: &Stopping) -> Option<f64> {
     (progress.relative_residual.powi(2) > target).then_some(rate)
 }
 
-/// At every check: the average residual factor per iteration, if it is too large.
-fn slow(progress: &Progress) -> Option<f64> {
-    if !progress.iteration.is_multiple_of(LOOK_EVERY) {
-        return None;
+/// The relative residual at the last check, from which the rate since then follows.
+struct LastCheck {
+    iteration: usize,
+    relative_residual: f64,
+}
+
+impl LastCheck {
+    /// The beginning of a solve from zero.
+    const BEGINNING: LastCheck = LastCheck { iteration: 0, relative_residual: 1.0 };
+
+    /// At every check: the residual factor per iteration, on average or since the last check, if it
+    /// is so large that at least as many iterations are expected as are done.
+    fn slow(&mut self, progress: &Progress) -> Option<f64> {
+        let Progress { iteration, residual, relative_residual, target, .. } = *progress;
+        if !CHECK_AFTER.contains(&iteration) {
+            return None;
+        }
+        let since = |start: &LastCheck| {
+            let factor = relative_residual / start.relative_residual;
+            factor.powf(((iteration - start.iteration) as f64).recip())
+        };
+        let rate = since(&LastCheck::BEGINNING).max(since(self));
+        *self = LastCheck { iteration, relative_residual };
+        let expected = if rate < 1.0 { (target / residual).ln() / rate.ln() } else { f64::INFINITY };
+        (rate > SLOW && expected >= iteration as f64).then_some(rate) // the Krylov method detects NaN
     }
-    let rate = progress.relative_residual.powf((progress.iteration as f64).recip());
-    (rate > SLOW).then_some(rate) // the Krylov method detects NaN itself
 }
 
 /// The preconditioner in use, from the weakest to the strongest.
@@ -208,19 +234,21 @@ impl<D: Device> Iteration<D> {
         }
         let cycle = self.levels();
         let compared = Compared::new(self, raise);
-        let compares =
-            rung == Rung::Configured && self.is_narrow(rung) && !self.is_cleared.load(Ordering::Relaxed);
+        let compares = rung == Rung::Configured && self.is_narrow(rung);
+        let cleared = self.cleared_until.load(Ordering::Relaxed);
+        let (mut last_check, mut compared_after) = (LastCheck::BEGINNING, 0);
         let may_factorise = self.may_factorise();
         let (mut asked_to_stop, mut slow_rate, mut lost) = (false, None, None);
         let mut failed = None;
         let mut watching = |progress: &Progress| {
             asked_to_stop = observer.as_mut().is_some_and(|observer| observer(progress).is_break());
             let verdict = compared.verdict();
-            if compares && slow_rate.is_none() {
-                slow_rate = slow(progress);
-                if slow_rate.is_some() {
-                    compared.compare_next();
-                }
+            if compares
+                && let Some(rate) = last_check.slow(progress)
+                && progress.iteration > cleared
+            {
+                (slow_rate, compared_after) = (Some(rate), progress.iteration);
+                compared.compare_next();
             }
             if may_factorise && let Some(rate) = hopeless(progress, &options.stopping) {
                 // Before the iteration is interrupted, it must be clear that the factors fit.
@@ -246,7 +274,7 @@ impl<D: Device> Iteration<D> {
         }
         let verdict = compared.verdict().transpose()?;
         if verdict == Some(Verdict::RoundingDoesNot) {
-            self.is_cleared.store(true, Ordering::Relaxed);
+            self.cleared_until.fetch_max(compared_after, Ordering::Relaxed);
         }
         // Residuals, and therefore the verdict, are equal on every process. Requests to stop are
         // not.
@@ -273,7 +301,7 @@ impl<D: Device> Iteration<D> {
 }
 
 /// Combines the reports of two runs, where the second continues the first.
-fn joined(first: KrylovReport, second: KrylovReport) -> KrylovReport {
+pub(super) fn joined(first: KrylovReport, second: KrylovReport) -> KrylovReport {
     let mut report = second;
     report.iterations += first.iterations;
     report.initial_residual = first.initial_residual;

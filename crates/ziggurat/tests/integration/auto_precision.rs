@@ -91,6 +91,24 @@ fn rounding_that_slows_a_solve_raises_the_precision_permanently() {
 }
 
 #[test]
+fn rounding_that_slows_a_solve_only_later_is_found_later() {
+    // Jacobi with a small damping factor is slow at first, whatever the precision. Rounding matters
+    // once the smooth error dominates.
+    let a = strip(30_000);
+    let b: Vec<f64> = (0..a.rows()).map(|row| if row % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    let solve = |precision| {
+        let builder = Solver::builder().with(|config| config.smoother.omega = Some(0.1));
+        builder.precision(precision).rtol(1e-7).build(&a).unwrap().solve(&b).unwrap()
+    };
+    let (narrow, auto) = (solve(Precision::F16), solve(Precision::Auto));
+    let rate = (auto.report.history[15] / auto.report.b_norm).powf(1.0 / 16.0);
+    assert!(rate > 0.63, "the first comparison is after 16 iterations: {rate}");
+    let promotion = auto.promotion.unwrap();
+    assert!(matches!(promotion.why, Fault::RoundingSlows(_)) && promotion.after == 33, "{promotion}");
+    assert!(auto.report.iterations < narrow.report.iterations);
+}
+
+#[test]
 fn a_slow_solve_stays_narrow_if_rounding_is_not_the_cause() {
     // A tiny damping factor makes Jacobi a poor smoother, in any precision.
     let (a, b) = problem("poisson3d:40");

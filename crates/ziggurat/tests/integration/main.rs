@@ -8,6 +8,7 @@ mod fallback;
 mod far;
 mod hostile_numbers;
 mod never_wrong;
+mod refinement;
 mod shared_matrices;
 mod solve;
 mod structured;
