@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use ziggurat::amg::{
     Coarsening, Cycle, Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering, Pairwise,
+    SmoothedAggregation,
 };
 use ziggurat::krylov::{DEFAULT_RESTART, LinearProblem, Method, Progress, System, Work, solve};
 use ziggurat_sparse::Kind;
@@ -40,12 +41,15 @@ fn check_every_method() {
         ..HierarchyConfig::default()
     };
     let usual = HierarchyConfig::default();
+    let coarsening = Coarsening::Structured(SmoothedAggregation::default());
+    let grid = HierarchyConfig { coarsening, ..HierarchyConfig::default() };
     let narrow = LevelPrecision { working: Kind::F32, storage: Kind::F16 };
     for (cycle, config, precision) in [
         (Cycle::V, usual, LevelPrecision::default()),
         (Cycle::W, plain, LevelPrecision::default()),
         (Cycle::K, plain, LevelPrecision::default()),
         (Cycle::V, usual, narrow),
+        (Cycle::V, grid, narrow),
     ] {
         let hierarchy = Hierarchy::build(&a, &config).unwrap();
         let cycling = Cycling { cycle, ..Cycling::default() };

@@ -42,8 +42,8 @@ impl Hierarchy {
             if let Some(WholeTransfer { p, r, galerkin, dead }) = &mut fine.transfer {
                 let (r, a, p) = (r.csr().view(), fine.a.a.csr().view(), p.csr().view());
                 let at = |error: MatrixError| SetupError::at(index, "Galerkin product")(error.into());
-                // The compressed rows of a grid's matrix are without zeros, so their pattern depends
-                // on the values.
+                // The compressed rows of a grid's matrix are without zeros, so their pattern
+                // depends on the values.
                 let plan = galerkin.as_mut().filter(|_| on_grids == 0);
                 match (plan, coarse.a.a.csr_mut()) {
                     // Copied only if a lowered hierarchy still shares the old values.

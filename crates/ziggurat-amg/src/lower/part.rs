@@ -46,7 +46,8 @@ pub struct Part<'a, D: Device> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum OwnMatrix<'a> {
-    /// Compressed rows. Lowering chooses the format; the matrix is shared if it is stored unchanged.
+    /// Compressed rows. Lowering chooses the format; the matrix is shared if it is stored
+    /// unchanged.
     Rows(&'a Arc<Csr<f64>>),
     /// A format that lowering keeps: that of a structured grid.
     Grid(&'a HostMatrix<f64>),

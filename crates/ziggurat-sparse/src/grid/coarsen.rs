@@ -156,7 +156,8 @@ impl GridMatrix {
         let lines = Lines::new(&fine, axis);
         let (nc, half) = (lines.along / 2, lines.along - lines.along / 2);
         let mut product = GridMatrix::zeros(coarse, stencil);
-        // A piece is a line of the coarse grid along x, or the points between two lines of the axis.
+        // A piece is a line of the coarse grid along x, or the points between two lines of the
+        // axis.
         let piece = if axis == 0 { nc } else { lines.inner };
         if product.grid().is_empty() {
             return product;

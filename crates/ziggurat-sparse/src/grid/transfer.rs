@@ -53,7 +53,14 @@ pub struct GridTransfer<S> {
     right: Option<Vec<f32>>,
     factor: f64,
     /// Buffers of the kernels.
-    idle: Mutex<Vec<Vec<f64>>>,
+    buffers: Mutex<Buffers>,
+}
+
+/// Buffers that no task uses, and how many there are in all.
+#[derive(Debug, Default)]
+struct Buffers {
+    idle: Vec<Vec<f64>>,
+    made: usize,
 }
 
 /// Interpolation along an axis.
@@ -76,7 +83,7 @@ impl<S: Clone> Clone for GridTransfer<S> {
             left: self.left.clone(),
             right: self.right.clone(),
             factor: self.factor,
-            idle: Mutex::default(),
+            buffers: Mutex::default(),
         }
     }
 }
@@ -129,7 +136,7 @@ impl<S: Store> GridTransfer<S> {
             TransferDirection::Prolongation => TransferDirection::Restriction,
             TransferDirection::Restriction => TransferDirection::Prolongation,
         };
-        GridTransfer { direction, idle: Mutex::default(), ..self.clone() }
+        GridTransfer { direction, buffers: Mutex::default(), ..self.clone() }
     }
 
     /// The axes along which it interpolates, falling.
@@ -155,7 +162,7 @@ impl<S: Store> GridTransfer<S> {
             left: None,
             right: None,
             factor: 1.0,
-            idle: Mutex::default(),
+            buffers: Mutex::default(),
         }
     }
 
@@ -205,16 +212,25 @@ impl<S: Store> GridTransfer<S> {
         (self.left.as_deref(), self.right.as_deref(), self.factor)
     }
 
-    /// Calls `work` with a buffer of `len` doubles, which are not zero. Buffers are kept, so that
-    /// nothing is allocated inside a cycle.
+    /// Makes buffers of `len` doubles for `tasks` tasks at a time, unless there are as many. Later
+    /// calls allocate nothing.
+    pub(crate) fn prepare_buffers(&self, tasks: usize, len: usize) {
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        while buffers.made < tasks {
+            buffers.idle.push(vec![0.0; len]);
+            buffers.made += 1;
+        }
+    }
+
+    /// Calls `work` with a buffer of `len` doubles, whose content is arbitrary.
     pub(crate) fn with_buffer<T>(&self, len: usize, work: impl FnOnce(&mut [f64]) -> T) -> T {
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut buffer = idle().pop().unwrap_or_default();
+        let buffers = || self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer = buffers().idle.pop().unwrap_or_default();
         if buffer.len() < len {
             buffer.resize(len, 0.0);
         }
         let result = work(&mut buffer[..len]);
-        idle().push(buffer);
+        buffers().idle.push(buffer);
         result
     }
 

@@ -68,8 +68,8 @@ impl<C: InLanes<S>, S: Store> RowProducts<C> for &Dia<S> {
                     &padded[..]
                 };
                 for (k, sum) in sums.iter_mut().enumerate() {
-                    // SAFETY: `values` and `x` have WINDOW = VECTORS · LANES elements, and k is below
-                    // VECTORS.
+                    // SAFETY: `values` and `x` have WINDOW = VECTORS · LANES elements, and k is
+                    // below VECTORS.
                     unsafe {
                         let values = C::In::<I>::widen(values.as_ptr().add(k * LANES));
                         *sum = sum.add_product(values, C::In::<I>::load(x.as_ptr().add(k * LANES)));

@@ -89,6 +89,7 @@ pub(super) fn apply<C: InLanes<S>, S: Store>(
     if count <= chunk || y.len() < 4096 {
         return run(0, y);
     }
+    t.prepare_buffers(rayon::current_num_threads(), len);
     y.par_chunks_mut(chunk * plane).enumerate().for_each(|(k, y)| run(k * chunk, y));
 }
 
