@@ -185,8 +185,9 @@ class MultilevelSolver:
         has chosen less than 'f64'), they are solved one after another.
 
         If the matrix is symmetric and all row sums are zero, the constants are its null space, and
-        there is a solution only if ``b`` sums to zero. Otherwise ``x`` minimises the residual and has
-        zero mean, ``info.stop_reason`` is 'inconsistent' (unless ``project_rhs`` is set), and
+        there is a solution only if ``b`` sums to zero. The same holds for each connected component
+        whose row sums are zero. Otherwise ``x`` minimises the residual and has zero mean there,
+        ``info.stop_reason`` is 'inconsistent' (unless ``project_rhs`` is set), and
         ``info.left_out`` is the part of ``b`` that no solution reaches.
 
         Examples

@@ -3,7 +3,7 @@
 
 use ziggurat::config::{CycleKind, Krylov, Method};
 use ziggurat::krylov::StopReason;
-use ziggurat::{Solver, SolverConfig};
+use ziggurat::{SolveOptions, Solver, SolverConfig};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::{Coo, Csr};
 
@@ -234,6 +234,12 @@ fn every_floating_part_has_its_constants() {
         let left_out = if floating == n { (2.0_f64 / 512.0).sqrt() } else { (1.0_f64 / 512.0).sqrt() };
         assert_eq!(report.reason, StopReason::Inconsistent, "{report}");
         assert!((report.left_out * 2f64.sqrt() - left_out).abs() < 1e-12, "{}", report.left_out);
+        // What b has outside the range is left out on request.
+        let mut options = SolveOptions::from(solver.config());
+        options.stopping.project_rhs = true;
+        let waves: Vec<f64> = (0..n).map(|i| 1.0 + (0.3 * i as f64).sin()).collect();
+        let report = solver.solve_with(&waves, None, &options, None).unwrap().report;
+        assert!(report.reason == StopReason::Converged && report.left_out > 0.5, "{report}");
         // The same after an update, which grounds one part and scales the other.
         let mut next = a.clone();
         next.values_mut().iter_mut().for_each(|value| *value *= 2.0);
