@@ -5,7 +5,6 @@
 //! Each row has what was chosen, what the solve changed, and the residual, recomputed here.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
