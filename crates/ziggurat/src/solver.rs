@@ -377,7 +377,7 @@ impl<D: Device> Solver<D> {
         };
         let (uploaded, guess) = (device.upload(b)?, guess.map(|guess| device.upload(guess)).transpose()?);
         let observing = observer.as_mut().map(|observer| &mut **observer as &mut Observer<'_>);
-        let solution = self.iteration.solve(uploaded, guess, options, observing, &raise)?;
+        let solution = self.iteration.solve(uploaded, guess, options, observing, raise)?;
         let Solution { x, report, promotion, .. } = solution;
         let x = device.to_host(x)?;
         let a = || Part::from(self.hierarchy.levels()[0].matrix());
@@ -385,7 +385,7 @@ impl<D: Device> Solver<D> {
         let solution = Solution { x, report, promotion, traffic: None };
         let residual = |unit, x: &[f64]| a().accurate_residual(device, unit, x, b);
         let steps = self.config().refinement_steps;
-        let solution = refined(&self.iteration, steps, options, solution, residual, observer, &raise)?;
+        let solution = refined(&self.iteration, steps, options, solution, residual, observer, raise)?;
         let Solution { x, report, promotion, .. } = solution;
         self.pace.note(report.iterations);
         events::solved(&report, promotion.as_ref());

@@ -2,7 +2,7 @@
 
 use ziggurat_sparse::UnknownName;
 
-use super::{ConfigError, Effort, Krylov, Method, Precision, SmootherKind, SolverConfig};
+use super::{ConfigError, Effort, Method, Precision, SmootherKind, SolverConfig};
 
 impl SolverConfig {
     /// The names and descriptions of the presets.
@@ -10,7 +10,7 @@ impl SolverConfig {
         ("default", "all settings are chosen for the matrix"),
         (
             "robust",
-            "for matrices on which the default fails: two Gauss-Seidel sweeps, FGMRES with a long restart, f64, refinement",
+            "for matrices on which the default fails: two Gauss-Seidel sweeps, f64, a long restart, refinement",
         ),
         ("fast", "matrices of the hierarchy in f16, its vectors in f32, the solution still in f64"),
         (
@@ -39,7 +39,6 @@ impl SolverConfig {
                 config.classical.aggressive_levels = 0;
                 config.smoother.kind = SmootherKind::GaussSeidel;
                 (config.cycle.pre_sweeps, config.cycle.post_sweeps) = (2, 2);
-                config.krylov = Krylov::Fgmres;
                 config.restart = 100;
                 config.precision = Precision::F64;
                 config.refinement_steps = 10;
