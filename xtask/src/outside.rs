@@ -3,8 +3,9 @@
 //!
 //! Documentation tests have the dev-dependencies of their crate and may hide lines. A reader who
 //! copies an example has neither. So each example becomes a program of a crate that depends only on
-//! `ziggurat`, by path, and is not part of this workspace. The crate has this workspace's lock file,
-//! so that no network is needed, and its target directory, so that only changed crates are compiled.
+//! `ziggurat`, by path, and is not part of this workspace. The crate has this workspace's lock
+//! file, so that no network is needed, and its target directory, so that only changed crates are
+//! compiled.
 //!
 //! `--times` measures instead what such a crate costs to build: processor seconds of a clean debug
 //! build, a clean release build, and a release build after an edit of the program.
