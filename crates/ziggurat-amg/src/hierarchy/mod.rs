@@ -331,13 +331,13 @@ impl Hierarchy {
     /// Operator complexity: entries of all levels over entries of the finest. It measures the cost
     /// of a cycle.
     pub fn operator_complexity(&self) -> f64 {
-        let all: usize = self.levels.iter().map(|level| level.nnz()).sum();
+        let all: usize = self.levels.iter().map(Level::nnz).sum();
         all as f64 / self.levels[0].nnz().max(1) as f64
     }
 
     /// Grid complexity: rows of all levels over rows of the finest.
     pub fn grid_complexity(&self) -> f64 {
-        let all: usize = self.levels.iter().map(|level| level.rows()).sum();
+        let all: usize = self.levels.iter().map(Level::rows).sum();
         all as f64 / self.levels[0].rows().max(1) as f64
     }
 }
