@@ -100,7 +100,6 @@ LOST = {
     ("elasticity", "sa", "cg"): (12, 9),
     ("diffusion FE", "sa", "cg"): (48, 43),
     ("diffusion FD", "sa", "cg"): (49, 42),
-    ("poisson 2-D", "auto", None): (14, 12),
     ("poisson 2-D", "classical", "cg"): (8, 5),
     ("poisson 2-D", "classical", None): (8, 6),
     ("poisson 3-D", "classical", "cg"): (6, 5),

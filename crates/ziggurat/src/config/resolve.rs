@@ -43,7 +43,7 @@ pub struct MatrixFacts {
     pub positive_diagonal: bool,
     /// Number of unknowns per node.
     pub block: usize,
-    /// Whether it is the matrix of a structured grid that the device supports.
+    /// Whether it is the matrix of a structured grid, held by one process.
     pub grid: bool,
     /// Number of entries.
     pub nnz: usize,

@@ -83,8 +83,7 @@ impl MatrixKind {
             symmetric: self.symmetric,
             positive_diagonal: self.positive_diagonal,
             block: self.block,
-            // Other devices have no kernels for the transfers between grids yet.
-            grid: self.grid && device.traffic().is_none(),
+            grid: self.grid,
             nnz: self.nnz as usize,
             f64: device.computes_in(ziggurat_sparse::Kind::F64),
         }
