@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ziggurat::amg::interpolate::NearKernel;
+use ziggurat::config::Method;
 use ziggurat::{Solver, SolverConfig};
 use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver, rigid_body_modes};
 use ziggurat_sparse::gallery::{self, Problem};
@@ -60,11 +61,15 @@ fn solve_alone(
     config: SolverConfig,
 ) -> String {
     let rtol = config.stopping.rtol;
-    let solver = match modes {
-        Some(modes) => Solver::with_near_kernel(a, modes, config),
+    let set_up = |config| match &modes {
+        Some(modes) => Solver::with_near_kernel(a, modes.clone(), config),
         None => Solver::new(a, config),
     };
-    let solver = solver.unwrap();
+    let mut solver = set_up(config.clone()).unwrap();
+    if solver.config().method == Method::Structured {
+        // Ranks do not have it.
+        solver = set_up(SolverConfig { method: Method::Sa, ..config }).unwrap();
+    }
     let report = solver.solve(b).unwrap().report;
     let facts = |a: &ziggurat_sparse::Csr<f64>| {
         let bits = a.values().iter().fold(0u64, |sum, value| sum.wrapping_add(value.to_bits()));
