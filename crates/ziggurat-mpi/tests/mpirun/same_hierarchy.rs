@@ -56,12 +56,12 @@ fn solve_here(
 fn solve_alone(
     a: &ziggurat_sparse::Csr<f64>,
     b: &[f64],
-    modes: Option<NearKernel>,
+    modes: Option<&NearKernel>,
     name: &str,
     config: SolverConfig,
 ) -> String {
     let rtol = config.stopping.rtol;
-    let set_up = |config| match &modes {
+    let set_up = |config| match modes {
         Some(modes) => Solver::with_near_kernel(a, modes.clone(), config),
         None => Solver::new(a, config),
     };
@@ -94,7 +94,7 @@ fn problem_alone(problem: Problem, name: &str, config: SolverConfig) -> String {
     let modes = (problem.block_size() == 3).then(|| {
         NearKernel::from_vectors(&gallery::rigid_body_modes(&problem.coordinates().unwrap()), 3).unwrap()
     });
-    solve_alone(&problem.matrix().unwrap(), &problem.rhs().unwrap(), modes, name, config)
+    solve_alone(&problem.matrix().unwrap(), &problem.rhs().unwrap(), modes.as_ref(), name, config)
 }
 
 /// Runs the test on all numbers of ranks and compares the output with that of one process.
