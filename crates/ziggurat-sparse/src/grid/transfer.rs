@@ -388,7 +388,7 @@ mod tests {
             ("convection3d:6", &[2, 0]),
             ("poisson3d27:5", &[1]),
             ("poisson2d:13", &[2, 0]),
-            ("poisson3d27:3", &[2, 1, 0]),
+            ("poisson3d27:4", &[2, 1, 0]),
             ("neumann3d:6", &[2, 1, 0]),
         ] {
             let csr = name.parse::<Problem>().unwrap().matrix().unwrap();
