@@ -21,7 +21,7 @@ use crate::multigrid::Considered;
 /// use ziggurat_sparse::{Kind, device::{Cpu, MatrixFormat}, gallery::Problem};
 /// let a = "poisson3d:8".parse::<Problem>()?.matrix()?;
 /// let finest = Hierarchy::build(a, &HierarchyConfig::default())?.finest(Formats::FewestBytes);
-/// assert_eq!((finest.storage(), finest.considered().format()), (Kind::F32, MatrixFormat::DeltaSell.into())); // 6 and -1
+/// assert_eq!((finest.storage(), finest.considered().format()), (Kind::F32, MatrixFormat::Dia.into())); // 6 and -1
 /// assert_eq!(finest.operator(&Cpu::new())?.shape(), (512, 512));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
