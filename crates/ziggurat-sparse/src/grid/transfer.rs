@@ -39,7 +39,7 @@ pub enum TransferDirection {
 /// let (along_x, coarse) = between.coarsen(0);
 /// let p = GridTransfer::<f64>::new([along_z, along_x], TransferDirection::Prolongation);
 /// assert_eq!((p.rows(), p.cols()), (81, coarse.grid().len()));
-/// assert_eq!(p.to_csr().row(80).1, [0.0625]); // a corner; a boundary with zero values is beyond it
+/// assert_eq!(p.to_csr().row(80).0, [15]); // a corner interpolates from one coarse point
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
