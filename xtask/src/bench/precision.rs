@@ -61,12 +61,15 @@ const TIMED: [&str; 6] = [
 ];
 const QUICK_TIMED: [&str; 2] = ["poisson3d:10", "poisson3d:10/64"];
 
+/// The relative residual of the solves.
+const RTOL: f64 = 1e-8;
+
 /// Factors that matrices are multiplied by.
 const FACTORS: [f64; 3] = [1.0, 1e8, 1e-8];
 
 /// A way to store the levels.
-struct Storing {
-    name: &'static str,
+pub(super) struct Storing {
+    pub(super) name: &'static str,
     precision: Precision,
     format: Format,
     scaling: Scaling,
@@ -79,7 +82,7 @@ const fn storing(name: &'static str, precision: Precision) -> Storing {
 }
 
 /// The variants whose iterations are counted. The others are compared with the first.
-fn counted() -> Vec<Storing> {
+pub(super) fn counted() -> Vec<Storing> {
     vec![
         storing("f64", Precision::F64),
         storing("K64P32D32", Precision::F32),
@@ -92,7 +95,7 @@ fn counted() -> Vec<Storing> {
 }
 
 /// The variants that are timed. The others are compared with the first.
-fn timed() -> Vec<Storing> {
+pub(super) fn timed() -> Vec<Storing> {
     let rows = |name, precision| Storing { format: Format::Csr, ..storing(name, precision) };
     vec![
         rows("f64, csr", Precision::F64),
@@ -105,7 +108,7 @@ fn timed() -> Vec<Storing> {
 }
 
 impl Storing {
-    fn solver(&self, system: &ModelSystem, factor: f64) -> Result<(Solver, Vec<f64>), SolveError> {
+    fn solver(&self, system: &ModelSystem, factor: f64, rtol: f64) -> Result<(Solver, Vec<f64>), SolveError> {
         let (mut a, mut b) = (system.a.clone(), system.b.clone());
         if factor != 1.0 {
             Arc::make_mut(&mut a).values_mut().iter_mut().for_each(|value| *value *= factor);
@@ -116,7 +119,7 @@ impl Storing {
             ziggurat_sparse::algebra::scale_symmetric(Arc::make_mut(&mut a), &scale)?;
             b.iter_mut().zip(&scale).for_each(|(b, scale)| *b *= scale);
         }
-        let config = SolverConfig {
+        let mut config = SolverConfig {
             precision: self.precision.clone(),
             format: self.format,
             scaling: self.scaling,
@@ -124,22 +127,23 @@ impl Storing {
             fallback: false,
             ..SolverConfig::default()
         };
+        config.stopping.rtol = rtol;
         Ok((Solver::with_near_kernel(a, system.near_kernel.clone(), config)?, b))
     }
 }
 
 /// The iterations of one variant on one system.
 #[derive(Debug, Serialize)]
-struct Count {
-    problem: String,
-    stored: &'static str,
+pub(super) struct Count {
+    pub(super) problem: String,
+    pub(super) stored: &'static str,
     /// One count per factor; `None` if the solve did not converge.
-    iterations: Vec<Option<usize>>,
+    pub(super) iterations: Vec<Option<usize>>,
 }
 
 /// The times of one variant on one system.
 #[derive(Debug, Serialize)]
-struct Speed {
+pub(super) struct Speed {
     problem: String,
     stored: &'static str,
     formats: String,
@@ -156,12 +160,12 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     println!("{}, best of {} rounds\n", pool.label(), setting.rounds);
     let mut counts = Vec::new();
     for name in if setting.quick { &QUICK_PROBLEMS[..] } else { &PROBLEMS } {
-        counts.extend(count(&ModelSystem::new(name)?, pool)?);
+        counts.extend(count(&ModelSystem::new(name)?, &counted(), &FACTORS, RTOL, pool)?);
     }
     println!("{}", count_table(&counts));
     let mut speeds = Vec::new();
     for name in if setting.quick { QUICK_TIMED.as_slice() } else { &TIMED } {
-        speeds.extend(time(&ModelSystem::new(name)?, setting.rounds, pool)?);
+        speeds.extend(time(&ModelSystem::new(name)?, &timed(), RTOL, setting.rounds, pool)?);
     }
     println!("{}", speed_table(&speeds));
     let real = match collection::paths() {
@@ -176,15 +180,22 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     }))
 }
 
-fn count(system: &ModelSystem, pool: &Pool) -> Result<Vec<Count>, BenchError> {
+/// The iterations of each variant, with the matrix multiplied by each of `factors`.
+pub(super) fn count(
+    system: &ModelSystem,
+    variants: &[Storing],
+    factors: &[f64],
+    rtol: f64,
+    pool: &Pool,
+) -> Result<Vec<Count>, BenchError> {
     let refused = |error| system.refused(&error);
     let mut counts = Vec::new();
-    for storing in counted() {
+    for storing in variants {
         let mut iterations = Vec::new();
-        for factor in FACTORS {
+        for &factor in factors {
             // A control may return an error, such as an overflow; it counts as not converged.
             let solution = pool.run(|| {
-                let (solver, b) = storing.solver(system, factor)?;
+                let (solver, b) = storing.solver(system, factor, rtol)?;
                 solver.solve(&b)
             });
             iterations.push(match solution {
@@ -201,13 +212,20 @@ fn count(system: &ModelSystem, pool: &Pool) -> Result<Vec<Count>, BenchError> {
     Ok(counts)
 }
 
-fn time(system: &ModelSystem, rounds: usize, pool: &Pool) -> Result<Vec<Speed>, BenchError> {
+/// The times of a cycle and of a solve of each variant.
+pub(super) fn time(
+    system: &ModelSystem,
+    variants: &[Storing],
+    rtol: f64,
+    rounds: usize,
+    pool: &Pool,
+) -> Result<Vec<Speed>, BenchError> {
     let refused = |error| system.refused(&error);
     let (cpu, rows) = (Cpu::new(), system.a.rows());
     let rows_of_a = HostMatrix::from(system.a.clone());
     let mut solvers = Vec::new();
-    for storing in timed() {
-        let (solver, _) = pool.run(|| storing.solver(system, 1.0)).map_err(refused)?;
+    for storing in variants {
+        let (solver, _) = pool.run(|| storing.solver(system, 1.0, rtol)).map_err(refused)?;
         let iterations = pool.run(|| solver.solve(&system.b)).map_err(refused)?.report.iterations;
         solvers.push((storing.name, solver, iterations));
     }
@@ -261,7 +279,7 @@ fn count_table(counts: &[Count]) -> Table {
 
 /// The time of an iteration is given in products A x with the finest matrix in 64 bits and
 /// compressed sparse rows.
-fn speed_table(speeds: &[Speed]) -> Table {
+pub(super) fn speed_table(speeds: &[Speed]) -> Table {
     let headings = [
         "problem",
         "stored in",
@@ -303,7 +321,8 @@ mod tests {
     #[test]
     fn narrow_levels_cost_no_more_than_a_tenth_of_the_iterations() {
         for problem in ["poisson3d:16", "jump3d:20", "elasticity3d:6"] {
-            let counts = count(&ModelSystem::new(problem).unwrap(), &pools(&[2]).unwrap()[0]).unwrap();
+            let system = ModelSystem::new(problem).unwrap();
+            let counts = count(&system, &counted(), &FACTORS, RTOL, &pools(&[2]).unwrap()[0]).unwrap();
             let wide = counts[0].iterations[0].unwrap();
             let most = (1.1 * wide as f64).ceil() as usize;
             for count in &counts[..3] {
@@ -314,7 +333,8 @@ mod tests {
 
     #[test]
     fn without_scaling_sixteen_bits_overflow() {
-        let counts = count(&ModelSystem::new("jump3d:20").unwrap(), &pools(&[2]).unwrap()[0]).unwrap();
+        let system = ModelSystem::new("jump3d:20").unwrap();
+        let counts = count(&system, &counted(), &FACTORS, RTOL, &pools(&[2]).unwrap()[0]).unwrap();
         let of = |stored: &str| &counts.iter().find(|count| count.stored == stored).unwrap().iterations;
         assert_eq!(of("D16 not scaled")[1], None); // 10¹² overflows in 16 bits
         assert!(of("K64P32D16")[1].is_some());
@@ -323,7 +343,7 @@ mod tests {
     #[test]
     fn every_way_to_store_has_a_time() {
         let system = ModelSystem::new("poisson3d:8/64").unwrap();
-        let speeds = time(&system, 1, &pools(&[2]).unwrap()[0]).unwrap();
+        let speeds = time(&system, &timed(), RTOL, 1, &pools(&[2]).unwrap()[0]).unwrap();
         assert_eq!(speeds.len(), timed().len());
         assert!(speeds.iter().all(|speed| speed.cycle_seconds > 0.0 && speed.bytes > 0));
         assert!(speeds[4].bytes < speeds[0].bytes);

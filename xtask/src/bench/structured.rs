@@ -1,9 +1,14 @@
-//! Structured grids: the method `structured` beside smoothed aggregation, in 16 and in 64 bits, and
-//! which matrices count as grids.
+//! Structured grids: the method `structured` beside smoothed aggregation, in 16 and in 64 bits, the
+//! problems of the paper on 16 bits, and which matrices count as grids.
 //!
 //! Each solver is set up and solves once per round, alternating with the others. The true residual
 //! is recomputed here. The relative residual is 10⁻⁹, as in the paper of Zong, Yu, Huang & Xue
 //! (ICPP 2024). Setup is also given in products A·x with the matrix in compressed rows.
+//!
+//! The paper's figures 6 and 8 are repeated on its problems, or on stand-ins with their features:
+//! iterations with levels in 64 bits, in 16 bits scaled after setup, not scaled, and scaled before
+//! setup; and the times of the preconditioner and the solve in 64 and in 16 bits. `auto` chooses
+//! the method, so that systems with several unknowns per point use another one.
 
 use std::time::Instant;
 
@@ -16,6 +21,7 @@ use ziggurat_sparse::grid::recognise;
 use ziggurat_sparse::io::read_matrix;
 
 use super::pool::Pool;
+use super::precision;
 use super::systems::{ModelSystem, collection, relative_residual};
 use super::table::Table;
 use super::timing::{Contestant, alternate};
@@ -23,13 +29,27 @@ use super::{Bench, BenchError, Setting};
 
 pub(super) const BENCH: Bench = Bench {
     name: "structured",
-    what: "structured grids beside smoothed aggregation, and which matrices are grids",
+    what: "structured grids beside smoothed aggregation, the paper's problems, which matrices are grids",
     rounds: 5,
     run,
 };
 
 const PROBLEMS: [&str; 4] = ["poisson3d:160", "poisson3d27:120", "anisotropic3d:100", "jump3d:100"];
 const QUICK_PROBLEMS: [&str; 1] = ["poisson3d:12"];
+
+/// The problems of the paper. `poisson3d27` is its laplace27.
+const PAPER: [&str; 6] = [
+    "poisson3d27:128",
+    "laplace27e8:128",
+    "anisotropic3d19:128",
+    "lognormal3d:128",
+    "solid3d:50",
+    "radiation3t:80",
+];
+const QUICK_PAPER: [&str; 2] = ["laplace27e8:8", "radiation3t:6"];
+
+/// How levels are stored in the paper's figures.
+const STORED: [&str; 4] = ["f64", "K64P32D16", "D16 not scaled", "D16 scaled before"];
 
 /// The relative residual of the solves.
 const RTOL: f64 = 1e-9;
@@ -94,8 +114,35 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
         }
     }
     println!("{}, best of {} rounds, relative residual {RTOL:e}\n\n{table}", pool.label(), setting.rounds);
+    let (counts, speeds) = paper(setting, pool)?;
     let grids = grids(setting)?;
-    Ok(serde_json::json!({ "threads": pool.threads, "problems": results, "grids": grids }))
+    Ok(serde_json::json!({
+        "threads": pool.threads, "problems": results, "iterations": counts, "speed": speeds, "grids": grids
+    }))
+}
+
+/// The paper's problems: iterations by how levels are stored, and times in 64 and in 16 bits.
+fn paper(
+    setting: &Setting,
+    pool: &Pool,
+) -> Result<(Vec<precision::Count>, Vec<precision::Speed>), BenchError> {
+    let stored = |variants: Vec<precision::Storing>, names: &[&str]| {
+        variants.into_iter().filter(|variant| names.contains(&variant.name)).collect::<Vec<_>>()
+    };
+    let (counted, timed) = (stored(precision::counted(), &STORED), stored(precision::timed(), &STORED[..2]));
+    let (mut counts, mut speeds) = (Vec::new(), Vec::new());
+    let mut table = Table::new(std::iter::once("problem").chain(STORED));
+    for name in if setting.quick { &QUICK_PAPER[..] } else { &PAPER } {
+        let system = ModelSystem::new(name)?;
+        let iterations = precision::count(&system, &counted, &[1.0], RTOL, pool)?;
+        let cells =
+            iterations.iter().map(|count| count.iterations[0].map_or("none".into(), |n| n.to_string()));
+        table.row(std::iter::once((*name).to_owned()).chain(cells));
+        counts.extend(iterations);
+        speeds.extend(precision::time(&system, &timed, RTOL, setting.rounds, pool)?);
+    }
+    println!("{table}\n{}", precision::speed_table(&speeds));
+    Ok((counts, speeds))
 }
 
 fn measure(system: &ModelSystem, rounds: usize, pool: &Pool) -> Result<Vec<Measured>, BenchError> {

@@ -1,9 +1,13 @@
-//! `elasticity3d`: linear elasticity on the unit cube, trilinear (Q1) hexahedra, E = 1, ν = 0.3.
+//! `elasticity3d` and `solid3d`: linear elasticity on the unit cube, trilinear (Q1) hexahedra.
 //!
-//! N elements per side, h = 1/N. Displacements of the nodes on the face x = 0 are clamped to zero
-//! and eliminated; the other faces are free. Node (ix, iy, iz), with ix = 1…N and iy, iz = 0…N, has
-//! the unknowns 3·node + {0, 1, 2}. The element matrix, for local nodes a, b and directions i, j,
-//! is
+//! - `elasticity3d`: E = 1, ν = 0.3, N elements per side, h = 1/N. Displacements of the nodes on the
+//!   face x = 0 are clamped to zero and eliminated; the other faces are free. Node (ix, iy, iz) has
+//!   ix = 1…N and iy, iz = 0…N.
+//! - `solid3d`: E = 1, ν = 0.25, N + 1 elements per side, h = 1/(N + 1). All faces are fixed, so the
+//!   N³ inner nodes are left, and every row has the same entries.
+//!
+//! A node has the unknowns 3·node + {0, 1, 2}. The element matrix, for local nodes a, b and
+//! directions i, j, is
 //!
 //! ```text
 //! K_(a,i)(b,j) = ∫ λ ∂_i N_a ∂_j N_b + μ ∂_j N_a ∂_i N_b + δ_ij μ ∇N_a·∇N_b
@@ -23,9 +27,6 @@ use super::grid::Grid;
 
 /// Young's modulus.
 const E: f64 = 1.0;
-/// Poisson's ratio.
-const NU: f64 = 0.3;
-
 /// The 3×3 blocks that couple a node to its 27 neighbours, by row: `[component][slot][neighbour's
 /// component]`.
 type Stencil = [[[f64; 3]; 27]; 3];
@@ -33,7 +34,7 @@ type Stencil = [[[f64; 3]; 27]; 3];
 /// The stencils of all node kinds.
 #[derive(Clone, Debug)]
 pub(super) struct Elasticity {
-    /// Indexed by [`kind`].
+    /// Indexed by [`kind`]; a single one if all nodes have it.
     stencils: Vec<Stencil>,
 }
 
@@ -54,9 +55,15 @@ fn kind(grid: &Grid, position: [u64; 3]) -> usize {
 }
 
 impl Elasticity {
-    /// Assembles the stencils for `n` elements per side.
-    pub(super) fn new(n: u64) -> Elasticity {
-        let element = element_matrix(1.0 / n as f64);
+    /// `solid3d` with `n` inner nodes per side.
+    pub(super) fn solid(n: u64) -> Elasticity {
+        let element = element_matrix(1.0 / (n + 1) as f64, 0.25);
+        Elasticity { stencils: vec![stencil(&element, [BESIDE[0]; 3])] }
+    }
+
+    /// `elasticity3d` with `n` elements per side.
+    pub(super) fn clamped(n: u64) -> Elasticity {
+        let element = element_matrix(1.0 / n as f64, 0.3);
         let mut stencils = Vec::with_capacity(2 * 3 * 3);
         for z in BESIDE {
             for y in BESIDE {
@@ -77,7 +84,8 @@ impl Elasticity {
         component: usize,
         emit: &mut impl FnMut(u64, f64),
     ) {
-        let blocks = &self.stencils[kind(grid, position)][component];
+        let kind = if self.stencils.len() == 1 { 0 } else { kind(grid, position) };
+        let blocks = &self.stencils[kind][component];
         grid.for_box(position, |slot, node| {
             for (direction, &value) in blocks[slot].iter().enumerate() {
                 emit(3 * node + direction as u64, value);
@@ -109,10 +117,10 @@ fn stencil(element: &[[f64; 24]; 24], beside: [Beside; 3]) -> Stencil {
     blocks
 }
 
-/// The stiffness matrix of a cube with side length `h`.
-fn element_matrix(h: f64) -> [[f64; 24]; 24] {
-    let lambda = E * NU / ((1.0 + NU) * (1.0 - 2.0 * NU));
-    let mu = E / (2.0 * (1.0 + NU));
+/// The stiffness matrix of a cube with side length `h` and Poisson's ratio `nu`.
+fn element_matrix(h: f64, nu: f64) -> [[f64; 24]; 24] {
+    let lambda = E * nu / ((1.0 + nu) * (1.0 - 2.0 * nu));
+    let mu = E / (2.0 * (1.0 + nu));
     let sign = |number: usize, axis: usize| if (number >> axis) & 1 == 1 { 1.0 } else { -1.0 };
     let gauss = 1.0 / 3f64.sqrt();
     let weight = h * h * h / 8.0;

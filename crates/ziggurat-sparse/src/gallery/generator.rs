@@ -1,11 +1,12 @@
 //! Generates a model problem one row at a time. All gallery matrices are built from this
 //! definition.
 
+use super::box_stencil::BoxStencil;
 use super::elasticity3d::Elasticity;
 use super::grid::Grid;
 use super::problem::{Model, Problem};
 use super::seven_point::{self, Boundary, SevenPoint};
-use super::{convection3d, jump3d, poisson3d27};
+use super::{convection3d, jump3d, lognormal3d, radiation3t};
 
 /// Generates rows of a [`Problem`] with 64-bit global columns. Anything that can be precomputed
 /// (such as the element matrix of elasticity) is. A row costs a few nanoseconds per entry and no
@@ -33,8 +34,10 @@ pub struct Generator {
 enum Rule {
     SevenPoint(SevenPoint),
     Jump,
-    TwentySevenPoint,
+    Lognormal,
+    Box(BoxStencil),
     Elasticity(Elasticity),
+    Radiation,
 }
 
 impl Generator {
@@ -43,12 +46,17 @@ impl Generator {
         let rule = match problem.model() {
             Model::Poisson2d => Rule::SevenPoint(SevenPoint::poisson2d()),
             Model::Poisson3d => Rule::SevenPoint(SevenPoint::poisson3d()),
-            Model::Poisson3d27 => Rule::TwentySevenPoint,
+            Model::Poisson3d27 => Rule::Box(BoxStencil::poisson3d27()),
             Model::Anisotropic3d => Rule::SevenPoint(SevenPoint::anisotropic3d()),
             Model::Jump3d => Rule::Jump,
-            Model::Elasticity3d => Rule::Elasticity(Elasticity::new(n)),
+            Model::Elasticity3d => Rule::Elasticity(Elasticity::clamped(n)),
             Model::Convection3d => Rule::SevenPoint(convection3d::convection3d(n)),
             Model::Neumann3d => Rule::SevenPoint(SevenPoint::neumann3d()),
+            Model::Laplace27e8 => Rule::Box(BoxStencil::laplace27e8()),
+            Model::Anisotropic3d19 => Rule::Box(BoxStencil::anisotropic3d19()),
+            Model::Lognormal3d => Rule::Lognormal,
+            Model::Solid3d => Rule::Elasticity(Elasticity::solid(n)),
+            Model::Radiation3t => Rule::Radiation,
         };
         Generator { problem, grid: problem.grid(), rule }
     }
@@ -70,9 +78,12 @@ impl Generator {
     #[inline]
     pub fn row_len(&self, row: u64) -> usize {
         match &self.rule {
-            Rule::SevenPoint(_) | Rule::Jump => self.grid.star_len(self.grid.position(row)),
-            Rule::TwentySevenPoint => self.grid.box_len(self.grid.position(row)),
+            Rule::SevenPoint(_) | Rule::Jump | Rule::Lognormal => self.grid.star_len(self.grid.position(row)),
+            Rule::Box(stencil) => stencil.row_len(&self.grid, self.grid.position(row)),
             Rule::Elasticity(_) => 3 * self.grid.box_len(self.grid.position(row / 3)),
+            Rule::Radiation => {
+                radiation3t::row_len(&self.grid, self.grid.position(row / 3), (row % 3) as usize)
+            }
         }
     }
 
@@ -99,9 +110,18 @@ impl Generator {
                 let weights = jump3d::weights(grid, position);
                 seven_point::row(grid, row, position, weights, Boundary::Dirichlet, &mut emit);
             }
-            Rule::TwentySevenPoint => poisson3d27::row(grid, row, grid.position(row), &mut emit),
+            Rule::Lognormal => {
+                let position = grid.position(row);
+                let weights = lognormal3d::weights(grid, position);
+                seven_point::row(grid, row, position, weights, Boundary::Dirichlet, &mut emit);
+            }
+            Rule::Box(stencil) => stencil.row(grid, grid.position(row), &mut emit),
             Rule::Elasticity(elasticity) => {
                 elasticity.row(grid, grid.position(row / 3), (row % 3) as usize, &mut emit);
+            }
+            Rule::Radiation => {
+                let (cell, component) = (row / 3, (row % 3) as usize);
+                radiation3t::row(grid, cell, grid.position(cell), component, &mut emit);
             }
         }
     }

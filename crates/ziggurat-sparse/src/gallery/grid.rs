@@ -58,6 +58,19 @@ impl Grid {
         }
     }
 
+    /// The position of the neighbour on this side, if there is one.
+    #[inline]
+    pub(super) fn neighbour(&self, mut position: [u64; 3], face: (usize, Side)) -> Option<[u64; 3]> {
+        if !self.has_neighbour(position, face) {
+            return None;
+        }
+        match face.1 {
+            Side::Below => position[face.0] -= 1,
+            Side::Above => position[face.0] += 1,
+        }
+        Some(position)
+    }
+
     /// The number of nodes that share a face with this one, including itself.
     #[inline]
     pub(super) fn star_len(&self, position: [u64; 3]) -> usize {
@@ -68,6 +81,13 @@ impl Grid {
     pub(super) fn star_total(&self) -> u64 {
         let nodes = self.nodes();
         nodes + self.extents.iter().map(|extent| 2 * (nodes - nodes / extent)).sum::<u64>()
+    }
+
+    /// The number of nodes that share a face or an edge, summed over all nodes.
+    pub(super) fn star_and_edges_total(&self) -> u64 {
+        let [x, y, z] = self.extents;
+        let edges = (x - 1) * (y - 1) * z + (x - 1) * y * (z - 1) + x * (y - 1) * (z - 1);
+        self.star_total() + 4 * edges
     }
 
     /// The nodes at most one step away in each direction (including diagonals), as the first and

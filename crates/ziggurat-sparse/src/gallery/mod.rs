@@ -10,6 +10,11 @@
 //! | `elasticity3d:N` | 3N(N+1)² | linear elasticity, N³ trilinear hexahedra, one face clamped |
 //! | `convection3d:N` | N³ | −Δ + β·∇, 7 points upwind, β = (100, 50, 25): not symmetric |
 //! | `neumann3d:N` | N³ | −Δ, 7 points, natural boundary conditions: singular, the constants are its null space |
+//! | `laplace27e8:N` | N³ | 10⁸ times `poisson3d27:N`, out of the range of 16 bits |
+//! | `anisotropic3d19:N` | N³ | diffusion, 19 points, 100 times stronger in z |
+//! | `lognormal3d:N` | N³ | −∇·(κ∇), 7 points, κ random and smooth, between 10⁻⁴ and 10⁴ |
+//! | `solid3d:N` | 3N³ | linear elasticity, (N + 1)³ trilinear hexahedra, ν = 0.25, all faces fixed |
+//! | `radiation3t:N` | 3N³ | diffusion of three temperatures that exchange heat, 7 points, coefficients between 10⁻⁸ and 10⁷ |
 //!
 //! The domain is the unit square or cube. Unknowns are numbered x fastest, then y, then z. The
 //! matrices are scaled by h² (except elasticity). Dirichlet boundary conditions keep the full
@@ -29,14 +34,17 @@
 //! # Ok::<(), ziggurat_sparse::gallery::ProblemError>(())
 //! ```
 
+mod box_stencil;
 mod build;
 mod convection3d;
 mod elasticity3d;
 mod generator;
 mod grid;
 mod jump3d;
-mod poisson3d27;
+mod lognormal3d;
+mod noise;
 mod problem;
+mod radiation3t;
 mod rigid_body_modes;
 mod seven_point;
 mod shuffle;

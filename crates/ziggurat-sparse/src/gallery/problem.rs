@@ -35,11 +35,21 @@ pub enum Model {
     Convection3d,
     /// 7-point Laplacian with natural boundary conditions; singular.
     Neumann3d,
+    /// 27-point Laplacian times 10⁸.
+    Laplace27e8,
+    /// 19-point diffusion, 100 times stronger in z.
+    Anisotropic3d19,
+    /// 7-point diffusion with a random coefficient over eight orders of magnitude.
+    Lognormal3d,
+    /// Linear elasticity on a cube whose faces are all fixed.
+    Solid3d,
+    /// Three temperatures with coefficients over fifteen orders of magnitude.
+    Radiation3t,
 }
 
 impl Model {
     /// All models, in the order of [`Problem::NAMES`].
-    pub const ALL: [Model; 8] = [
+    pub const ALL: [Model; 13] = [
         Model::Poisson2d,
         Model::Poisson3d,
         Model::Poisson3d27,
@@ -48,6 +58,11 @@ impl Model {
         Model::Elasticity3d,
         Model::Convection3d,
         Model::Neumann3d,
+        Model::Laplace27e8,
+        Model::Anisotropic3d19,
+        Model::Lognormal3d,
+        Model::Solid3d,
+        Model::Radiation3t,
     ];
 
     /// The name used in `NAME:SIZE`.
@@ -100,7 +115,7 @@ impl Problem {
     ///     println!("{name:>16}:N  {description}");
     /// }
     /// ```
-    pub const NAMES: [(&'static str, &'static str); 8] = [
+    pub const NAMES: [(&'static str, &'static str); 13] = [
         ("poisson2d", "Laplacian on a square, 5 points, N^2 unknowns"),
         ("poisson3d", "Laplacian on a cube, 7 points, N^3 unknowns"),
         ("poisson3d27", "Laplacian on a cube, 27 points, N^3 unknowns"),
@@ -109,6 +124,11 @@ impl Problem {
         ("elasticity3d", "elasticity on a clamped cube, Q1 hexahedra, nu = 0.3, 3 N (N+1)^2 unknowns"),
         ("convection3d", "convection-diffusion on a cube, 7 points, upwind, nonsymmetric, N^3 unknowns"),
         ("neumann3d", "Laplacian on a cube, 7 points, natural boundary, singular, N^3 unknowns"),
+        ("laplace27e8", "poisson3d27 times 10^8, N^3 unknowns"),
+        ("anisotropic3d19", "diffusion on a cube, 19 points, 100 in z, N^3 unknowns"),
+        ("lognormal3d", "diffusion on a cube, 7 points, random coefficient 10^-4 to 10^4, N^3 unknowns"),
+        ("solid3d", "elasticity on a cube with all faces fixed, Q1 hexahedra, nu = 0.25, 3 N^3 unknowns"),
+        ("radiation3t", "three temperatures on a cube, 7 points, coefficients 10^-8 to 10^7, 3 N^3 unknowns"),
     ];
 
     /// Creates a problem from a model and a size.
@@ -169,15 +189,20 @@ impl Problem {
     /// ```
     pub fn global_nnz(&self) -> u64 {
         match self.model {
-            Model::Elasticity3d => 9 * self.grid().box_total(),
-            Model::Poisson3d27 => self.grid().box_total(),
+            Model::Elasticity3d | Model::Solid3d => 9 * self.grid().box_total(),
+            Model::Poisson3d27 | Model::Laplace27e8 => self.grid().box_total(),
+            Model::Anisotropic3d19 => self.grid().star_and_edges_total(),
+            Model::Radiation3t => 3 * self.grid().star_total() + 4 * self.grid().nodes(),
             _ => self.grid().star_total(),
         }
     }
 
     /// Number of unknowns per node. They are numbered consecutively.
     pub fn block_size(&self) -> usize {
-        if self.model == Model::Elasticity3d { 3 } else { 1 }
+        match self.model {
+            Model::Elasticity3d | Model::Solid3d | Model::Radiation3t => 3,
+            _ => 1,
+        }
     }
 
     /// Whether the matrix is (bitwise) symmetric.
