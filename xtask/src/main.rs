@@ -10,6 +10,7 @@ mod bench;
 mod ci;
 mod fingerprints;
 mod gpu_sources;
+mod install;
 mod instructions;
 mod outside;
 mod programs;
@@ -66,6 +67,8 @@ enum Task {
     Instructions(instructions::Options),
     /// Build and run the Rust examples of README.md as programs of another crate.
     Outside(outside::Options),
+    /// Install the command and the C library.
+    Install(install::Options),
     /// Run a benchmark, print its tables, and write its numbers as JSON.
     Bench(bench::Options),
 }
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
         Task::Fingerprints(options) => fingerprints::run(&options, workspace_root()).map_err(Into::into),
         Task::Instructions(options) => instructions::run(&options, workspace_root()).map_err(Into::into),
         Task::Outside(options) => outside::run(&options, workspace_root()).map_err(Into::into),
+        Task::Install(options) => install::run(&options, workspace_root()).map_err(Into::into),
         Task::Soak(options) => soak::run(options, workspace_root()).map_err(Into::into),
         Task::Bench(options) => bench::run(&options, workspace_root()).map_err(Into::into),
     };

@@ -56,6 +56,28 @@ impl SolverConfig {
         laid_over_default(serde_json::from_str(text).map_err(syntax)?)
     }
 
+    /// Sets one key to a value that is given as text, for programs with options in another form.
+    ///
+    /// ```
+    /// use ziggurat::SolverConfig;
+    /// let mut config = SolverConfig::default();
+    /// config.set("stopping.rtol", "1e-6")?;
+    /// config.set("smoother.kind", "chebyshev")?;
+    /// assert_eq!((config.stopping.rtol, config.smoother.degree), (1e-6, 2));
+    /// assert!(config.set("krilov", "cg").unwrap_err().to_string().contains("did you mean `krylov`?"));
+    /// # Ok::<(), ziggurat::config::ConfigError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such key, or if the value is invalid. The configuration then stays as it is.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
+        // A number, a truth value or a list; anything else is a name.
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+        let nested = |value: Value, key: &str| Value::from(Map::from_iter([(key.to_owned(), value)]));
+        *self = laid_over(self, key.rsplit('.').fold(value, nested))?;
+        Ok(())
+    }
+
     /// Writes all keys as TOML, which [`SolverConfig::from_toml`] reads back.
     ///
     /// ```
@@ -118,10 +140,14 @@ fn replace(value: &mut Value, old: &Value, new: &Value) {
 }
 
 pub(super) fn laid_over_default(given: Value) -> Result<SolverConfig, ConfigError> {
-    let default = to_value(&SolverConfig::default())?;
+    laid_over(&SolverConfig::default(), given)
+}
+
+fn laid_over(base: &SolverConfig, given: Value) -> Result<SolverConfig, ConfigError> {
+    let mut value = to_value(base)?;
     let mut leaves = Vec::new();
-    collect(&default, &default, given, "", &mut leaves)?;
-    let (mut value, mut config) = (default, SolverConfig::default());
+    collect(&value, &value, given, "", &mut leaves)?;
+    let mut config = base.clone();
     // One at a time, so that an error belongs to the last key.
     for (path, leaf) in leaves {
         let (pointer, none) = (format!("/{}", path.replace('.', "/")), leaf == NONE);

@@ -1,0 +1,149 @@
+//! The caller's arrays: checked and copied.
+
+use std::ffi::{CStr, c_char};
+
+use rayon::prelude::*;
+use ziggurat::sparse::Csr;
+
+use crate::status::Failure;
+
+/// An array of the caller.
+///
+/// # Safety
+/// `data` points to `len` elements that nobody changes during the call, or is null.
+pub(crate) unsafe fn array<'a, T>(name: &str, data: *const T, len: usize) -> Result<&'a [T], Failure> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    check(name, data, len)?;
+    // SAFETY: neither null nor misaligned nor longer than memory; the rest is the caller's word.
+    Ok(unsafe { std::slice::from_raw_parts(data, len) })
+}
+
+/// An array of the caller that is written.
+///
+/// # Safety
+/// `data` points to `len` elements that nobody else uses during the call, or is null.
+pub(crate) unsafe fn array_mut<'a, T>(name: &str, data: *mut T, len: usize) -> Result<&'a mut [T], Failure> {
+    if len == 0 {
+        return Ok(&mut []);
+    }
+    check(name, data, len)?;
+    // SAFETY: as in `array`.
+    Ok(unsafe { std::slice::from_raw_parts_mut(data, len) })
+}
+
+fn check<T>(name: &str, data: *const T, len: usize) -> Result<(), Failure> {
+    if data.is_null() {
+        return Err(Failure::argument(format!("{name} is a null pointer")));
+    }
+    if !data.is_aligned() {
+        return Err(Failure::argument(format!("{name} is not aligned to {} bytes", align_of::<T>())));
+    }
+    if len > isize::MAX as usize / size_of::<T>().max(1) {
+        return Err(Failure::argument(format!("{name} has {len} elements, more than memory can hold")));
+    }
+    Ok(())
+}
+
+/// A number of rows, vectors or alike.
+pub(crate) fn count(name: &str, value: i64) -> Result<usize, Failure> {
+    usize::try_from(value).map_err(|_| Failure::argument(format!("{name} is {value}")))
+}
+
+/// A text of the caller.
+///
+/// # Safety
+/// `text` points to a text that ends with a zero, or is null.
+pub(crate) unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str, Failure> {
+    if text.is_null() {
+        return Err(Failure::argument(format!("{name} is a null pointer")));
+    }
+    // SAFETY: not null; the rest is the caller's word.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().map_err(|_| Failure::argument(format!("{name} is not UTF-8")))
+}
+
+/// An integer type of indices.
+pub(crate) trait Index: Copy + Sync + Into<i64> {}
+impl Index for i32 {}
+impl Index for i64 {}
+
+/// A matrix, and where its values are in the caller's array.
+#[derive(Debug)]
+pub(crate) struct Matrix {
+    pub(crate) a: Csr<f64>,
+    /// For each entry, its place in the caller's array; `None` if it is the same.
+    pub(crate) places: Option<Vec<usize>>,
+}
+
+impl Matrix {
+    /// Copies a matrix in compressed rows, whose indices are counted from `base`. The columns of a
+    /// row may be in any order.
+    ///
+    /// # Safety
+    /// `row_ptr` points to `rows + 1` elements, `columns` and `values` to as many as its last one
+    /// says. They may be null.
+    pub(crate) unsafe fn read<I: Index>(
+        rows: i64,
+        row_ptr: *const I,
+        columns: *const I,
+        values: *const f64,
+        base: i32,
+    ) -> Result<Self, Failure> {
+        let rows = count("rows", rows)?;
+        if base != 0 && base != 1 {
+            return Err(Failure::argument(format!("base is {base}; indices are counted from 0 or 1")));
+        }
+        let base = i64::from(base);
+        // SAFETY: the caller's word.
+        let row_ptr = unsafe { array("row_ptr", row_ptr, rows.saturating_add(1)) }?;
+        let first: i64 = row_ptr[0].into();
+        if first != base {
+            let text = format!("row_ptr[0] is {first}, but indices are counted from {base}");
+            return Err(Failure::argument(text));
+        }
+        if let Some(row) = row_ptr.windows(2).position(|pair| pair[0].into() > pair[1].into()) {
+            return Err(Failure::argument(format!("row_ptr decreases at row {row}")));
+        }
+        let row_ptr: Vec<usize> =
+            row_ptr.par_iter().map(|&number| (Into::<i64>::into(number) - base) as usize).collect();
+        let entries = row_ptr[rows];
+        // SAFETY: the caller's word.
+        let (columns, values) =
+            unsafe { (array("columns", columns, entries)?, array("values", values, entries)?) };
+        let column = |(k, &column): (usize, &I)| {
+            let column: i64 = column.into();
+            u32::try_from(column.wrapping_sub(base))
+                .map_err(|_| Failure::argument(format!("columns[{k}] is {column}, which is out of range")))
+        };
+        let columns: Vec<u32> = columns.par_iter().enumerate().map(column).collect::<Result<_, _>>()?;
+        let places = places(&row_ptr, &columns);
+        let (columns, values) = match &places {
+            Some(places) => (ordered(places, &columns), ordered(places, values)),
+            None => (columns, values.to_vec()),
+        };
+        let a = Csr::try_new(rows, rows, row_ptr, columns, values);
+        Ok(Matrix { a: a.map_err(|error| Failure::argument(error.to_string()))?, places })
+    }
+}
+
+/// The elements of the caller's array in the order of the matrix.
+pub(crate) fn ordered<T: Copy + Send + Sync>(places: &[usize], array: &[T]) -> Vec<T> {
+    places.par_iter().map(|&place| array[place]).collect()
+}
+
+/// The places of the entries of each row in increasing order of columns; `None` if all rows are in
+/// that order already.
+fn places(row_ptr: &[usize], columns: &[u32]) -> Option<Vec<usize>> {
+    let rows = || row_ptr.par_windows(2).map(|pair| pair[0]..pair[1]);
+    if rows().all(|row| columns[row].is_sorted()) {
+        return None;
+    }
+    let sorted = rows().flat_map_iter(|row| {
+        let mut places: Vec<usize> = row.collect();
+        places.sort_by_key(|&place| columns[place]);
+        places
+    });
+    Some(sorted.collect())
+}

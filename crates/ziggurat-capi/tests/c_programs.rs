@@ -1,0 +1,127 @@
+//! Programs in C, C++ and Fortran, compiled and linked with the library as a user would, and run.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder with the library under the names of an installation, and room for programs.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let folder = std::env::temp_dir().join(format!("ziggurat-c-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let test = std::env::current_exe().unwrap();
+        let built =
+            test.ancestors().map(|folder| folder.join("libziggurat_capi.so")).find(|path| path.exists());
+        let built = built.expect("cargo has built libziggurat_capi.so");
+        for name in ["libziggurat.so.0", "libziggurat.so"] {
+            std::os::unix::fs::symlink(&built, folder.join(name)).unwrap();
+        }
+        Place(folder)
+    }
+
+    /// Compiles a program of this crate from its sources, with this compiler.
+    fn compile(&self, compiler: &str, sources: &[&str], options: &[&str]) -> PathBuf {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let program = self.0.join("program");
+        let mut command = Command::new(compiler);
+        command.current_dir(&self.0).args(["-Wall", "-Wextra", "-Werror", "-O1"]).args(options);
+        command.args(sources.iter().map(|source| here.join(source)));
+        command.arg("-I").arg(here.join("include")).arg("-L").arg(&self.0);
+        command.args(["-lziggurat", "-lm", "-lpthread", "-o"]).arg(&program);
+        let compiled = command.output().unwrap_or_else(|error| panic!("{compiler}: {error}"));
+        assert!(compiled.status.success(), "{sources:?}: {}", text(&compiled));
+        program
+    }
+
+    fn run(&self, program: &Path, arguments: &[&str]) -> Output {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&self.0).env("LD_LIBRARY_PATH", &self.0);
+        command.output().unwrap()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+#[test]
+fn the_example_solves_twice() {
+    let place = Place::new("example");
+    let program = place.compile("cc", &["examples/c/poisson.c"], &["-std=c11"]);
+    let ran = place.run(&program, &["100"]);
+    let said = text(&ran);
+    assert!(ran.status.success() && said.contains("10000 rows: converged in"), "{said}");
+    let numbers: Vec<f64> = said
+        .split_whitespace()
+        .rev()
+        .filter_map(|word| word.trim_end_matches(',').parse().ok())
+        .take(2)
+        .collect();
+    assert!((numbers[0] - 2.0 * numbers[1]).abs() < 1e-4 * numbers[0], "{said}");
+    assert!(!place.run(&program, &["0"]).status.success());
+}
+
+#[test]
+fn cpp_and_fortran_solve_and_receive_errors() {
+    let place = Place::new("cpp");
+    let program = place.compile("c++", &["examples/cpp/poisson.cpp"], &["-std=c++17"]);
+    let ran = place.run(&program, &["60"]);
+    let said = text(&ran);
+    assert!(ran.status.success() && said.contains("converged in"), "{said}");
+    assert!(said.contains("classical") && said.contains("as many elements as the matrix"), "{said}");
+    assert!(!place.run(&program, &["0"]).status.success());
+
+    let place = Place::new("fortran");
+    let sources = ["fortran/ziggurat.f90", "examples/fortran/poisson.f90"];
+    let ran = place.run(&place.compile("gfortran", &sources, &["-std=f2008"]), &[]);
+    let said = text(&ran);
+    assert!(ran.status.success() && said.contains("converged in"), "{said}");
+    assert!(said.contains("status 1: ") && said.contains("classical"), "{said}");
+}
+
+#[test]
+fn hostile_calls_end_with_a_status_and_a_sentence() {
+    let place = Place::new("hostile");
+    let options = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-fsanitize=address"];
+    let program = place.compile("cc", &["tests/c/hostile.c"], &options);
+    let ran = place.run(&program, &[]);
+    assert!(ran.status.success(), "{}", text(&ran));
+}
+
+#[test]
+fn the_header_declares_what_the_library_exports() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let header = std::fs::read_to_string(here.join("include/ziggurat.h")).unwrap();
+    let source = std::fs::read_to_string(here.join("src/functions.rs")).unwrap();
+    let names = |text: &str, before: &str| {
+        let parts = text.split(before).skip(1);
+        let mut names: Vec<String> = parts
+            .map(|part| part.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect())
+            .filter(|name: &String| name.starts_with("ziggurat_"))
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    };
+    let declared: Vec<String> = header
+        .lines()
+        .filter(|line| {
+            !line.starts_with([' ', '/', '*']) && line.contains('(') && !line.starts_with("typedef")
+        })
+        .flat_map(|line| {
+            let name = line.split('(').next().unwrap_or("").rsplit([' ', '*']).next().unwrap_or("");
+            Some(name.to_owned())
+        })
+        .filter(|name| name.starts_with("ziggurat_"))
+        .collect();
+    let mut declared = declared;
+    declared.sort();
+    assert_eq!(declared, names(&source, "extern \"C\" fn "));
+}
