@@ -1,4 +1,4 @@
-//! A matrix of the hierarchy: in compressed rows, or in the format of a structured grid.
+//! A matrix of the hierarchy: in compressed rows, or that of a structured grid.
 //!
 //! Setup on a grid never forms compressed rows, and neither does lowering. Where something else
 //! asks for them (a saved hierarchy, a transposed solve, a user who looks at a level), they are
@@ -7,15 +7,17 @@
 use std::sync::{Arc, OnceLock};
 
 use ziggurat_sparse::Csr;
-use ziggurat_sparse::device::HostMatrix;
+use ziggurat_sparse::grid::{GridMatrix, GridTransfer};
 
 /// A matrix in double precision, with compressed rows on demand.
 #[derive(Clone, Debug)]
 pub(crate) enum SetupMatrix {
     /// Compressed rows.
     Rows(Arc<Csr<f64>>),
-    /// The format of a structured grid, and compressed rows once they were asked for.
-    Grid(HostMatrix<f64>, OnceLock<Arc<Csr<f64>>>),
+    /// The stencils of a structured grid, and compressed rows once they were asked for.
+    Grid(Arc<GridMatrix>, OnceLock<Arc<Csr<f64>>>),
+    /// A transfer between grids, and compressed rows once they were asked for.
+    Transfer(Arc<GridTransfer<f64>>, OnceLock<Arc<Csr<f64>>>),
 }
 
 impl From<Arc<Csr<f64>>> for SetupMatrix {
@@ -31,17 +33,22 @@ impl From<Csr<f64>> for SetupMatrix {
 }
 
 impl SetupMatrix {
-    /// A matrix in the format of a structured grid.
-    pub(crate) fn of_grid(a: impl Into<HostMatrix<f64>>) -> Self {
-        SetupMatrix::Grid(a.into(), OnceLock::new())
+    /// The matrix of a structured grid.
+    pub(crate) fn of_grid(a: Arc<GridMatrix>) -> Self {
+        SetupMatrix::Grid(a, OnceLock::new())
     }
 
-    /// A matrix that is given in compressed rows and also in the format of a structured grid.
-    pub(crate) fn of_both(rows: Arc<Csr<f64>>, grid: impl Into<HostMatrix<f64>>) -> Self {
-        SetupMatrix::Grid(grid.into(), OnceLock::from(rows))
+    /// The matrix of a structured grid that is also given in compressed rows.
+    pub(crate) fn of_both(rows: Arc<Csr<f64>>, grid: Arc<GridMatrix>) -> Self {
+        SetupMatrix::Grid(grid, OnceLock::from(rows))
     }
 
-    /// Frees the format of a grid where compressed rows exist, too.
+    /// A transfer between grids.
+    pub(crate) fn of_transfer(transfer: GridTransfer<f64>) -> Self {
+        SetupMatrix::Transfer(Arc::new(transfer), OnceLock::new())
+    }
+
+    /// Frees the stencils where compressed rows exist, too.
     pub(crate) fn release(&mut self) {
         if let SetupMatrix::Grid(_, rows) = self
             && let Some(rows) = rows.take()
@@ -54,7 +61,8 @@ impl SetupMatrix {
     pub(crate) fn csr(&self) -> &Arc<Csr<f64>> {
         match self {
             SetupMatrix::Rows(a) => a,
-            SetupMatrix::Grid(a, rows) => rows.get_or_init(|| Arc::new(a.to_csr())),
+            SetupMatrix::Grid(a, rows) => rows.get_or_init(|| Arc::new(a.to_dia::<f64>().to_csr())),
+            SetupMatrix::Transfer(a, rows) => rows.get_or_init(|| Arc::new(a.to_csr())),
         }
     }
 
@@ -62,14 +70,14 @@ impl SetupMatrix {
     pub(crate) fn csr_mut(&mut self) -> Option<&mut Csr<f64>> {
         match self {
             SetupMatrix::Rows(a) => Some(Arc::make_mut(a)),
-            SetupMatrix::Grid(..) => None,
+            SetupMatrix::Grid(..) | SetupMatrix::Transfer(..) => None,
         }
     }
 
     /// The axes of a transfer between grids; `None` for any other matrix.
     pub(crate) fn axes(&self) -> Option<Vec<usize>> {
         match self {
-            SetupMatrix::Grid(HostMatrix::GridTransfer(transfer), _) => Some(transfer.axes()),
+            SetupMatrix::Transfer(transfer, _) => Some(transfer.axes()),
             _ => None,
         }
     }
@@ -78,15 +86,17 @@ impl SetupMatrix {
     pub(crate) fn rows(&self) -> usize {
         match self {
             SetupMatrix::Rows(a) => a.rows(),
-            SetupMatrix::Grid(a, _) => a.rows(),
+            SetupMatrix::Grid(a, _) => a.grid().len(),
+            SetupMatrix::Transfer(a, _) => a.rows(),
         }
     }
 
-    /// Number of entries; with a grid, zeros that fill diagonals count.
+    /// Number of entries; of a transfer between grids, its weights.
     pub(crate) fn nnz(&self) -> usize {
         match self {
             SetupMatrix::Rows(a) => a.nnz(),
             SetupMatrix::Grid(a, _) => a.nnz(),
+            SetupMatrix::Transfer(a, _) => a.nnz(),
         }
     }
 }

@@ -48,24 +48,23 @@ pub(super) fn build_structured(
     let pattern = recognise(a.view()).map_err(SetupError::from).map_err(at("recognition"))?;
     stages.add("recognition", start);
     let start = Instant::now();
-    let mut matrix =
-        GridMatrix::from_csr(a.view(), &pattern).map_err(SetupError::from).map_err(at("recognition"))?;
-    let mut stored = SetupMatrix::of_both(a, matrix.to_dia::<f64>());
-    stages.add("diagonals", start);
+    let matrix = GridMatrix::from_csr(a.view(), &pattern).map_err(SetupError::from);
+    let mut matrix = Arc::new(matrix.map_err(at("recognition"))?);
+    let mut stored = SetupMatrix::of_both(a, matrix.clone());
+    stages.add("stencils", start);
     let mut levels: Vec<Level<WholeMatrix>> = Vec::new();
     let enough = FEWEST_POINTS.max(setup.config.coarse_rows);
     while matrix.grid().len() > enough && levels.len() + 2 < setup.config.max_levels {
         let start = Instant::now();
         let axes = strong_axes(&matrix);
-        let Some((p, coarse)) = coarsen(matrix, &axes, RAGGED) else { break };
+        let Some((p, coarse)) = coarsen(&matrix, &axes, RAGGED) else { break };
         stages.add("Galerkin product", start);
-        let start = Instant::now();
-        let next = SetupMatrix::of_grid(coarse.to_dia::<f64>());
-        stages.add("diagonals", start);
+        matrix = Arc::new(coarse);
+        let next = SetupMatrix::of_grid(matrix.clone());
         let a = WholeMatrix { a: std::mem::replace(&mut stored, next), block: 1 };
         let transfer = Some(transfer(p));
         levels.push(Level { a, radius: None, transfer, stages: stages.into_seconds() });
-        (stages, matrix) = (Stages::new(levels.len()), coarse);
+        stages = Stages::new(levels.len());
     }
     let count = levels.len();
     let kernel = NearKernel::constants(stored.rows(), 1)?;
@@ -82,26 +81,27 @@ fn strong_axes(a: &GridMatrix) -> Vec<usize> {
 
 /// Interpolation along the given axes, and the coarse matrix; `None` if there are no axes, or if
 /// too many points follow one coarse neighbour only.
-fn coarsen(mut a: GridMatrix, axes: &[usize], ragged: f64) -> Option<(GridTransfer<f64>, GridMatrix)> {
-    let mut weights = Vec::new();
+fn coarsen(a: &GridMatrix, axes: &[usize], ragged: f64) -> Option<(GridTransfer<f64>, GridMatrix)> {
+    let (mut weights, mut coarse) = (Vec::new(), None);
     for &axis in axes {
-        let (along, coarser) = a.coarsen(axis);
+        let (along, coarser) = coarse.as_ref().unwrap_or(a).coarsen(axis);
         weights.push(along);
-        a = coarser;
+        coarse = Some(coarser);
     }
     let one_sided = weights.iter().fold(0.0, |most: f64, along| most.max(along.one_sided()));
-    let fits = !axes.is_empty() && one_sided <= ragged;
-    fits.then(|| (GridTransfer::new(weights, TransferDirection::Prolongation), a))
+    let coarse = coarse.filter(|_| one_sided <= ragged)?;
+    Some((GridTransfer::new(weights, TransferDirection::Prolongation), coarse))
 }
 
 fn transfer(p: GridTransfer<f64>) -> WholeTransfer {
     let r = p.transposed();
-    WholeTransfer { p: SetupMatrix::of_grid(p), r: SetupMatrix::of_grid(r), galerkin: None, dead: Vec::new() }
+    let [p, r] = [p, r].map(SetupMatrix::of_transfer);
+    WholeTransfer { p, r, galerkin: None, dead: Vec::new() }
 }
 
 impl Hierarchy {
-    /// Frees what lowering reads and nothing else needs: the diagonals of a finest matrix that is
-    /// also in compressed rows. Lowering again makes them again.
+    /// Frees what lowering reads and nothing else needs: the stencils of a finest matrix that is
+    /// also in compressed rows. Lowering again works with the rows.
     ///
     /// ```
     /// use ziggurat_amg::{Coarsening, Hierarchy, HierarchyConfig, SmoothedAggregation};
@@ -129,13 +129,13 @@ impl Hierarchy {
             return Ok(0);
         }
         let a = self.levels[0].matrix();
-        let mut matrix = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?;
-        self.levels[0].a.a = SetupMatrix::of_both(a.clone(), matrix.to_dia::<f64>());
+        let mut matrix = Arc::new(GridMatrix::from_csr(a.view(), &recognise(a.view())?)?);
+        self.levels[0].a.a = SetupMatrix::of_both(a.clone(), matrix.clone());
         for (index, axes) in axes.iter().enumerate() {
-            let Some((p, coarse)) = coarsen(matrix, axes, 1.0) else { break };
+            let Some((p, coarse)) = coarsen(&matrix, axes, 1.0) else { break };
+            matrix = Arc::new(coarse);
             self.levels[index].transfer = Some(transfer(p));
-            self.levels[index + 1].a.a = SetupMatrix::of_grid(coarse.to_dia::<f64>());
-            matrix = coarse;
+            self.levels[index + 1].a.a = SetupMatrix::of_grid(matrix.clone());
         }
         Ok(axes.len())
     }

@@ -56,8 +56,8 @@ impl ExactMatrix {
         let remote = part.remote.map_or(&[][..], |remote| remote.matrix.values());
         let own = match a {
             OwnMatrix::Rows(a) => a.values(),
-            OwnMatrix::Grid(HostMatrix::Dia(a)) => a.values(),
-            OwnMatrix::Grid(_) => &[f64::NAN], // transfers are not stored exactly
+            OwnMatrix::Grid(a) => a.values(),
+            OwnMatrix::Transfer(_) => &[f64::NAN], // transfers are not stored exactly
         };
         let values = own.par_chunks(PIECE).chain(remote.par_chunks(PIECE));
         if formats == Formats::FewestBytes && values.all(exact) {

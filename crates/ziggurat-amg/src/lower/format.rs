@@ -91,11 +91,13 @@ pub(crate) fn host_matrix<S: Store>(
     factors: ScaleFactors<'_>,
     purpose: Purpose,
 ) -> (HostMatrix<S>, Considered) {
-    if let OwnMatrix::Grid(a) = a
-        && purpose.formats == Formats::FewestBytes
-        && !purpose.row_by_row
-        && let Some(made) = a.scaled_as::<S>(factors)
-    {
+    let on_grid = match a {
+        _ if purpose.formats != Formats::FewestBytes || purpose.row_by_row => None,
+        OwnMatrix::Rows(_) => None,
+        OwnMatrix::Grid(a) => Some(HostMatrix::from(a.scaled_dia::<S>(factors))),
+        OwnMatrix::Transfer(a) => HostMatrix::from(a.clone()).scaled_as(factors),
+    };
+    if let Some(made) = on_grid {
         let considered = Considered::only(made.format().into(), made.bytes(), "a structured grid");
         return (made, considered);
     }

@@ -4,7 +4,7 @@ use ziggurat_sparse::device::{Cpu, Device};
 
 use super::exact::ExactMatrix;
 use super::format::{Formats, Lowering};
-use super::part::Part;
+use super::part::{OwnMatrix, Part};
 use super::precision::LevelPrecision;
 use super::source::LevelSource;
 use crate::SetupError;
@@ -16,7 +16,8 @@ use crate::multigrid::{Cycling, Multigrid};
 fn part<D: Device>(a: &SetupMatrix) -> Part<'_, D> {
     match a {
         SetupMatrix::Rows(a) => Part::from(a),
-        SetupMatrix::Grid(a, _) => Part::of_grid(a),
+        SetupMatrix::Grid(a, _) => Part::whole(OwnMatrix::Grid(a)),
+        SetupMatrix::Transfer(a, _) => Part::whole(OwnMatrix::Transfer(a)),
     }
 }
 

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use ziggurat_sparse::device::{Device, HostMatrix, Remote};
+use ziggurat_sparse::grid::{GridMatrix, GridTransfer};
 use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError, Store};
 
@@ -49,8 +50,10 @@ pub enum OwnMatrix<'a> {
     /// Compressed rows. Lowering chooses the format; the matrix is shared if it is stored
     /// unchanged.
     Rows(&'a Arc<Csr<f64>>),
-    /// A format that lowering keeps: that of a structured grid.
-    Grid(&'a HostMatrix<f64>),
+    /// The stencils of a structured grid, which are stored by diagonals.
+    Grid(&'a GridMatrix),
+    /// A transfer between structured grids, whose format lowering keeps.
+    Transfer(&'a Arc<GridTransfer<f64>>),
 }
 
 impl<'a> OwnMatrix<'a> {
@@ -58,7 +61,8 @@ impl<'a> OwnMatrix<'a> {
     pub fn rows(&self) -> usize {
         match self {
             OwnMatrix::Rows(a) => a.rows(),
-            OwnMatrix::Grid(a) => a.rows(),
+            OwnMatrix::Grid(a) => a.grid().len(),
+            OwnMatrix::Transfer(a) => a.rows(),
         }
     }
 
@@ -66,19 +70,19 @@ impl<'a> OwnMatrix<'a> {
     pub fn csr(&self) -> Cow<'a, Arc<Csr<f64>>> {
         match self {
             OwnMatrix::Rows(a) => Cow::Borrowed(a),
-            OwnMatrix::Grid(a) => Cow::Owned(Arc::new(a.to_csr())),
+            OwnMatrix::Grid(a) => Cow::Owned(Arc::new(a.to_dia::<f64>().to_csr())),
+            OwnMatrix::Transfer(a) => Cow::Owned(Arc::new(a.to_csr())),
         }
     }
 
     /// The absolute value of every diagonal entry; zero where there is none.
     pub(crate) fn diagonal_sizes(&self) -> Vec<f64> {
         match self {
-            OwnMatrix::Grid(HostMatrix::Dia(a)) => {
-                let mut diagonal = a.diagonal();
-                diagonal.par_iter_mut().for_each(|entry| *entry = entry.abs());
-                diagonal
-            }
-            _ => {
+            OwnMatrix::Grid(a) => match a.of_direction([0; 3]) {
+                Some(diagonal) => diagonal.par_iter().map(|entry| entry.abs()).collect(),
+                None => vec![0.0; a.grid().len()],
+            },
+            OwnMatrix::Rows(_) | OwnMatrix::Transfer(_) => {
                 let a = self.csr();
                 let entry = |place: &mut usize, row| a.view().get_near(row, row, place).unwrap_or(0.0).abs();
                 a.all_rows().into_par_iter().map_init(|| 0, entry).collect()
@@ -103,9 +107,9 @@ impl<'a, D: Device> From<&'a Arc<Csr<f64>>> for Part<'a, D> {
 }
 
 impl<'a, D: Device> Part<'a, D> {
-    /// The whole matrix of a structured grid, in the format that it is in.
-    pub(crate) fn of_grid(own: &'a HostMatrix<f64>) -> Self {
-        Part { own: OwnMatrix::Grid(own), remote: None }
+    /// A whole matrix.
+    pub(crate) fn whole(own: OwnMatrix<'a>) -> Self {
+        Part { own, remote: None }
     }
 
     /// Number of own rows.
@@ -140,6 +144,7 @@ impl<'a, D: Device> Part<'a, D> {
         let own = match self.own {
             OwnMatrix::Rows(a) => largest(a.view(), factors),
             OwnMatrix::Grid(a) => a.largest(factors),
+            OwnMatrix::Transfer(a) => largest(a.to_csr().view(), factors),
         };
         let remote = self.remote.map_or(0.0, |remote| {
             largest(remote.matrix.view(), RemoteFactors::new(columns, remote, factors).view())
@@ -151,8 +156,10 @@ impl<'a, D: Device> Part<'a, D> {
     pub(crate) fn largest_in_row(&self, row: usize) -> f64 {
         let remote = self.remote.map_or(&[][..], |remote| remote.row(row).1);
         let own = match self.own {
-            OwnMatrix::Rows(a) => a.row(row).1.iter().fold(0.0, |most: f64, value| most.max(value.abs())),
-            OwnMatrix::Grid(a) => a.largest_in_row(row, ScaleFactors::ONE),
+            OwnMatrix::Grid(a) => a.largest_in_row(row),
+            OwnMatrix::Rows(_) | OwnMatrix::Transfer(_) => {
+                self.own.csr().row(row).1.iter().fold(0.0, |most: f64, value| most.max(value.abs()))
+            }
         };
         remote.iter().fold(own, |most, value| most.max(value.abs()))
     }

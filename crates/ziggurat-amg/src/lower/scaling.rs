@@ -207,7 +207,7 @@ pub(super) fn lifted<'a, D: Device>(
     storage: Kind,
 ) -> (ScaleFactors<'a>, f64) {
     let factors = scaled_by(left, right);
-    if let OwnMatrix::Grid(_) = t.own {
+    if let OwnMatrix::Transfer(_) = t.own {
         return (factors, 1.0); // weights are between zero and one, and stored without the factors
     }
     let largest = t.largest(device, columns, factors);

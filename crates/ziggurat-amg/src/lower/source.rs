@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ziggurat_sparse::MatrixError;
-use ziggurat_sparse::device::{Device, HostMatrix};
+use ziggurat_sparse::device::Device;
 
 use super::exact::ExactMatrix;
 use super::part::{OwnMatrix, Part};
@@ -68,8 +68,8 @@ impl<'a, D: Device> LevelSource<'a, D> {
                 Err(MatrixError::Mismatch { what, expected: self.a.rows(), found: 0 }.into())
             }
             None => {
-                if let OwnMatrix::Grid(HostMatrix::Dia(a)) = self.a.own
-                    && let Some(data) = smoother.data_by_diagonals(a)?
+                if let OwnMatrix::Grid(a) = self.a.own
+                    && let Some(data) = smoother.data_on_grid(a)?
                 {
                     return Ok(Cow::Owned(data));
                 }

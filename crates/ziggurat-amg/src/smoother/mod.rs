@@ -8,10 +8,10 @@
 //! Gauss–Seidel reverses its direction.
 
 mod chebyshev;
-mod diagonals;
 mod gauss_seidel;
 mod jacobi;
 mod l1_jacobi;
+mod on_grid;
 mod spai0;
 
 use serde::{Deserialize, Serialize};

@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use crate::grid::GridTransfer;
 use crate::matrix::format::{Format, RowEntries};
 use crate::matrix::{Bsr, Csr, DeltaSell, Dia, FormatPlan, ScaleFactors};
@@ -198,38 +196,6 @@ impl<S: Store> HostMatrix<S> {
             row_ptr.push(first + entries.len());
         }
         Csr::from_valid_parts(self.rows(), self.cols(), row_ptr, columns, values)
-    }
-
-    /// The largest absolute entry, multiplied by its factors.
-    ///
-    /// ```
-    /// use ziggurat_sparse::{Csr, device::HostMatrix, matrix::ScaleFactors};
-    /// let a: HostMatrix<f64> = Csr::try_new(1, 2, vec![0, 2], vec![0, 1], vec![3.0, -4.0])?.into();
-    /// let factors = ScaleFactors { right: Some(&[2.0, 1.0]), ..ScaleFactors::ONE };
-    /// assert_eq!(a.largest(factors), 6.0);
-    /// # Ok::<(), ziggurat_sparse::MatrixError>(())
-    /// ```
-    ///
-    /// # Panics
-    /// If there are fewer factors than rows or columns.
-    pub fn largest(&self, factors: ScaleFactors<'_>) -> f64 {
-        if let HostMatrix::Dia(a) = self {
-            return a.largest(factors);
-        }
-        let in_row = |row| self.largest_in_row(row, factors);
-        (0..self.rows()).into_par_iter().with_min_len(256).map(in_row).reduce(|| 0.0, f64::max)
-    }
-
-    /// The largest absolute entry of a row, multiplied by its factors.
-    ///
-    /// # Panics
-    /// If there are fewer factors than rows or columns.
-    pub fn largest_in_row(&self, row: usize, factors: ScaleFactors<'_>) -> f64 {
-        let mut largest: f64 = 0.0;
-        self.for_each_entry(row, |column, value| {
-            largest = largest.max((value.wide() * factors.of(row, column)).abs());
-        });
-        largest
     }
 
     /// Rows that are stored together and relaxed by the same thread.

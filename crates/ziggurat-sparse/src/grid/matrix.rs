@@ -7,12 +7,16 @@
 use rayon::prelude::*;
 
 use super::{Grid, GridPattern};
-use crate::matrix::dia::Dia;
+use crate::matrix::ScaleFactors;
+use crate::matrix::dia::{Dia, scale_diagonal};
 use crate::number::Store;
 use crate::{CsrRef, MatrixError};
 
 /// Points per task.
 const TASK: usize = 8 * 1024;
+
+/// Points that are processed at a time; their buffers fit into the first-level cache.
+const PIECE: usize = 512;
 
 /// The matrix of a grid with one unknown per point.
 ///
@@ -114,9 +118,33 @@ impl GridMatrix {
         &self.values[s * n..(s + 1) * n]
     }
 
-    /// The matrix stored by diagonals. Directions may share a diagonal where the grid has fewer
-    /// than three points along an axis; at every point, only one of them is not zero.
+    /// Number of entries: of each direction, as many as points have a neighbour there.
+    pub fn nnz(&self) -> usize {
+        let points = self.grid.points();
+        let of = |direction: &[i8; 3]| {
+            let along = (0..3).map(|axis| points[axis] - usize::from(direction[axis] != 0).min(points[axis]));
+            along.product::<usize>()
+        };
+        self.stencil.iter().map(of).sum()
+    }
+
+    /// All values, with zeros where a point has no neighbour.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The matrix stored by diagonals.
     pub fn to_dia<S: Store>(&self) -> Dia<S> {
+        self.scaled_dia(ScaleFactors::ONE)
+    }
+
+    /// The matrix times its factors, stored by diagonals and rounded to `S`. Directions may share a
+    /// diagonal where the grid has fewer than three points along an axis; at every point, only one
+    /// of them is not zero.
+    ///
+    /// # Panics
+    /// If there are fewer factors than points.
+    pub fn scaled_dia<S: Store>(&self, factors: ScaleFactors<'_>) -> Dia<S> {
         let n = self.grid.len();
         let mut directions: Vec<(isize, usize)> =
             self.stencil.iter().enumerate().map(|(s, &direction)| (self.grid.offset(direction), s)).collect();
@@ -130,7 +158,78 @@ impl GridMatrix {
                 let values = &self.values_of(s)[first..][..out.len()];
                 out.iter_mut().zip(values).for_each(|(out, value)| *out += value);
             }
+            scale_diagonal(out, first, groups[d][0].0, factors);
         })
+    }
+
+    /// f(a_ii, Σ_j |a_ij|, Σ_j a_ij²) for every row, in one pass.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// use ziggurat_sparse::grid::{GridMatrix, recognise};
+    /// let a = "poisson2d:9".parse::<Problem>()?.matrix()?;
+    /// let a = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?;
+    /// let of_rows = a.map_rows(|diagonal, sum, squares| diagonal + 10.0 * sum + 1000.0 * squares);
+    /// assert_eq!(of_rows[40], 4.0 + 80.0 + 20_000.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn map_rows(&self, f: impl Fn(f64, f64, f64) -> f64 + Sync) -> Vec<f64> {
+        let mut mapped = vec![0.0; self.grid.len()];
+        mapped.par_chunks_mut(PIECE).enumerate().with_min_len(16).for_each(|(piece, mapped)| {
+            let [mut own, mut sums, mut squares] = [[0.0; PIECE]; 3];
+            for (s, direction) in self.stencil.iter().enumerate() {
+                let values = &self.values_of(s)[piece * PIECE..][..mapped.len()];
+                for ((value, sum), square) in values.iter().zip(&mut sums).zip(&mut squares) {
+                    *sum += value.abs();
+                    *square += value * value;
+                }
+                if *direction == [0; 3] {
+                    own[..values.len()].copy_from_slice(values);
+                }
+            }
+            for (lane, mapped) in mapped.iter_mut().enumerate() {
+                *mapped = f(own[lane], sums[lane], squares[lane]);
+            }
+        });
+        mapped
+    }
+
+    /// The largest absolute entry, multiplied by its factors.
+    ///
+    /// # Panics
+    /// If there are fewer factors than points.
+    pub fn largest(&self, factors: ScaleFactors<'_>) -> f64 {
+        let most = |values: &[f64]| values.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+        if factors.left.is_none() && factors.right.is_none() {
+            let pieces = self.values.par_chunks(TASK).map(most);
+            return pieces.reduce(|| 0.0, f64::max) * factors.factor.abs();
+        }
+        let n = self.grid.len();
+        let of_piece = |piece: usize| {
+            let mut buffer = [0.0; PIECE];
+            let of_direction = |(s, &direction): (usize, &[i8; 3])| {
+                let offset = self.grid.offset(direction);
+                // The points of the piece whose neighbour has a number of the grid.
+                let first = (piece * PIECE).max(if offset < 0 { offset.unsigned_abs() } else { 0 });
+                let end = n.saturating_add_signed(-offset).min(n).min((piece + 1) * PIECE);
+                let Some(values) = self.values_of(s).get(first..end) else { return 0.0 };
+                let scaled = &mut buffer[..values.len()];
+                scaled.copy_from_slice(values);
+                scale_diagonal(scaled, first, offset, factors);
+                most(scaled)
+            };
+            self.stencil.iter().enumerate().map(of_direction).fold(0.0, f64::max)
+        };
+        let pieces = (0..n.div_ceil(PIECE)).into_par_iter().with_min_len(16);
+        pieces.map(of_piece).reduce(|| 0.0, f64::max)
+    }
+
+    /// The largest absolute entry of a row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn largest_in_row(&self, row: usize) -> f64 {
+        (0..self.stencil.len()).fold(0.0, |most, s| most.max(self.values_of(s)[row].abs()))
     }
 
     /// How strongly points are connected along each axis, relative to the axis of their strongest
@@ -166,5 +265,47 @@ impl GridMatrix {
             }
         }
         sums.map(|sum| sum / count.max(1) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gallery::Problem;
+    use crate::grid::recognise;
+
+    #[test]
+    fn sums_and_largest_entries_are_those_of_compressed_rows() {
+        for name in ["poisson3d:9", "jump3d:12", "poisson3d27:7", "convection3d:11"] {
+            let csr = name.parse::<Problem>().unwrap().matrix().unwrap();
+            let a = GridMatrix::from_csr(csr.view(), &recognise(csr.view()).unwrap()).unwrap();
+            assert_eq!(a.nnz(), csr.nnz(), "{name}");
+            let factor = |row: usize| 1.0 + (row * 7 % 13) as f64;
+            let factors: Vec<f64> = csr.all_rows().map(factor).collect();
+            let scaled = ScaleFactors { left: Some(&factors), right: Some(&factors), factor: 0.5 };
+            let mut largest: f64 = 0.0;
+            let sums = a.map_rows(|diagonal, sum, squares| diagonal + 3.0 * sum + 7.0 * squares);
+            for row in csr.all_rows() {
+                let (columns, values) = csr.row(row);
+                let sum: f64 = values.iter().map(|x| x.abs()).sum();
+                let squares: f64 = values.iter().map(|x| x * x).sum();
+                let expected = csr.get(row, row).unwrap() + 3.0 * sum + 7.0 * squares;
+                assert!((sums[row] - expected).abs() <= 1e-12 * expected, "{name}, row {row}");
+                let most = values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+                assert_eq!(a.largest_in_row(row), most);
+                for (&column, value) in columns.iter().zip(values) {
+                    largest = largest.max((value * scaled.of(row, column as usize)).abs());
+                }
+            }
+            assert!((a.largest(scaled) - largest).abs() <= 1e-14 * largest, "{name}");
+            let stored = a.scaled_dia::<f64>(scaled).to_csr();
+            let expected = scaled.apply::<f64>(csr.view());
+            for row in csr.all_rows() {
+                for (&column, value) in expected.row(row).0.iter().zip(expected.row(row).1) {
+                    let found = stored.get(row, column as usize).unwrap_or(0.0);
+                    assert!((found - value).abs() <= 1e-14 * value.abs(), "{name} ({row}, {column})");
+                }
+            }
+        }
     }
 }

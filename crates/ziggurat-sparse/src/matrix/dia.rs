@@ -123,18 +123,11 @@ impl<S: Store> Dia<S> {
     }
 
     /// The matrix times its factors, rounded to `T`.
-    fn rescaled<T: Store>(&self, ScaleFactors { left, right, factor }: ScaleFactors<'_>) -> Dia<T> {
+    fn rescaled<T: Store>(&self, factors: ScaleFactors<'_>) -> Dia<T> {
         Dia::from_diagonals(self.rows, self.cols, self.offsets.clone(), |d, first, out| {
-            let (offset, len) = (self.offsets[d], out.len());
-            let values = &self.window(first / WINDOW, d)[first % WINDOW..][..len];
-            out.iter_mut().zip(values).for_each(|(out, value)| *out = value.wide() * factor);
-            if let Some(left) = left {
-                out.iter_mut().zip(&left[first..first + len]).for_each(|(out, left)| *out *= left);
-            }
-            if let Some(right) = right {
-                let right = &right[first.wrapping_add_signed(offset)..][..len];
-                out.iter_mut().zip(right).for_each(|(out, right)| *out *= right);
-            }
+            let values = &self.window(first / WINDOW, d)[first % WINDOW..][..out.len()];
+            out.iter_mut().zip(values).for_each(|(out, value)| *out = value.wide());
+            scale_diagonal(out, first, self.offsets[d], factors);
         })
     }
 
@@ -181,79 +174,6 @@ impl<S: Store> Dia<S> {
         })
     }
 
-    /// f(a_ii, Σ_j |a_ij|, Σ_j a_ij²) for every row, in one pass.
-    ///
-    /// ```
-    /// use ziggurat_sparse::{Dia, gallery::Problem};
-    /// let a = "poisson2d:9".parse::<Problem>()?.matrix()?;
-    /// let a = Dia::<f64>::from_csr(a.view()).ok_or("not a few diagonals")?;
-    /// let of_rows = a.map_rows(|diagonal, sum, squares| diagonal + 10.0 * sum + 1000.0 * squares);
-    /// assert_eq!(of_rows[40], 4.0 + 80.0 + 20_000.0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn map_rows(&self, f: impl Fn(f64, f64, f64) -> f64 + Sync) -> Vec<f64> {
-        let mut mapped = vec![0.0; self.rows];
-        let diagonal = self.offsets.binary_search(&0).ok();
-        let windows = mapped.par_chunks_mut(WINDOW).enumerate().with_min_len(TASK);
-        windows.for_each(|(window, mapped)| {
-            let [mut own, mut sums, mut squares] = [[0.0; WINDOW]; 3];
-            for d in 0..self.offsets.len() {
-                let values = self.window(window, d);
-                for lane in 0..WINDOW {
-                    let value = values[lane].wide();
-                    sums[lane] += value.abs();
-                    squares[lane] += value * value;
-                }
-                if Some(d) == diagonal {
-                    own.iter_mut().zip(values).for_each(|(entry, value)| *entry = value.wide());
-                }
-            }
-            for (lane, mapped) in mapped.iter_mut().enumerate() {
-                *mapped = f(own[lane], sums[lane], squares[lane]);
-            }
-        });
-        mapped
-    }
-
-    /// The diagonal entry of every row; zero where the diagonal is not stored.
-    pub fn diagonal(&self) -> Vec<f64> {
-        let mut diagonal = vec![0.0; self.rows];
-        if let Ok(d) = self.offsets.binary_search(&0) {
-            let windows = diagonal.par_chunks_mut(WINDOW).enumerate().with_min_len(TASK);
-            windows.for_each(|(window, entries)| {
-                let values = self.window(window, d);
-                entries.iter_mut().zip(values).for_each(|(entry, value)| *entry = value.wide());
-            });
-        }
-        diagonal
-    }
-
-    /// The largest absolute entry, multiplied by its factors.
-    pub(crate) fn largest(&self, factors: ScaleFactors<'_>) -> f64 {
-        if factors.left.is_none() && factors.right.is_none() {
-            let of = |values: &[S]| values.iter().fold(0.0, |most: f64, value| most.max(value.wide().abs()));
-            let pieces = self.values.par_chunks(64 * WINDOW).map(of);
-            return pieces.reduce(|| 0.0, f64::max) * factors.factor.abs();
-        }
-        let of_window = |window: usize| {
-            let of_diagonal = |(d, &offset): (usize, &isize)| {
-                let (first, within) =
-                    (window * WINDOW, inside(self.rows, self.cols, offset, window * WINDOW));
-                let values = within.clone().zip(&self.window(window, d)[within]);
-                let size = |(lane, value): (usize, &S)| {
-                    let row = first + lane;
-                    let left = factors.left.map_or(1.0, |left| left[row]);
-                    let right = factors.right.map_or(1.0, |right| right[row.wrapping_add_signed(offset)]);
-                    (value.wide() * left * right).abs()
-                };
-                values.map(size).fold(0.0, f64::max)
-            };
-            self.offsets.iter().enumerate().map(of_diagonal).fold(0.0, f64::max)
-        };
-        let windows = (0..self.rows.div_ceil(WINDOW)).into_par_iter().with_min_len(TASK);
-        windows.map(of_window).reduce(|| 0.0, f64::max) * factors.factor.abs()
-    }
-
     /// The matrix in compressed rows, without the zeros that fill diagonals.
     ///
     /// ```
@@ -278,6 +198,26 @@ impl<S: Store> Dia<S> {
             }
         });
         Csr::from_valid_parts(self.rows, self.cols, row_ptr, columns, values)
+    }
+}
+
+/// Multiplies the values of a diagonal in the rows from `first` on by their factors.
+pub(crate) fn scale_diagonal(
+    values: &mut [f64],
+    first: usize,
+    offset: isize,
+    ScaleFactors { left, right, factor }: ScaleFactors<'_>,
+) {
+    let len = values.len();
+    if factor != 1.0 {
+        values.iter_mut().for_each(|value| *value *= factor);
+    }
+    if let Some(left) = left {
+        values.iter_mut().zip(&left[first..first + len]).for_each(|(value, left)| *value *= left);
+    }
+    if let Some(right) = right {
+        let right = &right[first.wrapping_add_signed(offset)..][..len];
+        values.iter_mut().zip(right).for_each(|(value, right)| *value *= right);
     }
 }
 

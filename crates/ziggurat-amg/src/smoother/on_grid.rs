@@ -1,9 +1,10 @@
-//! The data of smoothers for a matrix that is stored by diagonals, in one pass over it.
+//! The data of smoothers for the matrix of a structured grid, in one pass over it.
 //!
 //! Each smoother has the formula of its own file; only the way to the row sums differs.
 
 use rayon::prelude::*;
-use ziggurat_sparse::{Dia, MatrixError};
+use ziggurat_sparse::MatrixError;
+use ziggurat_sparse::grid::GridMatrix;
 
 use super::chebyshev::{ChebyshevBase, coefficients};
 use super::spai0::PROVED;
@@ -16,7 +17,7 @@ impl Smoother {
     ///
     /// # Errors
     /// If a row has no usable diagonal entry.
-    pub(crate) fn data_by_diagonals(&self, a: &Dia<f64>) -> Result<Option<SmootherData>, SetupError> {
+    pub(crate) fn data_on_grid(&self, a: &GridMatrix) -> Result<Option<SmootherData>, SetupError> {
         let one_step = || Relaxation::Recurrence(vec![(1.0, 0.0)]);
         let l1 = || a.map_rows(|diagonal, sum, _| sum.recip().copysign(diagonal));
         let (steps, relaxation) = match *self {
@@ -44,7 +45,10 @@ impl Smoother {
         };
         let unusable = |step: &f64| !(step.is_finite() && *step != 0.0);
         match steps.par_iter().position_first(unusable) {
-            Some(row) => Err(MatrixError::ZeroDiagonal { row, value: a.diagonal()[row] }.into()),
+            Some(row) => {
+                let value = a.of_direction([0; 3]).map_or(0.0, |diagonal| diagonal[row]);
+                Err(MatrixError::ZeroDiagonal { row, value }.into())
+            }
             None => Ok(Some(SmootherData { diagonal: steps, relaxation })),
         }
     }
@@ -55,26 +59,28 @@ mod tests {
     use super::*;
     use crate::halo::Whole;
     use ziggurat_sparse::gallery::Problem;
+    use ziggurat_sparse::grid::recognise;
 
     #[test]
     fn the_data_are_those_of_compressed_rows() {
         for name in ["poisson3d:9", "jump3d:12", "poisson3d27:7"] {
             let a = name.parse::<Problem>().unwrap().matrix().unwrap();
-            let by_diagonals = Dia::from_csr(a.view()).unwrap();
+            let on_grid = GridMatrix::from_csr(a.view(), &recognise(a.view()).unwrap()).unwrap();
             let chebyshev = Smoother::Chebyshev { degree: 3, base: ChebyshevBase::L1Jacobi, ratio: 4.0 };
             let jacobi = [None, Some(0.7)].map(|omega| Smoother::Jacobi { omega });
             for smoother in [jacobi[0], jacobi[1], Smoother::L1Jacobi, Smoother::Spai0, chebyshev] {
                 let expected = smoother.data(a.view(), &Whole::new(a.rows()), None).unwrap();
-                let found = smoother.data_by_diagonals(&by_diagonals).unwrap().unwrap();
+                let found = smoother.data_on_grid(&on_grid).unwrap().unwrap();
                 assert_eq!(found.relaxation, expected.relaxation, "{name} {smoother:?}");
                 for (found, expected) in found.diagonal.iter().zip(&expected.diagonal) {
                     assert!((found - expected).abs() <= 1e-14 * expected.abs(), "{name} {smoother:?}");
                 }
             }
-            assert_eq!(Smoother::GaussSeidel { block: 8 }.data_by_diagonals(&by_diagonals), Ok(None));
+            assert_eq!(Smoother::GaussSeidel { block: 8 }.data_on_grid(&on_grid), Ok(None));
         }
-        let zero = ziggurat_sparse::Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, 0.0]).unwrap();
-        let zero = Dia::from_csr(zero.view()).unwrap();
-        assert!(Smoother::L1Jacobi.data_by_diagonals(&zero).is_err());
+        let mut zero = "poisson2d:5".parse::<Problem>().unwrap().matrix().unwrap();
+        zero.values_mut().fill(0.0);
+        let zero = GridMatrix::from_csr(zero.view(), &recognise(zero.view()).unwrap()).unwrap();
+        assert!(Smoother::L1Jacobi.data_on_grid(&zero).is_err());
     }
 }
