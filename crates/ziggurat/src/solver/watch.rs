@@ -135,7 +135,7 @@ impl<D: Device> Iteration<D> {
             let Some(why) = fault else { return Ok((report, promotion)) };
             // The factors of the matrix have rounding errors, too, and an initial guess that is not
             // finite is not a fault of the preconditioner.
-            let bad_guess = report.iterations == 0 && why == Fault::Failed(StopReason::NotFinite);
+            let bad_guess = !report.initial_residual.is_finite();
             let may_help = !(report.relative_residual <= ROUNDING_LIMIT || bad_guess);
             let Some(next) = self.raised(rung, why, may_help, &raise)? else {
                 return Ok((report, promotion));

@@ -74,6 +74,20 @@ fn half_of_the_iterations_for_less_than_half_of_the_digits_is_hopeless() {
 }
 
 #[test]
+fn a_smoother_that_overflows_is_not_taken_for_a_bad_guess() {
+    let a = "poisson3d:16".parse::<Problem>().unwrap().matrix().unwrap();
+    let overflows = |config: &mut SolverConfig| config.smoother.omega = Some(1e300);
+    let solver = Solver::builder().method(Method::Sa).with(overflows).build(&a).unwrap();
+    let b = vec![1.0; a.rows()];
+    let solution = solver.solve(&b).unwrap();
+    assert!(solution.report.reason.is_converged() && solution.promotion.is_some());
+    // A guess that is not finite stays the caller's fault.
+    let guess = vec![f64::NAN; a.rows()];
+    let refused = solver.solve_with(&b, Some(&guess), &SolveOptions::default(), None);
+    assert!(refused.is_err() || !refused.unwrap().report.reason.is_converged());
+}
+
+#[test]
 fn a_zero_diagonal_is_factorised_from_the_start() {
     // A saddle point: the Laplacian and one constraint.
     let a = "poisson2d:20".parse::<Problem>().unwrap().matrix().unwrap();
