@@ -3,6 +3,7 @@
 //! A driver is a file in `competitors`, and its opening comment gives the reasons for the settings.
 //! Compiled drivers are kept in `race` in cargo's target directory.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -202,7 +203,7 @@ impl Contestant {
             return driver::command(system, solution, threads);
         };
         let mut command = if self.parallelism == Parallelism::Processes {
-            let mut mpirun = Command::new("mpirun");
+            let mut mpirun = limited("mpirun");
             mpirun.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]);
             mpirun.args(["-n", &threads.to_string()]).env("OMP_NUM_THREADS", "1").arg(first);
             if self.quick {
@@ -211,13 +212,23 @@ impl Contestant {
             }
             mpirun
         } else {
-            let mut alone = Command::new(first);
+            let mut alone = limited(first);
             alone.env("OMP_NUM_THREADS", threads.to_string()).env_remove("PYTHONPATH");
             alone
         };
         command.args(rest).arg(system).arg(solution).args(setting.split_whitespace());
         Ok(command)
     }
+}
+
+/// Seconds that a peer has for one system; the slowest that solve one take a third of this.
+const LIMIT: &str = "60";
+
+/// A command that ends after the time limit.
+fn limited(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("timeout");
+    command.arg(LIMIT).arg(program);
+    command
 }
 
 /// All contestants, ziggurat last, and the peers that are not installed. hypre must be.
@@ -301,6 +312,9 @@ pub(super) fn output(command: &mut Command) -> Result<String, String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
+    if name == "timeout" && output.status.code() == Some(124) {
+        return Err(format!("not solved within {LIMIT} s"));
+    }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let lines = || said.lines().filter(|line| !line.trim().is_empty());
     let line = lines().find(|line| line.to_lowercase().contains("error")).or_else(|| lines().next());
@@ -316,6 +330,8 @@ mod tests {
         let said = output(Command::new("sh").args(["-c", "echo first >&2; echo 'an error' >&2; exit 1"]));
         assert_eq!(said, Err("sh: an error".to_owned()));
         assert_eq!(output(Command::new("sh").args(["-c", "echo well"])), Ok("well\n".to_owned()));
+        let mut slow = Command::new("timeout");
+        assert!(output(slow.args(["0.1", "sleep", "5"])).unwrap_err().starts_with("not solved within"));
         assert!(output(&mut Command::new("no-such-program")).unwrap_err().starts_with("no-such-program: "));
     }
 
