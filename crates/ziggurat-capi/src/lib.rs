@@ -1,7 +1,7 @@
 //! The C library `libziggurat`: the solver for programs in C, C++, Fortran and anything that calls
 //! C. The header `include/ziggurat.h` documents every function.
 //!
-//! - [`functions`]: the functions of the header.
+//! - [`functions`] and [`settings`]: the functions of the header.
 //! - [`arrays`]: the caller's arrays, checked and copied. No pointer is kept.
 //! - [`state`]: what a handle holds.
 //! - [`log`]: log events for the caller's function.
@@ -16,11 +16,14 @@
 mod arrays;
 mod functions;
 mod log;
+mod settings;
 mod state;
 mod status;
 
 pub use functions::*;
-pub use state::ZigguratSolver;
+pub use log::LogFunction;
+pub use settings::*;
+pub use state::{MonitorFunction, ZigguratSolver};
 pub use status::Status;
 
 /// The allocator of the `ziggurat` command: setup makes many short-lived allocations. It serves

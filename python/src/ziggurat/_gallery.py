@@ -15,16 +15,21 @@ from ziggurat._matrix import in_order
 __all__ = [
     "Problem",
     "anisotropic3d",
+    "anisotropic3d19",
     "convection3d",
     "elasticity3d",
     "jump3d",
+    "laplace27e8",
+    "lognormal3d",
     "names",
     "neumann3d",
     "poisson2d",
     "poisson3d",
     "poisson3d27",
     "problem",
+    "radiation3t",
     "rigid_body_modes",
+    "solid3d",
 ]
 
 
@@ -101,6 +106,31 @@ def convection3d(n: int) -> sparse.csr_array:
 def neumann3d(n: int) -> sparse.csr_array:
     """The Laplacian with pure Neumann boundary conditions on n × n × n points: singular."""
     return problem(f"neumann3d:{n}").A
+
+
+def anisotropic3d19(n: int) -> sparse.csr_array:
+    """Diffusion a hundred times stronger in z, with 19 points, on n × n × n points."""
+    return problem(f"anisotropic3d19:{n}").A
+
+
+def laplace27e8(n: int) -> sparse.csr_array:
+    """The 27-point Laplacian times 10⁸ on n × n × n points."""
+    return problem(f"laplace27e8:{n}").A
+
+
+def lognormal3d(n: int) -> sparse.csr_array:
+    """Diffusion with a smooth random coefficient between 10⁻⁴ and 10⁴, on n × n × n points."""
+    return problem(f"lognormal3d:{n}").A
+
+
+def radiation3t(n: int) -> sparse.csr_array:
+    """Three temperatures that exchange heat, on n × n × n points; three unknowns per point."""
+    return problem(f"radiation3t:{n}").A
+
+
+def solid3d(n: int) -> sparse.csr_array:
+    """Linear elasticity on a cube whose faces are all fixed, with n × n × n free nodes."""
+    return problem(f"solid3d:{n}").A
 
 
 def rigid_body_modes(coords: ArrayLike) -> NDArray[np.float64]:

@@ -15,27 +15,35 @@ Examples
 from ziggurat._gallery import (
     Problem,
     anisotropic3d,
+    anisotropic3d19,
     convection3d,
     elasticity3d,
     jump3d,
+    laplace27e8,
+    lognormal3d,
     names,
     neumann3d,
     poisson2d,
     poisson3d,
     poisson3d27,
     problem,
+    radiation3t,
     rigid_body_modes,
+    solid3d,
 )
 from ziggurat._grids import diffusion_stencil_2d, linear_elasticity, poisson, stencil_grid
 
 __all__ = [
     "Problem",
     "anisotropic3d",
+    "anisotropic3d19",
     "convection3d",
     "diffusion_stencil_2d",
     "elasticity3d",
     "jump3d",
+    "laplace27e8",
     "linear_elasticity",
+    "lognormal3d",
     "names",
     "neumann3d",
     "poisson",
@@ -43,7 +51,9 @@ __all__ = [
     "poisson3d",
     "poisson3d27",
     "problem",
+    "radiation3t",
     "rigid_body_modes",
+    "solid3d",
     "stencil_grid",
 ]
 

@@ -72,7 +72,7 @@ fn the_estimated_memory_is_within_a_factor_of_two() {
     for (name, _) in Problem::NAMES {
         let size = match name {
             "poisson2d" => 150,
-            "elasticity3d" => 10,
+            "elasticity3d" | "solid3d" | "radiation3t" => 10,
             _ => 24,
         };
         let problem = ["--problem", &format!("{name}:{size}")];

@@ -64,11 +64,11 @@ pub(super) fn row(
             emit(3 * (cell - grid.stride(FACES[face].0)) + component as u64, -weights[face]);
         }
     }
-    for other in 0..3 {
+    for (other, exchange) in with.into_iter().enumerate() {
         if other == component {
             emit(3 * cell + other as u64, diagonal);
-        } else if with[other] > 0.0 {
-            emit(3 * cell + other as u64, -with[other]);
+        } else if exchange > 0.0 {
+            emit(3 * cell + other as u64, -exchange);
         }
     }
     for face in 3..6 {

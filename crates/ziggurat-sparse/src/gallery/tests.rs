@@ -202,7 +202,7 @@ fn the_problems_of_the_paper_on_16_bits() {
     let weights: Vec<f64> = entries(&matrix("lognormal3d:64")).map(|(.., value)| value.abs()).collect();
     let (least, most) =
         weights.iter().fold((f64::MAX, 0.0f64), |(least, most), &x| (least.min(x), most.max(x)));
-    assert!(least >= 1e-4 && least < 1e-3 && most <= 6e4 && most > 1e3, "{least} {most}");
+    assert!((1e-4..1e-3).contains(&least) && (1e3..6e4).contains(&most), "{least} {most}");
 
     // A translation feels no force where all neighbours are free.
     let a = matrix("solid3d:5");
