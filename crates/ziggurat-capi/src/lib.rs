@@ -8,8 +8,8 @@
 //! - [`status`]: the status and the sentence that a failing call ends with.
 //!
 //! Any argument leads to a status, never to a crash, as long as pointers point to as many elements
-//! as the header says. A handle that is in use is refused, so two threads cannot disturb each other.
-//! No panic leaves a function. Nothing is printed.
+//! as the header says. A handle that is in use is refused, so two threads cannot disturb each
+//! other. No panic leaves a function. Nothing is printed.
 
 #![allow(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! The functions of `include/ziggurat.h` that set options; the header documents them. In all of
-//! them, pointers must point to as many elements as said there, or be null, and a solver must not be
-//! destroyed while it is in use.
+//! them, pointers must point to as many elements as said there, or be null, and a solver must not
+//! be destroyed while it is in use.
 
 use std::ffi::{c_char, c_int, c_void};
 

@@ -1,10 +1,10 @@
 //! `elasticity3d` and `solid3d`: linear elasticity on the unit cube, trilinear (Q1) hexahedra.
 //!
-//! - `elasticity3d`: E = 1, ν = 0.3, N elements per side, h = 1/N. Displacements of the nodes on the
-//!   face x = 0 are clamped to zero and eliminated; the other faces are free. Node (ix, iy, iz) has
-//!   ix = 1…N and iy, iz = 0…N.
-//! - `solid3d`: E = 1, ν = 0.25, N + 1 elements per side, h = 1/(N + 1). All faces are fixed, so the
-//!   N³ inner nodes are left, and every row has the same entries.
+//! - `elasticity3d`: E = 1, ν = 0.3, N elements per side, h = 1/N. Displacements of the nodes on
+//!   the face x = 0 are clamped to zero and eliminated; the other faces are free. Node (ix, iy,
+//!   iz) has ix = 1…N and iy, iz = 0…N.
+//! - `solid3d`: E = 1, ν = 0.25, N + 1 elements per side, h = 1/(N + 1). All faces are fixed, so
+//!   the N³ inner nodes are left, and every row has the same entries.
 //!
 //! A node has the unknowns 3·node + {0, 1, 2}. The element matrix, for local nodes a, b and
 //! directions i, j, is

@@ -10,10 +10,11 @@
 //! κ_e = 10^(2g/3),   κ_i = 10^(2g/3 − 6),   κ_r = 10^(5 − 2g/3),   ω_ei = 1000,   ω_er = 10
 //! ```
 //!
-//! with the smooth random field g of [`noise`], limited to ±3, so the coefficients are between 10⁻⁸
-//! and 10⁷. Seven points, N³ cells with h = 1/(N + 1), scaled by h²; faces as in `lognormal3d`. Cell
-//! c has the unknowns 3c + {0, 1, 2} for e, i and r. Symmetric and diagonally dominant. It stands
-//! for the radiation hydrodynamics of Zong, Yu, Huang & Xue (ICPP 2024), which are not public.
+//! with the smooth random field g of [`noise`], limited to ±3, so the coefficients are between
+//! 10⁻⁸ and 10⁷. Seven points, N³ cells with h = 1/(N + 1), scaled by h²; faces as in
+//! `lognormal3d`. Cell c has the unknowns 3c + {0, 1, 2} for e, i and r. Symmetric and diagonally
+//! dominant. It stands for the radiation hydrodynamics of Zong, Yu, Huang & Xue (ICPP 2024), which
+//! are not public.
 
 use super::grid::{FACES, Grid};
 use super::lognormal3d::between_cells;
