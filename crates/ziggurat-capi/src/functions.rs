@@ -1,6 +1,5 @@
 //! The functions of `include/ziggurat.h` that make, set up and use a solver; the header documents
-//! them. In all of them, pointers must point to as many elements as said there, or be null, and a
-//! solver must not be destroyed while it is in use.
+//! them.
 
 use std::ffi::{c_char, c_int};
 use std::fs::File;
@@ -56,7 +55,8 @@ pub extern "C" fn ziggurat_create() -> *mut ZigguratSolver {
 /// Frees a solver and sets the pointer to null.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_destroy(solver: *mut *mut ZigguratSolver) {
     // SAFETY: null or the caller's variable.
@@ -72,7 +72,8 @@ pub unsafe extern "C" fn ziggurat_destroy(solver: *mut *mut ZigguratSolver) {
 /// The sentence of the last failure of a solver.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_error(solver: *const ZigguratSolver) -> *const c_char {
     // SAFETY: the caller's word.
@@ -82,7 +83,8 @@ pub unsafe extern "C" fn ziggurat_error(solver: *const ZigguratSolver) -> *const
 /// Sets up the solver for a matrix with 32-bit indices.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_setup_i32(
     solver: *mut ZigguratSolver,
@@ -99,7 +101,8 @@ pub unsafe extern "C" fn ziggurat_setup_i32(
 /// Sets up the solver for a matrix with 64-bit indices.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_setup_i64(
     solver: *mut ZigguratSolver,
@@ -133,7 +136,8 @@ unsafe fn setup<I: Index>(
 /// Replaces the values of the matrix.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_update_values(
     solver: *mut ZigguratSolver,
@@ -167,7 +171,8 @@ pub unsafe extern "C" fn ziggurat_update_values(
 /// One multigrid cycle: z ≈ A⁻¹ r.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_apply(solver: *mut ZigguratSolver, r: *const f64, z: *mut f64) -> c_int {
     // SAFETY: the caller's word, here and below.
@@ -188,7 +193,8 @@ pub unsafe extern "C" fn ziggurat_apply(solver: *mut ZigguratSolver, r: *const f
 /// Solves A x = b.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_solve(
     solver: *mut ZigguratSolver,
@@ -242,7 +248,8 @@ pub unsafe extern "C" fn ziggurat_solve(
 /// Writes the hierarchy to a file.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_save(solver: *mut ZigguratSolver, path: *const c_char) -> c_int {
     // SAFETY: the caller's word, here and below.
@@ -260,7 +267,8 @@ pub unsafe extern "C" fn ziggurat_save(solver: *mut ZigguratSolver, path: *const
 /// Reads a hierarchy from a file, in place of setup.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_load(solver: *mut ZigguratSolver, path: *const c_char) -> c_int {
     // SAFETY: the caller's word, here and below.
@@ -279,7 +287,8 @@ pub unsafe extern "C" fn ziggurat_load(solver: *mut ZigguratSolver, path: *const
 /// Number of rows of the matrix; 0 before setup.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_rows(solver: *mut ZigguratSolver) -> i64 {
     let mut found = 0;
@@ -296,7 +305,8 @@ pub unsafe extern "C" fn ziggurat_rows(solver: *mut ZigguratSolver) -> i64 {
 /// Describes the solver: its choices and levels. Returns the length of the whole text.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_describe(
     solver: *mut ZigguratSolver,
@@ -316,7 +326,8 @@ pub unsafe extern "C" fn ziggurat_describe(
 /// Writes all options as TOML with comments. Returns the length of the whole text.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_get_config(
     solver: *mut ZigguratSolver,

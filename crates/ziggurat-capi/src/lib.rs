@@ -1,11 +1,11 @@
 //! The C library `libziggurat`: the solver for programs in C, C++, Fortran and anything that calls
 //! C. The header `include/ziggurat.h` documents every function.
 //!
-//! - [`functions`] and [`settings`]: the functions of the header.
-//! - [`arrays`]: the caller's arrays, checked and copied. No pointer is kept.
-//! - [`state`]: what a handle holds.
-//! - [`log`]: log events for the caller's function.
-//! - [`status`]: the status and the sentence that a failing call ends with.
+//! - `functions` and `settings`: the functions of the header.
+//! - `arrays`: the caller's arrays, checked and copied. No pointer is kept.
+//! - `state`: what a handle holds.
+//! - `log`: log events for the caller's function.
+//! - `status`: the status and the sentence that a failing call ends with.
 //!
 //! Any argument leads to a status, never to a crash, as long as pointers point to as many elements
 //! as the header says. A handle that is in use is refused, so two threads cannot disturb each

@@ -1,6 +1,4 @@
-//! The functions of `include/ziggurat.h` that set options; the header documents them. In all of
-//! them, pointers must point to as many elements as said there, or be null, and a solver must not
-//! be destroyed while it is in use.
+//! The functions of `include/ziggurat.h` that set options; the header documents them.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -14,7 +12,8 @@ use crate::status::{Failure, Status};
 /// Sets an option by its key.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_set_option(
     solver: *mut ZigguratSolver,
@@ -33,7 +32,8 @@ pub unsafe extern "C" fn ziggurat_set_option(
 /// Replaces all options by those of a configuration in TOML.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_set_config(solver: *mut ZigguratSolver, toml: *const c_char) -> c_int {
     // SAFETY: the caller's word, here and below.
@@ -48,7 +48,8 @@ pub unsafe extern "C" fn ziggurat_set_config(solver: *mut ZigguratSolver, toml: 
 /// Number of threads; 0 for as many as the process may use.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_set_threads(solver: *mut ZigguratSolver, threads: i64) -> c_int {
     // SAFETY: the caller's word.
@@ -70,7 +71,8 @@ const MOST_THREADS: usize = 4096;
 /// Unknowns per node; 0 to detect it.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_set_block_size(solver: *mut ZigguratSolver, block_size: i64) -> c_int {
     // SAFETY: the caller's word.
@@ -86,7 +88,8 @@ pub unsafe extern "C" fn ziggurat_set_block_size(solver: *mut ZigguratSolver, bl
 /// Coordinates of nodes or unknowns, one point after the other; null to forget them.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_set_coordinates(
     solver: *mut ZigguratSolver,
@@ -121,7 +124,8 @@ pub unsafe extern "C" fn ziggurat_set_coordinates(
 /// Vectors of the near-null space, one after the other; null to forget them.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_set_near_null_space(
     solver: *mut ZigguratSolver,
@@ -150,7 +154,8 @@ pub unsafe extern "C" fn ziggurat_set_near_null_space(
 /// The function that receives log events; null for none.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_set_log(
     solver: *mut ZigguratSolver,
@@ -169,7 +174,8 @@ pub unsafe extern "C" fn ziggurat_set_log(
 /// The function that is called after every iteration; null for none.
 ///
 /// # Safety
-/// See the [module](self).
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_set_monitor(
     solver: *mut ZigguratSolver,
