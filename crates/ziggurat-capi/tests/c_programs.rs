@@ -26,8 +26,9 @@ impl Place {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let program = self.0.join("program");
         let mut command = Command::new(compiler);
-        command.current_dir(&self.0).args(["-Wall", "-Wextra", "-Werror", "-O1"]).args(options);
-        command.args(sources.iter().map(|source| here.join(source)));
+        command.current_dir(&self.0).args(["-Wall", "-Wextra", "-Werror", "-O1"]);
+        // Libraries come after what needs them.
+        command.args(sources.iter().map(|source| here.join(source))).args(options);
         command.arg("-I").arg(here.join("include")).arg("-L").arg(&self.0);
         command.args(["-lziggurat", "-lm", "-lpthread", "-o"]).arg(&program);
         let compiled = command.output().unwrap_or_else(|error| panic!("{compiler}: {error}"));
@@ -94,6 +95,53 @@ fn hostile_calls_end_with_a_status_and_a_sentence() {
     let program = place.compile("cc", &["tests/c/hostile.c"], &options);
     let ran = place.run(&program, &[]);
     assert!(ran.status.success(), "{}", text(&ran));
+}
+
+/// The options with which programs are compiled for PETSc; `None` where it is not installed.
+fn petsc() -> Option<Vec<String>> {
+    let found = Command::new("pkg-config").args(["--cflags", "--libs", "PETSc"]).output().ok()?;
+    let words = text(&found).split_whitespace().map(str::to_owned).collect();
+    found.status.success().then_some(words)
+}
+
+#[test]
+fn petsc_loads_the_preconditioner_by_options() {
+    // CI does not install PETSc, which is large. This test runs where it is installed.
+    let Some(options) = petsc() else { return };
+    let place = Place::new("petsc");
+    let mut options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let program = place.compile("mpicc", &["tests/c/petsc_program.c"], &options);
+    let program = {
+        let kept = place.0.join("petsc_program");
+        std::fs::rename(program, &kept).unwrap();
+        kept
+    };
+    options.extend(["-fPIC", "-shared", "-Wl,-z,nodelete"]);
+    let plug_in = place.0.join("libpetscziggurat.so");
+    std::fs::rename(place.compile("mpicc", &["petsc/pcziggurat.c"], &options), &plug_in).unwrap();
+    let plug_in = plug_in.to_str().unwrap();
+    let common = ["-dll_append", plug_in, "-pc_type", "ziggurat", "-ksp_rtol", "1e-9"];
+    let run = |more: &[&str]| {
+        let ran = place.run(&program, &[&common[..], more].concat());
+        (ran.status.success(), text(&ran))
+    };
+
+    // A setup and two updates; the first iteration count of each is that of multigrid.
+    let (success, said) = run(&["-n", "24", "-ksp_view"]);
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("step ")).collect();
+    assert!(success && lines.len() == 3, "{said}");
+    for line in lines {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (iterations, residual): (usize, f64) = (words[2].parse().unwrap(), words[5].parse().unwrap());
+        assert!(iterations <= 20 && residual < 1e-7, "{line}");
+    }
+    assert!(said.contains("operator complexity"), "{said}");
+
+    // Options are honoured or refused.
+    let (success, said) = run(&["-n", "10", "-pc_ziggurat_method", "classic"]);
+    assert!(!success && said.contains("did you mean `classical`?"), "{said}");
+    let (success, said) = run(&["-n", "16", "-ksp_view", "-pc_ziggurat_smoother_kind", "l1-jacobi"]);
+    assert!(success && said.contains("l1-jacobi"), "{said}");
 }
 
 #[test]
