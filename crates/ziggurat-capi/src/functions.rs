@@ -6,13 +6,13 @@ use std::fs::File;
 use std::ops::ControlFlow;
 
 use ziggurat::amg::Hierarchy;
+use ziggurat::config::Krylov;
 use ziggurat::krylov::Progress;
-use ziggurat::sparse::device::Cpu;
 use ziggurat::sparse::operator::LinearOperator;
 use ziggurat::{SolveOptions, Solver, SolverConfig};
 
 use crate::arrays::{Index, Matrix, array, array_mut, count, ordered, text};
-use crate::state::{Monitor, Ready, State, ZigguratSolver};
+use crate::state::{Monitor, Ready, State, ZigguratSolver, cycle_work};
 use crate::status::{Failure, Status};
 
 /// Bytes of the name of a stop reason, with the zero at its end.
@@ -160,9 +160,7 @@ pub unsafe extern "C" fn ziggurat_update_values(
                 None => a.values_mut().copy_from_slice(values),
             }
             runtime.run(|| solver.update_values(a))?;
-            // The levels may be others now.
-            let new = LinearOperator::<Cpu, f64>::workspace(solver.preconditioner(), solver.device());
-            *work = new.map_err(|error| Failure::new(Status::Internal, error.to_string()))?;
+            *work = cycle_work(solver)?;
             Ok(Status::Ok)
         })
     }
@@ -208,8 +206,12 @@ pub unsafe extern "C" fn ziggurat_solve(
         ZigguratSolver::call(solver, |state| {
             let (rows, monitor) = (state.rows(), state.monitor);
             // What the iteration alone needs can change between solves.
-            let options = SolveOptions::from(&state.config);
-            let (runtime, Ready { solver, .. }) = state.ready()?;
+            let mut options = SolveOptions::from(&state.config);
+            let (runtime, Ready { solver, work, .. }) = state.ready()?;
+            if options.krylov == Krylov::Auto {
+                // As resolved at setup: later solves then start with what this one ends with.
+                options.krylov = solver.config().krylov;
+            }
             disjoint("b", b, "x", x, rows)?;
             let (b, x) = (array("b", b, rows)?, array_mut("x", x, rows)?);
             let guess = (use_guess != 0).then(|| x.to_vec());
@@ -221,6 +223,9 @@ pub unsafe extern "C" fn ziggurat_solve(
                 None => solver.solve_with(b, guess.as_deref(), &options, None),
             })?;
             x.copy_from_slice(&solution.x);
+            if solution.promotion.is_some() {
+                *work = cycle_work(solver)?;
+            }
             let done = solution.report;
             if let Some(report) = report.as_mut() {
                 *report = ZigguratReport {

@@ -185,8 +185,7 @@ impl State {
 
     /// Takes over a solver for the calls that follow.
     pub(crate) fn keep(&mut self, solver: Solver, places: Option<Vec<usize>>) -> Result<(), Failure> {
-        let work = LinearOperator::<Cpu, f64>::workspace(solver.preconditioner(), solver.device());
-        let work = work.map_err(|error| Failure::new(Status::Internal, error.to_string()))?;
+        let work = cycle_work(&solver)?;
         let rows = solver.hierarchy().levels()[0].rows();
         let (input, output) = (vec![0.0; rows], vec![0.0; rows]);
         self.ready = Some(Ready { solver, places, work, input, output });
@@ -215,6 +214,13 @@ impl State {
             (None, None) => Ok(builder),
         }
     }
+}
+
+/// The memory of a cycle of the solver as it is now. New values and a solve that has changed to a
+/// stronger preconditioner need another one.
+pub(crate) fn cycle_work(solver: &Solver) -> Result<Workspace, Failure> {
+    let work = LinearOperator::<Cpu, f64>::workspace(solver.preconditioner(), solver.device());
+    work.map_err(|error| Failure::new(Status::Internal, error.to_string()))
 }
 
 /// Whether there is a point for every node or for every row.

@@ -181,6 +181,32 @@ int main(int argc, char **argv) {
   row("config length", s, ziggurat_get_config(s, NULL, 0) == whole, 1, "");
   row("describe", s, ziggurat_describe(s, text, sizeof text) > 20, 1, "");
 
+  /* A solve that goes on with factors, because the matrix is indefinite, and a cycle after it. */
+  enum { SIDE = 40, ALL = SIDE * SIDE };
+  static int32_t many_ptr[ALL + 1], many_cols[5 * ALL];
+  static double many_vals[5 * ALL], ones[ALL], many_x[ALL], many_z[ALL];
+  int32_t k = 0;
+  for (int32_t i = 0; i < ALL; i++) {
+    many_ptr[i] = k, ones[i] = 1;
+    many_cols[k] = i, many_vals[k++] = 3.5;
+    if (i >= SIDE) many_cols[k] = i - SIDE, many_vals[k++] = -1;
+    if (i % SIDE) many_cols[k] = i - 1, many_vals[k++] = -1;
+    if (i % SIDE < SIDE - 1) many_cols[k] = i + 1, many_vals[k++] = -1;
+    if (i < ALL - SIDE) many_cols[k] = i + SIDE, many_vals[k++] = -1;
+  }
+  many_ptr[ALL] = k;
+  ziggurat_solver *indefinite = ziggurat_create();
+  row("indefinite", indefinite, ziggurat_setup_i32(indefinite, ALL, many_ptr, many_cols, many_vals, 0), 0, "");
+  row("before", indefinite, ziggurat_apply(indefinite, ones, many_x), ZIGGURAT_OK, "");
+  row("by factors", indefinite, ziggurat_solve(indefinite, ones, many_x, 0, NULL), ZIGGURAT_OK, "");
+  row("after", indefinite, ziggurat_apply(indefinite, ones, many_z), ZIGGURAT_OK, "");
+  double largest = 0, apart = 0; /* factors solve in one application */
+  for (int i = 0; i < ALL; i++) {
+    largest = fmax(largest, fabs(many_x[i])), apart = fmax(apart, fabs(many_x[i] - many_z[i]));
+  }
+  row("exact", indefinite, apart <= 1e-6 * largest, 1, "");
+  ziggurat_destroy(&indefinite);
+
   /* Two threads. */
   pthread_t thread;
   void *result = "not started";
