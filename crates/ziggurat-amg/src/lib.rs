@@ -30,10 +30,12 @@ pub use hierarchy::{
     SmoothedAggregation, Stages, WholeMatrix, WholeTransfer,
 };
 pub use lower::{
-    COARSE_FALLBACK_SMOOTHER, ExactMatrix, Formats, LevelPrecision, LevelSource, Lowering, MAX_DENSE_ROWS,
-    MAX_SPARSE_ROWS, OwnMatrix, Part,
+    COARSE_FALLBACK_SMOOTHER, Coarsest, ExactMatrix, Formats, InverseSource, LevelPrecision, LevelSource,
+    Lowering, MAX_DENSE_ROWS, MAX_SPARSE_ROWS, OwnMatrix, Part,
 };
-pub use multigrid::{Considered, Cycle, CycleKind, Cycling, LevelFormat, Multigrid, StoredLevel};
+pub use multigrid::{
+    Considered, Cycle, CycleKind, Cycling, LevelFormat, LevelSmoothing, Multigrid, StoredLevel,
+};
 pub use range::OutOfRange;
 pub use spectral_radius::spectral_radius;
 

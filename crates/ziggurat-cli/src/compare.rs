@@ -150,6 +150,8 @@ fn others(chosen: &SolverConfig, rows: usize) -> Vec<Vec<&'static str>> {
         match method {
             // The default takes it where it suits.
             Method::Structured => {}
+            // Without coarse levels, the time grows faster than the matrix.
+            Method::None => {}
             Method::Direct if rows > MAX_DIRECT_ROWS => {}
             Method::Direct => others.push(vec!["--method", method.name()]),
             _ => others.push(vec!["--method", method.name(), "--no-fallback"]),

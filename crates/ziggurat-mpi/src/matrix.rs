@@ -140,6 +140,20 @@ impl DistributedCsr {
         Ok(DistributedCsr { rows, cols, around: Arc::new(around), local, own: 0..count })
     }
 
+    /// A matrix with the given own rows, whose columns are the local rows of this one. Collective.
+    pub(crate) fn of_own_rows(&self, rows: &Csr<f64>) -> Result<Self, DistributedError> {
+        let halo = self.around.rows();
+        let mut home = GlobalRows::new();
+        for (row, id) in self.own_rows().enumerate() {
+            let (columns, values) = rows.row(row);
+            home.columns.extend(columns.iter().map(|&column| halo.global_id(column as usize)));
+            home.values.extend_from_slice(values);
+            home.end_row(id);
+        }
+        let home = home.named(&self.rows.own());
+        Self::rectangular(self.comm(), self.rows.clone(), self.rows.clone(), self.block(), home)
+    }
+
     /// The same matrix with rows of other ranks added to its own.
     fn with_rows(&self, others: &[GlobalRows]) -> Result<Self, DistributedError> {
         let old = self.around.rows();

@@ -57,6 +57,8 @@ pub struct LevelReport {
     pub bytes: u64,
     /// Bytes of restriction and prolongation on all ranks.
     pub transfer_bytes: u64,
+    /// Bytes of the smoother's matrices on all ranks.
+    pub smoother_bytes: u64,
     /// The formats that were considered, on the lowest rank that has rows of it.
     pub reason: String,
 }
@@ -103,7 +105,8 @@ impl LevelReport {
         stored: &[StoredLevel],
     ) -> Vec<LevelReport> {
         let of_level = |((comm, facts), stored): ((std::sync::Arc<dyn Comm>, LevelFacts), &StoredLevel)| {
-            let mut bytes = [stored.format.bytes() as u64, stored.transfer_bytes as u64];
+            let bytes = [stored.format.bytes(), stored.transfer_bytes, stored.smoother_bytes];
+            let mut bytes = bytes.map(|bytes| bytes as u64);
             comm.sum(&mut bytes);
             let [rows_most, halo_most, messages_most] = facts.most.map(|most| most as u64);
             let width = if stored.working == ziggurat_sparse::Kind::F64 { 8 } else { 4 };
@@ -122,6 +125,7 @@ impl LevelReport {
                 format: stored.format.format().to_string(),
                 bytes: bytes[0],
                 transfer_bytes: bytes[1],
+                smoother_bytes: bytes[2],
                 reason: stored.format.to_string(),
             }
         };

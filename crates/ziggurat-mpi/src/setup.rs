@@ -234,18 +234,19 @@ fn target(comm: &dyn Comm, natural: &Partition, block: usize, level: usize, setu
     let last = rows <= setup.config.coarse_rows as u64
         || level + 1 >= setup.config.max_levels && rows <= MAX_SPARSE_ROWS as u64;
     // The coarsest level is solved on one rank.
-    natural.aligned(comm, if last { rows } else { grain(block, setup.smoother) })
+    natural.aligned(comm, if last { rows } else { grain(block, setup.row_multiple) })
 }
 
-/// Rows per grain, which is never divided between ranks. Saturates: a matrix without rows may have
-/// blocks of any size.
-pub(crate) fn grain(block: usize, smoother: Smoother) -> u64 {
-    let rows = (GRAIN as u64).saturating_mul(block as u64);
-    match smoother {
-        // Gauss–Seidel blocks must not depend on ranks.
-        Smoother::GaussSeidel { block } => least_common_multiple(rows, block.max(1) as u64),
-        _ => rows,
-    }
+/// Rows per grain, which is never divided between ranks: a multiple of `row_multiple`. Saturates: a
+/// matrix without rows may have blocks of any size.
+pub(crate) fn grain(block: usize, row_multiple: u64) -> u64 {
+    least_common_multiple((GRAIN as u64).saturating_mul(block as u64), row_multiple)
+}
+
+/// The rows that smoothers treat together, which must not depend on ranks: a common multiple of
+/// their blocks.
+pub(crate) fn row_multiple(smoothers: impl Iterator<Item = Smoother>) -> u64 {
+    smoothers.map(|smoother| smoother.rows_together() as u64).fold(1, least_common_multiple)
 }
 
 fn least_common_multiple(x: u64, y: u64) -> u64 {

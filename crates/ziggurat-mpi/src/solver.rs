@@ -9,6 +9,7 @@
 //! that results do not depend on the number of ranks. Rows near the bounds of ranks are moved once,
 //! and so are their elements of b and x in every solve.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,8 +21,8 @@ use ziggurat::{Iteration, Solution, SolveError, SolveOptions, SolverConfig, Stro
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::smoother::{Smoother, SmootherData};
 use ziggurat_amg::{
-    COARSE_FALLBACK_SMOOTHER, CoarseningStop, ExactMatrix, Hierarchy, Level, LevelSource, MAX_SPARSE_ROWS,
-    Multigrid, OwnMatrix, Part, Setup,
+    COARSE_FALLBACK_SMOOTHER, CoarseningStop, Coarsest, ExactMatrix, Hierarchy, InverseSource, Level,
+    LevelSource, MAX_SPARSE_ROWS, Multigrid, OwnMatrix, Part, Setup,
 };
 use ziggurat_krylov::Observer;
 use ziggurat_sparse::MatrixError;
@@ -33,7 +34,7 @@ use crate::matrix::DistributedCsr;
 use crate::partition::Partition;
 use crate::report::LevelReport;
 use crate::rows::send_home;
-use crate::setup::{self, Transfer, grain, moved, row_by_row};
+use crate::setup::{self, Transfer, grain, moved, row_by_row, row_multiple};
 use crate::split::Split;
 
 /// A distributed system that is set up. Every method is collective.
@@ -83,8 +84,18 @@ struct Lowerable {
     a: Split,
     block: usize,
     radius: Option<f64>,
-    smoother: Option<SmootherData>,
+    smoother: Option<LevelSmoother>,
     transfer: Option<(Split, Split)>,
+    /// The number of the first own row.
+    first_row: u64,
+}
+
+/// The smoother's data of a level.
+enum LevelSmoother {
+    /// Data of own rows alone: a diagonal, or factors within blocks of rows.
+    Own(SmootherData),
+    /// An approximate inverse: its factors and the damping, if that is given.
+    Inverse(Split, Option<Split>, Option<f64>),
 }
 
 impl DistributedSolver {
@@ -149,13 +160,15 @@ impl DistributedSolver {
         // observer, which costs a message.
         let config =
             SolverConfig { fallback: false, refinement_steps: 0, ..asked.resolve(kind.facts(&device)) };
+        config.check_for(kind.facts(&device)).map_err(SolveError::from)?;
         let hierarchy_config = config.hierarchy_config();
         let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
-        let smoother = config.cycling().smoother;
-        let setup = Setup { config: &hierarchy_config, symmetry, smoother };
+        let cycling = config.cycling();
+        let row_multiple = row_multiple(cycling.smoothers());
+        let setup = Setup { config: &hierarchy_config, symmetry, row_multiple };
         let diagnosed = start.elapsed().as_secs_f64();
 
-        let mut unit = grain(given.block(), smoother);
+        let mut unit = grain(given.block(), row_multiple);
         if given.global_rows() <= hierarchy_config.coarse_rows as u64 {
             unit = given.global_rows().max(1);
         }
@@ -167,7 +180,8 @@ impl DistributedSolver {
             // A matrix that cannot be coarsened is solved on one rank if it is small enough.
             let on_several =
                 hierarchy.levels().len() == 1 && is_shared(hierarchy.levels()[0].distributed_matrix());
-            if comm.any(on_several) && given.global_rows() <= MAX_SPARSE_ROWS as u64 {
+            let solved = config.lowering().coarsest != Coarsest::Smoothed;
+            if solved && comm.any(on_several) && given.global_rows() <= MAX_SPARSE_ROWS as u64 {
                 unit = given.global_rows();
                 continue;
             }
@@ -178,7 +192,10 @@ impl DistributedSolver {
         let facts = LevelReport::facts(hierarchy.levels());
         let kernel = kind.null_space(&device, hierarchy.levels()[0].distributed_matrix());
         let kernel = agree(&*comm, kernel)?;
-        let levels = hierarchy.into_levels().into_iter().map(|level| Lowerable::new(level, smoother));
+        let coarsest = config.lowering().coarsest;
+        let levels = hierarchy.into_levels().into_iter().enumerate();
+        let levels =
+            levels.map(|(index, level)| Lowerable::new(level, cycling.on_level(index).smoother, coarsest));
         // A rank that fails on one level takes part in the messages of the others.
         let levels: Vec<Result<Lowerable, _>> = levels.collect();
         let lowerable: Vec<Lowerable> = agree(&*comm, levels.into_iter().collect::<Result<_, _>>())?;
@@ -394,19 +411,20 @@ fn is_shared(a: &DistributedCsr) -> bool {
 impl Lowerable {
     /// Computes the smoother's data, which reads whole rows, and splits own from remote columns.
     /// The last level is solved directly if it is on one rank, and smoothed otherwise.
-    fn new(level: Level<DistributedCsr>, smoother: Smoother) -> Result<Self, DistributedError> {
+    fn new(
+        level: Level<DistributedCsr>,
+        smoother: Smoother,
+        coarsest: Coarsest,
+    ) -> Result<Self, DistributedError> {
         let (a, radius, transfer) = level.into_parts();
         let comm = a.comm().clone();
         let smoother = match transfer {
             Some(_) => Some(smoother),
+            None if coarsest == Coarsest::Smoothed => Some(smoother),
             None if is_shared(&a) => Some(COARSE_FALLBACK_SMOOTHER),
             None => None,
         };
-        let data = |smoother: Smoother| {
-            let made = smoother.data(a.view(), &a.around.rows(), radius);
-            agree(&*comm, made.map_err(|error| a.with_global_ids(error)))
-        };
-        let smoother = smoother.map(data).transpose()?;
+        let smoother = smoother.map(|smoother| LevelSmoother::new(&a, smoother, radius)).transpose()?;
         let transfer = match transfer {
             Some(Transfer { r, p }) => Some((Split::of(r)?, Split::of(p)?)),
             None => None,
@@ -415,6 +433,7 @@ impl Lowerable {
             device: Distributed::new(comm.clone()),
             shared: comm.size() > 1 && smoother.is_some(),
             block: a.block(),
+            first_row: a.own_rows().start,
             a: Split::of(a)?,
             radius,
             smoother,
@@ -433,8 +452,42 @@ impl Lowerable {
             block: self.block,
             host: None,
             radius: self.radius,
-            smoother: self.smoother.as_ref(),
+            smoother: match &self.smoother {
+                Some(LevelSmoother::Own(data)) => Some(data),
+                _ => None,
+            },
+            inverse: match &self.smoother {
+                Some(LevelSmoother::Inverse(first, second, omega)) => Some(InverseSource {
+                    first: self.part(first),
+                    second: second.as_ref().map(|second| self.part(second)),
+                    omega: *omega,
+                }),
+                _ => None,
+            },
+            first_row: self.first_row,
             transfer: self.transfer.as_ref().map(|(r, p)| (self.part(r), self.part(p))),
+        }
+    }
+}
+
+impl LevelSmoother {
+    /// Computes the data from own rows and those of other ranks that the smoother reads.
+    fn new(a: &DistributedCsr, smoother: Smoother, radius: Option<f64>) -> Result<Self, DistributedError> {
+        let known = match smoother.depth() {
+            0 => Cow::Borrowed(a),
+            depth => a.with_halo(depth)?,
+        };
+        let made = smoother.data(known.view(), &known.around.rows(), radius);
+        match agree(&**a.comm(), made.map_err(|error| known.with_global_ids(error)))? {
+            SmootherData::Inverse(inverse) => {
+                let first = known.of_own_rows(&inverse.factor)?;
+                let second = match inverse.is_product {
+                    true => Some(Split::of(first.transposed(a.block())?)?),
+                    false => None,
+                };
+                Ok(LevelSmoother::Inverse(Split::of(first)?, second, inverse.omega))
+            }
+            own => Ok(LevelSmoother::Own(own)),
         }
     }
 }

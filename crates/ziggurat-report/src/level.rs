@@ -28,6 +28,8 @@ pub struct Level {
     pub bytes: u64,
     /// Bytes of restriction and prolongation.
     pub transfer_bytes: u64,
+    /// Bytes of the smoother's matrices; zero for pointwise smoothers.
+    pub smoother_bytes: u64,
     /// The formats that were considered, with their sizes in bytes.
     pub reason: String,
     /// Time to build the next coarser level; `None` for the coarsest.
@@ -83,6 +85,7 @@ pub fn levels<D: Device>(solver: &Solver<D>) -> Vec<Level> {
         format: stored.format.format().to_string(),
         bytes: stored.format.bytes() as u64,
         transfer_bytes: stored.transfer_bytes as u64,
+        smoother_bytes: stored.smoother_bytes as u64,
         reason: stored.format.to_string(),
         setup_seconds: (level.seconds() > 0.0).then(|| level.seconds()),
         cycle_seconds: None,

@@ -342,7 +342,7 @@ impl Outcome {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn level_bytes(&self) -> u64 {
-        self.levels.iter().map(|level| level.bytes + level.transfer_bytes).sum()
+        self.levels.iter().map(|level| level.bytes + level.transfer_bytes + level.smoother_bytes).sum()
     }
 
     /// The part of b that no x reaches, if it exceeds the tolerance.
@@ -540,7 +540,17 @@ pub(crate) mod tests {
         ];
         expected.sort_unstable();
         assert_eq!(keys(&json), expected);
-        let of_level = ["bytes", "format", "nnz", "reason", "rows", "storage", "transfer_bytes", "working"];
+        let of_level = [
+            "bytes",
+            "format",
+            "nnz",
+            "reason",
+            "rows",
+            "smoother_bytes",
+            "storage",
+            "transfer_bytes",
+            "working",
+        ];
         assert_eq!(keys(&json["levels"][0]), of_level);
     }
 

@@ -23,7 +23,8 @@ mod text;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use ziggurat_amg::{
-    Classical, Cycling, Formats, HierarchyConfig, Lowering, OutOfRange, Pairwise, SmoothedAggregation,
+    Classical, Coarsest, Cycling, Formats, HierarchyConfig, LevelSmoothing, Lowering, OutOfRange, Pairwise,
+    SmoothedAggregation,
 };
 use ziggurat_krylov::{DEFAULT_RESTART, KrylovError, MAX_RESTART, Stopping};
 use ziggurat_sparse::Kind;
@@ -32,7 +33,7 @@ use ziggurat_sparse::UnknownName;
 pub use choices::{ChoiceKey, Effort, Format, Rebuild, Scaling, choices};
 pub use precision::Precision;
 pub use resolve::MatrixFacts;
-pub use ziggurat_amg::smoother::{SmootherKind, SmootherParameters};
+pub use ziggurat_amg::smoother::{FsaiParameters, SmootherKind, SmootherParameters};
 pub use ziggurat_amg::{CycleKind, Method};
 pub use ziggurat_krylov::Krylov;
 
@@ -79,6 +80,8 @@ pub struct SolverConfig {
     pub cycle: Visits,
     /// The smoother and its parameters.
     pub smoother: SmootherParameters,
+    /// Other settings from some level on.
+    pub levels: Vec<LevelSettings>,
     /// When new matrix values cause a rebuild of the hierarchy.
     pub update: Update,
     /// Whether a solve that fails continues with sparse factors of the matrix, if they fit into
@@ -106,6 +109,7 @@ impl Default for SolverConfig {
             pairwise: Pairwise::default(),
             cycle: Visits::default(),
             smoother: SmootherParameters::default(),
+            levels: Vec::new(),
             update: Update::default(),
             fallback: true,
             refinement_steps: 0,
@@ -154,6 +158,32 @@ impl Default for Visits {
     fn default() -> Self {
         Visits { kind: CycleKind::default(), pre_sweeps: 1, post_sweeps: 1 }
     }
+}
+
+/// Settings of some level and all coarser ones, in place of those of the whole hierarchy. Where
+/// several apply, the last one in the list does.
+///
+/// ```
+/// use ziggurat::SolverConfig;
+/// let text = "[[levels]]\nfrom = 1\nsmoother = { kind = 'chebyshev', degree = 3 }\npost_sweeps = 2";
+/// let config = SolverConfig::from_toml(text)?;
+/// assert_eq!((config.levels[0].from, config.levels[0].post_sweeps), (1, Some(2)));
+/// # Ok::<(), ziggurat::config::ConfigError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LevelSettings {
+    /// The first level with these settings; 0 is the finest.
+    pub from: usize,
+    /// The smoother and all of its parameters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smoother: Option<SmootherParameters>,
+    /// Number of sweeps before the coarse-grid correction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_sweeps: Option<usize>,
+    /// Number of sweeps after the coarse-grid correction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub post_sweeps: Option<usize>,
 }
 
 /// When new matrix values cause a rebuild of the hierarchy; see
@@ -267,6 +297,9 @@ impl SolverConfig {
         self.pairwise.check().map_err(section("pairwise"))?;
         self.cycling().check().map_err(section("cycle"))?;
         self.smoother.check().map_err(section("smoother"))?;
+        for smoother in self.levels.iter().filter_map(|level| level.smoother) {
+            smoother.check().map_err(section("smoother")).map_err(section("levels"))?;
+        }
         let factor = self.update.factor;
         OutOfRange::unless("update.factor", factor, factor >= 1.0, "at least 1")?;
         Ok(())
@@ -282,7 +315,10 @@ impl SolverConfig {
     pub fn hierarchy_config(&self) -> HierarchyConfig {
         let coarsening = self.method.coarsening(self.sa, self.classical, self.pairwise);
         let Extent { coarse_rows, max_levels } = self.hierarchy;
-        let max_levels = if self.method == Method::Direct { 1 } else { max_levels };
+        let max_levels = match self.method {
+            Method::Direct | Method::None => 1,
+            _ => max_levels,
+        };
         HierarchyConfig { coarsening, coarse_rows, max_levels }
     }
 
@@ -294,7 +330,27 @@ impl SolverConfig {
     pub fn cycling(&self) -> Cycling {
         let Visits { kind, pre_sweeps, post_sweeps } = self.cycle;
         let cycle = kind.cycle().unwrap_or_default();
-        Cycling { cycle, pre_sweeps, post_sweeps, smoother: self.smoother.smoother() }
+        let from_level = self.levels.iter().map(|level| {
+            let smoothing = LevelSmoothing {
+                pre_sweeps: level.pre_sweeps.unwrap_or(pre_sweeps),
+                post_sweeps: level.post_sweeps.unwrap_or(post_sweeps),
+                smoother: level.smoother.unwrap_or(self.smoother).smoother(),
+            };
+            (level.from, smoothing)
+        });
+        let from_level = from_level.collect();
+        Cycling { cycle, pre_sweeps, post_sweeps, smoother: self.smoother.smoother(), from_level }
+    }
+
+    /// The smoothers of all levels by name.
+    ///
+    /// ```
+    /// use ziggurat::{SolverConfig, config::SmootherKind};
+    /// assert!(SolverConfig::default().smoother_kinds().eq([SmootherKind::Auto]));
+    /// ```
+    pub fn smoother_kinds(&self) -> impl Iterator<Item = SmootherKind> + '_ {
+        let of_levels = self.levels.iter().filter_map(|level| level.smoother);
+        [self.smoother].into_iter().chain(of_levels).map(|smoother| smoother.kind)
     }
 
     /// This configuration with all levels in one number type.
@@ -319,8 +375,12 @@ impl SolverConfig {
             Format::Auto => Formats::FewestBytes,
             Format::Csr => Formats::Csr,
         };
-        let direct = self.method == Method::Direct;
-        Lowering { formats, scaled: self.scaling == Scaling::Auto, direct }
+        let coarsest = match self.method {
+            Method::Direct => Coarsest::Direct,
+            Method::None => Coarsest::Smoothed,
+            _ => Coarsest::Automatic,
+        };
+        Lowering { formats, scaled: self.scaling == Scaling::Auto, coarsest }
     }
 
     /// The Krylov method, including its restart length.

@@ -210,6 +210,7 @@ impl<D: Device> Solver<D> {
             None => NearKernel::constants(a.rows(), block).map_err(SetupError::from)?,
         };
         let config = asked.resolve(kind.facts(&device));
+        config.check_for(kind.facts(&device))?;
         let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
         let properties = MatrixProperties { near_kernel: kernel, symmetry };
         let diagnosed = start.elapsed().as_secs_f64();
@@ -243,6 +244,7 @@ impl<D: Device> Solver<D> {
         let start = Instant::now();
         let kind = MatrixKind::of(hierarchy.levels()[0].distributed_matrix())?;
         let config = asked.resolve(kind.facts(&device));
+        config.check_for(kind.facts(&device))?;
         let diagnosed = start.elapsed().as_secs_f64();
         Self::with_parts(device, hierarchy, kind, config, asked, near_kernel, diagnosed)
     }

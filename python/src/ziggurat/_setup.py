@@ -47,8 +47,9 @@ def solver(
         copied, so that you may modify it afterwards; see :meth:`MultilevelSolver.update_values`.
     method : str
         The multigrid method: 'auto', 'sa' (smoothed aggregation), 'classical' (Ruge–Stüben),
-        'pairwise' (pairwise aggregation), 'structured' (structured grids in natural order), or
-        'direct' (no levels: sparse factors of the matrix).
+        'pairwise' (pairwise aggregation), 'structured' (structured grids in natural order),
+        'direct' (no levels: sparse factors of the matrix), or 'none' (no levels: the smoother
+        alone).
     precision : str
         The storage precision of the levels: 'auto', 'f64', 'f32', 'f16', 'bf16', or a list by level
         such as 'f64-f32,f16' (arithmetic, then storage). The solution always has double precision.
@@ -374,6 +375,6 @@ def choices() -> dict[str, dict[str, str]]:
     --------
     >>> import ziggurat
     >>> list(ziggurat.choices()["method"])
-    ['auto', 'sa', 'classical', 'pairwise', 'structured', 'direct']
+    ['auto', 'sa', 'classical', 'pairwise', 'structured', 'direct', 'none']
     """
     return {key: dict(values) for key, values in json.loads(_native.choices())}

@@ -17,6 +17,7 @@ mod quality;
 mod race;
 mod report;
 mod scaling;
+mod smoothers;
 mod spgemm;
 mod spmv;
 mod structured;
@@ -44,6 +45,7 @@ const BENCHES: &[Bench] = &[
     spmv::BENCH,
     spgemm::BENCH,
     quality::BENCH,
+    smoothers::BENCH,
     structured::BENCH,
     race::BENCH,
     update::BENCH,

@@ -15,7 +15,6 @@ use crate::SetupError;
 use crate::coarsen::CoarseRows;
 use crate::halo::Processes;
 use crate::interpolate::{LocalTentative, NearKernel, Symmetry};
-use crate::smoother::Smoother;
 
 /// A square matrix whose rows are distributed over processes. Local rows and columns are in the
 /// order of global ids. Rows of other processes are present once they have been
@@ -77,9 +76,9 @@ pub struct Setup<'a> {
     pub config: &'a HierarchyConfig,
     /// Whether the matrix is symmetric, up to rounding.
     pub symmetry: Symmetry,
-    /// The smoother. Processes own multiples of its blocks, so that results do not depend on the
-    /// number of processes.
-    pub smoother: Smoother,
+    /// Processes own multiples of this many rows, so that the blocks of smoothers do not depend on
+    /// the number of processes.
+    pub row_multiple: u64,
 }
 
 /// The levels, finest first, and why coarsening stopped.

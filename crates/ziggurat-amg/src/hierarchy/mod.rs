@@ -24,7 +24,6 @@ use std::time::Instant;
 use ziggurat_sparse::{Csr, MatrixError, choice};
 
 use crate::interpolate::{NearKernel, Symmetry};
-use crate::smoother::Smoother;
 use crate::{OutOfRange, SetupError};
 use build::build;
 use structured::build_structured;
@@ -59,14 +58,16 @@ choice! {
     Structured = "structured",
     /// No coarsening: sparse factors of the matrix, if they fit into memory.
     Direct = "direct",
+    /// No coarsening: the smoother alone is the preconditioner.
+    None = "none",
 }
 
 impl Method {
     /// The coarsening of this name with its parameters; `auto` counts as smoothed aggregation, and
-    /// so does `direct`, which does not coarsen.
+    /// so do `direct` and `none`, which do not coarsen.
     pub fn coarsening(self, sa: SmoothedAggregation, classical: Classical, pairwise: Pairwise) -> Coarsening {
         match self {
-            Method::Auto | Method::Sa | Method::Direct => Coarsening::SmoothedAggregation(sa),
+            Method::Auto | Method::Sa | Method::Direct | Method::None => Coarsening::SmoothedAggregation(sa),
             Method::Classical => Coarsening::Classical(classical),
             Method::Pairwise => Coarsening::Pairwise(pairwise),
             Method::Structured => Coarsening::Structured(sa),
@@ -264,7 +265,7 @@ impl Hierarchy {
             ));
         }
         a.view().check_finite()?;
-        let setup = Setup { config, symmetry, smoother: Smoother::default() };
+        let setup = Setup { config, symmetry, row_multiple: 1 };
         if let Coarsening::Structured(_) = config.coarsening {
             let start = Instant::now();
             let Built { levels, stop } = build_structured(a, &setup)?;

@@ -5,15 +5,18 @@ use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::{Kind, MatrixError};
 
 use super::coarse::coarse_solver;
-use super::format::Lowering;
-use super::level::{LevelParts, TransferParts, level};
+use super::format::{Coarsest, Lowering};
+use super::level::{LevelParts, SmootherParts, TransferParts, TriangularParts, level};
+use super::part::Part;
 use super::precision::LevelPrecision;
-use super::scaling::{LevelScaling, lifted, scaled_smoother};
-use super::source::LevelSource;
+use super::scaling::{Diagonal, LevelScaling, lifted, scaled_smoother};
+use super::source::{InverseSource, LevelSource};
 use crate::SetupError;
+use crate::multigrid::coarse::CoarseSolver;
 use crate::multigrid::entry::Entry;
 use crate::multigrid::level::LevelOps;
 use crate::multigrid::{Cycling, Multigrid};
+use crate::smoother::{IncompleteFactors, SmootherData};
 
 impl<D: Device> Multigrid<D> {
     /// Moves a hierarchy, finest level first, to the devices of its levels. `precision` chooses the
@@ -32,16 +35,20 @@ impl<D: Device> Multigrid<D> {
         precision: impl Fn(usize) -> LevelPrecision,
         lowering: Lowering,
     ) -> Result<Self, SetupError> {
-        let Some((coarsest, finer)) = levels.split_last() else {
+        let Some((last, rest)) = levels.split_last() else {
             let what = "levels of the hierarchy";
             return Err(MatrixError::Mismatch { what, expected: 1, found: 0 }.into());
+        };
+        let (finer, coarsest) = match lowering.coarsest {
+            Coarsest::Smoothed => (levels, None),
+            Coarsest::Automatic | Coarsest::Direct => (rest, Some(last)),
         };
         for (index, source) in levels.iter().enumerate() {
             source.check().map_err(SetupError::at(index, "lowering"))?;
         }
         let precision = |index: usize| precision(index).on(levels[index].device);
         let scalings = match lowering.scaled {
-            true => LevelScaling::of_levels(levels, |index| precision(index).stored()),
+            true => LevelScaling::of_levels(levels, finer.len(), |index| precision(index).stored()),
             false => vec![None; levels.len()],
         };
         let assembly = Assembly { levels, scalings: &scalings, cycling, lowering };
@@ -50,14 +57,18 @@ impl<D: Device> Multigrid<D> {
         let finest = scalings[0].as_ref().map(|scaling| &scaling.inverses[..]);
         let narrow = finest.is_some() || !finer.is_empty() && precision(0).working != Kind::F64;
         let entry = narrow.then(|| Entry::new(levels[0].device, finest)).transpose();
-        let coarse = coarse_solver(coarsest, scalings[finer.len()].as_ref(), lowering.direct);
+        let direct = lowering.coarsest == Coarsest::Direct;
+        let coarse = match coarsest {
+            Some(coarsest) => coarse_solver(coarsest, scalings[finer.len()].as_ref(), direct),
+            None => Ok(CoarseSolver::None),
+        };
         Ok(Multigrid {
             devices: levels.iter().map(|source| source.device.clone()).collect(),
             levels: lowered.into_iter().collect::<Result<_, _>>()?,
             coarse: coarse.map_err(SetupError::at(finer.len(), "direct solve"))?,
             rows: levels[0].a.rows(),
-            coarse_rows: coarsest.a.rows(),
-            cycling: *cycling,
+            coarse_rows: coarsest.map_or(0, |coarsest| coarsest.a.rows()),
+            cycling: cycling.clone(),
             entry: entry?,
         })
     }
@@ -72,8 +83,7 @@ struct Assembly<'a, 'b, D: Device> {
 }
 
 impl<D: Device> Assembly<'_, '_, D> {
-    /// Moves a level other than the coarsest to its device, in scaled variables if it has a
-    /// scaling.
+    /// Moves a smoothed level to its device, in scaled variables if it has a scaling.
     fn level(
         &self,
         index: usize,
@@ -81,11 +91,16 @@ impl<D: Device> Assembly<'_, '_, D> {
     ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
         let at = |stage| SetupError::at(index, stage);
         let source = &self.levels[index];
-        let (own, next) = (self.scalings[index].as_ref(), self.scalings[index + 1].as_ref());
+        let own = self.scalings[index].as_ref();
+        let next = self.scalings.get(index + 1).and_then(Option::as_ref);
         let (working, storage) = (precision(index).working, precision(index).stored());
-        let coarsest = index + 2 == self.levels.len();
-        let coarse_working = if coarsest { Kind::F64 } else { precision(index + 1).working };
-        let (device, coarse) = (source.device, self.levels[index + 1].device);
+        let is_solved = self.lowering.coarsest != Coarsest::Smoothed && index + 2 == self.levels.len();
+        let coarse_working = match self.levels.get(index + 1) {
+            Some(_) if !is_solved => precision(index + 1).working,
+            _ => Kind::F64,
+        };
+        let device = source.device;
+        let coarse = self.levels.get(index + 1).map_or(device, |level| level.device);
         let (here, there) = (LevelScaling::diagonal(own), LevelScaling::inverse_from(device, next));
         let transfer = source.transfer.map(|(r, p)| {
             let ((r_factors, r_undo), (p_factors, p_undo)) = match (own, next) {
@@ -97,7 +112,29 @@ impl<D: Device> Assembly<'_, '_, D> {
             };
             TransferParts { r: (r_factors, r, r_undo), p: (p_factors, p, p_undo), coarse, coarse_working }
         });
-        let smoother = source.smoother_data(&self.cycling.smoother).map_err(at("smoother"))?;
+        let (data, factors);
+        let smoother = match source.inverse {
+            Some(inverse) => inverse_parts(device, inverse, own, storage),
+            None => {
+                let made =
+                    source.smoother_data(&self.cycling.on_level(index).smoother).map_err(at("smoother"))?;
+                data = scaled_smoother(made, own);
+                match &*data {
+                    SmootherData::Diagonal { diagonal, relaxation } => {
+                        SmootherParts::Diagonal { diagonal, relaxation }
+                    }
+                    SmootherData::Inverse(inverse) => {
+                        factors = inverse.factors();
+                        let (first, second) = (Part::from(&factors.0), factors.1.as_ref().map(Part::from));
+                        let inverse = InverseSource { first, second, omega: inverse.omega };
+                        inverse_parts(device, inverse, own, storage)
+                    }
+                    SmootherData::Factors(incomplete) => {
+                        SmootherParts::Factors(triangular_parts(incomplete, own))
+                    }
+                }
+            }
+        };
         let parts = LevelParts {
             a: source.a,
             factors: LevelScaling::of_matrix(own),
@@ -105,8 +142,58 @@ impl<D: Device> Assembly<'_, '_, D> {
             host: source.host,
             formats: self.lowering.formats,
             transfer,
-            smoother: &scaled_smoother(smoother, own),
+            smoother,
+            first_row: source.first_row,
         };
         level(device, &parts, working, storage).map_err(at("lowering"))
+    }
+}
+
+/// The factors of an approximate inverse in scaled variables: S M S, because A becomes S⁻¹ A S⁻¹.
+fn inverse_parts<'a, D: Device>(
+    device: &D,
+    inverse: InverseSource<'a, D>,
+    own: Option<&'a LevelScaling>,
+    storage: Kind,
+) -> SmootherParts<'a, D> {
+    let (scaling, one) = (LevelScaling::diagonal(own), Diagonal::Constant(1.0));
+    let factor = |part: Part<'a, D>, sides: [Diagonal<'a>; 2]| {
+        let (factors, undo) = match own {
+            None => (ScaleFactors::ONE, 1.0),
+            Some(_) => lifted([device, device], part, sides, storage),
+        };
+        (factors, part, undo)
+    };
+    let InverseSource { first, second, omega } = inverse;
+    match second {
+        None => SmootherParts::Inverse { first: factor(first, [scaling, scaling]), second: None, omega },
+        Some(second) => SmootherParts::Inverse {
+            first: factor(first, [one, scaling]),
+            second: Some(factor(second, [scaling, one])),
+            omega,
+        },
+    }
+}
+
+/// Incomplete factors in scaled variables: S⁻¹ L S and S⁻¹ U S⁻¹, because A becomes S⁻¹ A S⁻¹.
+fn triangular_parts<'a>(
+    factors: &'a IncompleteFactors,
+    own: Option<&'a LevelScaling>,
+) -> TriangularParts<'a> {
+    let inverse_pivots = factors.pivots.iter().map(|pivot| pivot.recip());
+    let (of_lower, of_upper, inverse_pivots) = match own {
+        None => (ScaleFactors::ONE, ScaleFactors::ONE, inverse_pivots.collect()),
+        Some(scaling) => (
+            ScaleFactors { left: Some(&scaling.inverses), right: Some(&scaling.factors), factor: 1.0 },
+            LevelScaling::of_matrix(own),
+            inverse_pivots.zip(&scaling.factors).map(|(pivot, s)| pivot * s * s).collect(),
+        ),
+    };
+    TriangularParts {
+        lower: (of_lower, &factors.lower),
+        upper: (of_upper, &factors.upper),
+        inverse_pivots,
+        block: factors.block,
+        omega: factors.omega,
     }
 }

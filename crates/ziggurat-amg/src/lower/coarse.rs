@@ -12,13 +12,13 @@ use ziggurat_sparse::algebra::scale_symmetric;
 use ziggurat_sparse::device::{Device, HostMatrix};
 
 use super::format::Formats;
-use super::level::{LevelParts, level};
+use super::level::{LevelParts, SmootherParts, level};
 use super::scaling::{LevelScaling, scaled_matrix, scaled_smoother};
 use super::source::LevelSource;
 use crate::SetupError;
 use crate::halo::Whole;
 use crate::multigrid::coarse::{CoarseSolver, Factors, inverse};
-use crate::smoother::{ChebyshevBase, Smoother};
+use crate::smoother::{ChebyshevBase, Smoother, SmootherData};
 
 /// Maximum number of rows for which the inverse is formed: 8 MB of values.
 pub const MAX_DENSE_ROWS: usize = 1000;
@@ -36,7 +36,7 @@ pub const MAX_SPARSE_ROWS: usize = 10_000;
 /// let a = "poisson2d:8".parse::<Problem>()?.matrix()?;
 /// // It needs no estimate of the spectrum.
 /// let data = COARSE_FALLBACK_SMOOTHER.data(a.view(), &Whole::new(a.rows()), None)?;
-/// assert_eq!(data.diagonal.len(), 64);
+/// assert_eq!(data.diagonal().len(), 64);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub const COARSE_FALLBACK_SMOOTHER: Smoother =
@@ -88,6 +88,10 @@ pub(super) fn coarse_solver<D: Device>(
         let a = in_own_variables()?;
         Cow::Owned(COARSE_FALLBACK_SMOOTHER.data(a.view(), &Whole::new(a.rows()), None)?)
     };
+    let SmootherData::Diagonal { diagonal, relaxation } = &*smoother else {
+        let reason = "the smoother that was given for it has no diagonal".to_owned();
+        return Err(SetupError::CoarseSolve { rows: a.rows(), reason });
+    };
     let parts = LevelParts {
         a: source.a,
         factors: LevelScaling::of_matrix(scaling),
@@ -95,7 +99,8 @@ pub(super) fn coarse_solver<D: Device>(
         host: None,
         formats: Formats::default(),
         transfer: None,
-        smoother: &smoother,
+        smoother: SmootherParts::Diagonal { diagonal, relaxation },
+        first_row: source.first_row,
     };
     let why = match (shared, a.rows() <= MAX_SPARSE_ROWS) {
         (true, _) => "shared by processes: smoothed",

@@ -34,8 +34,8 @@ pub enum Formats {
 /// How lowering stores matrices. The defaults suit all but comparisons.
 ///
 /// ```
-/// use ziggurat_amg::{Formats, Lowering};
-/// assert_eq!(Lowering::default(), Lowering { formats: Formats::FewestBytes, scaled: true, direct: false });
+/// use ziggurat_amg::{Coarsest, Formats, Lowering};
+/// assert_eq!(Lowering::default(), Lowering { formats: Formats::FewestBytes, scaled: true, coarsest: Coarsest::Automatic });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lowering {
@@ -44,14 +44,27 @@ pub struct Lowering {
     /// Whether levels are scaled into the range of a reduced precision. Without scaling, 16-bit
     /// numbers overflow in most units; turn it off for comparisons only.
     pub scaled: bool,
-    /// Whether the coarsest level is factorised whatever its size. By default a large one is
-    /// smoothed. An error if the factors do not fit, or if several processes share the level.
-    pub direct: bool,
+    /// How the coarsest level is solved.
+    pub coarsest: Coarsest,
+}
+
+/// How the coarsest level is solved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coarsest {
+    /// Inverted or factorised if it is small, smoothed otherwise.
+    #[default]
+    Automatic,
+    /// Factorised whatever its size. An error if the factors do not fit, or if several processes
+    /// share the level.
+    Direct,
+    /// Smoothed as all other levels are: without a coarser level, the smoother is the whole
+    /// preconditioner.
+    Smoothed,
 }
 
 impl Default for Lowering {
     fn default() -> Self {
-        Lowering { formats: Formats::default(), scaled: true, direct: false }
+        Lowering { formats: Formats::default(), scaled: true, coarsest: Coarsest::default() }
     }
 }
 

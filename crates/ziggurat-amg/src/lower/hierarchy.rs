@@ -86,6 +86,8 @@ impl Hierarchy {
                 host: (index == 0).then_some(finest),
                 radius: level.radius(),
                 smoother: None,
+                inverse: None,
+                first_row: 0,
                 transfer: level.transfer().map(|transfer| (part(&transfer.r), part(&transfer.p))),
             })
             .collect();

@@ -1,17 +1,20 @@
 //! Moves one level to a device: chooses formats, applies factors, rounds the smoother's data.
 
+use std::sync::Arc;
+
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::matrix::ScaleFactors;
-use ziggurat_sparse::{Kind, Reads, Store};
+use ziggurat_sparse::{Csr, Kind, Reads, Store};
 
+use super::damping::damping;
 use super::exact::ExactMatrix;
 use super::format::{Formats, Purpose, host_matrix};
-use super::part::Part;
+use super::part::{OwnMatrix, Part};
 use crate::SetupError;
 use crate::multigrid::StoredLevel;
-use crate::multigrid::level::{CycleLevel, LevelOps, Transfer};
+use crate::multigrid::level::{CycleLevel, LevelOps, LevelSmoother, StoredFactors, StoredInverse, Transfer};
 use crate::multigrid::vectors::Working;
-use crate::smoother::{Relaxation, SmootherData};
+use crate::smoother::Relaxation;
 
 /// The parts of a level on a device.
 pub(super) struct LevelParts<'a, D: Device> {
@@ -24,14 +27,36 @@ pub(super) struct LevelParts<'a, D: Device> {
     pub host: Option<&'a ExactMatrix>,
     pub formats: Formats,
     pub transfer: Option<TransferParts<'a, D>>,
-    pub smoother: &'a SmootherData,
+    pub smoother: SmootherParts<'a, D>,
+    /// The global number of the first own row.
+    pub first_row: u64,
+}
+
+/// A matrix with the factors it is stored with and the number that its products are multiplied by.
+pub(super) type FactorParts<'a, D> = (ScaleFactors<'a>, Part<'a, D>, f64);
+
+/// The smoother of a level.
+pub(super) enum SmootherParts<'a, D: Device> {
+    Diagonal { diagonal: &'a [f64], relaxation: &'a Relaxation },
+    Inverse { first: FactorParts<'a, D>, second: Option<FactorParts<'a, D>>, omega: Option<f64> },
+    Factors(TriangularParts<'a>),
+}
+
+/// Incomplete factors in the variables of the level, each with the factors it is stored with. They
+/// have no remote columns.
+pub(super) struct TriangularParts<'a> {
+    pub lower: (ScaleFactors<'a>, &'a Arc<Csr<f64>>),
+    pub upper: (ScaleFactors<'a>, &'a Arc<Csr<f64>>),
+    pub inverse_pivots: Vec<f64>,
+    pub block: usize,
+    pub omega: Option<f64>,
 }
 
 /// Restriction and prolongation, each with the factors it is stored with and the number that its
 /// products are multiplied by.
 pub(super) struct TransferParts<'a, D: Device> {
-    pub r: (ScaleFactors<'a>, Part<'a, D>, f64),
-    pub p: (ScaleFactors<'a>, Part<'a, D>, f64),
+    pub r: FactorParts<'a, D>,
+    pub p: FactorParts<'a, D>,
     /// The device of the next level: columns of `p` belong to its vectors.
     pub coarse: &'a D,
     /// The working precision of the next level.
@@ -61,19 +86,39 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
     device: &D,
     parts: &LevelParts<'_, D>,
 ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
-    let mut transfer_bytes = 0;
-    let mut upload = |(factors, part, undo): (ScaleFactors<'_>, Part<'_, D>, f64), columns: &D| {
+    let upload = |(factors, part, undo): FactorParts<'_, D>, columns: &D, bytes: &mut usize| {
         let purpose = Purpose { formats: parts.formats, block: 1, row_by_row: false };
         let (own, considered) = host_matrix::<S>(part.own, factors, purpose);
         let (matrix, remote_bytes) = part.upload(device, columns, factors, own)?;
-        transfer_bytes += considered.bytes() + remote_bytes;
+        *bytes += considered.bytes() + remote_bytes;
         Ok::<_, SetupError>((undo, matrix))
     };
+    let (mut transfer_bytes, mut smoother_bytes) = (0, 0);
     // A process that fails here takes part in the messages of the matrix, too.
-    let transfer =
-        parts.transfer.as_ref().map(|parts| (upload(parts.r, device), upload(parts.p, parts.coarse)));
-    let diagonal: Vec<C> = parts.smoother.diagonal.iter().map(|&d| C::narrow(d)).collect();
-    let row_by_row = matches!(parts.smoother.relaxation, Relaxation::GaussSeidel { .. });
+    let transfer = parts.transfer.as_ref().map(|parts| {
+        (upload(parts.r, device, &mut transfer_bytes), upload(parts.p, parts.coarse, &mut transfer_bytes))
+    });
+    let smoother = match &parts.smoother {
+        SmootherParts::Diagonal { diagonal, relaxation } => {
+            let diagonal: Vec<C> = diagonal.iter().map(|&d| C::narrow(d)).collect();
+            let relaxation = Relaxation::clone(relaxation);
+            device
+                .upload(&diagonal)
+                .map(|diagonal| LevelSmoother::Diagonal { diagonal, relaxation })
+                .map_err(SetupError::from)
+        }
+        &SmootherParts::Inverse { first, second, omega } => {
+            let first = upload(first, device, &mut smoother_bytes);
+            let second = second.map(|second| upload(second, device, &mut smoother_bytes)).transpose();
+            first.and_then(|first| {
+                let omega = omega.unwrap_or(1.0);
+                Ok(LevelSmoother::Inverse(StoredInverse { first, second: second?, omega }))
+            })
+        }
+        SmootherParts::Factors(factors) => triangular(device, factors, parts.formats, &mut smoother_bytes),
+    };
+    let row_by_row =
+        matches!(parts.smoother, SmootherParts::Diagonal { relaxation: Relaxation::GaussSeidel { .. }, .. });
     // In the same number it is the same matrix, and shared.
     let shared = parts.host.filter(|_| !row_by_row).and_then(|host| host.stored_as::<S>(parts.factors));
     let purpose = Purpose { formats: parts.formats, block: parts.block, row_by_row };
@@ -92,12 +137,61 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
         }),
         _ => None,
     };
+    let mut smoother: LevelSmoother<D, C, S> = smoother?;
+    let undamped = matches!(
+        parts.smoother,
+        SmootherParts::Inverse { omega: None, .. }
+            | SmootherParts::Factors(TriangularParts { omega: None, .. })
+    );
+    if undamped {
+        let spans = (parts.a.rows(), parts.first_row);
+        match &mut smoother {
+            LevelSmoother::Diagonal { .. } => {}
+            LevelSmoother::Inverse(inverse) => {
+                let apply = |r: &D::Vector<C>, other: &mut D::Vector<C>, x: &mut D::Vector<C>| {
+                    inverse.apply(device, r, other, C::zero(), x);
+                };
+                inverse.omega = damping::<D, C, S>(device, &a, apply, spans)?;
+            }
+            LevelSmoother::Factors(factors) => {
+                let apply = |r: &D::Vector<C>, other: &mut D::Vector<C>, x: &mut D::Vector<C>| {
+                    factors.forward(device, r, other);
+                    factors.backward(device, other, x);
+                };
+                factors.omega = damping::<D, C, S>(device, &a, apply, spans)?;
+            }
+        }
+    }
     Ok(Box::new(CycleLevel::<D, C, S> {
         rows: parts.a.rows(),
         a,
         transfer,
-        diagonal: device.upload(&diagonal)?,
-        smoother: parts.smoother.relaxation.clone(),
-        stored: StoredLevel { storage: S::KIND, working: C::KIND, format, transfer_bytes },
+        smoother,
+        stored: StoredLevel { storage: S::KIND, working: C::KIND, format, transfer_bytes, smoother_bytes },
+    }))
+}
+
+/// Moves incomplete factors to the device, in a format whose rows can be read one by one.
+fn triangular<D: Device, C: Working<D> + Reads<S>, S: Store>(
+    device: &D,
+    parts: &TriangularParts<'_>,
+    formats: Formats,
+    bytes: &mut usize,
+) -> Result<LevelSmoother<D, C, S>, SetupError> {
+    let mut upload = |(factors, matrix): (ScaleFactors<'_>, &Arc<Csr<f64>>)| {
+        let purpose = Purpose { formats, block: 1, row_by_row: true };
+        let (own, considered) = host_matrix::<S>(OwnMatrix::Rows(matrix), factors, purpose);
+        *bytes += considered.bytes();
+        device.upload_matrix(own)
+    };
+    let (lower, upper) = (upload(parts.lower)?, upload(parts.upper)?);
+    let inverse_pivots: Vec<C> = parts.inverse_pivots.iter().map(|&pivot| C::narrow(pivot)).collect();
+    Ok(LevelSmoother::Factors(StoredFactors {
+        lower,
+        ones: device.upload(&vec![C::one(); inverse_pivots.len()])?,
+        upper,
+        inverse_pivots: device.upload(&inverse_pivots)?,
+        block: parts.block,
+        omega: parts.omega.unwrap_or(1.0),
     }))
 }

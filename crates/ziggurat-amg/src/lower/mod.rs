@@ -8,6 +8,7 @@
 mod accurate_residual;
 mod assembly;
 mod coarse;
+mod damping;
 mod exact;
 mod format;
 mod hierarchy;
@@ -20,10 +21,10 @@ mod transposed;
 
 pub use coarse::{COARSE_FALLBACK_SMOOTHER, MAX_DENSE_ROWS, MAX_SPARSE_ROWS};
 pub use exact::ExactMatrix;
-pub use format::{Formats, Lowering};
+pub use format::{Coarsest, Formats, Lowering};
 pub use part::{OwnMatrix, Part};
 pub use precision::LevelPrecision;
-pub use source::LevelSource;
+pub use source::{InverseSource, LevelSource};
 
 #[cfg(test)]
 mod tests;

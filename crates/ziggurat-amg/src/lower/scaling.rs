@@ -46,15 +46,16 @@ pub(crate) struct LevelScaling {
 }
 
 impl LevelScaling {
-    /// The scaling of every level, including the coarsest, by its storage precision; `None` for
-    /// levels that need none. All levels below one in reduced precision are scaled, because their
+    /// The scaling of every level, by its storage precision; `None` for levels that need none. The
+    /// first `smoothed` levels have one; the coarsest is in double precision if it is solved. All levels below one in reduced precision are scaled, because their
     /// right-hand sides come from a vector in that precision.
     pub(crate) fn of_levels<D: Device>(
         levels: &[LevelSource<'_, D>],
+        smoothed: usize,
         storage: impl Fn(usize) -> Kind,
     ) -> Vec<Option<LevelScaling>> {
         // Precisions with the range of single precision need scaling only for unusual units.
-        let numbers = (0..levels.len().saturating_sub(1)).map(&storage);
+        let numbers = (0..smoothed).map(&storage);
         let wide = numbers.clone().all(|storage| storage == Kind::F64);
         let far = numbers.clone().all(|storage| storage != Kind::F16);
         if wide || far && are_usual(levels) {
@@ -63,7 +64,7 @@ impl LevelScaling {
         let mut narrow = Kind::F64;
         let of_level = |(index, source): (usize, &LevelSource<'_, D>)| {
             // The coarsest level is solved in double precision.
-            if index + 1 < levels.len() && storage(index) != Kind::F64 {
+            if index < smoothed && storage(index) != Kind::F64 {
                 narrow = storage(index);
             }
             LevelScaling::of(source.device, source.a, narrow)
@@ -179,14 +180,17 @@ fn are_usual<D: Device>(levels: &[LevelSource<'_, D>]) -> bool {
     total == [0]
 }
 
-/// S² d: a smoother's data in scaled variables.
+/// S² d: the data of a pointwise smoother in scaled variables.
 pub(crate) fn scaled_smoother<'a>(
     mut smoother: Cow<'a, SmootherData>,
     scaling: Option<&LevelScaling>,
 ) -> Cow<'a, SmootherData> {
     if let Some(scaling) = scaling {
-        // Exact, because the factors are powers of two.
-        smoother.to_mut().diagonal.iter_mut().zip(&scaling.factors).for_each(|(d, s)| *d *= s * s);
+        // Exact, because the factors are powers of two. Approximate inverses are scaled as they are
+        // stored.
+        if let SmootherData::Diagonal { diagonal, .. } = smoother.to_mut() {
+            diagonal.iter_mut().zip(&scaling.factors).for_each(|(d, s)| *d *= s * s);
+        }
     }
     smoother
 }

@@ -30,13 +30,34 @@ pub struct LevelSource<'a, D: Device> {
     /// because smoothers read whole rows. On the coarsest level, this is the data of
     /// [`COARSE_FALLBACK_SMOOTHER`](crate::COARSE_FALLBACK_SMOOTHER).
     pub smoother: Option<&'a SmootherData>,
+    /// The factors of an approximate inverse, if it is the smoother of a level with remote columns.
+    pub inverse: Option<InverseSource<'a, D>>,
+    /// The number of the first own row among the rows of all processes.
+    pub first_row: u64,
     /// Restriction and prolongation to the next level; `None` on the coarsest. Columns of the
     /// prolongation belong to vectors of the next level's device, all others to those of this
     /// one's.
     pub transfer: Option<(Part<'a, D>, Part<'a, D>)>,
 }
 
+/// An approximate inverse whose factors are distributed: x ← x + ω F₂ F₁ (b − A x).
+#[derive(Debug)]
+pub struct InverseSource<'a, D: Device> {
+    /// F₁
+    pub first: Part<'a, D>,
+    /// F₂, if there are two factors.
+    pub second: Option<Part<'a, D>>,
+    /// ω, if it is given.
+    pub omega: Option<f64>,
+}
+
 // Deriving would require `D: Copy`.
+impl<D: Device> Clone for InverseSource<'_, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<D: Device> Copy for InverseSource<'_, D> {}
 impl<D: Device> Clone for LevelSource<'_, D> {
     fn clone(&self) -> Self {
         *self
@@ -48,11 +69,17 @@ impl<'a, D: Device> LevelSource<'a, D> {
     /// Checks that the parts fit together.
     pub(super) fn check(&self) -> Result<(), SetupError> {
         let transfer = self.transfer.iter().flat_map(|(r, p)| [r, p]);
-        std::iter::once(&self.a).chain(transfer).try_for_each(Part::check)?;
-        let (expected, found) = (self.a.rows(), self.smoother.map(|data| data.diagonal.len()));
+        let inverse = self.inverse.iter().flat_map(|inverse| [Some(&inverse.first), inverse.second.as_ref()]);
+        std::iter::once(&self.a).chain(transfer).chain(inverse.flatten()).try_for_each(Part::check)?;
+        let expected = self.a.rows();
+        let found = self.smoother.map(|data| match data {
+            SmootherData::Diagonal { diagonal, .. } => diagonal.len(),
+            SmootherData::Inverse(inverse) => inverse.factor.rows(),
+            SmootherData::Factors(factors) => factors.pivots.len(),
+        });
         match found {
             Some(found) if found != expected => {
-                let what = "elements of a smoother's diagonal";
+                let what = "rows of a smoother's data";
                 Err(MatrixError::Mismatch { what, expected, found }.into())
             }
             _ => Ok(()),
@@ -64,7 +91,7 @@ impl<'a, D: Device> LevelSource<'a, D> {
         match self.smoother {
             Some(data) => Ok(Cow::Borrowed(data)),
             None if self.a.remote.is_some() => {
-                let what = "elements of the smoother's diagonal, which a level with remote columns needs";
+                let what = "rows of the smoother's data, which a level with remote columns needs";
                 Err(MatrixError::Mismatch { what, expected: self.a.rows(), found: 0 }.into())
             }
             None => {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::halo::Whole;
-use crate::smoother::{ChebyshevBase, Smoother};
-use crate::{Cycle, Cycling, Multigrid, SetupError};
+use crate::smoother::{ChebyshevBase, FsaiParameters, Smoother};
+use crate::{Cycle, Cycling, LevelSmoothing, Multigrid, SetupError};
 use ziggurat_sparse::algebra::{transpose, triple_product};
 use ziggurat_sparse::device::{Cpu, Device, Reference};
 use ziggurat_sparse::gallery::Problem;
@@ -59,6 +59,8 @@ impl Levels {
                 host: None,
                 radius: None,
                 smoother: None,
+                inverse: None,
+                first_row: 0,
                 transfer: transfer(k),
             })
             .collect()
@@ -85,11 +87,16 @@ fn apply<D: Device<Vector<f64> = Vec<f64>>>(device: &D, m: &Multigrid<D>, x: &Ve
     y
 }
 
+const FSAI: FsaiParameters = FsaiParameters { steps: 2, columns_per_step: 1, tolerance: 0.0 };
+
 fn full(_: usize) -> LevelPrecision {
     LevelPrecision::default()
 }
 
-const SMOOTHERS: [Smoother; 5] = [
+const SMOOTHERS: [Smoother; 8] = [
+    Smoother::Fsai { parameters: FSAI, omega: None },
+    Smoother::Ilu0 { block: 100, omega: None },
+    Smoother::BlockJacobi { rows: 5, omega: None },
     Smoother::Jacobi { omega: None },
     Smoother::L1Jacobi,
     Smoother::Spai0,
@@ -103,7 +110,13 @@ fn v_and_w_cycles_are_symmetric_and_positive() {
     for smoother in SMOOTHERS {
         for cycle in [Cycle::V, Cycle::W] {
             for sweeps in [1, 2] {
-                let cycling = Cycling { cycle, pre_sweeps: sweeps, post_sweeps: sweeps, smoother };
+                let cycling = Cycling {
+                    cycle,
+                    pre_sweeps: sweeps,
+                    post_sweeps: sweeps,
+                    smoother,
+                    ..Cycling::default()
+                };
                 let m = levels.multigrid(&Cpu::new(), &cycling, full).unwrap();
                 let (x, y) = (vector(1024, 1), vector(1024, 2));
                 let (mx, my) = (apply(&Cpu::new(), &m, &x), apply(&Cpu::new(), &m, &y));
@@ -146,6 +159,93 @@ fn stronger_cycles_converge_faster() {
     assert!(v < 0.80 && w < 0.55 && k < 0.55 && k_gcr < 0.55, "V {v} W {w} K {k} {k_gcr}");
     assert!(w <= f + 1e-3 && f < v, "W {w} F {f} V {v}");
     assert!(v < factor(Cycle::V, Smoother::L1Jacobi), "Gauss–Seidel against ℓ1-Jacobi");
+}
+
+#[test]
+fn stronger_smoothers_converge_faster_than_jacobi() {
+    let levels = levels(32);
+    let factor = |smoother| {
+        let cycling = Cycling { smoother, ..Cycling::default() };
+        convergence_factor(&levels, &levels.multigrid(&Cpu::new(), &cycling, full).unwrap())
+    };
+    let jacobi = factor(Smoother::default());
+    for smoother in &SMOOTHERS[..2] {
+        let found = factor(*smoother);
+        assert!(found < jacobi, "{smoother:?}: {found}, Jacobi {jacobi}");
+    }
+}
+
+#[test]
+fn stronger_smoothers_in_sixteen_bits_do_not_depend_on_units() {
+    let narrow = |_: usize| LevelPrecision { working: Kind::F32, storage: Kind::F16 };
+    for factor in [1.0, 1e8, 1e-200] {
+        let mut levels = levels(32);
+        for a in &mut levels.a {
+            Arc::make_mut(a).values_mut().iter_mut().for_each(|value| *value *= factor);
+        }
+        for smoother in &SMOOTHERS[..3] {
+            let cycling = Cycling { smoother: *smoother, ..Cycling::default() };
+            let [wide, narrow] = [
+                levels.multigrid(&Cpu::new(), &cycling, full).unwrap(),
+                levels.multigrid(&Cpu::new(), &cycling, narrow).unwrap(),
+            ]
+            .map(|multigrid| apply(&Cpu::new(), &multigrid, &vector(1024, 6)));
+            let size = wide.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
+            let worst = wide.iter().zip(&narrow).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+            assert!(worst <= 5e-3 * size, "{smoother:?} times {factor}: {}", worst / size);
+        }
+    }
+}
+
+#[test]
+fn levels_may_be_smoothed_in_their_own_way() {
+    let (levels, b) = (levels(32), vector(1024, 11));
+    let cycle =
+        |cycling: &Cycling| apply(&Cpu::new(), &levels.multigrid(&Cpu::new(), cycling, full).unwrap(), &b);
+    let of = |smoother| LevelSmoothing { pre_sweeps: 1, post_sweeps: 1, smoother };
+    let l1 = Cycling { smoother: Smoother::L1Jacobi, ..Cycling::default() };
+    // The same smoothers, given in another way.
+    let from = |level, smoothing| Cycling { from_level: vec![(level, smoothing)], ..l1.clone() };
+    assert_eq!(
+        cycle(&from(0, of(Smoother::Spai0))),
+        cycle(&Cycling { smoother: Smoother::Spai0, ..l1.clone() })
+    );
+    assert_eq!(cycle(&from(9, of(Smoother::Spai0))), cycle(&l1));
+    let mixed = from(1, LevelSmoothing { pre_sweeps: 3, post_sweeps: 3, smoother: SMOOTHERS[0] });
+    assert!(cycle(&mixed) != cycle(&l1));
+    let factor =
+        |cycling| convergence_factor(&levels, &levels.multigrid(&Cpu::new(), cycling, full).unwrap());
+    assert!(factor(&mixed) < factor(&l1));
+    assert!(
+        mixed.is_balanced() && !from(1, LevelSmoothing { pre_sweeps: 2, ..of(SMOOTHERS[1]) }).is_balanced()
+    );
+}
+
+#[test]
+fn without_coarse_levels_the_smoother_is_the_preconditioner() {
+    let levels = levels(32);
+    let cpu = Cpu::new();
+    let lowering = Lowering { coarsest: Coarsest::Smoothed, ..Lowering::default() };
+    let finest = LevelSource { transfer: None, ..levels.sources(&cpu)[0] };
+    let b = vector(1024, 9);
+    let alone = |smoother, precision: fn(usize) -> LevelPrecision| {
+        let cycling = Cycling { smoother, ..Cycling::default() };
+        let multigrid = Multigrid::new(&[finest], &cycling, precision, lowering).unwrap();
+        assert_eq!(multigrid.stored().len(), 1);
+        apply(&cpu, &multigrid, &b)
+    };
+    let jacobi = alone(Smoother::Jacobi { omega: Some(1.0) }, full);
+    assert!(jacobi.iter().zip(&b).all(|(x, b)| *x == 0.25 * b));
+    // Symmetric Gauss–Seidel: a forward and a backward sweep.
+    let (one, other) = (alone(Smoother::GaussSeidel { block: 4096 }, full), vector(1024, 10));
+    let cycling = Cycling { smoother: Smoother::GaussSeidel { block: 4096 }, ..Cycling::default() };
+    let multigrid = Multigrid::new(&[finest], &cycling, full, lowering).unwrap();
+    let (left, right) = (cpu.dot(&one, &other), cpu.dot(&b, &apply(&cpu, &multigrid, &other)));
+    assert!((left - right).abs() < 1e-12 * left.abs().max(1.0), "{left} {right}");
+    let narrow: fn(usize) -> LevelPrecision = |_| LevelPrecision { working: Kind::F32, storage: Kind::F16 };
+    let smoother = Smoother::Fsai { parameters: FSAI, omega: Some(1.0) };
+    let (wide, narrow) = (alone(smoother, full), alone(smoother, narrow));
+    assert!(wide.iter().zip(&narrow).all(|(x, y)| (x - y).abs() < 2e-3), "FSAI in 16 bits");
 }
 
 #[test]
@@ -235,8 +335,10 @@ fn a_process_may_hold_no_rows_of_a_level() {
                 let b = vector(rows, 7);
                 let wide = apply(&Cpu::new(), &levels.multigrid(&Cpu::new(), &cycling, full).unwrap(), &b);
                 let m = levels.multigrid(&Cpu::new(), &cycling, narrow).unwrap();
+                // The stencils are exact in 16 bits, the entries of these smoothers are not.
+                let most = if SMOOTHERS[..3].contains(&smoother) { 1e-3 } else { 1e-5 };
                 for (x, y) in wide.iter().zip(&apply(&Cpu::new(), &m, &b)) {
-                    assert!((x - y).abs() < 1e-5, "{smoother:?} {cycle:?}: {x} {y}");
+                    assert!((x - y).abs() < most, "{smoother:?} {cycle:?}: {x} {y}");
                 }
                 assert_eq!(wide.iter().all(|x| *x == 0.0), rows == 0);
                 assert_eq!(m.stored().len(), levels.a.len());

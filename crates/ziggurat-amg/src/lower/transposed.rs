@@ -7,8 +7,8 @@
 //!
 //! So it is the same cycle for Aᵀ, with Pᵀ and Rᵀ in each other's place, the numbers of pre- and
 //! post-smoothing sweeps exchanged, and the *same* diagonals: those of ℓ1-Jacobi, SPAI-0 and
-//! blocked Gauss–Seidel are sums over rows of A, not of Aᵀ. The transpose of backward Gauss–Seidel
-//! for A is forward Gauss–Seidel for Aᵀ. Since R = Pᵀ, the transfers stay the same. Cost: a
+//! blocked Gauss–Seidel are sums over rows of A, not of Aᵀ. Approximate inverses and
+//! incomplete factors are transposed, and damped for Aᵀ. The transpose of backward Gauss–Seidel for A is forward Gauss–Seidel for Aᵀ. Since R = Pᵀ, the transfers stay the same. Cost: a
 //! transpose of every level's matrix.
 
 use std::sync::Arc;
@@ -17,14 +17,15 @@ use ziggurat_sparse::Csr;
 use ziggurat_sparse::algebra::transpose;
 use ziggurat_sparse::device::Device;
 
-use super::format::Lowering;
+use super::format::{Coarsest, Lowering};
 use super::part::Part;
 use super::precision::LevelPrecision;
 use super::source::LevelSource;
 use crate::SetupError;
 use crate::halo::Whole;
-use crate::hierarchy::Hierarchy;
+use crate::hierarchy::{Hierarchy, Level, WholeMatrix};
 use crate::multigrid::{Cycling, Multigrid};
+use crate::smoother::SmootherData;
 
 impl Hierarchy {
     /// As [`Hierarchy::lower`], but transposed. For [cycles with a
@@ -58,14 +59,22 @@ impl Hierarchy {
         precision: impl Fn(usize) -> LevelPrecision,
         lowering: Lowering,
     ) -> Result<Multigrid<D>, SetupError> {
-        let exchanged =
-            Cycling { pre_sweeps: cycling.post_sweeps, post_sweeps: cycling.pre_sweeps, ..*cycling };
+        let exchanged = cycling.exchanged();
         let transposed = |a: &Csr<f64>| Arc::new(transpose(a.view(), a.all_rows()));
         let matrices: Vec<_> = self.levels().iter().map(|level| transposed(level.matrix())).collect();
-        let smoothed = self.levels().iter().filter(|level| level.restriction().is_some()).enumerate();
+        let is_smoothed = |level: &&Level<WholeMatrix>| {
+            level.transfer().is_some() || lowering.coarsest == Coarsest::Smoothed
+        };
+        let smoothed = self.levels().iter().filter(is_smoothed).enumerate();
         let data = smoothed.map(|(index, level)| {
             let a = level.matrix();
-            let data = cycling.smoother.data(a.view(), &Whole::new(a.rows()), level.radius());
+            let smoother = cycling.on_level(index).smoother;
+            let data = smoother.data(a.view(), &Whole::new(a.rows()), level.radius());
+            let data = data.and_then(|data| match data {
+                SmootherData::Inverse(inverse) => Ok(SmootherData::Inverse(inverse.transposed())),
+                SmootherData::Factors(factors) => Ok(SmootherData::Factors(factors.transposed()?)),
+                diagonal => Ok(diagonal),
+            });
             data.map_err(SetupError::at(index, "smoother"))
         });
         let data = data.collect::<Result<Vec<_>, _>>()?;
@@ -78,6 +87,8 @@ impl Hierarchy {
                 host: None,
                 radius: level.radius(),
                 smoother: data.get(index),
+                inverse: None,
+                first_row: 0,
                 transfer: level.restriction().zip(level.prolongation()).map(|(r, p)| (r.into(), p.into())),
             })
             .collect();
@@ -94,7 +105,7 @@ mod tests {
     use ziggurat_sparse::operator::LinearOperator;
 
     use super::*;
-    use crate::smoother::{ChebyshevBase, Smoother};
+    use crate::smoother::{ChebyshevBase, FsaiParameters, Smoother};
     use crate::{Cycle, HierarchyConfig};
 
     /// |x · M y − Mᵀ x · y|, relative to the size of the terms.
@@ -129,10 +140,13 @@ mod tests {
             Smoother::Spai0,
             chebyshev,
             Smoother::GaussSeidel { block: 64 },
+            Smoother::Fsai { parameters: FsaiParameters::default(), omega: Some(0.8) },
+            Smoother::Ilu0 { block: 128, omega: Some(0.9) },
+            Smoother::BlockJacobi { rows: 7, omega: Some(0.5) },
         ];
         for smoother in smoothers {
             for (cycle, pre_sweeps, post_sweeps) in [(Cycle::V, 1, 1), (Cycle::V, 2, 1), (Cycle::W, 1, 1)] {
-                let cycling = Cycling { cycle, pre_sweeps, post_sweeps, smoother };
+                let cycling = Cycling { cycle, pre_sweeps, post_sweeps, smoother, ..Cycling::default() };
                 let difference = difference(&cycling, LevelPrecision::default());
                 assert!(difference < 1e-11, "{cycling:?}: {difference}");
             }

@@ -15,11 +15,11 @@
 use ziggurat_sparse::choice;
 use ziggurat_sparse::device::Device;
 
-use super::Multigrid;
 use super::coarse::CoarseScratch;
 use super::level::{LevelOps, Scratch, Sweeps};
 use super::vectors::{Work, WorkMut, WorkRef, Working, axpby};
 use super::workspace::{AgainWork, Below, Clock, LevelWork};
+use super::{LevelSmoothing, Multigrid};
 
 choice! {
     /// Cycles by name.
@@ -141,11 +141,26 @@ impl<D: Device> Multigrid<D> {
         let below = Below { levels, coarse, clock };
         let mut here = Visit { index, level, device, scratch, clock };
 
-        here.smooth(b, x.reborrow(), self.pre_smoothing());
+        if !level.has_next() {
+            return self.smooth_alone(&mut here, b, x);
+        }
+        here.smooth(b, x.reborrow(), self.pre_smoothing(index));
         here.restrict(b, x.view(), coarse_b.view_mut());
         self.correct(index + 1, cycle, coarse_b, coarse_x, again.as_mut(), below);
         here.prolong(coarse_x.view(), x.reborrow());
-        here.smooth(b, x, self.post_smoothing());
+        here.smooth(b, x, self.post_smoothing(index));
+    }
+
+    /// x ← the sweeps of a cycle without a coarse-grid correction. Without one, post-smoothing
+    /// serves only to make the operator symmetric, so smoothers that are symmetric alone omit it.
+    fn smooth_alone(&self, here: &mut Visit<'_, D>, b: WorkRef<'_, D>, mut x: WorkMut<'_, D>) {
+        let LevelSmoothing { pre_sweeps, post_sweeps, smoother } = self.cycling.on_level(here.index);
+        if smoother.is_self_adjoint() {
+            let count = if pre_sweeps > 0 { pre_sweeps } else { post_sweeps };
+            return here.smooth(b, x, Sweeps { count, from_zero: true, post: false });
+        }
+        here.smooth(b, x.reborrow(), self.pre_smoothing(here.index));
+        here.smooth(b, x, self.post_smoothing(here.index));
     }
 
     /// x ← coarse-grid correction for b by one or more visits to level `index`. Overwrites b.
@@ -183,7 +198,7 @@ impl<D: Device> Multigrid<D> {
         clock: &Clock,
     ) {
         let index = self.levels.len();
-        let device = &self.devices[index];
+        let Some(device) = self.devices.get(index) else { return };
         clock.time(index, device, || {
             // Only a device that has lost its memory can fail here; its next `finish` returns the
             // error.
@@ -191,11 +206,11 @@ impl<D: Device> Multigrid<D> {
         });
     }
 
-    fn pre_smoothing(&self) -> Sweeps {
-        Sweeps { count: self.cycling.pre_sweeps, from_zero: true, post: false }
+    fn pre_smoothing(&self, level: usize) -> Sweeps {
+        Sweeps { count: self.cycling.on_level(level).pre_sweeps, from_zero: true, post: false }
     }
 
-    fn post_smoothing(&self) -> Sweeps {
-        Sweeps { count: self.cycling.post_sweeps, from_zero: false, post: true }
+    fn post_smoothing(&self, level: usize) -> Sweeps {
+        Sweeps { count: self.cycling.on_level(level).post_sweeps, from_zero: false, post: true }
     }
 }

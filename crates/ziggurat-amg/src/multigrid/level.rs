@@ -22,6 +22,9 @@ pub(crate) trait LevelOps<D: Device>: Send + Sync {
     /// Number of unknowns.
     fn rows(&self) -> usize;
 
+    /// Whether there is a next level.
+    fn has_next(&self) -> bool;
+
     /// The scratch vectors of the operations below.
     fn scratch(&self, device: &D) -> Result<Scratch<D>, DeviceError>;
 
@@ -85,13 +88,76 @@ pub(crate) struct Transfer<D: Device, S: Store> {
     pub coarse_working: Kind,
 }
 
+/// A smoother on a device.
+pub(crate) enum LevelSmoother<D: Device, C: Working<D>, S: Store> {
+    /// A diagonal, and what is done with it.
+    Diagonal { diagonal: D::Vector<C>, relaxation: Relaxation },
+    /// x ← x + ω F₂ F₁ (b − A x).
+    Inverse(StoredInverse<D, S>),
+    /// x ← x + ω U⁻¹ L⁻¹ (b − A x).
+    Factors(StoredFactors<D, C, S>),
+}
+
+/// Incomplete factors on a device.
+pub(crate) struct StoredFactors<D: Device, C: Working<D>, S: Store> {
+    /// Without its diagonal, which is one.
+    pub lower: D::Matrix<S>,
+    pub ones: D::Vector<C>,
+    /// Without its diagonal.
+    pub upper: D::Matrix<S>,
+    pub inverse_pivots: D::Vector<C>,
+    pub block: usize,
+    pub omega: f64,
+}
+
+impl<D: Device, C: Working<D> + Reads<S>, S: Store> StoredFactors<D, C, S> {
+    // From a zero guess, a sweep over a triangular matrix is a substitution.
+
+    /// y ← L⁻¹ r
+    pub(crate) fn forward(&self, device: &D, r: &D::Vector<C>, y: &mut D::Vector<C>) {
+        device.gauss_seidel(&self.lower, &self.ones, r, None, self.block, Direction::Forward, y);
+    }
+
+    /// x ← U⁻¹ y
+    pub(crate) fn backward(&self, device: &D, y: &D::Vector<C>, x: &mut D::Vector<C>) {
+        device.gauss_seidel(&self.upper, &self.inverse_pivots, y, None, self.block, Direction::Backward, x);
+    }
+}
+
+/// An approximate inverse on a device. Each factor has a number that it is multiplied by.
+pub(crate) struct StoredInverse<D: Device, S: Store> {
+    pub first: (f64, D::Matrix<S>),
+    pub second: Option<(f64, D::Matrix<S>)>,
+    pub omega: f64,
+}
+
+impl<D: Device, S: Store> StoredInverse<D, S> {
+    /// x ← ω M r + β x
+    pub(crate) fn apply<C: Working<D> + Reads<S>>(
+        &self,
+        device: &D,
+        r: &D::Vector<C>,
+        between: &mut D::Vector<C>,
+        beta: C,
+        x: &mut D::Vector<C>,
+    ) {
+        let (undo, first) = &self.first;
+        match &self.second {
+            None => device.spmv(C::narrow(self.omega * undo), first, r, beta, x),
+            Some((second_undo, second)) => {
+                device.spmv(C::narrow(*undo), first, r, C::zero(), between);
+                device.spmv(C::narrow(self.omega * second_undo), second, between, beta, x);
+            }
+        }
+    }
+}
+
 /// A level that computes in `C` on matrices stored in `S`.
 pub(crate) struct CycleLevel<D: Device, C: Working<D>, S: Store> {
     pub rows: usize,
     pub a: D::Matrix<S>,
     pub transfer: Option<Transfer<D, S>>,
-    pub diagonal: D::Vector<C>,
-    pub smoother: Relaxation,
+    pub smoother: LevelSmoother<D, C, S>,
     pub stored: StoredLevel,
 }
 
@@ -102,31 +168,52 @@ impl<D: Device, C: Working<D> + Reads<S>, S: Store> CycleLevel<D, C, S> {
         device: &D,
         b: &D::Vector<C>,
         x: &mut D::Vector<C>,
-        other: &mut D::Vector<C>,
+        [other, residual]: [&mut D::Vector<C>; 2],
         from_zero: bool,
         post: bool,
     ) {
-        match &self.smoother {
+        let (diagonal, relaxation) = match &self.smoother {
+            LevelSmoother::Diagonal { diagonal, relaxation } => (diagonal, relaxation),
+            LevelSmoother::Inverse(inverse) if from_zero => {
+                return inverse.apply(device, b, other, C::zero(), x);
+            }
+            LevelSmoother::Inverse(inverse) => {
+                device.residual(&self.a, x, b, residual);
+                return inverse.apply(device, residual, other, C::one(), x);
+            }
+            LevelSmoother::Factors(factors) => {
+                if from_zero {
+                    factors.forward(device, b, other);
+                } else {
+                    device.residual(&self.a, x, b, residual);
+                    factors.forward(device, residual, other);
+                }
+                factors.backward(device, other, residual);
+                let beta = if from_zero { C::zero() } else { C::one() };
+                return device.axpby(C::narrow(factors.omega), residual, beta, x);
+            }
+        };
+        match relaxation {
             Relaxation::Recurrence(steps) => {
                 let mut steps = steps.iter();
                 if from_zero && let Some(&(omega, _)) = steps.next() {
                     // The residual of a zero guess is b, so this needs no pass over the matrix. The
                     // iterate before x is zero, too.
-                    device.diagonal(C::narrow(omega), &self.diagonal, b, C::zero(), x);
+                    device.diagonal(C::narrow(omega), diagonal, b, C::zero(), x);
                     if steps.len() > 0 {
                         device.fill(C::zero(), other);
                     }
                 }
                 for &(omega, beta) in steps {
                     // `other` holds the iterate before x and receives the one after it.
-                    device.sweep(&self.a, C::narrow(omega), &self.diagonal, b, x, C::narrow(beta), other);
+                    device.sweep(&self.a, C::narrow(omega), diagonal, b, x, C::narrow(beta), other);
                     std::mem::swap(x, other);
                 }
             }
             Relaxation::GaussSeidel { block } => {
                 let direction = if post { Direction::Backward } else { Direction::Forward };
                 let guess = if from_zero { None } else { Some(&*x) };
-                device.gauss_seidel(&self.a, &self.diagonal, b, guess, *block, direction, other);
+                device.gauss_seidel(&self.a, diagonal, b, guess, *block, direction, other);
                 std::mem::swap(x, other);
             }
         }
@@ -140,6 +227,10 @@ impl<D: Device, C: Working<D> + Reads<S>, S: Store> LevelOps<D> for CycleLevel<D
 
     fn rows(&self) -> usize {
         self.rows
+    }
+
+    fn has_next(&self) -> bool {
+        self.transfer.is_some()
     }
 
     fn scratch(&self, device: &D) -> Result<Scratch<D>, DeviceError> {
@@ -163,12 +254,15 @@ impl<D: Device, C: Working<D> + Reads<S>, S: Store> LevelOps<D> for CycleLevel<D
         scratch: &mut Scratch<D>,
         sweeps: Sweeps,
     ) {
-        let (b, x, other) = (C::get(b), C::get_mut(x), C::get_mut(scratch.other.view_mut()));
+        let Scratch { other, residual, .. } = scratch;
+        let (b, x) = (C::get(b), C::get_mut(x));
+        let [other, residual] = [other, residual].map(|vector| C::get_mut(vector.view_mut()));
         if sweeps.from_zero && sweeps.count == 0 {
             device.fill(C::zero(), x);
         }
         for sweep in 0..sweeps.count {
-            self.sweep(device, b, x, other, sweeps.from_zero && sweep == 0, sweeps.post);
+            let from_zero = sweeps.from_zero && sweep == 0;
+            self.sweep(device, b, x, [&mut *other, &mut *residual], from_zero, sweeps.post);
         }
     }
 

@@ -35,13 +35,26 @@ pub use stored::{Considered, LevelFormat, StoredLevel};
 /// use ziggurat_amg::Cycling;
 /// assert_eq!((Cycling::default().pre_sweeps, Cycling::default().post_sweeps), (1, 1));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Cycling {
     /// The type of cycle.
     pub cycle: Cycle,
     /// Smoothing sweeps before the coarse-grid correction.
     pub pre_sweeps: usize,
     /// Smoothing sweeps after the coarse-grid correction.
+    pub post_sweeps: usize,
+    /// The smoother.
+    pub smoother: Smoother,
+    /// Other smoothing from some level on. Where several apply, the last one in the list does.
+    pub from_level: Vec<(usize, LevelSmoothing)>,
+}
+
+/// How one level is smoothed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LevelSmoothing {
+    /// Sweeps before the coarse-grid correction.
+    pub pre_sweeps: usize,
+    /// Sweeps after the coarse-grid correction.
     pub post_sweeps: usize,
     /// The smoother.
     pub smoother: Smoother,
@@ -62,17 +75,70 @@ impl Cycling {
     /// # Errors
     /// The first that is not.
     pub fn check(&self) -> Result<(), OutOfRange> {
-        let Cycling { pre_sweeps, post_sweeps, .. } = *self;
+        let own = self.whole().check();
+        self.from_level.iter().fold(own, |checked, (_, smoothing)| checked.and_then(|()| smoothing.check()))
+    }
+
+    /// How a level is smoothed; 0 is the finest.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Cycling, LevelSmoothing, smoother::Smoother};
+    /// let coarser = LevelSmoothing { pre_sweeps: 2, post_sweeps: 2, smoother: Smoother::L1Jacobi };
+    /// let cycling = Cycling { from_level: vec![(1, coarser)], ..Cycling::default() };
+    /// assert_eq!((cycling.on_level(0).pre_sweeps, cycling.on_level(3)), (1, coarser));
+    /// ```
+    pub fn on_level(&self, level: usize) -> LevelSmoothing {
+        let applies = self.from_level.iter().rev().find(|(from, _)| *from <= level);
+        applies.map_or_else(|| self.whole(), |(_, smoothing)| *smoothing)
+    }
+
+    /// Whether every level is smoothed as often after as before the coarse-grid correction.
+    pub fn is_balanced(&self) -> bool {
+        let balanced = |smoothing: &LevelSmoothing| smoothing.pre_sweeps == smoothing.post_sweeps;
+        balanced(&self.whole()) && self.from_level.iter().all(|(_, smoothing)| balanced(smoothing))
+    }
+
+    /// All smoothers.
+    pub fn smoothers(&self) -> impl Iterator<Item = Smoother> + '_ {
+        [self.smoother].into_iter().chain(self.from_level.iter().map(|(_, smoothing)| smoothing.smoother))
+    }
+
+    /// The same with the sweeps before and after exchanged.
+    pub(crate) fn exchanged(&self) -> Self {
+        let LevelSmoothing { pre_sweeps, post_sweeps, smoother } = self.whole().exchanged();
+        let from_level = self.from_level.iter().map(|(from, smoothing)| (*from, smoothing.exchanged()));
+        Cycling { cycle: self.cycle, pre_sweeps, post_sweeps, smoother, from_level: from_level.collect() }
+    }
+
+    fn whole(&self) -> LevelSmoothing {
+        let Cycling { pre_sweeps, post_sweeps, smoother, .. } = *self;
+        LevelSmoothing { pre_sweeps, post_sweeps, smoother }
+    }
+}
+
+impl LevelSmoothing {
+    fn check(&self) -> Result<(), OutOfRange> {
+        let LevelSmoothing { pre_sweeps, post_sweeps, .. } = *self;
         OutOfRange::unless_in("pre_sweeps", pre_sweeps, 0..=MAX_SWEEPS)?;
         OutOfRange::unless_in("post_sweeps", post_sweeps, 0..=MAX_SWEEPS)?;
         let must = "at least 1 where post_sweeps is 0";
         OutOfRange::unless("pre_sweeps", pre_sweeps, pre_sweeps + post_sweeps > 0, must)
     }
+
+    fn exchanged(self) -> Self {
+        LevelSmoothing { pre_sweeps: self.post_sweeps, post_sweeps: self.pre_sweeps, ..self }
+    }
 }
 
 impl Default for Cycling {
     fn default() -> Self {
-        Cycling { cycle: Cycle::V, pre_sweeps: 1, post_sweeps: 1, smoother: Smoother::default() }
+        Cycling {
+            cycle: Cycle::V,
+            pre_sweeps: 1,
+            post_sweeps: 1,
+            smoother: Smoother::default(),
+            from_level: Vec::new(),
+        }
     }
 }
 
@@ -87,7 +153,7 @@ impl Default for Cycling {
 /// let a = "poisson2d:4".parse::<Problem>()?.matrix()?.into();
 /// let (device, a) = (&Cpu::new(), Part::from(&a));
 /// let level =
-///     LevelSource { device, a, block: 1, host: None, radius: None, smoother: None, transfer: None };
+///     LevelSource { device, a, block: 1, host: None, radius: None, smoother: None, inverse: None, first_row: 0, transfer: None };
 /// let multigrid = Multigrid::new(&[level], &Cycling::default(), |_| LevelPrecision::default(), Lowering::default())?;
 /// let (b, mut x) = (vec![1.0_f64; 16], vec![0.0_f64; 16]);
 /// let mut work = LinearOperator::<Cpu, f64>::workspace(&multigrid, device)?;
@@ -98,7 +164,7 @@ impl Default for Cycling {
 pub struct Multigrid<D: Device> {
     /// The device of every level, including the coarsest.
     pub(crate) devices: Vec<D>,
-    /// Every level but the coarsest.
+    /// Every level but the coarsest, if that is solved.
     pub(crate) levels: Vec<Box<dyn LevelOps<D>>>,
     pub(crate) coarse: CoarseSolver<D>,
     pub(crate) rows: usize,
@@ -117,7 +183,7 @@ impl<D: Device> fmt::Debug for Multigrid<D> {
 }
 
 impl<D: Device> Multigrid<D> {
-    /// How each level is stored, finest first. The coarsest is solved directly.
+    /// How each level is stored, finest first.
     ///
     /// ```
     /// use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering};
@@ -130,9 +196,14 @@ impl<D: Device> Multigrid<D> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stored(&self) -> Vec<StoredLevel> {
-        let format = self.coarse.stored();
-        let coarsest = StoredLevel { storage: Kind::F64, working: Kind::F64, format, transfer_bytes: 0 };
-        self.levels.iter().map(|level| level.stored().clone()).chain([coarsest]).collect()
+        let coarsest = (!matches!(self.coarse, CoarseSolver::None)).then(|| StoredLevel {
+            storage: Kind::F64,
+            working: Kind::F64,
+            format: self.coarse.stored(),
+            transfer_bytes: 0,
+            smoother_bytes: 0,
+        });
+        self.levels.iter().map(|level| level.stored().clone()).chain(coarsest).collect()
     }
 
     /// The seconds that one cycle spends on each level, finest first: smoothing and transfers, or

@@ -113,4 +113,6 @@ pub struct StoredLevel {
     pub format: Considered,
     /// Bytes of restriction and prolongation to the next level.
     pub transfer_bytes: usize,
+    /// Bytes of the smoother's matrices; pointwise smoothers have none.
+    pub smoother_bytes: usize,
 }

@@ -86,8 +86,9 @@ const MAX_DOUBLINGS: usize = 14;
 impl<D: Device> Multigrid<D> {
     /// Allocates the memory of a cycle for vectors that enter in the precision `caller`.
     pub(super) fn make_work(&self, caller: Kind) -> Result<CycleWork<D>, DeviceError> {
-        let zeros =
-            |index: usize| Work::zeros(&self.devices[index], self.working(index), self.level_rows(index));
+        // The vectors of a level that does not exist are empty.
+        let device = |index: usize| &self.devices[index.min(self.devices.len() - 1)];
+        let zeros = |index: usize| Work::zeros(device(index), self.working(index), self.level_rows(index));
         let mut levels = Vec::with_capacity(self.levels.len());
         for (index, level) in self.levels.iter().enumerate() {
             // A V-cycle visits the next level once, and every cycle visits the coarsest once.
@@ -101,12 +102,12 @@ impl<D: Device> Multigrid<D> {
                 None
             };
             let (coarse_b, coarse_x) = (zeros(index + 1)?, zeros(index + 1)?);
-            let scratch = level.scratch(&self.devices[index])?;
+            let scratch = level.scratch(device(index))?;
             levels.push(LevelWork { scratch, coarse_b, coarse_x, again });
         }
         let direct = self.working(0) == caller && self.entry.is_none();
         let border = if direct { None } else { Some((zeros(0)?, zeros(0)?)) };
-        let coarse = self.coarse.scratch(&self.devices[self.levels.len()], self.coarse_rows)?;
+        let coarse = self.coarse.scratch(device(self.levels.len()), self.coarse_rows)?;
         Ok(CycleWork { levels, coarse, border, clock: Clock::default() })
     }
 

@@ -48,7 +48,7 @@ pub(super) fn data(
         ChebyshevBase::L1Jacobi => (l1_jacobi::diagonal(a, rows)?, 1.0),
     };
     let relaxation = Relaxation::Recurrence(coefficients(degree, upper / ratio, upper));
-    Ok(SmootherData { diagonal, relaxation })
+    Ok(SmootherData::Diagonal { diagonal, relaxation })
 }
 
 /// (ω_k, β_k) for `degree` steps on [lower, upper].

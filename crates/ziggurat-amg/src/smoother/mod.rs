@@ -4,25 +4,39 @@
 //! [`Smoother`] selects a method. [`SmootherData`] is the method applied to a matrix: data computed
 //! in double precision from the full-precision matrix, which lowering rounds to the level's
 //! precision and moves to a device. A cycle is symmetric, as conjugate gradients requires, if
-//! post-smoothing is the adjoint of pre-smoothing. Jacobi and Chebyshev are self-adjoint;
-//! Gauss–Seidel reverses its direction.
+//! post-smoothing is the adjoint of pre-smoothing. Gauss–Seidel reverses its direction; the others
+//! are self-adjoint where the matrix is symmetric.
+//!
+//! Pointwise smoothers multiply residuals by a diagonal. Approximate inverses multiply them by one
+//! or two sparse matrices (`approximate_inverse.rs`), and incomplete factors are solved with; both
+//! cost more per sweep and remove more of the error.
 
+mod approximate_inverse;
+mod block_jacobi;
 mod chebyshev;
+mod fsai;
 mod gauss_seidel;
+mod ilu0;
 mod jacobi;
 mod l1_jacobi;
 mod on_grid;
 mod spai0;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
-use ziggurat_sparse::{CsrRef, MatrixError, choice};
+use ziggurat_sparse::{Csr, CsrRef, MatrixError, choice};
 
 use crate::halo::Processes;
 use crate::spectral_radius::spectral_radius;
 use crate::{OutOfRange, SetupError};
 
+pub use approximate_inverse::ApproximateInverse;
+pub use block_jacobi::MAX_BLOCK;
 pub use chebyshev::ChebyshevBase;
+pub use fsai::FsaiParameters;
 pub use gauss_seidel::DEFAULT_BLOCK;
+pub use ilu0::IncompleteFactors;
 
 /// The available smoothers.
 ///
@@ -60,6 +74,28 @@ pub enum Smoother {
         /// Rows per block.
         block: usize,
     },
+    /// Factorised sparse approximate inverse of a symmetric positive definite matrix: x ← x +
+    /// ω GᵀG(b − A x).
+    Fsai {
+        /// How the pattern of G is found.
+        parameters: FsaiParameters,
+        /// The damping factor ω; without it, 4 / (3 ρ(GᵀG A)).
+        omega: Option<f64>,
+    },
+    /// Incomplete LU factors without fill, within blocks of rows.
+    Ilu0 {
+        /// Rows per block.
+        block: usize,
+        /// The damping factor; without it, chosen by the spectral radius.
+        omega: Option<f64>,
+    },
+    /// The inverses of diagonal blocks.
+    BlockJacobi {
+        /// The most rows of a block.
+        rows: usize,
+        /// The damping factor; without it, chosen by the spectral radius.
+        omega: Option<f64>,
+    },
 }
 
 impl Default for Smoother {
@@ -90,6 +126,12 @@ choice! {
     L1Chebyshev = "l1-chebyshev",
     /// Gauss–Seidel within blocks of rows, Jacobi between them.
     GaussSeidel = "gauss-seidel",
+    /// Factorised sparse approximate inverse, for symmetric positive definite matrices.
+    Fsai = "fsai",
+    /// Incomplete LU factors without fill; incomplete Cholesky for symmetric matrices.
+    Ilu0 = "ilu0",
+    /// Inverses of diagonal blocks.
+    BlockJacobi = "block-jacobi",
 }
 
 /// The largest degree of a Chebyshev polynomial. Each is a pass over the matrix in every sweep, and
@@ -108,20 +150,31 @@ const MAX_DEGREE: usize = 1000;
 pub struct SmootherParameters {
     /// The smoother.
     pub kind: SmootherKind,
-    /// Damping of Jacobi; without it, chosen by ρ(D⁻¹A) or by rows.
+    /// Damping of Jacobi and of approximate inverses; without it, chosen by ρ(M A) or by rows.
     pub omega: Option<f64>,
     /// Degree of the Chebyshev polynomial: passes over the matrix per sweep.
     pub degree: usize,
     /// λmax / λmin of the part of the spectrum that Chebyshev damps.
     pub ratio: f64,
-    /// Rows per block of Gauss–Seidel.
+    /// Rows per block of Gauss–Seidel and ILU(0).
     pub block: usize,
+    /// The most rows of a block of block Jacobi.
+    pub block_rows: usize,
+    /// The pattern of FSAI.
+    pub fsai: FsaiParameters,
 }
 
 impl Default for SmootherParameters {
     fn default() -> Self {
-        let kind = SmootherKind::default();
-        SmootherParameters { kind, omega: None, degree: 2, ratio: 4.0, block: DEFAULT_BLOCK }
+        SmootherParameters {
+            kind: SmootherKind::default(),
+            omega: None,
+            degree: 2,
+            ratio: 4.0,
+            block: DEFAULT_BLOCK,
+            block_rows: MAX_BLOCK,
+            fsai: FsaiParameters::default(),
+        }
     }
 }
 
@@ -137,18 +190,20 @@ impl SmootherParameters {
     /// # Errors
     /// The first that is not.
     pub fn check(&self) -> Result<(), OutOfRange> {
-        let SmootherParameters { kind: _, omega, degree, ratio, block } = *self;
+        let SmootherParameters { kind: _, omega, degree, ratio, block, block_rows, fsai } = *self;
         if let Some(omega) = omega {
             OutOfRange::unless("omega", omega, omega.is_finite() && omega > 0.0, "finite and positive")?;
         }
         OutOfRange::unless_in("degree", degree, 1..=MAX_DEGREE)?;
         OutOfRange::unless("ratio", ratio, ratio.is_finite() && ratio > 1.0, "finite and above 1")?;
-        OutOfRange::unless_in("block", block, 1..=u32::MAX as usize)
+        OutOfRange::unless_in("block", block, 1..=u32::MAX as usize)?;
+        OutOfRange::unless_in("block_rows", block_rows, 1..=MAX_BLOCK)?;
+        fsai.check().map_err(|error| error.within("fsai"))
     }
 
     /// The smoother with its parameters; `auto` counts as Jacobi.
     pub fn smoother(&self) -> Smoother {
-        let SmootherParameters { kind, omega, degree, ratio, block } = *self;
+        let SmootherParameters { kind, omega, degree, ratio, block, block_rows, fsai } = *self;
         let chebyshev = |base| Smoother::Chebyshev { degree, base, ratio };
         match kind {
             SmootherKind::Auto | SmootherKind::Jacobi => Smoother::Jacobi { omega },
@@ -157,17 +212,48 @@ impl SmootherParameters {
             SmootherKind::Chebyshev => chebyshev(ChebyshevBase::Jacobi),
             SmootherKind::L1Chebyshev => chebyshev(ChebyshevBase::L1Jacobi),
             SmootherKind::GaussSeidel => Smoother::GaussSeidel { block },
+            SmootherKind::Fsai => Smoother::Fsai { parameters: fsai, omega },
+            SmootherKind::Ilu0 => Smoother::Ilu0 { block, omega },
+            SmootherKind::BlockJacobi => Smoother::BlockJacobi { rows: block_rows, omega },
         }
     }
 }
 
 /// What a smoother needs at run time, in double precision.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SmootherData {
-    /// The diagonal that residuals are multiplied by.
-    pub diagonal: Vec<f64>,
-    /// What is done with it.
-    pub relaxation: Relaxation,
+#[non_exhaustive]
+pub enum SmootherData {
+    /// A diagonal that residuals are multiplied by.
+    Diagonal {
+        /// The diagonal.
+        diagonal: Vec<f64>,
+        /// What is done with it.
+        relaxation: Relaxation,
+    },
+    /// Sparse matrices that residuals are multiplied by.
+    Inverse(ApproximateInverse),
+    /// Triangular factors that residuals are solved with.
+    Factors(IncompleteFactors),
+}
+
+impl SmootherData {
+    /// The diagonal of a pointwise smoother; empty for others.
+    pub fn diagonal(&self) -> &[f64] {
+        match self {
+            SmootherData::Diagonal { diagonal, .. } => diagonal,
+            SmootherData::Inverse(_) | SmootherData::Factors(_) => &[],
+        }
+    }
+
+    /// One step with this diagonal.
+    fn one_step(diagonal: Vec<f64>) -> Self {
+        SmootherData::Diagonal { diagonal, relaxation: Relaxation::Recurrence(vec![(1.0, 0.0)]) }
+    }
+
+    /// M = F, or M = FᵀF.
+    fn inverse(factor: Csr<f64>, is_product: bool, omega: Option<f64>) -> Self {
+        SmootherData::Inverse(ApproximateInverse { factor: Arc::new(factor), is_product, omega })
+    }
 }
 
 /// The two ways to apply a diagonal.
@@ -185,14 +271,16 @@ pub enum Relaxation {
 impl Smoother {
     /// Computes the smoother's data for the owned rows of a square matrix whose columns are the
     /// local rows of `halo`. It costs one pass over the rows, or about ten if the spectrum must be
-    /// estimated. `radius` is ρ(D⁻¹A) if it is already known. Collective.
+    /// estimated; approximate inverses cost more. `radius` is ρ(D⁻¹A) if it is already known.
+    /// Rows of other processes within [`depth`](Self::depth) connections must be present.
+    /// Collective.
     ///
     /// ```
     /// use ziggurat_amg::{halo::Whole, smoother::Smoother};
     /// use ziggurat_sparse::gallery::Problem;
     /// let a = "poisson2d:8".parse::<Problem>()?.matrix()?;
     /// let data = Smoother::L1Jacobi.data(a.view(), &Whole::new(64), None)?;
-    /// assert_eq!(data.diagonal[27], 1.0 / 8.0); // 4 + 1 + 1 + 1 + 1
+    /// assert_eq!(data.diagonal()[27], 1.0 / 8.0); // 4 + 1 + 1 + 1 + 1
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -209,13 +297,11 @@ impl Smoother {
             let what = "rows of the matrix to be smoothed";
             return Err(MatrixError::Mismatch { what, expected: rows.end, found: a.rows() }.into());
         }
-        let one_step =
-            |diagonal| SmootherData { diagonal, relaxation: Relaxation::Recurrence(vec![(1.0, 0.0)]) };
         if matches!(self, Smoother::Jacobi { omega: None }) && radius.is_none() {
             let proved = spai0::proved_diagonal(a, rows.clone());
             let everywhere = !halo.any(proved.is_none());
             if let Some(diagonal) = proved.filter(|_| everywhere) {
-                return Ok(one_step(diagonal));
+                return Ok(SmootherData::one_step(diagonal));
             }
         }
         // The estimate is collective, so it precedes everything that may fail on one process alone.
@@ -227,17 +313,51 @@ impl Smoother {
         // it.
         let radius = radius.filter(|&radius| radius > 0.0).unwrap_or(1.0);
         match *self {
-            Smoother::Jacobi { omega } => Ok(one_step(jacobi::diagonal(a, rows, omega, radius)?)),
-            Smoother::L1Jacobi => Ok(one_step(l1_jacobi::diagonal(a, rows)?)),
-            Smoother::Spai0 => Ok(one_step(spai0::diagonal(a, rows)?)),
+            Smoother::Jacobi { omega } => {
+                Ok(SmootherData::one_step(jacobi::diagonal(a, rows, omega, radius)?))
+            }
+            Smoother::L1Jacobi => Ok(SmootherData::one_step(l1_jacobi::diagonal(a, rows)?)),
+            Smoother::Spai0 => Ok(SmootherData::one_step(spai0::diagonal(a, rows)?)),
             Smoother::Chebyshev { degree, base, ratio } => {
                 chebyshev::data(a, rows, degree, base, ratio, radius)
             }
             Smoother::GaussSeidel { block } => {
                 let relaxation = Relaxation::GaussSeidel { block };
-                Ok(SmootherData { diagonal: gauss_seidel::diagonal(a, rows, block)?, relaxation })
+                Ok(SmootherData::Diagonal { diagonal: gauss_seidel::diagonal(a, rows, block)?, relaxation })
+            }
+            Smoother::Fsai { parameters, omega } => {
+                Ok(SmootherData::inverse(fsai::factor(a, rows, &parameters)?, true, omega))
+            }
+            Smoother::Ilu0 { block, omega } => {
+                Ok(SmootherData::Factors(ilu0::factorise(a, rows, block.max(1), omega)?))
+            }
+            Smoother::BlockJacobi { rows, omega } => {
+                Ok(SmootherData::inverse(block_jacobi::inverse(a, halo, rows)?, false, omega))
             }
         }
+    }
+
+    /// How many connections beyond its own rows a process must know to compute the data.
+    pub fn depth(&self) -> usize {
+        match self {
+            Smoother::Fsai { parameters, .. } => parameters.depth(),
+            _ => 0,
+        }
+    }
+
+    /// Rows that are treated together. The rows of a process must begin at a multiple of it, so
+    /// that results do not depend on the number of processes.
+    pub fn rows_together(&self) -> usize {
+        match *self {
+            Smoother::GaussSeidel { block } | Smoother::Ilu0 { block, .. } => block.max(1),
+            _ => 1,
+        }
+    }
+
+    /// Whether a sweep is self-adjoint for a symmetric matrix, so that post-smoothing may repeat
+    /// pre-smoothing.
+    pub(crate) fn is_self_adjoint(&self) -> bool {
+        !matches!(self, Smoother::GaussSeidel { .. })
     }
 
     /// Whether the step size depends on ρ(D⁻¹A).

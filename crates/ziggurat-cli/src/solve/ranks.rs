@@ -255,6 +255,7 @@ fn level(level: &LevelReport) -> Level {
         format: level.format.clone(),
         bytes: level.bytes,
         transfer_bytes: level.transfer_bytes,
+        smoother_bytes: level.smoother_bytes,
         reason: level.reason.clone(),
         setup_seconds: None,
         cycle_seconds: None,

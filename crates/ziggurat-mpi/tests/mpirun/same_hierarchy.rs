@@ -133,7 +133,21 @@ fn other_methods() {
         let of = |name: &str, method: &str| {
             (name.parse::<Problem>().unwrap(), format!("{name} {method}"), config("f64", method))
         };
+        let smoothed = |name: &str, method: &str, smoother: &str| {
+            let text = format!(
+                r#"{{"precision": "f64", "method": "{method}", "smoother": {{"kind": "{smoother}"}}}}"#
+            );
+            let config = SolverConfig::from_json(&text).unwrap();
+            (name.parse::<Problem>().unwrap(), format!("{name} {method} {smoother}"), config)
+        };
         [
+            smoothed("jump3d:20", "sa", "fsai"),
+            smoothed("elasticity3d:8", "sa", "fsai"),
+            smoothed("poisson3d:20", "none", "fsai"),
+            smoothed("elasticity3d:8", "sa", "block-jacobi"),
+            smoothed("convection3d:20", "auto", "ilu0"),
+            smoothed("jump3d:20", "none", "ilu0"),
+            smoothed("poisson3d:20", "none", "block-jacobi"),
             of("poisson3d:24", "classical"),
             of("convection3d:20", "auto"),
             of("poisson3d:24", "pairwise"),

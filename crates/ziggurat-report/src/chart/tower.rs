@@ -91,13 +91,13 @@ fn draw_step(level: &Level, index: usize, half: f64, foot: f64, step: f64) -> St
             label_y - 8.0,
             counted(level.rows, "row"),
             label_y + 9.0,
-            bytes(level.bytes + level.transfer_bytes),
+            bytes(level.bytes + level.transfer_bytes + level.smoother_bytes),
         )
     } else {
         format!(
             "<text fill=\"currentColor\" x=\"{LABELS}\" y=\"{label_y:.1}\" font-size=\"12.5\">{} · {}</text>",
             counted(level.rows, "row"),
-            bytes(level.bytes + level.transfer_bytes),
+            bytes(level.bytes + level.transfer_bytes + level.smoother_bytes),
         )
     };
     format!(
@@ -123,7 +123,15 @@ fn tooltip(level: &Level, index: usize) -> String {
     let mut lines = vec![
         format!("level {index}"),
         format!("{}, {} entries", counted(level.rows, "row"), grouped(level.nnz)),
-        format!("matrix {}, transfer {}", bytes(level.bytes), bytes(level.transfer_bytes)),
+        match level.smoother_bytes {
+            0 => format!("matrix {}, transfer {}", bytes(level.bytes), bytes(level.transfer_bytes)),
+            smoother => format!(
+                "matrix {}, transfer {}, smoother {}",
+                bytes(level.bytes),
+                bytes(level.transfer_bytes),
+                bytes(smoother)
+            ),
+        },
         format!("stored in {}, computed in {}, format {}", level.storage, level.working, level.format),
     ];
     lines.extend(level.setup_seconds.map(|time| format!("setup of the next level {}", seconds(time))));

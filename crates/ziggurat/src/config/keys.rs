@@ -13,7 +13,7 @@ use super::{ConfigError, SolverConfig, choices};
 const COLUMNS: usize = 100;
 
 /// All keys in the order of a file, with what they do. A table follows the keys that are beside it.
-const KEYS: [(&str, &str); 44] = [
+const KEYS: [(&str, &str); 49] = [
     ("method", "The coarsening method."),
     ("effort", "What setup is worth: how many systems are solved with one matrix."),
     ("krylov", "The Krylov method of the outer iteration."),
@@ -34,6 +34,11 @@ const KEYS: [(&str, &str); 44] = [
         "Maximum number of corrections of a solution that rounding errors keep from the tolerance, from \
          residuals in twice the precision; not under MPI.",
     ),
+    (
+        "levels",
+        "Other settings from some level on, where 0 is the finest: { from = 1, smoother = { kind = \"fsai\" }, \
+         pre_sweeps = 2, post_sweeps = 2 }. What is left out is as for the whole hierarchy.",
+    ),
     ("stopping.rtol", "Tolerance of the true residual ‖b − A x‖, relative to ‖b‖."),
     ("stopping.atol", "Absolute tolerance; the larger of the two tolerances counts."),
     ("stopping.max_iterations", "Maximum number of iterations."),
@@ -53,10 +58,21 @@ const KEYS: [(&str, &str); 44] = [
     ("cycle.pre_sweeps", "Sweeps of the smoother before the coarse-grid correction."),
     ("cycle.post_sweeps", "Sweeps of the smoother after the coarse-grid correction."),
     ("smoother.kind", "The smoother. Each reads the parameters below that it has."),
-    ("smoother.omega", "Damping of Jacobi; none: chosen for each level."),
+    ("smoother.omega", "Damping of Jacobi and of approximate inverses; none: chosen for each level."),
     ("smoother.degree", "Degree of the Chebyshev polynomial: products with the matrix per sweep."),
     ("smoother.ratio", "λmax / λmin of the part of the spectrum that Chebyshev damps."),
-    ("smoother.block", "Rows per block of Gauss-Seidel."),
+    ("smoother.block", "Rows per block of Gauss-Seidel and ILU(0)."),
+    ("smoother.block_rows", "Maximum number of rows of a block of block Jacobi."),
+    (
+        "smoother.fsai.steps",
+        "FSAI: maximum number of steps that add entries to a row of the factor; 0: the pattern of the lower \
+         triangle of the matrix.",
+    ),
+    ("smoother.fsai.columns_per_step", "Entries that each step adds."),
+    (
+        "smoother.fsai.tolerance",
+        "A row is finished once its Kaporin functional has fallen to this fraction of the diagonal entry.",
+    ),
     ("sa.damping", "Smoothed aggregation: damping of interpolation smoothing, ω ρ(D⁻¹A)."),
     (
         "sa.filter",
@@ -182,6 +198,7 @@ fn allowed(path: &str, value: &Value) -> String {
             forms.collect::<Vec<_>>().join("; or ")
         }
         Value::String(_) => format!("one of {}", names(path).join(", ")),
+        Value::Array(_) => "a list of tables".to_owned(),
         value => range(path, value),
     };
     if set(path, &Value::Null).is_ok() {
@@ -230,6 +247,10 @@ fn toml_value(value: &Value) -> Result<String, ConfigError> {
             let pairs = map.iter().map(|(key, value)| Ok(format!("{key} = {}", toml_value(value)?)));
             format!("{{ {} }}", pairs.collect::<Result<Vec<_>, ConfigError>>()?.join(", "))
         }
+        Value::Array(list) => {
+            let items = list.iter().map(toml_value).collect::<Result<Vec<_>, _>>()?;
+            format!("[{}]", items.join(", "))
+        }
         Value::Number(number) => match (number.as_i64(), number.as_f64()) {
             (Some(integer), _) => integer.to_string(),
             (None, Some(float)) if number.is_f64() => format!("{float:?}"),
@@ -245,6 +266,7 @@ fn toml_value(value: &Value) -> Result<String, ConfigError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{LevelSettings, SmootherParameters};
     use super::*;
 
     /// The paths of all values of a configuration.
@@ -278,9 +300,15 @@ mod tests {
             config.stopping.max_seconds = Some(2.5e-7);
             config.smoother.omega = Some(1.0);
             config.classical.strength.max_row_sum = None;
+            let smoother = Some(SmootherParameters { omega: None, ..config.smoother });
+            config.levels = vec![
+                LevelSettings { from: 1, smoother, ..LevelSettings::default() },
+                LevelSettings { from: 3, pre_sweeps: Some(2), ..LevelSettings::default() },
+            ];
             let text = config.to_commented_toml().unwrap();
             assert_eq!(SolverConfig::from_toml(&text).unwrap(), config, "{text}");
-            assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+            let comments = text.lines().filter(|line| line.starts_with('#'));
+            assert!(comments.into_iter().all(|line| line.chars().count() <= COLUMNS), "{text}");
         }
         let mut config = SolverConfig::default();
         config.hierarchy.coarse_rows = usize::MAX;

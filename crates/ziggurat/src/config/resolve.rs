@@ -5,6 +5,8 @@
 //! | method | a structured grid; symmetric, positive diagonal, many entries | `structured` | the cheapest setup, and levels without indices |
 //! | | symmetric | `sa` | few entries on coarse levels; preserves the near-null space |
 //! | | else | `classical` | its interpolation depends only on the entries of the row |
+//! | smoother | method `none`: symmetric, positive diagonal | `fsai` | without coarse levels it has to be strong |
+//! | | method `none`, else | `ilu0` | it needs no symmetry |
 //! | krylov, precision | method `direct` | `fgmres`, `f64` | a few iterations correct the rounding errors of the factors |
 //! | plain levels | `sa`, symmetric, many entries, `effort = "few-solves"` | 1 | setup takes half the time, a solve twice the iterations |
 //! | | else | 0 | the fewest iterations |
@@ -26,7 +28,9 @@
 //! | | else | `f16` | a quarter of the bytes; the solve monitors convergence and raises the precision if rounding slows it |
 //! | | `f64` on a device without it | `f32` | the outer iteration is in `f64` regardless, on the host |
 
-use super::{CycleKind, Effort, Krylov, Method, Precision, SmootherKind, SmootherParameters, SolverConfig};
+use super::{
+    ConfigError, CycleKind, Effort, Krylov, Method, Precision, SmootherKind, SmootherParameters, SolverConfig,
+};
 
 /// The properties that determine `auto`.
 ///
@@ -65,7 +69,8 @@ impl SolverConfig {
     ///   of a structured grid; else `sa` if symmetric, else `classical`;
     /// - plain levels of smoothed aggregation: one if the matrix is large and symmetric and few
     ///   systems are solved with it ([`Effort`]), else none;
-    /// - smoother: `gauss-seidel` with `classical` or if nonsymmetric, else `chebyshev` with
+    /// - smoother: with the method `none`, `fsai` if the matrix is symmetric with a positive
+    ///   diagonal, else `ilu0`; otherwise `gauss-seidel` with `classical` or if nonsymmetric, else `chebyshev` with
     ///   several unknowns per node (`l1-chebyshev` with plain levels, of degree 3 and ratio 12
     ///   unless these are set), else `l1-chebyshev` with `structured`, unless a damping is given,
     ///   else `jacobi`;
@@ -110,6 +115,8 @@ impl SolverConfig {
         }
         if config.smoother.kind == SmootherKind::Auto {
             config.smoother.kind = match config.method {
+                Method::None if facts.symmetric && facts.positive_diagonal => SmootherKind::Fsai,
+                Method::None => SmootherKind::Ilu0,
                 Method::Classical => SmootherKind::GaussSeidel,
                 _ if !facts.symmetric => SmootherKind::GaussSeidel,
                 // A given damping is meant for Jacobi.
@@ -126,6 +133,11 @@ impl SolverConfig {
                 (config.smoother.degree, config.smoother.ratio) = PLAIN_CHEBYSHEV;
             }
         }
+        for smoother in config.levels.iter_mut().filter_map(|level| level.smoother.as_mut()) {
+            if smoother.kind == SmootherKind::Auto {
+                smoother.kind = config.smoother.kind;
+            }
+        }
         if config.cycle.kind == CycleKind::Auto {
             config.cycle.kind = if config.method == Method::Pairwise { CycleKind::K } else { CycleKind::V };
         }
@@ -136,7 +148,7 @@ impl SolverConfig {
             let narrow = facts.symmetric
                 && facts.positive_diagonal
                 && facts.nnz >= LARGE
-                && config.smoother.kind != SmootherKind::GaussSeidel;
+                && config.smoother_kinds().all(|kind| kind != SmootherKind::GaussSeidel);
             config.precision = if narrow { Precision::F16 } else { Precision::F64 };
         }
         if !facts.f64 {
@@ -144,7 +156,7 @@ impl SolverConfig {
         }
         if config.krylov == Krylov::Auto {
             let cycling = config.cycling();
-            let balanced = cycling.cycle.is_symmetric() && cycling.pre_sweeps == cycling.post_sweeps;
+            let balanced = cycling.cycle.is_symmetric() && cycling.is_balanced();
             config.krylov = match (facts.symmetric && facts.positive_diagonal, balanced) {
                 (true, true) => Krylov::Cg,
                 (true, false) => Krylov::Fcg,
@@ -152,5 +164,27 @@ impl SolverConfig {
             };
         }
         config
+    }
+
+    /// Checks that the choices apply to the matrix.
+    ///
+    /// ```
+    /// use ziggurat::{SolverConfig, config::{MatrixFacts, SmootherKind}};
+    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, block: 1, grid: true, nnz: 1000, f64: true };
+    /// let mut config = SolverConfig::default();
+    /// config.smoother.kind = SmootherKind::Fsai;
+    /// let error = config.check_for(convection).unwrap_err();
+    /// assert_eq!(error.to_string(), "`smoother.kind`: `fsai` needs a symmetric matrix; choose ilu0");
+    /// ```
+    ///
+    /// # Errors
+    /// If a smoother needs a symmetric matrix and this one is not.
+    pub fn check_for(&self, facts: MatrixFacts) -> Result<(), ConfigError> {
+        if !facts.symmetric && self.smoother_kinds().any(|kind| kind == SmootherKind::Fsai) {
+            let (path, reason) =
+                ("smoother.kind".into(), "`fsai` needs a symmetric matrix; choose ilu0".into());
+            return Err(ConfigError::Value { path, reason });
+        }
+        Ok(())
     }
 }

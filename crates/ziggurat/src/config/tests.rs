@@ -26,6 +26,9 @@ fn every_preset_round_trips_through_toml_and_json() {
         // The default is a number, and TOML has no null.
         config.classical.strength.max_row_sum = None;
         config.stopping.max_seconds = Some(2.5);
+        let smoother = Some(config.smoother);
+        config.levels =
+            vec![LevelSettings { from: 2, smoother, post_sweeps: Some(3), ..LevelSettings::default() }];
         let toml = config.to_toml().unwrap();
         assert_eq!(SolverConfig::from_toml(&toml).unwrap(), config, "{name}:\n{toml}");
         let json = serde_json::to_string(&config).unwrap();
@@ -56,6 +59,9 @@ fn errors_name_the_path_of_the_key() {
         ("classical.interpolation = 'x'", &["`classical.interpolation`: unknown variant `x`", "extended-i"]),
         ("smoother.degree = -1", &["`smoother.degree` is -1; it must be an integer from 0"]),
         ("smoother.degree = 0.5", &["`smoother.degree` is 0.5; it must be an integer from 0"]),
+        ("levels = [{ from = 1, smother = {} }]", &["`levels`: unknown field `smother`", "`smoother`"]),
+        ("levels = [{ from = 1, pre_sweeps = 5000 }]", &["`cycle.pre_sweeps` is 5000"]),
+        ("levels = [{ from = 1, smoother.degree = 0 }]", &["`levels.smoother.degree` is 0"]),
         ("smoother.omega = nan", &["`smoother.omega` is NaN; it must be finite"]),
         ("stopping.max_seconds = inf", &["`stopping.max_seconds` is inf; it must be finite"]),
         ("stopping.rtol = 'small'", &["`stopping.rtol`: invalid type", "small"]),

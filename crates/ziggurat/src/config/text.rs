@@ -134,6 +134,7 @@ pub(super) fn to_value(config: &SolverConfig) -> Result<Value, ConfigError> {
 fn replace(value: &mut Value, old: &Value, new: &Value) {
     match value {
         Value::Object(map) => map.values_mut().for_each(|value| replace(value, old, new)),
+        Value::Array(list) => list.iter_mut().for_each(|value| replace(value, old, new)),
         value if value == old => *value = new.clone(),
         _ => {}
     }
@@ -208,9 +209,22 @@ fn collect(
             let path = if path.is_empty() { "(top level)".to_owned() } else { path.to_owned() };
             return Err(ConfigError::Value { path, reason });
         }
+        // Within a list, what is none is left out.
+        (Value::Array(_), Value::Array(mut list)) => {
+            list.iter_mut().for_each(without_none);
+            leaves.push((path.to_owned(), list.into()));
+        }
         (_, given) => leaves.push((path.to_owned(), given)),
     }
     Ok(())
+}
+
+/// Removes the keys whose value is none.
+fn without_none(value: &mut Value) {
+    if let Value::Object(map) = value {
+        map.retain(|_, value| *value != NONE && !value.is_null());
+        map.values_mut().for_each(without_none);
+    }
 }
 
 fn join(path: &str, key: &str) -> String {

@@ -10,6 +10,7 @@ mod hostile_numbers;
 mod never_wrong;
 mod refinement;
 mod shared_matrices;
+mod smoothers;
 mod solve;
 mod structured;
 mod update_values;

@@ -27,6 +27,8 @@ pub(crate) enum CoarseSolver<D: Device> {
     Sparse(Factors, usize),
     /// A level like the others but without a next one, and why it is not factorised.
     Smoothed(Box<dyn LevelOps<D>>, &'static str),
+    /// There is no coarsest level: the last one is smoothed like the others.
+    None,
 }
 
 /// The scratch memory of a coarse solve.
@@ -44,6 +46,7 @@ impl<D: Device> CoarseSolver<D> {
     /// report those of its factors.
     pub(crate) fn stored(&self) -> Considered {
         match self {
+            CoarseSolver::None => Considered::default(),
             CoarseSolver::Inverse(_, bytes) => {
                 Considered::only(LevelFormat::Inverse, *bytes, "small enough to be inverted")
             }
@@ -60,7 +63,7 @@ impl<D: Device> CoarseSolver<D> {
     /// Allocates the scratch memory.
     pub(crate) fn scratch(&self, device: &D, rows: usize) -> Result<CoarseScratch<D>, DeviceError> {
         Ok(match self {
-            CoarseSolver::Inverse(..) => CoarseScratch::None,
+            CoarseSolver::Inverse(..) | CoarseSolver::None => CoarseScratch::None,
             CoarseSolver::Sparse(..) => CoarseScratch::Host(vec![0.0; rows]),
             CoarseSolver::Smoothed(level, _) => CoarseScratch::Level(level.scratch(device)?),
         })

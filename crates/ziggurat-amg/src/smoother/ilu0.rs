@@ -1,0 +1,237 @@
+//! Incomplete factorisation without fill, ILU(0), within fixed blocks of rows.
+//!
+//! ```text
+//! B = diag(A[K₁,K₁], A[K₂,K₂], …) ≈ L U    L: unit lower, U: upper triangular
+//! (L U)_ij = b_ij where b_ij ≠ 0           M = U⁻¹ L⁻¹
+//! ```
+//!
+//! The factors are those of Meijerink & van der Vorst (1977), with the pattern of A; for a symmetric
+//! A they are IC(0), and M is symmetric. Entries between blocks are dropped, so blocks are factorised
+//! and solved in parallel, and results depend neither on threads nor on ranks. A triangular solve is
+//! a Gauss–Seidel sweep over a triangular matrix from a zero guess
+//! ([`Device::gauss_seidel`](ziggurat_sparse::device::Device::gauss_seidel)), exact because nothing
+//! is outside the blocks, so every device has it. A pivot that vanishes or changes its sign is
+//! replaced by the diagonal entry.
+//!
+//! Cost: one pass over A for each entry of a row; per sweep, one pass over the factors.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use ziggurat_sparse::algebra::transpose;
+use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+
+use crate::SetupError;
+
+/// A pivot is replaced if it is less than this fraction of the diagonal entry.
+const SMALLEST_PIVOT: f64 = 1e-8;
+
+/// Incomplete factors of the diagonal blocks of own rows. Columns are own rows, too.
+///
+/// ```
+/// use ziggurat_amg::{halo::Whole, smoother::{Smoother, SmootherData}};
+/// use ziggurat_sparse::gallery::Problem;
+/// let a = "poisson2d:8".parse::<Problem>()?.matrix()?;
+/// let smoother = Smoother::Ilu0 { block: 16, omega: None };
+/// let SmootherData::Factors(factors) = smoother.data(a.view(), &Whole::new(64), None)? else { unreachable!() };
+/// assert_eq!(factors.pivots[0], 4.0);
+/// assert_eq!(factors.lower.row(16).0, []); // the first row of a block
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct IncompleteFactors {
+    /// The strict lower triangle of L, whose diagonal is one.
+    pub lower: Arc<Csr<f64>>,
+    /// The strict upper triangle of U.
+    pub upper: Arc<Csr<f64>>,
+    /// The diagonal of U.
+    pub pivots: Vec<f64>,
+    /// Rows per block.
+    pub block: usize,
+    /// The damping factor, if it is given.
+    pub omega: Option<f64>,
+}
+
+impl IncompleteFactors {
+    /// The factors of Aᵀ: (L D Ũ)ᵀ = Ũᵀ D Lᵀ, where U = D Ũ.
+    pub(crate) fn transposed(&self) -> Result<Self, MatrixError> {
+        let turned = |a: &Csr<f64>| transpose(a.view(), a.all_rows());
+        let (mut lower, mut upper) = (turned(&self.upper), turned(&self.lower));
+        let inverses: Vec<f64> = self.pivots.iter().map(|pivot| pivot.recip()).collect();
+        ziggurat_sparse::algebra::scale_columns(&mut lower, &inverses)?;
+        ziggurat_sparse::algebra::scale_rows(&mut upper, &self.pivots)?;
+        let (block, omega) = (self.block, self.omega);
+        let (lower, upper) = (Arc::new(lower), Arc::new(upper));
+        Ok(IncompleteFactors { lower, upper, pivots: self.pivots.clone(), block, omega })
+    }
+}
+
+/// Factorises the own rows in blocks of `block` rows.
+///
+/// # Errors
+/// If a row has no usable diagonal entry.
+pub(super) fn factorise(
+    a: CsrRef<'_, f64>,
+    rows: Range<usize>,
+    block: usize,
+    omega: Option<f64>,
+) -> Result<IncompleteFactors, SetupError> {
+    let blocks: Vec<Range<usize>> =
+        rows.clone().step_by(block).map(|begin| begin..(begin + block).min(rows.end)).collect();
+    let factors: Vec<Block> = blocks
+        .par_iter()
+        .map_init(Vec::new, |place, block| Block::factorise(a, block.clone(), place))
+        .collect::<Result<_, _>>()?;
+    let part = |in_row: fn(&Block, usize) -> Range<usize>| {
+        Csr::collect(
+            a.row_ptr(),
+            rows.clone(),
+            rows.len(),
+            || (),
+            |(), row, entries| {
+                let index = (row - rows.start) / block;
+                let of_block = &factors[index];
+                for entry in in_row(of_block, row - blocks[index].start) {
+                    let column = of_block.columns[entry] as usize + index * block;
+                    entries.push(column as u32, of_block.values[entry]);
+                }
+            },
+        )
+    };
+    let lower = part(|block, row| block.row_ptr[row]..block.diagonal[row])?;
+    let upper = part(|block, row| block.diagonal[row] + 1..block.row_ptr[row + 1])?;
+    let pivots = factors.iter().flat_map(|block| block.diagonal.iter().map(|&entry| block.values[entry]));
+    let (lower, upper) = (Arc::new(lower), Arc::new(upper));
+    Ok(IncompleteFactors { lower, upper, pivots: pivots.collect(), block, omega })
+}
+
+/// The factors of one block: L below and U on and above the diagonal, in compressed rows.
+struct Block {
+    row_ptr: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<f64>,
+    /// The diagonal entry of each row.
+    diagonal: Vec<usize>,
+}
+
+impl Block {
+    /// Gaussian elimination row by row (Saad, *Iterative Methods for Sparse Linear Systems*,
+    /// Alg. 10.4), restricted to the entries of A. `place` is scratch memory of zeros.
+    fn factorise(
+        a: CsrRef<'_, f64>,
+        rows: Range<usize>,
+        place: &mut Vec<usize>,
+    ) -> Result<Block, SetupError> {
+        let mut block = Block { row_ptr: vec![0], columns: vec![], values: vec![], diagonal: vec![] };
+        place.resize(rows.len().max(place.len()), 0);
+        for row in rows.clone() {
+            let begin = block.values.len();
+            let (columns, values) = a.row(row);
+            let [from, to] =
+                [rows.start, rows.end].map(|end| columns.partition_point(|&column| (column as usize) < end));
+            block.columns.extend(columns[from..to].iter().map(|&column| column - rows.start as u32));
+            block.values.extend_from_slice(&values[from..to]);
+            let own = (row - rows.start) as u32;
+            let unusable = |value| SetupError::from(MatrixError::ZeroDiagonal { row, value });
+            let diagonal = begin + block.columns[begin..].binary_search(&own).map_err(|_| unusable(0.0))?;
+            let given = block.values[diagonal];
+            if !(given.is_finite() && given != 0.0) {
+                return Err(unusable(given));
+            }
+            block.diagonal.push(diagonal);
+            block.eliminate(begin..diagonal, place);
+            let pivot = &mut block.values[diagonal];
+            if !(*pivot * given.signum() > SMALLEST_PIVOT * given.abs() && pivot.is_finite()) {
+                *pivot = given;
+            }
+            block.row_ptr.push(block.values.len());
+        }
+        Ok(block)
+    }
+
+    /// Subtracts multiples of earlier rows from the last one. `lower` are its entries left of the
+    /// diagonal.
+    fn eliminate(&mut self, lower: Range<usize>, place: &mut [usize]) {
+        let Block { row_ptr, columns, values, diagonal } = self;
+        // The place of each column in this row, plus one.
+        (lower.start..columns.len()).for_each(|entry| place[columns[entry] as usize] = entry + 1);
+        for entry in lower.clone() {
+            let other = columns[entry] as usize;
+            let factor = values[entry] / values[diagonal[other]];
+            values[entry] = factor;
+            for above in diagonal[other] + 1..row_ptr[other + 1] {
+                if let Some(target) = place[columns[above] as usize].checked_sub(1) {
+                    values[target] -= factor * values[above];
+                }
+            }
+        }
+        (lower.start..columns.len()).for_each(|entry| place[columns[entry] as usize] = 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ziggurat_sparse::algebra::{add, product};
+    use ziggurat_sparse::gallery::Problem;
+
+    fn matrix(name: &str) -> Csr<f64> {
+        name.parse::<Problem>().unwrap().matrix().unwrap()
+    }
+
+    /// L U
+    fn back(factors: &IncompleteFactors) -> Csr<f64> {
+        let one = Csr::identity(factors.pivots.len()).unwrap();
+        let mut diagonal = one.clone();
+        ziggurat_sparse::algebra::scale_rows(&mut diagonal, &factors.pivots).unwrap();
+        let lower = add(1.0, one.view(), 1.0, factors.lower.view(), one.all_rows()).unwrap();
+        let upper = add(1.0, diagonal.view(), 1.0, factors.upper.view(), one.all_rows()).unwrap();
+        product(lower.view(), lower.all_rows(), upper.view()).unwrap()
+    }
+
+    fn check(a: &Csr<f64>, factors: &IncompleteFactors, what: &str) {
+        let (back, block) = (back(factors), factors.block);
+        for row in a.all_rows() {
+            let (columns, values) = a.row(row);
+            for (&column, value) in columns.iter().zip(values) {
+                let inside = column as usize / block == row / block;
+                let (found, expected) = (back.get(row, column as usize), if inside { *value } else { 0.0 });
+                let error = (found.unwrap_or(0.0) - expected).abs();
+                assert!(error < 1e-12 * a.get(row, row).unwrap(), "{what} ({row}, {column}): {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_product_of_the_factors_is_the_matrix_on_its_pattern() {
+        for name in ["poisson3d:5", "convection3d:6", "elasticity3d:3"] {
+            let a = matrix(name);
+            for block in [7, 64, 4096] {
+                let factors = factorise(a.view(), a.all_rows(), block, None).unwrap();
+                check(&a, &factors, name);
+                let turned = transpose(a.view(), a.all_rows());
+                check(&turned, &factors.transposed().unwrap(), name);
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_do_not_depend_on_the_range_of_rows() {
+        let a = matrix("jump3d:6");
+        let whole = factorise(a.view(), a.all_rows(), 32, None).unwrap();
+        let part = factorise(a.view(), 64..160, 32, None).unwrap();
+        assert_eq!(part.pivots, whole.pivots[64..160]);
+        assert_eq!(part.lower.row(40).0.iter().map(|c| c + 64).collect::<Vec<_>>(), whole.lower.row(104).0);
+        assert_eq!(part.upper.row(40).1, whole.upper.row(104).1);
+    }
+
+    #[test]
+    fn a_lost_pivot_is_replaced_and_a_missing_one_is_an_error() {
+        let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, 2.0, 2.0, 4.0]).unwrap();
+        assert_eq!(factorise(a.view(), 0..2, 8, None).unwrap().pivots, [1.0, 4.0]);
+        let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 0], vec![1.0, 1.0]).unwrap();
+        let error = factorise(a.view(), 0..2, 8, None).unwrap_err();
+        assert!(error.to_string().starts_with("row 1: the diagonal entry is 0"), "{error}");
+    }
+}

@@ -1,0 +1,96 @@
+//! Approximate inverses as smoothers and as preconditioners alone: they reduce iterations, in every
+//! precision, and are refused where they do not apply.
+
+use ziggurat::config::{Krylov, Method, Precision, SmootherKind};
+use ziggurat::{Solution, SolveError, Solver};
+use ziggurat_sparse::Csr;
+use ziggurat_sparse::gallery::Problem;
+
+fn matrix(name: &str) -> Csr<f64> {
+    name.parse::<Problem>().unwrap().matrix().unwrap()
+}
+
+fn solve(name: &str, method: Method, smoother: SmootherKind, precision: Precision) -> Solution {
+    let builder = Solver::builder().method(method).smoother(smoother).precision(precision);
+    let solver = builder.with(|config| config.fallback = false).build(matrix(name)).unwrap();
+    let solution = solver.solve(&name.parse::<Problem>().unwrap().rhs().unwrap()).unwrap();
+    assert!(solution.report.reason.is_converged(), "{name} {method} {smoother}: {}", solution.report);
+    solution
+}
+
+#[test]
+fn alone_they_need_fewer_iterations_than_jacobi() {
+    for name in ["poisson3d:24", "jump3d:24", "elasticity3d:10"] {
+        let iterations =
+            |smoother| solve(name, Method::None, smoother, Precision::F64).report.iterations as f64;
+        let jacobi = iterations(SmootherKind::Jacobi);
+        for (smoother, most) in
+            [(SmootherKind::Fsai, 0.6), (SmootherKind::Ilu0, 0.7), (SmootherKind::BlockJacobi, 0.95)]
+        {
+            let found = iterations(smoother);
+            assert!(found <= most * jacobi, "{name} {smoother}: {found} iterations, Jacobi {jacobi}");
+        }
+    }
+}
+
+#[test]
+fn sixteen_bits_take_the_iterations_of_sixty_four() {
+    for (name, method) in
+        [("jump3d:24", Method::None), ("elasticity3d:10", Method::None), ("poisson3d:24", Method::Sa)]
+    {
+        for smoother in [SmootherKind::Fsai, SmootherKind::Ilu0, SmootherKind::BlockJacobi] {
+            let [wide, narrow] = [Precision::F64, Precision::F16]
+                .map(|precision| solve(name, method, smoother, precision).report.iterations);
+            assert!(10 * narrow <= 11 * wide + 10, "{name} {method} {smoother}: {narrow} for {wide}");
+        }
+    }
+}
+
+#[test]
+fn without_coarse_levels_the_smoother_suits_the_matrix() {
+    let config =
+        |name: &str| Solver::builder().method(Method::None).build(matrix(name)).unwrap().config().clone();
+    let symmetric = config("poisson3d:10");
+    assert_eq!((symmetric.smoother.kind, symmetric.krylov), (SmootherKind::Fsai, Krylov::Cg));
+    let general = config("convection3d:10");
+    assert_eq!((general.smoother.kind, general.krylov), (SmootherKind::Ilu0, Krylov::Fgmres));
+    solve("convection3d:20", Method::None, SmootherKind::Auto, Precision::Auto);
+    solve("convection3d:20", Method::Classical, SmootherKind::Ilu0, Precision::Auto);
+}
+
+#[test]
+fn fsai_is_refused_where_it_does_not_apply() {
+    let fsai = || Solver::builder().smoother(SmootherKind::Fsai);
+    let error = fsai().build(matrix("convection3d:10")).unwrap_err();
+    assert!(error.to_string().contains("`fsai` needs a symmetric matrix; choose ilu0"), "{error}");
+    let mut negative = matrix("poisson2d:40");
+    negative.values_mut().iter_mut().for_each(|value| *value = -*value);
+    let error = fsai().build(negative).unwrap_err();
+    assert!(matches!(error, SolveError::Setup(_)), "{error}");
+    assert!(error.to_string().contains("needs a positive definite matrix"), "{error}");
+}
+
+#[test]
+fn results_do_not_depend_on_threads() {
+    for smoother in [SmootherKind::Fsai, SmootherKind::Ilu0, SmootherKind::BlockJacobi] {
+        let of = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| solve("jump3d:20", Method::Sa, smoother, Precision::F16).x)
+        };
+        assert_eq!(of(1), of(3), "{smoother}");
+    }
+}
+
+#[test]
+fn new_values_update_the_smoother() {
+    let a = matrix("jump3d:16");
+    let mut solver = Solver::builder().smoother(SmootherKind::Fsai).build(&a).unwrap();
+    let mut scaled = a.clone();
+    scaled.values_mut().iter_mut().for_each(|value| *value *= 8.0);
+    let b = vec![1.0; a.rows()];
+    let before = solver.solve(&b).unwrap();
+    solver.update_values(scaled).unwrap();
+    let after = solver.solve(&b).unwrap();
+    assert!(after.report.reason.is_converged());
+    assert_eq!(before.report.iterations, after.report.iterations);
+}

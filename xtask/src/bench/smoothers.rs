@@ -1,0 +1,244 @@
+//! Smoothers on real symmetric positive definite matrices, alone and in multigrid; approximate
+//! inverses in 16 bits; and the cost of their setup.
+//!
+//! Alone, the smoother preconditions conjugate gradients (`method = "none"`). In multigrid, all
+//! else is as `auto` chooses it. Nothing falls back to sparse factors, and the true residual is
+//! recomputed here; a solve that does not reach 10⁻⁸ within the iterations below counts as failed.
+
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::Value;
+use ziggurat::config::{Format, Method, Precision, SmootherKind};
+use ziggurat::sparse::operator::LinearOperator;
+use ziggurat::{Solver, SolverConfig};
+use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
+
+use super::pool::Pool;
+use super::systems::{ModelSystem, RealSystem, collection, relative_residual};
+use super::table::Table;
+use super::timing::{Contestant, alternate};
+use super::{Bench, BenchError, Setting};
+
+pub(super) const BENCH: Bench = Bench {
+    name: "smoothers",
+    what: "smoothers on real matrices, alone and in multigrid, and approximate inverses in 16 bits",
+    rounds: 3,
+    run,
+};
+
+const MATRICES: [&str; 12] = [
+    "bcsstk15",
+    "bcsstk16",
+    "bcsstk18",
+    "bcsstk24",
+    "bcsstk25",
+    "gyro_m",
+    "hypre_beam_tet",
+    "crank_elas3d",
+    "muelu_beam",
+    "msc01050",
+    "norne_pressure",
+    "bodyy5",
+];
+
+const SMOOTHERS: [SmootherKind; 6] = [
+    SmootherKind::Jacobi,
+    SmootherKind::Chebyshev,
+    SmootherKind::GaussSeidel,
+    SmootherKind::BlockJacobi,
+    SmootherKind::Ilu0,
+    SmootherKind::Fsai,
+];
+
+/// Systems on which approximate inverses are compared in 16 and 64 bits.
+const STORED: [&str; 3] = ["elasticity3d:40", "norne_pressure", "jump3d:60/1024"];
+
+const MAX_ITERATIONS: usize = 3000;
+const RTOL: f64 = 1e-8;
+
+/// A smoother on a matrix.
+#[derive(Clone, Debug, Serialize)]
+struct Measured {
+    matrix: String,
+    smoother: &'static str,
+    method: &'static str,
+    /// `None` if it was not solved.
+    iterations: Option<usize>,
+    setup_seconds: f64,
+    solve_seconds: f64,
+    /// Why it was not solved.
+    failure: Option<String>,
+}
+
+fn run(setting: &Setting) -> Result<Value, BenchError> {
+    let Some(pool) = setting.pools.last() else { return Ok(Value::Null) };
+    println!("{}, relative residual {RTOL:e}, at most {MAX_ITERATIONS} iterations\n", pool.label());
+    let systems = systems(setting.quick)?;
+    let mut solves = Vec::new();
+    for (method, what) in [(Method::None, "Alone"), (Method::Auto, "In multigrid")] {
+        let names = SMOOTHERS.map(|smoother| format!("{smoother}: iterations, s"));
+        let mut table = Table::new(["matrix".to_owned()].into_iter().chain(names));
+        for system in &systems {
+            let measured: Vec<Measured> =
+                SMOOTHERS.iter().map(|&smoother| solve(system, method, smoother, pool)).collect();
+            let cells = measured.iter().map(|one| match one.iterations {
+                Some(iterations) => format!("{iterations}, {:.2}", one.setup_seconds + one.solve_seconds),
+                None => "none".to_owned(),
+            });
+            table.row([system.name.clone()].into_iter().chain(cells));
+            solves.extend(measured);
+        }
+        println!("{what}\n\n{table}");
+    }
+    let stored = stored(setting, pool)?;
+    let setup = setup(setting)?;
+    Ok(serde_json::json!({ "threads": pool.threads, "solves": solves, "stored": stored, "setup": setup }))
+}
+
+fn systems(quick: bool) -> Result<Vec<RealSystem>, BenchError> {
+    let wanted = |cells: &[&str]| cells.get(1).is_some_and(|name| MATRICES.contains(name));
+    let mut paths = collection(wanted).unwrap_or_default();
+    paths.truncate(if quick { 1 } else { paths.len() });
+    paths.iter().map(|path| RealSystem::read(path)).collect()
+}
+
+fn configuration(method: Method, smoother: SmootherKind) -> SolverConfig {
+    let mut config = SolverConfig { method, fallback: false, ..SolverConfig::default() };
+    config.smoother.kind = smoother;
+    config.stopping.rtol = RTOL;
+    config.stopping.max_iterations = MAX_ITERATIONS;
+    config
+}
+
+fn solve(system: &RealSystem, method: Method, smoother: SmootherKind, pool: &Pool) -> Measured {
+    let mut measured = Measured {
+        matrix: system.name.clone(),
+        smoother: smoother.name(),
+        method: method.name(),
+        iterations: None,
+        setup_seconds: 0.0,
+        solve_seconds: 0.0,
+        failure: None,
+    };
+    let start = Instant::now();
+    let solver = match pool.run(|| Solver::new(system.a.clone(), configuration(method, smoother))) {
+        Ok(solver) => solver,
+        Err(error) => return Measured { failure: Some(error.to_string()), ..measured },
+    };
+    measured.setup_seconds = start.elapsed().as_secs_f64();
+    let b = system.b.clone().unwrap_or_else(|| RealSystem::default_rhs(&solver));
+    let start = Instant::now();
+    let solution = pool.run(|| solver.solve(&b));
+    measured.solve_seconds = start.elapsed().as_secs_f64();
+    match solution {
+        Ok(solution) if relative_residual(&system.a, &solution.x, &b) <= 1.01 * RTOL => {
+            measured.iterations = Some(solution.report.iterations);
+        }
+        Ok(solution) => measured.failure = Some(solution.report.reason.to_string()),
+        Err(error) => measured.failure = Some(error.to_string()),
+    }
+    measured
+}
+
+/// FSAI alone in 16 bits against 64 bits in compressed rows: iterations, and the time of one
+/// application.
+fn stored(setting: &Setting, pool: &Pool) -> Result<Vec<Value>, BenchError> {
+    let mut table = Table::new([
+        "system",
+        "iterations, f64 in CSR",
+        "f16",
+        "application, f64 in CSR (ms)",
+        "f16 (ms)",
+        "ratio",
+    ]);
+    let mut results = Vec::new();
+    for name in if setting.quick { &["jump3d:12/64"][..] } else { &STORED } {
+        let Some(system) = named(name)? else { continue };
+        let refused = |error| system.refused(&error);
+        let variant = |precision, format| {
+            let config =
+                SolverConfig { precision, format, ..configuration(Method::None, SmootherKind::Fsai) };
+            pool.run(|| Solver::new(system.a.clone(), config)).map_err(refused)
+        };
+        let solvers = [variant(Precision::F64, Format::Csr)?, variant(Precision::F16, Format::Auto)?];
+        let mut iterations = Vec::new();
+        for solver in &solvers {
+            let solution = pool.run(|| solver.solve(&system.b)).map_err(refused)?;
+            iterations.push(solution.report.iterations);
+        }
+        let cpu = Cpu::new();
+        let contestants = solvers.iter().map(|solver| {
+            let cycle = solver.preconditioner();
+            let mut work = LinearOperator::<Cpu, f64>::workspace(cycle, &cpu).map_err(BenchError::from)?;
+            let (b, mut x, cpu) = (&system.b, vec![0.0; system.b.len()], &cpu);
+            let apply =
+                move || pool.run(|| LinearOperator::<Cpu, f64>::apply(cycle, cpu, b, &mut x, &mut work));
+            Ok(Contestant::new("apply", apply))
+        });
+        let contestants = contestants.collect::<Result<Vec<_>, BenchError>>()?;
+        let times: Vec<f64> =
+            alternate(contestants, 5 * setting.rounds).iter().map(|timing| timing.best).collect();
+        table.row([
+            (*name).to_owned(),
+            iterations[0].to_string(),
+            iterations[1].to_string(),
+            format!("{:.2}", 1e3 * times[0]),
+            format!("{:.2}", 1e3 * times[1]),
+            format!("{:.2}", times[0] / times[1]),
+        ]);
+        results.push(serde_json::json!({ "system": name, "iterations": iterations, "seconds": times }));
+    }
+    println!("FSAI alone, stored in 64 and in 16 bits\n\n{table}");
+    Ok(results)
+}
+
+/// A model problem, or a matrix of the collection.
+fn named(name: &str) -> Result<Option<ModelSystem>, BenchError> {
+    if name.contains(':') {
+        return ModelSystem::new(name).map(Some);
+    }
+    let paths = collection(|cells| cells.get(1) == Some(&name)).unwrap_or_default();
+    let Some(path) = paths.first() else { return Ok(None) };
+    let RealSystem { a, b, .. } = RealSystem::read(path)?;
+    let constants = ziggurat::amg::interpolate::NearKernel::constants(a.rows(), 1);
+    let near_kernel = constants.map_err(|error| BenchError::Solve(name.to_owned(), error.to_string()))?;
+    let b = b.unwrap_or_else(|| vec![1.0; a.rows()]);
+    Ok(Some(ModelSystem { name: name.to_owned(), a, b, block: 1, near_kernel }))
+}
+
+/// The setup of FSAI and ILU(0) alone, in products A·x, with each number of threads.
+fn setup(setting: &Setting) -> Result<Vec<Value>, BenchError> {
+    let system = ModelSystem::new(if setting.quick { "poisson3d:12" } else { "poisson3d:100" })?;
+    let mut table = Table::new(["smoother", "threads", "setup s", "in A·x"]);
+    let mut results = Vec::new();
+    for smoother in [SmootherKind::Jacobi, SmootherKind::BlockJacobi, SmootherKind::Ilu0, SmootherKind::Fsai]
+    {
+        for pool in &setting.pools {
+            let (cpu, a) = (Cpu::new(), HostMatrix::from(system.a.clone()));
+            let (x, mut y) = (vec![1.0; system.a.cols()], vec![0.0; system.a.rows()]);
+            let config = configuration(Method::None, smoother);
+            let times = alternate(
+                vec![
+                    Contestant::new("A x", || pool.run(|| cpu.spmv(1.0, &a, &x, 0.0, &mut y))),
+                    Contestant::new("setup", || {
+                        pool.run(|| Solver::new(system.a.clone(), config.clone()).is_ok())
+                    }),
+                ],
+                setting.rounds,
+            );
+            let (product, seconds) = (times[0].best, times[1].best);
+            table.row([
+                smoother.name().to_owned(),
+                pool.threads.to_string(),
+                format!("{seconds:.3}"),
+                format!("{:.0}", seconds / product),
+            ]);
+            results.push(serde_json::json!({
+                "smoother": smoother.name(), "threads": pool.threads, "seconds": seconds, "product_seconds": product
+            }));
+        }
+    }
+    println!("Setup on {}, with diagnosis and conversion\n\n{table}", system.name);
+    Ok(results)
+}
