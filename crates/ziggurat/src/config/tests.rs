@@ -104,7 +104,7 @@ fn auto_depends_on_the_matrix_and_given_values_are_kept() {
     let indefinite = MatrixFacts { positive_diagonal: false, ..facts(true, 1) };
     assert_eq!(names(&default, indefinite), "sa jacobi v fgmres f64");
     let of = |method| SolverConfig { method, ..SolverConfig::default() };
-    assert_eq!(names(&of(Method::Classical), facts(true, 1)), "classical gauss-seidel v cg f64");
+    assert_eq!(names(&of(Method::Classical), facts(true, 1)), "classical l1-chebyshev v cg f64");
     assert_eq!(names(&of(Method::Pairwise), facts(true, 1)), "pairwise jacobi k fcg f64");
     let large = |facts| MatrixFacts { nnz: 1_000_000, ..facts };
     assert_eq!(names(&default, large(facts(true, 1))), "sa jacobi v cg f16");
@@ -129,7 +129,9 @@ fn auto_depends_on_the_matrix_and_given_values_are_kept() {
     assert_eq!(plain(&given, facts(false, 1)), Some(2));
     assert_eq!(names(&default, large(facts(false, 1))), "classical gauss-seidel v fgmres f64");
     assert_eq!(names(&default, large(indefinite)), "sa jacobi v fgmres f64");
-    assert_eq!(names(&of(Method::Classical), large(facts(true, 1))), "classical gauss-seidel v cg f64");
+    assert_eq!(names(&of(Method::Classical), large(facts(true, 1))), "classical l1-chebyshev v cg f16");
+    assert_eq!(names(&of(Method::None), facts(true, 1)), "none fsai v cg f64");
+    assert_eq!(names(&of(Method::None), facts(false, 1)), "none ilu0 v fgmres f64");
     let mut one_sided = SolverConfig::default();
     one_sided.cycle.post_sweeps = 0;
     assert_eq!(names(&one_sided, facts(true, 1)), "sa jacobi v fcg f64");
