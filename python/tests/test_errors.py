@@ -154,7 +154,7 @@ def test_a_sparse_right_hand_side_says_how_to_convert_it():
             ziggurat.solver(A).solve(*arguments)
 
 
-@pytest.mark.parametrize("accel", ["cg", "fcg", "gmres", "fgmres", "bicgstab"])
+@pytest.mark.parametrize("accel", ["cg", "fcg", "gmres", "fgmres", "bicgstab", "minres", "idr", "cgs", "none"])
 def test_a_tolerance_of_zero_is_not_blamed_on_the_matrix(accel):
     poisson = gallery.poisson3d(20)
     for seed in range(3):

@@ -329,7 +329,7 @@ def test_return_solver(poisson, b):
     assert np.array_equal(ml.solve(b), x)
 
 
-@pytest.mark.parametrize("accel", ["cg", "fcg", "gmres", "fgmres", "bicgstab"])
+@pytest.mark.parametrize("accel", ["cg", "fcg", "gmres", "fgmres", "bicgstab", "minres", "idr", "cgs", "none"])
 def test_every_outer_iteration(ml, poisson, b, accel):
     x, info = ml.solve(b, accel=accel, return_info=True)
     assert info.krylov == accel

@@ -12,6 +12,10 @@
 //! | [`gmres`](gmres()) | any A, fixed M | restart + 2 | 2 to 4 |
 //! | [`fgmres`](fgmres()) | any A, M may vary | 2 restart + 1 | 2 to 4 |
 //! | [`bicgstab`](bicgstab()) | any A, fixed M, little memory | 7 | 5, for two products with A |
+//! | [`minres`](minres()) | A symmetric, possibly indefinite; M symmetric positive definite | 7 | 3 |
+//! | [`idr`](idr()) | any A, fixed M, fewer products than BiCGStab | 15 | 6 |
+//! | [`cgs`](cgs()) | any A, fixed M, little memory | 7 | 3, for two products with A |
+//! | [`richardson`](richardson()) | M alone, without a Krylov method | 2 | 1 |
 //!
 //! **Convergence is verified.** A method reports [`Converged`](StopReason::Converged) only after
 //! computing b − A x from x and finding ‖b − A x‖ ≤ max(rtol ‖b‖, atol). If its recurrence has
@@ -41,6 +45,7 @@
 
 pub mod bicgstab;
 pub mod cg;
+pub mod cgs;
 mod error;
 pub mod fgmres;
 pub mod flexible_cg;
@@ -48,23 +53,31 @@ mod givens;
 pub mod gmres;
 mod goal;
 mod gram_schmidt;
+pub mod idr;
 mod method;
+pub mod minres;
 mod observer;
 mod problem;
 mod report;
+pub mod richardson;
 mod run;
+mod shadow;
 mod stop;
 mod system;
 
 pub use bicgstab::{BiCgStabWork, bicgstab};
 pub use cg::{CgWork, cg};
+pub use cgs::{CgsWork, cgs};
 pub use error::KrylovError;
 pub use fgmres::{FgmresWork, fgmres};
 pub use flexible_cg::flexible_cg;
 pub use gmres::{ArnoldiWork, GmresWork, gmres};
+pub use idr::{IdrWork, idr};
 pub use method::{DEFAULT_RESTART, Krylov, MAX_RESTART, Method, Work, solve};
+pub use minres::{MinresWork, minres};
 pub use observer::{Observer, Progress};
 pub use problem::LinearProblem;
 pub use report::KrylovReport;
+pub use richardson::{RichardsonWork, richardson};
 pub use stop::{StopReason, Stopping};
 pub use system::System;

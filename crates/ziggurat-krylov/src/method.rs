@@ -7,12 +7,16 @@ use ziggurat_sparse::{Real, choice};
 
 use crate::bicgstab::{BiCgStabWork, bicgstab};
 use crate::cg::{CgWork, cg};
+use crate::cgs::{CgsWork, cgs};
 use crate::error::KrylovError;
 use crate::fgmres::{FgmresWork, fgmres};
 use crate::flexible_cg::flexible_cg;
 use crate::gmres::{GmresWork, gmres};
+use crate::idr::{IdrWork, idr};
+use crate::minres::{MinresWork, minres};
 use crate::problem::LinearProblem;
 use crate::report::KrylovReport;
+use crate::richardson::{RichardsonWork, richardson};
 use crate::system::System;
 
 /// Default number of steps before GMRES and FGMRES restart.
@@ -29,7 +33,8 @@ choice! {
     /// use ziggurat_krylov::{Krylov, Method};
     /// assert_eq!("fcg".parse(), Ok(Krylov::Fcg));
     /// assert_eq!(Krylov::Gmres.method(7), Some(Method::Gmres { restart: 7 }));
-    /// let error = "bicg".parse::<Krylov>().unwrap_err();
+    /// assert_eq!("richardson".parse::<Krylov>().map(Krylov::name), Ok("none"));
+    /// let error = "bicgst".parse::<Krylov>().unwrap_err();
     /// assert!(error.to_string().contains("did you mean `bicgstab`?"));
     /// ```
     Krylov, "krylov":
@@ -45,6 +50,14 @@ choice! {
     Fgmres = "fgmres",
     /// BiCGStab.
     Bicgstab = "bicgstab",
+    /// MINRES, for symmetric matrices.
+    Minres = "minres",
+    /// IDR(4).
+    Idr = "idr",
+    /// Conjugate gradients squared.
+    Cgs = "cgs",
+    /// No Krylov method: the preconditioner alone.
+    Richardson = "none" | "richardson",
 }
 
 impl Krylov {
@@ -57,6 +70,10 @@ impl Krylov {
             Krylov::Gmres => Some(Method::Gmres { restart }),
             Krylov::Fgmres => Some(Method::Fgmres { restart }),
             Krylov::Bicgstab => Some(Method::BiCgStab),
+            Krylov::Minres => Some(Method::Minres),
+            Krylov::Idr => Some(Method::Idr),
+            Krylov::Cgs => Some(Method::Cgs),
+            Krylov::Richardson => Some(Method::Richardson),
         }
     }
 }
@@ -81,16 +98,28 @@ pub enum Method {
     },
     /// [BiCGStab](bicgstab()).
     BiCgStab,
+    /// [MINRES](minres()).
+    Minres,
+    /// [IDR(4)](idr()).
+    Idr,
+    /// [Conjugate gradients squared](cgs()).
+    Cgs,
+    /// [Richardson's iteration](richardson()): no Krylov method.
+    Richardson,
 }
 
 impl Method {
     /// All of them, with the default restart.
-    pub const ALL: [Method; 5] = [
+    pub const ALL: [Method; 9] = [
         Method::Cg,
         Method::FlexibleCg,
         Method::Gmres { restart: DEFAULT_RESTART },
         Method::Fgmres { restart: DEFAULT_RESTART },
         Method::BiCgStab,
+        Method::Minres,
+        Method::Idr,
+        Method::Cgs,
+        Method::Richardson,
     ];
 
     /// Its name in options and reports.
@@ -101,6 +130,10 @@ impl Method {
             Method::Gmres { .. } => Krylov::Gmres,
             Method::Fgmres { .. } => Krylov::Fgmres,
             Method::BiCgStab => Krylov::Bicgstab,
+            Method::Minres => Krylov::Minres,
+            Method::Idr => Krylov::Idr,
+            Method::Cgs => Krylov::Cgs,
+            Method::Richardson => Krylov::Richardson,
         }
     }
 
@@ -108,10 +141,22 @@ impl Method {
     ///
     /// ```
     /// use ziggurat_krylov::Method;
-    /// assert!(Method::FlexibleCg.needs_positive() && !Method::BiCgStab.needs_positive());
+    /// assert!(Method::FlexibleCg.needs_positive() && !Method::Minres.needs_positive());
     /// ```
     pub const fn needs_positive(self) -> bool {
         matches!(self, Method::Cg | Method::FlexibleCg)
+    }
+
+    /// Whether the method requires a symmetric matrix and a symmetric positive definite
+    /// preconditioner.
+    ///
+    /// ```
+    /// use ziggurat_krylov::Method;
+    /// assert!(Method::Cg.needs_symmetric() && Method::Minres.needs_symmetric());
+    /// assert!(!Method::BiCgStab.needs_symmetric());
+    /// ```
+    pub const fn needs_symmetric(self) -> bool {
+        self.needs_positive() || matches!(self, Method::Minres)
     }
 }
 
@@ -146,6 +191,10 @@ enum Memory<D: Device, C: Real> {
     Gmres(GmresWork<D, C>),
     Fgmres(FgmresWork<D, C>),
     BiCgStab(BiCgStabWork<D, C>),
+    Minres(MinresWork<D, C>),
+    Idr(IdrWork<D, C>),
+    Cgs(CgsWork<D, C>),
+    Richardson(RichardsonWork<D, C>),
 }
 
 impl<D: Device, C: Real> Work<D, C> {
@@ -158,6 +207,10 @@ impl<D: Device, C: Real> Work<D, C> {
             Method::Gmres { restart } => Memory::Gmres(GmresWork::new(device, system, restart)?),
             Method::Fgmres { restart } => Memory::Fgmres(FgmresWork::new(device, system, restart)?),
             Method::BiCgStab => Memory::BiCgStab(BiCgStabWork::new(device, system)?),
+            Method::Minres => Memory::Minres(MinresWork::new(device, system)?),
+            Method::Idr => Memory::Idr(IdrWork::new(device, system)?),
+            Method::Cgs => Memory::Cgs(CgsWork::new(device, system)?),
+            Method::Richardson => Memory::Richardson(RichardsonWork::new(device, system)?),
         };
         Ok(Work { method, memory })
     }
@@ -199,6 +252,10 @@ pub fn solve<D: Device, C: Real>(
         Memory::Gmres(work) => gmres(problem, x, work),
         Memory::Fgmres(work) => fgmres(problem, x, work),
         Memory::BiCgStab(work) => bicgstab(problem, x, work),
+        Memory::Minres(work) => minres(problem, x, work),
+        Memory::Idr(work) => idr(problem, x, work),
+        Memory::Cgs(work) => cgs(problem, x, work),
+        Memory::Richardson(work) => richardson(problem, x, work),
     }
 }
 

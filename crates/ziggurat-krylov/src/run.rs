@@ -127,7 +127,7 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
     }
 
     /// r ← b − A x, with its kernel component projected out.
-    fn residual(&mut self, x: &D::Vector<C>, r: &mut D::Vector<C>) -> Residual {
+    pub(crate) fn residual(&mut self, x: &D::Vector<C>, r: &mut D::Vector<C>) -> Residual {
         let LinearProblem { device, system, b, .. } = self.problem;
         system.matrix.residual(device, x, b, r, &mut self.work.matrix);
         let whole = device.norm(r);

@@ -133,7 +133,7 @@ pub enum StopReason {
     MaxIterations,
     /// The time limit was reached.
     TimeLimit,
-    /// Restarts from the true residual no longer reduce it.
+    /// Restarts from the true residual no longer reduce it, or Richardson's iteration diverges.
     Stagnated,
     /// A is singular and b is not in its range: x minimises the residual, but solves nothing.
     Inconsistent,

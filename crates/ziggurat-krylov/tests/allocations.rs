@@ -39,6 +39,11 @@ fn free_chain(n: usize) -> Csr<f64> {
     Csr::try_new(n, n, row_ptr, columns, values).unwrap()
 }
 
+/// A multiple of the identity with which Richardson's iteration converges for that chain.
+fn damping(n: usize) -> Csr<f64> {
+    Csr::try_new(n, n, (0..=n).collect(), (0..n as u32).collect(), vec![0.3; n]).unwrap()
+}
+
 #[test]
 fn as_many_allocations_for_sixty_iterations_as_for_six() {
     // Two threads and vectors that are split among them, so that every kernel runs in parallel. The
@@ -49,17 +54,20 @@ fn as_many_allocations_for_sixty_iterations_as_for_six() {
         let device = Cpu::new();
         let operator = MatrixOperator::new(&device, free_chain(n)).unwrap();
         let kernel = [vec![1.0 / (n as f64).sqrt(); n]];
-        let system = System::new(&operator).kernel(&kernel);
+        let damping = MatrixOperator::new(&device, damping(n)).unwrap();
+        let plain = System::new(&operator).kernel(&kernel);
+        let damped = System::new(&operator).kernel(&kernel).preconditioner(&damping);
         let mut b: Vec<f64> = (0..n).map(|i| (i * i % 17) as f64 - 8.0).collect();
-        system.project(&device, &mut b);
+        plain.project(&device, &mut b);
         let mut x = vec![0.0; n];
         for method in Method::ALL.into_iter().chain([Method::Gmres { restart: 7 }]) {
-            let mut work = Work::new(method, &device, &system).unwrap();
+            let system = if method == Method::Richardson { &damped } else { &plain };
+            let mut work = Work::new(method, &device, system).unwrap();
             let mut count = |iterations: usize| {
                 x.fill(0.0);
                 let stopping = Stopping::default().rtol(0.0).max_iterations(iterations);
                 let before = allocations();
-                let problem = LinearProblem::new(&device, &system, &b).stopping(stopping);
+                let problem = LinearProblem::new(&device, system, &b).stopping(stopping);
                 let report = solve(problem, &mut x, &mut work).unwrap();
                 let allocations = allocations() - before;
                 assert_eq!(report.iterations, iterations, "{method}: {report}");

@@ -203,6 +203,10 @@ impl Device for Distributed {
         self.comm.sum(bytemuck::cast_slice_mut(numbers));
     }
 
+    fn elements_before(&self, own: usize) -> u64 {
+        self.comm.before(own as u64)
+    }
+
     fn len<T: Store>(&self, x: &Vec<T>) -> usize {
         x.len()
     }

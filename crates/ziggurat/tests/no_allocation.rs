@@ -11,7 +11,7 @@ use ziggurat::amg::{
     Coarsening, Cycle, Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering, Pairwise,
     SmoothedAggregation,
 };
-use ziggurat::krylov::{DEFAULT_RESTART, LinearProblem, Method, Progress, System, Work, solve};
+use ziggurat::krylov::{LinearProblem, Method, Progress, System, Work, solve};
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::Cpu;
 use ziggurat_sparse::gallery::Problem;
@@ -55,15 +55,7 @@ fn check_every_method() {
         let cycling = Cycling { cycle, ..Cycling::default() };
         let multigrid = hierarchy.lower(&device, &cycling, |_| precision, Lowering::default()).unwrap();
         let system = System::new(&matrix).preconditioner(&multigrid);
-        let restart = DEFAULT_RESTART;
-        let methods = [
-            Method::Cg,
-            Method::FlexibleCg,
-            Method::Gmres { restart },
-            Method::Fgmres { restart },
-            Method::BiCgStab,
-        ];
-        for method in methods {
+        for method in Method::ALL {
             let mut work = Work::new(method, &device, &system).unwrap();
             let (b, mut x) = (vec![1.0; n], vec![0.0; n]);
             let mut counts = [0; 2];

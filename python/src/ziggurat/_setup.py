@@ -54,8 +54,8 @@ def solver(
         The storage precision of the levels: 'auto', 'f64', 'f32', 'f16', 'bf16', or a list by level
         such as 'f64-f32,f16' (arithmetic, then storage). The solution always has double precision.
     krylov, accel : str, optional
-        The Krylov method: 'auto', 'cg', 'fcg', 'gmres', 'fgmres' or 'bicgstab'. ``accel`` is
-        PyAMG's name of the same argument.
+        The Krylov method: 'auto', 'cg', 'fcg', 'gmres', 'fgmres', 'bicgstab', 'minres', 'idr' or
+        'cgs'; or 'none' for multigrid alone. ``accel`` is PyAMG's name of the same argument.
     cycle : str, optional
         The multigrid cycle: 'V', 'W', 'F', or 'K' ('AMLI' in PyAMG). The default is chosen by the
         method.

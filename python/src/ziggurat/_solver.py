@@ -135,9 +135,9 @@ class MultilevelSolver:
         atol : float, optional
             The absolute tolerance. The default is 0.
         accel, krylov : str, optional
-            The Krylov method: 'cg', 'fcg', 'gmres', 'fgmres' or 'bicgstab'. The default is the one
-            chosen at setup. ``accel`` is PyAMG's name. Unlike in PyAMG, a cycle always
-            preconditions a Krylov method.
+            The Krylov method: 'cg', 'fcg', 'gmres', 'fgmres', 'bicgstab', 'minres', 'idr' or 'cgs'.
+            The default is the one chosen at setup. ``accel`` is PyAMG's name. Cycles without a
+            Krylov method, which ``None`` means in PyAMG, are 'none' here.
         cycle, cycles_per_level : optional
             PyAMG's choice of a cycle for one solve. Here the cycle is chosen at setup: another one
             raises :class:`ConfigError`.

@@ -264,7 +264,7 @@ impl Row {
         let pivot = new[size];
         let rest = pivot - new[..size].iter().map(|x| x * x).sum::<f64>();
         // A pivot that rounding has left nothing of, or that is negative.
-        if !(rest > 1e-14 * pivot) || !rest.is_finite() {
+        if rest.is_nan() || rest <= 1e-14 * pivot || rest.is_infinite() {
             self.factor.truncate(begin);
             return false;
         }
@@ -301,7 +301,8 @@ impl Row {
             self.place[column as usize] = 0;
         }
         // A matrix that is not positive definite: this row is that of Jacobi.
-        if !(self.psi > 1e-14 * self.diagonal) || self.g.iter().any(|value| !value.is_finite()) {
+        let unusable = self.psi.is_nan() || self.psi <= 1e-14 * self.diagonal;
+        if unusable || self.g.iter().any(|value| !value.is_finite()) {
             entries.push(self.index as u32, self.diagonal.sqrt().recip());
             return;
         }

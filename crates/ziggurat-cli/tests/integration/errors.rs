@@ -49,7 +49,7 @@ errors! {
     unknown_method: ["solve", "ok.mtx", "--method", "clasical"],
         ["'clasical'", "--method"], ["did you mean `classical`?", "auto, sa, classical, pairwise"];
     unknown_krylov: ["solve", "ok.mtx", "--krylov", "zzz"],
-        ["'zzz'", "--krylov"], ["give one of auto, cg, fcg, gmres, fgmres, bicgstab"];
+        ["'zzz'", "--krylov"], ["give one of auto, cg, fcg, gmres, fgmres, bicgstab, minres, idr, cgs, none"];
     unknown_precision: ["solve", "ok.mtx", "--precision", "f61"],
         ["'f61'", "--precision"], ["did you mean", "auto, f64, f32, f16, bf16"];
     unknown_device: ["solve", "ok.mtx", "--device", "cpus"], ["'cpus'", "--device"], ["did you mean `cpu`?"];

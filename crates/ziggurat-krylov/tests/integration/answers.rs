@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ziggurat_krylov::{LinearProblem, Method, StopReason, Stopping, System, Work, solve};
 use ziggurat_sparse::device::{Cpu, Device, Reference};
+use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator, Workspace};
 use ziggurat_sparse::{Csr, Reads};
 
@@ -21,10 +22,13 @@ fn agrees_with_elimination<D: Device, C: Reads<C>>(device: &D, tolerance: f64) {
             let b = random_vector(n, seed + 10);
             let expected = dense_solution(&a, &b);
             let smallest = 1.0; // eigenvalues have a real part of at least 1 by Gershgorin
-            let methods = if symmetric { Method::ALL.to_vec() } else { general_methods() };
-            for method in methods.into_iter().chain(restarted) {
+            let suited = |method: &Method| symmetric || !method.needs_symmetric();
+            for method in Method::ALL.into_iter().filter(suited).chain(restarted) {
                 let plain = Case::new(&a, &b);
                 for case in [plain, plain.preconditioned(&m)] {
+                    if method == Method::Richardson && case.m.is_none() {
+                        continue;
+                    }
                     let (x, report) = solve_case::<D, C>(device, method, case, &stopping, None);
                     assert_eq!(report.reason, StopReason::Converged, "{method}, n = {n}: {report}");
                     let error: Vec<f64> = x.iter().zip(&expected).map(|(x, y)| x - y).collect();
@@ -72,8 +76,8 @@ fn iterations(method: Method, case: Case<'_>, rtol: f64) -> usize {
 fn as_many_steps_as_distinct_eigenvalues() {
     let eigenvalues: Vec<f64> = (0..60).map(|i| [1.0, 3.0, 10.0][i % 3]).collect();
     let (a, b) = (diagonal(&eigenvalues), random_vector(60, 1));
-    for method in Method::ALL {
-        // BiCGStab needs one iteration per eigenvalue as well, each with two products.
+    for method in krylov_methods() {
+        // BiCGStab and CGS need one iteration per eigenvalue as well, each with two products.
         assert!(iterations(method, Case::new(&a, &b), 1e-10) <= 3, "{method}");
     }
     // With an exact preconditioner one iteration suffices.
@@ -87,9 +91,8 @@ fn as_many_steps_as_distinct_eigenvalues() {
 fn exact_termination_after_n_steps() {
     let n = 40;
     let (a, b) = (laplace1d(n), random_vector(n, 3));
-    for method in
-        [Method::Cg, Method::FlexibleCg, Method::Gmres { restart: n }, Method::Fgmres { restart: n }]
-    {
+    let (gmres, fgmres) = (Method::Gmres { restart: n }, Method::Fgmres { restart: n });
+    for method in [Method::Cg, Method::FlexibleCg, Method::Minres, gmres, fgmres] {
         assert!(iterations(method, Case::new(&a, &b), 1e-9) <= n, "{method}");
     }
     // b = e_1 has a component in every eigenvector, so CG needs all n iterations.
@@ -113,9 +116,57 @@ fn iterations_stay_below_the_bound_by_the_condition_number() {
     // A lower bound, which fails if the stopping criterion is wrong: for a random right-hand side
     // the iterations do grow with √κ.
     assert!(cg > m, "{cg}");
-    // GMRES without restarts minimises the residual over the same space, so it needs no more
-    // iterations.
+    // GMRES without restarts and MINRES minimise the residual over the same space, so they need no
+    // more iterations.
     assert!(iterations(Method::Gmres { restart: 200 }, Case::new(&a, &b), rtol) <= cg);
+    assert!(iterations(Method::Minres, Case::new(&a, &b), rtol) <= cg);
+}
+
+#[test]
+fn minres_solves_indefinite_systems() {
+    // The shift is inside the spectrum, between eigenvalues.
+    let m = 12;
+    let (laplace, n) = (laplace2d(m), m * m);
+    let a = from_formula(n, |i, j| laplace.get(i, j).unwrap_or(0.0) - if i == j { 1.05 } else { 0.0 });
+    let b = random_vector(n, 6);
+    let stopping = Stopping::default().rtol(1e-9);
+    let (_, report) = solve_case::<_, f64>(&Cpu::new(), Method::Cg, Case::new(&a, &b), &stopping, None);
+    assert_eq!(report.reason, StopReason::NotPositiveMatrix);
+    let expected = dense_solution(&a, &b);
+    let scaling = diagonal(&(0..n).map(|i| 1.0 + 0.5 * random(7, i)).collect::<Vec<_>>());
+    let plain = Case::new(&a, &b);
+    for case in [plain, plain.preconditioned(&scaling)] {
+        let run = |method| solve_case::<_, f64>(&Cpu::new(), method, case, &stopping, None);
+        let (x, report) = run(Method::Minres);
+        assert_eq!(report.reason, StopReason::Converged, "{report}");
+        let error: Vec<f64> = x.iter().zip(&expected).map(|(x, y)| x - y).collect();
+        assert!(norm(&error) <= 1e-6 * norm(&expected), "{:.1e}", norm(&error));
+        // GMRES without restarts keeps all vectors orthogonal, MINRES loses some to rounding.
+        let gmres = run(Method::Gmres { restart: n }).1.iterations;
+        assert!(report.iterations <= gmres + gmres / 4, "{} {gmres}", report.iterations);
+        // On the Reference, and in single precision.
+        let (_, report) = solve_case::<_, f64>(&Reference, Method::Minres, case, &stopping, None);
+        assert_eq!(report.reason, StopReason::Converged, "{report}");
+        let (_, report) = solve_case::<_, f32>(&Cpu::new(), Method::Minres, case, &stopping.rtol(1e-4), None);
+        assert_eq!(report.reason, StopReason::Converged, "{report}");
+    }
+    // Without a preconditioner the residual decreases monotonically.
+    let (_, report) = solve_case::<_, f64>(&Cpu::new(), Method::Minres, plain, &stopping, None);
+    assert!(report.history.windows(2).all(|pair| pair[1] <= pair[0] * (1.0 + 1e-10)), "{:?}", report.history);
+}
+
+#[test]
+fn idr_needs_fewer_products_than_restarted_gmres() {
+    let problem: Problem = "convection3d:16".parse().unwrap();
+    let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
+    let m = jacobi(&a);
+    let case = Case::new(&a, &b).preconditioned(&m);
+    // An iteration of both is one product with A.
+    let (idr, gmres) =
+        (iterations(Method::Idr, case, 1e-8), iterations(Method::Gmres { restart: 30 }, case, 1e-8));
+    assert!(idr <= gmres, "{idr} and {gmres}");
+    let bicgstab = 2 * iterations(Method::BiCgStab, case, 1e-8);
+    assert!(idr <= bicgstab, "{idr} and {bicgstab}");
 }
 
 #[test]
@@ -209,7 +260,8 @@ fn a_reused_workspace_does_not_affect_the_result() {
     let device = Cpu::new();
     let operator = MatrixOperator::new(&device, a).unwrap();
     let system = System::new(&operator);
-    for method in general_methods() {
+    // The results of methods that do not suit the matrix must be the same as well.
+    for method in general_methods().into_iter().chain([Method::Minres, Method::Richardson]) {
         let mut work = Work::new(method, &device, &system).unwrap();
         let mut run = |b: &Vec<f64>| {
             let mut x = vec![0.0; 81];
@@ -240,7 +292,8 @@ fn a_matrix_stored_in_single_precision_is_solved_in_double() {
 #[test]
 fn requested_true_residuals_do_not_affect_the_result() {
     let (a, b) = (laplace2d(12), random_vector(144, 4));
-    for method in [Method::Cg, Method::FlexibleCg, Method::BiCgStab] {
+    let forms_x = |method: &Method| !matches!(method, Method::Gmres { .. } | Method::Fgmres { .. });
+    for method in krylov_methods().filter(forms_x) {
         let ask = |stopping: Stopping| {
             solve_case::<_, f64>(&Cpu::new(), method, Case::new(&a, &b), &stopping, None)
         };

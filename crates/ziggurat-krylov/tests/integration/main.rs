@@ -9,5 +9,6 @@ mod invalid_input;
 mod matrices;
 mod processes;
 mod reasons;
+mod richardson;
 mod same_bits;
 mod singular;

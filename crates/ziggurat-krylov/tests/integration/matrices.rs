@@ -134,9 +134,15 @@ pub(crate) fn dense_solution(a: &Csr<f64>, b: &[f64]) -> Vec<f64> {
     x
 }
 
-/// Methods that do not require a positive definite matrix.
+/// All methods except Richardson's iteration, which diverges for most matrices without a
+/// preconditioner.
+pub(crate) fn krylov_methods() -> impl Iterator<Item = Method> {
+    Method::ALL.into_iter().filter(|&method| method != Method::Richardson)
+}
+
+/// Krylov methods that do not require a symmetric matrix.
 pub(crate) fn general_methods() -> Vec<Method> {
-    Method::ALL.into_iter().filter(|method| !method.needs_positive()).collect()
+    krylov_methods().filter(|method| !method.needs_symmetric()).collect()
 }
 
 /// A linear system in host memory.

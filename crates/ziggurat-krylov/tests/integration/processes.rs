@@ -79,6 +79,12 @@ impl Device for Process {
         numbers.iter_mut().zip(sums).for_each(|(number, sum)| *number = sum as i64);
     }
 
+    fn elements_before(&self, own: usize) -> u64 {
+        let mut first = [own as f64];
+        self.reduce("elements_before", &mut first, |first, _| first);
+        if self.rank == 0 { 0 } else { first[0] as u64 }
+    }
+
     fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
         &self,
         coefficients: &[C],
@@ -248,13 +254,21 @@ fn two_processes_solve_as_one() {
         blocks[block].get(i - block * n, j - block * n).unwrap_or(0.0)
     });
     let b = random_vector(n + m, 3);
+    let inverse_diagonal = jacobi(&whole);
     for method in Method::ALL {
-        let (x, report) =
-            solve_case::<_, f64>(&Cpu::new(), method, Case::new(&whole, &b), &Stopping::default(), None);
+        let mut case = Case::new(&whole, &b);
+        if method == Method::Richardson {
+            case = case.preconditioned(&inverse_diagonal);
+        }
+        let (x, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &Stopping::default(), None);
         assert_eq!(report.reason, StopReason::Converged);
         let [(first, here), (second, there)] = in_two_processes(|device| {
             let operator = MatrixOperator::new(&device, blocks[device.rank].clone()).unwrap();
-            let system = System::new(&operator);
+            let preconditioner = MatrixOperator::new(&device, jacobi(&blocks[device.rank])).unwrap();
+            let mut system = System::new(&operator);
+            if method == Method::Richardson {
+                system = system.preconditioner(&preconditioner);
+            }
             let b = if device.rank == 0 { b[..n].to_vec() } else { b[n..].to_vec() };
             solved(method, LinearProblem::new(&device, &system, &b))
         });

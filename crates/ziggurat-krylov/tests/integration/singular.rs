@@ -28,7 +28,7 @@ fn consistent_system_converges<D: Device>(device: &D) {
     let kernel = [vec![1.0 / (n as f64).sqrt(); n]];
     let b = product(&a, &random_vector(n, 1));
     let guess = vec![3.0; n];
-    for method in Method::ALL.into_iter().chain([Method::Gmres { restart: 60 }]) {
+    for method in krylov_methods().chain([Method::Gmres { restart: 60 }]) {
         let case = Case { kernel: &kernel, guess: &guess, ..Case::new(&a, &b).preconditioned(&m) };
         let stopping = Stopping::default().max_iterations(5000);
         let (x, report) = solve_case::<D, f64>(device, method, case, &stopping, None);
@@ -52,7 +52,7 @@ fn inconsistent_systems_are_reported_unless_the_projection_is_accepted() {
     let mut b = product(&a, &random_vector(n, 1));
     b.iter_mut().for_each(|b| *b += 0.1);
     let unreachable = 0.1 * (n as f64).sqrt();
-    for method in Method::ALL {
+    for method in krylov_methods() {
         let case = Case { kernel: &kernel, ..Case::new(&a, &b) };
         let solve = |stopping| solve_case::<_, f64>(&Cpu::new(), method, case, &stopping, None);
         let (x, report) = solve(Stopping::default());
@@ -95,7 +95,7 @@ fn more_kernel_vectors_than_one_pass_takes() {
         .collect();
     let b = product(&a, &random_vector(n, 2));
     let m = diagonal(&(0..n).map(|i| 0.2 + 0.3 * random(5, i).abs()).collect::<Vec<_>>());
-    for method in Method::ALL {
+    for method in krylov_methods() {
         let case = Case { kernel: &kernel, ..Case::new(&a, &b).preconditioned(&m) };
         let (x, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &Stopping::default(), None);
         assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
@@ -103,4 +103,21 @@ fn more_kernel_vectors_than_one_pass_takes() {
             assert!(chain.iter().sum::<f64>().abs() < 1e-12);
         }
     }
+}
+
+#[test]
+fn richardson_keeps_the_kernel_component_of_the_guess() {
+    let n = 8;
+    let (a, kernel) = (free_chain(n), [vec![1.0 / (n as f64).sqrt(); n]]);
+    let m = diagonal(&(0..n).map(|i| 0.1 + 0.1 * random(5, i).abs()).collect::<Vec<_>>());
+    let (mut b, guess) = (product(&a, &random_vector(n, 1)), vec![3.0; n]);
+    let solve = |b: &[f64]| {
+        let case = Case { kernel: &kernel, guess: &guess, ..Case::new(&a, b).preconditioned(&m) };
+        solve_case::<_, f64>(&Cpu::new(), Method::Richardson, case, &Stopping::default(), None)
+    };
+    let (x, report) = solve(&b);
+    assert_eq!(report.reason, StopReason::Converged, "{report}");
+    assert!((x.iter().sum::<f64>() / n as f64 - 3.0).abs() < 1e-10);
+    b.iter_mut().for_each(|b| *b += 0.1);
+    assert_eq!(solve(&b).1.reason, StopReason::Inconsistent);
 }

@@ -150,6 +150,17 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// Sums each number over all processes that share this device's vectors.
     fn sum_of_all(&self, _numbers: &mut [i64]) {}
 
+    /// The number of vector elements on lower processes, where this process holds `own` elements:
+    /// the global index of its first one. 0 on a device for a single process.
+    ///
+    /// ```
+    /// use ziggurat_sparse::device::{Cpu, Device};
+    /// assert_eq!(Cpu::new().elements_before(10), 0);
+    /// ```
+    fn elements_before(&self, _own: usize) -> u64 {
+        0
+    }
+
     /// Whether the flag is set on any process that shares this device's vectors. Clocks and user
     /// requests differ between processes, so they must agree on decisions that depend on them.
     fn any(&self, flag: bool) -> bool {
