@@ -5,8 +5,9 @@
 //! nightly toolchain or `RUSTC_BOOTSTRAP=1`, which is set here. The build takes a folder of its own
 //! under the target directory, because everything is compiled with other flags.
 //!
-//! The standard library is not instrumented, because its sources need not be installed. So a race
-//! within it is not found. `tsan.supp` lists what ThreadSanitizer misjudges in dependencies.
+//! ThreadSanitizer must also see the synchronisation of the standard library, or it reports races
+//! where there are none. So the library is compiled with the flags, too, from its sources (`rustup
+//! component add rust-src`). `tsan.supp` lists what ThreadSanitizer misjudges in dependencies.
 
 use std::path::Path;
 use std::process::Command;
@@ -31,6 +32,9 @@ pub(crate) enum SanitizeError {
     /// Cargo could not be started.
     #[error("cannot start cargo: {0}")]
     Start(#[from] std::io::Error),
+    /// The sources of the standard library are missing.
+    #[error("ThreadSanitizer needs the sources of the standard library: rustup component add rust-src")]
+    NoSources,
     /// A test failed, or the sanitizer stopped one.
     #[error("the tests failed under the {0} sanitizer; its report is above")]
     Failed(&'static str),
@@ -63,10 +67,24 @@ pub(crate) fn run(sanitizer: Sanitizer, filter: Option<&str>, root: &Path) -> Re
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     // With a target given, build scripts and procedural macros are compiled without the flags.
     cargo.current_dir(root).args(["test", "--target", "host-tuple"]).args(sanitizer.tests());
+    if sanitizer == Sanitizer::Thread {
+        if !has_library_sources()? {
+            return Err(SanitizeError::NoSources);
+        }
+        cargo.arg("-Zbuild-std");
+    }
     cargo.arg("--").args(filter);
     cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", flags).env("TSAN_OPTIONS", options);
     // The allocations of threads that are still running at the end are not leaks.
     cargo.env("ASAN_OPTIONS", "detect_leaks=0");
     cargo.env("CARGO_TARGET_DIR", programs::target().join("sanitize").join(name));
     if cargo.status()?.success() { Ok(()) } else { Err(SanitizeError::Failed(name)) }
+}
+
+/// Whether the sources of the standard library are installed.
+fn has_library_sources() -> Result<bool, SanitizeError> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let sysroot = Command::new(rustc).args(["--print", "sysroot"]).output()?;
+    let sysroot = String::from_utf8_lossy(&sysroot.stdout);
+    Ok(Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library").is_dir())
 }

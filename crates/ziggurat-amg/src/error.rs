@@ -39,19 +39,6 @@ pub enum SetupError {
     /// The matrix does not come from a structured grid.
     #[error("the matrix is not that of a structured grid in natural order: {0}; choose another method")]
     NotAGrid(#[from] ziggurat_sparse::grid::NotAGrid),
-    /// The smoother needs a symmetric positive definite matrix.
-    #[error(
-        "row {row}: the diagonal entry is {value}, but {smoother} needs a positive definite matrix; choose \
-         another smoother, such as ilu0 or gauss-seidel"
-    )]
-    NotPositive {
-        /// The row.
-        row: usize,
-        /// Its diagonal entry; zero if it is missing.
-        value: f64,
-        /// The name of the smoother.
-        smoother: &'static str,
-    },
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -100,9 +87,6 @@ impl SetupError {
             }
             SetupError::Matrix(MatrixError::NotFinite { row, column, value }) => {
                 MatrixError::NotFinite { row: id(row), column: id(column), value }.into()
-            }
-            SetupError::NotPositive { row, value, smoother } => {
-                SetupError::NotPositive { row: id(row), value, smoother }
             }
             error => error,
         }

@@ -94,8 +94,15 @@ struct Lowerable {
 enum LevelSmoother {
     /// Data of own rows alone: a diagonal, or factors within blocks of rows.
     Own(SmootherData),
-    /// An approximate inverse: its factors and the damping, if that is given.
-    Inverse(Split, Option<Split>, Option<f64>),
+    /// An approximate inverse.
+    Inverse(Box<DistributedInverse>),
+}
+
+/// The factors of an approximate inverse, and the damping, if that is given.
+struct DistributedInverse {
+    first: Split,
+    second: Option<Split>,
+    omega: Option<f64>,
 }
 
 impl DistributedSolver {
@@ -457,10 +464,10 @@ impl Lowerable {
                 _ => None,
             },
             inverse: match &self.smoother {
-                Some(LevelSmoother::Inverse(first, second, omega)) => Some(InverseSource {
-                    first: self.part(first),
-                    second: second.as_ref().map(|second| self.part(second)),
-                    omega: *omega,
+                Some(LevelSmoother::Inverse(inverse)) => Some(InverseSource {
+                    first: self.part(&inverse.first),
+                    second: inverse.second.as_ref().map(|second| self.part(second)),
+                    omega: inverse.omega,
                 }),
                 _ => None,
             },
@@ -485,7 +492,8 @@ impl LevelSmoother {
                     true => Some(Split::of(first.transposed(a.block())?)?),
                     false => None,
                 };
-                Ok(LevelSmoother::Inverse(Split::of(first)?, second, inverse.omega))
+                let (first, omega) = (Split::of(first)?, inverse.omega);
+                Ok(LevelSmoother::Inverse(Box::new(DistributedInverse { first, second, omega })))
             }
             own => Ok(LevelSmoother::Own(own)),
         }

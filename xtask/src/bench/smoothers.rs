@@ -42,13 +42,15 @@ const MATRICES: [&str; 12] = [
     "bodyy5",
 ];
 
-const SMOOTHERS: [SmootherKind; 6] = [
-    SmootherKind::Jacobi,
-    SmootherKind::Chebyshev,
-    SmootherKind::GaussSeidel,
-    SmootherKind::BlockJacobi,
-    SmootherKind::Ilu0,
-    SmootherKind::Fsai,
+/// The smoothers, FSAI also with more entries per row: steps, and columns per step.
+const SMOOTHERS: [(SmootherKind, Option<(usize, usize)>); 7] = [
+    (SmootherKind::Jacobi, None),
+    (SmootherKind::Chebyshev, None),
+    (SmootherKind::GaussSeidel, None),
+    (SmootherKind::BlockJacobi, None),
+    (SmootherKind::Ilu0, None),
+    (SmootherKind::Fsai, None),
+    (SmootherKind::Fsai, Some((10, 2))),
 ];
 
 /// Systems on which approximate inverses are compared in 16 and 64 bits.
@@ -61,7 +63,7 @@ const RTOL: f64 = 1e-8;
 #[derive(Clone, Debug, Serialize)]
 struct Measured {
     matrix: String,
-    smoother: &'static str,
+    smoother: String,
     method: &'static str,
     /// `None` if it was not solved.
     iterations: Option<usize>,
@@ -77,7 +79,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     let systems = systems(setting.quick)?;
     let mut solves = Vec::new();
     for (method, what) in [(Method::None, "Alone"), (Method::Auto, "In multigrid")] {
-        let names = SMOOTHERS.map(|smoother| format!("{smoother}: iterations, s"));
+        let names = SMOOTHERS.map(|smoother| format!("{}: iterations, s", name(smoother)));
         let mut table = Table::new(["matrix".to_owned()].into_iter().chain(names));
         for system in &systems {
             let measured: Vec<Measured> =
@@ -111,18 +113,27 @@ fn configuration(method: Method, smoother: SmootherKind) -> SolverConfig {
     config
 }
 
-fn solve(system: &RealSystem, method: Method, smoother: SmootherKind, pool: &Pool) -> Measured {
+fn solve(
+    system: &RealSystem,
+    method: Method,
+    smoother: (SmootherKind, Option<(usize, usize)>),
+    pool: &Pool,
+) -> Measured {
     let mut measured = Measured {
         matrix: system.name.clone(),
-        smoother: smoother.name(),
+        smoother: name(smoother),
         method: method.name(),
         iterations: None,
         setup_seconds: 0.0,
         solve_seconds: 0.0,
         failure: None,
     };
+    let mut config = configuration(method, smoother.0);
+    if let Some((steps, columns)) = smoother.1 {
+        (config.smoother.fsai.steps, config.smoother.fsai.columns_per_step) = (steps, columns);
+    }
     let start = Instant::now();
-    let solver = match pool.run(|| Solver::new(system.a.clone(), configuration(method, smoother))) {
+    let solver = match pool.run(|| Solver::new(system.a.clone(), config)) {
         Ok(solver) => solver,
         Err(error) => return Measured { failure: Some(error.to_string()), ..measured },
     };
@@ -205,6 +216,14 @@ fn named(name: &str) -> Result<Option<ModelSystem>, BenchError> {
     let near_kernel = constants.map_err(|error| BenchError::Solve(name.to_owned(), error.to_string()))?;
     let b = b.unwrap_or_else(|| vec![1.0; a.rows()]);
     Ok(Some(ModelSystem { name: name.to_owned(), a, b, block: 1, near_kernel }))
+}
+
+/// A smoother as it is printed.
+fn name((kind, steps): (SmootherKind, Option<(usize, usize)>)) -> String {
+    match steps {
+        Some((steps, columns)) => format!("{kind} {steps}x{columns}"),
+        None => kind.to_string(),
+    }
 }
 
 /// The setup of FSAI and ILU(0) alone, in products A·x, with each number of threads.

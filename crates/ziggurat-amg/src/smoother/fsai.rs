@@ -29,7 +29,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use ziggurat_sparse::matrix::Entries;
-use ziggurat_sparse::{Csr, CsrRef};
+use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use crate::{OutOfRange, SetupError};
 
@@ -88,16 +88,16 @@ impl FsaiParameters {
 /// The rows `rows` of G. Columns are those of `a`.
 ///
 /// # Errors
-/// If a row has no positive diagonal entry.
+/// If a row has no usable diagonal entry.
 pub(super) fn factor(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
     parameters: &FsaiParameters,
 ) -> Result<Csr<f64>, SetupError> {
     let diagonal = a.diagonal(a.all_rows());
-    let unusable = |row: &usize| !(diagonal[*row] > 0.0 && diagonal[*row].is_finite());
+    let unusable = |row: &usize| !(diagonal[*row].is_finite() && diagonal[*row] != 0.0);
     if let Some(row) = rows.clone().find(unusable) {
-        return Err(SetupError::NotPositive { row, value: diagonal[row], smoother: "fsai" });
+        return Err(MatrixError::ZeroDiagonal { row, value: diagonal[row] }.into());
     }
     let scratch = || Row::new(a.rows().max(a.cols()));
     Ok(Csr::collect(a.row_ptr(), rows, a.cols(), scratch, |row: &mut Row, index, entries| {
@@ -300,10 +300,11 @@ impl Row {
         for &column in &self.columns {
             self.place[column as usize] = 0;
         }
-        // A matrix that is not positive definite: this row is that of Jacobi.
+        // A matrix that is not positive definite, or not any more after rounding: this row is that of
+        // Jacobi.
         let unusable = self.psi.is_nan() || self.psi <= 1e-14 * self.diagonal;
         if unusable || self.g.iter().any(|value| !value.is_finite()) {
-            entries.push(self.index as u32, self.diagonal.sqrt().recip());
+            entries.push(self.index as u32, self.diagonal.abs().sqrt().recip());
             return;
         }
         let scale = self.psi.sqrt().recip();
@@ -389,9 +390,13 @@ mod tests {
         let indefinite = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], values).unwrap();
         let g = factor(indefinite.view(), 0..2, &FsaiParameters::default()).unwrap();
         assert_eq!((g.row(0), g.row(1)), ((&[0][..], &[1.0][..]), (&[1][..], &[1.0][..])));
-        let negative = Csr::try_new(1, 1, vec![0, 1], vec![0], vec![-2.0]).unwrap();
-        let error = factor(negative.view(), 0..1, &FsaiParameters::default()).unwrap_err();
-        assert!(error.to_string().starts_with("row 0: the diagonal entry is -2"), "{error}");
+        // Rounding may leave a coarse matrix with a negative entry.
+        let negative = Csr::try_new(1, 1, vec![0, 1], vec![0], vec![-4.0]).unwrap();
+        let g = factor(negative.view(), 0..1, &FsaiParameters::default()).unwrap();
+        assert_eq!(g.row(0).1, [0.5]);
+        let zero = Csr::try_new(1, 1, vec![0, 1], vec![0], vec![0.0]).unwrap();
+        let error = factor(zero.view(), 0..1, &FsaiParameters::default()).unwrap_err();
+        assert!(error.to_string().starts_with("row 0: the diagonal entry is 0"), "{error}");
     }
 
     #[test]

@@ -177,16 +177,16 @@ impl SolverConfig {
     /// let mut config = SolverConfig::default();
     /// config.smoother.kind = SmootherKind::Fsai;
     /// let error = config.check_for(convection).unwrap_err();
-    /// assert_eq!(error.to_string(), "`smoother.kind`: `fsai` needs a symmetric matrix; choose ilu0");
+    /// assert!(error.to_string().ends_with("`fsai` needs a symmetric matrix with a positive diagonal; choose ilu0"));
     /// ```
     ///
     /// # Errors
-    /// If a smoother needs a symmetric matrix and this one is not.
+    /// If a smoother needs a symmetric matrix with a positive diagonal and this one is not.
     pub fn check_for(&self, facts: MatrixFacts) -> Result<(), ConfigError> {
-        if !facts.symmetric && self.smoother_kinds().any(|kind| kind == SmootherKind::Fsai) {
-            let (path, reason) =
-                ("smoother.kind".into(), "`fsai` needs a symmetric matrix; choose ilu0".into());
-            return Err(ConfigError::Value { path, reason });
+        let positive = facts.symmetric && facts.positive_diagonal;
+        if !positive && self.smoother_kinds().any(|kind| kind == SmootherKind::Fsai) {
+            let reason = "`fsai` needs a symmetric matrix with a positive diagonal; choose ilu0";
+            return Err(ConfigError::Value { path: "smoother.kind".into(), reason: reason.into() });
         }
         Ok(())
     }
