@@ -27,7 +27,7 @@ pub use error::SetupError;
 pub use hierarchy::{
     Built, Classical, Coarsening, CoarseningStop, Coarser, Hierarchy, HierarchyConfig, HierarchyFileError,
     Interpolation, Level, LevelMatrix, MAX_LEVELS, MatrixProperties, Method, Pairwise, Setup,
-    SmoothedAggregation, Stages, WholeMatrix, WholeTransfer,
+    SmoothedAggregation, Stage, Stages, WholeMatrix, WholeTransfer,
 };
 pub use lower::{
     COARSE_FALLBACK_SMOOTHER, Coarsest, ExactMatrix, Formats, InverseSource, LevelPrecision, LevelSource,

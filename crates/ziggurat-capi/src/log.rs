@@ -4,8 +4,9 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::fmt::{self, Write as _};
 
 use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
 /// A function that receives log events: level (1 for a warning, 2 for information, 3 for details),
 /// text, and the caller's context.
@@ -28,13 +29,18 @@ unsafe impl Sync for Log {}
 pub(crate) fn logged<R>(log: Option<Log>, work: impl FnOnce() -> R) -> R {
     match log {
         Some(log) => tracing::subscriber::with_default(log, work),
-        None => tracing::subscriber::with_default(tracing::subscriber::NoSubscriber::new(), work),
+        None => tracing::dispatcher::with_default(&Dispatch::none(), work),
     }
 }
 
 impl Subscriber for Log {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target().split("::").next() == Some("ziggurat") && *metadata.level() <= Level::DEBUG
+    }
+
+    // Spans are at level TRACE, and cost nothing then.
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::DEBUG)
     }
 
     fn event(&self, event: &Event<'_>) {

@@ -36,6 +36,7 @@ Examples:
 Exit codes: 0 converged (or done), 2 not converged, 1 error.";
 
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant)] // there is one value in a process
 pub(crate) enum Command {
     /// Solve A x = b and report convergence, time and hierarchy
     Solve(SolveOptions),
@@ -163,6 +164,13 @@ pub(crate) struct SolveOptions {
     /// in the configuration, and a few cycles are timed after the solve
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
+    /// Write a timeline of setup and solve to this file (Chrome trace event format, JSON)
+    ///
+    /// It opens in Perfetto (https://ui.perfetto.dev) or chrome://tracing. It shows the stages of
+    /// setup, every iteration, and the operations of every level with rows, bytes of matrices and
+    /// GB/s. Under mpirun it is that of rank 0
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) verbosity: Verbosity,
 }

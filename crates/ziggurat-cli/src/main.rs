@@ -22,6 +22,7 @@ mod shell;
 mod solve;
 mod spy;
 mod system;
+mod trace;
 
 use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};

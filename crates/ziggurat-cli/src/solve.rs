@@ -34,6 +34,7 @@ use crate::output;
 use crate::progress::Progress;
 use crate::shell;
 use crate::system::System;
+use crate::trace::Trace;
 
 /// What [`solve::run`](run) exits with when the solver stopped without having converged.
 pub(crate) const NOT_CONVERGED: u8 = 2;
@@ -52,6 +53,7 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
         log_lines::show();
     }
     check_files(options)?;
+    let trace = options.trace.as_deref().map(Trace::start).transpose()?;
     let place = Place::open(&options.device)?;
     let system = System::load(&options.source, progress)?;
     system.check_square()?;
@@ -68,7 +70,9 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
         #[cfg(feature = "gpu")]
         Place::Gpu(gpu) => solve_on(gpu, &system, given, progress),
     }?;
-    finish(&system, &outcome, solution, options).map(ExitCode::from)
+    let code = finish(&system, &outcome, solution, options)?;
+    trace.map_or(Ok(()), Trace::finish)?;
+    Ok(ExitCode::from(code))
 }
 
 /// The error for a matrix without rows.
@@ -96,6 +100,7 @@ fn check_files(options: &SolveOptions) -> Result<(), Failure> {
         ("--output", options.output.as_deref()),
         ("--json", options.json.as_deref()),
         ("--report", options.report.as_deref()),
+        ("--trace", options.trace.as_deref()),
     ];
     output::check(
         inputs.into_iter().filter_map(|path| path.as_deref()),
@@ -104,6 +109,7 @@ fn check_files(options: &SolveOptions) -> Result<(), Failure> {
     for (option, path, hint) in [
         ("--output", &options.output, "give the solution a file, as in --output x.mtx"),
         ("--report", &options.report, "give the page a file, as in --report solve.html"),
+        ("--trace", &options.trace, "give the timeline a file, as in --trace solve.json"),
     ] {
         if let Some(path) = path.as_deref().filter(|path| output::is_standard(path)) {
             return Err(Failure::new(

@@ -18,9 +18,9 @@
 //! If r̃·v or ρ' vanishes, the method restarts from the true residual with a new shadow residual.
 //! If that happens in the first iteration after a restart, the method has broken down.
 //!
-//! **Cost.** Per iteration: two products with A, two with M, 23 vectors read or written (2 for r̃·v,
-//! 3 + 3 for q and u + q, 3 for x, 3 for r fused with its norm, 2 for r̃·r, 3 for u, 4 for p) and
-//! three reductions. It stores seven vectors.
+//! **Cost.** Per iteration: two products with A, two with M, 23 vectors read or written (2 for
+//! r̃·v, 3 + 3 for q and u + q, 3 for x, 3 for r fused with its norm, 2 for r̃·r, 3 for u, 4 for
+//! p) and three reductions. It stores seven vectors.
 
 use ziggurat_sparse::Real;
 use ziggurat_sparse::device::Device;

@@ -1,9 +1,9 @@
 //! IDR(s), the method of induced dimension reduction, with s = 4.
 //!
-//! For any nonsingular A, with short recurrences and without Aᵀ. It forces the residual into spaces
-//! G₀ ⊃ G₁ ⊃ … of decreasing dimension, G_{j+1} = (I − ω A M)(G_j ∩ P^⊥), where P holds s fixed
-//! vectors that look random. Starting from r = b − A x, U = G = 0, H = I and ω = 1, a cycle of s + 1
-//! iterations takes r from G_j to G_{j+1}:
+//! For any nonsingular A, with short recurrences and without Aᵀ. It forces the residual into
+//! spaces G₀ ⊃ G₁ ⊃ … of decreasing dimension, G_{j+1} = (I − ω A M)(G_j ∩ P^⊥), where P holds s
+//! fixed vectors that look random. Starting from r = b − A x, U = G = 0, H = I and ω = 1, a cycle
+//! of s + 1 iterations takes r from G_j to G_{j+1}:
 //!
 //! ```text
 //! f = Pᵀ r

@@ -12,8 +12,12 @@
 
 use std::time::Instant;
 
+use tracing::field::Empty;
+use tracing::span::EnteredSpan;
+use tracing::trace_span;
 use ziggurat_sparse::Real;
 use ziggurat_sparse::device::Device;
+use ziggurat_sparse::trace::{self, TARGET};
 
 use crate::error::KrylovError;
 use crate::goal::{Goal, Residual};
@@ -64,6 +68,8 @@ pub(crate) struct Run<'a, 'w, D: Device, C: Real> {
     current: Option<Residual>,
     /// A decision made before the first iteration.
     decided: Option<StopReason>,
+    /// The number of the present iteration and its span, if someone listens.
+    span: Option<(usize, EnteredSpan)>,
 }
 
 impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
@@ -94,6 +100,7 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
             useless: 0,
             current: None,
             decided: None,
+            span: None,
         };
         let residual = if goal.is_zero {
             device.fill(C::zero(), x);
@@ -113,7 +120,10 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
 
     /// y ← A x
     pub(crate) fn apply(&mut self, x: &D::Vector<C>, y: &mut D::Vector<C>) {
-        self.problem.system.matrix.apply(self.problem.device, x, y, &mut self.work.matrix);
+        let LinearProblem { device, system, .. } = self.problem;
+        let rows = device.len(y);
+        let span = || (trace_span!(target: TARGET, "product", rows), 0);
+        trace::in_span(device, span, || system.matrix.apply(device, x, y, &mut self.work.matrix));
     }
 
     /// z ← M r, with its kernel component projected out.
@@ -129,7 +139,9 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
     /// r ← b − A x, with its kernel component projected out.
     pub(crate) fn residual(&mut self, x: &D::Vector<C>, r: &mut D::Vector<C>) -> Residual {
         let LinearProblem { device, system, b, .. } = self.problem;
-        system.matrix.residual(device, x, b, r, &mut self.work.matrix);
+        let rows = device.len(b);
+        let span = || (trace_span!(target: TARGET, "residual", rows), 0);
+        trace::in_span(device, span, || system.matrix.residual(device, x, b, r, &mut self.work.matrix));
         let whole = device.norm(r);
         if system.kernel.is_empty() {
             return Residual { whole, projected: whole };
@@ -145,8 +157,18 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
         self.goal.target
     }
 
-    /// Whether to stop before the next iteration, and why.
-    pub(crate) fn reason_to_stop(&self) -> Option<StopReason> {
+    /// Whether to stop before the next iteration, and why. Otherwise the iteration begins.
+    pub(crate) fn reason_to_stop(&mut self) -> Option<StopReason> {
+        let reason = self.reason_before_iteration();
+        match reason {
+            Some(_) => self.span = None,
+            None if trace::is_enabled() => self.trace_iteration(),
+            None => {}
+        }
+        reason
+    }
+
+    fn reason_before_iteration(&self) -> Option<StopReason> {
         if self.decided.is_some() {
             return self.decided;
         }
@@ -162,6 +184,9 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
     pub(crate) fn record(&mut self, residual: f64) -> Step {
         self.current = None;
         self.history.push(residual);
+        if let Some((_, span)) = &self.span {
+            span.record("relative_residual", residual / self.goal.b_norm);
+        }
         let seconds = self.seconds();
         if let Some(observer) = &mut self.problem.observer {
             let progress = Progress {
@@ -258,6 +283,18 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
             history: self.history,
             verified: self.verified,
         }
+    }
+
+    /// Begins the span of the next iteration, unless a restart has begun it. It ends with the next
+    /// one or with the solve.
+    fn trace_iteration(&mut self) {
+        let number = self.history.len() + 1;
+        if self.span.as_ref().is_some_and(|(begun, _)| *begun == number) {
+            return;
+        }
+        self.span = None;
+        let span = trace_span!(target: TARGET, "iteration", iteration = number, relative_residual = Empty);
+        self.span = Some((number, span.entered()));
     }
 
     fn seconds(&self) -> f64 {

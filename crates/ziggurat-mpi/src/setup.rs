@@ -13,7 +13,6 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Instant;
 
 use ziggurat_amg::coarsen::NO_ROOT;
 use ziggurat_amg::halo::{Halo, Processes};
@@ -129,14 +128,14 @@ impl LevelMatrix for DistributedCsr {
             1 => (0..coarse.global).collect(),
             _ => coarse.ids.clone(),
         };
-        let start = Instant::now();
+        let stage = stages.begin("transpose");
         let p = named(coarser.p, ids);
         let p = DistributedCsr::rectangular(&comm, self.rows.clone(), target.clone(), block, p)?;
         let mut transfer = Transfer { r: p.transposed(self.block())?, p };
-        stages.add("transpose", start);
-        let start = Instant::now();
+        stages.end(stage);
+        let stage = stages.begin("Galerkin product");
         let product = triple_product(&transfer.r, self, &transfer.p)?;
-        stages.add("Galerkin product", start);
+        stages.end(stage);
         let kernel = coarser.kernel.as_ref();
         let vectors = kernel.map_or(0, NearKernel::count);
         let values = moved(&*comm, &natural, &target, vectors, &kernel.map(row_by_row).unwrap_or_default());

@@ -25,7 +25,7 @@ use ziggurat_amg::{
     LevelSource, MAX_SPARSE_ROWS, Multigrid, OwnMatrix, Part, Setup,
 };
 use ziggurat_krylov::Observer;
-use ziggurat_sparse::MatrixError;
+use ziggurat_sparse::{MatrixError, trace};
 
 use crate::comm::Comm;
 use crate::device::Distributed;
@@ -143,6 +143,8 @@ impl DistributedSolver {
         asked: SolverConfig,
     ) -> Result<Self, DistributedError> {
         let (start, comm) = (Instant::now(), given.comm().clone());
+        let _setup = trace::stage("setup", None, given.global_rows());
+        let diagnosis = trace::stage("diagnosis", None, given.global_rows());
         let vectors = kernel.map(NearKernel::count);
         check_same(&*comm, "configuration", &format!("{asked:?}"))?;
         check_same(&*comm, "number of near-kernel vectors", &format!("{vectors:?}"))?;
@@ -173,6 +175,7 @@ impl DistributedSolver {
         let cycling = config.cycling();
         let row_multiple = row_multiple(cycling.smoothers());
         let setup = Setup { config: &hierarchy_config, symmetry, row_multiple };
+        drop(diagnosis);
         let diagnosed = start.elapsed().as_secs_f64();
 
         let mut unit = grain(given.block(), row_multiple);
@@ -195,6 +198,7 @@ impl DistributedSolver {
             break (hierarchy, inside);
         };
         let lowering = Instant::now();
+        let conversion = trace::stage("conversion", None, given.global_rows());
         let (mut stages, stop) = (hierarchy.stages(), hierarchy.stop());
         let facts = LevelReport::facts(hierarchy.levels());
         let kernel = kind.null_space(&device, hierarchy.levels()[0].distributed_matrix());
@@ -215,6 +219,7 @@ impl DistributedSolver {
             false => exact.operator(&device),
         };
         let matrix = agree(&*comm, matrix.map_err(SolveError::from))?;
+        drop(conversion);
         let iteration = Iteration::new(device, matrix, multigrid, kernel, config.clone(), asked);
         stages.insert(0, ("diagnosis", diagnosed));
         stages.push(("conversion", lowering.elapsed().as_secs_f64()));
@@ -287,6 +292,7 @@ impl DistributedSolver {
         options: &SolveOptions,
         observer: Option<&mut Observer<'_>>,
     ) -> Result<Solution, DistributedError> {
+        let _solve = trace::stage("solve", None, self.inside.global());
         let (guessed, observed) = (guess.is_some(), observer.is_some());
         let alike = format!("{options:?}, guess: {guessed}, observer: {observed}");
         check_same(

@@ -11,6 +11,7 @@
 //!   [`device::Reference`], and which arithmetic reads which memory ([`Reads`]).
 //! - [`algebra`]: transposes, products, sums, scalings and truncation for multigrid setup.
 //! - [`io`]: reading and writing Matrix Market files.
+//! - [`trace`]: `tracing` spans of setup and solve, for timelines.
 
 #![deny(unsafe_code)]
 
@@ -31,6 +32,7 @@ pub mod operator;
 mod parallel;
 mod simd;
 pub mod spectrum;
+pub mod trace;
 
 pub use choice::Choice;
 pub use device::Reads;

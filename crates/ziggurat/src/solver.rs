@@ -32,7 +32,7 @@ use ziggurat_amg::{ExactMatrix, Hierarchy, MatrixProperties, Multigrid, Part, Se
 use ziggurat_krylov::{KrylovError, KrylovReport, Observer};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Traffic};
 use ziggurat_sparse::grid::recognise;
-use ziggurat_sparse::{Csr, MatrixError};
+use ziggurat_sparse::{Csr, MatrixError, trace};
 
 use crate::CoordinatesError;
 use crate::config::{ConfigError, Method, Precision, SolverConfig};
@@ -199,7 +199,9 @@ impl<D: Device> Solver<D> {
         asked: SolverConfig,
     ) -> Result<Self, SolveError> {
         asked.validate()?;
+        let _setup = trace::stage("setup", None, a.rows() as u64);
         let start = Instant::now();
+        let diagnosis = trace::stage("diagnosis", None, a.rows() as u64);
         let block = match &near_kernel {
             Some(kernel) => kernel.block(),
             None => unknowns_per_node(a.view(), &Whole::new(a.rows())),
@@ -213,6 +215,7 @@ impl<D: Device> Solver<D> {
         config.check_for(kind.facts(&device))?;
         let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
         let properties = MatrixProperties { near_kernel: kernel, symmetry };
+        drop(diagnosis);
         let diagnosed = start.elapsed().as_secs_f64();
         let direct = (asked.fallback && asked.method == Method::Auto)
             .then(|| (device.clone(), SolverConfig { method: Method::Direct, ..asked.clone() }));
@@ -241,10 +244,14 @@ impl<D: Device> Solver<D> {
         asked: SolverConfig,
     ) -> Result<Self, SolveError> {
         asked.validate()?;
+        let rows = hierarchy.levels()[0].rows() as u64;
+        let _setup = trace::stage("setup", None, rows);
         let start = Instant::now();
+        let diagnosis = trace::stage("diagnosis", None, rows);
         let kind = MatrixKind::of(hierarchy.levels()[0].distributed_matrix())?;
         let config = asked.resolve(kind.facts(&device));
         config.check_for(kind.facts(&device))?;
+        drop(diagnosis);
         let diagnosed = start.elapsed().as_secs_f64();
         Self::with_parts(device, hierarchy, kind, config, asked, near_kernel, diagnosed)
     }
@@ -260,10 +267,12 @@ impl<D: Device> Solver<D> {
         diagnosed: f64,
     ) -> Result<Self, SolveError> {
         let start = Instant::now();
+        let conversion = trace::stage("conversion", None, hierarchy.levels()[0].rows() as u64);
         let finest = hierarchy.finest(config.lowering().formats);
         let (matrix, multigrid) = lower(&device, &hierarchy, &finest, &config)?;
         hierarchy.release();
         let kernel = kind.null_space(&device, hierarchy.levels()[0].distributed_matrix())?;
+        drop(conversion);
         let pace = Pace::default();
         let mut stages = hierarchy.stages();
         stages.insert(0, ("diagnosis", diagnosed));
@@ -369,6 +378,7 @@ impl<D: Device> Solver<D> {
         mut observer: Option<&mut Observer<'_>>,
     ) -> Result<Solution, SolveError> {
         let device = self.device();
+        let _solve = trace::stage("solve", None, b.len() as u64);
         let before = device.traffic();
         let raise = |to| match to {
             Stronger::Levels(kind) => {

@@ -89,7 +89,7 @@ def solver(
     'f16'
     >>> ziggurat.solver(A, method="clasical")
     Traceback (most recent call last):
-    ziggurat.ConfigError: `method`: unknown method `clasical`; did you mean `classical`? (known: auto, sa, classical, pairwise, structured, direct)
+    ziggurat.ConfigError: `method`: unknown method `clasical`; did you mean `classical`? (known: auto, sa, classical, pairwise, structured, direct, none)
     """
     if isinstance(method, dict):
         raise TypeError("method is a dict; for PyAMG's solver(A, config) write ziggurat.smoothed_aggregation_solver(A, **config)")

@@ -33,7 +33,7 @@ pub use file::HierarchyFileError;
 pub use matrix::{Built, Coarser, Level, LevelMatrix, Setup};
 pub use pairwise::Pairwise;
 pub use smoothed_aggregation::SmoothedAggregation;
-pub use stages::Stages;
+pub use stages::{Stage, Stages};
 pub use whole::{WholeMatrix, WholeTransfer};
 
 choice! {

@@ -2,6 +2,9 @@
 
 use std::time::Instant;
 
+use tracing::span::EnteredSpan;
+use ziggurat_sparse::trace;
+
 use crate::SetupError;
 use crate::halo::Processes;
 
@@ -9,13 +12,24 @@ use crate::halo::Processes;
 #[derive(Debug)]
 pub struct Stages {
     level: usize,
+    /// Rows on all processes.
+    rows: u64,
     done: Vec<(&'static str, f64)>,
+}
+
+/// A stage that has begun.
+#[derive(Debug)]
+pub struct Stage {
+    name: &'static str,
+    start: Instant,
+    /// Ends when it is dropped.
+    span: Option<EnteredSpan>,
 }
 
 impl Stages {
     /// No stages yet on level `level`; 0 is the finest.
-    pub(crate) fn new(level: usize) -> Self {
-        Stages { level, done: Vec::new() }
+    pub(crate) fn new(level: usize, rows: u64) -> Self {
+        Stages { level, rows, done: Vec::new() }
     }
 
     /// The level; 0 is the finest.
@@ -31,22 +45,30 @@ impl Stages {
         halo: &H,
         work: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, SetupError> {
-        let start = Instant::now();
+        let begun = self.begin(stage);
         let named = |error: E| {
             let error = error.into().with_rows(|row| halo.global_id(row));
             SetupError::at(self.level, stage)(error)
         };
         let result = halo.agree(work().map_err(named));
-        self.add(stage, start);
+        self.end(begun);
         result
     }
 
-    /// Records a stage that began at `start` and ends now. Times of the same stage are added up.
-    pub fn add(&mut self, stage: &'static str, start: Instant) {
+    /// Begins a stage.
+    pub fn begin(&self, stage: &'static str) -> Stage {
+        let span = trace::stage(stage, Some(self.level), self.rows);
+        Stage { name: stage, start: Instant::now(), span }
+    }
+
+    /// Ends a stage and records its time. Times of the same stage are added up.
+    pub fn end(&mut self, stage: Stage) {
+        let Stage { name, start, span } = stage;
         let seconds = start.elapsed().as_secs_f64();
+        drop(span);
         match self.done.last_mut() {
-            Some(last) if last.0 == stage => last.1 += seconds,
-            _ => self.done.push((stage, seconds)),
+            Some(last) if last.0 == name => last.1 += seconds,
+            _ => self.done.push((name, seconds)),
         }
     }
 

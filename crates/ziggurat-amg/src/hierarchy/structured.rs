@@ -12,7 +12,6 @@
 //! whose coarse levels have 27; about 2 with semi-coarsening along two axes.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::grid::{GridMatrix, GridTransfer, TransferDirection, recognise};
@@ -43,28 +42,28 @@ pub(super) fn build_structured(
     setup: &Setup<'_>,
 ) -> Result<Built<WholeMatrix>, SetupError> {
     let at = |stage| SetupError::at(0, stage);
-    let mut stages = Stages::new(0);
-    let start = Instant::now();
+    let mut stages = Stages::new(0, a.rows() as u64);
+    let stage = stages.begin("recognition");
     let pattern = recognise(a.view()).map_err(SetupError::from).map_err(at("recognition"))?;
-    stages.add("recognition", start);
-    let start = Instant::now();
+    stages.end(stage);
+    let stage = stages.begin("stencils");
     let matrix = GridMatrix::from_csr(a.view(), &pattern).map_err(SetupError::from);
     let mut matrix = Arc::new(matrix.map_err(at("recognition"))?);
     let mut stored = SetupMatrix::of_both(a, matrix.clone());
-    stages.add("stencils", start);
+    stages.end(stage);
     let mut levels: Vec<Level<WholeMatrix>> = Vec::new();
     let enough = FEWEST_POINTS.max(setup.config.coarse_rows);
     while matrix.grid().len() > enough && levels.len() + 2 < setup.config.max_levels {
-        let start = Instant::now();
+        let stage = stages.begin("Galerkin product");
         let axes = strong_axes(&matrix);
         let Some((p, coarse)) = coarsen(&matrix, &axes, RAGGED) else { break };
-        stages.add("Galerkin product", start);
+        stages.end(stage);
         matrix = Arc::new(coarse);
         let next = SetupMatrix::of_grid(matrix.clone());
         let a = WholeMatrix { a: std::mem::replace(&mut stored, next), block: 1 };
         let transfer = Some(transfer(p));
         levels.push(Level { a, radius: None, transfer, stages: stages.into_seconds() });
-        stages = Stages::new(levels.len());
+        stages = Stages::new(levels.len(), matrix.grid().len() as u64);
     }
     let count = levels.len();
     let kernel = NearKernel::constants(stored.rows(), 1)?;

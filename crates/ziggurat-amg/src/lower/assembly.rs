@@ -2,7 +2,7 @@
 
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::matrix::ScaleFactors;
-use ziggurat_sparse::{Kind, MatrixError};
+use ziggurat_sparse::{Kind, MatrixError, trace};
 
 use super::coarse::coarse_solver;
 use super::format::{Coarsest, Lowering};
@@ -59,7 +59,10 @@ impl<D: Device> Multigrid<D> {
         let entry = narrow.then(|| Entry::new(levels[0].device, finest)).transpose();
         let direct = lowering.coarsest == Coarsest::Direct;
         let coarse = match coarsest {
-            Some(coarsest) => coarse_solver(coarsest, scalings[finer.len()].as_ref(), direct),
+            Some(coarsest) => {
+                let _stage = trace::stage("lowering", Some(finer.len()), coarsest.a.rows() as u64);
+                coarse_solver(coarsest, scalings[finer.len()].as_ref(), direct)
+            }
             None => Ok(CoarseSolver::None),
         };
         Ok(Multigrid {
@@ -91,6 +94,7 @@ impl<D: Device> Assembly<'_, '_, D> {
     ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
         let at = |stage| SetupError::at(index, stage);
         let source = &self.levels[index];
+        let _stage = trace::stage("lowering", Some(index), source.a.rows() as u64);
         let own = self.scalings[index].as_ref();
         let next = self.scalings.get(index + 1).and_then(Option::as_ref);
         let (working, storage) = (precision(index).working, precision(index).stored());

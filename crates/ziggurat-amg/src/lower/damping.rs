@@ -16,9 +16,9 @@ use crate::multigrid::vectors::Working;
 /// Steps of power iteration.
 const STEPS: usize = 8;
 
-/// ω for a smoother of `a` that is not yet damped. `apply` multiplies its first vector by M, with the
-/// second as scratch memory, into the third. `a` has some number of rows here, the first of which is
-/// the second number of all. Collective.
+/// ω for a smoother of `a` that is not yet damped. `apply` multiplies its first vector by M, with
+/// the second as scratch memory, into the third. `a` has some number of rows here, the first of
+/// which is the second number of all. Collective.
 pub(super) fn damping<D: Device, C: Working<D> + Reads<S>, S: Store>(
     device: &D,
     a: &D::Matrix<S>,

@@ -93,11 +93,12 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
         *bytes += considered.bytes() + remote_bytes;
         Ok::<_, SetupError>((undo, matrix))
     };
-    let (mut transfer_bytes, mut smoother_bytes) = (0, 0);
+    let (mut r_bytes, mut p_bytes, mut smoother_bytes) = (0, 0, 0);
     // A process that fails here takes part in the messages of the matrix, too.
-    let transfer = parts.transfer.as_ref().map(|parts| {
-        (upload(parts.r, device, &mut transfer_bytes), upload(parts.p, parts.coarse, &mut transfer_bytes))
-    });
+    let transfer = parts
+        .transfer
+        .as_ref()
+        .map(|parts| (upload(parts.r, device, &mut r_bytes), upload(parts.p, parts.coarse, &mut p_bytes)));
     let smoother = match &parts.smoother {
         SmootherParts::Diagonal { diagonal, relaxation } => {
             let diagonal: Vec<C> = diagonal.iter().map(|&d| C::narrow(d)).collect();
@@ -132,6 +133,8 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
         (Some(parts), Some((r, p))) => Some(Transfer {
             r: r?,
             p: p?,
+            r_bytes,
+            p_bytes,
             coarse_rows: parts.r.1.rows(),
             coarse_working: parts.coarse_working,
         }),
@@ -167,7 +170,13 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
         a,
         transfer,
         smoother,
-        stored: StoredLevel { storage: S::KIND, working: C::KIND, format, transfer_bytes, smoother_bytes },
+        stored: StoredLevel {
+            storage: S::KIND,
+            working: C::KIND,
+            format,
+            transfer_bytes: r_bytes + p_bytes,
+            smoother_bytes,
+        },
     }))
 }
 

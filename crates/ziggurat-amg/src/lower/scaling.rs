@@ -47,8 +47,9 @@ pub(crate) struct LevelScaling {
 
 impl LevelScaling {
     /// The scaling of every level, by its storage precision; `None` for levels that need none. The
-    /// first `smoothed` levels have one; the coarsest is in double precision if it is solved. All levels below one in reduced precision are scaled, because their
-    /// right-hand sides come from a vector in that precision.
+    /// first `smoothed` levels have one; the coarsest is in double precision if it is solved. All
+    /// levels below one in reduced precision are scaled, because their right-hand sides come from
+    /// a vector in that precision.
     pub(crate) fn of_levels<D: Device>(
         levels: &[LevelSource<'_, D>],
         smoothed: usize,

@@ -14,9 +14,11 @@
 
 use ziggurat_sparse::choice;
 use ziggurat_sparse::device::Device;
+use ziggurat_sparse::trace;
 
 use super::coarse::CoarseScratch;
 use super::level::{LevelOps, Scratch, Sweeps};
+use super::operation::{Operation, coarsest_span};
 use super::vectors::{Work, WorkMut, WorkRef, Working, axpby};
 use super::workspace::{AgainWork, Below, Clock, LevelWork};
 use super::{LevelSmoothing, Multigrid};
@@ -107,18 +109,25 @@ struct Visit<'a, D: Device> {
 
 impl<D: Device> Visit<'_, D> {
     fn smooth(&mut self, b: WorkRef<'_, D>, x: WorkMut<'_, D>, sweeps: Sweeps) {
-        let Visit { index, level, device, scratch, clock } = self;
-        clock.time(*index, *device, || level.smooth(device, b, x, scratch, sweeps));
+        let operation = Operation::Smooth(sweeps);
+        self.run(operation, |level, device, scratch| level.smooth(device, b, x, scratch, sweeps));
     }
 
     fn restrict(&mut self, b: WorkRef<'_, D>, x: WorkRef<'_, D>, coarse: WorkMut<'_, D>) {
-        let Visit { index, level, device, scratch, clock } = self;
-        clock.time(*index, *device, || level.restrict(device, b, x, scratch, coarse));
+        let operation = Operation::Restrict;
+        self.run(operation, |level, device, scratch| level.restrict(device, b, x, scratch, coarse));
     }
 
     fn prolong(&mut self, coarse: WorkRef<'_, D>, x: WorkMut<'_, D>) {
+        let operation = Operation::Prolong;
+        self.run(operation, |level, device, scratch| level.prolong(device, coarse, scratch, x));
+    }
+
+    /// Runs an operation, timed and traced.
+    fn run(&mut self, operation: Operation, work: impl FnOnce(&dyn LevelOps<D>, &D, &mut Scratch<D>)) {
         let Visit { index, level, device, scratch, clock } = self;
-        clock.time(*index, *device, || level.prolong(device, coarse, scratch, x));
+        let span = || operation.span(*index, *level);
+        trace::in_span(*device, span, || clock.time(*index, *device, || work(*level, device, scratch)));
     }
 }
 
@@ -178,9 +187,9 @@ impl<D: Device> Multigrid<D> {
             (Cycle::W | Cycle::F, Some(work)) => {
                 // x = x₁ + cycle(b − A x₁): the second visit corrects the remaining error.
                 let second = if cycle == Cycle::F { Cycle::V } else { cycle };
-                let (level, device) = (&self.levels[index], &self.devices[index]);
+                let device = &self.devices[index];
                 self.visit(index, cycle, b.view(), x.view_mut(), below.reborrow());
-                level.apply(device, x.view(), work.image.view_mut());
+                self.multiply(index, x.view(), work.image.view_mut());
                 axpby(device, -1.0, work.image.view(), 1.0, b.view_mut());
                 self.visit(index, second, b.view(), work.direction.view_mut(), below);
                 axpby(device, 1.0, work.direction.view(), 1.0, x.view_mut());
@@ -199,11 +208,19 @@ impl<D: Device> Multigrid<D> {
     ) {
         let index = self.levels.len();
         let Some(device) = self.devices.get(index) else { return };
-        clock.time(index, device, || {
+        let span = || coarsest_span(index, self.coarse_rows, self.coarse.stored().bytes());
+        let solve = || {
             // Only a device that has lost its memory can fail here; its next `finish` returns the
             // error.
             let _ = self.coarse.solve(device, f64::get(b), f64::get_mut(x), scratch);
-        });
+        };
+        trace::in_span(device, span, || clock.time(index, device, solve));
+    }
+
+    /// y ← A x on level `index`.
+    pub(super) fn multiply(&self, index: usize, x: WorkRef<'_, D>, y: WorkMut<'_, D>) {
+        let (level, device) = (&*self.levels[index], &self.devices[index]);
+        trace::in_span(device, || Operation::Multiply.span(index, level), || level.apply(device, x, y));
     }
 
     fn pre_smoothing(&self, level: usize) -> Sweeps {

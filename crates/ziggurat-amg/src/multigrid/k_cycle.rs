@@ -36,10 +36,10 @@ impl<D: Device> Multigrid<D> {
         work: &mut AgainWork<D>,
         mut below: Below<'_, D>,
     ) {
-        let (level, device) = (&self.levels[index], &self.devices[index]);
+        let device = &self.devices[index];
         let AgainWork { direction: c, image: v, second_image: w } = work;
         self.visit(index, cycle, b.view(), c.view_mut(), below.reborrow());
-        level.apply(device, c.view(), v.view_mut());
+        self.multiply(index, c.view(), v.view_mut());
         let minimises_residual = cycle == Cycle::KGcr;
         let t = if minimises_residual { v.view() } else { c.view() };
         let (rho, alpha) = (dot(device, t, v.view()), dot(device, t, b.view()));
@@ -53,7 +53,7 @@ impl<D: Device> Multigrid<D> {
         }
         // The second direction goes to x, which is not needed until the end.
         self.visit(index, cycle, b.view(), x.view_mut(), below);
-        level.apply(device, x.view(), w.view_mut());
+        self.multiply(index, x.view(), w.view_mut());
         let s = if minimises_residual { w.view() } else { x.view() };
         let (gamma, beta) = (dot(device, s, v.view()), dot(device, s, w.view()));
         let second = dot(device, s, b.view());

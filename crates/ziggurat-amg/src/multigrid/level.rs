@@ -10,6 +10,7 @@
 use ziggurat_sparse::device::{Device, DeviceError, Direction};
 use ziggurat_sparse::{Kind, Reads, Store};
 
+use super::operation::Operation;
 use super::stored::StoredLevel;
 use super::vectors::{Work, WorkMut, WorkRef, Working, convert};
 use crate::smoother::Relaxation;
@@ -56,6 +57,9 @@ pub(crate) trait LevelOps<D: Device>: Send + Sync {
 
     /// How the matrices are stored.
     fn stored(&self) -> &StoredLevel;
+
+    /// The bytes of the matrices that an operation reads, once per pass.
+    fn bytes(&self, operation: Operation) -> usize;
 }
 
 /// How many sweeps a smoother makes, and in which role.
@@ -84,6 +88,8 @@ pub(crate) struct Scratch<D: Device> {
 pub(crate) struct Transfer<D: Device, S: Store> {
     pub r: (f64, D::Matrix<S>),
     pub p: (f64, D::Matrix<S>),
+    pub r_bytes: usize,
+    pub p_bytes: usize,
     pub coarse_rows: usize,
     pub coarse_working: Kind,
 }
@@ -162,6 +168,23 @@ pub(crate) struct CycleLevel<D: Device, C: Working<D>, S: Store> {
 }
 
 impl<D: Device, C: Working<D> + Reads<S>, S: Store> CycleLevel<D, C, S> {
+    /// The bytes of the matrices that these sweeps read. The first step from a zero guess does not
+    /// read the matrix, except with Gauss–Seidel.
+    fn smoothing_bytes(&self, sweeps: Sweeps) -> usize {
+        let (matrix, from_zero) = (self.stored.format.bytes(), usize::from(sweeps.from_zero));
+        match &self.smoother {
+            LevelSmoother::Diagonal { relaxation: Relaxation::Recurrence(steps), .. } => {
+                matrix * (sweeps.count * steps.len()).saturating_sub(from_zero)
+            }
+            LevelSmoother::Diagonal { relaxation: Relaxation::GaussSeidel { .. }, .. } => {
+                matrix * sweeps.count
+            }
+            LevelSmoother::Inverse(_) | LevelSmoother::Factors(_) => {
+                matrix * sweeps.count.saturating_sub(from_zero) + self.stored.smoother_bytes * sweeps.count
+            }
+        }
+    }
+
     /// One application of the smoother; the result is in `x`.
     fn sweep(
         &self,
@@ -306,5 +329,17 @@ impl<D: Device, C: Working<D> + Reads<S>, S: Store> LevelOps<D> for CycleLevel<D
 
     fn stored(&self) -> &StoredLevel {
         &self.stored
+    }
+
+    fn bytes(&self, operation: Operation) -> usize {
+        let transfer = self.transfer.as_ref();
+        match operation {
+            Operation::Smooth(sweeps) => self.smoothing_bytes(sweeps),
+            Operation::Restrict => {
+                self.stored.format.bytes() + transfer.map_or(0, |transfer| transfer.r_bytes)
+            }
+            Operation::Prolong => transfer.map_or(0, |transfer| transfer.p_bytes),
+            Operation::Multiply => self.stored.format.bytes(),
+        }
     }
 }

@@ -8,15 +8,18 @@ mod cycle;
 pub(crate) mod entry;
 mod k_cycle;
 pub(crate) mod level;
+mod operation;
 mod stored;
 pub(crate) mod vectors;
 mod workspace;
 
 use std::fmt;
 
+use tracing::trace_span;
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::{Device, DeviceError};
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
+use ziggurat_sparse::trace::{self, TARGET};
 
 use crate::OutOfRange;
 use crate::smoother::Smoother;
@@ -241,6 +244,11 @@ impl<D: Device> Multigrid<D> {
 
     /// x ← one cycle for b. Both are in the caller's precision.
     fn cycle(&self, device: &D, b: WorkRef<'_, D>, x: WorkMut<'_, D>, work: &mut CycleWork<D>) {
+        let span = || (trace_span!(target: TARGET, "cycle", rows = self.rows), 0);
+        trace::in_span(device, span, || self.cycle_in_span(device, b, x, work));
+    }
+
+    fn cycle_in_span(&self, device: &D, b: WorkRef<'_, D>, x: WorkMut<'_, D>, work: &mut CycleWork<D>) {
         let CycleWork { levels, coarse, border, clock } = work;
         let (cycle, below) = (self.cycling.cycle, Below { levels, coarse, clock });
         match (border, &self.entry) {

@@ -1,8 +1,8 @@
 //! Factorised sparse approximate inverse: M = GᵀG with a lower triangular G for which
 //! diag(G A Gᵀ) = 1, for a symmetric positive definite A.
 //!
-//! Row i of G is g_i = (g̃_i, 1) / √ψ_i, where g̃_i minimises the Kaporin functional over a pattern P
-//! of columns before i:
+//! Row i of G is g_i = (g̃_i, 1) / √ψ_i, where g̃_i minimises the Kaporin functional over a pattern
+//! P of columns before i:
 //!
 //! ```text
 //! ψ(g̃) = a_ii + 2 g̃·A[P,i] + g̃·A[P,P] g̃        A[P,P] g̃ = −A[P,i]        ψ_i = a_ii + g̃·A[P,i]
@@ -300,8 +300,8 @@ impl Row {
         for &column in &self.columns {
             self.place[column as usize] = 0;
         }
-        // A matrix that is not positive definite, or not any more after rounding: this row is that of
-        // Jacobi.
+        // A matrix that is not positive definite, or no longer so after rounding: this row is that
+        // of Jacobi.
         let unusable = self.psi.is_nan() || self.psi <= 1e-14 * self.diagonal;
         if unusable || self.g.iter().any(|value| !value.is_finite()) {
             entries.push(self.index as u32, self.diagonal.abs().sqrt().recip());

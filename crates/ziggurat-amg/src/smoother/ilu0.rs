@@ -5,12 +5,12 @@
 //! (L U)_ij = b_ij where b_ij ≠ 0           M = U⁻¹ L⁻¹
 //! ```
 //!
-//! The factors are those of Meijerink & van der Vorst (1977), with the pattern of A; for a symmetric
-//! A they are IC(0), and M is symmetric. Entries between blocks are dropped, so blocks are factorised
-//! and solved in parallel, and results depend neither on threads nor on ranks. A triangular solve is
-//! a Gauss–Seidel sweep over a triangular matrix from a zero guess
-//! ([`Device::gauss_seidel`](ziggurat_sparse::device::Device::gauss_seidel)), exact because nothing
-//! is outside the blocks, so every device has it.
+//! The factors are those of Meijerink & van der Vorst (1977), with the pattern of A; for a
+//! symmetric A they are IC(0), and M is symmetric. Entries between blocks are dropped, so blocks
+//! are factorised and solved in parallel, and results depend neither on threads nor on ranks. A
+//! triangular solve is a Gauss–Seidel sweep over a triangular matrix from a zero guess
+//! ([`Device::gauss_seidel`](ziggurat_sparse::device::Device::gauss_seidel)), exact because
+//! nothing is outside the blocks, so every device has it.
 //!
 //! Incomplete factors of a positive definite matrix need not exist, and may be useless where they
 //! do: substitutions with small pivots amplify errors. A block is factorised again with a larger

@@ -29,6 +29,7 @@ use crate::failure::Failure;
 use crate::log_lines;
 use crate::progress::Progress;
 use crate::system::{Coordinates, Origin, check_readable, guess_hint, no_modes, unfit, unopened};
+use crate::trace::Trace;
 
 /// Variables that launchers set for the processes they start: Open MPI, MPICH and its descendants,
 /// Slurm with PMIx.
@@ -71,6 +72,8 @@ fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> R
     }
     refuse(options)?;
     on_first(&|| check_files(options))?;
+    let path = options.trace.as_deref().filter(|_| comm.rank() == 0);
+    let trace = agree_as(&**comm, path.map(Trace::start).transpose())?;
     let part = Part::load(comm, options)?;
     let b = part.rhs(options.rhs.as_deref())?;
     let guess = options.guess.as_deref().map(|path| part.guess(path)).transpose()?;
@@ -93,6 +96,7 @@ fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> R
             note_breakdown(path);
         }
     }
+    agree_as(&**comm, trace.map_or(Ok(()), Trace::finish))?;
     Ok(ExitCode::from(exit_code(&outcome)))
 }
 

@@ -38,7 +38,7 @@ fn until_it_iterates(child: &mut Child) -> BufReader<ChildStderr> {
 fn ctrl_c_stops_at_the_next_iteration_and_everything_is_written() {
     let place = place("ctrl_c_stops_at_the_next_iteration");
     for signal in ["-INT", "-TERM"] {
-        let outputs = ["--output", "x.mtx", "--json", "r.json", "--report", "r.html"];
+        let outputs = ["--output", "x.mtx", "--json", "r.json", "--report", "r.html", "--trace", "t.json"];
         let mut command = place.command(&[&SLOW[..], &outputs].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut log = until_it_iterates(&mut child);
@@ -54,6 +54,8 @@ fn ctrl_c_stops_at_the_next_iteration_and_everything_is_written() {
         assert_eq!((&report["stop_reason"], &report["converged"]), (&"interrupted".into(), &false.into()));
         assert!((1..1000).contains(&report["iterations"].as_u64().unwrap()), "{}", report["iterations"]);
         assert!(fs::read_to_string(place.path("r.html")).unwrap().contains("nterrupted"));
+        let trace = fs::read_to_string(place.path("t.json")).unwrap();
+        assert!(serde_json::from_str::<Value>(&trace).unwrap()["traceEvents"][1].is_object());
         assert_eq!(read_vector(place.path("x.mtx")).unwrap().len(), 90_000);
         // What was written is where a second solve begins.
         let again = place.run(&["solve", "--problem", "poisson2d:300", "--guess", "x.mtx", "--json", "-"]);
@@ -61,7 +63,7 @@ fn ctrl_c_stops_at_the_next_iteration_and_everything_is_written() {
         let [first, last] = [&again["true_residuals"][0][1], &report["relative_residual"]];
         let [first, last] = [first, last].map(|residual| residual.as_f64().unwrap());
         assert!((first - last).abs() <= 1e-9 * last, "{first} {last}");
-        for name in ["x.mtx", "r.json", "r.html"] {
+        for name in ["x.mtx", "r.json", "r.html", "t.json"] {
             fs::remove_file(place.path(name)).unwrap();
         }
     }
@@ -74,7 +76,8 @@ fn a_second_signal_ends_the_process_at_once() {
     let place = place("a_second_signal_ends_the_process");
     let mut large = SLOW;
     large[2] = "poisson2d:1000";
-    let mut command = place.command(&[&large[..], &["--json", "r.json"]].concat());
+    let outputs = ["--json", "r.json", "--trace", "t.json"];
+    let mut command = place.command(&[&large[..], &outputs].concat());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let log = until_it_iterates(&mut child);
     let signals = format!("kill -INT {0} && sleep 0.02 && kill -INT {0}", child.id());
@@ -83,6 +86,8 @@ fn a_second_signal_ends_the_process_at_once() {
     drop(log);
     assert_eq!(code, Some(130));
     assert!(!place.path("r.json").exists());
+    let trace = fs::read_to_string(place.path("t.json")).unwrap();
+    assert!(serde_json::from_str::<Value>(&trace).is_ok(), "complete nevertheless");
 }
 
 /// All ranks stop if one of them is asked to.

@@ -16,3 +16,4 @@ mod interrupt;
 mod mpirun;
 mod report;
 mod solve;
+mod trace;

@@ -74,8 +74,8 @@ impl SolverConfig {
     ///   `ilu0`; `l1-chebyshev` with `classical` if it is symmetric with a positive diagonal, else
     ///   `gauss-seidel`; `gauss-seidel` with the other methods if it is nonsymmetric; else
     ///   `chebyshev` with several unknowns per node (`l1-chebyshev` with plain levels, of degree 3
-    ///   and ratio 12 unless these are set), else `l1-chebyshev` with `structured`, unless a damping
-    ///   is given, else `jacobi`;
+    ///   and ratio 12 unless these are set), else `l1-chebyshev` with `structured`, unless a
+    ///   damping is given, else `jacobi`;
     /// - cycle: `k` with `pairwise`, else `v`; `k` becomes `k-gcr` if the matrix is not symmetric
     ///   with a positive diagonal;
     /// - krylov: `cg` if the matrix is symmetric with a positive diagonal and the cycle is
