@@ -39,6 +39,12 @@ pub enum SetupError {
     /// The matrix does not come from a structured grid.
     #[error("the matrix is not that of a structured grid in natural order: {0}; choose another method")]
     NotAGrid(#[from] ziggurat_sparse::grid::NotAGrid),
+    /// The matrix has no cells with a pressure.
+    #[error(
+        "no cells with one pressure each are known in the matrix; state `cpr.unknowns` per cell and \
+         `cpr.pressure`, or choose another method"
+    )]
+    NoCells,
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

@@ -149,7 +149,7 @@ fn others(chosen: &SolverConfig, rows: usize) -> Vec<Vec<&'static str>> {
     for &method in Method::ALL.iter().filter(|&&method| method != Method::Auto && method != chosen.method) {
         match method {
             // The default takes it where it suits.
-            Method::Structured => {}
+            Method::Structured | Method::Cpr => {}
             // Without coarse levels, the time grows faster than the matrix.
             Method::None => {}
             Method::Direct if rows > MAX_DIRECT_ROWS => {}

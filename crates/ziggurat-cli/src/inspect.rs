@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use ziggurat::diagnose::{Advice, AdviceLevel, Diagnosis, diagnose};
+use ziggurat::SolverConfig;
+use ziggurat::config::Decision;
+use ziggurat::diagnose::{Advice, AdviceLevel, Diagnosis, MatrixKind, diagnose};
+use ziggurat::sparse::device::Cpu;
 use ziggurat_report::facts;
 use ziggurat_report::figures::{grouped, wrapped};
 
@@ -25,6 +28,8 @@ struct Report<'a> {
     #[serde(flatten)]
     diagnosis: &'a Diagnosis,
     advice: &'a [Advice],
+    /// What `ziggurat solve` would choose; empty if the matrix is not square.
+    decisions: &'a [Decision],
     version: &'static str,
 }
 
@@ -37,23 +42,45 @@ pub(crate) fn run(options: &InspectOptions, progress: &Progress) -> Result<ExitC
         let width = PICTURE.0.min(output::columns().saturating_sub(4));
         (diagnose(system.a.view()), spy(system.a.view(), width, PICTURE.1))
     };
-    let advice = diagnosis.advice();
+    let (advice, decisions) = (diagnosis.advice(), decisions(&system));
     if let Some(path) = json {
         let version = env!("CARGO_PKG_VERSION");
         output::write_json(
             path,
-            &Report { source: &system.name, diagnosis: &diagnosis, advice: &advice, version },
+            &Report {
+                source: &system.name,
+                diagnosis: &diagnosis,
+                advice: &advice,
+                decisions: &decisions,
+                version,
+            },
         )?;
     }
     if !json.is_some_and(output::is_standard) {
         let facts = facts(&diagnosis, system.a.bytes() as u64);
-        output::print(&text(&system.name, &facts, &picture, &advice))?;
+        output::print(&text(&system.name, &facts, &picture, &advice, &decisions))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// What `ziggurat solve` would choose for this matrix without options.
+fn decisions(system: &System) -> Vec<Decision> {
+    if system.a.rows() != system.a.cols() || system.a.rows() == 0 {
+        return Vec::new();
+    }
+    let kind = MatrixKind::of_whole(&system.a);
+    // A matrix that cannot be examined has problems that the advice states.
+    kind.map(|kind| SolverConfig::default().decisions(kind.facts(&Cpu::new()))).unwrap_or_default()
+}
+
 /// The report as text.
-fn text(name: &str, facts: &[(&str, String)], picture: &Spy, advice: &[Advice]) -> String {
+fn text(
+    name: &str,
+    facts: &[(&str, String)],
+    picture: &Spy,
+    advice: &[Advice],
+    decisions: &[Decision],
+) -> String {
     let columns = output::columns();
     let mut text = format!("{name}\n\n");
     for (label, fact) in facts {
@@ -85,6 +112,15 @@ fn text(name: &str, facts: &[(&str, String)], picture: &Spy, advice: &[Advice]) 
         };
         for (k, line) in wrapped(&advice.text, columns - 11).iter().enumerate() {
             let _ = writeln!(text, "  {:<7}  {line}", if k == 0 { mark } else { "" });
+        }
+    }
+    if !decisions.is_empty() {
+        text.push_str("\n  `ziggurat solve` would choose:\n");
+    }
+    for Decision { key, value, reason } in decisions {
+        let decision = format!("{value}: {reason}");
+        for (k, line) in wrapped(&decision, columns - 19).iter().enumerate() {
+            let _ = writeln!(text, "  {:<15}  {line}", if k == 0 { key } else { "" });
         }
     }
     text

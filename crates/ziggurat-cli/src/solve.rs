@@ -195,7 +195,7 @@ fn told(iteration: &krylov::Progress) -> String {
 /// The default right-hand side: all ones. If the constants are the null space of the matrix, ones
 /// are outside its range; then it is 1 in the first half of the rows and −1 in the second half,
 /// with 0 in the middle of an odd number, so that it sums to zero.
-fn default_rhs(rows: Range<u64>, all: u64, singular: bool) -> Vec<f64> {
+pub(crate) fn default_rhs(rows: Range<u64>, all: u64, singular: bool) -> Vec<f64> {
     let value = |row: u64| match (2 * row + 1).cmp(&all) {
         _ if !singular => 1.0,
         Ordering::Less => 1.0,
@@ -320,7 +320,7 @@ pub(crate) fn solve_on<D: Device>(
 
 /// The solver's error, with what `inspect` can tell about it.
 #[allow(clippy::needless_pass_by_value)] // as `map_err` calls it
-fn refused(error: SolveError) -> Failure {
+pub(crate) fn refused(error: SolveError) -> Failure {
     if let SolveError::Config(error) = &error {
         return configuration::refused(error, "");
     }

@@ -137,6 +137,16 @@ impl Method {
         }
     }
 
+    /// Whether the residual never grows, because each iteration minimises it.
+    ///
+    /// ```
+    /// use ziggurat_krylov::Method;
+    /// assert!(Method::Gmres { restart: 30 }.minimises_residual() && !Method::Cg.minimises_residual());
+    /// ```
+    pub const fn minimises_residual(self) -> bool {
+        matches!(self, Method::Gmres { .. } | Method::Fgmres { .. })
+    }
+
     /// Whether the method requires a symmetric positive definite matrix and preconditioner.
     ///
     /// ```

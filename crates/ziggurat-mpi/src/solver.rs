@@ -156,6 +156,7 @@ impl DistributedSolver {
             Method::Structured => {
                 Some("`structured` is not distributed yet; choose another method, or run without mpirun")
             }
+            Method::Cpr => Some("`cpr` is not distributed yet; choose classical, or run without mpirun"),
             _ => None,
         };
         if let Some(reason) = refused {
@@ -315,7 +316,7 @@ impl DistributedSolver {
         let (b, guess) = (inside(b), guess.map(inside));
         let raise = |to| match to {
             Stronger::Levels(kind) => lower(&self.levels, &self.config.in_precision(kind)).map(Some),
-            Stronger::Factors => Ok(None), // never asked for: see the configuration
+            Stronger::Smoother(_) | Stronger::Factors => Ok(None), // never asked for: see the configuration
         };
         let solved = match self.iteration.solve(b.clone(), guess, options, observer, raise) {
             // The message comes from the rank that failed.

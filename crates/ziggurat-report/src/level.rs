@@ -76,7 +76,7 @@ pub struct Distribution {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn levels<D: Device>(solver: &Solver<D>) -> Vec<Level> {
-    let levels = solver.hierarchy().levels().iter().zip(solver.preconditioner().stored());
+    let levels = solver.hierarchy_in_use().levels().iter().zip(solver.preconditioner().stored());
     let level = levels.map(|(level, stored)| Level {
         rows: level.rows(),
         nnz: level.nnz(),

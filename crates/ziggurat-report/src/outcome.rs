@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use serde::Serialize;
-use ziggurat::config::{Krylov, Method};
+use ziggurat::config::{Decision, Krylov, Method, SmootherKind};
 use ziggurat::diagnose::{Advice, AdviceLevel};
 use ziggurat::sparse::Kind;
 use ziggurat::sparse::device::{self, Device};
@@ -70,13 +70,17 @@ pub struct Outcome {
     pub ranks: Option<Ranks>,
     /// The configuration used, with every automatic choice resolved.
     pub config: SolverConfig,
+    /// The choices that the configuration left open, with the reason for each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<Decision>,
     /// The coarsening method.
     pub method: String,
     /// The Krylov method.
     pub krylov: String,
     /// Storage precision of the hierarchy.
     pub precision: String,
-    /// Why the precision of the levels was raised during the solve, if it was.
+    /// What the solve has changed to a stronger preconditioner, and why: one sentence for all
+    /// changes in order.
     pub promotion: Option<String>,
     /// The stages of setup in order, with their times in seconds.
     pub stages: Vec<(String, f64)>,
@@ -89,9 +93,12 @@ pub struct Outcome {
     /// The stopping reason in words, with a suggestion.
     #[serde(skip)]
     pub stop_text: String,
-    /// The iteration after which the precision was raised, if it was.
+    /// The iteration after which the preconditioner was first changed, if it was.
     #[serde(skip)]
     pub promoted_after: Option<usize>,
+    /// What it was changed to in the end.
+    #[serde(skip)]
+    pub promoted_to: Option<Stronger>,
     /// When the report was made.
     #[serde(skip)]
     pub finished: SystemTime,
@@ -134,6 +141,7 @@ impl Outcome {
         let device = solver.device().name();
         let outcome = Outcome::new(solution, solver.config(), levels, device, timing, peak_bytes(), None);
         let mut outcome = outcome.with_stages(solver.stages());
+        outcome.decisions = solver.decisions();
         if !outcome.converged {
             let matrix = solver.hierarchy().levels()[0].matrix();
             outcome.advice = diagnose(matrix.view()).advice();
@@ -144,7 +152,11 @@ impl Outcome {
 
     /// What the promotion is called in reports.
     pub(crate) fn promotion_label(&self) -> &'static str {
-        if self.method == Method::Direct.name() { "method changed" } else { "precision raised" }
+        match self.promoted_to {
+            Some(Stronger::Factors) => "method changed",
+            Some(Stronger::Smoother(_)) => "smoother changed",
+            _ => "precision raised",
+        }
     }
 
     /// Collects the outcome of any solver, on one process or several. `timing` holds the seconds of
@@ -178,6 +190,11 @@ impl Outcome {
         let scale = if report.b_norm > 0.0 { report.b_norm } else { 1.0 };
         let (method, krylov, precision) = match promotion.map(|promotion| promotion.to) {
             Some(Stronger::Factors) => (Method::Direct, Krylov::Fgmres, Kind::F64.to_string()),
+            Some(Stronger::Smoother(SmootherKind::Fsai)) => {
+                let from = promotion.map_or(&config.precision, |promotion| &promotion.from);
+                (config.method, config.krylov, from.to_string())
+            }
+            Some(Stronger::Smoother(_)) => (Method::Sa, Krylov::Fgmres, config.precision.to_string()),
             Some(Stronger::Levels(kind)) => (config.method, config.krylov, kind.to_string()),
             None => (config.method, config.krylov, config.precision.to_string()),
         };
@@ -198,6 +215,7 @@ impl Outcome {
             traffic: solution.traffic.map(Traffic::from),
             peak_bytes,
             ranks,
+            decisions: Vec::new(),
             method: method.name().to_owned(),
             krylov: krylov.name().to_owned(),
             precision,
@@ -207,7 +225,8 @@ impl Outcome {
             true_residuals: report.verified.iter().map(|&(k, norm)| (k, norm / scale)).collect(),
             version: env!("CARGO_PKG_VERSION"),
             stop_text: report.reason.to_string(),
-            promoted_after: promotion.map(|promotion| promotion.after),
+            promoted_after: promotion.map(|promotion| promotion.first().after),
+            promoted_to: promotion.map(|promotion| promotion.to),
             finished: SystemTime::now(),
             processor: processor(),
             next_step: None,
@@ -473,12 +492,14 @@ pub(crate) mod tests {
             krylov: "cg".into(),
             precision: "f64".into(),
             promotion: None,
+            decisions: Vec::new(),
             stages: vec![("diagnosis".into(), 0.004), ("galerkin".into(), 0.02)],
             residuals: vec![1e-3, 6.25e-9],
             true_residuals: vec![(0, 1.0), (1, 1e-3), (2, 6.25e-9)],
             stop_text: "not converged: the limit of iterations was reached".into(),
             version: env!("CARGO_PKG_VERSION"),
             promoted_after: None,
+            promoted_to: None,
             finished: SystemTime::UNIX_EPOCH,
             processor: Some("A Processor <5>".into()),
             next_step: None,

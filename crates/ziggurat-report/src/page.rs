@@ -4,7 +4,8 @@
 //! hierarchy and the convergence follow, then details, and the last section shows how to reproduce
 //! the solve.
 
-use ziggurat::config::Krylov;
+use ziggurat::Stronger;
+use ziggurat::config::{Decision, Krylov};
 use ziggurat::diagnose::{Advice, AdviceLevel, Diagnosis, diagnose};
 use ziggurat::sparse::CsrRef;
 
@@ -82,7 +83,10 @@ pub fn page(page: &Page<'_>) -> String {
 fn convergence(outcome: &Outcome) -> String {
     let marks: Vec<_> = outcome
         .promoted_after
-        .map(|iteration| (iteration, format!("raised to {}", outcome.precision)))
+        .map(|iteration| match outcome.promoted_to {
+            Some(to @ (Stronger::Smoother(_) | Stronger::Factors)) => (iteration, format!("changed to {to}")),
+            _ => (iteration, format!("raised to {}", outcome.precision)),
+        })
         .into_iter()
         .collect();
     let tolerance = Some(outcome.config.stopping.rtol);
@@ -112,10 +116,22 @@ fn hierarchy(outcome: &Outcome) -> String {
         ("grid complexity", format!("{:.2}", outcome.grid_complexity)),
     ];
     format!(
-        "<section>\n<h2>Hierarchy</h2>\n<figure class=\"tower\">{}</figure>\n{}</section>\n",
+        "<section>\n<h2>Hierarchy</h2>\n<figure class=\"tower\">{}</figure>\n{}{}</section>\n",
         chart::tower(&outcome.levels),
         description_list(&list),
+        decisions(outcome),
     )
+}
+
+/// The automatic choices with their reasons.
+fn decisions(outcome: &Outcome) -> String {
+    if outcome.decisions.is_empty() {
+        return String::new();
+    }
+    let list: Vec<(&str, String)> = (outcome.decisions.iter())
+        .map(|Decision { key, value, reason }| (*key, format!("{value}: {reason}")))
+        .collect();
+    format!("<h3>Automatic choices</h3>\n{}", description_list(&list))
 }
 
 /// The table of the levels.

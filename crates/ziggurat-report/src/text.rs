@@ -33,6 +33,9 @@ pub fn text(name: &str, outcome: &Outcome) -> String {
         ("setup", seconds(outcome.setup_seconds)),
         ("solve", seconds(outcome.solve_seconds)),
     ];
+    if let Some(method) = outcome.decisions.iter().find(|decision| decision.key == "method") {
+        facts.insert(1, ("because", method.reason.to_owned()));
+    }
     if !outcome.converged {
         let why = outcome.stop_text.strip_prefix("not converged: ").unwrap_or(&outcome.stop_text);
         facts.insert(0, ("stopped", outcome.stop_reason.clone()));

@@ -14,6 +14,7 @@
 //! ```
 
 mod choices;
+mod decide;
 mod keys;
 mod precision;
 mod preset;
@@ -23,14 +24,15 @@ mod text;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use ziggurat_amg::{
-    Classical, Coarsest, Cycling, Formats, HierarchyConfig, LevelSmoothing, Lowering, OutOfRange, Pairwise,
-    SmoothedAggregation,
+    Classical, Coarsest, Cpr, Cycling, Formats, HierarchyConfig, LevelSmoothing, Lowering, OutOfRange,
+    Pairwise, SmoothedAggregation,
 };
 use ziggurat_krylov::{DEFAULT_RESTART, KrylovError, MAX_RESTART, Stopping};
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::UnknownName;
 
 pub use choices::{ChoiceKey, Effort, Format, Rebuild, Scaling, choices};
+pub use decide::Decision;
 pub use precision::Precision;
 pub use resolve::MatrixFacts;
 pub use ziggurat_amg::smoother::{FsaiParameters, SmootherKind, SmootherParameters};
@@ -76,6 +78,8 @@ pub struct SolverConfig {
     pub classical: Classical,
     /// Parameters of pairwise aggregation.
     pub pairwise: Pairwise,
+    /// The cells of a reservoir system.
+    pub cpr: Cpr,
     /// The multigrid cycle.
     pub cycle: Visits,
     /// The smoother and its parameters.
@@ -107,6 +111,7 @@ impl Default for SolverConfig {
             sa: SmoothedAggregation::default(),
             classical: Classical::default(),
             pairwise: Pairwise::default(),
+            cpr: Cpr::default(),
             cycle: Visits::default(),
             smoother: SmootherParameters::default(),
             levels: Vec::new(),
@@ -295,6 +300,7 @@ impl SolverConfig {
         self.sa.check().map_err(section("sa"))?;
         self.classical.check().map_err(section("classical"))?;
         self.pairwise.check().map_err(section("pairwise"))?;
+        self.cpr.check().map_err(section("cpr"))?;
         self.cycling().check().map_err(section("cycle"))?;
         self.smoother.check().map_err(section("smoother"))?;
         for smoother in self.levels.iter().filter_map(|level| level.smoother) {
@@ -313,7 +319,7 @@ impl SolverConfig {
     /// assert_eq!(config.hierarchy_config(), ziggurat::amg::HierarchyConfig::default());
     /// ```
     pub fn hierarchy_config(&self) -> HierarchyConfig {
-        let coarsening = self.method.coarsening(self.sa, self.classical, self.pairwise);
+        let coarsening = self.method.coarsening(self.sa, self.classical, self.pairwise, self.cpr);
         let Extent { coarse_rows, max_levels } = self.hierarchy;
         let max_levels = match self.method {
             Method::Direct | Method::None => 1,
@@ -363,6 +369,25 @@ impl SolverConfig {
     #[must_use]
     pub fn in_precision(&self, kind: Kind) -> Self {
         SolverConfig { precision: Precision::uniform(kind), ..self.clone() }
+    }
+
+    /// The smoother that replaces one that is too weak, in a resolved configuration.
+    pub(crate) fn stronger_smoother(&self) -> SmootherKind {
+        match self.krylov {
+            Krylov::Cg | Krylov::Fcg => SmootherKind::Fsai,
+            _ => SmootherKind::Ilu0,
+        }
+    }
+
+    /// A resolved configuration with that smoother. FSAI smooths the same levels. ILU(0) is for
+    /// matrices that are not positive definite, where few entries on coarse levels matter more.
+    pub(crate) fn with_stronger_smoother(&self) -> Self {
+        let mut config = self.clone();
+        config.smoother.kind = self.stronger_smoother();
+        if config.smoother.kind == SmootherKind::Ilu0 {
+            config.method = Method::Sa;
+        }
+        config
     }
 
     /// How the levels are stored.

@@ -22,20 +22,19 @@ mod update;
 mod watch;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use thiserror::Error;
 use ziggurat_amg::halo::Whole;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{ExactMatrix, Hierarchy, MatrixProperties, Multigrid, Part, SetupError, WholeMatrix};
+use ziggurat_amg::{ExactMatrix, Hierarchy, MatrixProperties, Multigrid, Part, SetupError};
 use ziggurat_krylov::{KrylovError, KrylovReport, Observer};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Traffic};
-use ziggurat_sparse::grid::recognise;
 use ziggurat_sparse::{Csr, MatrixError, trace};
 
 use crate::CoordinatesError;
-use crate::config::{ConfigError, Method, Precision, SolverConfig};
+use crate::config::{ConfigError, Decision, Method, Precision, SmootherKind, SolverConfig};
 use crate::diagnose::{MatrixKind, unknowns_per_node};
 use crate::events::{self, LevelSummary};
 
@@ -46,7 +45,7 @@ pub use iteration::Iteration;
 use iteration::Matrix;
 pub use options::SolveOptions;
 pub use promotion::{Fault, Promotion, Raise, Stronger};
-use refine::refined;
+use refine::{refined, refined_by_factors};
 use update::Pace;
 pub use update::Updated;
 
@@ -106,6 +105,8 @@ pub enum SolveError {
 pub struct Solver<D: Device = Cpu> {
     iteration: Iteration<D>,
     hierarchy: Hierarchy,
+    /// The hierarchy of a stronger smoother, if a solve has changed to one that needs its own.
+    other_hierarchy: OnceLock<Hierarchy>,
     /// The finest matrix as stored for the outer iteration.
     finest: ExactMatrix,
     kind: MatrixKind,
@@ -290,7 +291,18 @@ impl<D: Device> Solver<D> {
             .collect();
         events::set_up(&levels, iteration.config(), &stages);
         let compiled = Compiled::new();
-        Ok(Solver { iteration, hierarchy, finest, kind, near_kernel, pace, stages, compiled })
+        let other_hierarchy = OnceLock::new();
+        Ok(Solver {
+            iteration,
+            hierarchy,
+            other_hierarchy,
+            finest,
+            kind,
+            near_kernel,
+            pace,
+            stages,
+            compiled,
+        })
     }
 
     /// Solves A x = b with a zero initial guess.
@@ -385,6 +397,7 @@ impl<D: Device> Solver<D> {
                 let config = self.config().in_precision(kind);
                 Ok(Some(lower(device, &self.hierarchy, &self.finest, &config)?.1))
             }
+            Stronger::Smoother(smoother) => self.smoothed_by(smoother),
             Stronger::Factors => self.factors(),
         };
         let (uploaded, guess) = (device.upload(b)?, guess.map(|guess| device.upload(guess)).transpose()?);
@@ -397,11 +410,49 @@ impl<D: Device> Solver<D> {
         let solution = Solution { x, report, promotion, traffic: None };
         let residual = |unit, x: &[f64]| a().accurate_residual(device, unit, x, b);
         let steps = self.config().refinement_steps;
-        let solution = refined(&self.iteration, steps, options, solution, residual, observer, raise)?;
+        let factorised = solution.promotion.as_ref().is_some_and(Promotion::is_to_factors);
+        let solution = if steps == 0 && (factorised || self.iteration.is_factorised()) {
+            refined_by_factors(&self.iteration, options, b, solution, residual, observer, raise)?
+        } else {
+            refined(&self.iteration, steps, options, solution, residual, observer, raise)?
+        };
         let Solution { x, report, promotion, .. } = solution;
         self.pace.note(report.iterations);
         events::solved(&report, promotion.as_ref());
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
+    }
+
+    /// The levels with a stronger smoother; `None` if it cannot be set up.
+    fn smoothed_by(&self, smoother: SmootherKind) -> Result<Option<Multigrid<D>>, SolveError> {
+        let config = self.iteration.config_in_use().with_stronger_smoother();
+        if config.check_for(self.kind.facts(self.device())).is_err() {
+            return Ok(None);
+        }
+        let lowered = if smoother == SmootherKind::Fsai {
+            lower(self.device(), &self.hierarchy, &self.finest, &config)
+        } else {
+            self.other_hierarchy(&config)
+                .and_then(|levels| lower(self.device(), levels, &self.finest, &config))
+        };
+        match lowered {
+            Ok((_, cycle)) => Ok(Some(cycle)),
+            Err(SolveError::Setup(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The levels of another configuration for the same matrix.
+    fn other_hierarchy(&self, config: &SolverConfig) -> Result<&Hierarchy, SolveError> {
+        if let Some(made) = self.other_hierarchy.get() {
+            return Ok(made);
+        }
+        let a = self.hierarchy.levels()[0].matrix().clone();
+        let near_kernel = NearKernel::constants(a.rows(), self.hierarchy.levels()[0].block());
+        let near_kernel = near_kernel.map_err(SetupError::from)?;
+        let properties = MatrixProperties { near_kernel, symmetry: Symmetry::General };
+        let made = Hierarchy::with_properties(a, properties, &config.hierarchy_config())?;
+        // If another thread was faster, its hierarchy is identical.
+        Ok(self.other_hierarchy.get_or_init(|| made))
     }
 
     /// Sparse factors of the matrix as a preconditioner; `None` if they do not fit into memory, or
@@ -435,9 +486,23 @@ impl<D: Device> Solver<D> {
         &self.iteration.device
     }
 
-    /// The hierarchy. Its `Display` is a table of the levels.
+    /// The hierarchy, as set up. Its `Display` is a table of the levels.
     pub fn hierarchy(&self) -> &Hierarchy {
         &self.hierarchy
+    }
+
+    /// The hierarchy of the cycle that the next solve starts with: the one that was set up, unless
+    /// a solve has changed to a smoother that needs another one.
+    ///
+    /// ```
+    /// let a = ziggurat_sparse::Csr::identity(3)?;
+    /// let solver = ziggurat::Solver::builder().build(&a)?;
+    /// assert_eq!(solver.hierarchy_in_use().levels().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn hierarchy_in_use(&self) -> &Hierarchy {
+        let other = self.other_hierarchy.get();
+        other.filter(|_| self.iteration.smoother_in_use().is_some()).unwrap_or(&self.hierarchy)
     }
 
     /// Whether the matrix is symmetric and its rows sum to zero, so that the constants are in its
@@ -509,6 +574,20 @@ impl<D: Device> Solver<D> {
         Ok(self.hierarchy.lower_transposed(self.device(), &cycling, precision, config.lowering())?)
     }
 
+    /// The choices that the configuration left open, with the reason for each.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "convection3d:8".parse::<Problem>()?.matrix()?;
+    /// for decision in ziggurat::Solver::builder().build(&a)?.decisions() {
+    ///     println!("{} = {}: {}", decision.key, decision.value, decision.reason);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn decisions(&self) -> Vec<Decision> {
+        self.iteration.asked.decisions(self.kind.facts(self.device()))
+    }
+
     /// The configuration in use, with every `auto` resolved.
     ///
     /// ```
@@ -547,11 +626,10 @@ fn kind_of(
     block: usize,
     near_kernel: Option<&NearKernel>,
 ) -> Result<MatrixKind, SolveError> {
-    let mut kind = MatrixKind::of(&WholeMatrix::new(a.clone(), block))?;
-    kind.block = near_kernel.map_or(block, NearKernel::unknowns_per_node);
-    // Interpolation on grids reproduces the constants, and no other vectors.
     let constants = near_kernel.is_none_or(NearKernel::is_constant);
-    kind.grid = kind.block == 1 && constants && kind.symmetric && recognise(a.view()).is_ok();
+    let unknowns = near_kernel.map_or(block, NearKernel::unknowns_per_node);
+    let mut kind = MatrixKind::of_blocks(a, block, constants && unknowns == 1)?;
+    kind.block = unknowns;
     Ok(kind)
 }
 

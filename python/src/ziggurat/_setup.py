@@ -89,7 +89,7 @@ def solver(
     'f16'
     >>> ziggurat.solver(A, method="clasical")
     Traceback (most recent call last):
-    ziggurat.ConfigError: `method`: unknown method `clasical`; did you mean `classical`? (known: auto, sa, classical, pairwise, structured, direct, none)
+    ziggurat.ConfigError: `method`: unknown method `clasical`; did you mean `classical`? (known: auto, sa, classical, pairwise, structured, cpr, direct, none)
     """
     if isinstance(method, dict):
         raise TypeError("method is a dict; for PyAMG's solver(A, config) write ziggurat.smoothed_aggregation_solver(A, **config)")
@@ -375,6 +375,6 @@ def choices() -> dict[str, dict[str, str]]:
     --------
     >>> import ziggurat
     >>> list(ziggurat.choices()["method"])
-    ['auto', 'sa', 'classical', 'pairwise', 'structured', 'direct', 'none']
+    ['auto', 'sa', 'classical', 'pairwise', 'structured', 'cpr', 'direct', 'none']
     """
     return {key: dict(values) for key, values in json.loads(_native.choices())}

@@ -56,6 +56,8 @@ fn coarsen<M: LevelMatrix>(
             method.coarser(a, kernel, level, stages)
         }
         Coarsening::Pairwise(method) => method.coarser(a, kernel, stages),
-        Coarsening::Classical(method) => method.coarser(a, setup.symmetry, stages),
+        Coarsening::Classical(method) | Coarsening::Cpr(_, method) => {
+            method.coarser(a, setup.symmetry, stages)
+        }
     }
 }

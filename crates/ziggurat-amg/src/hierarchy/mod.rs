@@ -1,12 +1,15 @@
 //! The hierarchy: the matrix of every level and its transfer to the next one, in double precision
 //! on the host.
 //!
-//! It is built level by level: the coarsening gives the prolongation P, R = Pᵀ, and the Galerkin
-//! product is A_c = R A P. The plan of each product is kept, so that [`Hierarchy::update_values`]
-//! repeats only the numeric phases. Coarsening stops for one of the reasons in [`CoarseningStop`].
+//! It is built level by level: the coarsening gives the prolongation P, R = Pᵀ (but see `cpr.rs`),
+//! and the Galerkin product is A_c = R A P. The plan of each product is kept, so that
+//! [`Hierarchy::update_values`] repeats only the numeric phases. Coarsening stops for one of the
+//! reasons in [`CoarseningStop`].
 
 mod build;
+mod cells;
 mod classical;
+mod cpr;
 mod file;
 mod matrix;
 mod pairwise;
@@ -26,9 +29,12 @@ use ziggurat_sparse::{Csr, MatrixError, choice};
 use crate::interpolate::{NearKernel, Symmetry};
 use crate::{OutOfRange, SetupError};
 use build::build;
+use cpr::build_cpr;
 use structured::build_structured;
 
+pub use cells::{Cells, cells};
 pub use classical::{Classical, Interpolation};
+pub use cpr::Cpr;
 pub use file::HierarchyFileError;
 pub use matrix::{Built, Coarser, Level, LevelMatrix, Setup};
 pub use pairwise::Pairwise;
@@ -56,6 +62,8 @@ choice! {
     Pairwise = "pairwise",
     /// Structured grids in natural order, found in the matrix; smoothed aggregation below them.
     Structured = "structured",
+    /// Reservoir systems: the pressures of all cells first, by classical coarsening.
+    Cpr = "cpr",
     /// No coarsening: sparse factors of the matrix, if they fit into memory.
     Direct = "direct",
     /// No coarsening: the smoother alone is the preconditioner.
@@ -65,12 +73,19 @@ choice! {
 impl Method {
     /// The coarsening of this name with its parameters; `auto` counts as smoothed aggregation, and
     /// so do `direct` and `none`, which do not coarsen.
-    pub fn coarsening(self, sa: SmoothedAggregation, classical: Classical, pairwise: Pairwise) -> Coarsening {
+    pub fn coarsening(
+        self,
+        sa: SmoothedAggregation,
+        classical: Classical,
+        pairwise: Pairwise,
+        cpr: Cpr,
+    ) -> Coarsening {
         match self {
             Method::Auto | Method::Sa | Method::Direct | Method::None => Coarsening::SmoothedAggregation(sa),
             Method::Classical => Coarsening::Classical(classical),
             Method::Pairwise => Coarsening::Pairwise(pairwise),
             Method::Structured => Coarsening::Structured(sa),
+            Method::Cpr => Coarsening::Cpr(cpr, classical),
         }
     }
 }
@@ -93,6 +108,8 @@ pub enum Coarsening {
     /// Coarse unknowns are every second point of a structured grid along its axes; smoothed
     /// aggregation continues on small grids. For one process.
     Structured(SmoothedAggregation),
+    /// Coarse unknowns are the pressures of cells, and below them a subset. For one process.
+    Cpr(Cpr, Classical),
 }
 
 impl Default for Coarsening {
@@ -269,6 +286,11 @@ impl Hierarchy {
         if let Coarsening::Structured(_) = config.coarsening {
             let start = Instant::now();
             let Built { levels, stop } = build_structured(a, &setup)?;
+            return Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64() });
+        }
+        if let Coarsening::Cpr(cpr, classical) = config.coarsening {
+            let (start, a) = (Instant::now(), WholeMatrix::new(a, near_kernel.block()));
+            let Built { levels, stop } = build_cpr(a, cpr, classical, &setup)?;
             return Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64() });
         }
         Self::of_matrix(WholeMatrix::new(a, near_kernel.block()), near_kernel, &setup)

@@ -1,8 +1,10 @@
 //! Builds a [`Multigrid`] on a device from the levels of a hierarchy.
 
+use std::sync::Arc;
+
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::matrix::ScaleFactors;
-use ziggurat_sparse::{Kind, MatrixError, trace};
+use ziggurat_sparse::{Csr, Kind, MatrixError, trace};
 
 use super::coarse::coarse_solver;
 use super::format::{Coarsest, Lowering};
@@ -134,7 +136,7 @@ impl<D: Device> Assembly<'_, '_, D> {
                         inverse_parts(device, inverse, own, storage)
                     }
                     SmootherData::Factors(incomplete) => {
-                        SmootherParts::Factors(triangular_parts(incomplete, own))
+                        SmootherParts::Factors(triangular_parts(device, incomplete, own, storage))
                     }
                 }
             }
@@ -179,25 +181,38 @@ fn inverse_parts<'a, D: Device>(
     }
 }
 
-/// Incomplete factors in scaled variables: S⁻¹ L S and S⁻¹ U S⁻¹, because A becomes S⁻¹ A S⁻¹.
-fn triangular_parts<'a>(
+/// Incomplete factors in scaled variables: S⁻¹ L S and S⁻¹ U S⁻¹, because A becomes S⁻¹ A S⁻¹; and
+/// S⁻¹ W S, S V S⁻¹ for the matrices before and after them.
+fn triangular_parts<'a, D: Device>(
+    device: &D,
     factors: &'a IncompleteFactors,
     own: Option<&'a LevelScaling>,
-) -> TriangularParts<'a> {
+    storage: Kind,
+) -> TriangularParts<'a, D> {
+    let (scaling, inverse) = (LevelScaling::diagonal(own), LevelScaling::inverse(own));
     let inverse_pivots = factors.pivots.iter().map(|pivot| pivot.recip());
-    let (of_lower, of_upper, inverse_pivots) = match own {
-        None => (ScaleFactors::ONE, ScaleFactors::ONE, inverse_pivots.collect()),
+    let (of_lower, inverse_pivots) = match own {
+        None => (ScaleFactors::ONE, inverse_pivots.collect()),
         Some(scaling) => (
             ScaleFactors { left: Some(&scaling.inverses), right: Some(&scaling.factors), factor: 1.0 },
-            LevelScaling::of_matrix(own),
             inverse_pivots.zip(&scaling.factors).map(|(pivot, s)| pivot * s * s).collect(),
         ),
     };
+    let beside = |matrix: &'a Option<Arc<Csr<f64>>>, sides: [Diagonal<'a>; 2]| {
+        let part = Part::from(matrix.as_ref()?);
+        let (factors, undo) = match own {
+            None => (ScaleFactors::ONE, 1.0),
+            Some(_) => lifted([device, device], part, sides, storage),
+        };
+        Some((factors, part, undo))
+    };
     TriangularParts {
         lower: (of_lower, &factors.lower),
-        upper: (of_upper, &factors.upper),
+        upper: (LevelScaling::of_matrix(own), &factors.upper),
         inverse_pivots,
         block: factors.block,
+        before: beside(&factors.before, [inverse, scaling]),
+        after: beside(&factors.after, [scaling, inverse]),
         omega: factors.omega,
     }
 }

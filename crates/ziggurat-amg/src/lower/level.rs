@@ -39,16 +39,19 @@ pub(super) type FactorParts<'a, D> = (ScaleFactors<'a>, Part<'a, D>, f64);
 pub(super) enum SmootherParts<'a, D: Device> {
     Diagonal { diagonal: &'a [f64], relaxation: &'a Relaxation },
     Inverse { first: FactorParts<'a, D>, second: Option<FactorParts<'a, D>>, omega: Option<f64> },
-    Factors(TriangularParts<'a>),
+    Factors(TriangularParts<'a, D>),
 }
 
 /// Incomplete factors in the variables of the level, each with the factors it is stored with. They
 /// have no remote columns.
-pub(super) struct TriangularParts<'a> {
+pub(super) struct TriangularParts<'a, D: Device> {
     pub lower: (ScaleFactors<'a>, &'a Arc<Csr<f64>>),
     pub upper: (ScaleFactors<'a>, &'a Arc<Csr<f64>>),
     pub inverse_pivots: Vec<f64>,
     pub block: usize,
+    /// The matrices before and after the substitutions.
+    pub before: Option<FactorParts<'a, D>>,
+    pub after: Option<FactorParts<'a, D>>,
     pub omega: Option<f64>,
 }
 
@@ -116,7 +119,14 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
                 Ok(LevelSmoother::Inverse(StoredInverse { first, second: second?, omega }))
             })
         }
-        SmootherParts::Factors(factors) => triangular(device, factors, parts.formats, &mut smoother_bytes),
+        SmootherParts::Factors(factors) => {
+            let [before, after] = [factors.before, factors.after]
+                .map(|matrix| matrix.map(|part| upload(part, device, &mut smoother_bytes)).transpose());
+            triangular(device, factors, parts.formats, &mut smoother_bytes).and_then(|triangular| {
+                let (before, after) = (before?, after?);
+                Ok(LevelSmoother::Factors(StoredFactors { before, after, ..triangular }))
+            })
+        }
     };
     let row_by_row =
         matches!(parts.smoother, SmootherParts::Diagonal { relaxation: Relaxation::GaussSeidel { .. }, .. });
@@ -151,15 +161,15 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
         match &mut smoother {
             LevelSmoother::Diagonal { .. } => {}
             LevelSmoother::Inverse(inverse) => {
-                let apply = |r: &D::Vector<C>, other: &mut D::Vector<C>, x: &mut D::Vector<C>| {
+                let apply = |r: &mut D::Vector<C>, other: &mut D::Vector<C>, x: &mut D::Vector<C>| {
                     inverse.apply(device, r, other, C::zero(), x);
                 };
                 inverse.omega = damping::<D, C, S>(device, &a, apply, spans)?;
             }
             LevelSmoother::Factors(factors) => {
-                let apply = |r: &D::Vector<C>, other: &mut D::Vector<C>, x: &mut D::Vector<C>| {
-                    factors.forward(device, r, other);
-                    factors.backward(device, other, x);
+                let apply = |r: &mut D::Vector<C>, other: &mut D::Vector<C>, x: &mut D::Vector<C>| {
+                    factors.begin(device, r, other);
+                    factors.finish(device, other, r, C::zero(), x);
                 };
                 factors.omega = damping::<D, C, S>(device, &a, apply, spans)?;
             }
@@ -183,10 +193,10 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
 /// Moves incomplete factors to the device, in a format whose rows can be read one by one.
 fn triangular<D: Device, C: Working<D> + Reads<S>, S: Store>(
     device: &D,
-    parts: &TriangularParts<'_>,
+    parts: &TriangularParts<'_, D>,
     formats: Formats,
     bytes: &mut usize,
-) -> Result<LevelSmoother<D, C, S>, SetupError> {
+) -> Result<StoredFactors<D, C, S>, SetupError> {
     let mut upload = |(factors, matrix): (ScaleFactors<'_>, &Arc<Csr<f64>>)| {
         let purpose = Purpose { formats, block: 1, row_by_row: true };
         let (own, considered) = host_matrix::<S>(OwnMatrix::Rows(matrix), factors, purpose);
@@ -195,12 +205,14 @@ fn triangular<D: Device, C: Working<D> + Reads<S>, S: Store>(
     };
     let (lower, upper) = (upload(parts.lower)?, upload(parts.upper)?);
     let inverse_pivots: Vec<C> = parts.inverse_pivots.iter().map(|&pivot| C::narrow(pivot)).collect();
-    Ok(LevelSmoother::Factors(StoredFactors {
+    Ok(StoredFactors {
         lower,
         ones: device.upload(&vec![C::one(); inverse_pivots.len()])?,
         upper,
         inverse_pivots: device.upload(&inverse_pivots)?,
         block: parts.block,
+        before: None,
+        after: None,
         omega: parts.omega.unwrap_or(1.0),
-    }))
+    })
 }

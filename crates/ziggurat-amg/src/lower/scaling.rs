@@ -121,10 +121,14 @@ impl LevelScaling {
         })
     }
 
+    /// S⁻¹, as the level's processes see it.
+    pub(super) fn inverse(this: Option<&LevelScaling>) -> Diagonal<'_> {
+        this.map_or(Diagonal::Constant(1.0), |scaling| Diagonal::of(&scaling.inverses, scaling.constant))
+    }
+
     /// The factors of the unscaled matrix: S⁻¹ A S⁻¹.
     pub(crate) fn of_matrix(this: Option<&LevelScaling>) -> ScaleFactors<'_> {
-        let inverses =
-            this.map_or(Diagonal::Constant(1.0), |scaling| Diagonal::of(&scaling.inverses, scaling.constant));
+        let inverses = LevelScaling::inverse(this);
         scaled_by(inverses, inverses)
     }
 }

@@ -9,8 +9,7 @@
 //! post-smoothing sweeps exchanged, and the *same* diagonals: those of ℓ1-Jacobi, SPAI-0 and
 //! blocked Gauss–Seidel are sums over rows of A, not of Aᵀ. Approximate inverses and incomplete
 //! factors are transposed, and damped for Aᵀ. The transpose of backward Gauss–Seidel for A is
-//! forward Gauss–Seidel for Aᵀ. Since R = Pᵀ, the transfers stay the same. Cost: a transpose of
-//! every level's matrix.
+//! forward Gauss–Seidel for Aᵀ. Cost: a transpose of every level's matrices.
 
 use std::sync::Arc;
 
@@ -63,6 +62,11 @@ impl Hierarchy {
         let exchanged = cycling.exchanged();
         let transposed = |a: &Csr<f64>| Arc::new(transpose(a.view(), a.all_rows()));
         let matrices: Vec<_> = self.levels().iter().map(|level| transposed(level.matrix())).collect();
+        let transfers = self.levels().iter().map(|level| {
+            let (r, p) = level.restriction().zip(level.prolongation())?;
+            Some((transposed(p), transposed(r)))
+        });
+        let transfers: Vec<_> = transfers.collect();
         let is_smoothed = |level: &&Level<WholeMatrix>| {
             level.transfer().is_some() || lowering.coarsest == Coarsest::Smoothed
         };
@@ -90,7 +94,7 @@ impl Hierarchy {
                 smoother: data.get(index),
                 inverse: None,
                 first_row: 0,
-                transfer: level.restriction().zip(level.prolongation()).map(|(r, p)| (r.into(), p.into())),
+                transfer: transfers[index].as_ref().map(|(r, p)| (r.into(), p.into())),
             })
             .collect();
         Multigrid::new(&sources, &exchanged, precision, lowering)
@@ -142,7 +146,8 @@ mod tests {
             chebyshev,
             Smoother::GaussSeidel { block: 64 },
             Smoother::Fsai { parameters: FsaiParameters::default(), omega: Some(0.8) },
-            Smoother::Ilu0 { block: 128, omega: Some(0.9) },
+            Smoother::Ilu0 { block: 128, node_rows: 1, omega: Some(0.9) },
+            Smoother::Ilu0 { block: 128, node_rows: 2, omega: Some(0.9) },
             Smoother::BlockJacobi { rows: 7, omega: Some(0.5) },
         ];
         for smoother in smoothers {

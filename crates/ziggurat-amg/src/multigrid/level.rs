@@ -100,7 +100,7 @@ pub(crate) enum LevelSmoother<D: Device, C: Working<D>, S: Store> {
     Diagonal { diagonal: D::Vector<C>, relaxation: Relaxation },
     /// x ← x + ω F₂ F₁ (b − A x).
     Inverse(StoredInverse<D, S>),
-    /// x ← x + ω U⁻¹ L⁻¹ (b − A x).
+    /// x ← x + ω V U⁻¹ L⁻¹ W (b − A x).
     Factors(StoredFactors<D, C, S>),
 }
 
@@ -113,6 +113,9 @@ pub(crate) struct StoredFactors<D: Device, C: Working<D>, S: Store> {
     pub upper: D::Matrix<S>,
     pub inverse_pivots: D::Vector<C>,
     pub block: usize,
+    /// W and V, each with the number that it is multiplied by.
+    pub before: Option<(f64, D::Matrix<S>)>,
+    pub after: Option<(f64, D::Matrix<S>)>,
     pub omega: f64,
 }
 
@@ -120,13 +123,47 @@ impl<D: Device, C: Working<D> + Reads<S>, S: Store> StoredFactors<D, C, S> {
     // From a zero guess, a sweep over a triangular matrix is a substitution.
 
     /// y ← L⁻¹ r
-    pub(crate) fn forward(&self, device: &D, r: &D::Vector<C>, y: &mut D::Vector<C>) {
+    fn forward(&self, device: &D, r: &D::Vector<C>, y: &mut D::Vector<C>) {
         device.gauss_seidel(&self.lower, &self.ones, r, None, self.block, Direction::Forward, y);
     }
 
     /// x ← U⁻¹ y
-    pub(crate) fn backward(&self, device: &D, y: &D::Vector<C>, x: &mut D::Vector<C>) {
+    fn backward(&self, device: &D, y: &D::Vector<C>, x: &mut D::Vector<C>) {
         device.gauss_seidel(&self.upper, &self.inverse_pivots, y, None, self.block, Direction::Backward, x);
+    }
+
+    /// The first step of an application, after which r is not needed: y ← W r, or y ← L⁻¹ r if
+    /// there is no W.
+    pub(crate) fn begin(&self, device: &D, r: &D::Vector<C>, y: &mut D::Vector<C>) {
+        match &self.before {
+            None => self.forward(device, r, y),
+            Some((factor, before)) => device.spmv(C::narrow(*factor), before, r, C::zero(), y),
+        }
+    }
+
+    /// The other steps: x ← ω V U⁻¹ L⁻¹ W r + β x.
+    pub(crate) fn finish(
+        &self,
+        device: &D,
+        y: &mut D::Vector<C>,
+        other: &mut D::Vector<C>,
+        beta: C,
+        x: &mut D::Vector<C>,
+    ) {
+        let correction = if self.before.is_some() {
+            self.forward(device, y, other);
+            self.backward(device, other, y);
+            y
+        } else {
+            self.backward(device, y, other);
+            other
+        };
+        match &self.after {
+            None => device.axpby(C::narrow(self.omega), correction, beta, x),
+            Some((factor, after)) => {
+                device.spmv(C::narrow(self.omega * factor), after, correction, beta, x);
+            }
+        }
     }
 }
 
@@ -205,15 +242,15 @@ impl<D: Device, C: Working<D> + Reads<S>, S: Store> CycleLevel<D, C, S> {
                 return inverse.apply(device, residual, other, C::one(), x);
             }
             LevelSmoother::Factors(factors) => {
-                if from_zero {
-                    factors.forward(device, b, other);
+                let beta = if from_zero {
+                    factors.begin(device, b, other);
+                    C::zero()
                 } else {
                     device.residual(&self.a, x, b, residual);
-                    factors.forward(device, residual, other);
-                }
-                factors.backward(device, other, residual);
-                let beta = if from_zero { C::zero() } else { C::one() };
-                return device.axpby(C::narrow(factors.omega), residual, beta, x);
+                    factors.begin(device, residual, other);
+                    C::one()
+                };
+                return factors.finish(device, other, residual, beta, x);
             }
         };
         match relaxation {

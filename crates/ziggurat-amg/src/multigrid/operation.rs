@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(passes(Smoother::L1Jacobi, 2), [1.0, 2.0]);
         assert_eq!(passes(Smoother::GaussSeidel { block: 64 }, 1), [1.0, 1.0]);
         // Incomplete factors are matrices, too, about as large as A.
-        let [pre, post] = passes(Smoother::Ilu0 { block: 512, omega: Some(1.0) }, 2);
+        let [pre, post] = passes(Smoother::Ilu0 { block: 512, node_rows: 1, omega: Some(1.0) }, 2);
         assert!(pre > 2.0 && (post - pre - 1.0).abs() < 1e-12, "{pre} {post}");
     }
 }

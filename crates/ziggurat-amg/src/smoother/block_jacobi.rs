@@ -7,9 +7,10 @@
 //! the block-Jacobi preconditioner of Ginkgo). Blocks begin anew at every 512th row, where the rows
 //! of a process may begin, so they do not depend on the number of processes.
 //!
-//! The inverses are stored as one sparse matrix, so a sweep is two products. A singular block is
-//! replaced by its diagonal. Cost: one pass over the matrix, and 2m³ operations for a block of m
-//! rows.
+//! The inverses are stored as one sparse matrix, so a sweep is two products. Blocks are
+//! equilibrated before they are inverted, because the unknowns of a node may have different units.
+//! A singular block is replaced by its diagonal. Cost: one pass over the matrix, and 2m³ operations
+//! for a block of m rows.
 
 use std::ops::Range;
 
@@ -18,8 +19,8 @@ use faer::linalg::solvers::DenseSolveCore;
 use rayon::prelude::*;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
-use crate::SetupError;
 use crate::halo::Halo;
+use crate::{SetupError, power_of_two};
 
 /// The most rows of a block.
 pub const MAX_BLOCK: usize = 32;
@@ -32,12 +33,30 @@ const RESTART: u64 = 512;
 /// # Errors
 /// If a row of a singular block has no usable diagonal entry.
 pub(super) fn inverse<H: Halo>(a: CsrRef<'_, f64>, halo: &H, most: usize) -> Result<Csr<f64>, SetupError> {
-    let rows = halo.owned();
-    let blocks = blocks(a, halo, most);
+    stored(a, halo.owned(), &blocks(a, halo, most))
+}
+
+/// The inverses of the diagonal blocks of nodes: `unknowns` consecutive rows each, beginning at the
+/// first of `rows`.
+///
+/// # Errors
+/// As [`inverse`].
+pub(crate) fn inverse_of_nodes(
+    a: CsrRef<'_, f64>,
+    rows: Range<usize>,
+    unknowns: usize,
+) -> Result<Csr<f64>, SetupError> {
+    let node = |begin: usize| begin..(begin + unknowns).min(rows.end);
+    let nodes: Vec<Range<usize>> = rows.clone().step_by(unknowns.max(1)).map(node).collect();
+    stored(a, rows, &nodes)
+}
+
+/// The inverses of the given blocks of consecutive rows as one matrix.
+fn stored(a: CsrRef<'_, f64>, rows: Range<usize>, blocks: &[Range<usize>]) -> Result<Csr<f64>, SetupError> {
     let inverses: Vec<Vec<f64>> =
         blocks.par_iter().map(|block| inverse_of(a, block.clone())).collect::<Result<_, _>>()?;
     let of_row: Vec<u32> =
-        (0..).zip(&blocks).flat_map(|(index, block)| block.clone().map(move |_| index)).collect();
+        (0..).zip(blocks).flat_map(|(index, block)| block.clone().map(move |_| index)).collect();
     Ok(Csr::collect(
         a.row_ptr(),
         rows.clone(),
@@ -90,14 +109,7 @@ fn inverse_of(a: CsrRef<'_, f64>, block: Range<usize>) -> Result<Vec<f64>, Setup
             dense[(row - block.start, column as usize - block.start)] = value;
         }
     }
-    let inverse = dense.partial_piv_lu().inverse();
-    let entries = || (0..size).flat_map(|row| (0..size).map(move |column| (row, column)));
-    let values: Vec<f64> = entries().map(|(row, column)| inverse[(row, column)]).collect();
-    // Of a singular block, rounding may leave an inverse of 10¹⁶ times the size.
-    let size_of = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, |most: f64, x| most.max(x.abs()));
-    let condition = size_of(&mut values.iter().copied())
-        * size_of(&mut entries().map(|(row, column)| dense[(row, column)]));
-    if values.iter().all(|value| value.is_finite()) && condition < 1e15 {
+    if let Some(values) = equilibrated_inverse(&dense) {
         return Ok(values);
     }
     let mut values = vec![0.0; size * size];
@@ -109,6 +121,29 @@ fn inverse_of(a: CsrRef<'_, f64>, block: Range<usize>) -> Result<Vec<f64>, Setup
         values[row * (size + 1)] = value.recip();
     }
     Ok(values)
+}
+
+/// The largest element of an equilibrated matrix's inverse; beyond, the matrix counts as singular.
+const LARGEST_INVERSE: f64 = 1e13;
+
+/// C (R A C)⁻¹ R, row by row, where R and C scale the largest entry of every column, then of every
+/// row, to about one; `None` if A is singular.
+fn equilibrated_inverse(a: &Mat<f64>) -> Option<Vec<f64>> {
+    let size = a.nrows();
+    let factor = |entries: &mut dyn Iterator<Item = f64>| {
+        power_of_two::nearest(entries.fold(0.0, |most: f64, x| most.max(x.abs()))).recip()
+    };
+    let columns: Vec<f64> =
+        (0..size).map(|column| factor(&mut (0..size).map(|row| a[(row, column)]))).collect();
+    let rows: Vec<f64> = (0..size)
+        .map(|row| factor(&mut (0..size).map(|column| a[(row, column)] * columns[column])))
+        .collect();
+    let scaled = Mat::from_fn(size, size, |row, column| rows[row] * a[(row, column)] * columns[column]);
+    let inverse = scaled.full_piv_lu().inverse();
+    let entries = || (0..size).flat_map(|row| (0..size).map(move |column| (row, column)));
+    // Of a singular matrix, rounding may leave an inverse of 10¹⁶.
+    let usable = entries().all(|at| inverse[at].abs() <= LARGEST_INVERSE);
+    usable.then(|| entries().map(|at| columns[at.0] * inverse[at] * rows[at.1]).collect())
 }
 
 #[cfg(test)]
@@ -143,6 +178,18 @@ mod tests {
                 let expected = f64::from(u8::from(row == column));
                 assert!((one.get(row, column).unwrap_or(0.0) - expected).abs() < 1e-15);
             }
+        }
+    }
+
+    /// A cell of a reservoir: saturations and pressure, in units that differ by many orders.
+    #[test]
+    fn units_do_not_make_a_block_singular() {
+        let values = vec![-2.4e-3, 1.5e-15, 1.3e-14, 7.8e-3, 1.2e-7, 0.0, -0.27, 1.6e-13, 1.4e-12];
+        let a = Csr::try_new(3, 3, vec![0, 3, 6, 9], [0, 1, 2].repeat(3), values).unwrap();
+        let m = inverse_of_nodes(a.view(), 0..3, 3).unwrap();
+        let one = product(a.view(), a.all_rows(), m.view()).unwrap();
+        for row in 0..3 {
+            assert!((one.get(row, row).unwrap() - 1.0).abs() < 1e-12);
         }
     }
 

@@ -33,6 +33,7 @@ use crate::{OutOfRange, SetupError};
 
 pub use approximate_inverse::ApproximateInverse;
 pub use block_jacobi::MAX_BLOCK;
+pub(crate) use block_jacobi::inverse_of_nodes;
 pub use chebyshev::ChebyshevBase;
 pub use fsai::FsaiParameters;
 pub use gauss_seidel::DEFAULT_BLOCK;
@@ -86,6 +87,8 @@ pub enum Smoother {
     Ilu0 {
         /// Rows per block.
         block: usize,
+        /// Rows of a node, whose diagonal block is treated as one pivot.
+        node_rows: usize,
         /// The damping factor; without it, chosen by the spectral radius.
         omega: Option<f64>,
     },
@@ -160,6 +163,8 @@ pub struct SmootherParameters {
     pub block: usize,
     /// The most rows of a block of block Jacobi.
     pub block_rows: usize,
+    /// Rows of a node, whose diagonal block ILU(0) treats as one pivot; without it, one.
+    pub node_rows: Option<usize>,
     /// The pattern of FSAI.
     pub fsai: FsaiParameters,
 }
@@ -173,6 +178,7 @@ impl Default for SmootherParameters {
             ratio: 4.0,
             block: DEFAULT_BLOCK,
             block_rows: MAX_BLOCK,
+            node_rows: None,
             fsai: FsaiParameters::default(),
         }
     }
@@ -190,7 +196,7 @@ impl SmootherParameters {
     /// # Errors
     /// The first that is not.
     pub fn check(&self) -> Result<(), OutOfRange> {
-        let SmootherParameters { kind: _, omega, degree, ratio, block, block_rows, fsai } = *self;
+        let SmootherParameters { kind: _, omega, degree, ratio, block, block_rows, node_rows, fsai } = *self;
         if let Some(omega) = omega {
             OutOfRange::unless("omega", omega, omega.is_finite() && omega > 0.0, "finite and positive")?;
         }
@@ -198,12 +204,13 @@ impl SmootherParameters {
         OutOfRange::unless("ratio", ratio, ratio.is_finite() && ratio > 1.0, "finite and above 1")?;
         OutOfRange::unless_in("block", block, 1..=u32::MAX as usize)?;
         OutOfRange::unless_in("block_rows", block_rows, 1..=MAX_BLOCK)?;
+        OutOfRange::unless_in("node_rows", node_rows.unwrap_or(1), 1..=MAX_BLOCK)?;
         fsai.check().map_err(|error| error.within("fsai"))
     }
 
     /// The smoother with its parameters; `auto` counts as Jacobi.
     pub fn smoother(&self) -> Smoother {
-        let SmootherParameters { kind, omega, degree, ratio, block, block_rows, fsai } = *self;
+        let SmootherParameters { kind, omega, degree, ratio, block, block_rows, node_rows, fsai } = *self;
         let chebyshev = |base| Smoother::Chebyshev { degree, base, ratio };
         match kind {
             SmootherKind::Auto | SmootherKind::Jacobi => Smoother::Jacobi { omega },
@@ -213,7 +220,7 @@ impl SmootherParameters {
             SmootherKind::L1Chebyshev => chebyshev(ChebyshevBase::L1Jacobi),
             SmootherKind::GaussSeidel => Smoother::GaussSeidel { block },
             SmootherKind::Fsai => Smoother::Fsai { parameters: fsai, omega },
-            SmootherKind::Ilu0 => Smoother::Ilu0 { block, omega },
+            SmootherKind::Ilu0 => Smoother::Ilu0 { block, node_rows: node_rows.unwrap_or(1), omega },
             SmootherKind::BlockJacobi => Smoother::BlockJacobi { rows: block_rows, omega },
         }
     }
@@ -328,8 +335,8 @@ impl Smoother {
             Smoother::Fsai { parameters, omega } => {
                 Ok(SmootherData::inverse(fsai::factor(a, rows, &parameters)?, true, omega))
             }
-            Smoother::Ilu0 { block, omega } => {
-                Ok(SmootherData::Factors(ilu0::factorise(a, rows, block.max(1), omega)?))
+            Smoother::Ilu0 { block, node_rows, omega } => {
+                Ok(SmootherData::Factors(ilu0::factorise_nodes(a, rows, [block, node_rows], omega)?))
             }
             Smoother::BlockJacobi { rows, omega } => {
                 Ok(SmootherData::inverse(block_jacobi::inverse(a, halo, rows)?, false, omega))
@@ -349,7 +356,8 @@ impl Smoother {
     /// that results do not depend on the number of processes.
     pub fn rows_together(&self) -> usize {
         match *self {
-            Smoother::GaussSeidel { block } | Smoother::Ilu0 { block, .. } => block.max(1),
+            Smoother::GaussSeidel { block } => block.max(1),
+            Smoother::Ilu0 { block, node_rows, .. } => ilu0::whole_nodes(block, node_rows),
             _ => 1,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
+use ziggurat::Stronger;
 use ziggurat::config::Method;
 use ziggurat::krylov::StopReason;
 use ziggurat_report::{NextStep, Outcome};
@@ -24,6 +25,16 @@ pub(super) fn next_step(outcome: &Outcome, options: &SolveOptions, typed: &[OsSt
                 "Multigrid did not converge, and sparse factors solved the system. Start with them next time.",
                 with("--method", Some(Method::Direct.name().as_ref())),
             ),
+            (Some(_), _) if let Some(Stronger::Smoother(smoother)) = outcome.promoted_to => {
+                let words = with_option(typed, "--smoother", Some(smoother.name().as_ref()));
+                let words = match outcome.method == outcome.config.method.name() {
+                    true => words,
+                    false => with_option(&words, "--method", Some(outcome.method.as_ref())),
+                };
+                let sentence =
+                    "A stronger smoother was needed. Start with it next time, if it will be needed again.";
+                next(sentence, shell::command(words))
+            }
             (Some(_), None) => next(
                 "The precision of the levels was raised during this solve. Start with it next time.",
                 with("--precision", Some(outcome.precision.as_ref())),

@@ -13,7 +13,7 @@ use super::{ConfigError, SolverConfig, choices};
 const COLUMNS: usize = 100;
 
 /// All keys in the order of a file, with what they do. A table follows the keys that are beside it.
-const KEYS: [(&str, &str); 49] = [
+const KEYS: [(&str, &str); 52] = [
     ("method", "The coarsening method."),
     ("effort", "What setup is worth: how many systems are solved with one matrix."),
     ("krylov", "The Krylov method of the outer iteration."),
@@ -63,6 +63,10 @@ const KEYS: [(&str, &str); 49] = [
     ("smoother.ratio", "λmax / λmin of the part of the spectrum that Chebyshev damps."),
     ("smoother.block", "Rows per block of Gauss-Seidel and ILU(0)."),
     ("smoother.block_rows", "Maximum number of rows of a block of block Jacobi."),
+    (
+        "smoother.node_rows",
+        "Rows of a node, whose diagonal block ILU(0) treats as one pivot; none: chosen by the matrix.",
+    ),
     (
         "smoother.fsai.steps",
         "FSAI: maximum number of steps that add entries to a row of the factor; 0: the pattern of the lower \
@@ -114,6 +118,11 @@ const KEYS: [(&str, &str); 49] = [
         "Whether the kept entries are scaled to the sum of the whole row.",
     ),
     ("pairwise.passes", "Pairwise aggregation: a coarse row stands for at most 2^passes rows."),
+    ("cpr.unknowns", "Unknowns per cell of a reservoir system; none: found in the matrix."),
+    (
+        "cpr.pressure",
+        "Which unknown of a cell is the pressure, counted from zero; none: found in the matrix.",
+    ),
     ("update.rebuild", "When an update of the matrix values rebuilds the hierarchy."),
     ("update.factor", "For when-slower: the growth of the iteration count that causes a rebuild."),
 ];

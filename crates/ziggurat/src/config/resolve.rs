@@ -3,8 +3,12 @@
 //! | choice | condition | result | reason |
 //! |---|---|---|---|
 //! | method | a structured grid; symmetric, positive diagonal, many entries | `structured` | the cheapest setup, and levels without indices |
+//! | | symmetric M-matrix, connections differ by orders of magnitude | `classical` | it follows strong connections where aggregates cannot: a third to a sixth of the iterations |
 //! | | symmetric | `sa` | few entries on coarse levels; preserves the near-null space |
+//! | | cells with one pressure each, not symmetric | `cpr` | the pressure couples all cells, the other unknowns do not |
 //! | | else | `classical` | its interpolation depends only on the entries of the row |
+//! | smoother, sweeps | `cpr` | `ilu0` by cells after the correction of the pressures, `gauss-seidel` for these | the second stage of CPR |
+//! | nodes of `ilu0` | not symmetric | the unknowns of a node or cell | the equations of a node may be in any order and in any units |
 //! | smoother | method `none`: symmetric, positive diagonal | `fsai` | without coarse levels it has to be strong |
 //! | | method `none`, else | `ilu0` | it needs no symmetry |
 //! | krylov, precision | method `direct` | `fgmres`, `f64` | a few iterations correct the rounding errors of the factors |
@@ -12,6 +16,7 @@
 //! | | else | 0 | the fewest iterations |
 //! | smoother | classical; symmetric, positive diagonal | `l1-chebyshev` | fewer iterations than Gauss–Seidel, in 16 bits |
 //! | | not symmetric, or classical | `gauss-seidel` | effective for convection; a safe damping of Jacobi is known only for a symmetric spectrum |
+//! | | `sa`, most couplings positive, as in a mass matrix | `fsai` | Jacobi leaves error components that coarse levels cannot represent |
 //! | | several unknowns per node | `chebyshev` | D⁻¹A of a coupled system has a wide spectrum, of which one damped Jacobi sweep removes little |
 //! | | the same, with plain levels | `l1-chebyshev` | plain aggregation has not estimated the spectrum |
 //! | | structured, no damping given | `l1-chebyshev` | on a grid the ℓ1 bound of the spectrum is sharp, and setup estimates none |
@@ -29,15 +34,20 @@
 //! | | else | `f16` | a quarter of the bytes; the solve monitors convergence and raises the precision if rounding slows it |
 //! | | `f64` on a device without it | `f32` | the outer iteration is in `f64` regardless, on the host |
 
+use ziggurat_amg::smoother::MAX_BLOCK;
+use ziggurat_amg::{Cells, SetupError};
+
+use super::decide::{self, LARGE};
 use super::{
-    ConfigError, CycleKind, Effort, Krylov, Method, Precision, SmootherKind, SmootherParameters, SolverConfig,
+    ConfigError, CycleKind, Effort, Krylov, LevelSettings, Method, Precision, SmootherKind,
+    SmootherParameters, SolverConfig, Visits,
 };
 
 /// The properties that determine `auto`.
 ///
 /// ```
 /// use ziggurat::config::MatrixFacts;
-/// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, block: 3, grid: false, nnz: 1000, f64: true };
+/// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: false, positive_couplings: false, block: 3, grid: false, cells: None, nnz: 1000, f64: true };
 /// assert_eq!(ziggurat::SolverConfig::default().resolve(facts).smoother.kind.name(), "chebyshev");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,19 +56,21 @@ pub struct MatrixFacts {
     pub symmetric: bool,
     /// Every diagonal entry is positive.
     pub positive_diagonal: bool,
+    /// An M-matrix whose connections differ by orders of magnitude.
+    pub heterogeneous: bool,
+    /// Symmetric, and most couplings have the sign of the diagonal, as in a mass matrix.
+    pub positive_couplings: bool,
     /// Number of unknowns per node.
     pub block: usize,
     /// Whether it is the matrix of a structured grid, held by one process.
     pub grid: bool,
+    /// The cells of a reservoir system, held by one process.
+    pub cells: Option<Cells>,
     /// Number of entries.
     pub nnz: usize,
     /// Whether the device supports double precision.
     pub f64: bool,
 }
-
-/// Minimum number of entries of a large matrix, a few megabytes: a smaller one stays in the caches,
-/// so that neither reduced precision nor a cheaper setup saves much.
-const LARGE: usize = 200_000;
 
 /// Degree and ratio of Chebyshev smoothing with plain levels and several unknowns per node.
 const PLAIN_CHEBYSHEV: (usize, f64) = (3, 12.0);
@@ -67,15 +79,17 @@ impl SolverConfig {
     /// Replaces every `auto`:
     ///
     /// - method: `structured` if the matrix is large, symmetric with a positive diagonal, and that
-    ///   of a structured grid; else `sa` if symmetric, else `classical`;
+    ///   of a structured grid; else `classical` if it is a symmetric M-matrix whose connections
+    ///   differ by orders of magnitude; else `sa` if symmetric; else `cpr` if it has cells with one
+    ///   pressure each, else `classical`;
     /// - plain levels of smoothed aggregation: one if the matrix is large and symmetric and few
     ///   systems are solved with it ([`Effort`]), else none;
     /// - smoother: `fsai` with `none` if the matrix is symmetric with a positive diagonal, else
     ///   `ilu0`; `l1-chebyshev` with `classical` if it is symmetric with a positive diagonal, else
-    ///   `gauss-seidel`; `gauss-seidel` with the other methods if it is nonsymmetric; else
-    ///   `chebyshev` with several unknowns per node (`l1-chebyshev` with plain levels, of degree 3
-    ///   and ratio 12 unless these are set), else `l1-chebyshev` with `structured`, unless a
-    ///   damping is given, else `jacobi`;
+    ///   `gauss-seidel`; `gauss-seidel` with the other methods if it is nonsymmetric; else `fsai`
+    ///   with `sa` if most couplings are positive; else `chebyshev` with several unknowns per node
+    ///   (`l1-chebyshev` with plain levels, of degree 3 and ratio 12 unless these are set), else
+    ///   `l1-chebyshev` with `structured`, unless a damping is given, else `jacobi`;
     /// - cycle: `k` with `pairwise`, else `v`; `k` becomes `k-gcr` if the matrix is not symmetric
     ///   with a positive diagonal;
     /// - krylov: `cg` if the matrix is symmetric with a positive diagonal and the cycle is
@@ -86,7 +100,7 @@ impl SolverConfig {
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{MatrixFacts, Method}};
-    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, block: 1, grid: true, nnz: 1000, f64: true };
+    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, block: 1, grid: true, cells: None, nnz: 1000, f64: true };
     /// let config = SolverConfig::default().resolve(convection);
     /// assert_eq!((config.method, config.krylov.name()), (Method::Classical, "fgmres"));
     /// ```
@@ -94,19 +108,10 @@ impl SolverConfig {
     pub fn resolve(&self, facts: MatrixFacts) -> SolverConfig {
         let mut config = self.clone();
         if config.method == Method::Auto {
-            config.method = match facts.symmetric {
-                true if facts.grid && facts.positive_diagonal && facts.nnz >= LARGE => Method::Structured,
-                true => Method::Sa,
-                false => Method::Classical,
-            };
+            config.method = decide::method(facts).0;
         }
-        if config.method == Method::Direct {
-            if config.precision == Precision::Auto {
-                config.precision = Precision::F64;
-            }
-            if config.krylov == Krylov::Auto {
-                config.krylov = Krylov::Fgmres;
-            }
+        if config.method == Method::Cpr {
+            config.decouple_cells(facts);
         }
         if config.sa.plain_levels.is_none() {
             let plain = config.method == Method::Sa
@@ -116,64 +121,67 @@ impl SolverConfig {
             config.sa.plain_levels = Some(usize::from(plain));
         }
         if config.smoother.kind == SmootherKind::Auto {
-            config.smoother.kind = match config.method {
-                Method::None if facts.symmetric && facts.positive_diagonal => SmootherKind::Fsai,
-                Method::None => SmootherKind::Ilu0,
-                Method::Classical if facts.symmetric && facts.positive_diagonal => SmootherKind::L1Chebyshev,
-                Method::Classical => SmootherKind::GaussSeidel,
-                _ if !facts.symmetric => SmootherKind::GaussSeidel,
-                // A given damping is meant for Jacobi.
-                Method::Structured if config.smoother.omega.is_none() => SmootherKind::L1Chebyshev,
-                Method::Sa if facts.block > 1 => match config.sa.plain_levels {
-                    None | Some(0) => SmootherKind::Chebyshev,
-                    Some(_) => SmootherKind::L1Chebyshev,
-                },
-                _ => SmootherKind::Jacobi,
-            };
+            config.smoother.kind = decide::smoother(&config, facts).0;
             let usual = SmootherParameters::default();
             let is_set = (config.smoother.degree, config.smoother.ratio) != (usual.degree, usual.ratio);
             if config.method == Method::Sa && config.smoother.kind == SmootherKind::L1Chebyshev && !is_set {
                 (config.smoother.degree, config.smoother.ratio) = PLAIN_CHEBYSHEV;
             }
         }
-        for smoother in config.levels.iter_mut().filter_map(|level| level.smoother.as_mut()) {
-            if smoother.kind == SmootherKind::Auto {
-                smoother.kind = config.smoother.kind;
-            }
+        // The unknowns of a node decide about pivots where the matrix is not symmetric.
+        let unknowns = config.cpr.unknowns.filter(|_| config.method == Method::Cpr).unwrap_or(facts.block);
+        let node_rows = if facts.symmetric { 1 } else { unknowns.min(MAX_BLOCK) };
+        let of_levels = config.levels.iter_mut().filter_map(|level| level.smoother.as_mut());
+        for smoother in of_levels.filter(|smoother| smoother.kind == SmootherKind::Auto) {
+            smoother.kind = config.smoother.kind;
         }
+        config.smoother.node_rows.get_or_insert(node_rows);
         if config.cycle.kind == CycleKind::Auto {
-            config.cycle.kind = if config.method == Method::Pairwise { CycleKind::K } else { CycleKind::V };
+            config.cycle.kind = decide::cycle(&config).0;
         }
-        if config.cycle.kind == CycleKind::K && !(facts.symmetric && facts.positive_diagonal) {
+        if config.cycle.kind == CycleKind::K && !facts.is_positive() {
             config.cycle.kind = CycleKind::KGcr;
         }
         if config.precision == Precision::Auto {
-            let narrow = facts.symmetric
-                && facts.positive_diagonal
-                && facts.nnz >= LARGE
-                && config.smoother_kinds().all(|kind| kind != SmootherKind::GaussSeidel);
-            config.precision = if narrow { Precision::F16 } else { Precision::F64 };
+            config.precision = decide::precision(&config, facts).0;
         }
         if !facts.f64 {
             config.precision = config.precision.without_f64();
         }
         if config.krylov == Krylov::Auto {
-            let cycling = config.cycling();
-            let balanced = cycling.cycle.is_symmetric() && cycling.is_balanced();
-            config.krylov = match (facts.symmetric && facts.positive_diagonal, balanced) {
-                (true, true) => Krylov::Cg,
-                (true, false) => Krylov::Fcg,
-                (false, _) => Krylov::Fgmres,
-            };
+            config.krylov = decide::krylov(&config, facts).0;
         }
         config
+    }
+
+    /// The choices of `cpr`: the cells, and block ILU(0) after the pressure's correction, which
+    /// Gauss–Seidel smooths.
+    fn decouple_cells(&mut self, facts: MatrixFacts) {
+        let known = facts.cells.filter(|cells| self.cpr.unknowns.is_none_or(|given| given == cells.unknowns));
+        if let Some(Cells { unknowns, pressure }) = known {
+            self.cpr.unknowns = Some(unknowns);
+            self.cpr.pressure.get_or_insert(pressure);
+        }
+        if self.smoother.kind == SmootherKind::Auto {
+            if self.levels.is_empty() {
+                let (kind, usual) = (SmootherKind::GaussSeidel, Visits::default());
+                let smoother = Some(SmootherParameters { kind, ..self.smoother });
+                let [pre_sweeps, post_sweeps] = [self.cycle.pre_sweeps, self.cycle.post_sweeps].map(Some);
+                self.levels = vec![LevelSettings { from: 1, smoother, pre_sweeps, post_sweeps }];
+                if self.cycle.pre_sweeps == usual.pre_sweeps {
+                    self.cycle.pre_sweeps = 0;
+                }
+            }
+            self.smoother.kind = SmootherKind::Ilu0;
+            self.smoother.omega.get_or_insert(1.0);
+        }
     }
 
     /// Checks that the choices apply to the matrix.
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{MatrixFacts, SmootherKind}};
-    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, block: 1, grid: true, nnz: 1000, f64: true };
+    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, block: 1, grid: true, cells: None, nnz: 1000, f64: true };
     /// let mut config = SolverConfig::default();
     /// config.smoother.kind = SmootherKind::Fsai;
     /// let error = config.check_for(convection).unwrap_err();
@@ -181,10 +189,14 @@ impl SolverConfig {
     /// ```
     ///
     /// # Errors
-    /// If a smoother needs a symmetric matrix with a positive diagonal and this one is not.
+    /// If a smoother needs a symmetric matrix with a positive diagonal and this one is not, or the
+    /// method needs cells and none are known.
     pub fn check_for(&self, facts: MatrixFacts) -> Result<(), ConfigError> {
-        let positive = facts.symmetric && facts.positive_diagonal;
-        if !positive && self.smoother_kinds().any(|kind| kind == SmootherKind::Fsai) {
+        if self.method == Method::Cpr && self.cpr.unknowns.is_none() {
+            let reason = SetupError::NoCells.to_string();
+            return Err(ConfigError::Value { path: "method".into(), reason });
+        }
+        if !facts.is_positive() && self.smoother_kinds().any(|kind| kind == SmootherKind::Fsai) {
             let reason = "`fsai` needs a symmetric matrix with a positive diagonal; choose ilu0";
             return Err(ConfigError::Value { path: "smoother.kind".into(), reason: reason.into() });
         }

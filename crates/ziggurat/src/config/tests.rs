@@ -9,6 +9,9 @@ fn k_cycles_minimise_the_residual_unless_the_matrix_is_positive() {
         positive_diagonal,
         block: 1,
         grid: false,
+        heterogeneous: false,
+        positive_couplings: false,
+        cells: None,
         nnz: 1000,
         f64: true,
     };
@@ -47,7 +50,7 @@ fn keys_that_are_not_given_keep_the_defaults_of_their_method() {
 #[test]
 fn errors_name_the_path_of_the_key() {
     for (text, parts) in [
-        ("zzz = 1", &["unknown key `zzz` (known keys: classical, cycle,"][..]),
+        ("zzz = 1", &["unknown key `zzz` (known keys: classical, cpr, cycle,"][..]),
         ("metod = 'sa'", &["`metod`; did you mean `method`?"]),
         (
             "sa.strength.treshold = 0.1",
@@ -88,6 +91,9 @@ fn auto_depends_on_the_matrix_and_given_values_are_kept() {
         positive_diagonal: true,
         block,
         grid: false,
+        heterogeneous: false,
+        positive_couplings: false,
+        cells: None,
         nnz: 1000,
         f64: true,
     };

@@ -5,15 +5,20 @@
 //! processes examine their own rows and those of their neighbours, and combine the results. Cost: a
 //! few passes over the matrix.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
-use ziggurat_amg::halo::Halo;
-use ziggurat_amg::{LevelMatrix, SetupError};
-use ziggurat_sparse::CsrRef;
+use ziggurat_amg::halo::{Halo, Whole};
+use ziggurat_amg::{Cells, LevelMatrix, SetupError, WholeMatrix, cells};
 use ziggurat_sparse::device::Device;
+use ziggurat_sparse::grid::recognise;
+use ziggurat_sparse::{Csr, CsrRef};
 
 use super::floating::FloatingParts;
+use super::nodes::unknowns_per_node;
 use super::rows::sums_to_zero;
 use super::symmetry::is_symmetric;
+use super::weights::Weights;
 use crate::config::MatrixFacts;
 
 /// Number of rows per task.
@@ -41,11 +46,19 @@ pub struct MatrixKind {
     pub annihilates_constants: bool,
     /// max_i Σ_j |a_ij|, which bounds the rounding errors of a product.
     pub largest_row_sum: f64,
+    /// Whether it is a symmetric M-matrix whose connections differ by orders of magnitude, within
+    /// rows and from row to row: a network, or a heterogeneous medium.
+    pub heterogeneous: bool,
+    /// Whether it is symmetric, and most couplings have the sign of the diagonal, as in a mass
+    /// matrix.
+    pub positive_couplings: bool,
     /// Number of unknowns per node.
     pub block: usize,
     /// Whether it is the matrix of a structured grid in natural order, with one unknown per point.
     /// Examined only where one process has the whole matrix.
     pub grid: bool,
+    /// The cells of a reservoir system. Examined only where one process has the whole matrix.
+    pub cells: Option<Cells>,
     /// Number of rows over all processes.
     pub rows: u64,
     /// Number of entries over all processes.
@@ -65,16 +78,52 @@ impl MatrixKind {
         let entries = matrix.row_ptr()[own.end] - matrix.row_ptr()[own.start];
         let mut totals = [u64::from(!positive_diagonal), u64::from(!zero_sums), entries as u64];
         halo.sum(&mut totals);
+        let symmetric = is_symmetric(matrix, &halo);
+        let weights = match symmetric {
+            true => Weights::of(matrix, &halo, a.global_rows()),
+            false => Weights::default(),
+        };
         Ok(MatrixKind {
-            symmetric: is_symmetric(matrix, &halo),
+            symmetric,
             positive_diagonal: totals[0] == 0,
             annihilates_constants: totals[1] == 0 && a.global_rows() > 0,
             largest_row_sum: halo.largest(largest_sum),
+            heterogeneous: weights.heterogeneous,
+            positive_couplings: weights.positive,
             block: a.block(),
             grid: false,
+            cells: None,
             rows: a.global_rows(),
             nnz: totals[2],
         })
+    }
+
+    /// Examines a matrix that one process holds, also for what ranks do not look for: unknowns per
+    /// node, grids and cells.
+    ///
+    /// ```
+    /// use ziggurat::diagnose::MatrixKind;
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson3d:6".parse::<Problem>()?.matrix()?;
+    /// assert!(MatrixKind::of_whole(&a.into())?.grid);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`MatrixKind::of`].
+    pub fn of_whole(a: &Arc<Csr<f64>>) -> Result<Self, SetupError> {
+        let block = unknowns_per_node(a.view(), &Whole::new(a.rows()));
+        Self::of_blocks(a, block, true)
+    }
+
+    /// As [`MatrixKind::of_whole`], with a known number of unknowns per node. `constants` states
+    /// that nothing but constants is known of the near-kernel.
+    pub(crate) fn of_blocks(a: &Arc<Csr<f64>>, block: usize, constants: bool) -> Result<Self, SetupError> {
+        let mut kind = MatrixKind::of(&WholeMatrix::new(a.clone(), block))?;
+        // Interpolation on grids reproduces the constants, and no other vectors.
+        kind.grid = block == 1 && constants && kind.symmetric && recognise(a.view()).is_ok();
+        kind.cells = if kind.symmetric { None } else { cells(a.view()) };
+        Ok(kind)
     }
 
     /// The input of [`SolverConfig::resolve`](crate::SolverConfig::resolve), for a device.
@@ -82,8 +131,11 @@ impl MatrixKind {
         MatrixFacts {
             symmetric: self.symmetric,
             positive_diagonal: self.positive_diagonal,
+            heterogeneous: self.heterogeneous,
+            positive_couplings: self.positive_couplings,
             block: self.block,
             grid: self.grid,
+            cells: self.cells,
             nnz: self.nnz as usize,
             f64: device.computes_in(ziggurat_sparse::Kind::F64),
         }

@@ -18,6 +18,7 @@ mod rows;
 mod symmetry;
 #[cfg(test)]
 mod tests;
+mod weights;
 
 use serde::Serialize;
 use ziggurat_amg::halo::Whole;

@@ -27,7 +27,7 @@ use ziggurat_sparse::operator::LinearOperator;
 
 use super::units::Unit;
 use super::{Raise, Solution, SolveError, SolveOptions, traffic_since};
-use crate::config::SolverConfig;
+use crate::config::{SmootherKind, SolverConfig};
 
 /// The matrix as the outer iteration applies it.
 pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
@@ -51,7 +51,7 @@ pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
 /// let options = SolveOptions::from(iteration.config());
 /// let raise = |to| match to {
 ///     Stronger::Levels(kind) => Ok(Some(lower(Precision::uniform(kind))?)),
-///     Stronger::Factors => Ok(None),
+///     Stronger::Smoother(_) | Stronger::Factors => Ok(None),
 /// };
 /// let solution = iteration.solve(vec![1.0; 1728], None, &options, None, raise)?;
 /// assert!(solution.report.reason.is_converged() && iteration.raised_to().is_none());
@@ -66,6 +66,10 @@ pub struct Iteration<D: Device> {
     pub(super) single: OnceLock<Multigrid<D>>,
     /// The cycle in double precision, likewise.
     pub(super) double: OnceLock<Multigrid<D>>,
+    /// The cycle with a stronger smoother, likewise.
+    pub(super) smoothed: OnceLock<Multigrid<D>>,
+    /// Whether solves start with it.
+    pub(super) keeps_smoothed: AtomicBool,
     /// Sparse factors, likewise.
     pub(super) factors: OnceLock<Multigrid<D>>,
     /// Whether solves start with the factors.
@@ -105,6 +109,8 @@ impl<D: Device> Iteration<D> {
             multigrid,
             single: OnceLock::new(),
             double: OnceLock::new(),
+            smoothed: OnceLock::new(),
+            keeps_smoothed: AtomicBool::new(false),
             factors: OnceLock::new(),
             keeps_factors: AtomicBool::new(false),
             cleared_until: AtomicUsize::new(0),
@@ -207,8 +213,8 @@ impl<D: Device> Iteration<D> {
     ) {
         (self.matrix, self.kernel) = (matrix, kernel);
         *self.cleared_until.get_mut() = 0;
-        self.factors = OnceLock::new();
-        *self.keeps_factors.get_mut() = false;
+        (self.smoothed, self.factors) = (OnceLock::new(), OnceLock::new());
+        (*self.keeps_smoothed.get_mut(), *self.keeps_factors.get_mut()) = (false, false);
         match (self.double.get_mut(), self.single.get_mut()) {
             (Some(cycle), _) | (None, Some(cycle)) => *cycle = multigrid,
             (None, None) => self.multigrid = multigrid,
@@ -230,6 +236,12 @@ impl<D: Device> Iteration<D> {
         self.keeps_factors.load(Ordering::Relaxed)
     }
 
+    /// The smoother that a solve has changed to. All later solves start with it, unless
+    /// they [start with factors](Self::is_factorised).
+    pub fn smoother_in_use(&self) -> Option<SmootherKind> {
+        self.keeps_smoothed.load(Ordering::Relaxed).then(|| self.config.stronger_smoother())
+    }
+
     /// The configuration that the levels are stored in now: the resolved one, with the precision
     /// that a solve has raised it to.
     pub fn config_in_use(&self) -> SolverConfig {
@@ -238,10 +250,12 @@ impl<D: Device> Iteration<D> {
 
     /// The cycle that the next solve starts with.
     pub fn preconditioner(&self) -> &Multigrid<D> {
-        self.factors.get().filter(|_| self.is_factorised()).unwrap_or_else(|| self.levels())
+        let factors = self.factors.get().filter(|_| self.is_factorised());
+        let smoothed = self.smoothed.get().filter(|_| self.keeps_smoothed.load(Ordering::Relaxed));
+        factors.or(smoothed).unwrap_or_else(|| self.levels())
     }
 
-    /// The cycle over the levels of the hierarchy.
+    /// The cycle over the levels of the hierarchy, with the configured smoother.
     pub(super) fn levels(&self) -> &Multigrid<D> {
         self.double.get().or(self.single.get()).unwrap_or(&self.multigrid)
     }

@@ -8,7 +8,7 @@ use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::Device;
 
 use super::SolveError;
-use crate::config::Precision;
+use crate::config::{Precision, SmootherKind};
 
 /// A change to a stronger preconditioner during a solve, and its cause.
 ///
@@ -25,12 +25,26 @@ pub struct Promotion {
     /// The precision before.
     pub from: Precision,
     /// What it was changed to: levels in `f32` if rounding was slow, in `f64` after a failure
-    /// (`f32` on a device without `f64`), factors if that was not enough.
+    /// (`f32` on a device without `f64`), a stronger smoother, and factors if that was not enough.
     pub to: Stronger,
-    /// Number of iterations before the first change.
+    /// Number of iterations before this change.
     pub after: usize,
-    /// The cause of the last change.
+    /// The cause of this change.
     pub why: Fault,
+    /// The change before this one in the same solve.
+    pub earlier: Option<Box<Promotion>>,
+}
+
+impl Promotion {
+    /// The first change of the solve.
+    pub fn first(&self) -> &Promotion {
+        self.earlier.as_ref().map_or(self, |earlier| earlier.first())
+    }
+
+    /// Whether the solve has changed to sparse factors.
+    pub fn is_to_factors(&self) -> bool {
+        self.to == Stronger::Factors
+    }
 }
 
 /// A stronger preconditioner.
@@ -44,6 +58,9 @@ pub struct Promotion {
 pub enum Stronger {
     /// The same levels in another number type.
     Levels(Kind),
+    /// A stronger smoother: FSAI on the same levels if the matrix is symmetric with a positive
+    /// diagonal, else ILU(0) on the levels of smoothed aggregation.
+    Smoother(SmootherKind),
     /// Sparse factors of the matrix.
     Factors,
 }
@@ -52,6 +69,8 @@ impl fmt::Display for Stronger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Stronger::Levels(kind) => write!(f, "{kind}"),
+            Stronger::Smoother(SmootherKind::Fsai) => f.pad("fsai smoothing"),
+            Stronger::Smoother(smoother) => write!(f, "smoothed aggregation with {smoother} smoothing"),
             Stronger::Factors => f.pad("sparse factors"),
         }
     }
@@ -61,7 +80,7 @@ impl fmt::Display for Stronger {
 ///
 /// ```
 /// use ziggurat::{Fault, krylov::StopReason};
-/// assert_ne!(Fault::Failed(StopReason::Breakdown), Fault::Hopeless(0.99));
+/// assert_ne!(Fault::Failed(StopReason::Breakdown), Fault::TooSlow(0.99));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -69,27 +88,31 @@ pub enum Fault {
     /// Convergence was slow, and the same cycle in single precision reduces the error by more: the
     /// average factor of the residual per iteration.
     RoundingSlows(f64),
-    /// Half of the iterations have reached less than half of the digits: the average factor of the
-    /// residual per iteration.
-    Hopeless(f64),
+    /// Too many more iterations are to be expected: the average factor of the residual per
+    /// iteration.
+    TooSlow(f64),
     /// The iteration stopped without converging.
     Failed(StopReason),
 }
 
 impl fmt::Display for Promotion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(earlier) = &self.earlier {
+            write!(f, "{earlier}; then ")?;
+        }
         let plural = if self.after == 1 { "" } else { "s" };
         let (from, to, after) = (&self.from, self.to, self.after);
         match to {
             Stronger::Levels(_) => write!(f, "levels changed from {from} to {to}")?,
-            Stronger::Factors => write!(f, "changed from multigrid to {to}")?,
+            Stronger::Smoother(SmootherKind::Fsai) => write!(f, "changed to {to}")?,
+            Stronger::Smoother(_) | Stronger::Factors => write!(f, "changed from multigrid to {to}")?,
         }
         write!(f, " after {after} iteration{plural}: ")?;
         match self.why {
             Fault::RoundingSlows(rate) => {
                 write!(f, "rounding slows convergence (residual factor {rate:.2} per iteration)")
             }
-            Fault::Hopeless(rate) => {
+            Fault::TooSlow(rate) => {
                 write!(f, "convergence is too slow (residual factor {rate:.2} per iteration)")
             }
             Fault::Failed(reason) => write!(f, "the iteration stopped ({})", reason.name()),

@@ -102,6 +102,50 @@ pub(super) fn refined<D: Device>(
     Ok(solution)
 }
 
+/// Corrections by factors that nobody asked for. Each costs a substitution.
+const STEPS_BY_FACTORS: usize = 3;
+
+/// They are made if the residual is at most this many times the tolerance.
+const CLOSE: f64 = 10.0;
+
+/// Corrects a stagnated solution by sparse factors whose residual is close to the tolerance, also
+/// if refinement is not configured. It counts as converged only if the residual is below the
+/// tolerance in double precision, too, which is what a caller would compute.
+pub(super) fn refined_by_factors<D: Device>(
+    iteration: &Iteration<D>,
+    options: &SolveOptions,
+    b: &[f64],
+    solution: Solution,
+    residual: impl Fn(f64, &[f64]) -> Vec<f64>,
+    observer: Option<&mut Observer<'_>>,
+    raise: impl Raise<D>,
+) -> Result<Solution, SolveError> {
+    let report = &solution.report;
+    let target = options.stopping.target(report.b_norm);
+    if report.reason != StopReason::Stagnated || report.residual.is_nan() || report.residual > CLOSE * target
+    {
+        return Ok(solution);
+    }
+    let mut stricter = options.clone();
+    stricter.stopping.rtol *= 0.5;
+    stricter.stopping.atol *= 0.5;
+    let mut solution = refined(iteration, STEPS_BY_FACTORS, &stricter, solution, residual, observer, raise)?;
+    let report = &mut solution.report;
+    if report.reason == StopReason::Interrupted {
+        return Ok(solution);
+    }
+    let (device, matrix) = (&iteration.device, &iteration.matrix);
+    let (b, x) = (device.upload(b)?, device.upload(&solution.x)?);
+    let (mut r, mut work) = (device.zeros(solution.x.len())?, matrix.workspace(device)?);
+    matrix.residual(device, &x, &b, &mut r, &mut work);
+    let plain = device.norm(&r);
+    device.finish()?;
+    report.residual = plain;
+    report.relative_residual = plain / report.b_norm;
+    report.reason = if plain <= target { StopReason::Converged } else { StopReason::Stagnated };
+    Ok(solution)
+}
+
 /// Adds the report of a correction, whose right-hand side was in `unit`s.
 fn corrected(first: KrylovReport, mut correction: KrylovReport, unit: f64) -> KrylovReport {
     let (b_norm, left_out) = (first.b_norm, first.left_out);

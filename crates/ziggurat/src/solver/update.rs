@@ -100,11 +100,15 @@ impl<D: Device> Solver<D> {
             Rebuild::WhenSlower => self.pace.is_slower(factor),
         };
         let is_factorised = self.iteration.is_factorised();
-        if wanted || !same_kind || is_factorised {
+        let smoother = self.iteration.smoother_in_use();
+        if wanted || !same_kind || is_factorised || smoother.is_some() {
             let (device, mut asked) = (self.device().clone(), self.iteration.asked.clone());
             if is_factorised {
                 // Multigrid has failed for this matrix before.
                 (asked.method, asked.krylov) = (Method::Direct, Krylov::Auto);
+            } else if smoother.is_some() {
+                let stronger = self.config().with_stronger_smoother();
+                (asked.method, asked.smoother) = (stronger.method, stronger.smoother);
             }
             *self = Solver::set_up(device, &a, self.near_kernel.clone(), asked)?;
             return Ok(Updated::Rebuilt);

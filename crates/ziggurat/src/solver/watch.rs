@@ -13,10 +13,14 @@
 //! A comparison costs about as much as two iterations, the first one also a conversion of the
 //! levels. It is only made if at least as many iterations are expected as are done.
 //!
-//! A solve that fails in the highest precision, or that has used half of its iterations for less
-//! than half of its digits, continues with sparse factors of the matrix as the preconditioner, if
-//! they fit into memory and the configuration allows it (`fallback`). Later solves start with what
-//! the last one ended with; with the factors only if that one had the options of the configuration.
+//! A solve that fails in the highest precision, or that would take a hundred iterations more at a
+//! check from the 32nd on, continues with a stronger smoother, if the configuration leaves it open:
+//! its setup costs as much as some fifty iterations. A solve that still fails, that would exceed
+//! the limit of iterations, or that has used half of them for less than half of its digits,
+//! continues with sparse factors of the matrix as the preconditioner, if they fit into memory. Both
+//! only if the configuration allows it (`fallback`). Later solves start with what the last one
+//! ended with; with another smoother or factors only if that one had the options of the
+//! configuration.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
@@ -29,7 +33,7 @@ use ziggurat_sparse::operator::LinearOperator;
 use super::compared::{Compared, Verdict};
 use super::iteration::on_all_processes;
 use super::{Fault, Iteration, Promotion, Raise, SolveError, SolveOptions, Stronger};
-use crate::config::{Krylov, Method, Precision};
+use crate::config::{Krylov, Method, Precision, SmootherKind, SolverConfig};
 
 /// The numbers of iterations after which convergence is checked.
 const CHECK_AFTER: [usize; 4] = [16, 32, 64, 128];
@@ -44,14 +48,44 @@ const SLOW: f64 = 0.631;
 /// factors would not help.
 const ROUNDING_LIMIT: f64 = 1e-10;
 
-/// Whether half of the allowed iterations have reached less than half of the digits. Returns the
-/// average residual factor per iteration.
-fn hopeless(progress: &Progress, stopping: &Stopping) -> Option<f64> {
+/// The number of iterations from which on, at every check, a stronger smoother may be worth its
+/// setup.
+const SMOOTHER_AFTER: usize = 32;
+
+/// Further iterations from which on it is.
+const SMOOTHER_FROM: f64 = 96.0;
+
+/// The number of iterations after which a solve is given up that would exceed the limit. Only for
+/// methods that minimise the residual: with others it may grow before it falls.
+const HOPELESS_AFTER: usize = 128;
+
+/// The average residual factor per iteration, and the number of iterations that are left at that
+/// rate.
+fn expected(progress: &Progress) -> (f64, f64) {
+    let rate = progress.relative_residual.powf((progress.iteration as f64).recip());
+    let target = progress.target / progress.residual;
+    (rate, if rate < 1.0 { target.ln() / rate.ln() } else { f64::INFINITY })
+}
+
+/// Whether a stronger smoother pays. Returns the average residual factor per iteration.
+fn sluggish(progress: &Progress) -> Option<f64> {
+    let (rate, left) = expected(progress);
+    let is_due = progress.iteration >= SMOOTHER_AFTER && CHECK_AFTER.contains(&progress.iteration);
+    (is_due && left >= SMOOTHER_FROM).then_some(rate)
+}
+
+/// Whether more than the allowed iterations are left, or half of these have reached less than half
+/// of the digits. `is_minimal` states that the method minimises the residual. Returns the average
+/// residual factor per iteration.
+fn hopeless(progress: &Progress, stopping: &Stopping, is_minimal: bool) -> Option<f64> {
+    let (rate, left) = expected(progress);
+    if is_minimal && progress.iteration == HOPELESS_AFTER && left > stopping.max_iterations as f64 {
+        return Some(rate);
+    }
     if progress.iteration != stopping.max_iterations / 2 || progress.iteration < MIN_HOPELESS {
         return None;
     }
     let target = progress.target / progress.residual * progress.relative_residual;
-    let rate = progress.relative_residual.powf((progress.iteration as f64).recip());
     (progress.relative_residual.powi(2) > target).then_some(rate)
 }
 
@@ -92,8 +126,21 @@ enum Rung {
     Single,
     /// Levels in double precision.
     Double,
+    /// A stronger smoother.
+    Smoother,
     /// Sparse factors.
     Factors,
+}
+
+/// What a solve may change to, apart from wider numbers.
+#[derive(Clone, Copy, Debug)]
+struct Allowed {
+    smoother: bool,
+    factors: bool,
+}
+
+impl Allowed {
+    const ALL: Allowed = Allowed { smoother: true, factors: true };
 }
 
 impl<D: Device> Iteration<D> {
@@ -121,8 +168,14 @@ impl<D: Device> Iteration<D> {
                 }
             });
             let observing = from_there.as_mut().map(|observer| observer as &mut Observer<'_>);
-            if rung == Rung::Factors {
-                rest.krylov = Krylov::Fgmres; // the factors of an indefinite matrix are not positive
+            match rung {
+                // The factors of an indefinite matrix are not positive.
+                Rung::Factors => rest.krylov = Krylov::Fgmres,
+                // Nor are those of its smoother; CG stays where FSAI keeps the cycle symmetric.
+                Rung::Smoother if self.config.stronger_smoother() != SmootherKind::Fsai => {
+                    rest.krylov = Krylov::Fgmres;
+                }
+                _ => {}
             }
             let (report, fault) = self.run_watched(rung, b, x, &rest, observing, &raise)?;
             let stopping = &mut rest.stopping;
@@ -132,51 +185,61 @@ impl<D: Device> Iteration<D> {
                 Some(done) => joined(done, report),
                 None => report,
             };
-            let Some(why) = fault else { return Ok((report, promotion)) };
+            let Some((why, allowed)) = fault else { return Ok((report, promotion)) };
             // The factors of the matrix have rounding errors, too, and an initial guess that is not
             // finite is not a fault of the preconditioner.
             let bad_guess = !report.initial_residual.is_finite();
             let may_help = !(report.relative_residual <= ROUNDING_LIMIT || bad_guess);
-            let Some(next) = self.raised(rung, why, may_help, &raise)? else {
+            let allowed =
+                Allowed { smoother: allowed.smoother && may_help, factors: allowed.factors && may_help };
+            let Some(next) = self.raised(rung, why, allowed, &raise)? else {
                 return Ok((report, promotion));
             };
             // Other options than the configured ones may be what failed.
-            if next == Rung::Factors && *options == SolveOptions::from(&self.config) {
-                self.keeps_factors.store(true, Ordering::Relaxed);
+            if *options == SolveOptions::from(&self.config) {
+                match next {
+                    Rung::Smoother => self.keeps_smoothed.store(true, Ordering::Relaxed),
+                    Rung::Factors => self.keeps_factors.store(true, Ordering::Relaxed),
+                    _ => {}
+                }
             }
             if !device.norm_max(x).is_finite() {
                 device.fill(0.0, x);
             }
-            let (from, after) = match promotion {
-                Some(first) => (first.from, first.after),
-                None => (self.config.precision.clone(), report.iterations),
+            let from = match rung {
+                Rung::Single => Precision::F32,
+                Rung::Double => Precision::F64,
+                _ => self.config.precision.clone(),
             };
             let to = match next {
                 Rung::Factors => Stronger::Factors,
+                Rung::Smoother => Stronger::Smoother(self.config.stronger_smoother()),
                 Rung::Double => Stronger::Levels(Kind::F64),
                 _ => Stronger::Levels(Kind::F32),
             };
-            promotion = Some(Promotion { from, to, after, why });
+            let (after, earlier) = (report.iterations, promotion.take().map(Box::new));
+            promotion = Some(Promotion { from, to, after, why, earlier });
             (rung, done) = (next, Some(report));
         }
     }
 
     fn rung(&self) -> Rung {
-        match (self.is_factorised(), self.double.get(), self.single.get()) {
-            (true, ..) => Rung::Factors,
-            (_, Some(_), _) => Rung::Double,
-            (_, _, Some(_)) => Rung::Single,
+        match (self.double.get(), self.single.get()) {
+            _ if self.is_factorised() => Rung::Factors,
+            _ if self.keeps_smoothed.load(Ordering::Relaxed) => Rung::Smoother,
+            (Some(_), _) => Rung::Double,
+            (_, Some(_)) => Rung::Single,
             _ => Rung::Configured,
         }
     }
 
-    /// Makes the next stronger preconditioner; factors only if `factorise` is set. `None` if there
-    /// is none.
+    /// Makes the next stronger preconditioner that is allowed. `None` if there is none. A smoother
+    /// that cannot be set up is passed over.
     fn raised(
         &self,
         rung: Rung,
         why: Fault,
-        factorise: bool,
+        allowed: Allowed,
         raise: &impl Raise<D>,
     ) -> Result<Option<Rung>, SolveError> {
         let narrow = self.is_narrow(rung);
@@ -190,13 +253,22 @@ impl<D: Device> Iteration<D> {
         };
         let (cycle, to, next) = match levels {
             Some((cycle, kind, next)) => (cycle, Stronger::Levels(kind), next),
-            None if factorise && rung < Rung::Factors && self.may_factorise() => {
+            None if allowed.smoother && self.may_smooth(rung) => {
+                let to = Stronger::Smoother(self.config.stronger_smoother());
+                (&self.smoothed, to, Rung::Smoother)
+            }
+            None if allowed.factors && rung < Rung::Factors && self.may_factorise() => {
                 (&self.factors, Stronger::Factors, Rung::Factors)
             }
             None => return Ok(None),
         };
         if cycle.get().is_none() {
-            let Some(made) = on_all_processes(&self.device, raise(to))? else { return Ok(None) };
+            let Some(made) = on_all_processes(&self.device, raise(to))? else {
+                return match next {
+                    Rung::Smoother => self.raised(next, why, allowed, raise),
+                    _ => Ok(None),
+                };
+            };
             // If another thread was faster, its cycle is identical.
             cycle.get_or_init(|| made);
         }
@@ -208,9 +280,20 @@ impl<D: Device> Iteration<D> {
         let can_be_raised = match rung {
             Rung::Configured => ![Precision::F64, Precision::F32].contains(&self.config.precision),
             Rung::Single => self.device.computes_in(Kind::F64),
-            Rung::Double | Rung::Factors => false,
+            Rung::Double | Rung::Smoother | Rung::Factors => false,
         };
         self.asked.precision == Precision::Auto && can_be_raised
+    }
+
+    /// Whether a solve that fails may continue with a stronger smoother.
+    fn may_smooth(&self, rung: Rung) -> bool {
+        let SolverConfig { fallback, method, smoother, .. } = &self.config;
+        rung < Rung::Smoother
+            && *fallback
+            && self.asked.smoother.kind == SmootherKind::Auto
+            && self.asked.levels.is_empty()
+            && ![Method::Direct, Method::None, Method::Cpr].contains(method)
+            && smoother.kind != self.config.stronger_smoother()
     }
 
     /// Whether a solve that fails may continue with factors.
@@ -219,7 +302,7 @@ impl<D: Device> Iteration<D> {
     }
 
     /// Iterates with one preconditioner. Returns the report, and the fault for which a stronger one
-    /// may help.
+    /// may help, with what may.
     fn run_watched(
         &self,
         rung: Rung,
@@ -228,16 +311,20 @@ impl<D: Device> Iteration<D> {
         options: &SolveOptions,
         mut observer: Option<&mut Observer<'_>>,
         raise: &impl Raise<D>,
-    ) -> Result<(KrylovReport, Option<Fault>), SolveError> {
+    ) -> Result<(KrylovReport, Option<(Fault, Allowed)>), SolveError> {
         if let (Rung::Factors, Some(factors)) = (rung, self.factors.get()) {
             return Ok((self.run(factors, b, x, options, observer)?, None));
         }
-        let cycle = self.levels();
+        let cycle = match rung {
+            Rung::Smoother => self.smoothed.get().unwrap_or_else(|| self.levels()),
+            _ => self.levels(),
+        };
         let compared = Compared::new(self, raise);
         let compares = rung == Rung::Configured && self.is_narrow(rung);
         let cleared = self.cleared_until.load(Ordering::Relaxed);
         let (mut last_check, mut compared_after) = (LastCheck::BEGINNING, 0);
-        let may_factorise = self.may_factorise();
+        let (may_smooth, may_factorise) = (self.may_smooth(rung), self.may_factorise());
+        let is_minimal = options.method(&self.config).minimises_residual();
         let (mut asked_to_stop, mut slow_rate, mut lost) = (false, None, None);
         let mut failed = None;
         let mut watching = |progress: &Progress| {
@@ -250,10 +337,17 @@ impl<D: Device> Iteration<D> {
                 (slow_rate, compared_after) = (Some(rate), progress.iteration);
                 compared.compare_next();
             }
-            if may_factorise && let Some(rate) = hopeless(progress, &options.stopping) {
-                // Before the iteration is interrupted, it must be clear that the factors fit.
-                match self.raised(rung, Fault::Hopeless(rate), true, raise) {
-                    Ok(Some(_)) => lost = Some(Fault::Hopeless(rate)),
+            // Rounding is examined first: the same smoother in wider numbers costs less.
+            let is_cleared = !compares || matches!(verdict, Some(Ok(Verdict::RoundingDoesNot)));
+            let sluggish = sluggish(progress).filter(|_| may_smooth && is_cleared);
+            let hopeless = hopeless(progress, &options.stopping, is_minimal).filter(|_| may_factorise);
+            let may_help = progress.relative_residual > ROUNDING_LIMIT;
+            if let Some(rate) = sluggish.or(hopeless).filter(|_| may_help) {
+                // Before the iteration is interrupted, it must be clear that there is something
+                // stronger: factors have to fit.
+                let allowed = Allowed { smoother: sluggish.is_some(), factors: hopeless.is_some() };
+                match self.raised(rung, Fault::TooSlow(rate), allowed, raise) {
+                    Ok(Some(_)) => lost = Some((Fault::TooSlow(rate), allowed)),
                     Ok(None) => {}
                     Err(error) => failed = Some(error),
                 }
@@ -264,7 +358,7 @@ impl<D: Device> Iteration<D> {
         };
         let watched: &dyn LinearOperator<D, f64> = if compares { &compared } else { cycle };
         // An observer costs a message per iteration among processes.
-        let report = if compares || may_factorise {
+        let report = if compares || may_smooth || may_factorise {
             self.run(watched, b, x, options, Some(&mut watching))?
         } else {
             self.run(watched, b, x, options, observer)?
@@ -283,7 +377,7 @@ impl<D: Device> Iteration<D> {
         }
         let fault = match (verdict, slow_rate, report.reason) {
             (_, _, reason) if reason.is_converged() => None,
-            (Some(Verdict::RoundingSlows), Some(rate), _) => Some(Fault::RoundingSlows(rate)),
+            (Some(Verdict::RoundingSlows), Some(rate), _) => Some((Fault::RoundingSlows(rate), Allowed::ALL)),
             _ if lost.is_some() => lost,
             // Neither the limits and requests of the caller nor its right-hand side are faults.
             (
@@ -294,7 +388,7 @@ impl<D: Device> Iteration<D> {
                 | StopReason::MaxIterations
                 | StopReason::Inconsistent,
             ) => None,
-            (_, _, reason) => Some(Fault::Failed(reason)),
+            (_, _, reason) => Some((Fault::Failed(reason), Allowed::ALL)),
         };
         Ok((report, fault))
     }

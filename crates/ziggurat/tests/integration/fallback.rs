@@ -1,6 +1,6 @@
 //! A solve that multigrid cannot do continues with sparse factors of the matrix, and says so.
 
-use ziggurat::config::Method;
+use ziggurat::config::{Method, SmootherKind};
 use ziggurat::{Fault, SolveError, SolveOptions, Solver, SolverConfig, Stronger, Updated};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::{Coo, Csr};
@@ -35,10 +35,9 @@ fn a_failed_solve_continues_with_factors() {
     assert!(residual(&a, &solution.x, &b) <= 1e-8);
     let promotion = solution.promotion.unwrap();
     assert_eq!(promotion.to, Stronger::Factors);
-    assert!(
-        promotion.to_string().starts_with("changed from multigrid to sparse factors after"),
-        "{promotion}"
-    );
+    let words = promotion.to_string();
+    assert!(words.starts_with("changed to fsai smoothing after"), "{words}");
+    assert!(words.contains("; then changed from multigrid to sparse factors after"), "{words}");
     // Later solves start with the factors.
     let again = solver.solve(&b).unwrap();
     assert!(again.promotion.is_none() && again.report.iterations <= 2);
@@ -51,6 +50,45 @@ fn a_failed_solve_continues_with_factors() {
     assert_eq!(solver.update_values(&twice).unwrap(), Updated::Rebuilt);
     let halved = solver.solve(&b).unwrap();
     assert!(halved.report.iterations <= 2 && residual(&twice, &halved.x, &b) <= 1e-8);
+}
+
+/// A², the plate operator, whose fourth derivatives a pointwise smoother hardly smooths.
+fn plate() -> Csr<f64> {
+    let a = "poisson2d:48".parse::<Problem>().unwrap().matrix().unwrap();
+    ziggurat_sparse::algebra::product(a.view(), a.all_rows(), a.view()).unwrap()
+}
+
+#[test]
+fn a_slow_solve_continues_with_a_stronger_smoother() {
+    let (a, slow) = (plate(), |config: &mut SolverConfig| config.fallback = false);
+    let b = vec![1.0; a.rows()];
+    let before = Solver::builder().with(slow).build(&a).unwrap().solve(&b).unwrap();
+    let mut solver = Solver::new(&a, SolverConfig::default()).unwrap();
+    let solution = solver.solve(&b).unwrap();
+    assert!(solution.report.reason.is_converged() && residual(&a, &solution.x, &b) <= 1e-8);
+    let promotion = solution.promotion.unwrap();
+    assert_eq!(promotion.to, Stronger::Smoother(SmootherKind::Fsai), "{promotion}");
+    assert!(
+        promotion.to_string().starts_with("changed to fsai smoothing after 32 iterations"),
+        "{promotion}"
+    );
+    let (with, without) = (solution.report.iterations, before.report.iterations);
+    assert!(with as f64 <= 0.7 * without as f64, "{with} of {without}");
+    // Later solves start with it, and so does the solver for new values.
+    let again = solver.solve(&b).unwrap();
+    assert!(again.promotion.is_none() && again.report.iterations < with);
+    assert_eq!(solver.update_values(&a).unwrap(), Updated::Rebuilt);
+    assert_eq!(solver.config().smoother.kind, SmootherKind::Fsai);
+    assert_eq!(solver.solve(&b).unwrap().report.iterations, again.report.iterations);
+    assert_eq!(solver.update_values(&a).unwrap(), Updated::Values);
+}
+
+#[test]
+fn a_given_smoother_is_not_replaced() {
+    let a = plate();
+    let solver = Solver::builder().smoother(SmootherKind::Jacobi).build(&a).unwrap();
+    let solution = solver.solve(&vec![1.0; a.rows()]).unwrap();
+    assert!(solution.promotion.is_none_or(|promotion| promotion.to == Stronger::Factors));
 }
 
 #[test]
@@ -70,7 +108,7 @@ fn half_of_the_iterations_for_less_than_half_of_the_digits_is_hopeless() {
     let solution = builder().build(&a).unwrap().solve(&vec![1.0; a.rows()]).unwrap();
     let promotion = solution.promotion.unwrap();
     assert!(solution.report.reason.is_converged() && solution.report.iterations <= 22);
-    assert!(matches!(promotion.why, Fault::Hopeless(_)) && promotion.after == 20, "{promotion}");
+    assert!(matches!(promotion.why, Fault::TooSlow(_)) && promotion.after == 20, "{promotion}");
 }
 
 #[test]

@@ -61,7 +61,8 @@ fn concurrent_solves_give_the_solution_of_a_single_one() {
 fn every_method_and_preset_converges() {
     let problem: Problem = "poisson3d:16".parse().unwrap();
     let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
-    let methods = Method::ALL.iter().map(|&method| SolverConfig { method, ..SolverConfig::default() });
+    let methods = Method::ALL.iter().filter(|&&method| method != Method::Cpr); // there are no cells
+    let methods = methods.map(|&method| SolverConfig { method, ..SolverConfig::default() });
     let presets = SolverConfig::PRESETS.map(|(name, _)| SolverConfig::preset(name).unwrap());
     for config in methods.chain(presets) {
         let solver = Solver::new(&a, config).unwrap();

@@ -1,0 +1,159 @@
+//! The decisions behind `auto`, each with its reason.
+//!
+//! Every function is one row of choices: it returns what is chosen for a matrix, and why. The
+//! reason is for reports; [`SolverConfig::resolve`] uses the choice alone.
+
+use serde::Serialize;
+
+use super::{CycleKind, Krylov, MatrixFacts, Method, Precision, SmootherKind, SolverConfig};
+
+/// Minimum number of entries of a large matrix, a few megabytes: a smaller one stays in the caches,
+/// so that neither reduced precision nor a cheaper setup saves much.
+pub(super) const LARGE: usize = 200_000;
+
+/// A choice that the configuration left open, and the reason for what was chosen.
+///
+/// ```
+/// let a = ziggurat_sparse::Csr::identity(3)?;
+/// let solver = ziggurat::Solver::builder().build(&a)?;
+/// let decision = &solver.decisions()[0];
+/// assert_eq!((decision.key, &*decision.value), ("method", "sa"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Decision {
+    /// The key of the configuration.
+    pub key: &'static str,
+    /// Its value.
+    pub value: String,
+    /// Why.
+    pub reason: &'static str,
+}
+
+impl MatrixFacts {
+    /// Symmetric with a positive diagonal, and so probably positive definite.
+    pub(super) fn is_positive(&self) -> bool {
+        self.symmetric && self.positive_diagonal
+    }
+}
+
+pub(super) fn method(facts: MatrixFacts) -> (Method, &'static str) {
+    match facts.symmetric {
+        true if facts.grid && facts.is_positive() && facts.nnz >= LARGE => {
+            (Method::Structured, "the matrix is that of a structured grid: the cheapest setup, no indices")
+        }
+        true if facts.heterogeneous && facts.block == 1 => (
+            Method::Classical,
+            "connections differ by orders of magnitude, and coarse points follow the strong ones",
+        ),
+        true => (Method::Sa, "the matrix is symmetric: few entries on coarse levels"),
+        false if facts.cells.is_some() => {
+            (Method::Cpr, "cells with one pressure each: the pressure couples all cells, the others do not")
+        }
+        false => (Method::Classical, "the matrix is not symmetric: interpolation follows each row alone"),
+    }
+}
+
+pub(super) fn smoother(config: &SolverConfig, facts: MatrixFacts) -> (SmootherKind, &'static str) {
+    let without_damping = config.smoother.omega.is_none();
+    match config.method {
+        Method::None if facts.is_positive() => {
+            (SmootherKind::Fsai, "without coarse levels, the smoother has to be strong")
+        }
+        Method::None => (SmootherKind::Ilu0, "without coarse levels, the smoother has to be strong"),
+        Method::Cpr => (SmootherKind::Ilu0, "the second stage of CPR, after the pressures"),
+        Method::Classical if facts.is_positive() => {
+            (SmootherKind::L1Chebyshev, "fewer iterations than Gauss-Seidel, also in 16 bits")
+        }
+        Method::Classical => (SmootherKind::GaussSeidel, "effective without symmetry"),
+        _ if !facts.symmetric => (SmootherKind::GaussSeidel, "effective without symmetry"),
+        Method::Sa if facts.positive_couplings && facts.positive_diagonal && without_damping => (
+            SmootherKind::Fsai,
+            "most couplings are positive, as in a mass matrix: Jacobi leaves what coarse levels cannot represent",
+        ),
+        // A given damping is meant for Jacobi.
+        Method::Structured if without_damping => {
+            (SmootherKind::L1Chebyshev, "on a grid, the l1 bound of the spectrum is sharp")
+        }
+        Method::Sa if facts.block > 1 => match config.sa.plain_levels {
+            None | Some(0) => {
+                (SmootherKind::Chebyshev, "several unknowns per node: the spectrum is too wide for Jacobi")
+            }
+            Some(_) => (
+                SmootherKind::L1Chebyshev,
+                "several unknowns per node: the spectrum is too wide for Jacobi, and not estimated on plain levels",
+            ),
+        },
+        _ => (SmootherKind::Jacobi, "the cheapest, and sufficient"),
+    }
+}
+
+pub(super) fn cycle(config: &SolverConfig) -> (CycleKind, &'static str) {
+    match config.method {
+        Method::Pairwise => (CycleKind::K, "with plain aggregation, V-cycles degrade with every level"),
+        _ => (CycleKind::V, "the cheapest"),
+    }
+}
+
+pub(super) fn precision(config: &SolverConfig, facts: MatrixFacts) -> (Precision, &'static str) {
+    let gauss_seidel = config.smoother_kinds().any(|kind| kind == SmootherKind::GaussSeidel);
+    match config.method {
+        Method::Direct => (Precision::F64, "factors are in double precision"),
+        _ if !facts.is_positive() => {
+            (Precision::F64, "how much rounding the cycle tolerates cannot be predicted for this matrix")
+        }
+        _ if gauss_seidel => {
+            (Precision::F64, "Gauss-Seidel reads compressed rows, where 16 bits save little")
+        }
+        _ if facts.nnz < LARGE => (Precision::F64, "the hierarchy fits in the caches"),
+        _ => (Precision::F16, "a quarter of the bytes; the solve watches whether rounding slows it"),
+    }
+}
+
+pub(super) fn krylov(config: &SolverConfig, facts: MatrixFacts) -> (Krylov, &'static str) {
+    let cycling = config.cycling();
+    let balanced = cycling.cycle.is_symmetric() && cycling.is_balanced();
+    match (facts.is_positive(), balanced) {
+        _ if config.method == Method::Direct => {
+            (Krylov::Fgmres, "a few iterations correct the rounding errors of the factors")
+        }
+        (true, true) => (Krylov::Cg, "matrix and cycle are symmetric and positive"),
+        (true, false) => (Krylov::Fcg, "the matrix is symmetric and positive, the cycle may vary"),
+        (false, _) => (Krylov::Fgmres, "no assumption about matrix or cycle"),
+    }
+}
+
+impl SolverConfig {
+    /// The choices that this configuration leaves open, as [`resolve`](Self::resolve) makes them,
+    /// with their reasons.
+    ///
+    /// ```
+    /// use ziggurat::{SolverConfig, config::MatrixFacts};
+    /// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: true, positive_couplings: false, block: 1, grid: false, cells: None, nnz: 1000, f64: true };
+    /// let decisions = SolverConfig::default().decisions(facts);
+    /// assert_eq!((decisions[0].key, &*decisions[0].value), ("method", "classical"));
+    /// assert!(decisions[0].reason.starts_with("connections differ by orders of magnitude"));
+    /// ```
+    pub fn decisions(&self, facts: MatrixFacts) -> Vec<Decision> {
+        let config = self.resolve(facts);
+        let mut decisions = Vec::new();
+        let mut decide = |key, is_open: bool, value: String, reason| {
+            if is_open {
+                decisions.push(Decision { key, value, reason });
+            }
+        };
+        decide("method", self.method == Method::Auto, config.method.to_string(), method(facts).1);
+        let smooths = config.method != Method::Direct;
+        let open = smooths && self.smoother.kind == SmootherKind::Auto;
+        decide("smoother.kind", open, config.smoother.kind.to_string(), smoother(&config, facts).1);
+        let open = smooths && self.cycle.kind == CycleKind::Auto;
+        decide("cycle.kind", open, config.cycle.kind.to_string(), cycle(&config).1);
+        decide("krylov", self.krylov == Krylov::Auto, config.krylov.to_string(), krylov(&config, facts).1);
+        let reason = match facts.f64 {
+            true => precision(&config, facts).1,
+            false => "the highest precision of the device that the cycle needs",
+        };
+        decide("precision", self.precision == Precision::Auto, config.precision.to_string(), reason);
+        decisions
+    }
+}

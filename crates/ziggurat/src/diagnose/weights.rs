@@ -1,0 +1,143 @@
+//! The weights of a symmetric matrix's connections: whether they differ by orders of magnitude, and
+//! their signs.
+//!
+//! In an M-matrix, a_ij ≤ 0 for j ≠ i, and |a_ij| is the weight of a connection. Where the weights
+//! of one row differ by more than ten, and rows differ from each other as well, the matrix is that
+//! of a network (circuits, power grids) or of a heterogeneous medium (reservoirs). Aggregates then
+//! hold together what is weakly connected, and classical coarsening takes a third to a sixth of the
+//! iterations. An anisotropic grid has the first property only.
+//!
+//! Where nearly all couplings are positive, as in mass matrices, D⁻¹A has its small eigenvalues at
+//! vectors that oscillate. Jacobi leaves these to coarse levels, which cannot represent them.
+//!
+//! Cost: a sample of the rows. It is chosen by global ids, so the result does not depend on the
+//! number of processes.
+
+use ziggurat_amg::halo::Processes;
+use ziggurat_sparse::CsrRef;
+
+/// The number of rows that are examined.
+const SAMPLE: u64 = 4096;
+
+/// The ratio of a row's weights from which on they differ.
+const DIFFERENT: f64 = 10.0;
+
+/// The fraction of rows whose weights must differ.
+const ROWS: f64 = 0.15;
+
+/// The ratio of a row's weights from which on they are not equal.
+const UNEQUAL: f64 = 1.5;
+
+/// The fraction of rows whose weights must not be equal. Where a few coefficients jump, they are
+/// equal in most rows, and aggregates end at the jumps.
+const UNEQUAL_ROWS: f64 = 0.45;
+
+/// The least variance of the binary logarithm of diagonal entries.
+const VARIANCE: f64 = 0.25;
+
+/// The part of a row's couplings that must be positive.
+const POSITIVE: f64 = 0.6;
+
+/// The fraction of rows where they must be.
+const POSITIVE_ROWS: f64 = 0.8;
+
+/// What the weights of a symmetric matrix are like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Weights {
+    /// It is an M-matrix, up to the sign of its rows, with weights that differ within rows and from
+    /// row to row.
+    pub(super) heterogeneous: bool,
+    /// Most couplings of most rows have the sign of the diagonal.
+    pub(super) positive: bool,
+}
+
+impl Weights {
+    /// Examines a symmetric matrix with this number of rows over all processes. Collective.
+    pub(super) fn of<H: Processes>(a: CsrRef<'_, f64>, halo: &H, rows: u64) -> Self {
+        let stride = rows.div_ceil(SAMPLE).max(1);
+        // Rows examined, without the property of an M-matrix, with unequal and with different
+        // weights, and with positive couplings; sums of the exponents of diagonal entries and of
+        // their squares.
+        let mut counts = [0u64; 7];
+        let own = halo.owned();
+        let first = if own.is_empty() { 0 } else { halo.global_id(own.start) };
+        let skipped = first.next_multiple_of(stride) - first;
+        for row in own.skip(skipped as usize).step_by(stride as usize) {
+            let (columns, values) = a.row(row);
+            let diagonal = a.get_near(row, row, &mut 0).unwrap_or(0.0);
+            let (mut least, mut most, mut all, mut positive) = (f64::INFINITY, 0.0_f64, 0.0, 0.0);
+            for (&column, &value) in columns.iter().zip(values) {
+                if column as usize != row && value != 0.0 {
+                    let size = value.abs();
+                    (least, most, all) = (least.min(size), most.max(size), all + size);
+                    positive += (value * diagonal.signum()).max(0.0);
+                }
+            }
+            // The exponent with its bias, which is not negative.
+            let exponent = (diagonal.to_bits() >> 52) & 0x7ff;
+            let conditions = [
+                true,
+                positive > 0.0 || diagonal == 0.0,
+                most > UNEQUAL * least,
+                most > DIFFERENT * least,
+                positive > POSITIVE * all,
+            ];
+            let row = conditions.map(u64::from).into_iter().chain([exponent, exponent * exponent]);
+            counts.iter_mut().zip(row).for_each(|(sum, one)| *sum += one);
+        }
+        halo.sum(&mut counts);
+        let [examined, not_m, unequal, different, positive, sum, squares] = counts.map(|count| count as f64);
+        let variance = squares / examined - (sum / examined).powi(2);
+        Weights {
+            heterogeneous: not_m == 0.0
+                && unequal >= UNEQUAL_ROWS * examined
+                && different >= ROWS * examined
+                && variance >= VARIANCE,
+            positive: positive > 0.0 && positive >= POSITIVE_ROWS * examined,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ziggurat_amg::halo::Whole;
+    use ziggurat_sparse::Coo;
+    use ziggurat_sparse::gallery::Problem;
+    use ziggurat_sparse::hash::uniform_signed;
+
+    fn weights(a: &ziggurat_sparse::Csr<f64>) -> Weights {
+        Weights::of(a.view(), &Whole::new(a.rows()), a.rows() as u64)
+    }
+
+    #[test]
+    fn only_networks_and_heterogeneous_media_are_heterogeneous() {
+        for name in ["poisson3d:12", "anisotropic3d:12", "jump3d:24", "elasticity3d:5"] {
+            let a = name.parse::<Problem>().unwrap().matrix().unwrap();
+            assert_eq!(weights(&a), Weights::default(), "{name}");
+        }
+        // A network: the conductances of a grid's edges span four orders of magnitude.
+        let grid = "poisson2d:30".parse::<Problem>().unwrap().matrix().unwrap();
+        let mut network = Coo::new(grid.rows(), grid.rows()).unwrap();
+        for row in 0..grid.rows() {
+            for &column in grid.row(row).0.iter().filter(|&&column| (column as usize) < row) {
+                let weight = 10f64.powf(2.0 * uniform_signed((row * grid.rows()) as u64 + u64::from(column)));
+                let column = column as usize;
+                for (i, j, value) in [(row, row, weight), (column, column, weight), (row, column, -weight)] {
+                    network.push(i, j, value).unwrap();
+                }
+                network.push(column, row, -weight).unwrap();
+            }
+        }
+        assert_eq!(weights(&network.to_csr()), Weights { heterogeneous: true, positive: false });
+    }
+
+    #[test]
+    fn a_mass_matrix_has_positive_couplings() {
+        let mut a = "poisson2d:20".parse::<Problem>().unwrap().matrix().unwrap();
+        a.values_mut().iter_mut().for_each(|value| *value = value.abs());
+        assert_eq!(weights(&a), Weights { heterogeneous: false, positive: true });
+        let none = ziggurat_sparse::Csr::identity(0).unwrap();
+        assert_eq!(weights(&none), Weights::default());
+    }
+}
