@@ -29,6 +29,7 @@ Examples:
   ziggurat solve A.mtx --report solve.html          … and write an HTML report with charts
   ziggurat inspect A.mtx.gz                         diagnose a matrix
   ziggurat compare A.mtx                            try several methods, with the command for each
+  ziggurat tune A.mtx --output fast.toml            search for the fastest configuration
   ziggurat estimate A.mtx                           memory and time of a solve, before it
   ziggurat generate elasticity3d:20 -o A.mtx        write a model problem to a file
   ziggurat devices                                  list compute devices
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Inspect(InspectOptions),
     /// Solve with several methods and print one table, with the command for each
     Compare(CompareOptions),
+    /// Search for the fastest configuration within a time limit, and write it as TOML
+    Tune(TuneOptions),
     /// Estimate memory and time of a solve, without solving
     Estimate(EstimateOptions),
     /// Write a model problem to a Matrix Market file
@@ -230,6 +233,36 @@ pub(crate) struct DevicesOptions {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct TuneOptions {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Right-hand side: a Matrix Market file with one column [default: as `ziggurat solve`]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) rhs: Option<PathBuf>,
+    /// Coordinates of the nodes for elasticity: a Matrix Market array with one row per node
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) coords: Option<PathBuf>,
+    /// Configuration to start from, TOML or JSON
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// Tolerance of the true residual, relative to the right-hand side [default: 1e-8]
+    #[arg(long, value_parser = tolerance)]
+    pub(crate) rtol: Option<f64>,
+    /// Time limit of the search in seconds
+    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = seconds)]
+    pub(crate) seconds: f64,
+    /// Number of solves per setup that the configuration is for
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = iterations)]
+    pub(crate) solves: usize,
+    /// File for the fastest configuration, TOML
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Write all trials as JSON to this file; `-` writes only JSON to standard output
+    #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
 #[command(after_help = problems())]
 pub(crate) struct GenerateOptions {
     /// Model problem, such as poisson3d:100
@@ -291,6 +324,11 @@ fn window(text: &str) -> Result<NonZeroUsize, String> {
 
 fn iterations(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "give a whole number, such as 200".to_owned())
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok().filter(|&seconds| seconds > 0.0 && seconds.is_finite());
+    seconds.ok_or_else(|| "give a positive number of seconds, such as 30".to_owned())
 }
 
 fn precision(text: &str) -> Result<Precision, String> {

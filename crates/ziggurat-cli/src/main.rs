@@ -23,6 +23,7 @@ mod solve;
 mod spy;
 mod system;
 mod trace;
+mod tune;
 
 use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
@@ -90,6 +91,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Solve(options) => solve::run(&options, &progress),
         Command::Inspect(options) => inspect::run(&options, &progress),
         Command::Compare(options) => compare::run(&options, arguments.threads, &progress),
+        Command::Tune(options) => tune::run(&options, arguments.threads, &progress),
         Command::Estimate(options) => estimate::run(&options, &progress),
         Command::Generate(options) => generate::run(&options, &progress),
         Command::Devices(options) => devices::run(&options),

@@ -23,6 +23,7 @@ mod outcome;
 mod pictures;
 mod solver;
 mod threads;
+mod tune;
 
 use mimalloc::MiMalloc;
 use pyo3::prelude::*;
@@ -53,6 +54,8 @@ mod _native {
     use crate::solver::NativeSolver;
     #[pymodule_export]
     use crate::threads::Progress;
+    #[pymodule_export]
+    use crate::tune::tune;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

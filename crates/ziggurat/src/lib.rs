@@ -3,6 +3,7 @@
 //! - [`solve`] solves A x = b with settings chosen for the matrix; [`Solver`] is set up once and
 //!   solves any number of right-hand sides.
 //! - [`SolverConfig`] holds all choices and parameters, in Rust, TOML or JSON.
+//! - [`Tuning`] tries configurations on a system and finds the fastest.
 //! - [`mod@diagnose`] analyses a matrix and gives advice on solving with it.
 //! - [`events`] are what setup and solve log through `tracing`.
 
@@ -13,6 +14,7 @@ mod coordinates;
 pub mod diagnose;
 pub mod events;
 mod solver;
+mod tune;
 
 pub use config::SolverConfig;
 pub use coordinates::{ByNode, Coordinates, CoordinatesError};
@@ -21,6 +23,7 @@ pub use solver::{
     Fault, Iteration, Promotion, Raise, Solution, SolveError, SolveOptions, Solver, SolverBuilder, Stronger,
     Updated, certified, solve,
 };
+pub use tune::{Trial, Tuned, Tuning};
 pub use ziggurat_amg as amg;
 pub use ziggurat_krylov as krylov;
 pub use ziggurat_sparse as sparse;

@@ -42,6 +42,7 @@ from ziggurat._setup import (
     solver,
 )
 from ziggurat._solver import MultilevelSolver
+from ziggurat._tune import tune
 
 __all__ = [
     "ConfigError",
@@ -70,6 +71,7 @@ __all__ = [
     "solve",
     "solver",
     "spy",
+    "tune",
 ]
 
 # The application decides which messages are shown. Without any handler, Python prints warnings.

@@ -24,6 +24,7 @@ __all__ = [
     "read_matrix",
     "rigid_body_modes",
     "spy",
+    "tune",
 ]
 
 __version__: str
@@ -49,6 +50,15 @@ class Outcome:
     def text(self, name: str) -> str: ...
     def html(self, name: str) -> str: ...
     def convergence(self) -> str: ...
+
+def tune(
+    matrix: Parts,
+    b: NDArray[np.float64],
+    config: str,
+    nodes: Nodes,
+    limits: tuple[float, int],
+    threads: Optional[int],
+) -> str: ...
 
 @final
 class NativeSolver:

@@ -23,7 +23,27 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from typing_extensions import Unpack
 
-__all__ = ["MultilevelSolver"]
+__all__ = ["MultilevelSolver", "nodes"]
+
+
+def nodes(
+    rows: int,
+    block: Optional[int],
+    near_nullspace: Optional[ArrayLike],
+    coords: Optional[ArrayLike],
+    block_size: Optional[int],
+) -> _native.Nodes:
+    """What is known about the nodes of a matrix, checked. ``block`` is the block size of a BSR matrix."""
+    block_size = whole("block_size", block_size, 1)
+    if block_size is not None and rows % block_size != 0:
+        raise ConfigError(f"block_size is {block_size}, which does not divide the {rows} rows of the matrix")
+    if near_nullspace is not None and coords is not None:
+        raise ConfigError("give near_nullspace or coords, not both: coords defines the rigid-body modes")
+    vectors = None if near_nullspace is None else _matrix.near_nullspace(near_nullspace, rows)
+    points = None if coords is None else _matrix.coordinates(coords, rows, block_size)
+    if block_size is None and vectors is not None:
+        block_size = block
+    return (vectors, points, block_size)
 
 
 class MultilevelSolver:
@@ -57,16 +77,7 @@ class MultilevelSolver:
         rows = parts[0]
         self._asked = json.dumps(config, default=plain)
         self._threads = threads = whole("threads", threads, 1)
-        block_size = whole("block_size", block_size, 1)
-        if block_size is not None and rows % block_size != 0:
-            raise ConfigError(f"block_size is {block_size}, which does not divide the {rows} rows of the matrix")
-        if near_nullspace is not None and coords is not None:
-            raise ConfigError("give near_nullspace or coords, not both: coords defines the rigid-body modes")
-        vectors = None if near_nullspace is None else _matrix.near_nullspace(near_nullspace, rows)
-        points = None if coords is None else _matrix.coordinates(coords, rows, block_size)
-        if block_size is None and vectors is not None:
-            block_size = block
-        self._nodes: _native.Nodes = (vectors, points, block_size)
+        self._nodes = nodes(rows, block, near_nullspace, coords, block_size)
         self._native = _native.NativeSolver(parts, self._asked, self._nodes, threads)
         self._last: Optional[SolveInfo] = None
 

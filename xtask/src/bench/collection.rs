@@ -2,18 +2,27 @@
 //! without an option and with `--preset robust`, with the right-hand side that comes with it (else
 //! all ones, or one that sums to zero if the matrix is singular).
 //!
-//! Each row has what was chosen, what the solve changed, and the residual, recomputed here.
+//! Each row has what was chosen, what the solve changed, and the residual, recomputed here. Beside
+//! them, PyAMG's black box and scipy's factorisation solve the same systems, if the environment of
+//! `cargo xtask python` is there; the picture is a performance profile.
+
+mod peers;
+mod profile;
 
 use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use ziggurat::config::Decision;
 use ziggurat::{Solver, SolverConfig, Stronger};
 
 use super::systems::{RealSystem, collection, relative_residual};
 use super::table::Table;
 use super::{Bench, BenchError, Setting};
+use crate::python::Environment;
+use peers::{Answer, PEERS, Rhs};
+use profile::FACTORS;
 
 pub(super) const BENCH: Bench = Bench {
     name: "collection",
@@ -40,7 +49,18 @@ struct Row {
     iterations: usize,
     /// ‖b − A x‖ / ‖b‖, computed here.
     residual: f64,
-    seconds: f64,
+    setup_seconds: f64,
+    solve_seconds: f64,
+    /// The automatic choices with their reasons.
+    decisions: Vec<Decision>,
+    /// What other solvers needed, by name.
+    peers: Vec<(&'static str, Option<Answer>)>,
+}
+
+impl Row {
+    fn seconds(&self) -> f64 {
+        self.setup_seconds + self.solve_seconds
+    }
 }
 
 fn run(setting: &Setting) -> Result<Value, BenchError> {
@@ -52,7 +72,11 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
         paths.truncate(2);
     }
     let Some(pool) = setting.pools.last() else { return Ok(Value::Null) };
-    let mut results = Vec::new();
+    let environment = Environment::there();
+    if environment.is_none() {
+        println!("without PyAMG and scipy: create their environment with cargo xtask python");
+    }
+    let (mut results, mut picture) = (Vec::new(), None);
     for preset in PRESETS {
         let config = SolverConfig::preset(preset)
             .map_err(|error| BenchError::Solve(preset.to_owned(), error.to_string()))?;
@@ -64,11 +88,28 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
             "method",
             "iterations",
             "residual",
-            "seconds",
+            "setup",
+            "solve",
+            "pyamg",
+            "spsolve",
         ]);
         let mut rows = Vec::new();
         for path in &paths {
-            let row = pool.run(|| solve(path, &config))?;
+            let (mut row, rhs) = pool.run(|| solve(path, &config))?;
+            if let (Some(environment), true) = (&environment, preset == PRESETS[0]) {
+                for peer in PEERS {
+                    let answer = peers::run(environment.python().as_ref(), peer, path, &rhs, pool.threads)?;
+                    row.peers.push((peer, answer));
+                }
+            }
+            let of_peer = |index: usize| match row.peers.get(index) {
+                Some((_, answer)) => {
+                    let solved = answer.as_ref().and_then(Answer::solved);
+                    solved.map_or("failed".to_owned(), |seconds| format!("{seconds:.2}"))
+                }
+                None => String::new(),
+            };
+            let peers = [of_peer(0), of_peer(1)];
             table.row([
                 row.matrix.clone(),
                 row.rows.to_string(),
@@ -77,7 +118,10 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
                 row.method.clone(),
                 row.iterations.to_string(),
                 format!("{:.1e}", row.residual),
-                format!("{:.2}", row.seconds),
+                format!("{:.2}", row.setup_seconds),
+                format!("{:.2}", row.solve_seconds),
+                peers[0].clone(),
+                peers[1].clone(),
             ]);
             rows.push(row);
         }
@@ -87,12 +131,34 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
             "preset {preset}\n\n{table}\n{solved} of {} are solved, {direct} of them by sparse factors\n",
             rows.len()
         );
+        if preset == PRESETS[0] && environment.is_some() {
+            picture = Some(profiles(&rows));
+        }
         results.push(json!({ "preset": preset, "solved": solved, "by_factors": direct, "matrices": rows }));
     }
-    Ok(Value::from(results))
+    Ok(json!({ "presets": results, "picture": picture }))
 }
 
-fn solve(path: &Path, config: &SolverConfig) -> Result<Row, BenchError> {
+/// Prints the performance profiles, and draws them.
+fn profiles(rows: &[Row]) -> String {
+    let ours = rows.iter().map(|row| row.converged.then(|| row.seconds())).collect();
+    let mut solvers = vec![profile::Solver { name: "ziggurat", seconds: ours }];
+    for (index, name) in PEERS.into_iter().enumerate() {
+        let of = |row: &Row| row.peers.get(index)?.1.as_ref()?.solved();
+        solvers.push(profile::Solver { name, seconds: rows.iter().map(of).collect() });
+    }
+    let heads = FACTORS.map(|factor| format!("within {factor}x"));
+    let mut table = Table::new(["solver".to_owned()].into_iter().chain(heads));
+    for (solver, factors) in solvers.iter().zip(profile::factors(&solvers)) {
+        let shares =
+            FACTORS.map(|factor| format!("{:.0} %", 100.0 * profile::share(&factors, factor, rows.len())));
+        table.row([solver.name.to_owned()].into_iter().chain(shares));
+    }
+    println!("share of the systems solved within a factor of the fastest of the three\n\n{table}");
+    profile::picture(&solvers)
+}
+
+fn solve(path: &Path, config: &SolverConfig) -> Result<(Row, Rhs), BenchError> {
     let RealSystem { name, a, b } = RealSystem::read(path)?;
     let mut row = Row {
         rows: a.rows(),
@@ -103,30 +169,42 @@ fn solve(path: &Path, config: &SolverConfig) -> Result<Row, BenchError> {
         promotion: None,
         iterations: 0,
         residual: f64::NAN,
-        seconds: 0.0,
+        setup_seconds: 0.0,
+        solve_seconds: 0.0,
+        decisions: Vec::new(),
+        peers: Vec::new(),
         matrix: name,
     };
+    let given = RealSystem::rhs_path(path).map(Rhs::File);
     let start = Instant::now();
     let solver = match Solver::new(a.clone(), config.clone()) {
         Ok(solver) => solver,
         Err(error) => {
             row.outcome = error.to_string();
-            return Ok(row);
+            return Ok((row, given.unwrap_or(Rhs::Ones)));
         }
     };
+    row.setup_seconds = start.elapsed().as_secs_f64();
+    row.decisions = solver.decisions();
+    let rhs = given.unwrap_or(if solver.annihilates_constants() { Rhs::Balanced } else { Rhs::Ones });
     let b = b.unwrap_or_else(|| RealSystem::default_rhs(&solver));
+    let start = Instant::now();
     let solution =
         solver.solve(&b).map_err(|error| BenchError::Solve(row.matrix.clone(), error.to_string()))?;
-    row.seconds = start.elapsed().as_secs_f64();
+    row.solve_seconds = start.elapsed().as_secs_f64();
     row.outcome = solution.report.reason.name().to_owned();
     row.converged = solution.report.reason.is_converged();
     row.iterations = solution.report.iterations;
     row.residual = relative_residual(&a, &solution.x, &b);
     let chosen = solver.config().method.name();
     row.method = match &solution.promotion {
-        Some(promotion) if promotion.to == Stronger::Factors => format!("{chosen}, then direct"),
-        _ => chosen.to_owned(),
+        Some(promotion) => match promotion.to {
+            Stronger::Factors => format!("{chosen}, then direct"),
+            Stronger::Smoother(smoother) => format!("{chosen}, then {smoother}"),
+            Stronger::Levels(_) => chosen.to_owned(),
+        },
+        None => chosen.to_owned(),
     };
     row.promotion = solution.promotion.map(|promotion| promotion.to_string());
-    Ok(row)
+    Ok((row, rhs))
 }

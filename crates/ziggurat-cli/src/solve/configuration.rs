@@ -40,7 +40,7 @@ pub(crate) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure>
     Ok(config)
 }
 
-fn read(path: &Path) -> Result<SolverConfig, Failure> {
+pub(crate) fn read(path: &Path) -> Result<SolverConfig, Failure> {
     let parse = match path.extension().and_then(|extension| extension.to_str()) {
         Some("toml") => SolverConfig::from_toml,
         Some("json") => SolverConfig::from_json,
@@ -61,7 +61,7 @@ pub(super) fn print(config: &SolverConfig) -> Result<(), Failure> {
 }
 
 /// What is wrong with a configuration; `place` says where it stands.
-pub(super) fn refused(error: &ConfigError, place: &str) -> Failure {
+pub(crate) fn refused(error: &ConfigError, place: &str) -> Failure {
     let hint = match error {
         ConfigError::Syntax { .. } => {
             "correct the file; `ziggurat solve --dump-config` prints one to begin with"

@@ -1,4 +1,4 @@
-//! `ziggurat compare` and `ziggurat estimate`: what they say is what a solve does.
+//! `ziggurat compare`, `tune` and `estimate`: what they say is what a solve does.
 
 use crate::command::Place;
 use serde_json::Value;
@@ -88,4 +88,37 @@ fn the_estimated_memory_is_within_a_factor_of_two() {
     for part in ["memory  about", "total   ", "within a factor of 2"] {
         assert!(text.contains(part), "{text}");
     }
+}
+
+#[test]
+fn tuning_writes_a_configuration_that_solves() {
+    let place = Place::new("tuning_writes_a_configuration");
+    place.succeed(&["generate", "anisotropic3d:14", "--shuffle", "64", "-o", "a.mtx"]);
+    let search = ["tune", "a.mtx", "--seconds", "20", "--rtol", "1e-6", "--threads", "1"];
+    let found = json(&place, &[&search[..], &["--output", "fast.toml"]].concat());
+    let trials = found["trials"].as_array().unwrap();
+    assert!(trials.len() > 10 && trials[0]["changes"].as_array().unwrap().is_empty(), "{found}");
+    for key in ["method", "smoother.kind", "cycle.kind", "precision"] {
+        assert!(trials.iter().any(|trial| trial["changes"].to_string().contains(key)), "{key}: {found}");
+    }
+    let total =
+        |trial: &Value| trial["setup_seconds"].as_f64().unwrap() + trial["solve_seconds"].as_f64().unwrap();
+    let best = &trials[found["best"].as_u64().unwrap() as usize];
+    assert!(best["converged"] == true && total(best) <= total(&trials[0]), "{found}");
+    let solved = json(&place, &["solve", "a.mtx", "--config", "fast.toml", "--threads", "1"]);
+    assert_eq!((&solved["iterations"], &solved["converged"]), (&best["iterations"], &true.into()));
+    assert!(solved["relative_residual"].as_f64().unwrap() <= 1e-6);
+}
+
+#[test]
+fn tuning_prints_the_trials_and_refuses_what_is_no_time() {
+    let place = Place::new("tuning_prints_the_trials");
+    let text = place.succeed(&["tune", "--problem", "poisson2d:20", "--seconds", "2", "--solves", "10"]);
+    assert!(text.starts_with("poisson2d:20: 400 rows, "), "{text}");
+    for part in ["setup + 10 solves", "as given", "method = direct"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let said = place.run(&["tune", "--problem", "poisson2d:20", "--seconds", "0"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.contains("give a positive number of seconds"), "{}", said.err);
 }
