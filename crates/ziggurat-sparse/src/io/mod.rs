@@ -1,10 +1,58 @@
 //! Matrices and vectors in files.
+//!
+//! | format | read | written | recognised by |
+//! |---|---|---|---|
+//! | Matrix Market | matrices, vectors, dense | all three; any other name | `%%MatrixMarket` |
+//! | NumPy `.npy` | vectors, dense | vectors, dense; `.npy` | its first bytes |
+//! | scipy `.npz` | matrices | matrices; `.npz` | its first bytes |
+//! | PETSc binary | matrices, vectors, dense | all three; `.petsc` | its first bytes |
+//! | Rutherford–Boeing, Harwell–Boeing | matrices | matrices; `.rb` | its header, or `.rb`, `.hb`, `.rua`, … |
+//!
+//! Each may be compressed with gzip, whatever its name. A dense matrix is accepted where a sparse
+//! one is expected, and a sparse matrix with one column where a vector is expected. HDF5 is not
+//! supported: its only complete implementation is a C library.
+//!
+//! ```
+//! use ziggurat_sparse::{Csr, io};
+//! let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![2.0, -1.0, -1.0, 2.0])?;
+//! let folder = std::env::temp_dir();
+//! for suffix in ["mtx", "mtx.gz", "npz", "petsc", "rb"] {
+//!     let path = folder.join(format!("ziggurat-io-{}.{suffix}", std::process::id()));
+//!     io::write_matrix(&path, a.view(), &io::WriteOptions::default())?;
+//!     assert_eq!(io::read_matrix(&path)?, a);
+//! #   std::fs::remove_file(path)?;
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+mod binary_fault;
+mod content;
+mod error;
+mod fault;
+mod format;
+mod limits;
 mod matrix_market;
+mod npy;
+mod npz;
+mod part;
+mod petsc;
+mod read;
+mod rutherford_boeing;
+mod vector_writer;
+mod write;
 
-pub use matrix_market::{
-    Fault, MatrixPart, ReadError, StoredSymmetry, WriteError, WriteOptions, WriteSymmetry, read_dense,
-    read_dense_from, read_matrix, read_matrix_from, read_matrix_part, read_matrix_part_from, read_vector,
-    read_vector_from, read_vector_part, read_vector_part_from, read_vector_rows, write_dense, write_dense_to,
-    write_matrix, write_matrix_to, write_vector, write_vector_to,
+pub use binary_fault::{BinaryFault, Position};
+pub use error::{ReadError, WriteError};
+pub use fault::Fault;
+pub use format::FileFormat;
+pub use matrix_market::StoredSymmetry;
+pub use part::{
+    MatrixPart, read_matrix_part, read_matrix_part_from, read_vector_part, read_vector_part_from,
+    read_vector_rows,
+};
+pub use read::{read_dense, read_dense_from, read_matrix, read_matrix_from, read_vector, read_vector_from};
+pub use vector_writer::VectorWriter;
+pub use write::{
+    WriteOptions, WriteSymmetry, write_dense, write_dense_to, write_matrix, write_matrix_as, write_matrix_to,
+    write_vector, write_vector_as, write_vector_to,
 };

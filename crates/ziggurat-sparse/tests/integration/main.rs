@@ -1,9 +1,10 @@
-//! The public interface: devices against the conformance suite, and Matrix Market files.
+//! The public interface: devices against the conformance suite, and files of every format.
 
 #[cfg(feature = "conformance")]
 mod conformance;
 #[cfg(feature = "conformance")]
 mod conformance_catches;
+mod file_formats;
 mod matrix_market;
 mod matrix_market_parts;
 mod shared_matrices;

@@ -4,7 +4,7 @@
 //! (Lemire, "Number parsing at a gigabyte per second", 2021). Bytes are not assumed to be UTF-8: an
 //! invalid word is reported like any other malformed word.
 
-use super::error::{Fault, shown};
+use crate::io::fault::{Fault, shown};
 
 /// Bytes that separate words. They include the carriage return, so CRLF ends a line just as LF
 /// does.

@@ -11,7 +11,7 @@
 //! Exchange Formats: Initial Design", NISTIR 5935, 1996.
 
 use super::cursor::Cursor;
-use super::error::{Fault, shown};
+use crate::io::fault::{Fault, shown};
 use crate::{MatrixError, UnknownName};
 
 #[derive(Clone, Copy, Debug, PartialEq)]

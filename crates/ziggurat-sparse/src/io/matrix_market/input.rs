@@ -13,18 +13,15 @@ use rayon::prelude::*;
 
 use super::blocks::{Blocks, pieces};
 use super::cursor::Cursor;
-use super::error::{Fault, ReadError};
 use super::header::{Banner, Header};
 use super::line_filter::LineFilter;
 use super::place::Place;
 use crate::MatrixError;
+use crate::io::limits::most_rows;
+use crate::io::{Fault, ReadError};
 
 /// Pieces per block, to be distributed over threads.
 const PIECES: usize = 32;
-
-/// Rows accepted per byte of text, and rows always accepted (8 MiB of row pointers).
-const ROWS_PER_BYTE: u64 = 1024;
-const ROWS_GRANTED: u64 = 1 << 20;
 
 /// The part of a file before its data lines.
 #[derive(Clone, Copy)]
@@ -129,7 +126,7 @@ impl<'r, 'n> Input<'r, 'n> {
     /// read.
     pub(super) fn justify_rows(&self, rows: u64) -> Result<(), ReadError> {
         let bytes = self.blocks.bytes();
-        let limit = bytes.saturating_mul(ROWS_PER_BYTE).saturating_add(ROWS_GRANTED);
+        let limit = most_rows(bytes);
         if rows > limit {
             return Err(self.head.at_size_line(Fault::TooManyRows { rows, bytes, limit }));
         }

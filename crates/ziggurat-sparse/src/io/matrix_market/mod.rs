@@ -6,7 +6,6 @@
 
 mod blocks;
 mod cursor;
-mod error;
 mod header;
 mod input;
 mod line_filter;
@@ -16,12 +15,8 @@ mod read;
 mod vector_part;
 mod write;
 
-pub use error::{Fault, ReadError, WriteError};
 pub use header::StoredSymmetry;
-pub use part::{MatrixPart, read_matrix_part, read_matrix_part_from};
-pub use read::{read_dense, read_dense_from, read_matrix, read_matrix_from, read_vector, read_vector_from};
-pub use vector_part::{read_vector_part, read_vector_part_from, read_vector_rows};
-pub use write::{
-    WriteOptions, WriteSymmetry, write_dense, write_dense_to, write_matrix, write_matrix_to, write_vector,
-    write_vector_to,
-};
+pub(super) use part::read_matrix_part;
+pub(super) use read::{read_dense, read_matrix, read_vector};
+pub(super) use vector_part::{read_vector_part, read_vector_rows};
+pub(super) use write::{array_text, matrix_text, push_value};

@@ -15,91 +15,21 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 
-use super::error::{Fault, ReadError};
 use super::header::{Header, Layout, StoredSymmetry};
 use super::input::{Head, Input};
 use super::place::Place;
-use super::read::{BLOCK, array_lines, coordinate, open};
+use super::read::{BLOCK, array_lines, coordinate};
+use crate::io::part::cut;
+use crate::io::{Fault, MatrixPart, ReadError};
 
-/// One part of a matrix, as returned by [`read_matrix_part`].
-///
-/// Concatenated, the parts of a file hold the entries of the whole matrix in file order.
-///
-/// ```
-/// use std::io::Cursor;
-/// use ziggurat_sparse::io::{StoredSymmetry, read_matrix_part_from};
-/// let text = "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n1 1 4.0\n3 1 -1.5\n";
-/// let part = read_matrix_part_from(Cursor::new(text), "text", 0, 1)?;
-/// assert_eq!((part.rows, part.cols, part.symmetry), (3, 3, StoredSymmetry::Symmetric));
-/// assert_eq!((part.declared, part.stored), (2, 2));
-/// assert_eq!(part.entries, [(0, 0, 4.0), (2, 0, -1.5), (0, 2, -1.5)]);
-/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct MatrixPart {
-    /// Rows of the whole matrix.
-    pub rows: u64,
-    /// Columns of the whole matrix.
-    pub cols: u64,
-    /// The symmetry declared in the banner. The entries are already expanded.
-    pub symmetry: StoredSymmetry,
-    /// Data lines that the whole file declares. The caller must check that the `stored` of all
-    /// parts add up to it: if they do not, the file is truncated or its size line is wrong.
-    pub declared: u64,
-    /// Data lines of this part.
-    pub stored: u64,
-    /// Row, column (from zero) and value of the entries of this part. An off-diagonal entry of a
-    /// symmetric or skew-symmetric file is followed by its mirrored entry. Duplicates are not
-    /// summed and may be in different parts.
-    pub entries: Vec<(u64, u64, f64)>,
-}
-
-/// Reads part `part` of `parts` (from zero) of a Matrix Market file, with 64-bit row and column
-/// indices.
-///
-/// It supports the same files as [`read_matrix`](super::read_matrix), and the union of the parts is
-/// what that function reads: both triangles, 1 for the entries of a `pattern`, no zeros from an
-/// `array`. If there are more parts than lines, some parts are empty. Parts have about the same
-/// number of bytes, or of lines; which rows they contain depends on the file.
-///
-/// A plain `coordinate` file is read starting at the first byte of the part. A compressed file or
-/// an `array` can only be read from its start: every part takes the time of reading the whole file,
-/// though not the memory. Store large matrices uncompressed.
-///
-/// A malformed line is an error in the part that contains it. The error names the line, or its byte
-/// offset if the lines before it were not read. The caller must check that the file has as many
-/// lines as it declares, by [`MatrixPart::declared`]; for files that are read from their start,
-/// every part checks this itself.
-///
-/// ```no_run
-/// # let (rank, ranks) = (0, 4);
-/// let part = ziggurat_sparse::io::read_matrix_part("thermal2.mtx", rank, ranks)?;
-/// println!("rank {rank} has {} of {} lines", part.stored, part.declared);
-/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
-/// ```
-pub fn read_matrix_part(path: impl AsRef<Path>, part: usize, parts: usize) -> Result<MatrixPart, ReadError> {
-    read_matrix_part_from(open(path.as_ref())?, path, part, parts)
-}
-
-/// [`read_matrix_part`] from any reader that can seek; `name` replaces the file name in errors.
-///
-/// ```
-/// use std::io::Cursor;
-/// let text = "%%MatrixMarket matrix coordinate pattern general\n9 9 4\n1 1\n2 1\n3 3\n4 1\n";
-/// let [a, b] = [0, 1].map(|part| ziggurat_sparse::io::read_matrix_part_from(Cursor::new(text), "text", part, 2));
-/// let (a, b) = (a?, b?);
-/// assert_eq!(a.stored + b.stored, a.declared);
-/// assert_eq!([a.entries, b.entries].concat(), [(0, 0, 1.0), (1, 0, 1.0), (2, 2, 1.0), (3, 0, 1.0)]);
-/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
-/// ```
-pub fn read_matrix_part_from(
+/// Reads part `part` of `parts` of a matrix.
+pub(in crate::io) fn read_matrix_part(
     mut reader: impl Read + Seek + Send,
-    name: impl AsRef<Path>,
+    name: &Path,
     part: usize,
     parts: usize,
 ) -> Result<MatrixPart, ReadError> {
-    matrix_part(&mut reader, name.as_ref(), part, parts, BLOCK)
+    matrix_part(&mut reader, name, part, parts, BLOCK)
 }
 
 /// Opens a file whose rows and columns fit global indices.
@@ -111,11 +41,6 @@ pub(super) fn open_global<'r, 'n>(
     let input = Input::open(reader, name, block)?;
     input.head.header.check_global().map_err(|fault| input.head.at_size_line(fault))?;
     Ok(input)
-}
-
-/// Start of part `part` of `parts` among `total` bytes or lines: ⌊part·total/parts⌋.
-fn cut(total: u64, part: usize, parts: usize) -> u64 {
-    (u128::from(total) * part as u128 / parts as u128) as u64 // at most `total`
 }
 
 fn matrix_part(

@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 
 use super::blocks::Broken;
-use super::error::{Fault, ReadError};
+use crate::io::{Fault, ReadError};
 
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {

@@ -4,50 +4,21 @@
 //! file); then the matrix is built from them.
 
 use std::cmp::Ordering;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use super::cursor::Cursor;
-use super::error::{Fault, ReadError};
 use super::header::{Field, Header, Layout, StoredSymmetry};
 use super::input::{Entries, Input};
+use crate::io::{Fault, ReadError};
 use crate::{Coo, Csr, Dense, MatrixError};
 
 /// Block size in bytes, and the length limit of a line. Two blocks of text are in memory at once.
 pub(super) const BLOCK: usize = 8 << 20;
 
-/// Reads a matrix from a Matrix Market file, plain or gzip (detected from the content, not the
-/// name).
-///
-/// All real formats are supported: `coordinate` and `array`; `real`, `integer` and `pattern` (every
-/// entry is 1); `general`, `symmetric` and `skew-symmetric`, where the last two are expanded to the
-/// full matrix. Duplicates are summed in file order. Explicit zeros of a `coordinate` file are
-/// kept; zeros of an `array` are dropped.
-///
-/// Errors name the offending line. Memory use grows with the entries actually read. The only
-/// allocation whose size comes from the header is the array of row pointers, so a file with `b`
-/// bytes of text (after decompression) may have at most 1024 `b` + 2^20 rows.
-///
-/// ```no_run
-/// let a = ziggurat_sparse::io::read_matrix("thermal2.mtx.gz")?;
-/// println!("{} rows, {} entries", a.rows(), a.nnz());
-/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
-/// ```
-pub fn read_matrix(path: impl AsRef<Path>) -> Result<Csr<f64>, ReadError> {
-    read_matrix_from(open(path.as_ref())?, path)
-}
-
-/// [`read_matrix`] from any reader; `name` replaces the file name in errors.
-///
-/// ```
-/// let text = "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 4.0\n2 1 -1.5\n";
-/// let a = ziggurat_sparse::io::read_matrix_from(text.as_bytes(), "text")?;
-/// assert_eq!((a.nnz(), a.get(0, 1)), (3, Some(-1.5)));
-/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
-/// ```
-pub fn read_matrix_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Result<Csr<f64>, ReadError> {
-    let input = open_local(reader, name.as_ref(), BLOCK)?;
+/// Reads a matrix.
+pub(in crate::io) fn read_matrix(reader: impl Read + Send, name: &Path) -> Result<Csr<f64>, ReadError> {
+    let input = open_local(reader, name, BLOCK)?;
     match input.head.header.layout {
         Layout::Coordinate => coordinate_matrix(input),
         Layout::Array => array(input).map(|dense| dense.to_csr()),
@@ -56,25 +27,8 @@ pub fn read_matrix_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Res
 
 /// Reads a vector: an `array` with one column, or a `coordinate` matrix with one column, whose
 /// missing entries are zero.
-///
-/// ```no_run
-/// let b = ziggurat_sparse::io::read_vector("thermal2_b.mtx")?;
-/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
-/// ```
-pub fn read_vector(path: impl AsRef<Path>) -> Result<Vec<f64>, ReadError> {
-    read_vector_from(open(path.as_ref())?, path)
-}
-
-/// [`read_vector`] from any reader; `name` replaces the file name in errors.
-///
-/// ```
-/// let text = "%%MatrixMarket matrix array real general\n3 1\n1\n2.5\n-1e3\n";
-/// let b = ziggurat_sparse::io::read_vector_from(text.as_bytes(), "text")?;
-/// assert_eq!(b, [1.0, 2.5, -1000.0]);
-/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
-/// ```
-pub fn read_vector_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Result<Vec<f64>, ReadError> {
-    let mut input = open_local(reader, name.as_ref(), BLOCK)?;
+pub(in crate::io) fn read_vector(reader: impl Read + Send, name: &Path) -> Result<Vec<f64>, ReadError> {
+    let mut input = open_local(reader, name, BLOCK)?;
     if input.head.header.cols != 1 {
         return Err(input.head.at_size_line(Fault::NotAVector { columns: input.head.header.cols }));
     }
@@ -93,36 +47,13 @@ pub fn read_vector_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Res
     }
 }
 
-/// Reads a dense matrix from an `array` file: right-hand sides, node coordinates, near-null-space
-/// vectors.
-///
-/// ```no_run
-/// let modes = ziggurat_sparse::io::read_dense("beam_rbm.mtx.gz")?;
-/// println!("{} modes", modes.cols());
-/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
-/// ```
-pub fn read_dense(path: impl AsRef<Path>) -> Result<Dense<f64>, ReadError> {
-    read_dense_from(open(path.as_ref())?, path)
-}
-
-/// [`read_dense`] from any reader; `name` replaces the file name in errors.
-///
-/// ```
-/// let text = "%%MatrixMarket matrix array integer general\n2 2\n1\n2\n3\n4\n";
-/// let dense = ziggurat_sparse::io::read_dense_from(text.as_bytes(), "text")?;
-/// assert_eq!(dense.column(1), [3.0, 4.0]);
-/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
-/// ```
-pub fn read_dense_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Result<Dense<f64>, ReadError> {
-    let input = open_local(reader, name.as_ref(), BLOCK)?;
+/// Reads a dense matrix from an `array` file.
+pub(in crate::io) fn read_dense(reader: impl Read + Send, name: &Path) -> Result<Dense<f64>, ReadError> {
+    let input = open_local(reader, name, BLOCK)?;
     match input.head.header.layout {
         Layout::Coordinate => Err(input.head.at_size_line(Fault::NotDense)),
         Layout::Array => array(input),
     }
-}
-
-pub(super) fn open(path: &Path) -> Result<File, ReadError> {
-    File::open(path).map_err(|cause| ReadError::Io { path: path.to_owned(), line: 0, cause })
 }
 
 /// Opens a file whose rows and columns fit local indices.

@@ -9,20 +9,15 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
-use super::error::{Fault, ReadError};
 use super::header::{Layout, StoredSymmetry};
 use super::part::open_global;
-use super::read::{BLOCK, array_lines, coordinate, open};
+use super::read::{BLOCK, array_lines, coordinate};
 use crate::MatrixError;
+use crate::io::{Fault, ReadError};
 
 /// The number of rows of a vector, as the size line states. Nothing else is read.
-///
-/// ```no_run
-/// assert_eq!(ziggurat_sparse::io::read_vector_rows("thermal2_b.mtx")?, 1_228_045);
-/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
-/// ```
-pub fn read_vector_rows(path: impl AsRef<Path>) -> Result<u64, ReadError> {
-    let input = open_global(open(path.as_ref())?, path.as_ref(), BLOCK)?;
+pub(in crate::io) fn read_vector_rows(reader: impl Read + Send, name: &Path) -> Result<u64, ReadError> {
+    let input = open_global(reader, name, BLOCK)?;
     let header = input.head.header;
     match header.cols {
         1 => Ok(header.rows),
@@ -30,35 +25,13 @@ pub fn read_vector_rows(path: impl AsRef<Path>) -> Result<u64, ReadError> {
     }
 }
 
-/// Reads a range of rows (from zero) of a vector, which is an `array` or a `coordinate` matrix with
-/// one column.
-///
-/// The whole file is read, but only the requested rows are kept in memory. The other lines of an
-/// `array` are counted but not parsed.
-///
-/// ```no_run
-/// let b = ziggurat_sparse::io::read_vector_part("thermal2_b.mtx", 1000..2000)?;
-/// assert_eq!(b.len(), 1000);
-/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
-/// ```
-pub fn read_vector_part(path: impl AsRef<Path>, rows: Range<u64>) -> Result<Vec<f64>, ReadError> {
-    read_vector_part_from(open(path.as_ref())?, path, rows)
-}
-
-/// [`read_vector_part`] from any reader; `name` replaces the file name in errors.
-///
-/// ```
-/// let text = "%%MatrixMarket matrix array real general\n4 1\n1\n2.5\n-1e3\n7\n";
-/// let b = ziggurat_sparse::io::read_vector_part_from(text.as_bytes(), "text", 1..3)?;
-/// assert_eq!(b, [2.5, -1000.0]);
-/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
-/// ```
-pub fn read_vector_part_from(
+/// Reads a range of rows (from zero) of a vector.
+pub(in crate::io) fn read_vector_part(
     reader: impl Read + Send,
-    name: impl AsRef<Path>,
+    name: &Path,
     rows: Range<u64>,
 ) -> Result<Vec<f64>, ReadError> {
-    let mut input = open_global(reader, name.as_ref(), BLOCK)?;
+    let mut input = open_global(reader, name, BLOCK)?;
     let header = input.head.header;
     if header.cols != 1 {
         return Err(input.head.at_size_line(Fault::NotAVector { columns: header.cols }));

@@ -1,80 +1,10 @@
-//! Errors of the Matrix Market reader and writer. Messages locate the fault by file and line.
-
-use std::io;
-use std::path::{Path, PathBuf};
+//! What can be wrong with a line of a text file.
 
 use thiserror::Error;
 
 use crate::{MatrixError, UnknownName};
 
-/// Why a Matrix Market file could not be read. Lines are numbered from one.
-///
-/// ```
-/// use ziggurat_sparse::io::{Fault, ReadError, read_matrix_from};
-/// let text = "%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1.5\n";
-/// let error = read_matrix_from(text.as_bytes(), "a.mtx").unwrap_err();
-/// assert_eq!(error.to_string(), "a.mtx, line 3: row 3 is outside 1..=2");
-/// assert!(matches!(error, ReadError::Line { line: 3, fault: Fault::IndexOutOfRange { .. }, .. }));
-/// ```
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ReadError {
-    /// The file could not be opened, or reading (or decompressing) it failed.
-    #[error("{}{}: {cause}", path.display(), after(*line))]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The last complete line read; 0 if there is none or its number is unknown (part of a
-        /// file).
-        line: u64,
-        /// The error reported by the system or the decompressor.
-        cause: io::Error,
-    },
-    /// A line violates the format.
-    #[error("{}, line {line}: {fault}", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The line, counted from one.
-        line: u64,
-        /// What is wrong with it.
-        fault: Fault,
-    },
-    /// A line violates the format, in a part of a file that was read without the lines before it.
-    #[error("{}, the line at byte {offset}: {fault}", path.display())]
-    Byte {
-        /// The file.
-        path: PathBuf,
-        /// Byte offset of that line in the file.
-        offset: u64,
-        /// What is wrong with it.
-        fault: Fault,
-    },
-    /// The requested part does not exist.
-    #[error("{}: part {part} of {parts} does not exist; parts are numbered from 0", path.display())]
-    NoSuchPart {
-        /// The file.
-        path: PathBuf,
-        /// The requested part.
-        part: usize,
-        /// The number of parts.
-        parts: usize,
-    },
-    /// Every line is well formed, but the matrix is invalid: duplicate entries sum to infinity.
-    #[error("{}: {fault}", path.display())]
-    Matrix {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        fault: MatrixError,
-    },
-}
-
-fn after(line: u64) -> String {
-    if line == 0 { String::new() } else { format!(", after line {line}") }
-}
-
-/// What is wrong with a line of a Matrix Market file.
+/// What is wrong with a line of a text file: Matrix Market or Rutherford–Boeing.
 ///
 /// ```
 /// use ziggurat_sparse::io::Fault;
@@ -241,59 +171,34 @@ pub enum Fault {
         /// Rows of the vector.
         rows: u64,
     },
+    /// The third line of a Rutherford–Boeing file does not begin with a matrix type.
+    #[error("`{found}` is not a matrix type such as `rua` or `rsa`, which begins the third line of the file")]
+    BoeingType {
+        /// The first three letters of the line.
+        found: String,
+    },
+    /// A Fortran format that is malformed or not supported.
+    #[error("the Fortran format `{found}` of the {what} is not one such as `(10I8)` or `(1P,4E20.12)`")]
+    FortranFormat {
+        /// Which numbers it describes.
+        what: &'static str,
+        /// The format found.
+        found: String,
+    },
+    /// Pointers of a Rutherford–Boeing file must start at one, never decrease, and end after the
+    /// last entry.
+    #[error("the pointer of column {column} is {found}, expected {expected}")]
+    ColumnPointer {
+        /// The column, counted from one; one beyond the last for the end.
+        column: u64,
+        /// The pointer found.
+        found: u64,
+        /// What it could be.
+        expected: String,
+    },
     /// A coordinate file, where a dense matrix is expected.
     #[error("expected a dense matrix (`array`), found a sparse one (`coordinate`); use `read_matrix`")]
     NotDense,
-}
-
-/// Why a Matrix Market file could not be written. Rows and columns are numbered from zero.
-///
-/// ```
-/// use ziggurat_sparse::Csr;
-/// use ziggurat_sparse::io::{WriteOptions, WriteSymmetry, write_matrix_to};
-/// let a = Csr::try_new(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![2.0, -1.0, 2.0])?;
-/// let options = WriteOptions { symmetry: WriteSymmetry::Symmetric, ..Default::default() };
-/// let error = write_matrix_to(Vec::new(), a.view(), &options).unwrap_err();
-/// assert_eq!(error.to_string(), "row 0, column 1 is -1 but row 1, column 0 is absent: the matrix is not symmetric");
-/// # Ok::<(), ziggurat_sparse::MatrixError>(())
-/// ```
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum WriteError {
-    /// The file could not be created or written.
-    #[error("{}: {cause}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The error reported by the system.
-        cause: io::Error,
-    },
-    /// A symmetric file was requested, but the matrix is not bitwise symmetric.
-    #[error(
-        "row {row}, column {column} is {value} but row {column}, column {row} is {}: the matrix is not symmetric",
-        mirrored.map_or_else(|| "absent".to_owned(), |value| value.to_string())
-    )]
-    NotSymmetric {
-        /// The row.
-        row: usize,
-        /// The column.
-        column: usize,
-        /// The entry there.
-        value: f64,
-        /// The mirrored entry, if it is stored.
-        mirrored: Option<f64>,
-    },
-    /// The matrix has a value that a file cannot hold (infinite or NaN), or its dimensions
-    /// disagree.
-    #[error(transparent)]
-    Matrix(#[from] MatrixError),
-}
-
-impl WriteError {
-    /// Wraps an I/O error for `path`.
-    pub(super) fn io(path: &Path) -> impl Fn(io::Error) -> WriteError {
-        move |cause| WriteError::Io { path: path.to_owned(), cause }
-    }
 }
 
 /// A word of the file, prepared for display: escaped if not printable, truncated if long.

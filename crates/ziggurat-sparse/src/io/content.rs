@@ -1,0 +1,81 @@
+//! The contents of a file that is read as a whole: every format but Matrix Market.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::binary_fault::Located;
+use super::format::Start;
+use super::{BinaryFault, FileFormat, ReadError, npy, npz, petsc, rutherford_boeing};
+use crate::{Csr, Dense, MatrixError};
+
+/// What a caller wants from a file. A PETSc file may hold several objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Matrix,
+    Vector,
+    Dense,
+}
+
+/// The contents of a file. All values are finite. A vector is a dense matrix with one column.
+#[derive(Debug, PartialEq)]
+pub(super) enum Content {
+    Sparse(Csr<f64>),
+    Dense(Dense<f64>),
+}
+
+impl Content {
+    /// Reads a file that is not Matrix Market.
+    pub(super) fn read(start: Start<impl Read>, name: &Path, wanted: Wanted) -> Result<Self, ReadError> {
+        let format = start.format;
+        let bytes = start.bytes().map_err(ReadError::io(name))?;
+        let at = |located: Located| located.in_file(name);
+        let content = match format {
+            FileFormat::Npy => Content::Dense(npy::read(&bytes).map_err(at)?),
+            FileFormat::Npz => Content::Sparse(npz::read(&bytes).map_err(at)?),
+            FileFormat::Petsc => petsc::read(&bytes, wanted).map_err(at)?,
+            FileFormat::RutherfordBoeing | FileFormat::MatrixMarket => {
+                Content::Sparse(rutherford_boeing::read(&bytes, name)?)
+            }
+        };
+        content.checked().map_err(|fault| ReadError::Matrix { path: name.to_owned(), fault })
+    }
+
+    /// Duplicate entries may sum to infinity.
+    fn checked(self) -> Result<Self, MatrixError> {
+        if let Content::Sparse(a) = &self {
+            a.view().check_finite()?;
+        }
+        Ok(self)
+    }
+
+    /// The contents as a sparse matrix, without the zeros of a dense one.
+    pub(super) fn into_matrix(self) -> Csr<f64> {
+        match self {
+            Content::Sparse(a) => a,
+            Content::Dense(dense) => dense.to_csr(),
+        }
+    }
+
+    /// The contents as a vector.
+    pub(super) fn into_vector(self) -> Result<Vec<f64>, BinaryFault> {
+        let columns = match &self {
+            Content::Sparse(a) => a.cols(),
+            Content::Dense(dense) => dense.cols(),
+        };
+        if columns != 1 {
+            return Err(BinaryFault::NotAVector { columns: columns as u64 });
+        }
+        Ok(match self {
+            Content::Sparse(a) => (0..a.rows()).map(|row| a.get(row, 0).unwrap_or(0.0)).collect(),
+            Content::Dense(dense) => dense.into_values(),
+        })
+    }
+
+    /// The contents as a dense matrix.
+    pub(super) fn into_dense(self) -> Result<Dense<f64>, BinaryFault> {
+        match self {
+            Content::Sparse(_) => Err(BinaryFault::NotDense),
+            Content::Dense(dense) => Ok(dense),
+        }
+    }
+}
