@@ -8,6 +8,7 @@
 //! | target | input | property |
 //! |---|---|---|
 //! | [`matrix_market`] | a file | parts give the whole; what is written is read back |
+//! | [`files`] | a file of another format | parts give the whole; what is written in any format is read back |
 //! | [`hierarchy`] | a saved hierarchy | it is refused, or it can be solved with and saved |
 //! | [`configuration`] | JSON or TOML | it is refused, or it solves a small system |
 //! | [`formats`] | a matrix and vectors | every format, storage and instruction set agrees with `Reference` |
@@ -21,6 +22,7 @@ mod bytes;
 #[cfg(feature = "mpi")]
 mod c_entry;
 mod configuration;
+mod files;
 mod formats;
 mod hierarchy;
 mod matrix_market;
@@ -29,6 +31,7 @@ mod updates;
 #[cfg(feature = "mpi")]
 pub use c_entry::c_entry;
 pub use configuration::configuration;
+pub use files::files;
 pub use formats::formats;
 pub use hierarchy::hierarchy;
 pub use matrix_market::matrix_market;
@@ -44,6 +47,7 @@ pub type Target = fn(&[u8]);
 /// ```
 pub const TARGETS: &[(&str, Target)] = &[
     ("matrix_market", matrix_market),
+    ("files", files),
     ("hierarchy", hierarchy),
     ("configuration", configuration),
     ("formats", formats),

@@ -65,7 +65,7 @@ fn declares_more_than(data: &[u8], most: usize) -> bool {
 }
 
 /// Equal bits, or both NaN.
-fn same(one: &[f64], other: &[f64]) -> bool {
+pub(crate) fn same(one: &[f64], other: &[f64]) -> bool {
     one.len() == other.len()
         && one.iter().zip(other).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()))
 }

@@ -45,6 +45,7 @@ macro_rules! targets {
 
 targets! {
     matrix_market
+    files
     hierarchy
     configuration
     formats
