@@ -49,7 +49,7 @@ pub(crate) enum Command {
     Tune(TuneOptions),
     /// Estimate memory and time of a solve, without solving
     Estimate(EstimateOptions),
-    /// Write a model problem to a Matrix Market file
+    /// Write a model problem to a file
     Generate(GenerateOptions),
     /// List the available devices, and why others are unavailable
     Devices(DevicesOptions),
@@ -79,7 +79,10 @@ impl Command {
 /// The source of the matrix.
 #[derive(Args, Debug)]
 pub(crate) struct Source {
-    /// Matrix Market file, plain or gzipped
+    /// Matrix: a Matrix Market, scipy .npz, PETSc binary or Rutherford–Boeing file, or gzipped
+    ///
+    /// The format is recognised by the content. Rutherford–Boeing files, which include the older
+    /// Harwell–Boeing files, are also recognised by names such as A.rb and A.rua
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
     /// Model problem instead of a file, such as poisson3d:100 (see `ziggurat generate --help`)
@@ -94,7 +97,7 @@ pub(crate) struct Source {
 pub(crate) struct SolveOptions {
     #[command(flatten)]
     pub(crate) source: Source,
-    /// Right-hand side: a Matrix Market file with one column [default: all ones]
+    /// Right-hand side: a Matrix Market, NumPy .npy or PETSc binary vector [default: all ones]
     ///
     /// Without a file it is that of the model problem or all ones. If the rows of the matrix sum to
     /// zero, its range does not contain all ones; then it is 1 in the first half of the rows and −1
@@ -116,7 +119,7 @@ pub(crate) struct SolveOptions {
     /// Maximum number of iterations [default: 1000]
     #[arg(long, value_name = "N", value_parser = iterations)]
     pub(crate) max_iterations: Option<usize>,
-    /// Initial guess: a Matrix Market file with one column [default: zero]
+    /// Initial guess, in a file as for --rhs [default: zero]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) guess: Option<PathBuf>,
     /// If the matrix is singular, accept a right-hand side outside its range
@@ -152,10 +155,13 @@ pub(crate) struct SolveOptions {
     /// cpu, gpu (the best available), or a name listed by `ziggurat devices`, such as vulkan:0
     #[arg(long, value_name = "cpu|gpu|vulkan:0|cuda:0|hip:0|metal:0", value_parser = device, default_value = "cpu", hide_default_value = true)]
     pub(crate) device: DeviceName,
-    /// Coordinates of the nodes for elasticity: a Matrix Market array with one row per node
+    /// Coordinates of the nodes for elasticity: Matrix Market or .npy, one row per node
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) coords: Option<PathBuf>,
-    /// Write the solution to this Matrix Market file
+    /// Write the solution to this file
+    ///
+    /// The name selects the format: .npy (NumPy), .petsc (PETSc binary), otherwise Matrix Market;
+    /// compressed if it ends in .gz
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// Write the report as JSON to this file; `-` writes only JSON to standard output
@@ -202,13 +208,13 @@ pub(crate) struct InspectOptions {
 pub(crate) struct CompareOptions {
     #[command(flatten)]
     pub(crate) source: Source,
-    /// Right-hand side: a Matrix Market file with one column [default: as `ziggurat solve`]
+    /// Right-hand side, in a file as for `ziggurat solve` [default: as `ziggurat solve`]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) rhs: Option<PathBuf>,
     /// Tolerance of the true residual, relative to the right-hand side [default: 1e-8]
     #[arg(long, value_parser = tolerance)]
     pub(crate) rtol: Option<f64>,
-    /// Coordinates of the nodes for elasticity: a Matrix Market array with one row per node
+    /// Coordinates of the nodes for elasticity: Matrix Market or .npy, one row per node
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) coords: Option<PathBuf>,
     /// Write the comparison as JSON to this file; `-` writes only JSON to standard output
@@ -268,16 +274,19 @@ pub(crate) struct GenerateOptions {
     /// Model problem, such as poisson3d:100
     #[arg(value_name = "NAME:SIZE")]
     pub(crate) problem: String,
-    /// File to write; compressed if the name ends in .gz
+    /// File to write; the name selects the format
+    ///
+    /// .npz (scipy), .petsc (PETSc binary), .rb (Rutherford–Boeing), otherwise Matrix Market;
+    /// compressed if it ends in .gz
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
     /// Renumber the nodes randomly within windows of B nodes, to emulate an unstructured mesh
     #[arg(long, value_name = "B", value_parser = window)]
     pub(crate) shuffle: Option<NonZeroUsize>,
-    /// Also write the right-hand side
+    /// Also write the right-hand side: .npy, .petsc, otherwise Matrix Market
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) rhs: Option<PathBuf>,
-    /// Also write the coordinates of the nodes
+    /// Also write the coordinates of the nodes: .npy, .petsc, otherwise Matrix Market
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) coords: Option<PathBuf>,
 }

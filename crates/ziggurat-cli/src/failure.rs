@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use ziggurat_sparse::MatrixError;
 use ziggurat_sparse::gallery::ProblemError;
-use ziggurat_sparse::io::{Fault, ReadError, WriteError};
+use ziggurat_sparse::io::{BinaryFault, Fault, ReadError, WriteError};
 
 use crate::output::printable;
 
@@ -86,7 +86,8 @@ impl From<ReadError> for Failure {
             ReadError::Io { .. } => "the file is damaged or truncated; download or write it again",
             ReadError::Line { fault, .. } => match fault {
                 Fault::Banner { .. } => {
-                    "only Matrix Market files are supported (.mtx, .mtx.gz); convert the file to that format"
+                    "Matrix Market, .npy, .npz, PETSc binary and Rutherford–Boeing files are supported; \
+                     convert the file to one of them"
                 }
                 Fault::NotSupported { .. } => {
                     "only real matrices are supported; rewrite the system as a real one"
@@ -95,10 +96,22 @@ impl From<ReadError> for Failure {
                     "the file is truncated or its size line is wrong; download or write it again"
                 }
                 Fault::NotFinite { .. } => "find the origin of this value, and write the file again",
+                Fault::BoeingType { .. } | Fault::FortranFormat { .. } => {
+                    "the file is not Rutherford–Boeing, or not as usual; convert it to Matrix Market"
+                }
                 Fault::NotAVector { .. } => "give a file with one column, one value per row of the matrix",
                 Fault::NotDense => "write the values as an array: `%%MatrixMarket matrix array real general`",
                 Fault::TooManyRows { .. } => "the size line is wrong, or most rows are empty: remove those",
                 _ => "correct that line, or write the file again",
+            },
+            ReadError::Binary { fault, .. } => match fault {
+                BinaryFault::Truncated { .. } | BinaryFault::Damaged { .. } => {
+                    "the file is damaged or truncated; download or write it again"
+                }
+                BinaryFault::NotAVector { .. } => "give a file with one value per row of the matrix",
+                BinaryFault::NotDense => "write the values as an array, by `numpy.save`",
+                BinaryFault::NotFinite { .. } => "find the origin of this value, and write the file again",
+                _ => "write the file again, or convert it to Matrix Market",
             },
             _ => "correct the values in the file",
         };
@@ -110,6 +123,9 @@ impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Io { path, cause } => Failure::writing(&path, &cause),
+            WriteError::Unsuitable { path, format, what, hint } => {
+                Failure::new(format!("{}: {format} files hold no {what}", path.display()), hint)
+            }
             other => Failure::new(other.to_string(), "check the values"),
         }
     }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use ziggurat_report::figures::{counted, size};
 use ziggurat_sparse::Dense;
 use ziggurat_sparse::io::{
-    WriteError, WriteOptions, write_dense, write_matrix, write_matrix_to, write_vector,
+    FileFormat, WriteError, WriteOptions, write_dense, write_matrix, write_matrix_to, write_vector,
 };
 
 use crate::arguments::GenerateOptions;
@@ -21,6 +21,10 @@ pub(crate) fn run(options: &GenerateOptions, progress: &Progress) -> Result<Exit
     let problem = parse_problem(&options.problem)?;
     let others = [("--rhs", &options.rhs), ("--coords", &options.coords)];
     let others = others.iter().filter_map(|(option, path)| Some((*option, path.as_deref()?)));
+    FileFormat::of_matrix(&options.output)?;
+    for path in options.rhs.iter().chain(&options.coords) {
+        FileFormat::of_vector(path)?;
+    }
     output::check([], std::iter::once(("--output", options.output.as_path())).chain(others))?;
 
     let mut system = System::generate(problem, progress)?;

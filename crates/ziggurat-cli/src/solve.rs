@@ -23,7 +23,7 @@ use ziggurat::{Solution, SolveError, Solver, SolverConfig};
 use ziggurat_report::Outcome;
 use ziggurat_sparse::CsrRef;
 use ziggurat_sparse::device::Device;
-use ziggurat_sparse::io::write_vector;
+use ziggurat_sparse::io::{FileFormat, write_vector};
 
 use crate::arguments::SolveOptions;
 use crate::devices::Place;
@@ -106,6 +106,9 @@ fn check_files(options: &SolveOptions) -> Result<(), Failure> {
         inputs.into_iter().filter_map(|path| path.as_deref()),
         outputs.into_iter().filter_map(|(option, path)| Some((option, path?))),
     )?;
+    if let Some(path) = &options.output {
+        FileFormat::of_vector(path)?;
+    }
     for (option, path, hint) in [
         ("--output", &options.output, "give the solution a file, as in --output x.mtx"),
         ("--report", &options.report, "give the page a file, as in --report solve.html"),

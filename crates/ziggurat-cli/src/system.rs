@@ -71,7 +71,7 @@ impl<'a> Origin<'a> {
             )),
             (None, None) => Err(Failure::new(
                 "no matrix given",
-                "give a Matrix Market file, or a model problem such as --problem poisson3d:50",
+                "give a file with a matrix, such as A.mtx, or a model problem, such as --problem poisson3d:50",
             )),
         }
     }
@@ -322,7 +322,9 @@ pub(crate) fn source_words(
 
 /// What an initial guess must look like.
 pub(crate) fn guess_hint(rows: u64) -> String {
-    format!("give one value per row of the matrix: a Matrix Market array of size {rows} 1, or omit --guess")
+    format!(
+        "give one value per row of the matrix, such as a Matrix Market array of size {rows} 1; or omit --guess"
+    )
 }
 
 /// The failure for coordinates that give no rigid-body modes.
@@ -347,7 +349,7 @@ pub(crate) fn check_readable(path: &Path) -> Result<u64, Failure> {
     if facts.is_dir() {
         let hint = match first_matrix(path) {
             Some(file) => format!("give a file in it, such as {}", file.display()),
-            None => "give a Matrix Market file (.mtx, .mtx.gz)".to_owned(),
+            None => "give a file with a matrix (.mtx, .mtx.gz, .npz, .petsc, .rb)".to_owned(),
         };
         return Err(Failure::new(format!("{} is a folder, not a file", path.display()), hint));
     }
@@ -357,12 +359,12 @@ pub(crate) fn check_readable(path: &Path) -> Result<u64, Failure> {
     Ok(facts.len())
 }
 
-/// The first Matrix Market file of a folder, by name.
+/// The first file of a folder whose name is that of a matrix.
 fn first_matrix(folder: &Path) -> Option<PathBuf> {
     let names = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let is_matrix = |path: &PathBuf| {
         let name = path.to_string_lossy().to_lowercase();
-        name.ends_with(".mtx") || name.ends_with(".mtx.gz")
+        [".mtx", ".mtx.gz", ".npz", ".petsc", ".rb"].iter().any(|suffix| name.ends_with(suffix))
     };
     names.filter(is_matrix).min()
 }

@@ -1,5 +1,4 @@
-//! Input of distributed systems: model problems and Matrix Market files, of which each rank reads
-//! its own part.
+//! Input of distributed systems: model problems and files, of which each rank reads its own part.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -98,9 +97,11 @@ impl DistributedCsr {
         })
     }
 
-    /// Reads a square matrix from a Matrix Market file. Each rank reads its share of the bytes, and
-    /// entries are sent to the owners of their rows. The number of unknowns per node is [detected
-    /// from the pattern](Self::with_detected_nodes). Collective.
+    /// Reads a square matrix from a file of any [format](ziggurat_sparse::io). Of a plain Matrix
+    /// Market file, each rank reads its share of the bytes; any other file is read as a whole by
+    /// every rank, which keeps its share of the entries. Entries are sent to the owners of their
+    /// rows. The number of unknowns per node is [detected from the
+    /// pattern](Self::with_detected_nodes). Collective.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -141,7 +142,8 @@ impl DistributedCsr {
         Ok(a.with_detected_nodes()?)
     }
 
-    /// This rank's elements of a right-hand side in a Matrix Market file. Collective.
+    /// This rank's elements of a right-hand side in a file of any
+    /// [format](ziggurat_sparse::io). Collective.
     ///
     /// # Errors
     /// If a rank cannot read its part, or the file has more or fewer values than the matrix has

@@ -10,7 +10,7 @@ use crate::arrays::{Arrays, into_python};
 use crate::errors::read_error;
 use crate::threads::{pool, run_abandonable};
 
-/// Reads a Matrix Market file, plain or gzip: rows, columns and CSR arrays.
+/// Reads a matrix from a file of any format: rows, columns and CSR arrays.
 #[pyfunction]
 pub(crate) fn read_matrix(py: Python<'_>, path: PathBuf) -> PyResult<(usize, usize, Arrays<'_>)> {
     let read = run_abandonable(py, &pool(py, None)?, move || ziggurat::sparse::io::read_matrix(path))?;

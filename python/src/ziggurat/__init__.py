@@ -4,7 +4,7 @@
 >>> A = ziggurat.gallery.poisson3d(30)             # or any scipy.sparse matrix
 >>> x = ziggurat.solve(A, np.ones(A.shape[0]))
 
-``ziggurat.read_matrix("A.mtx.gz")`` reads a Matrix Market file.
+``ziggurat.read_matrix("A.mtx.gz")`` reads Matrix Market, PETSc and other files.
 
 For many right-hand sides, set up once: ``ml = ziggurat.solver(A)``, then ``ml.solve(b)``.
 ``print(ml)`` lists the levels, ``ml.plot()`` draws them, and ``ml.aspreconditioner()`` is an ``M``

@@ -13,15 +13,21 @@ __all__ = ["read_matrix"]
 
 
 def read_matrix(path: Union[str, os.PathLike[str]]) -> sparse.csr_array:
-    """Reads a matrix from a Matrix Market file, plain or compressed with gzip.
+    """Reads a matrix from a file, plain or compressed with gzip.
 
-    It reads in parallel. Symmetric files give the full matrix, duplicate entries are summed, and
-    explicit zeros are kept.
+    The formats are Matrix Market, scipy's ``.npz`` (:func:`scipy.sparse.save_npz`), PETSc binary
+    (``MatView``), and Rutherford–Boeing, which includes Harwell–Boeing. They are recognised by the
+    content; Rutherford–Boeing also by names such as ``A.rb`` and ``A.rua``. A matrix in a NumPy
+    ``.npy`` file is read without its zeros.
+
+    Matrix Market is read in parallel. Symmetric files give the full matrix, duplicate entries are
+    summed, and explicit zeros are kept. Of a PETSc file, the first matrix is read. Right-hand sides
+    in Harwell–Boeing files are ignored.
 
     Parameters
     ----------
     path : path
-        The file, such as ``"thermal2.mtx.gz"``.
+        The file, such as ``"thermal2.mtx.gz"`` or ``"A.petsc"``.
 
     Returns
     -------
@@ -32,7 +38,7 @@ def read_matrix(path: Union[str, os.PathLike[str]]) -> sparse.csr_array:
     OSError
         If the file cannot be read, for example ``FileNotFoundError``.
     MatrixError
-        If the file is not a valid matrix. The message names the line.
+        If the file is not a valid matrix. The message names the line, byte or array.
 
     Examples
     --------

@@ -4,8 +4,6 @@
 //! launcher a rank has one thread unless `--threads` sets another number. An error on one rank is
 //! an error on all ranks.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,6 +17,7 @@ use ziggurat_mpi::{
 use ziggurat_report::{Distribution, Level, Outcome, Ranks, peak_bytes};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::gallery::Problem;
+use ziggurat_sparse::io::VectorWriter;
 
 use super::{
     SetUp, check_files, compute, configuration, default_rhs, exit_code, is_finite, no_rows, note_breakdown,
@@ -277,21 +276,8 @@ fn level(level: &LevelReport) -> Level {
 /// Writes the solution. The ranks send their parts to rank 0 one after the other, so that it holds
 /// only one part at a time.
 fn write(comm: &dyn Comm, path: &Path, rows: u64, own: &[f64]) -> Result<(), Failure> {
-    let shared = |result: Result<(), std::io::Error>| {
-        agree_as(comm, result.map_err(|error| Failure::writing(path, &error)))
-    };
-    let mut file = None;
-    let opened = if comm.rank() == 0 {
-        File::create(path).and_then(|created| {
-            let mut created = BufWriter::new(created);
-            writeln!(created, "%%MatrixMarket matrix array real general\n{rows} 1")?;
-            file = Some(created);
-            Ok(())
-        })
-    } else {
-        Ok(())
-    };
-    shared(opened)?;
+    let first = (comm.rank() == 0).then(|| VectorWriter::create(path, rows));
+    let mut file = agree_as(comm, first.transpose().map_err(Failure::from))?;
     let mut written = Ok(());
     for rank in 0..comm.size() {
         let words = if comm.rank() == rank {
@@ -301,16 +287,13 @@ fn write(comm: &dyn Comm, path: &Path, rows: u64, own: &[f64]) -> Result<(), Fai
         };
         for (_, words) in comm.deliver(words) {
             if let Some(file) = &mut file {
-                written = written.and_then(|()| {
-                    words.iter().try_for_each(|&bits| writeln!(file, "{:e}", f64::from_bits(bits)))
-                });
+                let values: Vec<f64> = words.iter().map(|&bits| f64::from_bits(bits)).collect();
+                written = written.and_then(|()| file.write(&values));
             }
         }
     }
-    if let Some(file) = &mut file {
-        written = written.and_then(|()| file.flush());
-    }
-    shared(written)
+    let finished = written.and_then(|()| file.map_or(Ok(()), VectorWriter::finish));
+    agree_as(comm, finished.map_err(Failure::from))
 }
 
 /// The error for a file that could not be read.

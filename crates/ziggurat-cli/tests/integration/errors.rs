@@ -165,14 +165,14 @@ fn report_over_configuration() {
 
 // Where the matrix comes from.
 errors! {
-    no_matrix: ["solve"], ["no matrix given"], ["Matrix Market file", "--problem poisson3d:50"];
+    no_matrix: ["solve"], ["no matrix given"], ["A.mtx", "--problem poisson3d:50"];
     file_and_problem: ["solve", "ok.mtx", "--problem", "poisson2d:4"],
         ["a file (ok.mtx) and --problem poisson2d:4 are both given"], ["give only one of them"];
     missing_file: ["inspect", "nope.mtx"], ["cannot read nope.mtx", "no such file"], ["check the path"];
     problem_in_place_of_a_file: ["inspect", "poisson3d:20"],
         ["no file poisson3d:20"], ["use --problem poisson3d:20"];
     folder_with_matrices: ["inspect", "."], [". is a folder"], ["./ok.mtx"];
-    folder_without: ["inspect", "/"], ["/ is a folder"], ["Matrix Market file (.mtx, .mtx.gz)"];
+    folder_without: ["inspect", "/"], ["/ is a folder"], ["(.mtx, .mtx.gz, .npz, .petsc, .rb)"];
     unknown_problem: ["inspect", "--problem", "poison3d:20"],
         ["unknown problem `poison3d`; did you mean `poisson3d`?"], ["ziggurat generate --help"];
     problem_without_size: ["solve", "--problem", "jump3d"], ["`jump3d`", "NAME:SIZE"], ["ziggurat generate --help"];

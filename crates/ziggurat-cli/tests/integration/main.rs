@@ -7,6 +7,7 @@ mod command;
 mod compare;
 mod devices;
 mod errors;
+mod file_formats;
 mod generate;
 mod hostile;
 mod inspect;

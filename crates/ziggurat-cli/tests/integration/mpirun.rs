@@ -69,6 +69,26 @@ fn files_are_read_by_all_ranks_and_written_by_one() {
 }
 
 #[test]
+fn files_of_every_format_give_the_same_on_ranks() {
+    let place = Place::new("files_of_every_format_give_the_same_on_ranks");
+    let mut first = None;
+    for (a, b, x) in [
+        ("A.mtx", "b.mtx", "x.mtx"),
+        ("A.npz", "b.npy", "x.npy"),
+        ("A.petsc", "b.petsc", "x.petsc"),
+        ("A.rb", "b.npy.gz", "x.mtx.gz"),
+    ] {
+        place.succeed(&["generate", "convection3d:16", "-o", a, "--rhs", b]);
+        let said =
+            mpirun(&place, 3, &["solve", a, "--rhs", b, "--no-fallback", "--json", "-", "--output", x]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let report: Value = serde_json::from_str(&said.out).unwrap();
+        let found = (report["iterations"].clone(), read_vector(place.path(x)).unwrap());
+        assert_eq!(first.get_or_insert_with(|| found.clone()), &found, "{a}");
+    }
+}
+
+#[test]
 fn coordinates_give_the_levels_of_one_process() {
     let place = Place::new("coordinates_give_the_levels_of_one_process");
     // 882 rows, on one rank, and 6084 rows, on several.
