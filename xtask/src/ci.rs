@@ -90,7 +90,12 @@ const STEPS: &[&[Step]] = &[
         Step { name: "gpu sources", action: Action::Task(&["gpu-sources"]) },
         Step { name: "readme examples", action: Action::Task(&["outside"]) },
     ],
-    &[Step { name: "instructions", action: Action::Task(&["instructions"]) }],
+    // Both run one program at a time. The book uses the Python environment and the programs of the
+    // tests.
+    &[
+        Step { name: "instructions", action: Action::Task(&["instructions"]) },
+        Step { name: "book", action: Action::Task(&["book"]) },
+    ],
     &[Step {
         name: "rustdoc",
         action: Action::CargoWith(

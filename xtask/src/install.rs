@@ -103,7 +103,7 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), InstallError> {
 }
 
 /// Copies what was built into `built`, and writes the files for pkg-config and CMake.
-fn place(built: &Path, root: &Path, prefix: &Path) -> Result<(), InstallError> {
+pub(crate) fn place(built: &Path, root: &Path, prefix: &Path) -> Result<(), InstallError> {
     copy(&built.join("ziggurat"), &prefix.join("bin/ziggurat"))?;
     let capi = root.join("crates/ziggurat-capi");
     for (from, to) in [

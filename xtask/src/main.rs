@@ -7,7 +7,9 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
+mod book;
 mod ci;
+mod figures;
 mod fingerprints;
 mod gpu_sources;
 mod install;
@@ -65,8 +67,12 @@ enum Task {
     Fingerprints(fingerprints::Options),
     /// Count the instructions of a fixed setup and solve, and compare them with saved counts.
     Instructions(instructions::Options),
-    /// Build and run the Rust examples of README.md as programs of another crate.
+    /// Build and run the Rust examples of README.md and the book as programs of another crate.
     Outside(outside::Options),
+    /// Check the book: generated pages, links, and code blocks, which are run.
+    Book(book::Options),
+    /// Draw the figures of the book.
+    Figures,
     /// Install the command and the C library.
     Install(install::Options),
     /// Run a benchmark, print its tables, and write its numbers as JSON.
@@ -93,6 +99,8 @@ fn main() -> ExitCode {
         Task::Fingerprints(options) => fingerprints::run(&options, workspace_root()).map_err(Into::into),
         Task::Instructions(options) => instructions::run(&options, workspace_root()).map_err(Into::into),
         Task::Outside(options) => outside::run(&options, workspace_root()).map_err(Into::into),
+        Task::Book(options) => book::run(&options, workspace_root()).map_err(Into::into),
+        Task::Figures => figures::run(workspace_root()),
         Task::Install(options) => install::run(&options, workspace_root()).map_err(Into::into),
         Task::Soak(options) => soak::run(options, workspace_root()).map_err(Into::into),
         Task::Bench(options) => bench::run(&options, workspace_root()).map_err(Into::into),

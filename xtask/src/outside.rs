@@ -1,5 +1,5 @@
-//! `cargo xtask outside`: the Rust examples of README.md, built and run as programs of another
-//! crate.
+//! `cargo xtask outside`: the Rust examples of README.md and of the book, built and run as programs
+//! of another crate.
 //!
 //! Documentation tests have the dev-dependencies of their crate and may hide lines. A reader who
 //! copies an example has neither. So each example becomes a program of a crate that depends only on
@@ -18,6 +18,7 @@ use std::process::Command;
 use thiserror::Error;
 
 use crate::bench::table::Table;
+use crate::book::{BookError, markdown};
 use crate::programs;
 
 /// The command line of `cargo xtask outside`.
@@ -39,12 +40,14 @@ pub(crate) enum OutsideError {
     File { path: PathBuf, source: io::Error },
     #[error("cannot start {program}: {source}")]
     Start { program: String, source: io::Error },
-    #[error("README.md has no Rust example")]
+    #[error(transparent)]
+    Book(#[from] BookError),
+    #[error("README.md and the book have no Rust example")]
     NoExample,
-    #[error("Rust examples of README.md do not compile as programs of another crate; see {}", .0.display())]
+    #[error("Rust examples do not compile as programs of another crate; see {}", .0.display())]
     Build(PathBuf),
-    #[error("example {number} of README.md fails; see {}", path.display())]
-    Run { number: usize, path: PathBuf },
+    #[error("an example of {} fails; see {}", document.display(), path.display())]
+    Run { document: PathBuf, path: PathBuf },
     #[error("{0} does not state the processor time of child processes")]
     NoTimes(&'static str),
 }
@@ -68,8 +71,11 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), OutsideError> {
     if options.times {
         return times(options.library.as_deref().unwrap_or(root));
     }
-    let readme = root.join("README.md");
-    let examples = rust_examples(&fs::read_to_string(&readme).map_err(at(&readme))?);
+    let mut pages = vec![markdown::page(&root.join("README.md"))?];
+    pages.extend(markdown::pages(&root.join("book/src"))?);
+    let found =
+        pages.iter().flat_map(|page| rust_examples(&page.text).into_iter().map(|code| (&page.path, code)));
+    let (documents, examples): (Vec<_>, Vec<_>) = found.unzip();
     if examples.is_empty() {
         return Err(OutsideError::NoExample);
     }
@@ -78,25 +84,20 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), OutsideError> {
     if !outside.cargo(&["build", "--bins"], &programs::target())? {
         return Err(OutsideError::Build(outside.folder));
     }
-    for number in 1..=examples.len() {
+    for (number, document) in (1..).zip(documents) {
         let program = program(number);
         if !outside.cargo(&["run", "--quiet", "--bin", &program], &programs::target())? {
-            return Err(OutsideError::Run { number, path: outside.source(number) });
+            let document = document.clone();
+            return Err(OutsideError::Run { document, path: outside.source(number) });
         }
     }
-    println!("{} Rust examples of README.md run as programs of another crate", examples.len());
+    println!("{} Rust examples of README.md and the book run as programs of another crate", examples.len());
     Ok(())
 }
 
 /// The contents of the blocks that begin with exactly "```rust".
-fn rust_examples(markdown: &str) -> Vec<String> {
-    let mut lines = markdown.lines();
-    let mut examples = Vec::new();
-    while lines.any(|line| line == "```rust") {
-        let block = lines.by_ref().take_while(|line| *line != "```");
-        examples.push(block.map(|line| format!("{line}\n")).collect());
-    }
-    examples
+fn rust_examples(text: &str) -> Vec<String> {
+    markdown::blocks(text).into_iter().filter(|block| block.info == "rust").map(|block| block.code).collect()
 }
 
 /// The name of the program of an example.

@@ -23,9 +23,10 @@ const PROSE_COLUMNS: usize = 100;
 /// Names that say nothing, in the singular.
 const EMPTY_NAMES: [&str; 4] = ["util", "helper", "misc", "common"];
 /// Where source and documents lie.
-const FOLDERS: [&str; 4] = ["crates", "xtask", "docs", "python"];
+const FOLDERS: [&str; 5] = ["crates", "xtask", "docs", "book", "python"];
 /// Documents beside them.
-const DOCUMENTS: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+const DOCUMENTS: [&str; 5] =
+    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
 
 /// A source file: its path from the workspace's root, and its text.
 #[derive(Debug)]
