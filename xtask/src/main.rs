@@ -9,6 +9,7 @@
 mod bench;
 mod book;
 mod ci;
+mod deb;
 mod figures;
 mod fingerprints;
 mod gpu_sources;
@@ -75,6 +76,8 @@ enum Task {
     Figures,
     /// Install the command and the C library.
     Install(install::Options),
+    /// Build a Debian package with the command and the C library.
+    Deb(deb::Options),
     /// Run a benchmark, print its tables, and write its numbers as JSON.
     Bench(bench::Options),
 }
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Task::Book(options) => book::run(&options, workspace_root()).map_err(Into::into),
         Task::Figures => figures::run(workspace_root()),
         Task::Install(options) => install::run(&options, workspace_root()).map_err(Into::into),
+        Task::Deb(options) => deb::run(&options, workspace_root()).map_err(Into::into),
         Task::Soak(options) => soak::run(options, workspace_root()).map_err(Into::into),
         Task::Bench(options) => bench::run(&options, workspace_root()).map_err(Into::into),
     };

@@ -23,7 +23,7 @@ const PROSE_COLUMNS: usize = 100;
 /// Names that say nothing, in the singular.
 const EMPTY_NAMES: [&str; 4] = ["util", "helper", "misc", "common"];
 /// Where source and documents lie.
-const FOLDERS: [&str; 5] = ["crates", "xtask", "docs", "book", "python"];
+const FOLDERS: [&str; 6] = ["crates", "xtask", "docs", "book", "packaging", "python"];
 /// Documents beside them.
 const DOCUMENTS: [&str; 5] =
     ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];

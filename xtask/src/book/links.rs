@@ -10,7 +10,7 @@ use super::{BookError, at, html};
 const DOCUMENTS: [&str; 5] =
     ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
 /// Folders of documents.
-const FOLDERS: [&str; 4] = ["book/src", "docs", "python", "crates"];
+const FOLDERS: [&str; 5] = ["book/src", "docs", "packaging", "python", "crates"];
 
 /// Checks all links, and returns how many there are.
 pub(crate) fn check(root: &Path) -> Result<usize, BookError> {
