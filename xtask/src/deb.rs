@@ -23,6 +23,9 @@ pub(crate) struct Options {
     /// The folder that gets the package.
     #[arg(long)]
     out: PathBuf,
+    /// Pack the command and the libraries in this folder [default: a release build].
+    #[arg(long, value_name = "FOLDER")]
+    built: Option<PathBuf>,
 }
 
 /// Why there is no package.
@@ -45,7 +48,10 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Builds and packs.
 pub(crate) fn run(options: &Options, root: &Path) -> Result<(), DebError> {
     let packages = ["--package", "ziggurat-capi", "--package", "ziggurat-cli"];
-    let built = programs::build(&["--release"], &packages).map_err(DebError::Build)?;
+    let built = match &options.built {
+        Some(folder) => folder.clone(),
+        None => programs::build(&["--release"], &packages).map_err(DebError::Build)?,
+    };
     fs::create_dir_all(&options.out).map_err(at(&options.out))?;
     let package = pack(&built, root, &options.out)?;
     println!("{}\n  install it with: apt install {}", package.display(), package.display());
@@ -63,6 +69,7 @@ fn pack(built: &Path, root: &Path, out: &Path) -> Result<PathBuf, DebError> {
     let usr = staged.join("usr");
     install::place(built, root, &usr)?;
     documents(&usr, root)?;
+    strip(&usr)?;
     let libc = output("dpkg-query", &["--show", "--showformat=${Version}", "libc6"])?;
     let libc = libc.split('-').next().unwrap_or_default();
     let size = kilobytes(&usr)?;
@@ -101,6 +108,20 @@ fn documents(usr: &Path, root: &Path) -> Result<(), DebError> {
          Files: *\nCopyright: The Ziggurat developers\nLicense: MIT or Apache-2.0\n The texts are LICENSE-MIT \
          and LICENSE-APACHE in this folder.\n",
     )
+}
+
+/// Removes what debuggers need from programs and libraries, as Debian's own packages do.
+fn strip(usr: &Path) -> Result<(), DebError> {
+    for file in files(usr)?.iter().filter(|file| !file.is_symlink()) {
+        let start = fs::read(file).map_err(at(file))?;
+        let level = match &start[..] {
+            [0x7f, b'E', b'L', b'F', ..] => "--strip-unneeded",
+            [b'!', b'<', b'a', b'r', b'c', b'h', b'>', ..] => "--strip-debug",
+            _ => continue,
+        };
+        output("strip", &[level, &file.display().to_string()])?;
+    }
+    Ok(())
 }
 
 fn control(architecture: &str, libc: &str, kilobytes: u64) -> String {

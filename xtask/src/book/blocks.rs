@@ -8,6 +8,7 @@
 //! | `sh` | run by bash, which stops at the first failure |
 //! | `python` | all blocks of a chapter are one program, run at the end of the chapter |
 //! | `text` directly after one of these | must be in its output, but for numbers ([`output`](super::output)) |
+//! | `text,complete` | the same, and the output has no other lines |
 //! | `sh,ignore`, `python,ignore` | not run: it installs something, or needs another machine |
 //!
 //! The command and the C library are on the paths of the environment, as after an installation.
@@ -59,7 +60,7 @@ impl Runner {
     fn run_page(&self, page: &Page, name: &str, failures: &mut Vec<String>) -> Result<usize, BookError> {
         let blocks = markdown::blocks(&page.text);
         let shown = |index: usize| {
-            blocks.get(index + 1).filter(|next: &&Block<'_>| next.info == "text" && next.follows)
+            blocks.get(index + 1).filter(|next: &&Block<'_>| next.info.starts_with("text") && next.follows)
         };
         let folder = self.folder.join(name.trim_end_matches(".md"));
         match fs::remove_dir_all(&folder) {
@@ -147,8 +148,14 @@ impl Runner {
     /// What the book shows and the output lacks.
     fn difference(&self, name: &str, shown: Option<&Block<'_>>, output: &str) -> Option<String> {
         let shown = shown?;
-        let line = missing_line(&shown.code, output, self.exact)?;
-        Some(format!("{name}:{}: not printed: {line}\n    the output is:\n{}", shown.line, indented(output)))
+        let complete = shown.info == "text,complete";
+        let line = missing_line(&shown.code, output, self.exact)
+            .or_else(|| missing_line(output, &shown.code, self.exact).filter(|_| complete))?;
+        Some(format!(
+            "{name}:{}: printed or shown, but not both: {line}\n    the output is:\n{}",
+            shown.line,
+            indented(output)
+        ))
     }
 }
 

@@ -117,6 +117,21 @@ fn keys(toml: &str) -> Vec<Key> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ziggurat::krylov::StopReason;
+    use ziggurat::sparse::gallery::Problem;
+
+    #[test]
+    fn every_stop_reason_and_every_model_problem_is_in_the_book() {
+        let read =
+            |name: &str| fs::read_to_string(crate::workspace_root().join("book/src").join(name)).unwrap();
+        let (report, problems) = (read("report.md"), read("reference/problems.md"));
+        for reason in StopReason::ALL {
+            assert!(report.contains(&format!("| `{}` |", reason.name())), "{}", reason.name());
+        }
+        for (name, _) in Problem::NAMES {
+            assert!(problems.contains(&format!("| `{name}:N` |")), "{name}");
+        }
+    }
 
     #[test]
     fn the_page_in_the_repository_is_that_of_the_code() {
