@@ -71,7 +71,11 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), OutsideError> {
     if options.times {
         return times(options.library.as_deref().unwrap_or(root));
     }
-    let mut pages = vec![markdown::page(&root.join("README.md"))?];
+    let readmes = ["README.md", "crates/ziggurat/README.md"];
+    let mut pages = Vec::new();
+    for name in readmes {
+        pages.push(markdown::page(&root.join(name))?);
+    }
     pages.extend(markdown::pages(&root.join("book/src"))?);
     let found =
         pages.iter().flat_map(|page| rust_examples(&page.text).into_iter().map(|code| (&page.path, code)));
