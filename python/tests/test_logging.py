@@ -97,7 +97,8 @@ def test_slow_convergence_in_any_precision_is_no_reason_for_a_promotion(caplog):
     stiffness = sparse.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(n, n))
     mass = sparse.diags([1 / 6, 4 / 6, 1 / 6], [-1, 0, 1], shape=(n, n))
     A = sparse.csr_array(sparse.kron(stiffness, mass) + 1e-3 * sparse.kron(mass, stiffness))
-    ml = ziggurat.solver(A, method="sa")
+    # Without another smoother.
+    ml = ziggurat.solver(A, method="sa", config={"fallback": False})
     assert ml.levels[0].storage == "f16"
     with caplog.at_level(logging.WARNING, logger="ziggurat"):
         _, info = ml.solve(np.random.default_rng(0).standard_normal(n * n), return_info=True)

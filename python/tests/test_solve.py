@@ -417,3 +417,11 @@ def test_coordinates_of_another_numbering_are_refused():
     by_displacement = np.tile(problem.coords, (3, 1))
     with pytest.raises(ziggurat.ConfigError, match="number them node by node"):
         ziggurat.solver(problem.A, coords=by_displacement)
+
+
+def test_automatic_choices_have_reasons():
+    A = ziggurat.gallery.convection3d(8)
+    _, info = ziggurat.solve(A, np.ones(512), return_info=True)
+    assert [decision["key"] for decision in info.decisions] == ["method", "smoother.kind", "cycle.kind", "krylov", "precision"]
+    assert all(decision["reason"] for decision in info.decisions)
+    assert {"key": "krylov", "value": "fgmres"}.items() <= info.decisions[3].items()

@@ -128,7 +128,7 @@ pub(crate) struct SolveOptions {
     /// Otherwise such a system is reported as inconsistent, with exit code 2
     #[arg(long)]
     pub(crate) project_rhs: bool,
-    /// Report a failure instead of continuing with sparse factors of the matrix
+    /// Report a failure instead of continuing with another smoother or sparse factors
     #[arg(long)]
     pub(crate) no_fallback: bool,
     /// Coarsening method [default: auto]
@@ -242,10 +242,10 @@ pub(crate) struct DevicesOptions {
 pub(crate) struct TuneOptions {
     #[command(flatten)]
     pub(crate) source: Source,
-    /// Right-hand side: a Matrix Market file with one column [default: as `ziggurat solve`]
+    /// Right-hand side, in a file as for `ziggurat solve` [default: as `ziggurat solve`]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) rhs: Option<PathBuf>,
-    /// Coordinates of the nodes for elasticity: a Matrix Market array with one row per node
+    /// Coordinates of the nodes for elasticity: Matrix Market or .npy, one row per node
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) coords: Option<PathBuf>,
     /// Configuration to start from, TOML or JSON

@@ -88,8 +88,8 @@ pub struct SolverConfig {
     pub levels: Vec<LevelSettings>,
     /// When new matrix values cause a rebuild of the hierarchy.
     pub update: Update,
-    /// Whether a solve that fails continues with sparse factors of the matrix, if they fit into
-    /// memory.
+    /// Whether a solve that is slow or fails continues with a stronger smoother, and then with
+    /// sparse factors of the matrix, if they fit into memory.
     pub fallback: bool,
     /// Maximum number of corrections of a solution that rounding errors keep from the tolerance.
     /// They are computed from residuals in twice the precision, on one process.

@@ -65,9 +65,12 @@ class SolveInfo:
     method, krylov, precision : str
         The multigrid method, the Krylov method and the storage precision that were used.
     promotion : str or None
-        Why levels were promoted to a wider precision during the solve, or None if they were not.
+        What the solve changed to a stronger preconditioner (wider numbers, another smoother, sparse
+        factors) and why, or None if it changed nothing.
     config : dict
         The configuration that was used, with every automatic choice resolved.
+    decisions : list of dict
+        The automatic choices, each with ``key``, ``value`` and ``reason``.
 
     Examples
     --------
@@ -143,6 +146,10 @@ class SolveInfo:
     def promotion(self) -> str | None:
         promotion = self._data["promotion"]
         return None if promotion is None else str(promotion)
+
+    @property
+    def decisions(self) -> list[dict[str, str]]:
+        return list(self._data.get("decisions", []))
 
     @property
     def config(self) -> dict[str, Any]:

@@ -47,9 +47,9 @@ def solver(
         copied, so that you may modify it afterwards; see :meth:`MultilevelSolver.update_values`.
     method : str
         The multigrid method: 'auto', 'sa' (smoothed aggregation), 'classical' (Ruge–Stüben),
-        'pairwise' (pairwise aggregation), 'structured' (structured grids in natural order),
-        'direct' (no levels: sparse factors of the matrix), or 'none' (no levels: the smoother
-        alone).
+        'pairwise' (pairwise aggregation), 'structured' (structured grids in natural order), 'cpr'
+        (reservoir systems with several unknowns per cell), 'direct' (no levels: sparse factors of
+        the matrix), or 'none' (no levels: the smoother alone).
     precision : str
         The storage precision of the levels: 'auto', 'f64', 'f32', 'f16', 'bf16', or a list by level
         such as 'f64-f32,f16' (arithmetic, then storage). The solution always has double precision.

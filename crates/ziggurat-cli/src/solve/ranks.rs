@@ -49,14 +49,17 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
     }
     // An error on one rank is an error on all of them, and a panic aborts all of them.
     let result = together(&*comm, || solve(&comm, options, progress));
+    // All ranks have an error, and rank 0 prints it: before the session ends, because the launcher
+    // kills it once another rank has exited with an error.
+    let code = result.unwrap_or_else(|failure| {
+        if first {
+            failure.print();
+        }
+        ExitCode::FAILURE
+    });
     drop(comm);
     drop(session);
-    match result {
-        Ok(code) => Ok(code),
-        // All ranks have an error, and rank 0 prints it.
-        Err(failure) if first => Err(failure),
-        Err(_) => Ok(ExitCode::FAILURE),
-    }
+    Ok(code)
 }
 
 fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> Result<ExitCode, Failure> {

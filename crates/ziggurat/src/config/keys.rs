@@ -27,7 +27,8 @@ const KEYS: [(&str, &str); 52] = [
     ("scaling", "Whether levels are scaled into the range of their storage type."),
     (
         "fallback",
-        "Whether a failed solve continues with sparse factors of the matrix, if these fit into memory.",
+        "Whether a slow or failed solve continues with a stronger smoother, and then with sparse factors of the \
+         matrix, if these fit into memory.",
     ),
     (
         "refinement_steps",

@@ -1,0 +1,76 @@
+//! The preconditioners that a solve may change to: the levels with a stronger smoother, and sparse
+//! factors of the matrix. `watch.rs` decides when.
+
+use ziggurat_amg::interpolate::{NearKernel, Symmetry};
+use ziggurat_amg::{Hierarchy, MatrixProperties, Multigrid, SetupError};
+use ziggurat_sparse::device::Device;
+
+use super::{SolveError, Solver, lower};
+use crate::config::{Method, Precision, SmootherKind, SolverConfig};
+
+impl<D: Device> Solver<D> {
+    /// The hierarchy of the cycle that the next solve starts with: the one that was set up, unless
+    /// a solve has changed to a smoother that needs another one.
+    ///
+    /// ```
+    /// let a = ziggurat_sparse::Csr::identity(3)?;
+    /// let solver = ziggurat::Solver::builder().build(&a)?;
+    /// assert_eq!(solver.hierarchy_in_use().levels().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn hierarchy_in_use(&self) -> &Hierarchy {
+        let other = self.other_hierarchy.get();
+        other.filter(|_| self.iteration.smoother_in_use().is_some()).unwrap_or(&self.hierarchy)
+    }
+
+    /// The levels with a stronger smoother; `None` if it cannot be set up.
+    pub(super) fn smoothed_by(&self, smoother: SmootherKind) -> Result<Option<Multigrid<D>>, SolveError> {
+        let config = self.iteration.config_in_use().with_stronger_smoother();
+        if config.check_for(self.kind.facts(self.device())).is_err() {
+            return Ok(None);
+        }
+        let lowered = if smoother == SmootherKind::Fsai {
+            lower(self.device(), &self.hierarchy, &self.finest, &config)
+        } else {
+            self.other_hierarchy(&config)
+                .and_then(|levels| lower(self.device(), levels, &self.finest, &config))
+        };
+        match lowered {
+            Ok((_, cycle)) => Ok(Some(cycle)),
+            Err(SolveError::Setup(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The levels of another configuration for the same matrix.
+    fn other_hierarchy(&self, config: &SolverConfig) -> Result<&Hierarchy, SolveError> {
+        if let Some(made) = self.other_hierarchy.get() {
+            return Ok(made);
+        }
+        let a = self.hierarchy.levels()[0].matrix().clone();
+        let near_kernel = NearKernel::constants(a.rows(), self.hierarchy.levels()[0].block());
+        let near_kernel = near_kernel.map_err(SetupError::from)?;
+        let properties = MatrixProperties { near_kernel, symmetry: Symmetry::General };
+        let made = Hierarchy::with_properties(a, properties, &config.hierarchy_config())?;
+        // If another thread was faster, its hierarchy is identical.
+        Ok(self.other_hierarchy.get_or_init(|| made))
+    }
+
+    /// Sparse factors of the matrix as a preconditioner; `None` if they do not fit into memory, or
+    /// if the matrix is singular.
+    pub(super) fn factors(&self) -> Result<Option<Multigrid<D>>, SolveError> {
+        let config =
+            SolverConfig { method: Method::Direct, precision: Precision::F64, ..self.config().clone() };
+        let a = self.hierarchy.levels()[0].matrix().clone();
+        let near_kernel = NearKernel::constants(a.rows(), 1).map_err(SetupError::from)?;
+        let properties = MatrixProperties { near_kernel, symmetry: Symmetry::General };
+        let whole = Hierarchy::with_properties(a, properties, &config.hierarchy_config())?;
+        match lower(self.device(), &whole, &self.finest, &config) {
+            Ok((_, factors)) => Ok(Some(factors)),
+            Err(SolveError::Setup(error)) if matches!(error.cause(), SetupError::CoarseSolve { .. }) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
