@@ -1,7 +1,7 @@
 //! `cargo xtask book`: the book is complete, its links resolve, and its code runs.
 //!
 //! 1. Pages that are generated from the code equal the files in the repository
-//!    ([`reference`]; `--write` writes them).
+//!    ([`mod@reference`]; `--write` writes them).
 //! 2. Links of all Markdown files of the repository resolve ([`links`]).
 //! 3. mdBook builds the pages without a warning, and their links resolve ([`html`]).
 //! 4. Blocks of shell commands, Python and C run as a reader would run them ([`blocks`]).
