@@ -46,19 +46,24 @@
 
 mod c;
 pub mod comm;
+mod coordinates;
 mod device;
 mod error;
 mod input;
+mod levels;
 mod matrix;
+mod near_kernel;
 mod neighbourhood;
 mod partition;
 mod product;
+mod redistribution;
 mod report;
 mod rows;
 mod setup;
 mod solver;
 mod split;
 mod transpose;
+mod update;
 
 pub use c::{ZigguratMpiReport, ziggurat_mpi_solve, ziggurat_mpi_solve_f};
 pub use comm::{Alone, Comm, Mpi, MpiError, Session};
@@ -66,6 +71,7 @@ pub use device::{Distributed, DistributedMatrix, HaloOf};
 pub use error::{DistributedError, agree, agree_as, together};
 pub use input::{InputError, rigid_body_modes};
 pub use matrix::DistributedCsr;
+pub use near_kernel::near_kernel;
 pub use neighbourhood::Neighbourhood;
 pub use partition::Partition;
 pub use report::LevelReport;

@@ -235,7 +235,7 @@ impl DistributedCsr {
     }
 
     /// The range of the entries of own rows among the local ones.
-    fn own_entries(&self) -> Range<usize> {
+    pub(crate) fn own_entries(&self) -> Range<usize> {
         self.local.row_ptr()[self.own.start]..self.local.row_ptr()[self.own.end]
     }
 
@@ -260,7 +260,7 @@ impl DistributedCsr {
     }
 
     /// An own row, with global columns.
-    fn global_row(&self, id: u64) -> (impl ExactSizeIterator<Item = u64>, &[f64]) {
+    pub(crate) fn global_row(&self, id: u64) -> (impl ExactSizeIterator<Item = u64>, &[f64]) {
         let (columns, values) = self.local.row(self.own.start + (id - self.rows.own().start) as usize);
         let around = &self.around;
         (columns.iter().map(move |&column| around.rows().global_id(column as usize)), values)
@@ -419,7 +419,7 @@ fn surroundings(
 }
 
 /// Columns by their local numbers.
-fn renumbered(columns: &[u32], ids: &[u64], around: &Neighbourhood) -> Vec<u32> {
+pub(crate) fn renumbered(columns: &[u32], ids: &[u64], around: &Neighbourhood) -> Vec<u32> {
     // The number of an unused id does not matter.
     let table: Vec<u32> = ids.iter().map(|&id| around.local(id).unwrap_or(usize::MAX) as u32).collect();
     columns.par_iter().map(|&column| table[column as usize]).collect()

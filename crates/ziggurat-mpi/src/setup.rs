@@ -40,6 +40,8 @@ pub(crate) const GRAIN: usize = 512;
 pub struct Transfer {
     pub(crate) r: DistributedCsr,
     pub(crate) p: DistributedCsr,
+    /// Own coarse rows whose columns of P are zero; they get a diagonal entry.
+    pub(crate) dead: Vec<u32>,
 }
 
 impl LevelMatrix for DistributedCsr {
@@ -131,16 +133,18 @@ impl LevelMatrix for DistributedCsr {
         let stage = stages.begin("transpose");
         let p = named(coarser.p, ids);
         let p = DistributedCsr::rectangular(&comm, self.rows.clone(), target.clone(), block, p)?;
-        let mut transfer = Transfer { r: p.transposed(self.block())?, p };
+        let r = p.transposed(self.block())?;
         stages.end(stage);
         let stage = stages.begin("Galerkin product");
-        let product = triple_product(&transfer.r, self, &transfer.p)?;
+        let product = triple_product(&r, self, &p)?;
         stages.end(stage);
         let kernel = coarser.kernel.as_ref();
         let vectors = kernel.map_or(0, NearKernel::count);
         let values = moved(&*comm, &natural, &target, vectors, &kernel.map(row_by_row).unwrap_or_default());
+        let mut transfer = Transfer { r, p, dead: dead_rows(&values, block, vectors) };
+        let dead = &transfer.dead;
         let below = match comm.subset(!target.is_empty()) {
-            Some(comm) => coarse_matrix(&comm, &target, block, product, &values, vectors)
+            Some(comm) => coarse_matrix(&comm, &target, block, product, (&values, vectors), dead)
                 .map_err(SetupError::from)
                 .and_then(|(a, kernel)| next(a, kernel)),
             // The other ranks continue; this one only waits for their result.
@@ -175,7 +179,7 @@ fn shared(
 }
 
 /// Own rows of R·(A·P).
-fn triple_product(
+pub(crate) fn triple_product(
     r: &DistributedCsr,
     a: &DistributedCsr,
     p: &DistributedCsr,
@@ -191,16 +195,22 @@ fn coarse_matrix(
     target: &Partition,
     block: usize,
     product: NamedRows,
-    values: &[f64],
-    count: usize,
+    (values, count): (&[f64], usize),
+    dead: &[u32],
 ) -> Result<(DistributedCsr, NearKernel), DistributedError> {
     let rows = Arc::new(Partition::with_range(&**comm, target.own(), target.global()));
     let mut a = DistributedCsr::square(comm, rows, block, product)?;
     let kernel = agree(&**comm, near_kernel(values, block, count, a.own.len(), false))?;
     if count > 0 {
-        set_dead_diagonal(&mut a, &kernel);
+        set_dead_diagonal(&mut a, dead);
     }
     Ok((a, kernel))
+}
+
+/// The own coarse rows whose own near-kernel vector is zero there, given its values row by row.
+fn dead_rows(values: &[f64], block: usize, count: usize) -> Vec<u32> {
+    let rows = values.chunks_exact(count.max(1)).enumerate();
+    rows.filter(|(row, values)| values.get(row % block) == Some(&0.0)).map(|(row, _)| row as u32).collect()
 }
 
 /// Moves a last level to one rank, which solves it directly, and adapts the transfer to it.
@@ -216,7 +226,11 @@ fn onto_one_rank(
     let product = send_home(&*comm, &target, level.distributed_matrix().entries());
     let p = transfer.p.own_named();
     let p = DistributedCsr::rectangular(&comm, finer.rows.clone(), target.clone(), block, p)?;
-    *transfer = Transfer { r: p.transposed(finer.block())?, p };
+    let mut is_dead = vec![0.0; rows.len()];
+    transfer.dead.iter().for_each(|&row| is_dead[row as usize] = 1.0);
+    let is_dead = moved(&*comm, rows, &target, 1, &is_dead);
+    let dead = (0..).zip(is_dead).filter(|(_, is_dead)| *is_dead == 1.0).map(|(row, _)| row).collect();
+    *transfer = Transfer { r: p.transposed(finer.block())?, p, dead };
     match comm.subset(!target.is_empty()) {
         Some(comm) => {
             let rows = Arc::new(Partition::with_range(&*comm, target.own(), target.global()));
@@ -258,11 +272,11 @@ fn least_common_multiple(x: u64, y: u64) -> u64 {
 
 /// A level without rows, on a rank that does not take part in it; with a transfer if another level
 /// follows.
-fn empty(block: usize, followed: bool) -> Result<Level<DistributedCsr>, DistributedError> {
+pub(crate) fn empty(block: usize, followed: bool) -> Result<Level<DistributedCsr>, DistributedError> {
     let comm: Arc<dyn Comm> = Arc::new(Alone);
     let rows = Arc::new(Partition::try_new(&*comm, 0)?);
     let a = DistributedCsr::square(&comm, rows, block, GlobalRows::new().named(&(0..0)))?;
-    let transfer = Transfer { r: a.clone(), p: a.clone() };
+    let transfer = Transfer { r: a.clone(), p: a.clone(), dead: Vec::new() };
     Ok(if followed { Level::with_transfer(a, transfer) } else { Level::last(a) })
 }
 
@@ -306,18 +320,15 @@ pub(crate) fn near_kernel(
     Ok(NearKernel::part(vectors, block, constant)?)
 }
 
-/// Sets the diagonal entry of dead unknowns to the largest diagonal entry on any rank, as
-/// `set_dead_diagonal` in `ziggurat-amg` does. An unknown is dead if its own near-kernel vector is
-/// zero there.
-fn set_dead_diagonal(a: &mut DistributedCsr, kernel: &NearKernel) {
-    let block = kernel.block();
+/// Sets the diagonal entry of dead own rows to the largest diagonal entry on any rank, as
+/// `set_dead_diagonal` in `ziggurat-amg` does. Collective.
+pub(crate) fn set_dead_diagonal(a: &mut DistributedCsr, dead: &[u32]) {
     let diagonal = a.view().diagonal(a.own.clone());
     let largest = diagonal.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
     let largest = a.comm().most(largest);
     let scale = if largest > 0.0 { largest } else { 1.0 };
-    let is_dead = |row: usize| kernel.vectors().column(row % block)[row] == 0.0;
-    for row in (0..a.own.len()).filter(|&row| is_dead(row)) {
-        let local = a.own.start + row;
+    for &row in dead {
+        let local = a.own.start + row as usize;
         let begin = a.local.row_ptr()[local];
         if let Ok(place) = a.local.row(local).0.binary_search(&(local as u32)) {
             a.local.values_mut()[begin + place] = scale;

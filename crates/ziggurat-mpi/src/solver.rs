@@ -9,33 +9,32 @@
 //! that results do not depend on the number of ranks. Rows near the bounds of ranks are moved once,
 //! and so are their elements of b and x in every solve.
 
-use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use ziggurat::config::{ConfigError, Method};
+use ziggurat::config::{ConfigError, Decision, Method};
 use ziggurat::diagnose::MatrixKind;
 use ziggurat::events;
-use ziggurat::{Iteration, Solution, SolveError, SolveOptions, SolverConfig, Stronger, certified};
+use ziggurat::{Iteration, Pace, Solution, SolveError, SolveOptions, SolverConfig, Stronger, certified};
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::smoother::{Smoother, SmootherData};
 use ziggurat_amg::{
-    COARSE_FALLBACK_SMOOTHER, CoarseningStop, Coarsest, ExactMatrix, Hierarchy, InverseSource, Level,
-    LevelSource, MAX_SPARSE_ROWS, Multigrid, OwnMatrix, Part, Setup,
+    CoarseningStop, Coarsest, ExactMatrix, Hierarchy, Level, MAX_SPARSE_ROWS, Multigrid, Setup,
 };
 use ziggurat_krylov::Observer;
+use ziggurat_sparse::operator::{LinearOperator, Workspace};
 use ziggurat_sparse::{MatrixError, trace};
 
 use crate::comm::Comm;
 use crate::device::Distributed;
-use crate::error::{DistributedError, agree, check_same, together};
+use crate::error::{DistributedError, agree, agree_as, check_same, together};
+use crate::levels::{Lowerable, is_shared, lower};
 use crate::matrix::DistributedCsr;
 use crate::partition::Partition;
+use crate::redistribution::Redistribution;
 use crate::report::LevelReport;
 use crate::rows::send_home;
-use crate::setup::{self, Transfer, grain, moved, row_by_row, row_multiple};
-use crate::split::Split;
+use crate::setup::{self, grain, moved, row_by_row, row_multiple};
 
 /// A distributed system that is set up. Every method is collective.
 ///
@@ -56,15 +55,22 @@ use crate::split::Split;
 /// # Ok::<(), ziggurat_mpi::DistributedError>(())
 /// ```
 pub struct DistributedSolver {
-    comm: Arc<dyn Comm>,
+    pub(crate) comm: Arc<dyn Comm>,
     /// The caller's distribution of rows, and the internal one.
-    given: Partition,
-    inside: Arc<Partition>,
-    kind: MatrixKind,
-    levels: Vec<Lowerable>,
-    iteration: Iteration<Distributed>,
-    config: SolverConfig,
-    reports: Vec<LevelReport>,
+    pub(crate) given: Partition,
+    pub(crate) inside: Arc<Partition>,
+    /// Between them: vectors, and the entries of the matrix.
+    vectors: Redistribution,
+    pub(crate) entries: Redistribution,
+    pub(crate) kind: MatrixKind,
+    pub(crate) levels: Vec<Lowerable>,
+    pub(crate) iteration: Iteration<Distributed>,
+    /// The near-kernel that the caller gave, in the internal distribution.
+    pub(crate) near_kernel: Option<NearKernel>,
+    pub(crate) pace: Pace,
+    pub(crate) reports: Vec<LevelReport>,
+    /// Memory for [`apply`](Self::apply), made by its first call.
+    cycle: Mutex<Option<(Workspace, Vec<f64>)>>,
     stages: Vec<(&'static str, f64)>,
     stop: CoarseningStop,
     seconds: f64,
@@ -76,33 +82,19 @@ impl fmt::Debug for DistributedSolver {
     }
 }
 
-/// A level as input to lowering.
-struct Lowerable {
-    device: Distributed,
-    /// Whether several ranks own rows of it.
-    shared: bool,
-    a: Split,
-    block: usize,
-    radius: Option<f64>,
-    smoother: Option<LevelSmoother>,
-    transfer: Option<(Split, Split)>,
-    /// The number of the first own row.
-    first_row: u64,
-}
-
-/// The smoother's data of a level.
-enum LevelSmoother {
-    /// Data of own rows alone: a diagonal, or factors within blocks of rows.
-    Own(SmootherData),
-    /// An approximate inverse.
-    Inverse(Box<DistributedInverse>),
-}
-
-/// The factors of an approximate inverse, and the damping, if that is given.
-struct DistributedInverse {
-    first: Split,
-    second: Option<Split>,
-    omega: Option<f64>,
+/// The choices and a table of the levels.
+impl fmt::Display for DistributedSolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SolverConfig { method, krylov, precision, smoother, .. } = self.config();
+        writeln!(f, "{method}, {krylov}, {precision}, {}", smoother.kind)?;
+        writeln!(f, "level       rows        entries  ranks  halo rows  format")?;
+        for (index, level) in self.reports.iter().enumerate() {
+            let LevelReport { rows, nnz, ranks, halo_rows, storage, format, .. } = level;
+            writeln!(f, "{index:>5} {rows:>10} {nnz:>14} {ranks:>6} {halo_rows:>10}  {storage} {format}")?;
+        }
+        let (complexity, stop, seconds) = (self.operator_complexity(), self.stop, self.seconds);
+        write!(f, "operator complexity {complexity:.2}; coarsening stopped: {stop}; {seconds:.3} s")
+    }
 }
 
 impl DistributedSolver {
@@ -137,7 +129,7 @@ impl DistributedSolver {
         together(&**given.comm(), || Self::set_up_together(given, kernel, asked))
     }
 
-    fn set_up_together(
+    pub(crate) fn set_up_together(
         given: &DistributedCsr,
         kernel: Option<&NearKernel>,
         asked: SolverConfig,
@@ -166,15 +158,11 @@ impl DistributedSolver {
         agree(&*comm, check(given, kernel))?;
         let device = Distributed::new(comm.clone());
         let kind = MatrixKind::of(given)?;
-        // Factors and refinement need one process. Without the fallback, an iteration needs no
-        // observer, which costs a message.
-        let config =
-            SolverConfig { fallback: false, refinement_steps: 0, ..asked.resolve(kind.facts(&device)) };
+        let config = resolved(&asked, &kind, &device);
         config.check_for(kind.facts(&device)).map_err(SolveError::from)?;
         let hierarchy_config = config.hierarchy_config();
         let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
-        let cycling = config.cycling();
-        let row_multiple = row_multiple(cycling.smoothers());
+        let row_multiple = row_multiple(config.cycling().smoothers());
         let setup = Setup { config: &hierarchy_config, symmetry, row_multiple };
         drop(diagnosis);
         let diagnosed = start.elapsed().as_secs_f64();
@@ -183,11 +171,12 @@ impl DistributedSolver {
         if given.global_rows() <= hierarchy_config.coarse_rows as u64 {
             unit = given.global_rows().max(1);
         }
-        let (hierarchy, inside) = loop {
+        let (hierarchy, inside, near_kernel) = loop {
             let inside = Arc::new(given.rows.aligned(&*comm, unit));
             let a = placed(given, &inside)?;
-            let kernel = placed_kernel(given, &inside, kernel)?;
-            let hierarchy = Hierarchy::of_matrix(a, kernel, &setup)?;
+            let near_kernel = placed_kernel(given, &inside, kernel)?;
+            let given_kernel = kernel.map(|_| near_kernel.clone());
+            let hierarchy = Hierarchy::of_matrix(a, near_kernel, &setup)?;
             // A matrix that cannot be coarsened is solved on one rank if it is small enough.
             let on_several =
                 hierarchy.levels().len() == 1 && is_shared(hierarchy.levels()[0].distributed_matrix());
@@ -196,54 +185,51 @@ impl DistributedSolver {
                 unit = given.global_rows();
                 continue;
             }
-            break (hierarchy, inside);
+            break (hierarchy, inside, given_kernel);
         };
         let lowering = Instant::now();
         let conversion = trace::stage("conversion", None, given.global_rows());
         let (mut stages, stop) = (hierarchy.stages(), hierarchy.stop());
-        let facts = LevelReport::facts(hierarchy.levels());
-        let kernel = kind.null_space(&device, hierarchy.levels()[0].distributed_matrix());
-        let kernel = agree(&*comm, kernel)?;
-        let coarsest = config.lowering().coarsest;
-        let levels = hierarchy.into_levels().into_iter().enumerate();
-        let levels =
-            levels.map(|(index, level)| Lowerable::new(level, cycling.on_level(index).smoother, coarsest));
-        // A rank that fails on one level takes part in the messages of the others.
-        let levels: Vec<Result<Lowerable, _>> = levels.collect();
-        let lowerable: Vec<Lowerable> = agree(&*comm, levels.into_iter().collect::<Result<_, _>>())?;
-        let multigrid = agree(&*comm, lower(&lowerable, &config))?;
-        let reports = LevelReport::gather(&*comm, facts, &multigrid.stored());
-        let finest = &lowerable[0];
-        let exact = ExactMatrix::of_part(finest.part(&finest.a), finest.block, config.lowering().formats);
-        let matrix = match finest.shared {
-            true => exact.operator_of_part(&device, &finest.a.remote),
-            false => exact.operator(&device),
-        };
-        let matrix = agree(&*comm, matrix.map_err(SolveError::from))?;
+        let Lowered { levels, multigrid, matrix, kernel, reports } =
+            Lowered::new(&comm, &device, hierarchy.into_levels(), &kind, &config)?;
         drop(conversion);
-        let iteration = Iteration::new(device, matrix, multigrid, kernel, config.clone(), asked);
+        let iteration = Iteration::new(device, matrix, multigrid, kernel, config, asked);
         stages.insert(0, ("diagnosis", diagnosed));
         stages.push(("conversion", lowering.elapsed().as_secs_f64()));
+        let given = (*given.rows).clone();
+        let vectors = Redistribution::new(&comm, &given, &inside);
+        let entries = of_entries(&vectors, &levels[0]);
         let seconds = start.elapsed().as_secs_f64();
         if comm.rank() == 0 {
             let levels: Vec<_> = reports.iter().map(LevelReport::summary).collect();
-            events::set_up(&levels, &config, &stages);
+            events::set_up(&levels, iteration.config(), &stages);
         }
-        let given = (*given.rows).clone();
-        let levels = lowerable;
         Ok(DistributedSolver {
             comm,
             given,
             inside,
+            vectors,
+            entries,
             kind,
             levels,
             iteration,
-            config,
+            near_kernel,
+            pace: Pace::default(),
             reports,
+            cycle: Mutex::new(None),
             stages,
             stop,
             seconds,
         })
+    }
+
+    /// The same solver for a caller whose rows are distributed as in `other`, which has the same
+    /// matrix. Collective.
+    pub(crate) fn for_rows_of(mut self, other: &Self) -> Self {
+        self.given = other.given.clone();
+        self.vectors = Redistribution::new(&self.comm, &self.given, &self.inside);
+        self.entries = of_entries(&self.vectors, &self.levels[0]);
+        self
     }
 
     /// Solves A x = b from a zero guess. `b` and the solution's `x` hold the elements of this
@@ -312,10 +298,10 @@ impl DistributedSolver {
             None => Ok(()),
         });
         agree(&*self.comm, checked)?;
-        let inside = |x: &[f64]| moved(&*self.comm, &self.given, &self.inside, 1, x);
+        let inside = |x: &[f64]| self.vectors.inwards(x);
         let (b, guess) = (inside(b), guess.map(inside));
         let raise = |to| match to {
-            Stronger::Levels(kind) => lower(&self.levels, &self.config.in_precision(kind)).map(Some),
+            Stronger::Levels(kind) => lower(&self.levels, &self.config().in_precision(kind)).map(Some),
             Stronger::Smoother(_) | Stronger::Factors => Ok(None), // never asked for: see the configuration
         };
         let solved = match self.iteration.solve(b.clone(), guess, options, observer, raise) {
@@ -330,11 +316,77 @@ impl DistributedSolver {
             certified(solution.report, device, part, self.kind.largest_row_sum, stopping, &b, &solution.x);
         let report = agree(&*self.comm, report.map_err(SolveError::from))?;
         let solution = Solution { report, ..solution };
-        let x = moved(&*self.comm, &self.inside, &self.given, 1, &solution.x);
+        let x = self.vectors.outwards(&solution.x);
+        if solution.promotion.is_some() {
+            self.forget_cycle();
+        }
+        self.pace.note(solution.report.iterations);
         if self.comm.rank() == 0 {
             events::solved(&solution.report, solution.promotion.as_ref());
         }
         Ok(Solution { x, ..solution })
+    }
+
+    /// One multigrid cycle, z ≈ A⁻¹ r, as the preconditioner of another iteration. `r` and `z` hold
+    /// the elements of this rank's rows. Collective.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use ziggurat::SolverConfig;
+    /// use ziggurat_mpi::{Alone, Comm, DistributedCsr, DistributedSolver};
+    /// let comm: Arc<dyn Comm> = Arc::new(Alone);
+    /// let a = DistributedCsr::from_rows(&comm, 1, &[0, 1, 2], &[0, 1], &[2.0, 4.0])?;
+    /// let solver = DistributedSolver::new(&a, SolverConfig::default())?;
+    /// let mut z = [0.0; 2];
+    /// solver.apply(&[1.0, 1.0], &mut z)?;
+    /// assert_eq!(z, [0.5, 0.25]);
+    /// # Ok::<(), ziggurat_mpi::DistributedError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If `r` or `z` does not have one element per row of this rank, on any rank.
+    pub fn apply(&self, r: &[f64], z: &mut [f64]) -> Result<(), DistributedError> {
+        together(&*self.comm, || self.apply_together(Ok::<_, DistributedError>((r, z))))
+    }
+
+    /// As [`apply`](Self::apply), if this rank has vectors; its error is an error on all ranks.
+    pub(crate) fn apply_together<E: fmt::Display + From<DistributedError>>(
+        &self,
+        vectors: Result<(&[f64], &mut [f64]), E>,
+    ) -> Result<(), E> {
+        let (device, cycle) = (&self.iteration.device, self.iteration.preconditioner());
+        let mut kept = self.cycle.lock().unwrap_or_else(PoisonError::into_inner);
+        let ready = vectors.and_then(|(r, z)| {
+            let expected = self.given.len();
+            if let Some(found) = [r.len(), z.len()].into_iter().find(|&found| found != expected) {
+                let what = "elements of a vector, one per row of this rank";
+                return Err(DistributedError::from(MatrixError::Mismatch { what, expected, found }).into());
+            }
+            let (work, output) = match kept.take() {
+                Some(memory) => memory,
+                None => {
+                    let work = LinearOperator::<Distributed, f64>::workspace(cycle, device);
+                    let work = work.map_err(|error| DistributedError::from(SolveError::from(error)))?;
+                    (work, vec![0.0; self.inside.len()])
+                }
+            };
+            Ok((r, z, work, output))
+        });
+        let (r, z, mut work, mut output) = agree_as(&*self.comm, ready)?;
+        cycle.apply(device, &self.vectors.inwards(r), &mut output, &mut work);
+        z.copy_from_slice(&self.vectors.outwards(&output));
+        *kept = Some((work, output));
+        Ok(())
+    }
+
+    /// Drops the memory of a cycle that is no longer in use.
+    pub(crate) fn forget_cycle(&self) {
+        *self.cycle.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The choices that the configuration left open, with the reason for each.
+    pub fn decisions(&self) -> Vec<Decision> {
+        self.iteration.asked().decisions(self.kind.facts(&self.iteration.device))
     }
 
     /// Whether the matrix is symmetric and its rows sum to zero, so that the constants are in its
@@ -345,7 +397,23 @@ impl DistributedSolver {
 
     /// The configuration in use, with all settings resolved.
     pub fn config(&self) -> &SolverConfig {
-        &self.config
+        self.iteration.config()
+    }
+
+    /// The global ids of this rank's rows: vectors have an element for each of them.
+    pub fn own_rows(&self) -> std::ops::Range<u64> {
+        self.given.own()
+    }
+
+    /// The number of entries of this rank's rows.
+    pub fn own_nnz(&self) -> usize {
+        self.entries.given_len()
+    }
+
+    /// Entries of all levels, relative to those of the finest.
+    pub fn operator_complexity(&self) -> f64 {
+        let all: u64 = self.reports.iter().map(|level| level.nnz).sum();
+        all as f64 / self.reports.first().map_or(1, |finest| finest.nnz.max(1)) as f64
     }
 
     /// The levels over all ranks, finest first; the same on every rank.
@@ -369,8 +437,68 @@ impl DistributedSolver {
     }
 }
 
+/// The configuration for this matrix on ranks. Factors and refinement need one process. Without the
+/// fallback, an iteration needs no observer, which costs a message.
+pub(crate) fn resolved(asked: &SolverConfig, kind: &MatrixKind, device: &Distributed) -> SolverConfig {
+    SolverConfig { fallback: false, refinement_steps: 0, ..asked.resolve(kind.facts(device)) }
+}
+
+/// The distributions of the entries of a matrix, given those of its rows. Collective.
+fn of_entries(vectors: &Redistribution, finest: &Lowerable) -> Redistribution {
+    let inside = finest.a.row_lengths();
+    let lengths: Vec<f64> = inside.iter().map(|&length| length as f64).collect();
+    let given = vectors.outwards(&lengths).into_iter().map(|length| length as usize);
+    let sums = |lengths: &mut dyn Iterator<Item = usize>| {
+        let mut sums = vec![0];
+        lengths.for_each(|length| sums.push(sums[sums.len() - 1] + length));
+        sums
+    };
+    vectors.of_entries(&sums(&mut { given }), &sums(&mut inside.into_iter()))
+}
+
+/// Levels on this rank's device, and what they were made from.
+pub(crate) struct Lowered {
+    pub(crate) levels: Vec<Lowerable>,
+    pub(crate) multigrid: Multigrid<Distributed>,
+    pub(crate) matrix: Box<dyn LinearOperator<Distributed, f64>>,
+    /// A basis of the null space.
+    pub(crate) kernel: Vec<Vec<f64>>,
+    pub(crate) reports: Vec<LevelReport>,
+}
+
+impl Lowered {
+    /// Collective.
+    pub(crate) fn new(
+        comm: &Arc<dyn Comm>,
+        device: &Distributed,
+        levels: Vec<Level<DistributedCsr>>,
+        kind: &MatrixKind,
+        config: &SolverConfig,
+    ) -> Result<Self, DistributedError> {
+        let facts = LevelReport::facts(&levels);
+        let kernel = agree(&**comm, kind.null_space(device, levels[0].distributed_matrix()))?;
+        let (cycling, coarsest) = (config.cycling(), config.lowering().coarsest);
+        let levels = levels.into_iter().enumerate();
+        let levels =
+            levels.map(|(index, level)| Lowerable::new(level, cycling.on_level(index).smoother, coarsest));
+        // A rank that fails on one level takes part in the messages of the others.
+        let levels: Vec<Result<Lowerable, _>> = levels.collect();
+        let levels: Vec<Lowerable> = agree(&**comm, levels.into_iter().collect::<Result<_, _>>())?;
+        let multigrid = agree(&**comm, lower(&levels, config))?;
+        let reports = LevelReport::gather(&**comm, facts, &multigrid.stored());
+        let finest = &levels[0];
+        let exact = ExactMatrix::of_part(finest.part(&finest.a), finest.block(), config.lowering().formats);
+        let matrix = match finest.shared {
+            true => exact.operator_of_part(device, &finest.a.remote),
+            false => exact.operator(device),
+        };
+        let matrix = agree(&**comm, matrix.map_err(SolveError::from))?;
+        Ok(Lowered { levels, multigrid, matrix, kernel, reports })
+    }
+}
+
 /// Rejects a matrix or a near-kernel that is not finite or does not fit.
-fn check(a: &DistributedCsr, kernel: Option<&NearKernel>) -> Result<(), DistributedError> {
+pub(crate) fn check(a: &DistributedCsr, kernel: Option<&NearKernel>) -> Result<(), DistributedError> {
     let finite = a.view().check_finite().map_err(|error| a.with_global_ids(error.into()));
     finite?;
     let mismatch = |what, expected, found| Err(MatrixError::Mismatch { what, expected, found }.into());
@@ -388,7 +516,10 @@ fn check(a: &DistributedCsr, kernel: Option<&NearKernel>) -> Result<(), Distribu
 }
 
 /// The matrix with its rows distributed as `inside`.
-fn placed(a: &DistributedCsr, inside: &Arc<Partition>) -> Result<DistributedCsr, DistributedError> {
+pub(crate) fn placed(
+    a: &DistributedCsr,
+    inside: &Arc<Partition>,
+) -> Result<DistributedCsr, DistributedError> {
     let comm = a.comm();
     if !comm.any(a.rows.own() != inside.own()) {
         return Ok(a.clone());
@@ -415,100 +546,4 @@ fn placed_kernel(
     let constant = !comm.any(!kernel.is_constant()) && -least == most;
     let values = moved(comm, &a.rows, inside, count, &row_by_row(kernel));
     agree(comm, setup::near_kernel(&values, kernel.block(), count, inside.len(), constant))
-}
-
-/// Whether several ranks own rows of the matrix. Collective.
-fn is_shared(a: &DistributedCsr) -> bool {
-    a.comm().total(u64::from(!a.rows.is_empty())) > 1
-}
-
-impl Lowerable {
-    /// Computes the smoother's data, which reads whole rows, and splits own from remote columns.
-    /// The last level is solved directly if it is on one rank, and smoothed otherwise.
-    fn new(
-        level: Level<DistributedCsr>,
-        smoother: Smoother,
-        coarsest: Coarsest,
-    ) -> Result<Self, DistributedError> {
-        let (a, radius, transfer) = level.into_parts();
-        let comm = a.comm().clone();
-        let smoother = match transfer {
-            Some(_) => Some(smoother),
-            None if coarsest == Coarsest::Smoothed => Some(smoother),
-            None if is_shared(&a) => Some(COARSE_FALLBACK_SMOOTHER),
-            None => None,
-        };
-        let smoother = smoother.map(|smoother| LevelSmoother::new(&a, smoother, radius)).transpose()?;
-        let transfer = match transfer {
-            Some(Transfer { r, p }) => Some((Split::of(r)?, Split::of(p)?)),
-            None => None,
-        };
-        Ok(Lowerable {
-            device: Distributed::new(comm.clone()),
-            shared: comm.size() > 1 && smoother.is_some(),
-            block: a.block(),
-            first_row: a.own_rows().start,
-            a: Split::of(a)?,
-            radius,
-            smoother,
-            transfer,
-        })
-    }
-
-    fn part<'a>(&self, split: &'a Split) -> Part<'a, Distributed> {
-        Part { own: OwnMatrix::Rows(&split.own), remote: self.shared.then_some(&split.remote) }
-    }
-
-    fn source(&self) -> LevelSource<'_, Distributed> {
-        LevelSource {
-            device: &self.device,
-            a: self.part(&self.a),
-            block: self.block,
-            host: None,
-            radius: self.radius,
-            smoother: match &self.smoother {
-                Some(LevelSmoother::Own(data)) => Some(data),
-                _ => None,
-            },
-            inverse: match &self.smoother {
-                Some(LevelSmoother::Inverse(inverse)) => Some(InverseSource {
-                    first: self.part(&inverse.first),
-                    second: inverse.second.as_ref().map(|second| self.part(second)),
-                    omega: inverse.omega,
-                }),
-                _ => None,
-            },
-            first_row: self.first_row,
-            transfer: self.transfer.as_ref().map(|(r, p)| (self.part(r), self.part(p))),
-        }
-    }
-}
-
-impl LevelSmoother {
-    /// Computes the data from own rows and those of other ranks that the smoother reads.
-    fn new(a: &DistributedCsr, smoother: Smoother, radius: Option<f64>) -> Result<Self, DistributedError> {
-        let known = match smoother.depth() {
-            0 => Cow::Borrowed(a),
-            depth => a.with_halo(depth)?,
-        };
-        let made = smoother.data(known.view(), &known.around.rows(), radius);
-        match agree(&**a.comm(), made.map_err(|error| known.with_global_ids(error)))? {
-            SmootherData::Inverse(inverse) => {
-                let first = known.of_own_rows(&inverse.factor)?;
-                let second = match inverse.is_product {
-                    true => Some(Split::of(first.transposed(a.block())?)?),
-                    false => None,
-                };
-                let (first, omega) = (Split::of(first)?, inverse.omega);
-                Ok(LevelSmoother::Inverse(Box::new(DistributedInverse { first, second, omega })))
-            }
-            own => Ok(LevelSmoother::Own(own)),
-        }
-    }
-}
-
-/// Moves the levels to this rank's device.
-fn lower(levels: &[Lowerable], config: &SolverConfig) -> Result<Multigrid<Distributed>, SolveError> {
-    let sources: Vec<_> = levels.iter().map(Lowerable::source).collect();
-    Ok(Multigrid::new(&sources, &config.cycling(), |index| config.precision.level(index), config.lowering())?)
 }

@@ -1,6 +1,7 @@
 //! Splits rows in the order of global ids, as setup uses them, into own and remote columns, as
-//! products use them.
+//! products use them; and joins them again when the values of the matrix change.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ziggurat_amg::halo::Halo;
@@ -9,21 +10,30 @@ use ziggurat_sparse::device::Remote;
 
 use crate::device::HaloOf;
 use crate::error::DistributedError;
-use crate::matrix::DistributedCsr;
+use crate::matrix::{DistributedCsr, renumbered};
+use crate::partition::Partition;
+use crate::rows::NamedRows;
 
 /// A rank's rows of a matrix, split into own and remote columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
     pub own: Arc<Csr<f64>>,
     pub remote: Remote<f64, HaloOf>,
+    rows: Arc<Partition>,
+    cols: Arc<Partition>,
+    /// The range of own rows among the local ones, and how many of these there are.
+    place: Range<usize>,
+    local_rows: usize,
 }
 
 impl Split {
     pub(crate) fn of(a: DistributedCsr) -> Result<Self, DistributedError> {
+        let (rows, cols) = (a.rows.clone(), a.cols.clone());
+        let (place, local_rows) = (a.own.clone(), a.local.rows());
         if a.around.halo_rows() == 0 && a.own.len() == a.local.rows() {
             let matrix = Csr::try_new(0, 0, vec![0], Vec::new(), Vec::new())?;
             let remote = Remote { rows: Vec::new(), matrix, halo: HaloOf(a.around) };
-            return Ok(Split { own: Arc::new(a.local), remote });
+            return Ok(Split { own: Arc::new(a.local), remote, rows, cols, place, local_rows });
         }
         let columns = a.around.rows().owned();
         let (count, halo_rows) = (a.own.len(), a.around.halo_rows());
@@ -52,6 +62,61 @@ impl Split {
         let own = Csr::try_new(count, columns.len(), own.0, own.1, own.2)?;
         let matrix = Csr::try_new(border.len(), halo_rows, rest.0, rest.1, rest.2)?;
         let halo = HaloOf(a.around.clone());
-        Ok(Split { own: Arc::new(own), remote: Remote { rows: border, matrix, halo } })
+        let remote = Remote { rows: border, matrix, halo };
+        Ok(Split { own: Arc::new(own), remote, rows, cols, place, local_rows })
+    }
+
+    /// The rows as they were before they were split.
+    pub(crate) fn joined(&self) -> Result<DistributedCsr, DistributedError> {
+        let around = self.remote.halo.0.clone();
+        let columns = around.rows().owned();
+        let entries = self.own.nnz() + self.remote.matrix.nnz();
+        let mut row_ptr = Vec::with_capacity(self.local_rows + 1);
+        let mut made = (Vec::with_capacity(entries), Vec::with_capacity(entries));
+        row_ptr.resize(self.place.start + 1, 0);
+        let mut border = 0;
+        for row in 0..self.own.rows() {
+            let is_border = self.remote.rows.get(border) == Some(&(row as u32));
+            let (others, their_values) = match is_border {
+                true => self.remote.matrix.row(border),
+                false => (&[][..], &[][..]),
+            };
+            border += usize::from(is_border);
+            // Halo columns are before and after the own ones.
+            let below = others.partition_point(|&column| (column as usize) < columns.start);
+            let (own, own_values) = self.own.row(row);
+            made.0.extend_from_slice(&others[..below]);
+            made.0.extend(own.iter().map(|&column| column + columns.start as u32));
+            made.0.extend(others[below..].iter().map(|&column| column + columns.len() as u32));
+            made.1.extend_from_slice(&their_values[..below]);
+            made.1.extend_from_slice(own_values);
+            made.1.extend_from_slice(&their_values[below..]);
+            row_ptr.push(made.0.len());
+        }
+        row_ptr.resize(self.local_rows + 1, made.0.len());
+        let local = Csr::try_new(self.local_rows, around.rows().local(), row_ptr, made.0, made.1)?;
+        let (rows, cols, own) = (self.rows.clone(), self.cols.clone(), self.place.clone());
+        Ok(DistributedCsr { rows, cols, around, local, own })
+    }
+
+    /// The number of entries of each own row.
+    pub(crate) fn row_lengths(&self) -> Vec<usize> {
+        let mut lengths: Vec<usize> = self.own.row_ptr().windows(2).map(|pair| pair[1] - pair[0]).collect();
+        for (place, &row) in self.remote.rows.iter().enumerate() {
+            lengths[row as usize] += self.remote.matrix.row(place).0.len();
+        }
+        lengths
+    }
+
+    /// A matrix with the pattern of this square one and other own rows.
+    pub(crate) fn with_values(&self, own: NamedRows) -> Result<DistributedCsr, DistributedError> {
+        let around = self.remote.halo.0.clone();
+        let columns = renumbered(&own.columns, &own.ids, &around);
+        let mut row_ptr = vec![0; self.place.start];
+        row_ptr.extend(own.row_ptr);
+        row_ptr.resize(self.local_rows + 1, columns.len());
+        let local = Csr::try_new(self.local_rows, self.local_rows, row_ptr, columns, own.values)?;
+        let (rows, cols, own) = (self.rows.clone(), self.cols.clone(), self.place.clone());
+        Ok(DistributedCsr { rows, cols, around, local, own })
     }
 }

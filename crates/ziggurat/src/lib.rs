@@ -20,8 +20,8 @@ pub use config::SolverConfig;
 pub use coordinates::{ByNode, Coordinates, CoordinatesError};
 pub use diagnose::{Advice, Diagnosis, diagnose};
 pub use solver::{
-    Fault, Iteration, Promotion, Raise, Solution, SolveError, SolveOptions, Solver, SolverBuilder, Stronger,
-    Updated, certified, solve,
+    Fault, Iteration, Pace, Promotion, Raise, Solution, SolveError, SolveOptions, Solver, SolverBuilder,
+    Stronger, Updated, certified, solve,
 };
 pub use tune::{Trial, Tuned, Tuning};
 pub use ziggurat_amg as amg;

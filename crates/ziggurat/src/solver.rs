@@ -47,8 +47,7 @@ use iteration::Matrix;
 pub use options::SolveOptions;
 pub use promotion::{Fault, Promotion, Raise, Stronger};
 use refine::{refined, refined_by_factors};
-use update::Pace;
-pub use update::Updated;
+pub use update::{Pace, Updated};
 
 /// Why a system could not be solved. For [`Solver`], a solve that does not converge is not an
 /// error: see [`KrylovReport::reason`].

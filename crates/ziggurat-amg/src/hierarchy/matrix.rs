@@ -142,6 +142,12 @@ impl<M: LevelMatrix> Level<M> {
         Level { a, radius: None, transfer: Some(transfer), stages: Vec::new() }
     }
 
+    /// The same level with ρ(D⁻¹A), if that is known.
+    #[must_use]
+    pub fn with_radius(self, radius: Option<f64>) -> Self {
+        Level { radius, ..self }
+    }
+
     /// The matrix, ρ(D⁻¹A) if it is known, and the transfer to the next level.
     pub fn into_parts(self) -> (M, Option<f64>, Option<M::Transfer>) {
         (self.a, self.radius, self.transfer)

@@ -2,6 +2,7 @@
 //! rank ends all of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod abilities;
 mod assembly;
 mod c_program;
 mod edges;
@@ -10,6 +11,7 @@ mod faults;
 mod faulty;
 mod launch;
 mod same_hierarchy;
+mod updates;
 
 /// Allocations fail where a test asks for it.
 #[global_allocator]

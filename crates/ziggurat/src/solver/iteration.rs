@@ -260,6 +260,11 @@ impl<D: Device> Iteration<D> {
         self.double.get().or(self.single.get()).unwrap_or(&self.multigrid)
     }
 
+    /// The configuration before it was resolved.
+    pub fn asked(&self) -> &SolverConfig {
+        &self.asked
+    }
+
     /// The configuration in use, with every `auto` resolved.
     pub fn config(&self) -> &SolverConfig {
         &self.config

@@ -24,9 +24,19 @@ pub enum Updated {
     Rebuilt,
 }
 
-/// Iteration counts of the solves.
+/// Iteration counts of the solves, by which a solver decides whether an update of the values
+/// rebuilds the hierarchy.
+///
+/// ```
+/// use ziggurat::Pace;
+/// let mut pace = Pace::default();
+/// pace.note(10); // a solve after setup
+/// pace.values_changed(); // new values
+/// pace.note(16);
+/// assert!(pace.is_slower(1.5) && !pace.is_slower(2.0));
+/// ```
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub struct Pace {
     /// The maximum since the matrix last changed; zero before the first solve.
     recent: AtomicUsize,
     /// The maximum between the last full setup and the first update after it.
@@ -35,8 +45,18 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn note(&self, iterations: usize) {
+    /// Takes note of a solve.
+    pub fn note(&self, iterations: usize) {
         self.recent.fetch_max(iterations, Ordering::Relaxed);
+    }
+
+    /// Whether an update rebuilds the hierarchy, by this policy.
+    pub fn asks_for_rebuild(&self, policy: Update) -> bool {
+        match policy.rebuild {
+            Rebuild::Always => true,
+            Rebuild::Never => false,
+            Rebuild::WhenSlower => self.is_slower(policy.factor),
+        }
     }
 
     /// Whether the iteration count has grown by more than this factor since the last full setup.
@@ -46,7 +66,7 @@ impl Pace {
     }
 
     /// Starts a new period; called when the values change.
-    fn next(&mut self) {
+    pub fn values_changed(&mut self) {
         let recent = std::mem::take(self.recent.get_mut());
         if !self.updated {
             self.after_setup = (recent > 0).then_some(recent);
@@ -90,15 +110,10 @@ impl<D: Device> Solver<D> {
     pub(super) fn update_here(&mut self, a: Arc<Csr<f64>>) -> Result<Updated, SolveError> {
         // Checked before a possible rebuild, which would accept any matrix.
         self.hierarchy.check_pattern(&a)?;
-        let Update { rebuild, factor } = self.config().update;
         let block = self.hierarchy.levels()[0].block();
         let kind = kind_of(&a, block, self.near_kernel.as_ref())?;
         let same_kind = self.iteration.asked.resolve(kind.facts(self.device())) == *self.config();
-        let wanted = match rebuild {
-            Rebuild::Always => true,
-            Rebuild::Never => false,
-            Rebuild::WhenSlower => self.pace.is_slower(factor),
-        };
+        let wanted = self.pace.asks_for_rebuild(self.config().update);
         let is_factorised = self.iteration.is_factorised();
         let smoother = self.iteration.smoother_in_use();
         if wanted || !same_kind || is_factorised || smoother.is_some() {
@@ -135,7 +150,7 @@ impl<D: Device> Solver<D> {
                 return Err(error);
             }
         }
-        self.pace.next();
+        self.pace.values_changed();
         Ok(Updated::Values)
     }
 }
@@ -149,25 +164,25 @@ mod tests {
         let mut pace = Pace::default();
         pace.note(10);
         assert!(!pace.is_slower(1.5), "no reference yet");
-        pace.next();
+        pace.values_changed();
         for iterations in [12, 15, 9] {
             pace.note(iterations);
             assert!(!pace.is_slower(1.5));
         }
-        pace.next();
+        pace.values_changed();
         pace.note(16);
         pace.note(3);
         assert!(pace.is_slower(1.5));
-        pace.next();
+        pace.values_changed();
         assert!(!pace.is_slower(1.5), "no solve since");
     }
 
     #[test]
     fn without_a_solve_after_setup_there_is_no_reference() {
         let mut pace = Pace::default();
-        pace.next();
+        pace.values_changed();
         pace.note(100);
-        pace.next();
+        pace.values_changed();
         pace.note(1000);
         assert!(!pace.is_slower(1.5));
     }

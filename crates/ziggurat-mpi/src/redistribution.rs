@@ -1,0 +1,124 @@
+//! Moves vectors between the caller's distribution of rows and the internal one.
+//!
+//! Both distributions are consecutive ranges in the order of ranks, so a rank keeps one range of
+//! elements and sends what is before and after it. Which ranks these go to is found out once. A
+//! vector then takes one message per neighbour, and none where the distributions are the same.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::comm::{Comm, Parcel, ParcelMut, Route};
+use crate::partition::{Partition, by_owner};
+
+/// Two distributions of the same elements, and the messages between them.
+#[derive(Clone, Debug)]
+pub(crate) struct Redistribution {
+    comm: Arc<dyn Comm>,
+    given: Side,
+    inside: Side,
+}
+
+/// This rank's elements in one of the distributions.
+#[derive(Clone, Debug)]
+struct Side {
+    len: usize,
+    /// The elements that this rank has in both distributions.
+    kept: Range<usize>,
+    /// The ranks that have the others in the other distribution.
+    others: Route,
+}
+
+impl Side {
+    /// Collective.
+    fn new(comm: &dyn Comm, own: &Partition, other: &Partition) -> Self {
+        let (ids, theirs) = (own.own(), other.own());
+        let (begin, end) = (ids.start.max(theirs.start), ids.end.min(theirs.end));
+        let kept = if begin < end { begin..end } else { ids.end..ids.end };
+        let moving: Vec<u64> = (ids.start..kept.start).chain(kept.end..ids.end).collect();
+        let owners = other.owners(comm, &moving);
+        let mut others = Route::none();
+        by_owner(&moving, &owners).for_each(|(owner, ids)| others.push(owner, ids.len()));
+        let place = |id: u64| (id - ids.start) as usize;
+        Side { len: own.len(), kept: place(kept.start)..place(kept.end), others }
+    }
+
+    /// The same for the entries of matrix rows; `row_ptr` begins with zero.
+    fn of_entries(&self, row_ptr: &[usize]) -> Self {
+        let kept = row_ptr[self.kept.start]..row_ptr[self.kept.end];
+        // Bounds count the rows that are not kept.
+        let bound = |&bound: &usize| match bound <= self.kept.start {
+            true => row_ptr[bound],
+            false => row_ptr[bound + self.kept.len()] - kept.len(),
+        };
+        let bounds = self.others.bounds.iter().map(bound).collect();
+        let others = Route { peers: self.others.peers.clone(), bounds };
+        Side { len: row_ptr[self.len], kept, others }
+    }
+}
+
+impl Redistribution {
+    /// Collective.
+    pub(crate) fn new(comm: &Arc<dyn Comm>, given: &Partition, inside: &Partition) -> Self {
+        let given_side = Side::new(&**comm, given, inside);
+        Redistribution { comm: comm.clone(), inside: Side::new(&**comm, inside, given), given: given_side }
+    }
+
+    /// The same for the entries of a matrix, by its row pointers in both distributions.
+    pub(crate) fn of_entries(&self, given: &[usize], inside: &[usize]) -> Self {
+        let (given, inside) = (self.given.of_entries(given), self.inside.of_entries(inside));
+        Redistribution { comm: self.comm.clone(), given, inside }
+    }
+
+    /// The number of elements that the caller has.
+    pub(crate) fn given_len(&self) -> usize {
+        self.given.len
+    }
+
+    /// From the caller's distribution to the internal one. Collective.
+    pub(crate) fn inwards(&self, given: &[f64]) -> Vec<f64> {
+        self.moved(&self.given, &self.inside, given)
+    }
+
+    /// From the internal distribution to the caller's. Collective.
+    pub(crate) fn outwards(&self, inside: &[f64]) -> Vec<f64> {
+        self.moved(&self.inside, &self.given, inside)
+    }
+
+    fn moved(&self, from: &Side, to: &Side, x: &[f64]) -> Vec<f64> {
+        let outgoing = [&x[..from.kept.start], &x[from.kept.end..]].concat();
+        let mut incoming = vec![0.0; to.len - to.kept.len()];
+        let width = size_of::<f64>();
+        self.comm.swap(
+            Parcel { route: &from.others, bytes: bytemuck::cast_slice(&outgoing), width },
+            ParcelMut { route: &to.others, bytes: bytemuck::cast_slice_mut(&mut incoming), width },
+            &mut || {},
+        );
+        let (before, after) = incoming.split_at(to.kept.start);
+        [before, &x[from.kept.clone()], after].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::Alone;
+
+    #[test]
+    fn one_rank_keeps_everything() {
+        let comm: Arc<dyn Comm> = Arc::new(Alone);
+        let rows = Partition::try_new(&Alone, 3).unwrap();
+        let vectors = Redistribution::new(&comm, &rows, &rows);
+        assert_eq!(vectors.inwards(&[1.0, 2.0, 3.0]), [1.0, 2.0, 3.0]);
+        let entries = vectors.of_entries(&[0, 2, 2, 5], &[0, 2, 2, 5]);
+        assert_eq!((entries.given_len(), entries.outwards(&[1.0; 5]).len()), (5, 5));
+    }
+
+    #[test]
+    fn bounds_of_entries_skip_what_is_kept() {
+        // Row 0 goes to rank 0, rows 1 and 2 stay, rows 3 and 4 go to rank 2.
+        let side = Side { len: 5, kept: 1..3, others: Route { peers: vec![0, 2], bounds: vec![0, 1, 3] } };
+        let entries = side.of_entries(&[0, 4, 5, 7, 8, 10]);
+        assert_eq!((entries.len, entries.kept), (10, 4..7));
+        assert_eq!(entries.others, Route { peers: vec![0, 2], bounds: vec![0, 4, 7] });
+    }
+}
