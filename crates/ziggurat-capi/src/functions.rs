@@ -3,42 +3,17 @@
 
 use std::ffi::{c_char, c_int};
 use std::fs::File;
-use std::ops::ControlFlow;
 
 use ziggurat::amg::Hierarchy;
 use ziggurat::config::Krylov;
 use ziggurat::krylov::Progress;
 use ziggurat::sparse::operator::LinearOperator;
 use ziggurat::{SolveOptions, Solver, SolverConfig};
+use ziggurat_ffi::{
+    Failure, Index, Report, Rows, Status, array, array_mut, count, disjoint, ordered, text, write_text,
+};
 
-use crate::arrays::{Index, Matrix, array, array_mut, count, ordered, text};
-use crate::state::{Monitor, Ready, State, ZigguratSolver, cycle_work};
-use crate::status::{Failure, Status};
-
-/// Bytes of the name of a stop reason, with the zero at its end.
-const REASON_BYTES: usize = 32;
-
-/// How a solve went.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ZigguratReport {
-    /// Number of iterations.
-    pub iterations: i64,
-    /// ‖b − A x‖ / ‖b‖, computed anew from the caller's b.
-    pub relative_residual: f64,
-    /// The part of b that a singular matrix cannot reach, relative to ‖b‖.
-    pub left_out: f64,
-    /// Seconds of setup.
-    pub setup_seconds: f64,
-    /// Seconds of the iteration.
-    pub solve_seconds: f64,
-    /// Number of levels.
-    pub levels: i64,
-    /// Entries on all levels, relative to the finest.
-    pub operator_complexity: f64,
-    /// Why the iteration stopped, such as `converged` or `max_iterations`.
-    pub stop_reason: [c_char; REASON_BYTES],
-}
+use crate::state::{Ready, State, ZigguratSolver, cycle_work};
 
 /// The version of the library.
 #[unsafe(no_mangle)]
@@ -49,7 +24,7 @@ pub extern "C" fn ziggurat_version() -> *const c_char {
 /// Makes a solver.
 #[unsafe(no_mangle)]
 pub extern "C" fn ziggurat_create() -> *mut ZigguratSolver {
-    Box::into_raw(Box::new(ZigguratSolver::new()))
+    Box::into_raw(Box::new(ZigguratSolver::default()))
 }
 
 /// Frees a solver and sets the pointer to null.
@@ -127,7 +102,7 @@ unsafe fn setup<I: Index>(
     // SAFETY: the caller's word, here and below.
     unsafe {
         ZigguratSolver::call(solver, |state| {
-            state.set_up(Matrix::read(rows, row_ptr, columns, values, base)?)?;
+            state.set_up(Rows::read(rows, row_ptr, columns, values, base)?)?;
             Ok(Status::Ok)
         })
     }
@@ -199,14 +174,14 @@ pub unsafe extern "C" fn ziggurat_solve(
     b: *const f64,
     x: *mut f64,
     use_guess: c_int,
-    report: *mut ZigguratReport,
+    report: *mut Report,
 ) -> c_int {
     // SAFETY: the caller's word, here and below.
     unsafe {
         ZigguratSolver::call(solver, |state| {
-            let (rows, monitor) = (state.rows(), state.monitor);
+            let (rows, monitor) = (state.rows(), state.settings.monitor);
             // What the iteration alone needs can change between solves.
-            let mut options = SolveOptions::from(&state.config);
+            let mut options = SolveOptions::from(&state.settings.config);
             let (runtime, Ready { solver, work, .. }) = state.ready()?;
             if options.krylov == Krylov::Auto {
                 // As resolved at setup: later solves then start with what this one ends with.
@@ -217,7 +192,7 @@ pub unsafe extern "C" fn ziggurat_solve(
             let guess = (use_guess != 0).then(|| x.to_vec());
             let solution = runtime.run(|| match monitor {
                 Some(monitor) => {
-                    let mut observer = move |progress: &Progress| watch(monitor, progress);
+                    let mut observer = move |progress: &Progress| monitor.watch(progress);
                     solver.solve_with(b, guess.as_deref(), &options, Some(&mut observer))
                 }
                 None => solver.solve_with(b, guess.as_deref(), &options, None),
@@ -228,24 +203,12 @@ pub unsafe extern "C" fn ziggurat_solve(
             }
             let done = solution.report;
             if let Some(report) = report.as_mut() {
-                *report = ZigguratReport {
-                    iterations: done.iterations as i64,
-                    relative_residual: done.relative_residual,
-                    left_out: done.left_out,
-                    setup_seconds: solver.stages().iter().map(|stage| stage.1).sum(),
-                    solve_seconds: done.seconds,
-                    levels: solver.hierarchy().levels().len() as i64,
-                    operator_complexity: solver.hierarchy().operator_complexity(),
-                    stop_reason: name(done.reason.name()),
-                };
+                let seconds = solver.stages().iter().map(|stage| stage.1).sum();
+                let hierarchy = solver.hierarchy();
+                let levels = hierarchy.levels().len();
+                *report = Report::new(&done, seconds, levels, hierarchy.operator_complexity());
             }
-            if done.reason.is_converged() {
-                Ok(Status::Ok)
-            } else {
-                let residual = done.relative_residual;
-                let text = format!("not converged: {}; the relative residual is {residual:.2e}", done.reason);
-                Err(Failure::new(Status::NotConverged, text))
-            }
+            Report::status(&done)
         })
     }
 }
@@ -281,8 +244,8 @@ pub unsafe extern "C" fn ziggurat_load(solver: *mut ZigguratSolver, path: *const
         ZigguratSolver::call(solver, |state| {
             let path = text("path", path)?;
             let hierarchy = Hierarchy::load(File::open(path).map_err(|error| file(path, &error))?)?;
-            let config = state.config.clone();
-            let solver = state.runtime.run(|| Solver::from_hierarchy(hierarchy, config))?;
+            let config = state.settings.config.clone();
+            let solver = state.runtime().run(|| Solver::from_hierarchy(hierarchy, config))?;
             state.keep(solver, None)?;
             Ok(Status::Ok)
         })
@@ -320,7 +283,7 @@ pub unsafe extern "C" fn ziggurat_describe(
 ) -> usize {
     // SAFETY: the caller's word.
     unsafe {
-        write_text(solver, buffer, room, |state| {
+        describe(solver, buffer, room, |state| {
             let (_, Ready { solver, .. }) = state.ready()?;
             let SolverConfig { method, krylov, precision, smoother, .. } = solver.config();
             Ok(format!("{method}, {krylov}, {precision}, {}\n{}", smoother.kind, solver.hierarchy()))
@@ -340,11 +303,11 @@ pub unsafe extern "C" fn ziggurat_get_config(
     room: usize,
 ) -> usize {
     // SAFETY: the caller's word.
-    unsafe { write_text(solver, buffer, room, |state| Ok(state.config.to_commented_toml()?)) }
+    unsafe { describe(solver, buffer, room, |state| Ok(state.settings.config.to_commented_toml()?)) }
 }
 
-/// Writes a text and a zero into a buffer, cut to its size.
-unsafe fn write_text(
+/// Writes a text about the state into a buffer. Returns the length of the whole text.
+unsafe fn describe(
     solver: *mut ZigguratSolver,
     buffer: *mut c_char,
     room: usize,
@@ -357,50 +320,8 @@ unsafe fn write_text(
             made = make(state)?;
             Ok(Status::Ok)
         });
+        write_text(buffer, room, &made)
     }
-    if !buffer.is_null() && room > 0 {
-        let length = made.floor_char_boundary(room - 1);
-        // SAFETY: the buffer has `room` bytes.
-        unsafe {
-            std::ptr::copy_nonoverlapping(made.as_ptr().cast(), buffer, length);
-            *buffer.add(length) = 0;
-        }
-    }
-    made.len()
-}
-
-/// Refuses an input that is also the output.
-fn disjoint(
-    input_name: &str,
-    input: *const f64,
-    output_name: &str,
-    output: *const f64,
-    len: usize,
-) -> Result<(), Failure> {
-    let apart = input.addr().abs_diff(output.addr()) >= len.saturating_mul(size_of::<f64>());
-    if apart || input.is_null() || output.is_null() {
-        return Ok(());
-    }
-    Err(Failure::argument(format!("{input_name} and {output_name} overlap; give two vectors")))
-}
-
-/// Calls the caller's function after an iteration.
-fn watch(monitor: Monitor, progress: &Progress) -> ControlFlow<()> {
-    let Monitor { function, context } = monitor;
-    // SAFETY: a function of the caller, with the context that belongs to it.
-    match unsafe { function(progress.iteration as i64, progress.relative_residual, context) } {
-        0 => ControlFlow::Continue(()),
-        _ => ControlFlow::Break(()),
-    }
-}
-
-/// A name in an array of characters, with a zero at its end.
-fn name(text: &str) -> [c_char; REASON_BYTES] {
-    let mut name = [0; REASON_BYTES];
-    for (place, byte) in name[..REASON_BYTES - 1].iter_mut().zip(text.bytes()) {
-        *place = byte as c_char;
-    }
-    name
 }
 
 fn file(path: &str, error: &std::io::Error) -> Failure {

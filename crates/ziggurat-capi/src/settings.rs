@@ -2,12 +2,9 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use ziggurat::{Coordinates, SolverConfig};
+use ziggurat_ffi::{Failure, Log, LogFunction, Monitor, MonitorFunction, Status, count};
 
-use crate::arrays::{array, count, text};
-use crate::log::{Log, LogFunction};
-use crate::state::{Monitor, MonitorFunction, ZigguratSolver};
-use crate::status::{Failure, Status};
+use crate::state::ZigguratSolver;
 
 /// Sets an option by its key.
 ///
@@ -23,7 +20,7 @@ pub unsafe extern "C" fn ziggurat_set_option(
     // SAFETY: the caller's word, here and below.
     unsafe {
         ZigguratSolver::call(solver, |state| {
-            state.config.set(text("key", key)?, text("value", value)?)?;
+            state.settings.set_option(key, value)?;
             Ok(Status::Ok)
         })
     }
@@ -39,7 +36,7 @@ pub unsafe extern "C" fn ziggurat_set_config(solver: *mut ZigguratSolver, toml: 
     // SAFETY: the caller's word, here and below.
     unsafe {
         ZigguratSolver::call(solver, |state| {
-            state.config = SolverConfig::from_toml(text("toml", toml)?)?;
+            state.settings.set_config(toml)?;
             Ok(Status::Ok)
         })
     }
@@ -59,7 +56,7 @@ pub unsafe extern "C" fn ziggurat_set_threads(solver: *mut ZigguratSolver, threa
             if threads > MOST_THREADS {
                 return Err(Failure::argument(format!("{threads} threads; at most {MOST_THREADS}")));
             }
-            state.runtime.set_threads(threads)?;
+            state.threads.set(threads)?;
             Ok(Status::Ok)
         })
     }
@@ -78,8 +75,7 @@ pub unsafe extern "C" fn ziggurat_set_block_size(solver: *mut ZigguratSolver, bl
     // SAFETY: the caller's word.
     unsafe {
         ZigguratSolver::call(solver, |state| {
-            let block = count("block_size", block_size)?;
-            state.block = (block > 0).then_some(block);
+            state.settings.set_block_size(block_size)?;
             Ok(Status::Ok)
         })
     }
@@ -100,22 +96,7 @@ pub unsafe extern "C" fn ziggurat_set_coordinates(
     // SAFETY: the caller's word, here and below.
     unsafe {
         ZigguratSolver::call(solver, |state| {
-            if coordinates.is_null() {
-                state.coordinates = None;
-                return Ok(Status::Ok);
-            }
-            let (dimension, points) = (count("dimension", dimension)?, count("points", points)?);
-            if !(1..=3).contains(&dimension) {
-                return Err(Failure::argument(format!("dimension is {dimension}; it must be 1, 2 or 3")));
-            }
-            let flat = array("coordinates", coordinates, points.saturating_mul(dimension))?;
-            let point = |at: &[f64]| {
-                let mut point = [0.0; 3];
-                point[..dimension].copy_from_slice(at);
-                point
-            };
-            let given = Coordinates::try_new(flat.chunks_exact(dimension).map(point).collect(), dimension);
-            state.coordinates = Some(given.map_err(|error| Failure::argument(error.to_string()))?);
+            state.settings.set_coordinates(dimension, points, coordinates)?;
             Ok(Status::Ok)
         })
     }
@@ -136,16 +117,7 @@ pub unsafe extern "C" fn ziggurat_set_near_null_space(
     // SAFETY: the caller's word, here and below.
     unsafe {
         ZigguratSolver::call(solver, |state| {
-            if values.is_null() {
-                state.near_kernel = None;
-                return Ok(Status::Ok);
-            }
-            let (vectors, rows) = (count("vectors", vectors)?, count("rows", rows)?);
-            if vectors == 0 || rows == 0 {
-                return Err(Failure::argument(format!("{vectors} vectors of {rows} rows")));
-            }
-            let flat = array("values", values, vectors.saturating_mul(rows))?;
-            state.near_kernel = Some(flat.chunks_exact(rows).map(<[f64]>::to_vec).collect());
+            state.settings.set_near_null_space(vectors, rows, values)?;
             Ok(Status::Ok)
         })
     }
@@ -165,7 +137,7 @@ pub unsafe extern "C" fn ziggurat_set_log(
     // SAFETY: the caller's word.
     unsafe {
         ZigguratSolver::call(solver, |state| {
-            state.runtime.log = function.map(|function| Log { function, context });
+            state.settings.log = function.map(|function| Log { function, context });
             Ok(Status::Ok)
         })
     }
@@ -185,7 +157,7 @@ pub unsafe extern "C" fn ziggurat_set_monitor(
     // SAFETY: the caller's word.
     unsafe {
         ZigguratSolver::call(solver, |state| {
-            state.monitor = function.map(|function| Monitor { function, context });
+            state.settings.monitor = function.map(|function| Monitor { function, context });
             Ok(Status::Ok)
         })
     }

@@ -1,9 +1,6 @@
 //! What a handle holds, and how it is called.
 
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::ffi::{c_char, c_int};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use ziggurat::amg::halo::Whole;
@@ -12,62 +9,37 @@ use ziggurat::diagnose::unknowns_per_node;
 use ziggurat::sparse::Csr;
 use ziggurat::sparse::device::Cpu;
 use ziggurat::sparse::operator::{LinearOperator, Workspace};
-use ziggurat::{Coordinates, Solver, SolverBuilder, SolverConfig};
-
-use crate::arrays::Matrix;
-use crate::log::{Log, logged};
-use crate::status::{Failure, Status};
-
-/// A function that is called after every iteration: its number, the relative residual, and the
-/// caller's context. The solve stops if it returns another number than zero.
-pub type MonitorFunction = unsafe extern "C" fn(i64, f64, *mut c_void) -> c_int;
-
-/// The caller's function and what it is called with.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Monitor {
-    pub(crate) function: MonitorFunction,
-    pub(crate) context: *mut c_void,
-}
-
-// SAFETY: the header asks for a function and a context that other threads may use. Only one thread
-// uses them at a time: the one that runs the solve.
-unsafe impl Send for Monitor {}
-// SAFETY: as above.
-unsafe impl Sync for Monitor {}
+use ziggurat::{Solver, SolverBuilder};
+use ziggurat_ffi::{Failure, Handle, Log, Rows, Settings, Status, logged};
 
 /// A solver as C sees it.
-#[derive(Debug)]
-pub struct ZigguratSolver {
-    state: Mutex<State>,
-    /// The sentence of the last failure.
-    error: Mutex<CString>,
-}
+#[derive(Debug, Default)]
+pub struct ZigguratSolver(Handle<State>);
 
 /// The settings and, after setup, the solver.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    pub(crate) config: SolverConfig,
-    pub(crate) block: Option<usize>,
-    pub(crate) coordinates: Option<Coordinates>,
-    pub(crate) near_kernel: Option<Vec<Vec<f64>>>,
-    pub(crate) monitor: Option<Monitor>,
-    pub(crate) runtime: Runtime,
+    pub(crate) settings: Settings,
+    pub(crate) threads: Threads,
     ready: Option<Ready>,
 }
 
-/// Where calls run.
+/// The threads on which calls run; `None` for those of the whole process.
 #[derive(Debug, Default)]
-pub(crate) struct Runtime {
-    /// The threads; `None` for those of the whole process.
-    pool: Option<ThreadPool>,
-    pub(crate) log: Option<Log>,
+pub(crate) struct Threads(Option<ThreadPool>);
+
+/// Where a call runs, and what receives its log events.
+#[derive(Debug)]
+pub(crate) struct Runtime<'a> {
+    threads: &'a Threads,
+    log: Option<Log>,
 }
 
 /// A solver that is set up.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) solver: Solver,
-    /// See [`Matrix::places`].
+    /// See [`Rows::places`].
     pub(crate) places: Option<Vec<usize>>,
     /// For applying a cycle.
     pub(crate) work: Workspace,
@@ -75,17 +47,9 @@ pub(crate) struct Ready {
     pub(crate) output: Vec<f64>,
 }
 
-thread_local! {
-    /// The text that the last call of `ziggurat_error` on this thread has returned.
-    static SHOWN: RefCell<CString> = RefCell::default();
-}
-
 impl ZigguratSolver {
-    pub(crate) fn new() -> Self {
-        ZigguratSolver { state: Mutex::default(), error: Mutex::default() }
-    }
-
-    /// Calls `work` with the state of a handle. Keeps the sentence of a failure in the handle.
+    /// Calls `work` with the state of a handle. Keeps the sentence of a failure in the handle. After a
+    /// panic, the solver may be inconsistent and is dropped.
     ///
     /// # Safety
     /// `handle` is null, or a solver that is not destroyed during the call.
@@ -94,22 +58,8 @@ impl ZigguratSolver {
         work: impl FnOnce(&mut State) -> Result<Status, Failure>,
     ) -> c_int {
         // SAFETY: the caller's word.
-        let Some(handle) = (unsafe { handle.as_ref() }) else { return Status::Argument.into() };
-        let result = match handle.state.try_lock() {
-            Ok(mut state) => run(&mut state, work),
-            Err(TryLockError::Poisoned(poisoned)) => run(&mut poisoned.into_inner(), work),
-            Err(TryLockError::WouldBlock) => {
-                Err(Failure::new(Status::Busy, "the solver is in use by another call; use one per thread"))
-            }
-        };
-        match result {
-            Ok(status) => status.into(),
-            Err(Failure { status, text }) => {
-                let text = CString::new(text.replace('\0', "")).unwrap_or_default();
-                *handle.error.lock().unwrap_or_else(PoisonError::into_inner) = text;
-                status.into()
-            }
-        }
+        let handle = unsafe { handle.as_ref() }.map(|handle| &handle.0);
+        Handle::call(handle, work, |state| state.ready = None)
     }
 
     /// The sentence of the last failure. It is valid until this thread asks again.
@@ -118,55 +68,44 @@ impl ZigguratSolver {
     /// As [`ZigguratSolver::call`].
     pub(crate) unsafe fn error(handle: *const ZigguratSolver) -> *const c_char {
         // SAFETY: the caller's word.
-        let text = match unsafe { handle.as_ref() } {
-            Some(handle) => handle.error.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            None => c"the solver is a null pointer".to_owned(),
-        };
-        let shown = SHOWN.try_with(|shown| {
-            *shown.borrow_mut() = text;
-            shown.borrow().as_ptr()
-        });
-        // A thread that is ending has no place for the text any more.
-        shown.unwrap_or(CStr::as_ptr(c"no text: the thread is ending"))
+        let handle = unsafe { handle.as_ref() }.map(|handle| &handle.0);
+        Handle::error(handle, c"the solver is a null pointer")
     }
 }
 
-/// After a panic, the solver may be inconsistent and is dropped.
-fn run(
-    state: &mut State,
-    work: impl FnOnce(&mut State) -> Result<Status, Failure>,
-) -> Result<Status, Failure> {
-    catch_unwind(AssertUnwindSafe(|| work(state))).unwrap_or_else(|payload| {
-        state.ready = None;
-        Err(Failure::panic(&*payload))
-    })
-}
-
-impl Runtime {
+impl Runtime<'_> {
     /// Runs `work` on the threads of this handle, with its log.
     pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         let log = self.log;
-        match &self.pool {
+        match &self.threads.0 {
             Some(pool) => pool.install(|| logged(log, work)),
             None => logged(log, work),
         }
     }
+}
 
+impl Threads {
     /// Uses this number of threads; zero: as many as the process may use.
-    pub(crate) fn set_threads(&mut self, threads: usize) -> Result<(), Failure> {
+    pub(crate) fn set(&mut self, threads: usize) -> Result<(), Failure> {
         let pool = (threads > 0).then(|| ThreadPoolBuilder::new().num_threads(threads).build());
         let refused = |error| Failure::argument(format!("{threads} threads: {error}"));
-        self.pool = pool.transpose().map_err(refused)?;
+        self.0 = pool.transpose().map_err(refused)?;
         Ok(())
     }
 }
 
 impl State {
     /// The solver and where it runs, if there has been a setup.
-    pub(crate) fn ready(&mut self) -> Result<(&Runtime, &mut Ready), Failure> {
+    pub(crate) fn ready(&mut self) -> Result<(Runtime<'_>, &mut Ready), Failure> {
         let too_early =
             || Failure::new(Status::Order, "there is no matrix yet; call ziggurat_setup_i32 or _i64 first");
-        Ok((&self.runtime, self.ready.as_mut().ok_or_else(too_early)?))
+        let runtime = Runtime { threads: &self.threads, log: self.settings.log };
+        Ok((runtime, self.ready.as_mut().ok_or_else(too_early)?))
+    }
+
+    /// Where calls run.
+    pub(crate) fn runtime(&self) -> Runtime<'_> {
+        Runtime { threads: &self.threads, log: self.settings.log }
     }
 
     /// Number of rows of the matrix; zero before setup.
@@ -175,11 +114,14 @@ impl State {
     }
 
     /// Sets up the solver for a matrix.
-    pub(crate) fn set_up(&mut self, matrix: Matrix) -> Result<(), Failure> {
+    pub(crate) fn set_up(&mut self, rows: Rows<u32>) -> Result<(), Failure> {
+        let Rows { row_ptr, columns, values, places } = rows;
+        let count = row_ptr.len() - 1;
+        let a = Csr::try_new(count, count, row_ptr, columns, values);
+        let a = a.map_err(|error| Failure::argument(error.to_string()))?;
         self.ready = None; // its memory is free for the new one
-        let Matrix { a, places } = matrix;
         let builder = self.builder(&a)?;
-        let solver = self.runtime.run(|| builder.build(a))?;
+        let solver = self.runtime().run(|| builder.build(a))?;
         self.keep(solver, places)
     }
 
@@ -194,15 +136,16 @@ impl State {
 
     /// What is known about the nodes of a matrix: coordinates, a near-null space, or a block size.
     fn builder(&self, a: &Csr<f64>) -> Result<SolverBuilder, Failure> {
-        let builder = Solver::builder().config(self.config.clone());
+        let Settings { config, block, coordinates, near_kernel, .. } = &self.settings;
+        let builder = Solver::builder().config(config.clone());
         let rows = a.rows();
-        if let Some(vectors) = &self.near_kernel {
-            let block = self.block.unwrap_or_else(|| unknowns_per_node(a.view(), &Whole::new(rows)));
+        if let Some(vectors) = near_kernel {
+            let block = block.unwrap_or_else(|| unknowns_per_node(a.view(), &Whole::new(rows)));
             let kernel = NearKernel::from_vectors(vectors, block);
             let kernel = kernel.map_err(|error| Failure::argument(error.to_string()))?;
             return Ok(builder.near_kernel(kernel));
         }
-        match (&self.coordinates, self.block) {
+        match (coordinates, *block) {
             (Some(coordinates), Some(block)) if !fit(coordinates.points().len(), block, rows) => {
                 Err(Failure::argument(format!(
                     "{} points and a block size of {block} do not fit a matrix of {rows} rows",

@@ -1,26 +1,124 @@
-/* Algebraic multigrid on the ranks of a caller's communicator: one call.
+/* Ziggurat on MPI ranks: algebraic multigrid for a matrix whose rows are distributed over the ranks of
+ * a caller's communicator, for C and whatever calls C.
  *
- * Link with -lziggurat_mpi (cargo build --release -p ziggurat-mpi makes libziggurat_mpi.so). MPI is neither initialised nor
- * finalised. A program is in examples/c/poisson.c.
+ *   ziggurat_mpi_solver *solver = ziggurat_mpi_solver_create(MPI_COMM_WORLD);
+ *   if (ziggurat_mpi_solver_setup_i32(solver, rows_here, row_ptr, columns, values, 0) ||
+ *       ziggurat_mpi_solver_solve(solver, b, x, 0, &report))
+ *     fprintf(stderr, "%s\n", ziggurat_mpi_solver_error(solver));
+ *   ziggurat_mpi_solver_destroy(&solver);
+ *
+ * Link with -lziggurat_mpi (cargo build --release -p ziggurat-mpi makes libziggurat_mpi.so). MPI is
+ * neither initialised nor finalised. examples/c/steps.c is a whole program, and examples/c/poisson.c
+ * one with ziggurat_mpi_solve, which sets up and solves in one call. Statuses and the report are those
+ * of ziggurat.h, for one process.
+ *
+ * Arrays are copied: none is kept after a call. Nothing is printed. Each rank uses as many threads as
+ * RAYON_NUM_THREADS says, or as the process is bound to cores; MPI is called by the calling thread
+ * only, so MPI_THREAD_FUNNELED suffices.
  *
  * Failures. An error on one rank is an error on all ranks: a bad argument, an invalid matrix, too
- * little memory, or a config or block_size that differs between ranks. The call returns
- * ZIGGURAT_MPI_ERROR everywhere, with the message of the lowest rank that failed. If a rank fails at
- * a place where the others wait for its messages, it writes its message to standard error and calls
- * MPI_Abort after 30 seconds; after an internal fault (a panic) at once. So no rank waits for ever.
- * Errors of MPI are fatal on the library's duplicate of comm, whatever the error handler of comm is. */
+ * little memory, a call in the wrong order, or options that differ between ranks. The call returns the
+ * same status everywhere, with the sentence of the lowest rank that failed. The exception is what a
+ * rank cannot tell the others: a NULL solver, and a solver that another thread is using. If a rank
+ * fails at a place where the others wait for its messages, it writes its sentence to standard error
+ * and calls MPI_Abort after 30 seconds; after an internal fault (a panic) at once. So no rank waits for
+ * ever. Errors of MPI are fatal on the library's duplicate of comm, whatever the error handler of comm
+ * is. */
 #ifndef ZIGGURAT_MPI_H
 #define ZIGGURAT_MPI_H
 
 #include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <ziggurat.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* How a solve went. Seconds are those of the calling rank. */
+/* A solver: its options and, after setup, the multigrid levels of a distributed matrix. */
+typedef struct ziggurat_mpi_solver ziggurat_mpi_solver;
+
+/* Makes a solver with default options on a duplicate of comm; the second function takes a communicator
+ * of Fortran. All ranks of comm call it. Returns NULL if MPI is not initialised, or if comm is not an
+ * intracommunicator; ziggurat_mpi_solver_error(NULL) then says so. */
+ziggurat_mpi_solver *ziggurat_mpi_solver_create(MPI_Comm comm);
+ziggurat_mpi_solver *ziggurat_mpi_solver_create_f(MPI_Fint comm);
+
+/* Frees a solver and sets the pointer to NULL. All ranks call it, before MPI_Finalize. */
+void ziggurat_mpi_solver_destroy(ziggurat_mpi_solver **solver);
+
+/* What went wrong in the last call that failed. Valid until the same thread asks again. */
+const char *ziggurat_mpi_solver_error(const ziggurat_mpi_solver *solver);
+
+/* Options, as ziggurat_set_option and ziggurat_set_config of ziggurat.h. They concern the calling
+ * rank; setup and solve refuse options that differ between ranks. The methods direct, structured and
+ * cpr need one process. */
+int ziggurat_mpi_solver_set_option(ziggurat_mpi_solver *solver, const char *key, const char *value);
+int ziggurat_mpi_solver_set_config(ziggurat_mpi_solver *solver, const char *toml);
+
+/* What is known about the unknowns of this rank, for the next setup.
+ *
+ * block_size   unknowns per node, the same on every rank, numbered node by node; each rank has whole
+ *              nodes. 0 to detect it, which is the default; if ranks then cut nodes apart, it is 1.
+ * coordinates  one point per node or per unknown of this rank, 1 to 3 numbers each, point by point:
+ *              rigid-body modes of an elastic body follow from them. NULL to forget them.
+ * near null space  vectors of rows_here numbers, one after the other, that A maps to almost zero. NULL
+ *              to forget them; they take precedence over coordinates. A rank without rows gives any
+ *              other pointer and the number of vectors. */
+int ziggurat_mpi_solver_set_block_size(ziggurat_mpi_solver *solver, int64_t block_size);
+int ziggurat_mpi_solver_set_coordinates(ziggurat_mpi_solver *solver, int64_t dimension, int64_t points,
+                                        const double *coordinates);
+int ziggurat_mpi_solver_set_near_null_space(ziggurat_mpi_solver *solver, int64_t vectors,
+                                            int64_t rows_here, const double *values);
+
+/* Functions that receive log events of this rank, and that are called after every iteration; see
+ * ziggurat.h. Either all ranks or none have a monitor. If it asks to stop on one rank, all stop. */
+int ziggurat_mpi_solver_set_log(ziggurat_mpi_solver *solver, ziggurat_log function, void *context);
+int ziggurat_mpi_solver_set_monitor(ziggurat_mpi_solver *solver, ziggurat_monitor function,
+                                    void *context);
+
+/* Sets up the solver for a square matrix. All ranks call it.
+ *
+ * rows_here  rows of this rank, which follow those of the previous rank; may be 0
+ * row_ptr    rows_here + 1 numbers, counted from base
+ * columns    row_ptr[rows_here] - base global numbers, counted from base; in any order within a row
+ * values     as many
+ * base       0 or 1 */
+int ziggurat_mpi_solver_setup_i32(ziggurat_mpi_solver *solver, int64_t rows_here,
+                                  const int32_t *row_ptr, const int32_t *columns,
+                                  const double *values, int base);
+int ziggurat_mpi_solver_setup_i64(ziggurat_mpi_solver *solver, int64_t rows_here,
+                                  const int64_t *row_ptr, const int64_t *columns,
+                                  const double *values, int base);
+
+/* New values for the rows of this rank, in the order of setup. Coarsening, interpolation and the
+ * distribution of the levels are kept. After an error, the old values stay. All ranks call it. */
+int ziggurat_mpi_solver_update_values(ziggurat_mpi_solver *solver, int64_t entries_here,
+                                      const double *values);
+
+/* Solves A x = b; b and x have an element for each row of this rank. With use_guess, the same on all
+ * ranks, the iteration starts from x instead of zero. report may be NULL; its seconds are those of the
+ * calling rank. All ranks call it. */
+int ziggurat_mpi_solver_solve(ziggurat_mpi_solver *solver, const double *b, double *x, int use_guess,
+                              ziggurat_report *report);
+
+/* One multigrid cycle, z = M r, as a preconditioner of the caller's own iteration. It is symmetric
+ * positive definite if the matrix is. All ranks call it. */
+int ziggurat_mpi_solver_apply(ziggurat_mpi_solver *solver, const double *r, double *z);
+
+/* Number of rows of this rank; 0 before setup. */
+int64_t ziggurat_mpi_solver_rows(ziggurat_mpi_solver *solver);
+
+/* Texts: the solver's choices and its levels over all ranks, and all options as TOML with comments. At
+ * most room bytes are written, with a zero at the end. Returns the length of the whole text, 0 after
+ * an error. */
+size_t ziggurat_mpi_solver_describe(ziggurat_mpi_solver *solver, char *buffer, size_t room);
+size_t ziggurat_mpi_solver_get_config(ziggurat_mpi_solver *solver, char *buffer, size_t room);
+
+/* Setup and solve in one call. */
+
+/* How that call went. Seconds are those of the calling rank. */
 typedef struct {
   int64_t iterations;
   double relative_residual; /* |b - A x| / |b|, computed afresh */
@@ -29,7 +127,7 @@ typedef struct {
   double solve_seconds;
 } ziggurat_mpi_report;
 
-/* What a call returns: the same on every rank. */
+/* What it returns: the same on every rank. */
 enum { ZIGGURAT_MPI_CONVERGED = 0, ZIGGURAT_MPI_ERROR = 1, ZIGGURAT_MPI_NOT_CONVERGED = 2 };
 
 /* Solves A x = b. All ranks of comm call it.

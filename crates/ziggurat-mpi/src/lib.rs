@@ -6,7 +6,7 @@
 //! - [`DistributedSolver`]: set up once, solve often. Every method is collective.
 //! - [`comm`]: communicators. [`Mpi`] duplicates a communicator of C or Fortran, or the world;
 //!   [`Alone`] is one process without MPI.
-//! - `include/ziggurat_mpi.h`: one call for programs in C.
+//! - `include/ziggurat_mpi.h`: handles for programs in C, and setup and solve in one call.
 //!
 //! This crate moves rows between ranks. The computations are the kernels of `ziggurat-amg`, which
 //! do not depend on ranks. No rank holds an array as long as the matrix, or a list of all ranks.
@@ -65,7 +65,7 @@ mod split;
 mod transpose;
 mod update;
 
-pub use c::{ZigguratMpiReport, ziggurat_mpi_solve, ziggurat_mpi_solve_f};
+pub use c::*;
 pub use comm::{Alone, Comm, Mpi, MpiError, Session};
 pub use device::{Distributed, DistributedMatrix, HaloOf};
 pub use error::{DistributedError, agree, agree_as, together};

@@ -366,6 +366,17 @@ impl DistributedCsr {
         })
     }
 
+    /// As [`with_detected_nodes`](Self::with_detected_nodes); a matrix whose nodes are cut apart
+    /// between ranks counts as scalar.
+    pub(crate) fn with_whole_nodes(self) -> Result<Self, DistributedError> {
+        let comm = self.comm().clone();
+        let block = unknowns_per_node(self.view(), &self.around.rows());
+        match comm.any(check_nodes(&*comm, &self.rows, block).is_err()) {
+            true => Ok(self),
+            false => self.with_nodes(block),
+        }
+    }
+
     /// The same matrix with `block` unknowns per node. All ranks call it.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! The C example: compiled by mpicc, linked with this library, run by mpirun.
+//! Programs in C: compiled by mpicc, linked with this library, run by mpirun.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,9 +22,11 @@ fn compiled(source: &str) -> PathBuf {
         .arg(here.join(source))
         .arg("-I")
         .arg(here.join("include"))
+        .arg("-I")
+        .arg(here.join("../ziggurat-capi/include"))
         .arg("-L")
         .arg(library_folder())
-        .args(["-lziggurat_mpi", "-o"])
+        .args(["-lziggurat_mpi", "-lm", "-o"])
         .arg(&program)
         .status();
     assert!(compiled.expect("mpicc is installed").success());
@@ -96,4 +98,57 @@ fn a_bad_argument_on_one_rank_is_an_error_on_all() {
         }
     }
     let _ = std::fs::remove_file(program);
+}
+
+#[test]
+fn hostile_calls_of_handles_end_with_the_same_status_on_all_ranks() {
+    let (library, program) = (library_folder(), compiled("tests/c/handles.c"));
+    for ranks in [1, 2, 3] {
+        let mut command = launcher(ranks);
+        command.arg(&program).env("LD_LIBRARY_PATH", &library);
+        let ran = run(command);
+        assert!(ran.success, "{ranks} ranks: {}", ran.everything);
+    }
+    let _ = std::fs::remove_file(program);
+}
+
+#[test]
+fn time_steps_by_updates_are_the_same_on_any_number_of_ranks() {
+    let (library, program) = (library_folder(), compiled("examples/c/steps.c"));
+    let steps = |ranks: usize| {
+        let mut command = launcher(ranks);
+        command.arg(&program).arg("90").env("LD_LIBRARY_PATH", &library);
+        let ran = run(command);
+        let lines = ran.everything.lines().filter(|line| line.starts_with("step ")).map(str::to_owned);
+        let lines: Vec<String> = lines.collect();
+        assert!(ran.success && lines.len() == 5, "{ranks} ranks: {}", ran.everything);
+        lines
+    };
+    let alone = steps(1);
+    assert_eq!(alone, steps(2));
+    assert_eq!(alone, steps(3));
+    let _ = std::fs::remove_file(program);
+}
+
+#[test]
+fn the_header_declares_what_the_library_exports() {
+    let read =
+        |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let is_part_of_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+    let sources = ["functions", "settings", "one_call"].map(|name| read(&format!("src/c/{name}.rs")));
+    let exported = sources.iter().flat_map(|source| source.split("extern \"C\" fn ").skip(1));
+    let mut exported: Vec<String> =
+        exported.map(|rest| rest.chars().take_while(is_part_of_name).collect()).collect();
+    // A declaration begins a line, and its name is the last word before the parenthesis.
+    let header = read("include/ziggurat_mpi.h");
+    let lines = header.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_alphabetic()));
+    let declarations = lines.filter_map(|line| line.split_once('('));
+    let mut declared: Vec<String> = declarations
+        .filter_map(|(before, _)| before.rsplit([' ', '*']).next().map(str::to_owned))
+        .filter(|name| name.starts_with("ziggurat_"))
+        .collect();
+    exported.sort();
+    declared.sort();
+    assert!(declared.len() > 15);
+    assert_eq!(declared, exported);
 }

@@ -2,10 +2,12 @@
 
 use std::any::Any;
 use std::ffi::c_int;
+use std::fmt;
 
 use ziggurat::SolveError;
 use ziggurat::amg::{HierarchyFileError, SetupError};
 use ziggurat::config::ConfigError;
+use ziggurat::sparse::MatrixError;
 
 /// What a call returns. The numbers are those of the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,26 +33,36 @@ pub enum Status {
 
 /// Why a call fails, for the status and the error text.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) status: Status,
-    pub(crate) text: String,
+pub struct Failure {
+    /// The status.
+    pub status: Status,
+    /// The sentence.
+    pub text: String,
 }
 
 impl Failure {
-    pub(crate) fn new(status: Status, text: impl Into<String>) -> Self {
+    /// A failure with this sentence.
+    pub fn new(status: Status, text: impl Into<String>) -> Self {
         Failure { status, text: text.into() }
     }
 
-    pub(crate) fn argument(text: impl Into<String>) -> Self {
+    /// A wrong argument.
+    pub fn argument(text: impl Into<String>) -> Self {
         Failure::new(Status::Argument, text)
     }
 
     /// A panic, which is a fault of the library.
-    pub(crate) fn panic(payload: &(dyn Any + Send)) -> Self {
+    pub fn panic(payload: &(dyn Any + Send)) -> Self {
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
         let text = text.unwrap_or_else(|| "unknown cause".to_owned());
         Failure::new(Status::Internal, format!("a fault of the library, please report it: {text}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 
@@ -64,6 +76,7 @@ impl From<SolveError> for Failure {
     fn from(error: SolveError) -> Self {
         let status = match &error {
             SolveError::Setup(setup) => match setup.cause() {
+                SetupError::Matrix(MatrixError::ZeroDiagonal { .. }) => Status::Setup,
                 SetupError::Matrix(_) | SetupError::NearKernel(_) => Status::Argument,
                 _ => Status::Setup,
             },
@@ -78,6 +91,20 @@ impl From<SolveError> for Failure {
 impl From<HierarchyFileError> for Failure {
     fn from(error: HierarchyFileError) -> Self {
         Failure::new(Status::File, error.to_string())
+    }
+}
+
+impl Status {
+    /// The status with this number.
+    ///
+    /// ```
+    /// use ziggurat_ffi::Status;
+    /// assert_eq!(Status::from_number(4), Some(Status::Setup));
+    /// ```
+    pub fn from_number(number: u64) -> Option<Status> {
+        use Status::{Argument, Busy, File, Internal, NotConverged, Ok, Order, Setup};
+        let all = [Ok, Argument, NotConverged, Order, Setup, Busy, File, Internal];
+        all.get(usize::try_from(number).ok()?).copied()
     }
 }
 

@@ -14,19 +14,21 @@ pub type LogFunction = unsafe extern "C" fn(c_int, *const c_char, *mut c_void);
 
 /// The caller's function and what it is called with.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Log {
-    pub(crate) function: LogFunction,
-    pub(crate) context: *mut c_void,
+pub struct Log {
+    /// The function.
+    pub function: LogFunction,
+    /// Its last argument.
+    pub context: *mut c_void,
 }
 
-// SAFETY: the header asks for a function and a context that other threads may use. Only one thread
+// SAFETY: the headers ask for a function and a context that other threads may use. Only one thread
 // uses them at a time: the one that runs the call.
 unsafe impl Send for Log {}
 // SAFETY: as above.
 unsafe impl Sync for Log {}
 
 /// Runs `work`, during which events of this thread go to the caller's function.
-pub(crate) fn logged<R>(log: Option<Log>, work: impl FnOnce() -> R) -> R {
+pub fn logged<R>(log: Option<Log>, work: impl FnOnce() -> R) -> R {
     match log {
         Some(log) => tracing::subscriber::with_default(log, work),
         None => tracing::dispatcher::with_default(&Dispatch::none(), work),

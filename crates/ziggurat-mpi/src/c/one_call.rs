@@ -1,10 +1,4 @@
-//! An entry for C, C++ and Fortran: one call with the caller's communicator and its own rows. The
-//! header is `include/ziggurat_mpi.h`, and `examples/c/poisson.c` is a program that uses it.
-//!
-//! The entry neither initialises nor finalises MPI, and no panic crosses the language boundary: on
-//! several ranks a panic aborts the job, see [`Comm::abort`].
-
-#![allow(unsafe_code)]
+//! Setup and solve in one call, with the caller's communicator and its own rows.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};

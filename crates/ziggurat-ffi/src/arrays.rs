@@ -3,7 +3,6 @@
 use std::ffi::{CStr, c_char};
 
 use rayon::prelude::*;
-use ziggurat::sparse::Csr;
 
 use crate::status::Failure;
 
@@ -11,7 +10,7 @@ use crate::status::Failure;
 ///
 /// # Safety
 /// `data` points to `len` elements that nobody changes during the call, or is null.
-pub(crate) unsafe fn array<'a, T>(name: &str, data: *const T, len: usize) -> Result<&'a [T], Failure> {
+pub unsafe fn array<'a, T>(name: &str, data: *const T, len: usize) -> Result<&'a [T], Failure> {
     if len == 0 {
         return Ok(&[]);
     }
@@ -24,7 +23,7 @@ pub(crate) unsafe fn array<'a, T>(name: &str, data: *const T, len: usize) -> Res
 ///
 /// # Safety
 /// `data` points to `len` elements that nobody else uses during the call, or is null.
-pub(crate) unsafe fn array_mut<'a, T>(name: &str, data: *mut T, len: usize) -> Result<&'a mut [T], Failure> {
+pub unsafe fn array_mut<'a, T>(name: &str, data: *mut T, len: usize) -> Result<&'a mut [T], Failure> {
     if len == 0 {
         return Ok(&mut []);
     }
@@ -47,7 +46,7 @@ fn check<T>(name: &str, data: *const T, len: usize) -> Result<(), Failure> {
 }
 
 /// A number of rows, vectors or alike.
-pub(crate) fn count(name: &str, value: i64) -> Result<usize, Failure> {
+pub fn count(name: &str, value: i64) -> Result<usize, Failure> {
     usize::try_from(value).map_err(|_| Failure::argument(format!("{name} is {value}")))
 }
 
@@ -55,7 +54,7 @@ pub(crate) fn count(name: &str, value: i64) -> Result<usize, Failure> {
 ///
 /// # Safety
 /// `text` points to a text that ends with a zero, or is null.
-pub(crate) unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str, Failure> {
+pub unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str, Failure> {
     if text.is_null() {
         return Err(Failure::argument(format!("{name} is a null pointer")));
     }
@@ -65,26 +64,31 @@ pub(crate) unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str
 }
 
 /// An integer type of indices.
-pub(crate) trait Index: Copy + Sync + Into<i64> {}
+pub trait Index: Copy + Send + Sync + Into<i64> {}
 impl Index for i32 {}
 impl Index for i64 {}
 
-/// A matrix, and where its values are in the caller's array.
+/// Rows of a matrix, and where their values are in the caller's array. Columns are of type `C`.
 #[derive(Debug)]
-pub(crate) struct Matrix {
-    pub(crate) a: Csr<f64>,
+pub struct Rows<C> {
+    /// Where rows begin and end; counted from zero.
+    pub row_ptr: Vec<usize>,
+    /// Increasing within each row, unless there are duplicates; counted from zero.
+    pub columns: Vec<C>,
+    /// As many values.
+    pub values: Vec<f64>,
     /// For each entry, its place in the caller's array; `None` if it is the same.
-    pub(crate) places: Option<Vec<usize>>,
+    pub places: Option<Vec<usize>>,
 }
 
-impl Matrix {
-    /// Copies a matrix in compressed rows, whose indices are counted from `base`. The columns of a
-    /// row may be in any order.
+impl<C: Copy + Ord + Send + Sync + TryFrom<i64>> Rows<C> {
+    /// Copies compressed rows, whose indices are counted from `base`. The columns of a row may be in
+    /// any order.
     ///
     /// # Safety
     /// `row_ptr` points to `rows + 1` elements, `columns` and `values` to as many as its last one
     /// says. They may be null.
-    pub(crate) unsafe fn read<I: Index>(
+    pub unsafe fn read<I: Index>(
         rows: i64,
         row_ptr: *const I,
         columns: *const I,
@@ -114,28 +118,58 @@ impl Matrix {
             unsafe { (array("columns", columns, entries)?, array("values", values, entries)?) };
         let column = |(k, &column): (usize, &I)| {
             let column: i64 = column.into();
-            u32::try_from(column.wrapping_sub(base))
+            C::try_from(column.wrapping_sub(base))
                 .map_err(|_| Failure::argument(format!("columns[{k}] is {column}, which is out of range")))
         };
-        let columns: Vec<u32> = columns.par_iter().enumerate().map(column).collect::<Result<_, _>>()?;
+        let columns: Vec<C> = columns.par_iter().enumerate().map(column).collect::<Result<_, _>>()?;
         let places = places(&row_ptr, &columns);
         let (columns, values) = match &places {
             Some(places) => (ordered(places, &columns), ordered(places, values)),
             None => (columns, values.to_vec()),
         };
-        let a = Csr::try_new(rows, rows, row_ptr, columns, values);
-        Ok(Matrix { a: a.map_err(|error| Failure::argument(error.to_string()))?, places })
+        Ok(Rows { row_ptr, columns, values, places })
     }
 }
 
+/// Refuses an input that is also the output.
+pub fn disjoint(
+    input_name: &str,
+    input: *const f64,
+    output_name: &str,
+    output: *const f64,
+    len: usize,
+) -> Result<(), Failure> {
+    let apart = input.addr().abs_diff(output.addr()) >= len.saturating_mul(size_of::<f64>());
+    if apart || input.is_null() || output.is_null() {
+        return Ok(());
+    }
+    Err(Failure::argument(format!("{input_name} and {output_name} overlap; give two vectors")))
+}
+
+/// Writes a text and a zero into a buffer, cut to its size. Returns the length of the whole text.
+///
+/// # Safety
+/// `buffer` points to `room` bytes, or is null.
+pub unsafe fn write_text(buffer: *mut c_char, room: usize, text: &str) -> usize {
+    if !buffer.is_null() && room > 0 {
+        let length = text.floor_char_boundary(room - 1);
+        // SAFETY: the buffer has `room` bytes.
+        unsafe {
+            std::ptr::copy_nonoverlapping(text.as_ptr().cast(), buffer, length);
+            *buffer.add(length) = 0;
+        }
+    }
+    text.len()
+}
+
 /// The elements of the caller's array in the order of the matrix.
-pub(crate) fn ordered<T: Copy + Send + Sync>(places: &[usize], array: &[T]) -> Vec<T> {
+pub fn ordered<T: Copy + Send + Sync>(places: &[usize], array: &[T]) -> Vec<T> {
     places.par_iter().map(|&place| array[place]).collect()
 }
 
 /// The places of the entries of each row in increasing order of columns; `None` if all rows are in
 /// that order already.
-fn places(row_ptr: &[usize], columns: &[u32]) -> Option<Vec<usize>> {
+fn places<C: Copy + Ord + Sync>(row_ptr: &[usize], columns: &[C]) -> Option<Vec<usize>> {
     let rows = || row_ptr.par_windows(2).map(|pair| pair[0]..pair[1]);
     if rows().all(|row| columns[row].is_sorted()) {
         return None;
