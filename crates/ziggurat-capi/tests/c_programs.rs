@@ -1,8 +1,12 @@
 //! Programs in C, C++ and Fortran, compiled and linked with the library as a user would, and run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use ziggurat::sparse::gallery::Problem;
+use ziggurat::sparse::io::{FileFormat, WriteOptions, write_matrix_as, write_vector_as};
 
 /// A folder with the library under the names of an installation, and room for programs.
 struct Place(PathBuf);
@@ -11,10 +15,7 @@ impl Place {
     fn new(name: &str) -> Place {
         let folder = std::env::temp_dir().join(format!("ziggurat-c-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let test = std::env::current_exe().unwrap();
-        let built =
-            test.ancestors().map(|folder| folder.join("libziggurat_capi.so")).find(|path| path.exists());
-        let built = built.expect("cargo has built libziggurat_capi.so");
+        let built = built("libziggurat_capi.so").expect("cargo has built libziggurat_capi.so");
         for name in ["libziggurat.so.0", "libziggurat.so"] {
             std::os::unix::fs::symlink(&built, folder.join(name)).unwrap();
         }
@@ -36,11 +37,35 @@ impl Place {
         program
     }
 
+    /// As [`compile`](Self::compile), under another name.
+    fn compile_as(&self, name: &str, source: &str, options: &[&str]) -> PathBuf {
+        let kept = self.0.join(name);
+        std::fs::rename(self.compile("mpicc", &[source], options), &kept).unwrap();
+        kept
+    }
+
+    /// Runs a program on MPI ranks.
+    fn mpirun(&self, ranks: usize, program: &Path, arguments: &[&str]) -> Output {
+        let mut command = Command::new("mpirun");
+        command.args(["--allow-run-as-root", "--oversubscribe", "-n", &ranks.to_string()]);
+        // There may be more ranks than cores, so a waiting rank yields.
+        command.env("OMPI_MCA_mpi_yield_when_idle", "1").env("RAYON_NUM_THREADS", "1");
+        command.env("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
+        command.arg(program).args(arguments).current_dir(&self.0).env("LD_LIBRARY_PATH", &self.0);
+        command.output().unwrap()
+    }
+
     fn run(&self, program: &Path, arguments: &[&str]) -> Output {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.0).env("LD_LIBRARY_PATH", &self.0);
         command.output().unwrap()
     }
+}
+
+/// A library that cargo has built.
+fn built(library: &str) -> Option<PathBuf> {
+    let test = std::env::current_exe().unwrap();
+    test.ancestors().map(|folder| folder.join(library)).find(|path| path.exists())
 }
 
 impl Drop for Place {
@@ -110,15 +135,9 @@ fn petsc_loads_the_preconditioner_by_options() {
     let Some(options) = petsc() else { return };
     let place = Place::new("petsc");
     let mut options: Vec<&str> = options.iter().map(String::as_str).collect();
-    let program = place.compile("mpicc", &["tests/c/petsc_program.c"], &options);
-    let program = {
-        let kept = place.0.join("petsc_program");
-        std::fs::rename(program, &kept).unwrap();
-        kept
-    };
+    let program = place.compile_as("petsc_program", "tests/c/petsc_program.c", &options);
     options.extend(["-fPIC", "-shared", "-Wl,-z,nodelete"]);
-    let plug_in = place.0.join("libpetscziggurat.so");
-    std::fs::rename(place.compile("mpicc", &["petsc/pcziggurat.c"], &options), &plug_in).unwrap();
+    let plug_in = place.compile_as("libpetscziggurat.so", "petsc/pcziggurat.c", &options);
     let plug_in = plug_in.to_str().unwrap();
     let common = ["-dll_append", plug_in, "-pc_type", "ziggurat", "-ksp_rtol", "1e-9"];
     let run = |more: &[&str]| {
@@ -142,6 +161,95 @@ fn petsc_loads_the_preconditioner_by_options() {
     assert!(!success && said.contains("did you mean `classical`?"), "{said}");
     let (success, said) = run(&["-n", "16", "-ksp_view", "-pc_ziggurat_smoother_kind", "l1-jacobi"]);
     assert!(success && said.contains("l1-jacobi"), "{said}");
+}
+
+/// The steps that a program of PETSc has printed: iterations and residual.
+fn steps(said: &str) -> Vec<(usize, f64)> {
+    let lines = said.lines().filter(|line| line.starts_with("step "));
+    let of_line = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        (words[2].parse().unwrap(), words[5].trim_end_matches(',').parse().unwrap())
+    };
+    lines.map(of_line).collect()
+}
+
+#[test]
+fn petsc_solves_on_ranks() {
+    // As above; and the library for ranks is built by the tests of the whole workspace.
+    let (Some(options), Some(library)) = (petsc(), built("libziggurat_mpi.so")) else { return };
+    let place = Place::new("petsc-ranks");
+    std::os::unix::fs::symlink(library, place.0.join("libziggurat_mpi.so")).unwrap();
+    let mut options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let program = place.compile_as("poisson", "tests/c/petsc_program.c", &options);
+    let elasticity = place.compile_as("elasticity", "tests/c/petsc_elasticity.c", &options);
+    let header = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../ziggurat-mpi/include");
+    let folder = format!("-L{}", place.0.display());
+    options.extend(["-fPIC", "-shared", "-Wl,-z,nodelete"]);
+    let for_ranks = [&options[..], &["-DZIGGURAT_MPI", header, &folder, "-lziggurat_mpi"]].concat();
+    let plug_in = place.compile_as("libpetscziggurat.so", "petsc/pcziggurat.c", &for_ranks);
+    let common = ["-dll_append", plug_in.to_str().unwrap(), "-pc_type", "ziggurat", "-ksp_rtol", "1e-9"];
+    let run = |ranks: usize, program: &Path, more: &[&str]| {
+        let ran = place.mpirun(ranks, program, &[&common[..], more].concat());
+        (ran.status.success(), text(&ran))
+    };
+
+    // A setup and two updates, with as many iterations as on one process.
+    let solve = |ranks: usize| {
+        let more = ["-n", "24", "-ksp_view", "-info", ":pc", "-pc_ziggurat_method", "sa"];
+        let (success, said) = run(ranks, &program, &more);
+        let steps = steps(&said);
+        assert!(success && steps.len() == 3 && said.contains("operator complexity"), "{said}");
+        assert!(steps.iter().all(|step| step.0 <= 20 && step.1 < 1e-7), "{said}");
+        let count = |words: &str| said.lines().filter(|line| line.contains(words)).count();
+        assert_eq!((count("ziggurat: setup"), count("ziggurat: update")), (1, 2), "{said}");
+        steps.iter().map(|step| step.0).collect::<Vec<_>>()
+    };
+    let alone = solve(1);
+    assert!([2, 3].into_iter().all(|ranks| solve(ranks) == alone));
+
+    // Elasticity, with what is known about it, in two formats.
+    let file = place.0.join("body");
+    write_body(&file, "elasticity3d:8");
+    let file = file.to_str().unwrap();
+    let iterations = |ranks: usize, more: &[&str]| {
+        let (success, said) = run(ranks, &elasticity, &[&["-file", file], more].concat());
+        let steps = steps(&said);
+        assert!(success && steps.len() == 3, "{more:?} on {ranks} ranks: {said}");
+        assert!(steps.iter().all(|step| step.1 < 1e-6), "{more:?} on {ranks} ranks: {said}");
+        assert_eq!(steps[0].0, steps[1].0, "{more:?} on {ranks} ranks: {said}");
+        steps[0].0
+    };
+    for ranks in [1, 2, 3] {
+        let [blocks, modes, points] =
+            ["blocks", "modes", "points"].map(|known| iterations(ranks, &["-known", known]));
+        assert!(modes < blocks && points == modes, "{ranks} ranks: {blocks} {modes} {points}");
+        iterations(ranks, &["-known", "nothing"]);
+        assert_eq!(iterations(ranks, &["-known", "modes", "-type", "baij"]), modes);
+    }
+
+    // What fails is told by PETSc's means.
+    for ranks in [2, 3] {
+        let (_, said) = run(ranks, &elasticity, &["-file", file, "-zero_row", "1000"]);
+        assert!(said.contains("reason DIVERGED_PC_FAILED"), "{said}");
+        let (success, said) = run(ranks, &program, &["-n", "10", "-pc_ziggurat_method", "classic"]);
+        assert!(!success && said.contains("did you mean `classical`?"), "{said}");
+        let (success, said) = run(ranks, &program, &["-n", "10", "-pc_ziggurat_method", "structured"]);
+        assert!(!success && said.contains("not distributed yet"), "{said}");
+    }
+
+    // A plug-in without the library for ranks refuses them.
+    place.compile_as("libpetscziggurat.so", "petsc/pcziggurat.c", &options);
+    let (success, said) = run(2, &program, &["-n", "10"]);
+    assert!(!success && said.contains("compiled for one process"), "{said}");
+}
+
+/// Writes a matrix and the coordinates of its nodes as PETSc reads them.
+fn write_body(path: &Path, problem: &str) {
+    let problem: Problem = problem.parse().unwrap();
+    let (a, points) = (problem.matrix().unwrap(), problem.coordinates().unwrap());
+    let file = File::create(path).unwrap();
+    write_matrix_as(&file, FileFormat::Petsc, a.view(), &WriteOptions::default()).unwrap();
+    write_vector_as(&file, FileFormat::Petsc, points.as_flattened()).unwrap();
 }
 
 #[test]
