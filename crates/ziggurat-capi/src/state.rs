@@ -48,8 +48,8 @@ pub(crate) struct Ready {
 }
 
 impl ZigguratSolver {
-    /// Calls `work` with the state of a handle. Keeps the sentence of a failure in the handle. After a
-    /// panic, the solver may be inconsistent and is dropped.
+    /// Calls `work` with the state of a handle. Keeps the sentence of a failure in the handle.
+    /// After a panic, the solver may be inconsistent and is dropped.
     ///
     /// # Safety
     /// `handle` is null, or a solver that is not destroyed during the call.

@@ -82,8 +82,8 @@ pub struct Rows<C> {
 }
 
 impl<C: Copy + Ord + Send + Sync + TryFrom<i64>> Rows<C> {
-    /// Copies compressed rows, whose indices are counted from `base`. The columns of a row may be in
-    /// any order.
+    /// Copies compressed rows, whose indices are counted from `base`. The columns of a row may be
+    /// in any order.
     ///
     /// # Safety
     /// `row_ptr` points to `rows + 1` elements, `columns` and `values` to as many as its last one

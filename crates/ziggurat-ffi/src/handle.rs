@@ -1,4 +1,5 @@
-//! A solver as C sees it: a state that one call at a time uses, and the sentence of the last failure.
+//! A solver as C sees it: a state that one call at a time uses, and the sentence of the last
+//! failure.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};

@@ -119,8 +119,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Vectors of the near-null space, one after the other; null to forget them. A rank without rows
-    /// gives vectors without elements and any pointer.
+    /// Vectors of the near-null space, one after the other; null to forget them. A rank without
+    /// rows gives vectors without elements and any pointer.
     ///
     /// # Safety
     /// `values` points to `rows` numbers for each vector, or is null.

@@ -1,6 +1,6 @@
-//! The levels of a distributed hierarchy as input to lowering: own and remote columns apart, with the
-//! data of the smoothers. They are kept after lowering, for levels in a higher precision and for new
-//! values.
+//! The levels of a distributed hierarchy as input to lowering: own and remote columns apart, with
+//! the data of the smoothers. They are kept after lowering, for levels in a higher precision and
+//! for new values.
 
 use std::borrow::Cow;
 

@@ -1,10 +1,10 @@
 //! New values for the matrix of a distributed solver, as in time stepping.
 //!
 //! What one process keeps is kept: coarsening, interpolation and restriction, the distribution of
-//! the rows of every level and the messages of its halo. Galerkin products, spectral radii, smoothers
-//! and the factors of the coarsest level are computed again. So the levels have the bits of one
-//! process after an update, too. The symbolic phases of the products are repeated, because rows of
-//! other ranks come as rows and not as plans.
+//! the rows of every level and the messages of its halo. Galerkin products, spectral radii,
+//! smoothers and the factors of the coarsest level are computed again. So the levels have the bits
+//! of one process after an update, too. The symbolic phases of the products are repeated, because
+//! rows of other ranks come as rows and not as plans.
 
 use ziggurat::Updated;
 use ziggurat::diagnose::MatrixKind;

@@ -1,5 +1,5 @@
-//! The functions of `include/ziggurat_mpi.h` that make, set up and use a solver; the header documents
-//! them.
+//! The functions of `include/ziggurat_mpi.h` that make, set up and use a solver; the header
+//! documents them.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
@@ -67,8 +67,8 @@ pub unsafe extern "C" fn ziggurat_mpi_solver_destroy(solver: *mut *mut ZigguratM
     if let Some(handle) = unsafe { solver.as_mut() }
         && !handle.is_null()
     {
-        // SAFETY: made by `ziggurat_mpi_solver_create`, and freed once: the caller's variable becomes
-        // null.
+        // SAFETY: made by `ziggurat_mpi_solver_create`, and freed once: the caller's variable
+        // becomes null.
         drop(unsafe { Box::from_raw(*handle) });
         *handle = std::ptr::null_mut();
     }

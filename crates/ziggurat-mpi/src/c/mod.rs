@@ -1,6 +1,6 @@
-//! The C library `libziggurat_mpi`: the solver on the ranks of a caller's communicator, for programs
-//! in C, C++, Fortran and anything that calls C. The header `include/ziggurat_mpi.h` documents every
-//! function.
+//! The C library `libziggurat_mpi`: the solver on the ranks of a caller's communicator, for
+//! programs in C, C++, Fortran and anything that calls C. The header `include/ziggurat_mpi.h`
+//! documents every function.
 //!
 //! - `functions` and `settings`: the functions of a handle.
 //! - `state`: what a handle holds, and how ranks agree on what a call ends with.

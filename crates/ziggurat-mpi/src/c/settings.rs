@@ -86,7 +86,8 @@ pub unsafe extern "C" fn ziggurat_mpi_solver_set_coordinates(
     }
 }
 
-/// This rank's rows of the vectors of the near-null space, one after the other; null to forget them.
+/// This rank's rows of the vectors of the near-null space, one after the other; null to forget
+/// them.
 ///
 /// # Safety
 /// Pointers point to as many elements as the header says, or are null; the solver is not destroyed

@@ -65,8 +65,8 @@ impl ZigguratMpiSolver {
         Handle::call(handle, work, |state| state.ready = None)
     }
 
-    /// Calls `work` on all ranks. If it fails on one of them, it fails on all of them, with the same
-    /// status.
+    /// Calls `work` on all ranks. If it fails on one of them, it fails on all of them, with the
+    /// same status.
     ///
     /// # Safety
     /// As [`ZigguratMpiSolver::call`].

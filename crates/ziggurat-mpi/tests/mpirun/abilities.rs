@@ -1,5 +1,5 @@
-//! What `Solver` can, and whether `DistributedSolver` can: one table, whose rows run on one process
-//! and on ranks. What ranks lack is listed with the sentence that refuses it.
+//! What `Solver` can do, and whether `DistributedSolver` can: one table, whose rows run on one
+//! process and on ranks. What ranks lack is listed with the sentence that refuses it.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
