@@ -11,6 +11,15 @@
 //! lib/cmake/Ziggurat/ZigguratConfig.cmake, ZigguratConfigVersion.cmake
 //! ```
 //!
+//! and, with `--mpi`, which needs an MPI library and libclang,
+//!
+//! ```text
+//! include/ziggurat_mpi.h
+//! lib/libziggurat_mpi.so
+//! lib/pkgconfig/ziggurat_mpi.pc
+//! share/ziggurat/pcziggurat.c
+//! ```
+//!
 //! The number in the name of the shared library is that of its binary interface (`SONAME`, set in
 //! `crates/ziggurat-capi/build.rs`). All files find each other relative to their own place, so that
 //! the prefix can be moved.
@@ -29,6 +38,9 @@ pub(crate) struct Options {
     /// The folder that gets bin, include and lib.
     #[arg(long)]
     prefix: PathBuf,
+    /// Install the library for MPI ranks, too.
+    #[arg(long)]
+    mpi: bool,
 }
 
 /// Why nothing, or not everything, was installed.
@@ -51,6 +63,15 @@ pub(crate) enum InstallError {
 const INTERFACE: u32 = 0;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// For programs on MPI ranks that use pkg-config. Their compiler knows MPI.
+fn pkg_config_mpi() -> String {
+    format!(
+        "prefix=${{pcfiledir}}/../..\nincludedir=${{prefix}}/include\nlibdir=${{prefix}}/lib\n\nName: \
+         ziggurat_mpi\nDescription: Algebraic multigrid on MPI ranks\nVersion: {VERSION}\nCflags: \
+         -I${{includedir}}\nLibs: -L${{libdir}} -lziggurat_mpi\n"
+    )
+}
 
 /// For programs that use pkg-config.
 fn pkg_config() -> String {
@@ -91,6 +112,10 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), InstallError> {
     let built = programs::build(&["--release"], &packages).map_err(InstallError::Build)?;
     let prefix = std::path::absolute(&options.prefix).map_err(at(&options.prefix))?;
     place(&built, root, &prefix)?;
+    if options.mpi {
+        let built = programs::build(&["--release"], &["--package", "ziggurat-mpi"]);
+        place_mpi(&built.map_err(InstallError::Build)?, root, &prefix)?;
+    }
     let lib = prefix.join("lib");
     println!(
         "installed in {}; if it is not a folder of the system, programs need\n  export \
@@ -123,6 +148,16 @@ pub(crate) fn place(built: &Path, root: &Path, prefix: &Path) -> Result<(), Inst
     write(&lib.join("pkgconfig/ziggurat.pc"), &pkg_config())?;
     write(&lib.join("cmake/Ziggurat/ZigguratConfig.cmake"), &cmake_package())?;
     write(&lib.join("cmake/Ziggurat/ZigguratConfigVersion.cmake"), &cmake_version())
+}
+
+/// The same for the library for MPI ranks, and the plug-in for PETSc as source.
+fn place_mpi(built: &Path, root: &Path, prefix: &Path) -> Result<(), InstallError> {
+    let crates = root.join("crates");
+    copy(&crates.join("ziggurat-mpi/include/ziggurat_mpi.h"), &prefix.join("include/ziggurat_mpi.h"))?;
+    copy(&crates.join("ziggurat-capi/petsc/pcziggurat.c"), &prefix.join("share/ziggurat/pcziggurat.c"))?;
+    let lib = prefix.join("lib");
+    copy(&built.join("libziggurat_mpi.so"), &lib.join("libziggurat_mpi.so"))?;
+    write(&lib.join("pkgconfig/ziggurat_mpi.pc"), &pkg_config_mpi())
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> InstallError {
@@ -167,11 +202,12 @@ mod tests {
     fn pkg_config_finds_a_prefix_that_was_moved() {
         let folder = std::env::temp_dir().join(format!("ziggurat-install-{}", std::process::id()));
         let (built, prefix, moved) = (folder.join("built"), folder.join("prefix"), folder.join("moved"));
-        for name in ["ziggurat", "libziggurat_capi.so", "libziggurat_capi.a"] {
+        for name in ["ziggurat", "libziggurat_capi.so", "libziggurat_capi.a", "libziggurat_mpi.so"] {
             write(&built.join(name), name).unwrap();
         }
         for _ in 0..2 {
             place(&built, crate::workspace_root(), &prefix).unwrap(); // also over an older one
+            place_mpi(&built, crate::workspace_root(), &prefix).unwrap();
         }
         std::fs::rename(&prefix, &moved).unwrap();
         let lib = moved.join("lib");
@@ -183,6 +219,14 @@ mod tests {
         assert!(Path::new(include).join("ziggurat.h").exists(), "{said}");
         let found = said.split_whitespace().find_map(|word| word.strip_prefix("-L")).unwrap();
         assert!(Path::new(found).join("libziggurat.so").exists() && said.contains("-lziggurat"), "{said}");
+        let mut pkg_config = Command::new("pkg-config");
+        pkg_config.args(["--cflags", "--libs", "ziggurat_mpi"]).env("PKG_CONFIG_PATH", lib.join("pkgconfig"));
+        let said = String::from_utf8(pkg_config.output().unwrap().stdout).unwrap();
+        let include = said.split_whitespace().find_map(|word| word.strip_prefix("-I")).unwrap();
+        assert!(
+            Path::new(include).join("ziggurat_mpi.h").exists() && said.contains("-lziggurat_mpi"),
+            "{said}"
+        );
         let error = place(&folder.join("nothing"), crate::workspace_root(), &prefix).unwrap_err();
         assert!(error.to_string().contains("nothing/ziggurat"), "{error}");
         std::fs::remove_dir_all(folder).unwrap();

@@ -1,7 +1,7 @@
 /* The preconditioner `ziggurat` for PETSc, loaded by options into programs that do not know it:
  *
  *   mpicc -O2 -fPIC -shared -DZIGGURAT_MPI pcziggurat.c \
- *       $(pkg-config --cflags --libs PETSc ziggurat) -lziggurat_mpi -Wl,-z,nodelete \
+ *       $(pkg-config --cflags --libs PETSc ziggurat ziggurat_mpi) -Wl,-z,nodelete \
  *       -o libpetscziggurat.so
  *   mpirun -n 4 ./program -dll_append /path/to/libpetscziggurat.so -pc_type ziggurat
  *
@@ -241,10 +241,15 @@ static PetscErrorCode Apply(PC pc, Vec r, Vec z) {
 
 static PetscErrorCode View(PC pc, PetscViewer viewer) {
   Context *context;
-  char text[4096];
+  char text[4096] = "";
   PetscFunctionBegin;
   PetscCall(GetContext(pc, &context));
-  if (CALL(context, describe, text, sizeof text)) PetscCall(PetscViewerASCIIPrintf(viewer, "%s\n", text));
+  (void)CALL(context, describe, text, sizeof text);
+  for (char *line = text, *rest; *line; line = rest) { /* each line indented as PETSc does */
+    rest = line + strcspn(line, "\n");
+    if (*rest) *rest++ = '\0';
+    PetscCall(PetscViewerASCIIPrintf(viewer, "%s\n", line));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

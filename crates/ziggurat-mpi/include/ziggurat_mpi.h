@@ -7,10 +7,10 @@
  *     fprintf(stderr, "%s\n", ziggurat_mpi_solver_error(solver));
  *   ziggurat_mpi_solver_destroy(&solver);
  *
- * Link with -lziggurat_mpi (cargo build --release -p ziggurat-mpi makes libziggurat_mpi.so). MPI is
- * neither initialised nor finalised. examples/c/steps.c is a whole program, and examples/c/poisson.c
- * one with ziggurat_mpi_solve, which sets up and solves in one call. Statuses and the report are those
- * of ziggurat.h, for one process.
+ * Link with -lziggurat_mpi (`cargo xtask install --prefix DIR --mpi` installs the library, the headers
+ * and a pkg-config file). MPI is neither initialised nor finalised. examples/c/steps.c is a whole
+ * program, and examples/c/poisson.c one with ziggurat_mpi_solve, which sets up and solves in one call.
+ * Statuses and the report are those of ziggurat.h, for one process.
  *
  * Arrays are copied: none is kept after a call. Nothing is printed. Each rank uses as many threads as
  * RAYON_NUM_THREADS says, or as the process is bound to cores; MPI is called by the calling thread
