@@ -8,6 +8,7 @@
 mod advice;
 mod bandwidth;
 mod collection;
+mod fenicsx;
 mod gpu;
 mod machine;
 mod pool;
@@ -55,6 +56,7 @@ const BENCHES: &[Bench] = &[
     scaling::BENCH,
     gpu::BENCH,
     python::BENCH,
+    fenicsx::BENCH,
 ];
 
 /// Load up to which a machine counts as idle.
