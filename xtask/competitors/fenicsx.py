@@ -36,7 +36,7 @@ OTHERS = {
               "pc_hypre_boomeramg_P_max": 4, "pc_hypre_boomeramg_agg_nl": 1},
 }
 # hypre's advice for systems: unknown-based, without aggressive coarsening. It gets no near-null
-# space: PETSc 3.18 crashes in PCSetUp_HYPRE with one.
+# space: with one, PCSetUp_HYPRE of PETSc 3.18 crashed in VecHYPRE_IJVectorCreate.
 HYPRE_SYSTEMS = {"pc_hypre_boomeramg_agg_nl": 0}
 
 
