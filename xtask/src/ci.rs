@@ -85,6 +85,7 @@ const STEPS: &[&[Step]] = &[
         },
         Step { name: "python checks", action: Action::Task(&["python", "--only", "checks"]) },
     ],
+    &[Step { name: "matrix units", action: Action::Task(&["matrix-units"]) }],
     &[
         Step { name: "doctests", action: Action::Cargo(&["test", "--doc", "--workspace", "--all-features"]) },
         Step { name: "gpu sources", action: Action::Task(&["gpu-sources"]) },

@@ -15,6 +15,7 @@ mod fingerprints;
 mod gpu_sources;
 mod install;
 mod instructions;
+mod matrix_units;
 mod outside;
 mod programs;
 mod python;
@@ -46,6 +47,8 @@ enum Task {
     Ci,
     /// Compile the CUDA and HIP sources of the kernels that solves launch; needs no GPU.
     GpuSources,
+    /// Run the kernels for matrix units (tensor cores) on a software Vulkan that has them.
+    MatrixUnits,
     /// Build the Python wheel, install it into its own environment, and test it there.
     Python {
         /// Build it as it is published, which takes minutes longer.
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
     let outcome: Result<(), Box<dyn std::error::Error>> = match Arguments::parse().task {
         Task::Ci => ci::run(workspace_root()).map_err(Into::into),
         Task::GpuSources => gpu_sources::run(workspace_root()).map_err(Into::into),
+        Task::MatrixUnits => matrix_units::run(workspace_root()).map_err(Into::into),
         Task::Python { release, only } => python::check(workspace_root(), release, only).map_err(Into::into),
         Task::Sanitize { sanitizer, filter } => {
             sanitize::run(sanitizer, filter.as_deref(), workspace_root()).map_err(Into::into)

@@ -6,7 +6,7 @@
 
 use ziggurat_sparse::device::{Cpu, Device, Direction, HostMatrix, Reads, Reference, Simd};
 use ziggurat_sparse::matrix::DeltaSellPlan;
-use ziggurat_sparse::{Csr, DeltaSell, Dia, Store, bf16, f16};
+use ziggurat_sparse::{Csr, DeltaSell, Dia, Store, Tiles, bf16, f16};
 
 use crate::bytes::Bytes;
 
@@ -54,6 +54,7 @@ where
     let mut all = vec![narrow.clone()];
     all.extend(DeltaSell::<S>::from_csr(a.view()).map(HostMatrix::from));
     all.extend(Dia::<S>::from_csr(a.view()).map(HostMatrix::from));
+    all.push(Tiles::from_csr(a.view().stored_as::<S>().view()).into());
     for block in [2, 3, 4, 5, 6, 16] {
         all.extend(a.view().to_bsr(block).ok().map(|a| a.view().stored_as::<S>().into()));
     }

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use ziggurat::Solver;
-use ziggurat::config::{CycleKind, Krylov, Method, Precision, SmootherKind};
+use ziggurat::config::{CycleKind, Format, Krylov, Method, Precision, SmootherKind};
 use ziggurat_gpu::Gpu;
 use ziggurat_gpu::sources::Sources;
 use ziggurat_sparse::gallery::Problem;
@@ -35,7 +35,7 @@ fn star(leaves: usize) -> Result<Csr<f64>, MatrixError> {
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("missing argument: output folder")?);
     std::fs::create_dir_all(&folder)?;
-    let gpu = Gpu::best()?.keeping_sources();
+    let gpu = Gpu::best()?.matrix_units_from(0).keeping_sources();
     let precisions = [Precision::F64, Precision::F32, Precision::F16, Precision::BF16];
     for name in ["poisson3d:32", "anisotropic3d:32", "jump3d:32", "elasticity3d:10"] {
         let problem: Problem = name.parse()?;
@@ -43,6 +43,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         for precision in precisions.clone() {
             let solver = Solver::builder().device(gpu.clone()).precision(precision).build(&a)?;
             solver.solve(&b)?;
+        }
+    }
+    // Tiles, also by matrix units; the star has a row of several pieces.
+    let problem: Problem = "elasticity3d:6".parse()?;
+    for a in [problem.matrix()?, star(3000)?] {
+        for precision in precisions.clone() {
+            let solver = Solver::builder().device(gpu.clone()).precision(precision);
+            let solver = solver.with(|config| config.format = Format::Tiles).build(&a)?;
+            solver.solve(&vec![1.0; a.rows()])?;
         }
     }
     for path in std::env::args().skip(2) {

@@ -5,6 +5,7 @@ use cubecl::prelude::*;
 use ziggurat_sparse::{Kind, f16};
 
 use crate::kernels::row_products::Subgroup;
+use crate::matrix_units::MatrixUnitSet;
 use crate::runtime::Vendor;
 
 /// Capabilities of a device.
@@ -24,7 +25,14 @@ pub(crate) struct Capabilities {
     pub(crate) cubes: u32,
     /// CSR matrices with more entries in total, or in one row, use the load-balanced kernel.
     pub(crate) balanced_beyond: (usize, usize),
+    /// Its matrix units.
+    pub(crate) matrix_units: MatrixUnitSet,
+    /// Mean number of entries per tile from which they are used.
+    pub(crate) dense_from: u32,
 }
+
+/// The limit of AmgT (Lu et al., SC 2024) for the use of matrix units: entries of sixteen.
+pub(crate) const DENSE_FROM: u32 = 10;
 
 /// The limits of the automatic kernel choice in Tsai's thesis (algorithm 12) for AMD and Intel. The
 /// thesis gives none for NVIDIA and others; they use AMD's, which have not been measured there.
@@ -43,6 +51,7 @@ impl Capabilities {
     /// Queries the capabilities from a client.
     pub(crate) fn of<R: Runtime>(client: &ComputeClient<R>, vendor: Vendor) -> Self {
         let properties = client.properties();
+        let offered: Vec<_> = properties.features.matmul.cmma.iter().copied().collect();
         let full = TypeUsage::Buffer | TypeUsage::Arithmetic | TypeUsage::Conversion;
         Capabilities {
             f64: f64::supported_uses(client).is_superset(full),
@@ -52,6 +61,8 @@ impl Capabilities {
             largest_array: properties.memory.max_page_size,
             cubes: properties.hardware.max_cube_count.0,
             balanced_beyond: balanced_beyond(vendor),
+            matrix_units: MatrixUnitSet::of(&offered, properties.hardware.plane_size_max),
+            dense_from: DENSE_FROM,
         }
     }
 
@@ -93,6 +104,8 @@ mod tests {
             largest_array,
             cubes: 65535,
             balanced_beyond,
+            matrix_units: MatrixUnitSet::default(),
+            dense_from: DENSE_FROM,
         }
     }
 

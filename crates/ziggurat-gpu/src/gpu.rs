@@ -20,6 +20,7 @@ use crate::capabilities::Capabilities;
 use crate::error::GpuError;
 use crate::kernels::vector::{VECTOR_UNITS, fill_all};
 use crate::launch::{Span, launch};
+use crate::matrix_units::{MatrixUnitSet, MatrixUnits};
 use crate::runtime::{Client, Found, Runtime, devices, missing, with_client};
 #[cfg(feature = "sources")]
 use crate::sources::Sources;
@@ -57,6 +58,7 @@ struct Inner {
 #[derive(Debug, Default)]
 struct Counters {
     kernels: AtomicU64,
+    by_matrix_units: AtomicU64,
     uploads: AtomicU64,
     uploaded_bytes: AtomicU64,
     downloads: AtomicU64,
@@ -187,6 +189,49 @@ impl Gpu {
     #[must_use]
     pub fn balancing_beyond(self, entries: usize, in_a_row: usize) -> Self {
         let capabilities = Capabilities { balanced_beyond: (entries, in_a_row), ..*self.capabilities() };
+        self.assuming(capabilities)
+    }
+
+    /// The matrix units (tensor cores) of the device, such as "f16 8x8x8": the number type of the
+    /// matrix, and the shape of a multiplication. Empty if it has none that suit sparse products.
+    ///
+    /// ```
+    /// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return };
+    /// assert!(gpu.without_matrix_units().matrix_units().is_empty());
+    /// ```
+    pub fn matrix_units(&self) -> Vec<String> {
+        let MatrixUnitSet { f16, bf16, f64 } = self.capabilities().matrix_units;
+        let named = [("f16", f16), ("bf16", bf16), ("f64", f64)];
+        let shape = |(name, units): (&str, Option<MatrixUnits>)| {
+            units.map(|MatrixUnits { m, n, k, .. }| format!("{name} {m}x{n}x{k}"))
+        };
+        named.into_iter().filter_map(shape).collect()
+    }
+
+    /// The same device with another limit for the use of matrix units: the mean number of entries
+    /// per tile of sixteen. The default, 10, is that of AmgT for 64-bit numbers; measure on your
+    /// device if you can. A tile of 16-bit numbers is one memory transaction, however full it is.
+    ///
+    /// ```
+    /// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return };
+    /// let wherever_possible = gpu.matrix_units_from(0);
+    /// ```
+    #[must_use]
+    pub fn matrix_units_from(self, entries: u32) -> Self {
+        let capabilities = Capabilities { dense_from: entries, ..*self.capabilities() };
+        self.assuming(capabilities)
+    }
+
+    /// The same device without its matrix units, for comparisons.
+    ///
+    /// ```
+    /// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return };
+    /// assert_eq!(gpu.without_matrix_units().matrix_units(), [""; 0]);
+    /// ```
+    #[must_use]
+    pub fn without_matrix_units(self) -> Self {
+        let matrix_units = MatrixUnitSet::default();
+        let capabilities = Capabilities { matrix_units, ..*self.capabilities() };
         self.assuming(capabilities)
     }
 
@@ -328,11 +373,16 @@ impl Gpu {
         self.inner.counters.kernels.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(crate) fn count_matrix_units(&self) {
+        self.inner.counters.by_matrix_units.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn counted(&self) -> Traffic {
         let counters = &self.inner.counters;
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Traffic {
             kernels: of(&counters.kernels),
+            by_matrix_units: of(&counters.by_matrix_units),
             uploads: of(&counters.uploads),
             uploaded_bytes: of(&counters.uploaded_bytes),
             downloads: of(&counters.downloads),

@@ -39,29 +39,92 @@ macro_rules! launch {
      [$($array:expr),*], [$($scalar:expr),*], |$target:ident| [$($shape:expr),*]) => {{
         let gpu: &$crate::Gpu = $gpu;
         let dim = cubecl::prelude::CubeDim::new_1d($units);
-        let count = $crate::launch::grid($cubes, gpu.capabilities().cubes);
-        gpu.count_kernel();
-        $crate::runtime::with_client!(gpu.client(), |client: R| {
-            #[cfg(feature = "sources")]
-            if let Some(sources) = gpu.sources() {
-                for target in $crate::sources::Target::ALL {
-                    let $target = &target.capabilities();
-                    let _ = $target;
-                    let settings = cubecl::prelude::KernelSettings::default().cube_dim(dim);
-                    let kernel = $module::$kernel::<$($t,)* R>::new(
-                        settings,
-                        client.clone(),
-                        $($crate::sources::of_array(&$array),)*
-                        $($crate::sources::of_scalar(&$scalar),)*
-                        $($shape),*
-                    );
-                    let shapes: Vec<String> = vec![$(format!("{:?}", $shape)),*];
-                    let types = [$(std::any::type_name::<$t>()),*].join(" ");
-                    sources.keep(target, stringify!($module), &types, &shapes.join(" "), kernel);
-                }
+        #[cfg(feature = "sources")]
+        $crate::launch::for_each_target!(gpu, |recorded, $target| {
+            $crate::launch::record!(gpu, recorded, dim, $module::$kernel<$($t),*>,
+                [$($array),*], [$($scalar),*], [$($shape),*]);
+        });
+        let $target = gpu.capabilities();
+        let _ = $target;
+        $crate::launch::run!(gpu, $cubes, dim, $module<$($t),*>,
+            [$($array),*], [$($scalar),*], [$($shape),*]);
+    }};
+}
+pub(crate) use launch;
+
+/// As [`launch!`], for a kernel that needs something not every device has, with cubes of
+/// `found.units`: `|target| found, |found| shape`. Whether this device has it.
+macro_rules! launch_if {
+    ($gpu:expr, $module:ident::$kernel:ident<$($t:ty),*>, $cubes:expr,
+     [$($array:expr),*], [$($scalar:expr),*], |$target:ident| $find:expr, |$found:ident| $shape:expr) => {{
+        let gpu: &$crate::Gpu = $gpu;
+        #[cfg(feature = "sources")]
+        $crate::launch::for_each_target!(gpu, |recorded, $target| {
+            if let Some($found) = $find {
+                let dim = cubecl::prelude::CubeDim::new_1d($found.units);
+                $crate::launch::record!(gpu, recorded, dim, $module::$kernel<$($t),*>,
+                    [$($array),*], [$($scalar),*], [$shape]);
             }
-            let $target = gpu.capabilities();
-            let _ = $target;
+        });
+        let $target = gpu.capabilities();
+        let found = $find;
+        if let Some($found) = found {
+            let dim = cubecl::prelude::CubeDim::new_1d($found.units);
+            $crate::launch::run!(gpu, $cubes, dim, $module<$($t),*>,
+                [$($array),*], [$($scalar),*], [$shape]);
+        }
+        found.is_some()
+    }};
+}
+pub(crate) use launch_if;
+
+/// Evaluates the body for each target whose sources are recorded, with its capabilities.
+#[cfg(feature = "sources")]
+macro_rules! for_each_target {
+    ($gpu:ident, |$recorded:ident, $target:ident| $body:block) => {
+        if $gpu.sources().is_some() {
+            for $recorded in $crate::sources::Target::ALL {
+                let $target = &$recorded.capabilities();
+                let _ = $target;
+                $body
+            }
+        }
+    };
+}
+#[cfg(feature = "sources")]
+pub(crate) use for_each_target;
+
+/// Records the source of a kernel for one target.
+#[cfg(feature = "sources")]
+macro_rules! record {
+    ($gpu:ident, $recorded:ident, $dim:ident, $module:ident::$kernel:ident<$($t:ty),*>,
+     [$($array:expr),*], [$($scalar:expr),*], [$($shape:expr),*]) => {
+        if let Some(sources) = $gpu.sources() {
+            $crate::runtime::with_client!($gpu.client(), |client: R| {
+                let kernel = $module::$kernel::<$($t,)* R>::new(
+                    cubecl::prelude::KernelSettings::default().cube_dim($dim),
+                    client.clone(),
+                    $($crate::sources::of_array(&$array),)*
+                    $($crate::sources::of_scalar(&$scalar),)*
+                    $($shape),*
+                );
+                let shapes: Vec<String> = vec![$(format!("{:?}", $shape)),*];
+                let types = [$(std::any::type_name::<$t>()),*].join(" ");
+                sources.keep($recorded, stringify!($module), &types, &shapes.join(" "), kernel);
+            })
+        }
+    };
+}
+#[cfg(feature = "sources")]
+pub(crate) use record;
+
+/// Launches a kernel whose shapes are known.
+macro_rules! run {
+    ($gpu:ident, $cubes:expr, $dim:ident, $module:ident<$($t:ty),*>,
+     [$($array:expr),*], [$($scalar:expr),*], [$($shape:expr),*]) => {
+        let count = $crate::launch::grid($cubes, $gpu.capabilities().cubes);
+        $gpu.count_kernel();
+        $crate::runtime::with_client!($gpu.client(), |client: R| {
             // SAFETY: each span's handle has at least `len` elements (checked on construction), and
             // kernels check every index against the lengths they are given; the indices stored in
             // matrices are valid by the invariants of their host formats.
@@ -70,16 +133,16 @@ macro_rules! launch {
                 $module::launch_unchecked::<$($t,)* R>(
                     client,
                     count,
-                    dim,
+                    $dim,
                     $(cubecl::prelude::ArrayArg::from_raw_parts($array.handle.clone(), $array.len),)*
                     $($scalar,)*
                     $($shape),*
                 );
             }
         })
-    }};
+    };
 }
-pub(crate) use launch;
+pub(crate) use run;
 
 #[cfg(test)]
 mod tests {

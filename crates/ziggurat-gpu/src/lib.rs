@@ -39,6 +39,7 @@ mod host;
 mod kernels;
 mod launch;
 mod matrix;
+mod matrix_units;
 mod numbers;
 mod reductions;
 mod requests;

@@ -22,7 +22,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use cubecl::ir::{ElemType, StorageType, UIntKind};
+use cubecl::features::MmaConfig;
+use cubecl::ir::{ElemType, FloatKind, StorageType, UIntKind};
 use cubecl::prelude::{ArrayCompilationArg, CubeKernel, ExecutionMode};
 use cubecl_cpp::cuda::CudaDialect;
 use cubecl_cpp::cuda::mma::CudaWmmaCompiler;
@@ -32,8 +33,9 @@ use cubecl_cpp::shared::{CompilationOptions, CppCompiler, CppSupportedFeatures, 
 use cubecl_runtime::compiler::CubeTask;
 use cubecl_runtime::kernel::KernelTask;
 
-use crate::capabilities::{Capabilities, balanced_beyond};
+use crate::capabilities::{Capabilities, DENSE_FROM, balanced_beyond};
 use crate::launch::Span;
+use crate::matrix_units::MatrixUnitSet;
 use crate::runtime::Vendor;
 
 /// The compiler that a source is for.
@@ -68,9 +70,39 @@ impl Target {
             Target::Cuda => (32, Vendor::Nvidia),
             Target::Hip => (64, Vendor::Amd),
         };
-        let (f64, f16, planes, balanced_beyond) = (true, true, true, balanced_beyond(vendor));
-        let (largest_array, cubes) = (u64::MAX, i32::MAX as u32);
-        Capabilities { f64, f16, planes, plane_size, largest_array, cubes, balanced_beyond }
+        Capabilities {
+            f64: true,
+            f16: true,
+            planes: true,
+            plane_size,
+            largest_array: u64::MAX,
+            cubes: i32::MAX as u32,
+            balanced_beyond: balanced_beyond(vendor),
+            matrix_units: self.matrix_units(),
+            dense_from: DENSE_FROM,
+        }
+    }
+
+    /// The matrix units of an A100 or newer: those that CubeCL's runtime lists, and `f64`, which it
+    /// does not. CubeCL's intrinsics for AMD are those of RDNA; for CDNA it needs the headers of
+    /// rocWMMA.
+    fn matrix_units(self) -> MatrixUnitSet {
+        let shape = |stored, summed, m, n, k| {
+            let type_of = |kind| StorageType::Scalar(ElemType::Float(kind));
+            MmaConfig { a_type: type_of(stored), b_type: type_of(stored), cd_type: type_of(summed), m, n, k }
+        };
+        match self {
+            Target::Cuda => {
+                let mut offered = vec![shape(FloatKind::F64, FloatKind::F64, 8, 8, 4)];
+                for stored in [FloatKind::F16, FloatKind::BF16] {
+                    for (m, n, k) in [(16, 16, 16), (32, 8, 16), (8, 32, 16)] {
+                        offered.push(shape(stored, FloatKind::F32, m, n, k));
+                    }
+                }
+                MatrixUnitSet::of(&offered, 32)
+            }
+            Target::Hip => MatrixUnitSet::default(),
+        }
     }
 }
 

@@ -20,12 +20,14 @@ mod outcome;
 mod page;
 mod palette;
 mod text;
+mod traffic;
 mod verdict;
 
 pub use density::Density;
 pub use facts::facts;
 pub use level::{Distribution, Level, levels};
-pub use outcome::{NextStep, Outcome, Ranks, Traffic, peak_bytes};
+pub use outcome::{NextStep, Outcome, Ranks, peak_bytes};
 pub use page::{Page, page};
 pub use palette::palette_json;
 pub use text::{levels_text, text};
+pub use traffic::Traffic;

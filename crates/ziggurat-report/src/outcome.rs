@@ -6,13 +6,14 @@ use serde::Serialize;
 use ziggurat::config::{Decision, Krylov, Method, SmootherKind};
 use ziggurat::diagnose::{Advice, AdviceLevel};
 use ziggurat::sparse::Kind;
-use ziggurat::sparse::device::{self, Device};
+use ziggurat::sparse::device::Device;
 use ziggurat::{Solution, SolveOptions, Solver, SolverConfig, Stronger, diagnose};
 
 use crate::chart::{Curve, CurveKind};
 use crate::figures::value;
 use crate::level::{Level, levels};
 use crate::machine::processor;
+use crate::traffic::Traffic;
 
 /// Result and statistics of a solve. The field names are the keys of `ziggurat solve --json` and
 /// are stable.
@@ -399,33 +400,6 @@ impl Outcome {
             curve(first.into_iter().chain(rest).collect(), CurveKind::Recurrence),
             curve(self.true_residuals.clone(), CurveKind::True),
         ]
-    }
-}
-
-/// Kernel launches and transfers between host and device.
-///
-/// ```
-/// let counted = ziggurat::sparse::device::Traffic { uploads: 1, uploaded_bytes: 8000, ..Default::default() };
-/// assert_eq!(ziggurat_report::Traffic::from(counted).uploaded_bytes, 8000);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Traffic {
-    /// Number of kernels launched.
-    pub kernels: u64,
-    /// Number of transfers to the device.
-    pub uploads: u64,
-    /// Bytes transferred to the device.
-    pub uploaded_bytes: u64,
-    /// Number of transfers from the device.
-    pub downloads: u64,
-    /// Bytes transferred from the device.
-    pub downloaded_bytes: u64,
-}
-
-impl From<device::Traffic> for Traffic {
-    fn from(traffic: device::Traffic) -> Self {
-        let device::Traffic { kernels, uploads, uploaded_bytes, downloads, downloaded_bytes } = traffic;
-        Traffic { kernels, uploads, uploaded_bytes, downloads, downloaded_bytes }
     }
 }
 

@@ -11,7 +11,7 @@ use ziggurat::sparse::CsrRef;
 
 use crate::chart;
 use crate::facts::facts;
-use crate::figures::{bytes, counted};
+use crate::figures::bytes;
 use crate::html::{STYLE, distribution_table, escaped, hierarchy_table};
 use crate::outcome::Outcome;
 use crate::verdict::{header, title};
@@ -213,11 +213,7 @@ fn reproduction(page: &Page<'_>) -> String {
         list.extend(ranks.peak_bytes_total.map(|total| ("peak memory, all ranks", bytes(total))));
     }
     if let Some(traffic) = &outcome.traffic {
-        let times = |count: u64, what| counted(count as usize, what);
-        let (up, down) = (bytes(traffic.uploaded_bytes), bytes(traffic.downloaded_bytes));
-        let (uploads, downloads) = (times(traffic.uploads, "upload"), times(traffic.downloads, "download"));
-        let kernels = times(traffic.kernels, "kernel");
-        list.push(("traffic", format!("{kernels}, {uploads} ({up}), {downloads} ({down})")));
+        list.push(("traffic", traffic.sentence()));
     }
     list.push(("version", format!("ziggurat {}", outcome.version)));
     let command = match page.command {
@@ -244,8 +240,9 @@ fn description_list(list: &[(&str, String)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::Ranks;
     use crate::outcome::tests::outcome;
-    use crate::outcome::{Ranks, Traffic};
+    use crate::traffic::Traffic;
     use ziggurat::sparse::gallery::Problem;
 
     const HOSTILE: &str = "</title><script>alert('x')</script>\u{0}&\".mtx";
@@ -293,6 +290,7 @@ mod tests {
         let ranks = Some(Ranks { count: 3, threads: 1, peak_bytes_total: Some(1 << 30) });
         let traffic = Some(Traffic {
             kernels: 1500,
+            by_matrix_units: 0,
             uploads: 1,
             uploaded_bytes: 8000,
             downloads: 31,

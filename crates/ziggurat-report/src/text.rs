@@ -53,14 +53,7 @@ pub fn text(name: &str, outcome: &Outcome) -> String {
         facts.push(("left out", format!("{part}: outside the range of the singular matrix")));
     }
     if let Some(traffic) = &outcome.traffic {
-        let times = |count: u64, what| counted(count as usize, what);
-        let (up, down) = (bytes(traffic.uploaded_bytes), bytes(traffic.downloaded_bytes));
-        let [kernels, uploads, downloads] = [
-            times(traffic.kernels, "kernel"),
-            times(traffic.uploads, "upload"),
-            times(traffic.downloads, "download"),
-        ];
-        facts.push(("traffic", format!("{kernels}, {uploads} ({up}), {downloads} ({down})")));
+        facts.push(("traffic", traffic.sentence()));
     }
     if let Some(promotion) = &outcome.promotion {
         facts.push((outcome.promotion_label(), promotion.clone()));
@@ -143,6 +136,7 @@ mod tests {
     fn device_traffic_is_reported() {
         let traffic = device::Traffic {
             kernels: 1500,
+            by_matrix_units: 1200,
             uploads: 1,
             uploaded_bytes: 8000,
             downloads: 31,
@@ -151,13 +145,14 @@ mod tests {
         let outcome = Outcome { traffic: Some(traffic.into()), ..outcome(true) };
         let json = serde_json::to_value(&outcome).unwrap();
         let expected = serde_json::json!({
-            "kernels": 1500, "uploads": 1, "uploaded_bytes": 8000, "downloads": 31, "downloaded_bytes": 8240
+            "kernels": 1500, "by_matrix_units": 1200, "uploads": 1, "uploaded_bytes": 8000,
+            "downloads": 31, "downloaded_bytes": 8240
         });
         assert_eq!(json["traffic"], expected);
         let text = text("A.mtx", &outcome);
         assert!(text.contains("  device   cpu (Portable, 1 threads)\n"), "{text}");
         assert!(
-            text.contains("  traffic  1,500 kernels, 1 upload (7.8 KiB), 31 downloads (8.0 KiB)\n"),
+            text.contains("  traffic  1,500 kernels (1,200 by matrix units), 1 upload (7.8 KiB), 31 downloads (8.0 KiB)\n"),
             "{text}"
         );
     }

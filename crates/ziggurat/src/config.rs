@@ -399,6 +399,7 @@ impl SolverConfig {
         let formats = match self.format {
             Format::Auto => Formats::FewestBytes,
             Format::Csr => Formats::Csr,
+            Format::Tiles => Formats::Tiles,
         };
         let coarsest = match self.method {
             Method::Direct => Coarsest::Direct,

@@ -27,8 +27,16 @@ const PROBLEMS: [&str; 2] = ["elasticity:20", "poisson:24"];
 const QUICK_PROBLEMS: [&str; 2] = ["elasticity:3", "poisson:4"];
 
 fn run(setting: &Setting) -> Result<Value, BenchError> {
+    // Before the build, which takes minutes.
+    text_of(Command::new("pkg-config").args(["--cflags", "PETSc"]))?;
+    text_of(Command::new(PYTHON).args(["-c", "import dolfinx, petsc4py"]))?;
     let packages = ["--package", "ziggurat-capi", "--package", "ziggurat-mpi"];
-    let built = programs::build(&["--release"], &packages).map_err(BenchError::Program)?;
+    let built = match setting.quick {
+        // As the tests are, so that little has to be compiled.
+        true => programs::build(programs::AS_TESTS, &["--lib"]),
+        false => programs::build(&["--release"], &packages),
+    };
+    let built = built.map_err(BenchError::Program)?;
     let folder = built.join("petsc");
     let plug_in = plug_in(crate::workspace_root(), &built, &folder)?;
     let problems: &[&str] = if setting.quick { &QUICK_PROBLEMS } else { &PROBLEMS };

@@ -272,7 +272,7 @@ mod tests {
             let kernels = formats.iter().flat_map(numbers);
             kernels.flat_map(|kernel| [(kernel.clone(), 1), (kernel, 2)]).collect()
         };
-        assert_eq!(names("elasticity3d:3"), expected(&["csr", "bsr3", "delta-sell"]));
-        assert_eq!(names("poisson3d:4/16"), expected(&["csr", "delta-sell"])); // has no blocks
+        assert_eq!(names("elasticity3d:3"), expected(&["csr", "bsr3", "delta-sell", "tiles"]));
+        assert_eq!(names("poisson3d:4/16"), expected(&["csr", "delta-sell", "tiles"])); // has no blocks
     }
 }

@@ -51,6 +51,14 @@ struct Source {
     shape: String,
 }
 
+impl Source {
+    /// Whether a GPU generation of NVIDIA has what the kernel needs: Volta's tensor cores multiply
+    /// `f16` only.
+    fn is_for(&self, generation: &str) -> bool {
+        generation != "70" || self.kernel != "tile_fragments" || self.numbers.contains("::f16")
+    }
+}
+
 /// The resources of a kernel, according to a compiler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Use {
@@ -92,7 +100,7 @@ pub(crate) fn run(root: &Path) -> Result<(), SourcesError> {
                         let generation = |generation: &&str| {
                             (format!("sm_{generation}"), nvidia.compile(&path, generation))
                         };
-                        NVIDIA.iter().map(generation).collect()
+                        NVIDIA.iter().filter(|name| source.is_for(name)).map(generation).collect()
                     } else {
                         vec![(AMD.to_owned(), hip::compile(&path, AMD))]
                     };

@@ -53,6 +53,7 @@ impl Compiler {
         let options = [
             format!("--gpu-architecture=compute_{generation}"),
             format!("-I{}", self.folder.join("cuda_runtime/include").display()),
+            format!("-I{}", self.folder.join("cuda_nvcc/include").display()), // crt/mma.h
             "-std=c++17".to_owned(),
         ];
         let assembly = self.assembly(&text, &options).map_err(|error| error.to_string())??;

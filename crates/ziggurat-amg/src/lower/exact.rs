@@ -60,7 +60,7 @@ impl ExactMatrix {
             OwnMatrix::Transfer(_) => &[f64::NAN], // transfers are not stored exactly
         };
         let values = own.par_chunks(PIECE).chain(remote.par_chunks(PIECE));
-        if formats == Formats::FewestBytes && values.all(exact) {
+        if formats != Formats::Csr && values.all(exact) {
             let (matrix, considered) = host_matrix(a, ScaleFactors::ONE, purpose);
             return ExactMatrix { stored: Stored::F32(matrix), considered };
         }

@@ -4,18 +4,19 @@
 //! CSR: (s + 4) nnz + 8 n                                                s: bytes of a stored value
 //! BSR: s nnz_filled + 4 nnz_filled / b² + 8 n / b
 //! delta-SELL: s nnz_padded + (¼ + 0, 1, 2 or 4) nnz_padded + ¾ n, as planned
+//! tiles: (16 s + 6) tiles + 2 n
 //! ```
 //!
 //! Every format plans itself ([`HostMatrix::plan`]), so a new one is considered without a change
 //! here. A matrix of blocks needs one column index per block. Where the columns of neighbouring
 //! rows are close together, delta-SELL needs at most one byte of index per entry. Gauss–Seidel
 //! accesses rows one after the other, which delta-SELL does not support, so its levels are BSR or
-//! CSR. Cost: one pass over the pattern for every format considered, and one to write the chosen
-//! format.
+//! CSR. Tiles are planned only if a sample of them is dense. Cost: one pass over the pattern for
+//! every format considered, and one to write the chosen format.
 
 use ziggurat_sparse::Store;
 use ziggurat_sparse::device::{HostMatrix, MatrixFormat};
-use ziggurat_sparse::matrix::{FormatPlan, ScaleFactors};
+use ziggurat_sparse::matrix::{FormatPlan, ScaleFactors, has_dense_tiles};
 
 use super::part::OwnMatrix;
 use crate::multigrid::Considered;
@@ -29,6 +30,9 @@ pub enum Formats {
     FewestBytes,
     /// Compressed sparse rows, for comparisons.
     Csr,
+    /// Tiles of 4 by 4, for the matrix units of GPUs. Levels whose rows are accessed one after the
+    /// other are in compressed rows.
+    Tiles,
 }
 
 /// How lowering stores matrices. The defaults suit all but comparisons.
@@ -80,16 +84,19 @@ pub(crate) struct Purpose {
 
 impl Purpose {
     fn allows(&self, format: MatrixFormat) -> bool {
-        (self.formats == Formats::FewestBytes || format == MatrixFormat::Csr)
-            && (self.block > 1 || !format.has_blocks())
-            && (!self.row_by_row || format.is_row_by_row())
+        let requested = match self.formats {
+            Formats::FewestBytes => true,
+            Formats::Tiles if !self.row_by_row => format == MatrixFormat::Tiles,
+            Formats::Csr | Formats::Tiles => format == MatrixFormat::Csr,
+        };
+        requested && (self.block > 1 || !format.has_blocks()) && (!self.row_by_row || format.is_row_by_row())
     }
 
     /// Why some formats are not considered.
     fn why(&self) -> Option<&'static str> {
         if self.row_by_row {
             Some("Gauss–Seidel accesses rows one after the other")
-        } else if self.formats == Formats::Csr {
+        } else if self.formats != Formats::FewestBytes {
             Some("no other format was requested")
         } else {
             None
@@ -120,6 +127,9 @@ pub(crate) fn host_matrix<S: Store>(
         // With at most one byte per entry beside the value, a search for less does not pay.
         if plans.iter().any(|(_, plan)| plan.bytes() <= a.nnz() * (size_of::<S>() + 1)) {
             break;
+        }
+        if format == MatrixFormat::Tiles && !plans.is_empty() && !has_dense_tiles(a.view()) {
+            continue;
         }
         plans.extend(HostMatrix::plan(format, a, purpose.block).map(|plan| (format, plan)));
     }
@@ -157,6 +167,8 @@ mod tests {
         assert_eq!(chosen::<f16>(&poisson, Formats::FewestBytes, 1, false).format().name(), "dia");
         assert_eq!(chosen::<f64>(&poisson, Formats::FewestBytes, 1, true).format().name(), "csr");
         assert_eq!(chosen::<f64>(&poisson, Formats::Csr, 1, false).format().name(), "csr");
+        assert_eq!(chosen::<f64>(&poisson, Formats::Tiles, 1, false).format().name(), "tiles");
+        assert_eq!(chosen::<f64>(&poisson, Formats::Tiles, 1, true).format().name(), "csr");
         assert_eq!(chosen::<f16>(&elasticity, Formats::FewestBytes, 3, false).format().name(), "bsr");
         assert_eq!(chosen::<f16>(&elasticity, Formats::FewestBytes, 3, true).format().name(), "bsr");
         let reasons = chosen::<f16>(&elasticity, Formats::FewestBytes, 3, false).to_string();

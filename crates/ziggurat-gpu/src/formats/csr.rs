@@ -235,9 +235,17 @@ mod tests {
     use crate::runtime::Vendor;
 
     fn capabilities() -> Capabilities {
-        let (largest_array, balanced_beyond) = (1 << 40, balanced_beyond(Vendor::Nvidia));
-        let (f64, f16, planes) = (true, true, true);
-        Capabilities { f64, f16, planes, plane_size: 32, largest_array, cubes: 65535, balanced_beyond }
+        Capabilities {
+            f64: true,
+            f16: true,
+            planes: true,
+            plane_size: 32,
+            largest_array: 1 << 40,
+            cubes: 65535,
+            balanced_beyond: balanced_beyond(Vendor::Nvidia),
+            matrix_units: Default::default(),
+            dense_from: 10,
+        }
     }
 
     #[test]

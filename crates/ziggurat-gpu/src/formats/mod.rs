@@ -6,6 +6,7 @@ mod csr;
 mod csr_balanced;
 mod delta_sell;
 mod dia;
+mod tiles;
 
 use ziggurat_sparse::Store;
 use ziggurat_sparse::device::{DeviceError, HostMatrix};
@@ -18,6 +19,7 @@ use bsr::BsrArrays;
 use csr::CsrArrays;
 use delta_sell::DeltaSellArrays;
 use dia::DiaArrays;
+use tiles::TileArrays;
 
 /// Uploads a matrix in the device layout of its format.
 pub(crate) fn upload<S: Store>(
@@ -30,6 +32,7 @@ pub(crate) fn upload<S: Store>(
         HostMatrix::Bsr(a) => Box::new(BsrArrays::upload(gpu, a)?),
         HostMatrix::Dia(a) => Box::new(DiaArrays::upload(gpu, a)?),
         HostMatrix::DeltaSell(a) => Box::new(DeltaSellArrays::upload(gpu, a)?),
+        HostMatrix::Tiles(a) => Box::new(TileArrays::upload(gpu, a)?),
         // No kernel of its own yet: the product of the interpolations along the axes.
         HostMatrix::GridTransfer(a) => Box::new(CsrArrays::upload(gpu, &a.to_csr())?),
         other => {
@@ -54,6 +57,7 @@ pub(crate) fn traffic<S: Store>(
         HostMatrix::Bsr(a) => bsr::traffic(a, computed, capabilities),
         HostMatrix::Dia(a) => dia::traffic(a, computed),
         HostMatrix::DeltaSell(a) => delta_sell::traffic(a, computed),
+        HostMatrix::Tiles(a) => tiles::traffic(a, computed, capabilities),
         HostMatrix::GridTransfer(a) => csr::traffic(&a.to_csr(), computed, capabilities),
         other => (other.bytes(), Requests::default()),
     }

@@ -3,6 +3,7 @@
 //! The terms are CubeCL's: a *unit* is a thread, a *plane* is a warp (CUDA) or wavefront (HIP), and
 //! a *cube* is a thread block with shared memory.
 
+pub(crate) mod fragments;
 pub(crate) mod gauss_seidel;
 pub(crate) mod reduce;
 pub(crate) mod row_products;

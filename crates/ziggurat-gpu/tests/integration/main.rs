@@ -4,6 +4,7 @@
 
 mod conformance;
 mod f16_bits;
+mod matrix_units;
 mod solves;
 
 use ziggurat_gpu::Gpu;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::grid::GridTransfer;
 use crate::matrix::format::{Format, RowEntries};
-use crate::matrix::{Bsr, Csr, DeltaSell, Dia, FormatPlan, ScaleFactors};
+use crate::matrix::{Bsr, Csr, DeltaSell, Dia, FormatPlan, ScaleFactors, Tiles};
 use crate::number::Store;
 
 crate::choice! {
@@ -25,6 +25,8 @@ crate::choice! {
     Dia = "dia",
     /// Sliced rows with compressed column indices.
     DeltaSell = "delta-sell",
+    /// Tiles of 4 by 4 with bitmaps, for matrix units.
+    Tiles = "tiles",
     /// Interpolation weights between two grids.
     GridTransfer = "grid-transfer",
 }
@@ -61,6 +63,8 @@ pub enum HostMatrix<S: 'static> {
     Dia(Arc<Dia<S>>),
     /// Sliced rows with compressed column indices.
     DeltaSell(Arc<DeltaSell<S>>),
+    /// Tiles of 4 by 4 with bitmaps, for matrix units.
+    Tiles(Arc<Tiles<S>>),
     /// Interpolation weights between two grids.
     GridTransfer(Arc<GridTransfer<S>>),
 }
@@ -73,6 +77,7 @@ macro_rules! with_format {
             $crate::device::HostMatrix::Bsr($a) => $body,
             $crate::device::HostMatrix::Dia($a) => $body,
             $crate::device::HostMatrix::DeltaSell($a) => $body,
+            $crate::device::HostMatrix::Tiles($a) => $body,
             $crate::device::HostMatrix::GridTransfer($a) => $body,
         }
     };
@@ -94,7 +99,7 @@ macro_rules! from_format {
         }
     )+};
 }
-from_format!(Csr, Bsr, Dia, DeltaSell, GridTransfer);
+from_format!(Csr, Bsr, Dia, DeltaSell, Tiles, GridTransfer);
 
 impl<S: Store> HostMatrix<S> {
     /// How a matrix would be stored in a format, and its size before it is made; `None` if the
@@ -117,6 +122,7 @@ impl<S: Store> HostMatrix<S> {
             MatrixFormat::Bsr => Bsr::plan(a, block)?.map(HostMatrix::Bsr),
             MatrixFormat::Dia => Dia::plan(a, block)?.map(HostMatrix::Dia),
             MatrixFormat::DeltaSell => DeltaSell::plan(a, block)?.map(HostMatrix::DeltaSell),
+            MatrixFormat::Tiles => Tiles::plan(a, block)?.map(HostMatrix::Tiles),
             MatrixFormat::GridTransfer => GridTransfer::plan(a, block)?.map(HostMatrix::GridTransfer),
         })
     }
@@ -165,6 +171,7 @@ impl<S: Store> HostMatrix<S> {
             HostMatrix::Bsr(_) => MatrixFormat::Bsr,
             HostMatrix::Dia(_) => MatrixFormat::Dia,
             HostMatrix::DeltaSell(_) => MatrixFormat::DeltaSell,
+            HostMatrix::Tiles(_) => MatrixFormat::Tiles,
             HostMatrix::GridTransfer(_) => MatrixFormat::GridTransfer,
         }
     }
@@ -182,6 +189,7 @@ impl<S: Store> HostMatrix<S> {
         match self {
             HostMatrix::Csr(a) => return Csr::clone(a),
             HostMatrix::Dia(a) => return a.to_csr(),
+            HostMatrix::Tiles(a) => return a.to_csr(),
             HostMatrix::GridTransfer(a) => return a.to_csr(),
             HostMatrix::Bsr(_) | HostMatrix::DeltaSell(_) => {}
         }

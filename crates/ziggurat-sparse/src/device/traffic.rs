@@ -18,6 +18,8 @@
 pub struct Traffic {
     /// Kernels launched.
     pub kernels: u64,
+    /// Those of them that ran on matrix units (tensor cores).
+    pub by_matrix_units: u64,
     /// Transfers from the host to the device.
     pub uploads: u64,
     /// Bytes transferred by them.
@@ -40,6 +42,7 @@ impl Traffic {
     pub fn since(self, earlier: Traffic) -> Traffic {
         Traffic {
             kernels: self.kernels.saturating_sub(earlier.kernels),
+            by_matrix_units: self.by_matrix_units.saturating_sub(earlier.by_matrix_units),
             uploads: self.uploads.saturating_sub(earlier.uploads),
             uploaded_bytes: self.uploaded_bytes.saturating_sub(earlier.uploaded_bytes),
             downloads: self.downloads.saturating_sub(earlier.downloads),

@@ -28,15 +28,16 @@ const FILL_TOLERANCE: f64 = 0.05;
 /// Visits the blocks of a block row, in order of block columns. For each block and each of its
 /// rows, it calls `visit(index of the block in the block row, block column, row within the block,
 /// columns, values)` with the entries of that row in the block. Returns the number of blocks. It
-/// merges the rows: each block takes one step per row, and no search if all blocks are full.
-fn for_each_block<T>(
+/// merges the rows: each block takes one step per row, and no search if all blocks are full. The
+/// last block row may have fewer rows.
+pub(super) fn for_each_block<T>(
     a: CsrRef<'_, T>,
     block: usize,
     block_row: usize,
     mut visit: impl FnMut(usize, usize, usize, &[u32], &[T]),
 ) -> usize {
     let mut rest: [(&[u32], &[T]); MAX_BLOCK] = [(&[], &[]); MAX_BLOCK];
-    let rest = &mut rest[..block];
+    let rest = &mut rest[..block.min(a.rows() - block_row * block)];
     for (r, slot) in rest.iter_mut().enumerate() {
         *slot = a.row(block_row * block + r);
     }

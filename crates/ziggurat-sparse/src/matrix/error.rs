@@ -140,6 +140,16 @@ pub enum MatrixError {
         /// The fault; its rows, columns and entries count blocks.
         fault: Box<MatrixError>,
     },
+    /// A tile holds an entry outside the matrix, or a value that its bitmap does not list.
+    #[error(
+        "row {row}, column {column} of the matrix in tiles: a value that the bitmap does not list, or outside the matrix"
+    )]
+    OutsideTile {
+        /// The row.
+        row: usize,
+        /// The column.
+        column: usize,
+    },
     /// The sizes of two operands, or of a matrix and its data, do not match.
     #[error("{what}: expected {expected}, found {found}")]
     Mismatch {

@@ -15,6 +15,7 @@ pub(crate) mod format;
 mod scale_factors;
 mod sort_rows;
 mod storage;
+pub(crate) mod tiles;
 
 pub(crate) use assemble::count_rows;
 pub use bsr::{Bsr, BsrRef, MAX_BLOCK};
@@ -31,3 +32,4 @@ pub use dia::Dia;
 pub use error::MatrixError;
 pub use format::FormatPlan;
 pub use scale_factors::ScaleFactors;
+pub use tiles::{Tiles, has_dense_tiles};

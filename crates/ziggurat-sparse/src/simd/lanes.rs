@@ -35,6 +35,13 @@ pub trait Lanes<C>: Copy {
         unsafe { Self::gather(x, |lane| lane % len) }
     }
 
+    /// x[lane / 4] in every lane. Reads four elements.
+    #[inline(always)]
+    unsafe fn spread4(x: *const C) -> Self {
+        // SAFETY: guaranteed by the caller.
+        unsafe { Self::gather(x, |lane| lane / 4) }
+    }
+
     /// Zeros.
     unsafe fn zero() -> Self;
     /// From memory.

@@ -18,6 +18,8 @@ choice! {
     Auto = "auto",
     /// Compressed sparse rows for all matrices, for comparison.
     Csr = "csr",
+    /// Tiles of 4 by 4 for all matrices, for the matrix units (tensor cores) of GPUs.
+    Tiles = "tiles",
 }
 
 choice! {

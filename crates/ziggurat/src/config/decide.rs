@@ -65,6 +65,9 @@ pub(super) fn smoother(config: &SolverConfig, facts: MatrixFacts) -> (SmootherKi
         Method::Classical if facts.is_positive() => {
             (SmootherKind::L1Chebyshev, "fewer iterations than Gauss-Seidel, also in 16 bits")
         }
+        _ if !facts.symmetric && facts.gpu => {
+            (SmootherKind::L1Jacobi, "a GPU smooths all rows at once; Gauss-Seidel takes one after the other")
+        }
         Method::Classical => (SmootherKind::GaussSeidel, "effective without symmetry"),
         _ if !facts.symmetric => (SmootherKind::GaussSeidel, "effective without symmetry"),
         Method::Sa if facts.positive_couplings && facts.positive_diagonal && without_damping => (
@@ -129,7 +132,7 @@ impl SolverConfig {
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::MatrixFacts};
-    /// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: true, positive_couplings: false, block: 1, grid: false, cells: None, nnz: 1000, f64: true };
+    /// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: true, positive_couplings: false, block: 1, grid: false, cells: None, nnz: 1000, f64: true, gpu: false };
     /// let decisions = SolverConfig::default().decisions(facts);
     /// assert_eq!((decisions[0].key, &*decisions[0].value), ("method", "classical"));
     /// assert!(decisions[0].reason.starts_with("connections differ by orders of magnitude"));

@@ -47,7 +47,7 @@ use super::{
 ///
 /// ```
 /// use ziggurat::config::MatrixFacts;
-/// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: false, positive_couplings: false, block: 3, grid: false, cells: None, nnz: 1000, f64: true };
+/// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: false, positive_couplings: false, block: 3, grid: false, cells: None, nnz: 1000, f64: true, gpu: false };
 /// assert_eq!(ziggurat::SolverConfig::default().resolve(facts).smoother.kind.name(), "chebyshev");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,8 @@ pub struct MatrixFacts {
     pub nnz: usize,
     /// Whether the device supports double precision.
     pub f64: bool,
+    /// Whether the device has memory of its own, as GPUs have, and processes all rows at once.
+    pub gpu: bool,
 }
 
 /// Degree and ratio of Chebyshev smoothing with plain levels and several unknowns per node.
@@ -86,10 +88,11 @@ impl SolverConfig {
     ///   systems are solved with it ([`Effort`]), else none;
     /// - smoother: `fsai` with `none` if the matrix is symmetric with a positive diagonal, else
     ///   `ilu0`; `l1-chebyshev` with `classical` if it is symmetric with a positive diagonal, else
-    ///   `gauss-seidel`; `gauss-seidel` with the other methods if it is nonsymmetric; else `fsai`
-    ///   with `sa` if most couplings are positive; else `chebyshev` with several unknowns per node
-    ///   (`l1-chebyshev` with plain levels, of degree 3 and ratio 12 unless these are set), else
-    ///   `l1-chebyshev` with `structured`, unless a damping is given, else `jacobi`;
+    ///   `gauss-seidel`; `gauss-seidel` with the other methods if it is nonsymmetric (on a GPU
+    ///   `l1-jacobi` instead); else `fsai` with `sa` if most couplings are positive; else
+    ///   `chebyshev` with several unknowns per node (`l1-chebyshev` with plain levels, of degree 3
+    ///   and ratio 12 unless these are set), else `l1-chebyshev` with `structured`, unless a
+    ///   damping is given, else `jacobi`;
     /// - cycle: `k` with `pairwise`, else `v`; `k` becomes `k-gcr` if the matrix is not symmetric
     ///   with a positive diagonal;
     /// - krylov: `cg` if the matrix is symmetric with a positive diagonal and the cycle is
@@ -100,7 +103,7 @@ impl SolverConfig {
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{MatrixFacts, Method}};
-    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, block: 1, grid: true, cells: None, nnz: 1000, f64: true };
+    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, block: 1, grid: true, cells: None, nnz: 1000, f64: true, gpu: false };
     /// let config = SolverConfig::default().resolve(convection);
     /// assert_eq!((config.method, config.krylov.name()), (Method::Classical, "fgmres"));
     /// ```
@@ -181,7 +184,7 @@ impl SolverConfig {
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{MatrixFacts, SmootherKind}};
-    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, block: 1, grid: true, cells: None, nnz: 1000, f64: true };
+    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, block: 1, grid: true, cells: None, nnz: 1000, f64: true, gpu: false };
     /// let mut config = SolverConfig::default();
     /// config.smoother.kind = SmootherKind::Fsai;
     /// let error = config.check_for(convection).unwrap_err();

@@ -14,6 +14,7 @@ fn k_cycles_minimise_the_residual_unless_the_matrix_is_positive() {
         cells: None,
         nnz: 1000,
         f64: true,
+        gpu: false,
     };
     let pairwise = SolverConfig { method: Method::Pairwise, ..SolverConfig::default() };
     let kind = |symmetric, positive| pairwise.resolve(facts(symmetric, positive)).cycle.kind;
@@ -96,6 +97,7 @@ fn auto_depends_on_the_matrix_and_given_values_are_kept() {
         cells: None,
         nnz: 1000,
         f64: true,
+        gpu: false,
     };
     let names = |config: &SolverConfig, facts| {
         let resolved = config.resolve(facts);
@@ -107,6 +109,8 @@ fn auto_depends_on_the_matrix_and_given_values_are_kept() {
     assert_eq!(names(&default, facts(true, 1)), "sa jacobi v cg f64");
     assert_eq!(names(&default, facts(true, 3)), "sa chebyshev v cg f64");
     assert_eq!(names(&default, facts(false, 1)), "classical gauss-seidel v fgmres f64");
+    let on_gpu = MatrixFacts { gpu: true, ..facts(false, 1) };
+    assert_eq!(names(&default, on_gpu), "classical l1-jacobi v fgmres f64");
     let indefinite = MatrixFacts { positive_diagonal: false, ..facts(true, 1) };
     assert_eq!(names(&default, indefinite), "sa jacobi v fgmres f64");
     let of = |method| SolverConfig { method, ..SolverConfig::default() };

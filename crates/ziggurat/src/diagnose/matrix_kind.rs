@@ -138,6 +138,7 @@ impl MatrixKind {
             cells: self.cells,
             nnz: self.nnz as usize,
             f64: device.computes_in(ziggurat_sparse::Kind::F64),
+            gpu: device.traffic().is_some(),
         }
     }
 

@@ -33,7 +33,7 @@ pub struct Input {
     pub reach: usize,
     /// The format.
     pub format: MatrixFormat,
-    /// Rows per block; 1 for a format without blocks.
+    /// Rows per block; 1 for a format that does not profit from blocks.
     pub block: usize,
     /// Determines the columns and the values.
     pub seed: u64,
@@ -50,7 +50,7 @@ pub fn small(square: bool) -> impl Strategy<Value = Input> {
         .filter(|&format| !square || format != MatrixFormat::GridTransfer)
         .collect();
     let format = (proptest::sample::select(formats), block)
-        .prop_map(|(format, block)| (format, if format.has_blocks() { block } else { 1 }));
+        .prop_map(|(format, block)| (format, if has_nodes(format) { block } else { 1 }));
     let reach = prop_oneof![3 => Just(usize::MAX), 1 => Just(0usize), 2 => 1..100usize];
     (extent.clone(), extent, 0..40usize, 0..5usize, 0..9usize, reach, format, any::<u64>()).prop_map(
         move |(rows, cols, per_row, empty_every, dense_every, reach, (format, block), seed)| {
@@ -62,10 +62,20 @@ pub fn small(square: bool) -> impl Strategy<Value = Input> {
     )
 }
 
+/// Whether matrices with several unknowns per node are tested: formats with blocks, and tiles,
+/// which are full or not depending on the number of unknowns.
+fn has_nodes(format: MatrixFormat) -> bool {
+    format.has_blocks() || format == MatrixFormat::Tiles
+}
+
 /// A matrix of 10⁵ rows, including empty ones and a few of 10⁵ entries (if the format supports
 /// them): large enough to be split among threads.
 pub fn large(format: MatrixFormat) -> Input {
-    let block = if format.has_blocks() { 3 } else { 1 };
+    let block = match format {
+        MatrixFormat::Tiles => 4, // full tiles
+        _ if has_nodes(format) => 3,
+        _ => 1,
+    };
     let rows = 100_000 / block;
     let (per_row, empty_every, dense_every, reach, seed) = (9, 7, rows / 3, rows, 5);
     Input { rows, cols: rows, per_row, empty_every, dense_every, reach, format, block, seed }

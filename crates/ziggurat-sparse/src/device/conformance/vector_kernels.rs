@@ -164,7 +164,10 @@ pub fn casts<D: Device, C: Real>(device: &D) {
             let mut expected = vec![f32::NAN; len];
             let most = Reference.cast_scaled_max(-0.75, host_d.as_ref(), &host, &mut expected);
             let mut found = device.upload(&vec![f32::NAN; len]).expect("an upload");
-            assert_eq!(device.cast_scaled_max(-0.75, d, &x, &mut found), most);
+            // Some drivers take the largest number before it is rounded: they remove a narrowing
+            // conversion that a widening one follows.
+            let measured = device.cast_scaled_max(-0.75, d, &x, &mut found);
+            assert!((measured - most).abs() <= most * f64::from(f32::EPSILON), "{measured:e}, {most:e}");
             assert_eq!(content(device, &found), expected);
             let mut without_result = device.upload(&vec![f32::NAN; len]).expect("an upload");
             device.cast_scaled(-0.75, d, &x, &mut without_result);

@@ -13,6 +13,7 @@ mod gauss_seidel;
 mod grid_transfer;
 mod reduce;
 mod row_products;
+mod tiles;
 mod vector;
 
 use std::borrow::Borrow;

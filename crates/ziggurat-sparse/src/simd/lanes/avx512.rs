@@ -47,6 +47,15 @@ impl Lanes<f32> for Single {
     }
 
     #[inline(always)]
+    unsafe fn spread4(x: *const f32) -> Self {
+        // SAFETY: see above; four elements are read.
+        unsafe {
+            let index = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+            Single(_mm512_permutexvar_ps(index, _mm512_castps128_ps512(_mm_loadu_ps(x))))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn zero() -> Self {
         // SAFETY: see above.
         unsafe { Single(_mm512_setzero_ps()) }
@@ -148,6 +157,19 @@ impl Lanes<f64> for Double {
             let x = _mm512_maskz_loadu_pd(mask(len) as u8, x);
             let pick = |lanes: [i64; 8]| _mm512_permutexvar_pd(_mm512_loadu_si512(lanes.as_ptr().cast()), x);
             Double(pick(cycle(0, len)), pick(cycle(8, len)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn spread4(x: *const f64) -> Self {
+        // SAFETY: see above; four elements are read.
+        unsafe {
+            let x = _mm512_castpd256_pd512(_mm256_loadu_pd(x));
+            let pick = |index| _mm512_permutexvar_pd(index, x);
+            Double(
+                pick(_mm512_setr_epi64(0, 0, 0, 0, 1, 1, 1, 1)),
+                pick(_mm512_setr_epi64(2, 2, 2, 2, 3, 3, 3, 3)),
+            )
         }
     }
 

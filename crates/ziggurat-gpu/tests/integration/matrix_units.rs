@@ -1,0 +1,126 @@
+//! Products by matrix units (tensor cores): against the reference with all digits of the vector,
+//! and in whole solves. Debian 12's software Vulkan has none; Mesa 26's has `f16` 8x8x8, and
+//! `.ci/run` installs it beside the other and requires these tests to run there.
+
+use std::io::Write;
+
+use crate::gpu;
+use ziggurat::Solver;
+use ziggurat::config::{Format, Precision};
+use ziggurat_gpu::Gpu;
+use ziggurat_sparse::device::Device;
+use ziggurat_sparse::gallery::Problem;
+use ziggurat_sparse::{Csr, Tiles, f16};
+
+/// The device, if it has matrix units for `f16`.
+fn with_units() -> Option<Gpu> {
+    let gpu = gpu();
+    if gpu.matrix_units().iter().any(|name| name.starts_with("f16")) {
+        return Some(gpu.matrix_units_from(0)); // for tiles that are hardly filled, too
+    }
+    assert!(
+        std::env::var_os("ZIGGURAT_MATRIX_UNITS").is_none(),
+        "ZIGGURAT_MATRIX_UNITS is set, but the device has none: {gpu:?}"
+    );
+    // Not `eprintln!`, which the test harness captures: a skipped test must be visible.
+    let _ = writeln!(std::io::stderr(), "skipped: no matrix units");
+    None
+}
+
+/// A matrix of dense rows with small integers, whose products with a vector are exact in `f64`.
+fn dense_rows(rows: usize, cols: usize) -> Csr<f16> {
+    let columns = (0..rows).flat_map(|_| 0..cols as u32).collect();
+    let value = |k: usize| f16::from_f64((k * 7 % 13) as f64 - 6.0);
+    let row_ptr = (0..=rows).map(|row| row * cols).collect();
+    Csr::try_new(rows, cols, row_ptr, columns, (0..rows * cols).map(value).collect()).unwrap()
+}
+
+/// y = A x on the device, and the number of kernels on matrix units.
+fn product(gpu: &Gpu, a: &Csr<f16>, x: &[f32]) -> (Vec<f32>, u64) {
+    let before = gpu.traffic().unwrap();
+    let rows = a.rows();
+    let a = gpu.upload_matrix(Tiles::from_csr(a.view()).into()).unwrap();
+    let (x, mut y) = (gpu.upload(x).unwrap(), gpu.zeros::<f32>(rows).unwrap());
+    gpu.spmv(1.0, &a, &x, 0.0, &mut y);
+    let mut found = vec![f32::NAN; gpu.len(&y)];
+    gpu.download(&y, &mut found).unwrap();
+    (found, gpu.traffic().unwrap().since(before).by_matrix_units)
+}
+
+/// Elements that use all 24 digits, of very different sizes within a row and of extreme sizes
+/// throughout; rows and columns that do not fill tiles; block rows of several pieces.
+#[test]
+fn a_vector_keeps_all_its_digits() {
+    let Some(gpu) = with_units() else { return };
+    for (rows, cols) in [(1, 1), (4, 4), (7, 13), (16, 259), (5, 1030)] {
+        let a = dense_rows(rows, cols);
+        for (spread, size) in [(0, 0), (20, 0), (60, 0), (8, 100), (8, -100), (0, 120)] {
+            let element = |j: usize| {
+                let digits = 1.0 + (j * 48_271 % 65_521) as f64 / 65_521.0 / 3.0;
+                let exponent = size - (j * 11 % 17) as i32 * spread / 17;
+                (digits * 2f64.powi(exponent)) as f32
+            };
+            let x: Vec<f32> = (0..cols).map(element).collect();
+            let (found, by_units) = product(&gpu, &a, &x);
+            assert_eq!(by_units, 1);
+            for (row, &found) in found.iter().enumerate() {
+                let (columns, values) = a.row(row);
+                let term = |(&j, v): (&u32, &f16)| v.to_f64() * f64::from(x[j as usize]);
+                let terms: Vec<f64> = columns.iter().zip(values).map(term).collect();
+                let expected: f64 = terms.iter().sum();
+                let magnitude: f64 = terms.iter().map(|term| term.abs()).sum();
+                let allowed = (cols + 16) as f64 * f64::from(f32::EPSILON) / 2.0 * magnitude;
+                let error = (f64::from(found) - expected).abs();
+                assert!(
+                    error <= allowed.max(1e-44),
+                    "{rows} by {cols}, spread {spread}, size {size}, row {row}: {found:e} for {expected:e}"
+                );
+            }
+        }
+    }
+}
+
+/// Zero vectors, infinities and NaN arrive as they do elsewhere.
+#[test]
+fn odd_vectors_are_not_hidden() {
+    let Some(gpu) = with_units() else { return };
+    let a = dense_rows(8, 8);
+    assert_eq!(product(&gpu, &a, &[0.0; 8]).0, [0.0; 8]);
+    for odd in [f32::INFINITY, f32::NAN] {
+        let mut x = [1.0; 8];
+        x[3] = odd;
+        assert!(product(&gpu, &a, &x).0.iter().all(|y| !y.is_finite()), "{odd}");
+    }
+    let tiny = f32::MIN_POSITIVE / 2.0;
+    let row_sum = |row: usize| a.row(row).1.iter().map(|v| v.to_f64()).sum::<f64>();
+    for (row, found) in product(&gpu, &a, &[tiny; 8]).0.into_iter().enumerate() {
+        // Subnormal numbers may be flushed to zero, as GPUs do.
+        assert!(found == 0.0 || f64::from(found) == row_sum(row) * f64::from(tiny), "{found:e}");
+    }
+}
+
+/// Levels in tiles, on matrix units: the CPU's iterations, and a true residual below the tolerance.
+#[test]
+fn solves_by_matrix_units() {
+    let Some(gpu) = with_units() else { return };
+    for name in ["elasticity3d:10", "poisson3d27:24"] {
+        let problem: Problem = name.parse().unwrap();
+        let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
+        let on_cpu = Solver::builder().precision(Precision::F16).rtol(1e-8).build(&a).unwrap();
+        let on_cpu = on_cpu.solve(&b).unwrap();
+        let tiles = |gpu: &Gpu| {
+            let solver = Solver::builder().device(gpu.clone()).precision(Precision::F16).rtol(1e-8);
+            solver.with(|config| config.format = Format::Tiles).build(&a).unwrap().solve(&b).unwrap()
+        };
+        let by_units = tiles(&gpu);
+        assert!(by_units.report.reason.is_converged(), "{name}: {}", by_units.report.reason);
+        assert!(by_units.report.relative_residual <= 1e-8, "{name}");
+        let iterations = (on_cpu.report.iterations, by_units.report.iterations);
+        assert!(iterations.0.abs_diff(iterations.1) <= 1, "{name}: {iterations:?} iterations");
+        let launched = by_units.traffic.unwrap().by_matrix_units;
+        assert!(launched as usize >= by_units.report.iterations, "{name}: {launched} kernels");
+        let without = tiles(&gpu.clone().without_matrix_units());
+        assert_eq!(without.traffic.unwrap().by_matrix_units, 0);
+        assert!(without.report.iterations.abs_diff(by_units.report.iterations) <= 1, "{name}");
+    }
+}
