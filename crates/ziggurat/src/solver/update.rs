@@ -28,12 +28,13 @@ pub enum Updated {
 /// rebuilds the hierarchy.
 ///
 /// ```
-/// use ziggurat::Pace;
+/// use ziggurat::{Pace, config::Rebuild, config::Update};
 /// let mut pace = Pace::default();
 /// pace.note(10); // a solve after setup
 /// pace.values_changed(); // new values
 /// pace.note(16);
-/// assert!(pace.is_slower(1.5) && !pace.is_slower(2.0));
+/// let beyond = |factor| Update { rebuild: Rebuild::WhenSlower, factor };
+/// assert!(pace.asks_for_rebuild(beyond(1.5)) && !pace.asks_for_rebuild(beyond(2.0)));
 /// ```
 #[derive(Debug, Default)]
 pub struct Pace {
