@@ -9,6 +9,8 @@
 //! where there are none. So the library is compiled with the flags, too, from its sources (`rustup
 //! component add rust-src`). `tsan.supp` lists what ThreadSanitizer misjudges in dependencies.
 
+mod python;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -16,14 +18,17 @@ use clap::ValueEnum;
 use thiserror::Error;
 
 use crate::programs;
+use crate::python::PythonError;
 
-/// A sanitizer.
+/// A sanitizer, and what it watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sanitizer {
-    /// Accesses outside allocations and after their end.
+    /// Accesses outside allocations and after their end, in the tests of ziggurat-sparse.
     Address,
-    /// Data races.
+    /// Data races, in the tests of ziggurat-sparse and ziggurat.
     Thread,
+    /// Accesses outside allocations and after their end, in the tests of the Python package.
+    Python,
 }
 
 /// Why the tests did not pass.
@@ -35,51 +40,56 @@ pub(crate) enum SanitizeError {
     /// The sources of the standard library are missing.
     #[error("ThreadSanitizer needs the sources of the standard library: rustup component add rust-src")]
     NoSources,
+    /// The Python package could not be built or tested.
+    #[error(transparent)]
+    Python(#[from] PythonError),
+    /// The C compiler has no runtime of AddressSanitizer, or the module cannot be put in place.
+    #[error("{0}")]
+    Module(String),
     /// A test failed, or the sanitizer stopped one.
     #[error("the tests failed under the {0} sanitizer; its report is above")]
     Failed(&'static str),
 }
 
-impl Sanitizer {
-    fn name(self) -> &'static str {
-        match self {
-            Sanitizer::Address => "address",
-            Sanitizer::Thread => "thread",
+/// Runs the tests of `sanitizer`. `filter` restricts them to those whose names contain it.
+pub(crate) fn run(sanitizer: Sanitizer, filter: Option<&str>, root: &Path) -> Result<(), SanitizeError> {
+    match sanitizer {
+        Sanitizer::Address => {
+            let mut cargo = cargo("test", "address", root);
+            cargo.args(["--package", "ziggurat-sparse", "--lib", "--tests", "--"]).args(filter);
+            succeed(cargo, "address")
         }
-    }
-
-    /// What is tested: the crate with the kernels, and for races also what runs solves in parallel.
-    fn tests(self) -> &'static [&'static str] {
-        match self {
-            Sanitizer::Address => &["--package", "ziggurat-sparse", "--lib", "--tests"],
-            // Without the test that counts allocations: the sanitizer allocates, too.
-            Sanitizer::Thread => {
-                &["--package", "ziggurat-sparse", "--package", "ziggurat", "--lib", "--test", "integration"]
+        Sanitizer::Thread => {
+            if !has_library_sources()? {
+                return Err(SanitizeError::NoSources);
             }
+            let mut cargo = cargo("test", "thread", root);
+            // Without the test that counts allocations: the sanitizer allocates, too.
+            cargo.args(["--package", "ziggurat-sparse", "--package", "ziggurat"]);
+            cargo.args(["--lib", "--test", "integration", "-Zbuild-std", "--"]).args(filter);
+            succeed(cargo, "thread")
         }
+        Sanitizer::Python => python::run(filter, root),
     }
 }
 
-/// Runs the tests of `sanitizer`. `filter` restricts them to those whose names contain it.
-pub(crate) fn run(sanitizer: Sanitizer, filter: Option<&str>, root: &Path) -> Result<(), SanitizeError> {
-    let name = sanitizer.name();
-    let flags = format!("-Zsanitizer={name} -Cunsafe-allow-abi-mismatch=sanitizer");
+/// Cargo, which compiles with the sanitizer into a folder of its own.
+fn cargo(command: &str, sanitizer: &str, root: &Path) -> Command {
+    let flags =
+        format!("-Zsanitizer={sanitizer} -Cunsafe-allow-abi-mismatch=sanitizer --cfg ziggurat_sanitize");
     let options = format!("suppressions={}", root.join("xtask/tsan.supp").display());
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     // With a target given, build scripts and procedural macros are compiled without the flags.
-    cargo.current_dir(root).args(["test", "--target", "host-tuple"]).args(sanitizer.tests());
-    if sanitizer == Sanitizer::Thread {
-        if !has_library_sources()? {
-            return Err(SanitizeError::NoSources);
-        }
-        cargo.arg("-Zbuild-std");
-    }
-    cargo.arg("--").args(filter);
+    cargo.current_dir(root).args([command, "--target", "host-tuple"]);
     cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", flags).env("TSAN_OPTIONS", options);
     // The allocations of threads that are still running at the end are not leaks.
     cargo.env("ASAN_OPTIONS", "detect_leaks=0");
-    cargo.env("CARGO_TARGET_DIR", programs::target().join("sanitize").join(name));
-    if cargo.status()?.success() { Ok(()) } else { Err(SanitizeError::Failed(name)) }
+    cargo.env("CARGO_TARGET_DIR", programs::target().join("sanitize").join(sanitizer));
+    cargo
+}
+
+fn succeed(mut command: Command, sanitizer: &'static str) -> Result<(), SanitizeError> {
+    if command.status()?.success() { Ok(()) } else { Err(SanitizeError::Failed(sanitizer)) }
 }
 
 /// Whether the sources of the standard library are installed.

@@ -10,7 +10,8 @@ use ziggurat::krylov::Progress;
 use ziggurat::sparse::operator::LinearOperator;
 use ziggurat::{SolveOptions, Solver, SolverConfig};
 use ziggurat_ffi::{
-    Failure, Index, Report, Rows, Status, array, array_mut, count, disjoint, ordered, text, write_text,
+    Failure, Index, Report, Rows, Status, array, array_mut, count, destroy, disjoint, ordered, text,
+    write_text,
 };
 
 use crate::state::{Ready, State, ZigguratSolver, cycle_work};
@@ -34,14 +35,8 @@ pub extern "C" fn ziggurat_create() -> *mut ZigguratSolver {
 /// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_destroy(solver: *mut *mut ZigguratSolver) {
-    // SAFETY: null or the caller's variable.
-    if let Some(handle) = unsafe { solver.as_mut() }
-        && !handle.is_null()
-    {
-        // SAFETY: made by `ziggurat_create`, and freed once: the caller's variable becomes null.
-        drop(unsafe { Box::from_raw(*handle) });
-        *handle = std::ptr::null_mut();
-    }
+    // SAFETY: the caller's word.
+    unsafe { destroy(solver) };
 }
 
 /// The sentence of the last failure of a solver.

@@ -29,6 +29,30 @@ pub struct Handle<S> {
     error: Mutex<CString>,
 }
 
+/// Frees what a function of C has made, and sets the caller's variable to null. Does nothing if
+/// either pointer is null.
+///
+/// ```
+/// let mut made = Box::into_raw(Box::new(7));
+/// // SAFETY: made by `Box::into_raw`.
+/// unsafe { ziggurat_ffi::destroy(&mut made) };
+/// assert!(made.is_null());
+/// ```
+///
+/// # Safety
+/// `variable` is null or a variable, which holds null or what `Box::into_raw` returned and nobody
+/// uses any more.
+pub unsafe fn destroy<T>(variable: *mut *mut T) {
+    // SAFETY: null or the caller's variable.
+    if let Some(made) = unsafe { variable.as_mut() }
+        && !made.is_null()
+    {
+        // SAFETY: made by `Box::into_raw`, and freed once: the caller's variable becomes null.
+        drop(unsafe { Box::from_raw(*made) });
+        *made = std::ptr::null_mut();
+    }
+}
+
 thread_local! {
     /// The text that this thread has asked for last.
     static SHOWN: RefCell<CString> = RefCell::default();

@@ -21,7 +21,7 @@ mod settings;
 mod status;
 
 pub use arrays::{Index, Rows, array, array_mut, count, disjoint, ordered, text, write_text};
-pub use handle::Handle;
+pub use handle::{Handle, destroy};
 pub use log::{Log, LogFunction, logged};
 pub use report::Report;
 pub use settings::{Monitor, MonitorFunction, Settings};

@@ -25,12 +25,13 @@ mod solver;
 mod threads;
 mod tune;
 
-use mimalloc::MiMalloc;
 use pyo3::prelude::*;
 
-/// The allocator of the `ziggurat` command: setup makes many short-lived allocations.
+/// The allocator of the `ziggurat` command: setup makes many short-lived allocations. A sanitizer
+/// must see each of them.
+#[cfg(not(ziggurat_sanitize))]
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The native module, which is private: use the functions and classes of `ziggurat`.
 #[pymodule]

@@ -11,7 +11,7 @@ use ziggurat::SolveOptions;
 use ziggurat::config::Krylov;
 use ziggurat::krylov::Progress;
 use ziggurat_ffi::{
-    Failure, Index, Report, Rows, Status, array, array_mut, count, disjoint, ordered, write_text,
+    Failure, Index, Report, Rows, Status, array, array_mut, count, destroy, disjoint, ordered, write_text,
 };
 
 use super::state::{State, ZigguratMpiSolver};
@@ -63,15 +63,8 @@ fn make(comm: impl FnOnce() -> Result<Mpi, MpiError>) -> *mut ZigguratMpiSolver 
 /// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_mpi_solver_destroy(solver: *mut *mut ZigguratMpiSolver) {
-    // SAFETY: null or the caller's variable.
-    if let Some(handle) = unsafe { solver.as_mut() }
-        && !handle.is_null()
-    {
-        // SAFETY: made by `ziggurat_mpi_solver_create`, and freed once: the caller's variable
-        // becomes null.
-        drop(unsafe { Box::from_raw(*handle) });
-        *handle = std::ptr::null_mut();
-    }
+    // SAFETY: the caller's word.
+    unsafe { destroy(solver) };
 }
 
 /// The sentence of the last failure of a solver; for a null pointer, why the last one was not made.
