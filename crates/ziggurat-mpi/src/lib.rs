@@ -55,7 +55,6 @@ mod matrix;
 mod near_kernel;
 mod neighbourhood;
 mod partition;
-mod product;
 mod redistribution;
 mod report;
 mod rows;
@@ -63,6 +62,7 @@ mod setup;
 mod solver;
 mod split;
 mod transpose;
+mod triple_product;
 mod update;
 
 pub use c::*;

@@ -17,9 +17,9 @@ use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use crate::comm::Comm;
 use crate::error::{DistributedError, agree, check_same, together};
-use crate::neighbourhood::{Items, Neighbourhood};
+use crate::neighbourhood::Neighbourhood;
 use crate::partition::Partition;
-use crate::rows::{GlobalRows, NamedRows, fetch, send_home, sorted};
+use crate::rows::{GlobalRows, NamedRows, Numbering, between, fetch, send_home};
 
 /// The rows of a matrix that one rank owns.
 ///
@@ -161,10 +161,12 @@ impl DistributedCsr {
             (0..old.owned().start).chain(old.owned().end..old.local()).map(|local| old.global_id(local));
         let new = others.iter().flat_map(|rows| rows.columns.iter().chain(&rows.ids)).copied();
         let own_ids = self.rows.own();
-        let ids = sorted(known.chain(new).filter(|id| !own_ids.contains(id)));
+        let ids = Numbering::new(&own_ids, known.chain(new)).ids;
         let comm = self.comm();
         let around = Neighbourhood::new(comm, &self.rows, self.block(), ids.into_iter());
-        let number = |id: u64| around.local(id).unwrap_or(usize::MAX) as u32;
+        // Of whole nodes, as local numbers are.
+        let numbering = Numbering::new(&own_ids, around.others_rows().into_iter());
+        let number = |id: u64| numbering.number(id);
         let table: Vec<u32> = (0..old.local()).map(|local| number(old.global_id(local))).collect();
         let halo = around.rows();
         let mut fetched: Vec<_> = others
@@ -176,42 +178,11 @@ impl DistributedCsr {
             let id = halo.global_id(local);
             fetched.binary_search_by_key(&id, |(id, _)| *id).ok().map(|at| fetched[at].1)
         };
-        let local = agree(&**comm, self.between(&table, &halo, row_of, number))?;
-        let own = around.rows().owned();
+        let (own, all) = (halo.owned(), halo.local());
+        let others = ((0..own.start).map(row_of), (own.end..all).map(row_of));
+        let local = agree(&**comm, between((self.view(), &self.own, &table), others, all, number))?;
         let (rows, cols) = (self.rows.clone(), self.cols.clone());
         Ok(DistributedCsr { rows, cols, own, around: Arc::new(around), local })
-    }
-
-    /// Own rows, with columns renumbered by `table`, between rows of other ranks, with columns
-    /// numbered by `number`.
-    fn between<'a>(
-        &self,
-        table: &[u32],
-        halo: &Items<'_>,
-        row_of: impl Fn(usize) -> Option<(&'a [u64], &'a [f64])>,
-        number: impl Fn(u64) -> u32,
-    ) -> Result<Csr<f64>, MatrixError> {
-        let (own, place) = (&self.own, halo.owned());
-        let (mut row_ptr, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-        let others =
-            |range: Range<usize>, row_ptr: &mut Vec<usize>, columns: &mut Vec<u32>, values: &mut Vec<f64>| {
-                for local in range {
-                    if let Some((row_columns, row_values)) = row_of(local) {
-                        columns.extend(row_columns.iter().map(|&id| number(id)));
-                        values.extend_from_slice(row_values);
-                    }
-                    row_ptr.push(columns.len());
-                }
-            };
-        others(0..place.start, &mut row_ptr, &mut columns, &mut values);
-        let (entries, shift) = (self.own_entries(), columns.len());
-        let ends = self.local.row_ptr()[own.start + 1..=own.end].iter();
-        row_ptr.extend(ends.map(|end| end - entries.start + shift));
-        let own_columns = self.local.columns()[entries.clone()].par_iter();
-        columns.par_extend(own_columns.map(|&column| table[column as usize]));
-        values.extend_from_slice(&self.local.values()[entries]);
-        others(place.end..halo.local(), &mut row_ptr, &mut columns, &mut values);
-        Csr::try_new(halo.local(), halo.local(), row_ptr, columns, values)
     }
 
     /// The communicator of the ranks that hold the matrix.
@@ -306,16 +277,17 @@ impl DistributedCsr {
             let ring = rings.fetch(&frontier);
             known.extend(&frontier);
             known.sort_unstable();
-            let next = self.others(sorted(ring.columns.iter().copied()));
+            let columns = Numbering::new(&self.rows.own(), ring.columns.iter().copied()).ids;
+            let next = self.others(columns);
             fetched.push(if std::ptr::eq(rings, self) { ring } else { self.fetch(&frontier) });
             frontier = next.into_iter().filter(|id| known.binary_search(id).is_err()).collect();
         }
         self.with_rows(&fetched).map(Cow::Owned)
     }
 
-    /// The ids that other ranks own, extended to whole nodes.
-    fn others(&self, ids: Vec<u64>) -> Vec<u64> {
-        let (own, width) = (self.rows.own(), self.block() as u64);
+    /// The ids of columns that other ranks own, extended to whole nodes. `ids` increase.
+    pub(crate) fn others(&self, ids: Vec<u64>) -> Vec<u64> {
+        let (own, width) = (self.cols.own(), self.block() as u64);
         let mut nodes: Vec<u64> =
             ids.into_iter().filter(|id| !own.contains(id)).map(|id| id / width).collect();
         nodes.dedup();

@@ -133,16 +133,6 @@ impl Neighbourhood {
         (self.own.end - self.own.start) as usize
     }
 
-    /// The position of a local row in the halo; `None` for own rows.
-    pub(crate) fn local_to_halo(&self, local: usize) -> Option<usize> {
-        let own = self.rows().owned();
-        match local {
-            local if local < own.start => Some(local),
-            local if local >= own.end => Some(local - own.len()),
-            _ => None,
-        }
-    }
-
     /// Overwrites the values of halo nodes with those of their owners: `width` values per local
     /// node.
     pub(crate) fn exchange<T: Pod>(&self, values: &mut [T], width: usize) {

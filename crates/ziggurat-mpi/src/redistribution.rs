@@ -1,14 +1,18 @@
-//! Moves vectors between the caller's distribution of rows and the internal one.
+//! Moves vectors and matrices between the caller's distribution of rows and the internal one.
 //!
 //! Both distributions are consecutive ranges in the order of ranks, so a rank keeps one range of
 //! elements and sends what is before and after it. Which ranks these go to is found out once. A
-//! vector then takes one message per neighbour, and none where the distributions are the same.
+//! vector then takes one message per neighbour, and none where the distributions are the same. A
+//! matrix is moved once: rows that stay are copied, and the others are sent as a whole.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::comm::{Comm, Parcel, ParcelMut, Route};
+use crate::error::{DistributedError, agree};
+use crate::matrix::DistributedCsr;
 use crate::partition::{Partition, by_owner};
+use crate::rows::{GlobalRows, NamedRows, Numbering, between};
 
 /// Two distributions of the same elements, and the messages between them.
 #[derive(Clone, Debug)]
@@ -31,9 +35,7 @@ struct Side {
 impl Side {
     /// Collective.
     fn new(comm: &dyn Comm, own: &Partition, other: &Partition) -> Self {
-        let (ids, theirs) = (own.own(), other.own());
-        let (begin, end) = (ids.start.max(theirs.start), ids.end.min(theirs.end));
-        let kept = if begin < end { begin..end } else { ids.end..ids.end };
+        let (ids, kept) = (own.own(), kept(&own.own(), &other.own()));
         let moving: Vec<u64> = (ids.start..kept.start).chain(kept.end..ids.end).collect();
         let owners = other.owners(comm, &moving);
         let mut others = Route::none();
@@ -53,6 +55,49 @@ impl Side {
         let bounds = self.others.bounds.iter().map(bound).collect();
         let others = Route { peers: self.others.peers.clone(), bounds };
         Side { len: row_ptr[self.len], kept, others }
+    }
+}
+
+/// The ids of both ranges; if there are none, the end of the first one.
+fn kept(own: &Range<u64>, other: &Range<u64>) -> Range<u64> {
+    let (begin, end) = (own.start.max(other.start), own.end.min(other.end));
+    if begin < end { begin..end } else { own.end..own.end }
+}
+
+impl DistributedCsr {
+    /// The same square matrix with its rows distributed otherwise. Collective.
+    pub(crate) fn redistributed(&self, to: &Arc<Partition>) -> Result<Self, DistributedError> {
+        let (comm, ids) = (self.comm(), self.own_rows());
+        let kept = kept(&ids, &to.own());
+        let moving: Vec<u64> = (ids.start..kept.start).chain(kept.end..ids.end).collect();
+        let owners = to.owners(&**comm, &moving);
+        let message = |(owner, ids): (usize, &[u64])| {
+            let mut words = Vec::new();
+            for &id in ids {
+                let (columns, values) = self.global_row(id);
+                GlobalRows::write(id, columns, values, &mut words);
+            }
+            (owner, words)
+        };
+        let messages = by_owner(&moving, &owners).map(message).collect();
+        let mut others = GlobalRows::new();
+        // Ranks are in the order of their rows.
+        comm.deliver(messages).iter().for_each(|(_, words)| others.read(words));
+        let known = self.local_ids();
+        let numbering = Numbering::new(&to.own(), known.iter().chain(&others.columns).copied());
+        let table: Vec<u32> = known.iter().map(|&id| numbering.number(id)).collect();
+        let place = |id: u64| self.own.start + (id - ids.start) as usize;
+        let below = others.ids.partition_point(|&id| id < kept.start);
+        let row = |place: usize| Some(others.row(place));
+        let made = between(
+            (self.view(), &(place(kept.start)..place(kept.end)), &table),
+            ((0..below).map(row), (below..others.ids.len()).map(row)),
+            numbering.ids.len(),
+            |id| numbering.number(id),
+        );
+        let (row_ptr, columns, values) = agree(&**comm, made)?.into_parts();
+        let rows = NamedRows { ids: numbering.ids, row_ptr, columns, values };
+        Self::square(comm, to.clone(), self.block(), rows)
     }
 }
 

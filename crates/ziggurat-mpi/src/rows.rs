@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
+use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use crate::comm::Comm;
 use crate::partition::{Partition, by_owner};
@@ -67,6 +68,9 @@ impl GlobalRows {
     }
 }
 
+/// A row of another rank, with global columns; `None` if it is not known.
+pub(crate) type Other<'a> = Option<(&'a [u64], &'a [f64])>;
+
 /// Own rows, whose columns are indices into an increasing list of global ids.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NamedRows {
@@ -83,22 +87,80 @@ pub(crate) struct Numbering {
     pub below: usize,
     /// All ids, in increasing order.
     pub ids: Vec<u64>,
+    /// The numbers of the ids that are not own, if the ids lie close enough together for a table.
+    table: Option<Table>,
+}
+
+/// A number for each id from the first one on. Own ids have no place in it.
+struct Table {
+    first: u64,
+    own: Range<u64>,
+    numbers: Vec<u32>,
+}
+
+impl Table {
+    /// Empty, for ids of which `count` are not own; `None` if it would have many more places than
+    /// that.
+    fn new(own: &Range<u64>, (first, last): (u64, u64), count: usize) -> Option<Self> {
+        let width = own.end - own.start;
+        let places = (last - first + 1) - if first < own.start && last >= own.end { width } else { 0 };
+        let fits = places <= 8 * count as u64 + 1024;
+        fits.then(|| Table { first, own: own.clone(), numbers: vec![0; places as usize] })
+    }
+
+    /// The place of an id that is not own.
+    fn place(&self, id: u64) -> usize {
+        let skipped =
+            if self.first < self.own.start && id >= self.own.end { self.own.end - self.own.start } else { 0 };
+        (id - self.first - skipped) as usize
+    }
+
+    /// The id at a place.
+    fn id(&self, place: usize) -> u64 {
+        let id = self.first + place as u64;
+        if self.first < self.own.start && id >= self.own.start {
+            id + (self.own.end - self.own.start)
+        } else {
+            id
+        }
+    }
 }
 
 impl Numbering {
     /// The numbering of `own` and of those `others` that are not own.
     pub(crate) fn new(own: &Range<u64>, others: impl Iterator<Item = u64>) -> Self {
-        let mut ids = sorted(others.filter(|id| !own.contains(id)));
+        let others: Vec<u64> = others.filter(|id| !own.contains(id)).collect();
+        let extent = others.iter().copied().min().zip(others.iter().copied().max());
+        let table = extent.and_then(|extent| Table::new(own, extent, others.len()));
+        let (mut ids, mut table): (Vec<u64>, Option<Table>) = match table {
+            None => (sorted(others.into_iter()), None),
+            Some(mut table) => {
+                others.iter().for_each(|&id| {
+                    let place = table.place(id);
+                    table.numbers[place] = 1;
+                });
+                let used = table.numbers.iter().enumerate().filter(|(_, used)| **used == 1);
+                (used.map(|(place, _)| table.id(place)).collect(), Some(table))
+            }
+        };
         let below = ids.partition_point(|&id| id < own.start);
         ids.splice(below..below, own.clone());
-        Numbering { own: own.clone(), below, ids }
+        if let Some(table) = &mut table {
+            let others = (0..).zip(&ids).filter(|(_, id)| !own.contains(id));
+            for (number, &id) in others {
+                let place = table.place(id);
+                table.numbers[place] = number;
+            }
+        }
+        Numbering { own: own.clone(), below, ids, table }
     }
 
     /// The number of a known id; own ids need no search.
     pub(crate) fn number(&self, id: u64) -> u32 {
-        match self.own.contains(&id) {
-            true => (self.below as u64 + id - self.own.start) as u32,
-            false => self.ids.partition_point(|&other| other < id) as u32,
+        match &self.table {
+            _ if self.own.contains(&id) => (self.below as u64 + id - self.own.start) as u32,
+            Some(table) => table.numbers[table.place(id)],
+            None => self.ids.partition_point(|&other| other < id) as u32,
         }
     }
 }
@@ -146,6 +208,32 @@ pub(crate) fn fetch(
     let mut fetched = GlobalRows::new();
     comm.deliver(answers).iter().for_each(|(_, words)| fetched.read(words));
     fetched
+}
+
+/// Own rows (a range of a matrix, whose columns `table` renumbers) between rows of other ranks,
+/// whose columns `number` numbers. A row that was not fetched is empty.
+pub(crate) fn between<'a>(
+    (matrix, own, table): (CsrRef<'_, f64>, &Range<usize>, &[u32]),
+    (below, above): (impl Iterator<Item = Other<'a>>, impl Iterator<Item = Other<'a>>),
+    cols: usize,
+    number: impl Fn(u64) -> u32,
+) -> Result<Csr<f64>, MatrixError> {
+    let entries = matrix.row_ptr()[own.start]..matrix.row_ptr()[own.end];
+    let (mut row_ptr, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    let push = |row: Other<'a>, row_ptr: &mut Vec<usize>, columns: &mut Vec<u32>, values: &mut Vec<f64>| {
+        if let Some((row_columns, row_values)) = row {
+            columns.extend(row_columns.iter().map(|&id| number(id)));
+            values.extend_from_slice(row_values);
+        }
+        row_ptr.push(columns.len());
+    };
+    below.for_each(|row| push(row, &mut row_ptr, &mut columns, &mut values));
+    let before = columns.len();
+    row_ptr.extend(matrix.row_ptr()[own.start + 1..=own.end].iter().map(|end| end - entries.start + before));
+    columns.par_extend(matrix.columns()[entries.clone()].par_iter().map(|&column| table[column as usize]));
+    values.extend_from_slice(&matrix.values()[entries]);
+    above.for_each(|row| push(row, &mut row_ptr, &mut columns, &mut values));
+    Csr::try_new(row_ptr.len() - 1, cols, row_ptr, columns, values)
 }
 
 /// Sends entries to the owners of their rows. Returns one row for each row that this rank owns,
@@ -206,6 +294,23 @@ mod tests {
         let home = send_home(&Alone, &rows, vec![(2, 1, 1.0), (0, 5, 2.0), (2, 1, 4.0), (2, 0, 8.0)]);
         assert_eq!((&home.ids[..], &home.row_ptr[..]), (&[0, 1, 2][..], &[0, 1, 1, 3][..]));
         assert_eq!((&home.columns[..], &home.values[..]), (&[5, 0, 1][..], &[2.0, 8.0, 5.0][..]));
+    }
+
+    #[test]
+    fn numbers_are_places_in_the_list_of_ids() {
+        for own in [0..5, 10..20, 10..10, 90..100] {
+            // Close together, with a table; far apart, without.
+            for others in [vec![3, 25, 4, 25, 21, 11], vec![5, 1 << 40, 7], vec![24], vec![2], vec![]] {
+                let numbering = Numbering::new(&own, others.iter().copied());
+                let expected = sorted(own.clone().chain(others.iter().copied()));
+                assert_eq!(numbering.ids, expected);
+                let has_others = others.iter().any(|id| !own.contains(id));
+                assert_eq!(numbering.table.is_some(), has_others && others.len() != 3, "{others:?}");
+                for (number, &id) in (0..).zip(&expected) {
+                    assert_eq!(numbering.number(id), number, "{id} of {expected:?}");
+                }
+            }
+        }
     }
 
     #[test]

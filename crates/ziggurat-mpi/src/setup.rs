@@ -28,8 +28,8 @@ use crate::error::{DistributedError, agree};
 use crate::matrix::DistributedCsr;
 use crate::neighbourhood::Items;
 use crate::partition::Partition;
-use crate::product::{Factor, times};
 use crate::rows::{GlobalRows, NamedRows, send_home};
+use crate::triple_product::triple_product;
 
 /// Nodes per grain, which is never divided between ranks. The sums of Lanczos are formed over this
 /// many rows, and a rank with fewer nodes would mostly wait for messages.
@@ -176,17 +176,6 @@ fn shared(
         below.stop = CoarseningStop::ALL[stop.max(0.0) as usize];
     }
     Ok(below)
-}
-
-/// Own rows of R·(A·P).
-pub(crate) fn triple_product(
-    r: &DistributedCsr,
-    a: &DistributedCsr,
-    p: &DistributedCsr,
-) -> Result<NamedRows, DistributedError> {
-    let NamedRows { ids, row_ptr, columns, values } = times(a, &p.factor())?;
-    let ap = agree(&**a.comm(), Csr::try_new(a.own.len(), ids.len(), row_ptr, columns, values))?;
-    times(r, &Factor::of(&a.rows, &p.cols, &ap, &ids))
 }
 
 /// The next level's matrix and near-kernel, on the ranks that own rows of it.

@@ -33,7 +33,6 @@ use crate::matrix::DistributedCsr;
 use crate::partition::Partition;
 use crate::redistribution::Redistribution;
 use crate::report::LevelReport;
-use crate::rows::send_home;
 use crate::setup::{self, grain, moved, row_by_row, row_multiple};
 
 /// A distributed system that is set up. Every method is collective.
@@ -524,8 +523,7 @@ pub(crate) fn placed(
     if !comm.any(a.rows.own() != inside.own()) {
         return Ok(a.clone());
     }
-    let home = send_home(&**comm, inside, a.entries());
-    DistributedCsr::square(comm, inside.clone(), a.block(), home.named(&inside.own()))
+    a.redistributed(inside)
 }
 
 /// The near-kernel of those rows; constants if none is given.

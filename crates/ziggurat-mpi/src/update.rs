@@ -15,8 +15,9 @@ use crate::error::{DistributedError, agree, together};
 use crate::levels::Lowerable;
 use crate::matrix::DistributedCsr;
 use crate::rows::NamedRows;
-use crate::setup::{Transfer, empty, set_dead_diagonal, triple_product};
+use crate::setup::{Transfer, empty, set_dead_diagonal};
 use crate::solver::{DistributedSolver, Lowered, check, placed, resolved};
+use crate::triple_product::triple_product;
 
 impl DistributedSolver {
     /// Replaces the values of the matrix; pattern, unknowns per node and distribution must be the

@@ -20,6 +20,8 @@
 //! Cost: at most one pass over the columns for each block size that the row lengths allow, and a
 //! sample of the rows.
 
+use std::ops::Range;
+
 use ziggurat_amg::halo::Processes;
 use ziggurat_sparse::CsrRef;
 use ziggurat_sparse::matrix::detect_block_size;
@@ -68,33 +70,36 @@ pub fn unknowns_per_node<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> usize {
     full.or_else(|| [3, 2].into_iter().find(is_balanced)).unwrap_or(1)
 }
 
-/// As [`detect_block_size`], over all processes.
+/// As [`detect_block_size`], over all processes. Stops reading as soon as blocks cannot be full.
 fn full_blocks<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> Option<usize> {
     const SIZES: [usize; 4] = [6, 4, 3, 2];
     let own = halo.owned();
-    // Number of values for each block size, then the number of entries and of rows.
-    let mut counts = [0u64; 6];
-    for (count, size) in counts.iter_mut().zip(SIZES) {
-        let mut met: Vec<u64> = Vec::new();
+    let entries_of = |rows: Range<usize>| (a.row_ptr()[rows.end] - a.row_ptr()[rows.start]) as u64;
+    let mut totals = [entries_of(own.clone()), own.len() as u64];
+    halo.sum(&mut totals);
+    let entries = totals[0] as f64;
+    let is_full = |padding: u64| (totals[0] + padding) as f64 <= FILL * entries && entries > 0.0;
+    let mut paddings = SIZES.map(|size| {
+        let (mut met, mut padding): (Vec<u64>, u64) = (Vec::new(), 0);
         for first in own.clone().step_by(size) {
+            let rows = first..(first + size).min(own.end);
             met.clear();
-            for row in first..(first + size).min(own.end) {
+            for row in rows.clone() {
                 let columns = a.row(row).0;
                 met.extend(columns.iter().map(|&column| halo.global_id(column as usize) / size as u64));
             }
             met.sort_unstable();
             met.dedup();
-            *count += (met.len() * size * size) as u64;
+            padding += ((met.len() * size * size) as u64).saturating_sub(entries_of(rows));
+            if !is_full(padding) {
+                break;
+            }
         }
-    }
-    counts[4] = (a.row_ptr()[own.end] - a.row_ptr()[own.start]) as u64;
-    counts[5] = own.len() as u64;
-    halo.sum(&mut counts);
-    let entries = counts[4] as f64;
-    let full = |&(&count, size): &(&u64, usize)| {
-        counts[5].is_multiple_of(size as u64) && count as f64 <= FILL * entries && entries > 0.0
-    };
-    counts.iter().zip(SIZES).find(full).map(|found| found.1)
+        padding
+    });
+    halo.sum(&mut paddings);
+    let full = |&(&padding, size): &(&u64, usize)| totals[1].is_multiple_of(size as u64) && is_full(padding);
+    paddings.iter().zip(SIZES).find(full).map(|found| found.1)
 }
 
 /// The fraction of rows whose couplings between the `size` unknowns of the nodes are present and
