@@ -41,6 +41,40 @@ impl Place {
     }
 }
 
+#[cfg(feature = "mpi")]
+impl Place {
+    /// Opens the device of one of the processes on a machine. A name without a number means a GPU
+    /// for each of them, as far as there are enough.
+    pub(crate) fn open_for(name: &DeviceName, process: usize) -> Result<Self, Failure> {
+        match name {
+            #[cfg(feature = "gpu")]
+            DeviceName::Gpu(name) => {
+                let found = ziggurat_gpu::devices();
+                let found: Vec<(&str, bool)> =
+                    found.iter().map(|found| (found.name.as_str(), found.software)).collect();
+                Place::open(&DeviceName::Gpu(one_of(&found, name, process).unwrap_or(name).to_owned()))
+            }
+            name => {
+                let _ = process; // all of them have the CPU
+                Place::open(name)
+            }
+        }
+    }
+}
+
+/// The device of a process, of those that were found, best first, with whether they are software:
+/// those like the first that `name` means serve the processes in turn. `None` if the name has a
+/// number or means no device.
+#[cfg(all(feature = "mpi", feature = "gpu"))]
+fn one_of<'a>(found: &[(&'a str, bool)], name: &str, process: usize) -> Option<&'a str> {
+    let runtime = |name: &'a str| name.split(':').next();
+    let meant = |device: &&(&'a str, bool)| name == "gpu" || runtime(device.0) == Some(name);
+    let first = found.iter().find(meant)?;
+    let alike = |device: &&(&'a str, bool)| (runtime(device.0), device.1) == (runtime(first.0), first.1);
+    let alike: Vec<_> = found.iter().filter(alike).collect();
+    alike.get(process % alike.len()).map(|device| device.0)
+}
+
 fn not_in_this_build(name: &str, feature: &str) -> Failure {
     Failure::new(
         format!("--device {name}: not included in this build of ziggurat"),
@@ -169,6 +203,18 @@ mod tests {
         assert_eq!(keys(json["devices"][0].clone()), ["description", "name", "software"]);
         assert_eq!(keys(json["missing"][0].clone()), ["reason", "runtime"]);
         assert_eq!(keys(json), ["devices", "missing", "version"]);
+    }
+
+    #[cfg(all(feature = "mpi", feature = "gpu"))]
+    #[test]
+    fn processes_of_a_machine_share_its_gpus() {
+        let found = [("cuda:0", false), ("cuda:1", false), ("vulkan:1", false), ("vulkan:0", true)];
+        let devices = |name| [0, 1, 2].map(|process| one_of(&found, name, process));
+        assert_eq!(devices("gpu"), [Some("cuda:0"), Some("cuda:1"), Some("cuda:0")]);
+        assert_eq!(devices("vulkan"), [Some("vulkan:1"); 3]);
+        assert_eq!(devices("cuda:1"), [None; 3]); // as it was given
+        assert_eq!(devices("hip"), [None; 3]);
+        assert_eq!(one_of(&[], "gpu", 0), None);
     }
 
     #[test]

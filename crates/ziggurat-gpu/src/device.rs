@@ -73,6 +73,20 @@ impl Device for Gpu {
         Ok(())
     }
 
+    fn elements<'a, T: Store>(&self, x: &'a GpuVector<T>) -> Option<&'a [T]> {
+        match &x.place {
+            Place::Host(elements) => Some(elements),
+            Place::Device(_) => None,
+        }
+    }
+
+    fn elements_mut<'a, T: Store>(&self, x: &'a mut GpuVector<T>) -> Option<&'a mut [T]> {
+        match &mut x.place {
+            Place::Host(elements) => Some(elements),
+            Place::Device(_) => None,
+        }
+    }
+
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<GpuMatrix<S>, DeviceError> {
         self.lay_out(host)
     }

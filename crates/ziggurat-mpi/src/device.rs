@@ -5,26 +5,26 @@
 //! A x = A_own x_own + A_remote x_halo
 //! ```
 //!
-//! x_halo is sent in the working precision of the level. While it is in transit, the kernels of
-//! [`Cpu`] compute A_own x_own; then the few rows with remote columns get the contribution of
-//! A_remote x_halo. Every operation is linear in A x, so the contribution is added to its result.
+//! x_halo is sent in the working precision of the level. While it is in transit, the kernels of the
+//! rank's own device (the CPU, or a GPU) compute A_own x_own; then the contribution of A_remote
+//! x_halo is added (`border.rs`). Every operation is linear in A x, so it is added to the result.
 //! Gauss–Seidel needs it before the sweep, because later rows of a block read earlier ones.
 //! Reductions are over all ranks of a level.
 //!
-//! Cost: that of [`Cpu`], one message in each direction per neighbour and product, and one
-//! all-reduce per reduction. Kernels do not allocate.
+//! Cost: that of the rank's device, one message in each direction per neighbour and product, and
+//! one all-reduce per reduction. Kernels do not allocate.
 
-use std::any::Any;
 use std::borrow::Borrow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, Remote};
-use ziggurat_sparse::{Csr, Reads, Real, Store};
+use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, Remote, Traffic};
+use ziggurat_sparse::{Kind, Reads, Real, Store};
 
+use crate::border::Border;
 use crate::comm::Comm;
 use crate::neighbourhood::Neighbourhood;
 
-/// The part of one rank in a distributed computation.
+/// The part of one rank in a distributed computation: a device of its own, and a communicator.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -36,21 +36,51 @@ use crate::neighbourhood::Neighbourhood;
 /// assert!(device.any(true) && !device.any(false));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Distributed {
-    cpu: Cpu,
+pub struct Distributed<D = Cpu> {
+    device: D,
     comm: Arc<dyn Comm>,
+    /// The first failure of a kernel, until [`Device::finish`] reports it.
+    failed: Arc<Mutex<Option<DeviceError>>>,
 }
 
 impl Distributed {
     /// The CPU of one rank among those of `comm`, which share the vectors.
     pub fn new(comm: Arc<dyn Comm>) -> Self {
-        Distributed { cpu: Cpu::new(), comm }
+        Distributed::over(Cpu::new(), comm)
+    }
+}
+
+impl<D: Device> Distributed<D> {
+    /// The device of one rank among those of `comm`, which share the vectors. All ranks have
+    /// devices of the same kind.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use ziggurat_mpi::{Alone, Distributed};
+    /// use ziggurat_sparse::device::{Device, Reference};
+    /// let device = Distributed::over(Reference, Arc::new(Alone));
+    /// assert_eq!(device.norm(&vec![3.0, 4.0]), 5.0);
+    /// ```
+    pub fn over(device: D, comm: Arc<dyn Comm>) -> Self {
+        Distributed { device, comm, failed: Arc::default() }
+    }
+
+    /// The same device among the ranks of another communicator.
+    pub(crate) fn among(&self, comm: Arc<dyn Comm>) -> Self {
+        Distributed { comm, ..self.clone() }
     }
 
     fn sum_of(&self, part: f64) -> f64 {
         let mut sum = [part];
         self.comm.sum_reals(&mut sum);
         sum[0]
+    }
+
+    /// Kernels return no errors: this one waits for `finish`.
+    fn note(&self, result: Result<(), DeviceError>) {
+        if let Err(error) = result {
+            self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
     }
 }
 
@@ -60,131 +90,67 @@ pub struct HaloOf(pub(crate) Arc<Neighbourhood>);
 
 /// A rank's rows of a matrix.
 #[derive(Debug)]
-pub struct DistributedMatrix<S: Store> {
-    own: HostMatrix<S>,
-    remote: Option<Border<S>>,
+pub struct DistributedMatrix<S: Store, D: Device> {
+    own: D::Matrix<S>,
+    remote: Option<Border<S, D>>,
 }
 
-/// The entries of own rows in remote columns.
-#[derive(Debug)]
-struct Border<S: 'static> {
-    rows: Vec<u32>,
-    matrix: Csr<S>,
-    halo: Arc<Neighbourhood>,
-    buffers: Mutex<Buffers>,
-}
-
-/// Send and receive buffers, large enough for doubles, and a right-hand side for Gauss–Seidel.
-#[derive(Debug)]
-struct Buffers {
-    outgoing: Vec<u64>,
-    incoming: Vec<u64>,
-    wide: Vec<f64>,
-    narrow: Vec<f32>,
-}
-
-impl Buffers {
-    /// A right-hand side of length `len`, allocated by the first call.
-    fn right_hand_side<C: Real>(&mut self, len: usize) -> Option<&mut Vec<C>> {
-        let either: [&mut dyn Any; 2] = [&mut self.wide, &mut self.narrow];
-        let vector = either.into_iter().find_map(|vector| vector.downcast_mut::<Vec<C>>())?;
-        vector.resize(len, C::zero());
-        Some(vector)
-    }
-}
-
-impl<S: Store> Border<S> {
-    fn new(remote: Remote<S, HaloOf>) -> Self {
-        let halo = remote.halo.0;
-        let (outgoing, incoming) = (vec![0; halo.sent_rows()], vec![0; halo.halo_rows()]);
-        let buffers = Buffers { outgoing, incoming, wide: Vec::new(), narrow: Vec::new() };
-        Border { rows: remote.rows, matrix: remote.matrix, halo, buffers: Mutex::new(buffers) }
-    }
-
-    /// Calls `meanwhile` while the remote elements of x are in transit.
-    fn exchange<C: Real>(&self, x: &[C], meanwhile: &mut dyn FnMut()) -> MutexGuard<'_, Buffers> {
-        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
-        let Buffers { outgoing, incoming, .. } = &mut *buffers;
-        let outgoing: &mut [C] = &mut bytemuck::cast_slice_mut(outgoing)[..self.halo.sent_rows()];
-        let incoming: &mut [C] = &mut bytemuck::cast_slice_mut(incoming)[..self.halo.halo_rows()];
-        self.halo.pack(x, outgoing);
-        self.halo.swap(outgoing, incoming, self.halo.block(), meanwhile);
-        buffers
-    }
-
-    /// Calls `add(i, (A_remote x_halo)_i)` for every row i with remote columns.
-    fn shares<C: Reads<S>>(&self, incoming: &[u64], mut add: impl FnMut(usize, C)) {
-        let x: &[C] = bytemuck::cast_slice(incoming);
-        for (place, &row) in self.rows.iter().enumerate() {
-            let (columns, values) = self.matrix.row(place);
-            let mut sum = C::zero();
-            for (&column, &value) in columns.iter().zip(values) {
-                sum += C::read(value) * x[column as usize];
-            }
-            add(row as usize, sum);
-        }
-    }
-}
-
-impl<S: Store> DistributedMatrix<S> {
-    /// Calls `own` while messages are in transit, and then `add` with the contributions of remote
-    /// columns.
-    fn product<C: Reads<S>, Y>(
-        &self,
-        x: &[C],
-        y: &mut Y,
-        mut own: impl FnMut(&mut Y),
-        mut add: impl FnMut(&mut Y, usize, C),
-    ) {
-        match &self.remote {
-            None => own(y),
-            Some(border) => {
-                let buffers = border.exchange(x, &mut || own(y));
-                border.shares(&buffers.incoming, |row, share| add(y, row, share));
-            }
-        }
-    }
-}
-
-impl Device for Distributed {
-    type Vector<T: Store> = Vec<T>;
-    type Matrix<S: Store> = DistributedMatrix<S>;
+impl<D: Device> Device for Distributed<D> {
+    type Vector<T: Store> = D::Vector<T>;
+    type Matrix<S: Store> = DistributedMatrix<S, D>;
     type Halo = HaloOf;
 
     fn name(&self) -> String {
-        format!("{} ranks, each {}", self.comm.size(), self.cpu.name())
+        format!("{} ranks, each {}", self.comm.size(), self.device.name())
     }
 
-    fn zeros<T: Store>(&self, len: usize) -> Result<Vec<T>, DeviceError> {
-        self.cpu.zeros(len)
+    fn computes_in(&self, number: Kind) -> bool {
+        self.device.computes_in(number)
     }
 
-    fn upload<T: Store>(&self, host: &[T]) -> Result<Vec<T>, DeviceError> {
-        self.cpu.upload(host)
+    fn traffic(&self) -> Option<Traffic> {
+        self.device.traffic()
     }
 
-    fn write<T: Store>(&self, host: &[T], x: &mut Vec<T>) -> Result<(), DeviceError> {
-        self.cpu.write(host, x)
+    fn zeros<T: Store>(&self, len: usize) -> Result<D::Vector<T>, DeviceError> {
+        self.device.zeros(len)
     }
 
-    fn download<T: Store>(&self, x: &Vec<T>, host: &mut [T]) -> Result<(), DeviceError> {
-        self.cpu.download(x, host)
+    fn upload<T: Store>(&self, host: &[T]) -> Result<D::Vector<T>, DeviceError> {
+        self.device.upload(host)
     }
 
-    fn to_host<T: Store>(&self, x: Vec<T>) -> Result<Vec<T>, DeviceError> {
-        self.cpu.to_host(x)
+    fn write<T: Store>(&self, host: &[T], x: &mut D::Vector<T>) -> Result<(), DeviceError> {
+        self.device.write(host, x)
     }
 
-    fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<DistributedMatrix<S>, DeviceError> {
-        Ok(DistributedMatrix { own: host, remote: None })
+    fn download<T: Store>(&self, x: &D::Vector<T>, host: &mut [T]) -> Result<(), DeviceError> {
+        self.device.download(x, host)
+    }
+
+    fn to_host<T: Store>(&self, x: D::Vector<T>) -> Result<Vec<T>, DeviceError> {
+        self.device.to_host(x)
+    }
+
+    fn elements<'a, T: Store>(&self, x: &'a D::Vector<T>) -> Option<&'a [T]> {
+        self.device.elements(x)
+    }
+
+    fn elements_mut<'a, T: Store>(&self, x: &'a mut D::Vector<T>) -> Option<&'a mut [T]> {
+        self.device.elements_mut(x)
+    }
+
+    fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<DistributedMatrix<S, D>, DeviceError> {
+        Ok(DistributedMatrix { own: self.device.upload_matrix(host)?, remote: None })
     }
 
     fn upload_part<S: Store>(
         &self,
         own: HostMatrix<S>,
         remote: Remote<S, HaloOf>,
-    ) -> Result<DistributedMatrix<S>, DeviceError> {
-        Ok(DistributedMatrix { own, remote: Some(Border::new(remote)) })
+    ) -> Result<DistributedMatrix<S, D>, DeviceError> {
+        let border = Border::new(&self.device, (own.rows(), own.cols()), remote)?;
+        Ok(DistributedMatrix { own: self.device.upload_matrix(own)?, remote: Some(border) })
     }
 
     fn halo_values(&self, halo: &HaloOf, own: &[f64]) -> Vec<f64> {
@@ -207,142 +173,183 @@ impl Device for Distributed {
         self.comm.before(own as u64)
     }
 
-    fn len<T: Store>(&self, x: &Vec<T>) -> usize {
-        x.len()
+    fn len<T: Store>(&self, x: &D::Vector<T>) -> usize {
+        self.device.len(x)
     }
 
-    fn shape<S: Store>(&self, a: &DistributedMatrix<S>) -> (usize, usize) {
-        (a.own.rows(), a.own.cols())
+    fn shape<S: Store>(&self, a: &DistributedMatrix<S, D>) -> (usize, usize) {
+        self.device.shape(&a.own)
     }
 
     fn finish(&self) -> Result<(), DeviceError> {
-        self.cpu.finish()
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.device.finish().and(failed.map_or(Ok(()), Err))
     }
 
     fn spmv<C: Reads<S>, S: Store>(
         &self,
         alpha: C,
-        a: &DistributedMatrix<S>,
-        x: &Vec<C>,
+        a: &DistributedMatrix<S, D>,
+        x: &D::Vector<C>,
         beta: C,
-        y: &mut Vec<C>,
+        y: &mut D::Vector<C>,
     ) {
-        let own = |y: &mut Vec<C>| self.cpu.spmv(alpha, &a.own, x, beta, y);
-        a.product(x, y, own, |y, row, share: C| y[row] += alpha * share);
+        let own = |y: &mut D::Vector<C>| self.device.spmv(alpha, &a.own, x, beta, y);
+        let Some(border) = &a.remote else { return own(y) };
+        self.note(border.product(
+            &self.device,
+            x,
+            y,
+            own,
+            |y, row, share| y[row] += alpha * share,
+            |remote, halo, y| self.device.spmv(alpha, remote, halo, C::one(), y),
+        ));
     }
 
     fn residual<C: Reads<S>, S: Store>(
         &self,
-        a: &DistributedMatrix<S>,
-        x: &Vec<C>,
-        b: &Vec<C>,
-        r: &mut Vec<C>,
+        a: &DistributedMatrix<S, D>,
+        x: &D::Vector<C>,
+        b: &D::Vector<C>,
+        r: &mut D::Vector<C>,
     ) {
-        let own = |r: &mut Vec<C>| self.cpu.residual(&a.own, x, b, r);
-        a.product(x, r, own, |r, row, share: C| r[row] -= share);
+        let own = |r: &mut D::Vector<C>| self.device.residual(&a.own, x, b, r);
+        let Some(border) = &a.remote else { return own(r) };
+        self.note(border.product(
+            &self.device,
+            x,
+            r,
+            own,
+            |r, row, share| r[row] -= share,
+            |remote, halo, r| self.device.spmv(-C::one(), remote, halo, C::one(), r),
+        ));
     }
 
     fn sweep<C: Reads<S>, S: Store>(
         &self,
-        a: &DistributedMatrix<S>,
+        a: &DistributedMatrix<S, D>,
         omega: C,
-        d: &Vec<C>,
-        b: &Vec<C>,
-        x: &Vec<C>,
+        d: &D::Vector<C>,
+        b: &D::Vector<C>,
+        x: &D::Vector<C>,
         beta: C,
-        y: &mut Vec<C>,
+        y: &mut D::Vector<C>,
     ) {
-        let own = |y: &mut Vec<C>| self.cpu.sweep(&a.own, omega, d, b, x, beta, y);
-        a.product(x, y, own, |y, row, share: C| y[row] -= omega * d[row] * share);
+        let device = &self.device;
+        let own = |y: &mut D::Vector<C>| device.sweep(&a.own, omega, d, b, x, beta, y);
+        let Some(border) = &a.remote else { return own(y) };
+        self.note(match device.elements(d) {
+            Some(d) => {
+                let add = |y: &mut [C], row: usize, share: C| y[row] -= omega * d[row] * share;
+                border.product(device, x, y, own, add, |_, _, _| ())
+            }
+            None => border.with_rest(device, x, b, |rest| device.sweep(&a.own, omega, d, rest, x, beta, y)),
+        });
     }
 
     fn gauss_seidel<C: Reads<S>, S: Store>(
         &self,
-        a: &DistributedMatrix<S>,
-        d: &Vec<C>,
-        b: &Vec<C>,
-        x: Option<&Vec<C>>,
+        a: &DistributedMatrix<S, D>,
+        d: &D::Vector<C>,
+        b: &D::Vector<C>,
+        x: Option<&D::Vector<C>>,
         block: usize,
         direction: Direction,
-        y: &mut Vec<C>,
+        y: &mut D::Vector<C>,
     ) {
         let (Some(border), Some(x)) = (&a.remote, x) else {
-            return self.cpu.gauss_seidel(&a.own, d, b, x, block, direction, y);
+            return self.device.gauss_seidel(&a.own, d, b, x, block, direction, y);
         };
         // Blocks contain own rows only, so the remote contribution is constant during the sweep. It
         // is subtracted from the right-hand side.
-        let mut buffers = border.exchange(x, &mut || {});
-        let incoming = std::mem::take(&mut buffers.incoming);
-        if let Some(rest) = buffers.right_hand_side::<C>(b.len()) {
-            rest.copy_from_slice(b);
-            border.shares(&incoming, |row, share: C| rest[row] -= share);
-            self.cpu.gauss_seidel(&a.own, d, rest, Some(x), block, direction, y);
-        }
-        buffers.incoming = incoming;
+        self.note(border.with_rest(&self.device, x, b, |rest| {
+            self.device.gauss_seidel(&a.own, d, rest, Some(x), block, direction, y);
+        }));
     }
 
-    fn fill<C: Real>(&self, value: C, x: &mut Vec<C>) {
-        self.cpu.fill(value, x);
+    fn fill<C: Real>(&self, value: C, x: &mut D::Vector<C>) {
+        self.device.fill(value, x);
     }
 
-    fn copy<C: Real>(&self, x: &Vec<C>, y: &mut Vec<C>) {
-        self.cpu.copy(x, y);
+    fn copy<C: Real>(&self, x: &D::Vector<C>, y: &mut D::Vector<C>) {
+        self.device.copy(x, y);
     }
 
-    fn cast<X: Real, Y: Real>(&self, x: &Vec<X>, y: &mut Vec<Y>) {
-        self.cpu.cast(x, y);
+    fn cast<X: Real, Y: Real>(&self, x: &D::Vector<X>, y: &mut D::Vector<Y>) {
+        self.device.cast(x, y);
     }
 
-    fn cast_scaled<X: Real, Y: Real>(&self, alpha: f64, d: Option<&Vec<f32>>, x: &Vec<X>, y: &mut Vec<Y>) {
-        self.cpu.cast_scaled(alpha, d, x, y);
+    fn cast_scaled<X: Real, Y: Real>(
+        &self,
+        alpha: f64,
+        d: Option<&D::Vector<f32>>,
+        x: &D::Vector<X>,
+        y: &mut D::Vector<Y>,
+    ) {
+        self.device.cast_scaled(alpha, d, x, y);
     }
 
     fn cast_scaled_max<X: Real, Y: Real>(
         &self,
         alpha: f64,
-        d: Option<&Vec<f32>>,
-        x: &Vec<X>,
-        y: &mut Vec<Y>,
+        d: Option<&D::Vector<f32>>,
+        x: &D::Vector<X>,
+        y: &mut D::Vector<Y>,
     ) -> f64 {
-        self.comm.most(self.cpu.cast_scaled_max(alpha, d, x, y))
+        self.comm.most(self.device.cast_scaled_max(alpha, d, x, y))
     }
 
-    fn axpby<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
-        self.cpu.axpby(alpha, x, beta, y);
+    fn axpby<C: Real>(&self, alpha: C, x: &D::Vector<C>, beta: C, y: &mut D::Vector<C>) {
+        self.device.axpby(alpha, x, beta, y);
     }
 
-    fn axpbypcz<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &Vec<C>, gamma: C, z: &mut Vec<C>) {
-        self.cpu.axpbypcz(alpha, x, beta, y, gamma, z);
+    fn axpbypcz<C: Real>(
+        &self,
+        alpha: C,
+        x: &D::Vector<C>,
+        beta: C,
+        y: &D::Vector<C>,
+        gamma: C,
+        z: &mut D::Vector<C>,
+    ) {
+        self.device.axpbypcz(alpha, x, beta, y, gamma, z);
     }
 
-    fn diagonal<C: Real>(&self, alpha: C, d: &Vec<C>, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
-        self.cpu.diagonal(alpha, d, x, beta, y);
+    fn diagonal<C: Real>(&self, alpha: C, d: &D::Vector<C>, x: &D::Vector<C>, beta: C, y: &mut D::Vector<C>) {
+        self.device.diagonal(alpha, d, x, beta, y);
     }
 
-    fn step_and_turn<C: Real>(&self, alpha: C, x: &mut Vec<C>, beta: C, z: &Vec<C>, p: &mut Vec<C>) {
-        self.cpu.step_and_turn(alpha, x, beta, z, p);
+    fn step_and_turn<C: Real>(
+        &self,
+        alpha: C,
+        x: &mut D::Vector<C>,
+        beta: C,
+        z: &D::Vector<C>,
+        p: &mut D::Vector<C>,
+    ) {
+        self.device.step_and_turn(alpha, x, beta, z, p);
     }
 
-    fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
+    fn combine<C: Real, B: Borrow<D::Vector<C>> + Sync>(
         &self,
         coefficients: &[C],
         xs: &[B],
         beta: C,
-        y: &mut Vec<C>,
+        y: &mut D::Vector<C>,
     ) -> f64 {
-        self.sum_of(self.cpu.combine(coefficients, xs, beta, y))
+        self.sum_of(self.device.combine(coefficients, xs, beta, y))
     }
 
-    fn dot<C: Real>(&self, x: &Vec<C>, y: &Vec<C>) -> f64 {
-        self.sum_of(self.cpu.dot(x, y))
+    fn dot<C: Real>(&self, x: &D::Vector<C>, y: &D::Vector<C>) -> f64 {
+        self.sum_of(self.device.dot(x, y))
     }
 
-    fn dots<C: Real, B: Borrow<Vec<C>> + Sync>(&self, xs: &[B], y: &Vec<C>, out: &mut [f64]) {
-        self.cpu.dots(xs, y, out);
+    fn dots<C: Real, B: Borrow<D::Vector<C>> + Sync>(&self, xs: &[B], y: &D::Vector<C>, out: &mut [f64]) {
+        self.device.dots(xs, y, out);
         self.comm.sum_reals(out);
     }
 
-    fn norm_max<C: Real>(&self, x: &Vec<C>) -> f64 {
-        self.comm.most(self.cpu.norm_max(x))
+    fn norm_max<C: Real>(&self, x: &D::Vector<C>) -> f64 {
+        self.comm.most(self.device.norm_max(x))
     }
 }

@@ -9,6 +9,7 @@ use ziggurat_amg::smoother::{Smoother, SmootherData};
 use ziggurat_amg::{
     COARSE_FALLBACK_SMOOTHER, Coarsest, InverseSource, Level, LevelSource, Multigrid, OwnMatrix, Part,
 };
+use ziggurat_sparse::device::Device;
 
 use crate::device::Distributed;
 use crate::error::{DistributedError, agree};
@@ -17,8 +18,8 @@ use crate::setup::Transfer;
 use crate::split::Split;
 
 /// A level as input to lowering.
-pub(crate) struct Lowerable {
-    device: Distributed,
+pub(crate) struct Lowerable<D: Device> {
+    device: Distributed<D>,
     /// Whether several ranks own rows of it.
     pub(crate) shared: bool,
     pub(crate) a: Split,
@@ -57,10 +58,11 @@ pub(crate) fn is_shared(a: &DistributedCsr) -> bool {
     a.comm().total(u64::from(!a.rows.is_empty())) > 1
 }
 
-impl Lowerable {
+impl<D: Device> Lowerable<D> {
     /// Computes the smoother's data, which reads whole rows, and splits own from remote columns.
     /// The last level is solved directly if it is on one rank, and smoothed otherwise.
     pub(crate) fn new(
+        device: &Distributed<D>,
         level: Level<DistributedCsr>,
         smoother: Smoother,
         coarsest: Coarsest,
@@ -79,7 +81,7 @@ impl Lowerable {
             None => None,
         };
         Ok(Lowerable {
-            device: Distributed::new(comm.clone()),
+            device: device.among(comm.clone()),
             shared: comm.size() > 1 && smoother.is_some(),
             block: a.block(),
             first_row: a.own_rows().start,
@@ -95,11 +97,11 @@ impl Lowerable {
         self.block
     }
 
-    pub(crate) fn part<'a>(&self, split: &'a Split) -> Part<'a, Distributed> {
+    pub(crate) fn part<'a>(&self, split: &'a Split) -> Part<'a, Distributed<D>> {
         Part { own: OwnMatrix::Rows(&split.own), remote: self.shared.then_some(&split.remote) }
     }
 
-    fn source(&self) -> LevelSource<'_, Distributed> {
+    fn source(&self) -> LevelSource<'_, Distributed<D>> {
         LevelSource {
             device: &self.device,
             a: self.part(&self.a),
@@ -148,10 +150,10 @@ impl LevelSmoother {
 }
 
 /// Moves the levels to this rank's device.
-pub(crate) fn lower(
-    levels: &[Lowerable],
+pub(crate) fn lower<D: Device>(
+    levels: &[Lowerable<D>],
     config: &SolverConfig,
-) -> Result<Multigrid<Distributed>, SolveError> {
+) -> Result<Multigrid<Distributed<D>>, SolveError> {
     let sources: Vec<_> = levels.iter().map(Lowerable::source).collect();
     Ok(Multigrid::new(&sources, &config.cycling(), |index| config.precision.level(index), config.lowering())?)
 }

@@ -44,6 +44,7 @@
 
 #![deny(unsafe_code)]
 
+mod border;
 mod c;
 pub mod comm;
 mod coordinates;

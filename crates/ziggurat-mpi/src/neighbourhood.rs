@@ -14,6 +14,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use ziggurat_amg::SetupError;
 use ziggurat_amg::halo::{Halo, Message, Processes};
+use ziggurat_sparse::{Csr, MatrixError, Store};
 
 use crate::comm::{Comm, Parcel, ParcelMut, Route};
 use crate::error::agree_as;
@@ -158,6 +159,15 @@ impl Neighbourhood {
         for (&node, outgoing) in self.send_nodes.iter().zip(outgoing.chunks_exact_mut(self.block)) {
             outgoing.copy_from_slice(&own[node as usize * self.block..][..self.block]);
         }
+    }
+
+    /// The matrix whose product with a vector of `own` rows packs it: a one in each row.
+    pub(crate) fn selection<S: Store>(&self, own: usize) -> Result<Csr<S>, MatrixError> {
+        let first = |&node: &u32| node * self.block as u32;
+        let columns: Vec<u32> =
+            self.send_nodes.iter().flat_map(|node| first(node)..first(node) + self.block as u32).collect();
+        let rows = columns.len();
+        Csr::try_new(rows, own, (0..=rows).collect(), columns, vec![S::narrow(1.0); rows])
     }
 
     /// Sends packed values and receives those of the halo, `width` per node.

@@ -22,6 +22,7 @@ use ziggurat_amg::{
     CoarseningStop, Coarsest, ExactMatrix, Hierarchy, Level, MAX_SPARSE_ROWS, Multigrid, Setup,
 };
 use ziggurat_krylov::Observer;
+use ziggurat_sparse::device::{Cpu, Device, DeviceError};
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
 use ziggurat_sparse::{MatrixError, trace};
 
@@ -53,7 +54,7 @@ use crate::setup::{self, grain, moved, row_by_row, row_multiple};
 /// assert!(solution.report.reason.is_converged());
 /// # Ok::<(), ziggurat_mpi::DistributedError>(())
 /// ```
-pub struct DistributedSolver {
+pub struct DistributedSolver<D: Device = Cpu> {
     pub(crate) comm: Arc<dyn Comm>,
     /// The caller's distribution of rows, and the internal one.
     pub(crate) given: Partition,
@@ -62,27 +63,30 @@ pub struct DistributedSolver {
     vectors: Redistribution,
     pub(crate) entries: Redistribution,
     pub(crate) kind: MatrixKind,
-    pub(crate) levels: Vec<Lowerable>,
-    pub(crate) iteration: Iteration<Distributed>,
+    pub(crate) levels: Vec<Lowerable<D>>,
+    pub(crate) iteration: Iteration<Distributed<D>>,
     /// The near-kernel that the caller gave, in the internal distribution.
     pub(crate) near_kernel: Option<NearKernel>,
     pub(crate) pace: Pace,
     pub(crate) reports: Vec<LevelReport>,
     /// Memory for [`apply`](Self::apply), made by its first call.
-    cycle: Mutex<Option<(Workspace, Vec<f64>)>>,
+    cycle: Mutex<Option<Cycle<D>>>,
     stages: Vec<(&'static str, f64)>,
     stop: CoarseningStop,
     seconds: f64,
 }
 
-impl fmt::Debug for DistributedSolver {
+/// The work memory of a cycle, its input and its output.
+type Cycle<D> = (Workspace, <D as Device>::Vector<f64>, <D as Device>::Vector<f64>);
+
+impl<D: Device> fmt::Debug for DistributedSolver<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DistributedSolver").field("levels", &self.reports).finish_non_exhaustive()
     }
 }
 
 /// The choices and a table of the levels.
-impl fmt::Display for DistributedSolver {
+impl<D: Device> fmt::Display for DistributedSolver<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SolverConfig { method, krylov, precision, smoother, .. } = self.config();
         writeln!(f, "{method}, {krylov}, {precision}, {}", smoother.kind)?;
@@ -103,7 +107,7 @@ impl DistributedSolver {
     /// If the configuration is invalid, or the matrix is invalid on any rank. Then every rank
     /// returns an error.
     pub fn new(a: &DistributedCsr, config: SolverConfig) -> Result<Self, DistributedError> {
-        Self::set_up(a, None, config)
+        Self::on(Cpu::new(), a, None, config)
     }
 
     /// As [`new`](Self::new), with this rank's rows of the near-kernel: vectors that the matrix
@@ -117,18 +121,41 @@ impl DistributedSolver {
         kernel: &NearKernel,
         config: SolverConfig,
     ) -> Result<Self, DistributedError> {
-        Self::set_up(a, Some(kernel), config)
+        Self::on(Cpu::new(), a, Some(kernel), config)
     }
+}
 
-    fn set_up(
-        given: &DistributedCsr,
+impl<D: Device> DistributedSolver<D> {
+    /// A solver on any device: every rank gives its own, all of the same kind, and this rank's rows
+    /// of the near-kernel if it is known. Setup is on the CPUs; products run on the devices.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use ziggurat::SolverConfig;
+    /// use ziggurat_mpi::{Alone, Comm, DistributedCsr, DistributedSolver};
+    /// use ziggurat_sparse::device::Reference;
+    /// let comm: Arc<dyn Comm> = Arc::new(Alone);
+    /// let a = DistributedCsr::from_rows(&comm, 1, &[0, 1, 2], &[0, 1], &[2.0, 4.0])?;
+    /// let solver = DistributedSolver::on(Reference, &a, None, SolverConfig::default())?;
+    /// assert!(solver.solve(&[1.0, 1.0])?.report.reason.is_converged());
+    /// # Ok::<(), ziggurat_mpi::DistributedError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`DistributedSolver::new`] and [`DistributedSolver::with_near_kernel`], and if a level
+    /// does not fit a device.
+    pub fn on(
+        device: D,
+        a: &DistributedCsr,
         kernel: Option<&NearKernel>,
-        asked: SolverConfig,
+        config: SolverConfig,
     ) -> Result<Self, DistributedError> {
-        together(&**given.comm(), || Self::set_up_together(given, kernel, asked))
+        let device = Distributed::over(device, a.comm().clone());
+        together(&**a.comm(), || Self::set_up_together(device, a, kernel, config))
     }
 
     pub(crate) fn set_up_together(
+        device: Distributed<D>,
         given: &DistributedCsr,
         kernel: Option<&NearKernel>,
         asked: SolverConfig,
@@ -155,7 +182,6 @@ impl DistributedSolver {
             return Err(SolveError::from(ConfigError::Value { path, reason }).into());
         }
         agree(&*comm, check(given, kernel))?;
-        let device = Distributed::new(comm.clone());
         let kind = MatrixKind::of(given)?;
         let config = resolved(&asked, &kind, &device);
         config.check_for(kind.facts(&device)).map_err(SolveError::from)?;
@@ -303,27 +329,29 @@ impl DistributedSolver {
             Stronger::Levels(kind) => lower(&self.levels, &self.config().in_precision(kind)).map(Some),
             Stronger::Smoother(_) | Stronger::Factors => Ok(None), // never asked for: see the configuration
         };
-        let solved = match self.iteration.solve(b.clone(), guess, options, observer, raise) {
+        let device = &self.iteration.device;
+        let there = device.upload(&b).and_then(|b| Ok((b, guess.map(|x| device.upload(&x)).transpose()?)));
+        let (there, guess) = agree(&*self.comm, there.map_err(SolveError::from))?;
+        let solved = match self.iteration.solve(there, guess, options, observer, raise) {
             // The message comes from the rank that failed.
             Err(SolveError::OtherProcess) => Ok(None),
             solved => solved.map(Some),
         };
         let Some(solution) = agree(&*self.comm, solved)? else { return Err(SolveError::OtherProcess.into()) };
-        let (finest, device) = (&self.levels[0], &self.iteration.device);
+        let Solution { x, report, promotion, traffic } = solution;
+        let x = agree(&*self.comm, device.to_host(x).map_err(SolveError::from))?;
+        let finest = &self.levels[0];
         let (part, stopping) = (finest.part(&finest.a), &options.stopping);
-        let report =
-            certified(solution.report, device, part, self.kind.largest_row_sum, stopping, &b, &solution.x);
+        let report = certified(report, device, part, self.kind.largest_row_sum, stopping, &b, &x);
         let report = agree(&*self.comm, report.map_err(SolveError::from))?;
-        let solution = Solution { report, ..solution };
-        let x = self.vectors.outwards(&solution.x);
-        if solution.promotion.is_some() {
+        if promotion.is_some() {
             self.forget_cycle();
         }
-        self.pace.note(solution.report.iterations);
+        self.pace.note(report.iterations);
         if self.comm.rank() == 0 {
-            events::solved(&solution.report, solution.promotion.as_ref());
+            events::solved(&report, promotion.as_ref());
         }
-        Ok(Solution { x, ..solution })
+        Ok(Solution { x: self.vectors.outwards(&x), report, promotion, traffic })
     }
 
     /// One multigrid cycle, z ≈ A⁻¹ r, as the preconditioner of another iteration. `r` and `z` hold
@@ -355,32 +383,40 @@ impl DistributedSolver {
     ) -> Result<(), E> {
         let (device, cycle) = (&self.iteration.device, self.iteration.preconditioner());
         let mut kept = self.cycle.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = |error: DeviceError| DistributedError::from(SolveError::from(error));
         let ready = vectors.and_then(|(r, z)| {
             let expected = self.given.len();
             if let Some(found) = [r.len(), z.len()].into_iter().find(|&found| found != expected) {
                 let what = "elements of a vector, one per row of this rank";
                 return Err(DistributedError::from(MatrixError::Mismatch { what, expected, found }).into());
             }
-            let (work, output) = match kept.take() {
-                Some(memory) => memory,
-                None => {
-                    let work = LinearOperator::<Distributed, f64>::workspace(cycle, device);
-                    let work = work.map_err(|error| DistributedError::from(SolveError::from(error)))?;
-                    (work, vec![0.0; self.inside.len()])
-                }
+            let rows = self.inside.len();
+            let make = || {
+                let work = LinearOperator::<Distributed<D>, f64>::workspace(cycle, device)?;
+                Ok((work, device.zeros(rows)?, device.zeros(rows)?))
             };
-            Ok((r, z, work, output))
+            let memory = kept.take().map_or_else(make, Ok).map_err(failed)?;
+            Ok((r, z, memory))
         });
-        let (r, z, mut work, mut output) = agree_as(&*self.comm, ready)?;
-        cycle.apply(device, &self.vectors.inwards(r), &mut output, &mut work);
-        z.copy_from_slice(&self.vectors.outwards(&output));
-        *kept = Some((work, output));
+        let (r, z, (mut work, mut input, mut output)) = agree_as(&*self.comm, ready)?;
+        let written = device.write(&self.vectors.inwards(r), &mut input);
+        agree(&*self.comm, written.map_err(SolveError::from))?;
+        cycle.apply(device, &input, &mut output, &mut work);
+        let mut inside = vec![0.0; self.inside.len()];
+        agree(&*self.comm, device.download(&output, &mut inside).map_err(SolveError::from))?;
+        z.copy_from_slice(&self.vectors.outwards(&inside));
+        *kept = Some((work, input, output));
         Ok(())
     }
 
     /// Drops the memory of a cycle that is no longer in use.
     pub(crate) fn forget_cycle(&self) {
         *self.cycle.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The name of the devices in reports.
+    pub fn device_name(&self) -> String {
+        self.iteration.device.name()
     }
 
     /// The choices that the configuration left open, with the reason for each.
@@ -438,12 +474,12 @@ impl DistributedSolver {
 
 /// The configuration for this matrix on ranks. Factors and refinement need one process. Without the
 /// fallback, an iteration needs no observer, which costs a message.
-pub(crate) fn resolved(asked: &SolverConfig, kind: &MatrixKind, device: &Distributed) -> SolverConfig {
+pub(crate) fn resolved(asked: &SolverConfig, kind: &MatrixKind, device: &impl Device) -> SolverConfig {
     SolverConfig { fallback: false, refinement_steps: 0, ..asked.resolve(kind.facts(device)) }
 }
 
 /// The distributions of the entries of a matrix, given those of its rows. Collective.
-fn of_entries(vectors: &Redistribution, finest: &Lowerable) -> Redistribution {
+fn of_entries<D: Device>(vectors: &Redistribution, finest: &Lowerable<D>) -> Redistribution {
     let inside = finest.a.row_lengths();
     let lengths: Vec<f64> = inside.iter().map(|&length| length as f64).collect();
     let given = vectors.outwards(&lengths).into_iter().map(|length| length as usize);
@@ -456,20 +492,20 @@ fn of_entries(vectors: &Redistribution, finest: &Lowerable) -> Redistribution {
 }
 
 /// Levels on this rank's device, and what they were made from.
-pub(crate) struct Lowered {
-    pub(crate) levels: Vec<Lowerable>,
-    pub(crate) multigrid: Multigrid<Distributed>,
-    pub(crate) matrix: Box<dyn LinearOperator<Distributed, f64>>,
+pub(crate) struct Lowered<D: Device> {
+    pub(crate) levels: Vec<Lowerable<D>>,
+    pub(crate) multigrid: Multigrid<Distributed<D>>,
+    pub(crate) matrix: Box<dyn LinearOperator<Distributed<D>, f64>>,
     /// A basis of the null space.
-    pub(crate) kernel: Vec<Vec<f64>>,
+    pub(crate) kernel: Vec<D::Vector<f64>>,
     pub(crate) reports: Vec<LevelReport>,
 }
 
-impl Lowered {
+impl<D: Device> Lowered<D> {
     /// Collective.
     pub(crate) fn new(
         comm: &Arc<dyn Comm>,
-        device: &Distributed,
+        device: &Distributed<D>,
         levels: Vec<Level<DistributedCsr>>,
         kind: &MatrixKind,
         config: &SolverConfig,
@@ -478,11 +514,11 @@ impl Lowered {
         let kernel = agree(&**comm, kind.null_space(device, levels[0].distributed_matrix()))?;
         let (cycling, coarsest) = (config.cycling(), config.lowering().coarsest);
         let levels = levels.into_iter().enumerate();
-        let levels =
-            levels.map(|(index, level)| Lowerable::new(level, cycling.on_level(index).smoother, coarsest));
+        let levels = levels
+            .map(|(index, level)| Lowerable::new(device, level, cycling.on_level(index).smoother, coarsest));
         // A rank that fails on one level takes part in the messages of the others.
-        let levels: Vec<Result<Lowerable, _>> = levels.collect();
-        let levels: Vec<Lowerable> = agree(&**comm, levels.into_iter().collect::<Result<_, _>>())?;
+        let levels: Vec<Result<_, _>> = levels.collect();
+        let levels: Vec<Lowerable<D>> = agree(&**comm, levels.into_iter().collect::<Result<_, _>>())?;
         let multigrid = agree(&**comm, lower(&levels, config))?;
         let reports = LevelReport::gather(&**comm, facts, &multigrid.stored());
         let finest = &levels[0];

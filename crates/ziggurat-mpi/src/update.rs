@@ -9,6 +9,7 @@
 use ziggurat::Updated;
 use ziggurat::diagnose::MatrixKind;
 use ziggurat_amg::{Level, LevelMatrix, spectral_radius};
+use ziggurat_sparse::device::Device;
 use ziggurat_sparse::{MatrixError, trace};
 
 use crate::error::{DistributedError, agree, together};
@@ -19,7 +20,7 @@ use crate::setup::{Transfer, empty, set_dead_diagonal};
 use crate::solver::{DistributedSolver, Lowered, check, placed, resolved};
 use crate::triple_product::triple_product;
 
-impl DistributedSolver {
+impl<D: Device> DistributedSolver<D> {
     /// Replaces the values of the matrix; pattern, unknowns per node and distribution must be the
     /// same. The policy is that of [`ziggurat::Solver::update_values`], and so is the result, bit
     /// for bit. Collective.
@@ -77,7 +78,7 @@ impl DistributedSolver {
         let (asked, device) = (self.iteration.asked().clone(), &self.iteration.device);
         let same_kind = resolved(&asked, &kind, device) == *self.config();
         if self.pace.asks_for_rebuild(self.config().update) || !same_kind {
-            let rebuilt = Self::set_up_together(&a, self.near_kernel.as_ref(), asked)?;
+            let rebuilt = Self::set_up_together(device.clone(), &a, self.near_kernel.as_ref(), asked)?;
             // Its caller still has the rows as they were given.
             *self = rebuilt.for_rows_of(self);
             return Ok(Updated::Rebuilt);
@@ -136,7 +137,10 @@ fn check_pattern(old: &DistributedCsr, new: &DistributedCsr) -> Result<(), Matri
 }
 
 /// The levels with the matrix `a` of the first of them. Collective over its ranks.
-fn updated(levels: &[Lowerable], a: DistributedCsr) -> Result<Vec<Level<DistributedCsr>>, DistributedError> {
+fn updated<D: Device>(
+    levels: &[Lowerable<D>],
+    a: DistributedCsr,
+) -> Result<Vec<Level<DistributedCsr>>, DistributedError> {
     let (comm, level) = (a.comm().clone(), &levels[0]);
     // Only where setup has estimated it: the others do not need it.
     let radius = match level.radius {
@@ -160,7 +164,11 @@ fn updated(levels: &[Lowerable], a: DistributedCsr) -> Result<Vec<Level<Distribu
 }
 
 /// The matrix of a coarse level. Collective over its ranks.
-fn coarse(level: &Lowerable, product: NamedRows, dead: &[u32]) -> Result<DistributedCsr, DistributedError> {
+fn coarse<D: Device>(
+    level: &Lowerable<D>,
+    product: NamedRows,
+    dead: &[u32],
+) -> Result<DistributedCsr, DistributedError> {
     let comm = level.a.remote.halo.0.comm().clone();
     let mut a = agree(&*comm, level.a.with_values(product))?;
     set_dead_diagonal(&mut a, dead);

@@ -9,10 +9,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ziggurat::amg::interpolate::{NearKernel, NearKernelError};
-use ziggurat::{Solution, krylov};
+use ziggurat::{Solution, SolverConfig, krylov};
 use ziggurat_mpi::{
-    Comm, Distributed, DistributedCsr, DistributedError, DistributedSolver, InputError, LevelReport, Mpi,
-    Session, agree_as, rigid_body_modes, together,
+    Comm, DistributedCsr, DistributedError, DistributedSolver, InputError, LevelReport, Mpi, Session,
+    agree_as, rigid_body_modes, together,
 };
 use ziggurat_report::{Distribution, Level, Outcome, Ranks, peak_bytes};
 use ziggurat_sparse::device::Device;
@@ -23,7 +23,8 @@ use super::{
     SetUp, check_files, compute, configuration, default_rhs, exit_code, is_finite, no_rows, note_breakdown,
     tell,
 };
-use crate::arguments::{DeviceName, SolveOptions};
+use crate::arguments::SolveOptions;
+use crate::devices::Place;
 use crate::failure::Failure;
 use crate::log_lines;
 use crate::progress::Progress;
@@ -33,6 +34,10 @@ use crate::trace::Trace;
 /// Variables that launchers set for the processes they start: Open MPI, MPICH and its descendants,
 /// Slurm with PMIx.
 const LAUNCHED: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK"];
+
+/// Variables in which launchers number the processes of a machine: Open MPI, MPICH and its
+/// descendants, Slurm.
+const LOCAL_RANK: [&str; 3] = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
 
 /// Whether an MPI launcher has started this process.
 pub(crate) fn are_launched() -> bool {
@@ -76,15 +81,38 @@ fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> R
     on_first(&|| check_files(options))?;
     let path = options.trace.as_deref().filter(|_| comm.rank() == 0);
     let trace = agree_as(&**comm, path.map(Trace::start).transpose())?;
+    let place = agree_as(&**comm, Place::open_for(&options.device, process_of_machine(&**comm)))?;
+    let outcome = match place {
+        Place::Cpu(cpu) => solve_on(cpu, comm, config, options, progress),
+        #[cfg(feature = "gpu")]
+        Place::Gpu(gpu) => solve_on(gpu, comm, config, options, progress),
+    }?;
+    agree_as(&**comm, trace.map_or(Ok(()), Trace::finish))?;
+    Ok(ExitCode::from(exit_code(&outcome)))
+}
+
+/// The number of this process among those of its machine, as the launcher says; otherwise its rank.
+fn process_of_machine(comm: &dyn Comm) -> usize {
+    let said = LOCAL_RANK.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
+    said.unwrap_or_else(|| comm.rank())
+}
+
+fn solve_on<D: Device>(
+    device: D,
+    comm: &Arc<dyn Comm>,
+    config: SolverConfig,
+    options: &SolveOptions,
+    progress: &Progress,
+) -> Result<Outcome, Failure> {
+    let on_first = |work: &dyn Fn() -> Result<(), Failure>| {
+        agree_as(&**comm, if comm.rank() == 0 { work() } else { Ok(()) })
+    };
     let part = Part::load(comm, options)?;
     let b = part.rhs(options.rhs.as_deref())?;
     let guess = options.guess.as_deref().map(|path| part.guess(path)).transpose()?;
     let (part, kernel) = part.with_near_kernel(options.coords.as_deref(), progress)?;
     let set_up = || {
-        let solver = match &kernel {
-            Some(kernel) => DistributedSolver::with_near_kernel(&part.a, kernel, config),
-            None => DistributedSolver::new(&part.a, config),
-        };
+        let solver = DistributedSolver::on(device, &part.a, kernel.as_ref(), config);
         Ok(OnRanks { comm: comm.clone(), solver: solver.map_err(refused)? })
     };
     let rhs =
@@ -98,8 +126,7 @@ fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> R
             note_breakdown(path);
         }
     }
-    agree_as(&**comm, trace.map_or(Ok(()), Trace::finish))?;
-    Ok(ExitCode::from(exit_code(&outcome)))
+    Ok(outcome)
 }
 
 /// Refuses options that several ranks do not support yet.
@@ -110,11 +137,7 @@ fn refuse(options: &SolveOptions) -> Result<(), Failure> {
             "leave it out, or run without mpirun",
         ))
     };
-    match options {
-        options if options.source.shuffle.is_some() => not("--shuffle"),
-        SolveOptions { device: DeviceName::Gpu(name), .. } => not(&format!("--device {name}")),
-        _ => Ok(()),
-    }
+    if options.source.shuffle.is_some() { not("--shuffle") } else { Ok(()) }
 }
 
 /// The rows of the system that this rank owns.
@@ -209,12 +232,12 @@ impl Part {
 }
 
 /// The solver of all ranks. Its methods are collective.
-struct OnRanks {
+struct OnRanks<D: Device> {
     comm: Arc<dyn Comm>,
-    solver: DistributedSolver,
+    solver: DistributedSolver<D>,
 }
 
-impl SetUp for OnRanks {
+impl<D: Device> SetUp for OnRanks<D> {
     fn annihilates_constants(&self) -> bool {
         self.solver.annihilates_constants()
     }
@@ -245,7 +268,7 @@ impl SetUp for OnRanks {
         };
         let solver = &self.solver;
         let levels = solver.levels().iter().map(level).collect();
-        let device = Distributed::new(self.comm.clone()).name();
+        let device = solver.device_name();
         let peak = peak.map(|_| most);
         Outcome::new(solution, solver.config(), levels, device, timing, peak, Some(ranks))
             .with_stages(solver.stages())

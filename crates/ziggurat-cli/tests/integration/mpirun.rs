@@ -145,12 +145,9 @@ fn errors_are_told_once_and_exit_codes_are_those_of_one_process() {
         said.err
     );
 
-    let said = mpirun(&place, 2, &["solve", "--problem", "poisson3d:8", "--device", "vulkan:0"]);
-    assert!(
-        said.code == Some(1) && said.err.contains("--device vulkan:0 cannot be used on several ranks yet"),
-        "{}",
-        said.err
-    );
+    let said = mpirun(&place, 2, &["solve", "--problem", "poisson3d:8", "--device", "vulkan:99"]);
+    assert!(said.code == Some(1) && said.err.contains("--device vulkan:99"), "{}", said.err);
+    assert_eq!(said.err.matches("error: ").count(), 1, "{}", said.err);
 
     place.write("three.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n2 2 1\n3 3 1\n");
     for (name, values) in [("long.mtx", 4), ("brief.mtx", 2)] {
@@ -211,4 +208,28 @@ fn a_guess_the_limit_and_the_log_work_on_ranks() {
     let said = mpirun(&place, 2, &[&problem[..], &["--guess", "short.mtx"]].concat());
     let words = ["short.mtx has 2 values, but poisson3d:16 has 4096 rows", "array of size 4096 1"];
     assert!(said.code == Some(1) && words.iter().all(|part| said.err.contains(part)), "{}", said.err);
+}
+
+#[cfg(feature = "gpu")]
+#[test]
+fn every_rank_has_a_gpu() {
+    let place = Place::new("every_rank_has_a_gpu");
+    let arguments = |device: &'static str| {
+        ["solve", "--problem", "poisson3d:16", "--method", "sa", "--device", device, "--json", "-"]
+    };
+    let on_cpus = mpirun(&place, 2, &arguments("cpu"));
+    let on_cpus: Value = serde_json::from_str(&on_cpus.out).unwrap();
+    for (ranks, device) in [(1, "vulkan"), (2, "vulkan:0"), (2, "gpu")] {
+        let said = mpirun(&place, ranks, &arguments(device));
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let report: Value = serde_json::from_str(&said.out).unwrap();
+        let name = report["device"].as_str().unwrap();
+        assert!(name.starts_with(&format!("{ranks} ranks, each ")) && name.contains("vulkan"), "{name}");
+        let rows = |report: &Value| {
+            let levels = report["levels"].as_array().unwrap().iter();
+            levels.map(|level| (level["rows"].clone(), level["nnz"].clone())).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(&report), rows(&on_cpus), "{device}");
+        assert_eq!(report["ranks"]["count"], ranks);
+    }
 }

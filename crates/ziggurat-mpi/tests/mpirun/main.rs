@@ -5,6 +5,7 @@
 mod abilities;
 mod assembly;
 mod c_program;
+mod devices;
 mod edges;
 mod failures;
 mod faults;

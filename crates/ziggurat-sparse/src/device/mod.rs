@@ -116,6 +116,21 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         Ok(host)
     }
 
+    /// The elements of a vector; `None` if they are not in host memory.
+    ///
+    /// ```
+    /// use ziggurat_sparse::device::{Cpu, Device};
+    /// assert_eq!(Cpu::new().elements(&vec![1.0, 2.0]), Some(&[1.0, 2.0][..]));
+    /// ```
+    fn elements<'a, T: Store>(&self, _: &'a Self::Vector<T>) -> Option<&'a [T]> {
+        None
+    }
+
+    /// The elements of a vector, mutably; `None` if they are not in host memory.
+    fn elements_mut<'a, T: Store>(&self, _: &'a mut Self::Vector<T>) -> Option<&'a mut [T]> {
+        None
+    }
+
     /// Moves a matrix to the device, keeping its format and number type.
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<Self::Matrix<S>, DeviceError>;
 

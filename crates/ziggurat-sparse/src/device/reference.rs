@@ -64,6 +64,14 @@ impl Device for Reference {
         Ok(())
     }
 
+    fn elements<'a, T: Store>(&self, x: &'a Vec<T>) -> Option<&'a [T]> {
+        Some(x)
+    }
+
+    fn elements_mut<'a, T: Store>(&self, x: &'a mut Vec<T>) -> Option<&'a mut [T]> {
+        Some(x)
+    }
+
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<HostMatrix<S>, DeviceError> {
         Ok(host)
     }
