@@ -5,6 +5,11 @@
 //! Smoothing makes the coarse matrix denser and its product expensive: on the finest level it takes
 //! most of setup. With one plain level iterations double, whatever the size of the matrix, because
 //! all other levels are smoothed.
+//!
+//! Aggregates consist of a root, its neighbours and theirs. With quadratic elements these are 60
+//! nodes, for which one value each is too few: without smoothing, iterations grow by half. So the
+//! aggregates of a scalar plain level grow along the strongest connections only, eight per row on
+//! average.
 
 use serde::{Deserialize, Serialize};
 use ziggurat_sparse::{Csr, CsrRef};
@@ -20,6 +25,10 @@ use crate::spectral_radius::spectral_radius;
 use crate::strength::{Filter, Strength, strong_connections};
 use crate::{OutOfRange, SetupError};
 
+/// The connections per row along which the aggregates of a plain level grow, on average: about 20
+/// nodes per aggregate.
+const PLAIN_CONNECTIONS: f64 = 8.0;
+
 /// Smoothed aggregation: MIS-2 aggregates, tentative interpolation of the near-kernel, smoothed
 /// once.
 ///
@@ -30,7 +39,8 @@ use crate::{OutOfRange, SetupError};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SmoothedAggregation {
-    /// Which connections aggregates grow along.
+    /// Which connections aggregates grow along. On scalar plain levels, of those above a threshold
+    /// at most eight per row on average, the strongest.
     pub strength: Strength,
     /// Interpolation is smoothed along connections of at least this fraction of the largest in each
     /// row.
@@ -96,16 +106,19 @@ impl SmoothedAggregation {
         let ragged = kernel.node_of_rows();
         let nodes = stages.run("strength", &halo, || nodes(wide, kernel))?;
         let nodes = nodes.as_ref().map_or(wide.view(), Csr::view);
+        let is_plain = level < self.plain_levels.unwrap_or(0);
+        let strength = self.strength_of(is_plain && a.block() == 1 && ragged.is_none());
         let aggregates = match ragged {
             Some(ragged) => {
-                ragged.joined_by(&self.aggregates(nodes, &Whole::new(ragged.count()), &halo, stages)?)
+                let whole = Whole::new(ragged.count());
+                ragged.joined_by(&aggregates(nodes, &strength, &whole, &halo, stages)?)
             }
-            None => self.aggregates(nodes, &wide.nodes(), &halo, stages)?,
+            None => aggregates(nodes, &strength, &wide.nodes(), &halo, stages)?,
         };
         let tentative = stages.run("tentative interpolation", &halo, || {
             LocalTentative::new(aggregates, kernel, &wide.nodes())
         })?;
-        if level < self.plain_levels.unwrap_or(0) {
+        if is_plain {
             let p = stages.run("interpolation", &halo, || {
                 tentative.tentative.rows_of_matrix(&tentative.aggregates, own)
             })?;
@@ -127,19 +140,27 @@ impl SmoothedAggregation {
         Ok(Coarser::by_aggregation(p, tentative, kernel.count(), Some(radius)))
     }
 
-    /// Aggregates of the nodes whose matrix is `nodes`.
-    fn aggregates<H: Processes>(
-        &self,
-        nodes: CsrRef<'_, f64>,
-        halo: &H,
-        rows: &impl Processes,
-        stages: &mut Stages,
-    ) -> Result<Aggregates, SetupError> {
-        let strong = stages.run("strength", rows, || {
-            strong_connections(nodes, nodes.all_rows(), &self.strength, &[], halo)
-        })?;
-        stages.run("coarsening", rows, || mis2(&strong, Some(nodes), halo))
+    /// Which connections aggregates grow along; `fewer` on scalar plain levels.
+    fn strength_of(&self, fewer: bool) -> Strength {
+        let filter = match self.strength.filter {
+            Filter::Threshold(threshold) if fewer => Filter::Strongest { threshold, most: PLAIN_CONNECTIONS },
+            filter => filter,
+        };
+        Strength { filter, ..self.strength }
     }
+}
+
+/// Aggregates of the nodes whose matrix is `nodes`.
+fn aggregates<H: Processes>(
+    nodes: CsrRef<'_, f64>,
+    strength: &Strength,
+    halo: &H,
+    rows: &impl Processes,
+    stages: &mut Stages,
+) -> Result<Aggregates, SetupError> {
+    let strong =
+        stages.run("strength", rows, || strong_connections(nodes, nodes.all_rows(), strength, &[], halo))?;
+    stages.run("coarsening", rows, || mis2(&strong, Some(nodes), halo))
 }
 
 /// The matrix of nodes; `None` if the matrix is scalar, so that its rows are the nodes.

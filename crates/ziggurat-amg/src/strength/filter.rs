@@ -31,17 +31,34 @@ pub(super) fn keep<H: Halo>(
     halo: &H,
 ) -> Result<StrongGraph, StrengthError> {
     let scale_of = |row: usize| scale(a, row, measure, max_row_sum);
-    let threshold = match filter {
-        Filter::Threshold(threshold) if (0.0..=1.0).contains(&threshold) => threshold,
-        Filter::Threshold(found) => return Err(StrengthError::Threshold { found }),
-        Filter::AverageConnections(average) if average > 0.0 && average.is_finite() => {
+    let (threshold, average) = match filter {
+        Filter::Threshold(threshold) => (threshold, None),
+        Filter::AverageConnections(average) => (0.0, Some(average)),
+        Filter::Strongest { threshold, most } => (threshold, Some(most)),
+    };
+    if !(0.0..=1.0).contains(&threshold) {
+        return Err(StrengthError::Threshold { found: threshold });
+    }
+    if let Some(found) = average.filter(|&average| !(average > 0.0 && average.is_finite())) {
+        return Err(StrengthError::Average { found });
+    }
+    let threshold = match average {
+        None => threshold,
+        Some(average) => {
             // Only owned rows count, whichever rows are requested.
-            let strengths = strengths(a, halo.owned(), measure, scale_of);
-            let mut extent = [halo.owned().len() as u64];
+            let owned = halo.owned();
+            let extent = [owned.len(), a.row_ptr()[owned.end] - a.row_ptr()[owned.start]];
+            let mut extent = extent.map(|count| count as u64);
             halo.sum(&mut extent);
-            strength_of_rank(&strengths, (average * extent[0] as f64).round() as u64, halo)
+            let rank = (average * extent[0] as f64).round() as u64;
+            match extent[1] <= rank {
+                true => threshold, // there are no more connections than that
+                false => {
+                    let strengths = strengths(a, owned, measure, scale_of);
+                    threshold.max(strength_of_rank(&strengths, rank, halo))
+                }
+            }
         }
-        Filter::AverageConnections(found) => return Err(StrengthError::Average { found }),
     };
     let graph = StrongGraph::collect(
         a.row_ptr(),

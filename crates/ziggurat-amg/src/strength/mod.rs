@@ -55,6 +55,15 @@ pub enum Filter {
     /// The strongest connections, this many per row on average over the whole matrix. Connections
     /// of equal strength are kept or dropped together, so there may be more.
     AverageConnections(f64),
+    /// Strengths of at least `threshold`, and of these only the strongest, `most` per row on
+    /// average. Configurations cannot name it: smoothed aggregation takes it for plain levels.
+    #[serde(skip)]
+    Strongest {
+        /// As in [`Threshold`](Filter::Threshold).
+        threshold: f64,
+        /// As in [`AverageConnections`](Filter::AverageConnections).
+        most: f64,
+    },
 }
 
 /// Parameters that determine which connections are strong.
@@ -89,15 +98,14 @@ impl Strength {
     /// # Errors
     /// The first that is not.
     pub fn check(&self) -> Result<(), OutOfRange> {
-        match self.filter {
-            Filter::Threshold(threshold) => {
-                OutOfRange::unless_in("filter.threshold", threshold, 0.0..=1.0)?;
-            }
-            Filter::AverageConnections(average) => {
-                let good = average > 0.0 && average.is_finite();
-                OutOfRange::unless("filter.average_connections", average, good, "finite and positive")?;
-            }
-        }
+        let (threshold, average) = match self.filter {
+            Filter::Threshold(threshold) => (threshold, 1.0),
+            Filter::AverageConnections(average) => (0.0, average),
+            Filter::Strongest { threshold, most } => (threshold, most),
+        };
+        OutOfRange::unless_in("filter.threshold", threshold, 0.0..=1.0)?;
+        let good = average > 0.0 && average.is_finite();
+        OutOfRange::unless("filter.average_connections", average, good, "finite and positive")?;
         let sum = self.max_row_sum.unwrap_or(1.0);
         OutOfRange::unless("max_row_sum", sum, sum > 0.0, "positive")
     }

@@ -163,3 +163,27 @@ fn the_empty_matrix_has_the_empty_graph() {
     let average = Strength { filter: Filter::AverageConnections(2.0), ..Strength::classical() };
     assert_eq!(graph_of(&a, &average).connections(), 0);
 }
+
+#[test]
+fn of_those_above_a_threshold_the_strongest_are_kept() {
+    let with = |a: &Csr<f64>, threshold, most| {
+        let filter = Filter::Strongest { threshold, most };
+        let graph = graph_of(a, &Strength { filter, ..Strength::symmetric() });
+        (0..a.rows()).map(|row| graph.row(row).len()).sum::<usize>()
+    };
+    // A ring of 6: strengths 0.4 to the next, 0.2 to the one after it, 0.1 to the opposite one.
+    let entry = |i: usize, j: usize| match (i + 6 - j) % 6 {
+        0 => 1.0,
+        1 | 5 => -0.4,
+        2 | 4 => -0.2,
+        _ => -0.1,
+    };
+    let values = (0..36).map(|k| entry(k / 6, k % 6)).collect();
+    let columns = (0..36).map(|k| k % 6).collect();
+    let a = Csr::try_new(6, 6, (0..=6).map(|row| 6 * row).collect(), columns, values).unwrap();
+    assert_eq!(with(&a, 0.0, 5.0), 30);
+    assert_eq!(with(&a, 0.15, 5.0), 24); // the threshold decides
+    assert_eq!(with(&a, 0.15, 2.0), 12); // the number decides
+    assert_eq!(with(&a, 0.0, 100.0), 30); // there are no more
+    assert_eq!(with(&a, 0.5, 2.0), 0);
+}
