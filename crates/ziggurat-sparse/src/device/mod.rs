@@ -2,8 +2,9 @@
 //!
 //! Krylov methods, cycles and smoothers are written once, generic over a [`Device`]. Two devices
 //! are here: [`Reference`], slow and readable, the oracle for all others, and [`Cpu`], the fast
-//! one. The conformance suite (feature `conformance`) compares a device with the oracle for every
-//! kernel and every pair of number types.
+//! one. A [`SetupDevice`] also computes products and transposes of sparse matrices. The conformance
+//! suite (feature `conformance`) compares a device with the oracle for every kernel and every pair
+//! of number types.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -15,6 +16,7 @@ mod memory;
 mod reads;
 mod reference;
 mod remote;
+mod setup;
 mod traffic;
 
 use std::borrow::Borrow;
@@ -30,6 +32,7 @@ pub use host_matrix::{HostMatrix, MatrixFormat};
 pub use reads::Reads;
 pub use reference::Reference;
 pub use remote::{Nobody, Remote};
+pub use setup::{SetupDevice, SparseSize};
 pub use traffic::Traffic;
 
 /// A place where vectors live and kernels run.

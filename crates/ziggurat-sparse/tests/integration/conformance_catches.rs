@@ -5,12 +5,17 @@
 //! forgotten last row, a coefficient left out, old content read where β = 0, a result computed in
 //! too narrow a number, a lost sign.
 
+#![allow(clippy::unwrap_used)] // tests
+
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ziggurat_sparse::device::conformance::{matrix_kernels, vector_kernels};
-use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Remote};
-use ziggurat_sparse::{Reads, Real, Store, f16};
+use ziggurat_sparse::algebra::ProductPlan;
+use ziggurat_sparse::device::conformance::{matrix_kernels, setup_kernels, vector_kernels};
+use ziggurat_sparse::device::{
+    Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Remote, SetupDevice, SparseSize,
+};
+use ziggurat_sparse::{Csr, Reads, Real, Store, f16};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
@@ -47,6 +52,17 @@ enum Fault {
     DotInSinglePrecision,
     NormMaxLosesNan,
     NormMaxIgnoresSign,
+    UploadSparseForgetsEmptyRows,
+    DownloadSparseStopsEarly,
+    ProductForgetsLastRow,
+    ProductForgetsLastTerm,
+    ProductDropsZeros,
+    ProductInSinglePrecision,
+    UpdateKeepsOldValues,
+    UpdateAddsToOldValues,
+    TransposeOfPattern,
+    TransposeForgetsLastEntry,
+    TripleProductInWrongOrder,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -282,6 +298,103 @@ impl Device for Broken {
     }
 }
 
+/// A matrix of the same sizes with only those entries that are to be kept.
+fn kept<T: Real>(a: &Csr<T>, keep: impl Fn(usize, T) -> bool) -> Csr<T> {
+    let (mut row_ptr, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for row in 0..a.rows() {
+        for entry in a.row_ptr()[row]..a.row_ptr()[row + 1] {
+            if keep(entry, a.values()[entry]) {
+                columns.push(a.columns()[entry]);
+                values.push(a.values()[entry]);
+            }
+        }
+        row_ptr.push(columns.len());
+    }
+    Csr::try_new(a.rows(), a.cols(), row_ptr, columns, values).unwrap()
+}
+
+impl SetupDevice for Broken {
+    type Sparse<T: Real> = Csr<T>;
+    type ProductPlan = ProductPlan;
+
+    fn upload_sparse<T: Real>(&self, host: &Csr<T>) -> Result<Csr<T>, DeviceError> {
+        if self.0 != Fault::UploadSparseForgetsEmptyRows {
+            return Ok(host.clone());
+        }
+        let (mut row_ptr, columns, values) = host.clone().into_parts();
+        row_ptr.dedup();
+        Ok(Csr::try_new(row_ptr.len() - 1, host.cols(), row_ptr, columns, values).unwrap())
+    }
+
+    fn download_sparse<T: Real>(&self, a: &Csr<T>) -> Result<Csr<T>, DeviceError> {
+        let mut a = a.clone();
+        if let (Fault::DownloadSparseStopsEarly, Some(last)) = (self.0, a.values_mut().last_mut()) {
+            *last = T::zero();
+        }
+        Ok(a)
+    }
+
+    fn size<T: Real>(&self, a: &Csr<T>) -> SparseSize {
+        Cpu::new().size(a)
+    }
+
+    fn plan_product<T: Real>(&self, a: &Csr<T>, b: &Csr<T>) -> Result<ProductPlan, DeviceError> {
+        Cpu::new().plan_product(a, b)
+    }
+
+    fn product<T: Real>(&self, plan: &ProductPlan, a: &Csr<T>, b: &Csr<T>) -> Result<Csr<T>, DeviceError> {
+        let mut c = Cpu::new().product(plan, a, b)?;
+        let last_row = c.rows().checked_sub(1).map_or(0, |last| c.row_ptr()[last]);
+        match self.0 {
+            Fault::ProductForgetsLastRow => c = kept(&c, |entry, _| entry < last_row),
+            Fault::ProductForgetsLastTerm => {
+                let mut fewer = a.clone();
+                fewer.values_mut().last_mut().into_iter().for_each(|value| *value = T::zero());
+                c = Cpu::new().product(plan, &fewer, b)?;
+            }
+            Fault::ProductDropsZeros => c = kept(&c, |_, value| !value.is_zero()),
+            Fault::ProductInSinglePrecision => through_f32(c.values_mut()),
+            _ => {}
+        }
+        Ok(c)
+    }
+
+    fn update_product<T: Real>(
+        &self,
+        plan: &ProductPlan,
+        a: &Csr<T>,
+        b: &Csr<T>,
+        c: &mut Csr<T>,
+    ) -> Result<(), DeviceError> {
+        let old = c.clone();
+        if self.0 != Fault::UpdateKeepsOldValues {
+            *c = self.product(plan, a, b)?;
+        }
+        if self.0 == Fault::UpdateAddsToOldValues {
+            c.values_mut().iter_mut().zip(old.values()).for_each(|(new, &old)| *new += old);
+        }
+        Ok(())
+    }
+
+    fn transpose<T: Real>(&self, a: &Csr<T>) -> Result<Csr<T>, DeviceError> {
+        let mut t = Cpu::new().transpose(a)?;
+        match self.0 {
+            Fault::TransposeOfPattern if t.nnz() == a.nnz() => t.values_mut().copy_from_slice(a.values()),
+            Fault::TransposeForgetsLastEntry => {
+                let entries = t.nnz();
+                t = kept(&t, |entry, _| entry + 1 < entries);
+            }
+            _ => {}
+        }
+        Ok(t)
+    }
+
+    fn triple_product<T: Real>(&self, r: &Csr<T>, a: &Csr<T>, p: &Csr<T>) -> Result<Csr<T>, DeviceError> {
+        let a = if self.0 == Fault::TripleProductInWrongOrder { Cpu::new().transpose(a)? } else { a.clone() };
+        Cpu::new().triple_product(r, &a, p)
+    }
+}
+
 /// Whether the suite, in the given arithmetic and storage, objects to the fault.
 fn is_noticed<C: Reads<S>, S: Store>(fault: Fault) -> bool
 where
@@ -298,6 +411,10 @@ where
         matrix_kernels::residual::<_, C, S>,
         matrix_kernels::sweep::<_, C, S>,
         matrix_kernels::gauss_seidel::<_, C, S>,
+        setup_kernels::sparse_memory::<_, C>,
+        setup_kernels::products::<_, C>,
+        setup_kernels::transposes::<_, C>,
+        setup_kernels::triple_products::<_, C>,
     ];
     suite.into_iter().any(|test| catch_unwind(AssertUnwindSafe(|| test(&device))).is_err())
 }
@@ -348,4 +465,15 @@ faults! {
     dot_in_single_precision: DotInSinglePrecision;
     norm_max_loses_nan: NormMaxLosesNan;
     norm_max_ignores_sign: NormMaxIgnoresSign;
+    upload_sparse_forgets_empty_rows: UploadSparseForgetsEmptyRows;
+    download_sparse_stops_early: DownloadSparseStopsEarly;
+    product_forgets_last_row: ProductForgetsLastRow;
+    product_forgets_last_term: ProductForgetsLastTerm;
+    product_drops_zeros: ProductDropsZeros;
+    product_in_single_precision: ProductInSinglePrecision;
+    update_keeps_old_values: UpdateKeepsOldValues;
+    update_adds_to_old_values: UpdateAddsToOldValues;
+    transpose_of_pattern: TransposeOfPattern;
+    transpose_forgets_last_entry: TransposeForgetsLastEntry;
+    triple_product_in_wrong_order: TripleProductInWrongOrder;
 }

@@ -22,7 +22,12 @@ fn coefficient() -> impl Strategy<Value = f64> {
     prop_oneof![Just(0.0), Just(1.0), Just(-1.0), Just(0.75), Just(-2.5)]
 }
 
-fn run<T: std::fmt::Debug>(device: &impl Device, strategy: impl Strategy<Value = T>, test: impl Fn(T)) {
+/// Runs a test for generated inputs, the same in every run.
+pub(super) fn run<T: std::fmt::Debug>(
+    device: &impl Device,
+    strategy: impl Strategy<Value = T>,
+    test: impl Fn(T),
+) {
     let cases = if device.traffic().is_some() { REMOTE_CASES } else { CASES };
     // Failures are printed with the shrunk input, which is small; no regression file is kept.
     let config = Config { cases, failure_persistence: None, ..Config::default() };

@@ -12,6 +12,7 @@
 mod bounds;
 pub mod inputs;
 pub mod matrix_kernels;
+pub mod setup_kernels;
 pub mod vector_kernels;
 
 /// Generates the tests for a device: `conformance_suite!(name, device)` defines a module `name`
@@ -88,6 +89,55 @@ macro_rules! conformance_suite {
             #[test]
             fn reductions() {
                 $crate::device::conformance::vector_kernels::reductions::<_, $c>(&$device);
+            }
+        }
+    };
+}
+
+/// Generates the tests for a [`SetupDevice`](crate::device::SetupDevice), as
+/// [`conformance_suite!`](crate::conformance_suite) does for a [`Device`](crate::device::Device).
+///
+/// ```
+/// ziggurat_sparse::setup_conformance_suite!(reference, ziggurat_sparse::device::Reference);
+/// ```
+#[macro_export]
+macro_rules! setup_conformance_suite {
+    ($name:ident, $device:expr) => {
+        mod $name {
+            // The device expression uses names from the caller's scope.
+            #[allow(unused_imports)]
+            use super::*;
+            $crate::setup_conformance_suite!(@number f64_matrices, f64, $device);
+            $crate::setup_conformance_suite!(@number f32_matrices, f32, $device);
+        }
+    };
+    (@number $name:ident, $c:ty, $device:expr) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            #[test]
+            fn sparse_memory() {
+                $crate::device::conformance::setup_kernels::sparse_memory::<_, $c>(&$device);
+            }
+            #[test]
+            fn products() {
+                $crate::device::conformance::setup_kernels::products::<_, $c>(&$device);
+            }
+            #[test]
+            fn long_rows() {
+                $crate::device::conformance::setup_kernels::long_rows::<_, $c>(&$device);
+            }
+            #[test]
+            fn large_product() {
+                $crate::device::conformance::setup_kernels::large_product::<_, $c>(&$device);
+            }
+            #[test]
+            fn transposes() {
+                $crate::device::conformance::setup_kernels::transposes::<_, $c>(&$device);
+            }
+            #[test]
+            fn triple_products() {
+                $crate::device::conformance::setup_kernels::triple_products::<_, $c>(&$device);
             }
         }
     };
