@@ -12,8 +12,9 @@ use thiserror::Error;
 
 use crate::programs::AS_TESTS;
 
-/// The tests that run: every kernel, products and solves by matrix units.
-const TESTS: &str = "package(ziggurat-gpu) & binary(integration) & (test(conformance) | test(matrix_units))";
+/// The tests that run: every kernel, products and solves by matrix units, sparse products.
+const TESTS: &str =
+    "package(ziggurat-gpu) & binary(integration) & (test(conformance) | test(matrix_units) | test(setup))";
 
 /// Why the tests did not pass.
 #[derive(Debug, Error)]

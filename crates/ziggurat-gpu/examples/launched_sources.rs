@@ -1,12 +1,13 @@
-//! Writes the CUDA and HIP sources of every kernel that a set of solves launches, with an index as
-//! JSON lines.
+//! Writes the CUDA and HIP sources of every kernel that a set of solves and sparse products
+//! launches, with an index as JSON lines.
 //!
 //! ```text
 //! cargo run -p ziggurat-gpu --example launched_sources --features sources -- FOLDER [MATRIX.mtx.gz …]
 //! ```
 //!
 //! `cargo xtask gpu-sources` runs this example and compiles the sources. The solves are those that
-//! the tests compare with the CPU (with the matrices given as arguments), and some further methods.
+//! the tests compare with the CPU (with the matrices given as arguments), some further methods, and
+//! sparse products.
 
 #![allow(clippy::print_stdout)]
 
@@ -18,9 +19,11 @@ use ziggurat::Solver;
 use ziggurat::config::{CycleKind, Format, Krylov, Method, Precision, SmootherKind};
 use ziggurat_gpu::Gpu;
 use ziggurat_gpu::sources::Sources;
+use ziggurat_sparse::algebra::transpose;
+use ziggurat_sparse::device::{Device, DeviceError, SetupDevice};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::io::read_matrix;
-use ziggurat_sparse::{Csr, MatrixError};
+use ziggurat_sparse::{Csr, MatrixError, Real};
 
 /// The Laplacian of a star, plus the identity.
 fn star(leaves: usize) -> Result<Csr<f64>, MatrixError> {
@@ -30,6 +33,14 @@ fn star(leaves: usize) -> Result<Csr<f64>, MatrixError> {
     let hub = std::iter::once(n as f64).chain(std::iter::repeat_n(-1.0, leaves));
     let values = hub.chain((0..leaves).flat_map(|_| [-1.0, 2.0])).collect();
     Csr::try_new(n, n, row_ptr, columns, values)
+}
+
+/// A product and a transpose on the device.
+fn multiply<T: Real>(gpu: &Gpu, a: &Csr<f64>, b: &Csr<f64>) -> Result<(), DeviceError> {
+    let [a, b] = [a, b].map(|matrix| gpu.upload_sparse(&matrix.view().stored_as::<T>()));
+    let c = gpu.product_once(&a?, &b?)?;
+    gpu.transpose(&c)?;
+    gpu.finish()
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -75,6 +86,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The hub's row is long enough for the load-balanced kernel.
     let a = star(3000)?;
     Solver::builder().device(gpu.clone()).build(&a)?.solve(&vec![1.0; a.rows()])?;
+
+    // Sparse products and transposes: short rows, long ones, and long rows of the left factor.
+    let wide = Csr::try_new(1, 3000, vec![0, 3000], (0..3000).collect(), vec![1.0; 3000])?;
+    let tall = transpose(wide.view(), wide.all_rows());
+    let (poisson, elasticity) = ("poisson3d:8".parse::<Problem>()?, "elasticity3d:4".parse::<Problem>()?);
+    let (a, b) = (poisson.matrix()?, elasticity.matrix()?);
+    for (a, b) in [(&a, &a), (&b, &b), (&wide, &Csr::identity(3000)?), (&wide, &tall)] {
+        multiply::<f64>(&gpu, a, b)?;
+        multiply::<f32>(&gpu, a, b)?;
+    }
 
     let sources = gpu.sources().map(Sources::all).unwrap_or_default();
     let mut index = String::new();

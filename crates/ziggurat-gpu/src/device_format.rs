@@ -79,13 +79,22 @@ impl SweepCall<'_> {
 }
 
 /// An array and its number of elements.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Buffer {
     handle: Handle,
     len: usize,
 }
 
 impl Buffer {
+    /// The elements are in an array of at least this length.
+    pub(crate) fn new(handle: Handle, len: usize) -> Self {
+        Buffer { handle, len }
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
     pub(crate) fn span(&self) -> Span<'_> {
         Span { handle: &self.handle, len: self.len }
     }

@@ -394,7 +394,7 @@ impl Gpu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ziggurat_sparse::device::conformance::{matrix_kernels, vector_kernels};
+    use ziggurat_sparse::device::conformance::{matrix_kernels, setup_kernels, vector_kernels};
 
     /// More cubes than fit in one dimension of a grid use a second dimension.
     #[test]
@@ -406,6 +406,8 @@ mod tests {
         vector_kernels::updates::<_, f64>(&gpu);
         vector_kernels::fused::<_, f32>(&gpu);
         vector_kernels::reductions::<_, f64>(&gpu);
+        setup_kernels::large_product::<_, f32>(&gpu);
+        setup_kernels::long_rows::<_, f64>(&gpu);
     }
 
     /// Allocating more than the largest array is an error, not a crash.

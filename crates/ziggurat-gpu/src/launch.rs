@@ -29,24 +29,25 @@ pub(crate) fn countable(what: &'static str, found: usize) -> Result<u32, DeviceE
 }
 
 /// Launches a kernel:
-/// `launch!(gpu, module::Kernel<types>, cubes, units, [arrays], [scalars], |target| [shapes])`.
+/// `launch!(gpu, module::Kernel<types>, cubes, units, [arrays], [scalars], |target| [shapes])`, or
+/// without types.
 ///
 /// `module` is the module that `#[cube(launch_unchecked)]` generates for a kernel, and `Kernel` is
 /// its type in that module. Shapes are the compile-time arguments of a kernel for the capabilities
 /// `target`: those of this device, and those of other targets whose sources are recorded.
 macro_rules! launch {
-    ($gpu:expr, $module:ident::$kernel:ident<$($t:ty),*>, $cubes:expr, $units:expr,
+    ($gpu:expr, $module:ident::$kernel:ident $(<$($t:ty),*>)?, $cubes:expr, $units:expr,
      [$($array:expr),*], [$($scalar:expr),*], |$target:ident| [$($shape:expr),*]) => {{
         let gpu: &$crate::Gpu = $gpu;
         let dim = cubecl::prelude::CubeDim::new_1d($units);
         #[cfg(feature = "sources")]
         $crate::launch::for_each_target!(gpu, |recorded, $target| {
-            $crate::launch::record!(gpu, recorded, dim, $module::$kernel<$($t),*>,
+            $crate::launch::record!(gpu, recorded, dim, $module::$kernel<$($($t),*)?>,
                 [$($array),*], [$($scalar),*], [$($shape),*]);
         });
         let $target = gpu.capabilities();
         let _ = $target;
-        $crate::launch::run!(gpu, $cubes, dim, $module<$($t),*>,
+        $crate::launch::run!(gpu, $cubes, dim, $module<$($($t),*)?>,
             [$($array),*], [$($scalar),*], [$($shape),*]);
     }};
 }
@@ -109,8 +110,8 @@ macro_rules! record {
                     $($shape),*
                 );
                 let shapes: Vec<String> = vec![$(format!("{:?}", $shape)),*];
-                let types = [$(std::any::type_name::<$t>()),*].join(" ");
-                sources.keep($recorded, stringify!($module), &types, &shapes.join(" "), kernel);
+                let types: Vec<&str> = vec![$(std::any::type_name::<$t>()),*];
+                sources.keep($recorded, stringify!($module), &types.join(" "), &shapes.join(" "), kernel);
             })
         }
     };

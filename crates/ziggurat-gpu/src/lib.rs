@@ -45,6 +45,7 @@ mod reductions;
 mod requests;
 mod rows;
 mod runtime;
+mod setup;
 #[cfg(feature = "sources")]
 pub mod sources;
 mod updates;
@@ -55,4 +56,5 @@ pub use error::GpuError;
 pub use gpu::Gpu;
 pub use matrix::GpuMatrix;
 pub use runtime::{Found, Missing, devices, missing};
+pub use setup::{GpuProductPlan, GpuSparse};
 pub use vector::GpuVector;

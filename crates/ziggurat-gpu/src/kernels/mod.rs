@@ -5,7 +5,13 @@
 
 pub(crate) mod fragments;
 pub(crate) mod gauss_seidel;
+pub(crate) mod product_marks;
+pub(crate) mod product_pattern;
+pub(crate) mod product_values;
 pub(crate) mod reduce;
+pub(crate) mod row_lists;
 pub(crate) mod row_products;
+pub(crate) mod scan;
+pub(crate) mod sort;
 pub(crate) mod vector;
 pub(crate) mod widen;

@@ -5,6 +5,7 @@
 mod conformance;
 mod f16_bits;
 mod matrix_units;
+mod setup;
 mod solves;
 
 use ziggurat_gpu::Gpu;

@@ -1,0 +1,69 @@
+//! Sparse algebra on the device: implementation of [`SetupDevice`] for a GPU.
+//!
+//! A product has a symbolic phase (`pattern.rs`) and a numeric one (`product.rs`); a transpose is a
+//! stable sort (`transpose.rs`). Patterns are built from counts, scans and lists of rows
+//! (`counts.rs`). Only sizes return to the host.
+
+mod counts;
+mod pattern;
+mod product;
+mod sparse;
+mod transpose;
+
+pub use pattern::GpuProductPlan;
+pub use sparse::GpuSparse;
+
+use ziggurat_sparse::device::{DeviceError, SetupDevice, SparseSize};
+use ziggurat_sparse::{Csr, Real};
+
+use crate::Gpu;
+
+impl SetupDevice for Gpu {
+    type Sparse<T: Real> = GpuSparse<T>;
+    type ProductPlan = GpuProductPlan;
+
+    fn upload_sparse<T: Real>(&self, host: &Csr<T>) -> Result<GpuSparse<T>, DeviceError> {
+        GpuSparse::upload(self, host)
+    }
+
+    fn download_sparse<T: Real>(&self, a: &GpuSparse<T>) -> Result<Csr<T>, DeviceError> {
+        a.download(self)
+    }
+
+    fn size<T: Real>(&self, a: &GpuSparse<T>) -> SparseSize {
+        a.size()
+    }
+
+    fn plan_product<T: Real>(
+        &self,
+        a: &GpuSparse<T>,
+        b: &GpuSparse<T>,
+    ) -> Result<GpuProductPlan, DeviceError> {
+        GpuProductPlan::new(self, a.pattern(), b.pattern())
+    }
+
+    fn product<T: Real>(
+        &self,
+        plan: &GpuProductPlan,
+        a: &GpuSparse<T>,
+        b: &GpuSparse<T>,
+    ) -> Result<GpuSparse<T>, DeviceError> {
+        let c = GpuSparse::uninitialised(self, plan.pattern().clone())?;
+        plan.compute(self, a, b, &c)?;
+        Ok(c)
+    }
+
+    fn update_product<T: Real>(
+        &self,
+        plan: &GpuProductPlan,
+        a: &GpuSparse<T>,
+        b: &GpuSparse<T>,
+        c: &mut GpuSparse<T>,
+    ) -> Result<(), DeviceError> {
+        plan.compute(self, a, b, c)
+    }
+
+    fn transpose<T: Real>(&self, a: &GpuSparse<T>) -> Result<GpuSparse<T>, DeviceError> {
+        transpose::transpose(self, a)
+    }
+}
