@@ -239,6 +239,7 @@ impl<D: Device> Device for Distributed<D> {
         let own = |y: &mut D::Vector<C>| device.sweep(&a.own, omega, d, b, x, beta, y);
         let Some(border) = &a.remote else { return own(y) };
         self.note(match device.elements(d) {
+            // All vectors are in host memory, so the last closure is never called.
             Some(d) => {
                 let add = |y: &mut [C], row: usize, share: C| y[row] -= omega * d[row] * share;
                 border.product(device, x, y, own, add, |_, _, _| ())
