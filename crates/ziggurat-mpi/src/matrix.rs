@@ -263,6 +263,28 @@ impl DistributedCsr {
         })
     }
 
+    /// Rows of other ranks and the own ones with the ids of `kept`, which lie between them, in the
+    /// order of their ids, with the columns of `numbering`. Collective.
+    pub(crate) fn among(
+        &self,
+        others: &GlobalRows,
+        kept: &Range<u64>,
+        numbering: &Numbering,
+    ) -> Result<Csr<f64>, DistributedError> {
+        let number = |id: u64| numbering.number(id);
+        let table: Vec<u32> = self.local_ids().into_iter().map(number).collect();
+        let place = |id: u64| self.own.start + (id - self.own_rows().start) as usize;
+        let below = others.ids.partition_point(|&id| id < kept.start);
+        let row = |place: usize| Some(others.row(place));
+        let made = between(
+            (self.view(), &(place(kept.start)..place(kept.end)), &table),
+            ((0..below).map(row), (below..others.ids.len()).map(row)),
+            numbering.ids.len(),
+            number,
+        );
+        agree(&**self.comm(), made)
+    }
+
     /// A square matrix with the rows of other ranks within `depth` connections of own rows, in
     /// either direction. Collective.
     pub(crate) fn with_halo(&self, depth: usize) -> Result<Cow<'_, Self>, DistributedError> {
@@ -277,17 +299,17 @@ impl DistributedCsr {
             let ring = rings.fetch(&frontier);
             known.extend(&frontier);
             known.sort_unstable();
-            let columns = Numbering::new(&self.rows.own(), ring.columns.iter().copied()).ids;
-            let next = self.others(columns);
+            let next = self.others(ring.columns.iter().copied());
             fetched.push(if std::ptr::eq(rings, self) { ring } else { self.fetch(&frontier) });
             frontier = next.into_iter().filter(|id| known.binary_search(id).is_err()).collect();
         }
         self.with_rows(&fetched).map(Cow::Owned)
     }
 
-    /// The ids of columns that other ranks own, extended to whole nodes. `ids` increase.
-    pub(crate) fn others(&self, ids: Vec<u64>) -> Vec<u64> {
+    /// The increasing ids of those `columns` that other ranks own, extended to whole nodes.
+    pub(crate) fn others(&self, columns: impl Iterator<Item = u64>) -> Vec<u64> {
         let (own, width) = (self.cols.own(), self.block() as u64);
+        let ids = Numbering::new(&own, columns).ids;
         let mut nodes: Vec<u64> =
             ids.into_iter().filter(|id| !own.contains(id)).map(|id| id / width).collect();
         nodes.dedup();

@@ -9,10 +9,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::comm::{Comm, Parcel, ParcelMut, Route};
-use crate::error::{DistributedError, agree};
+use crate::error::DistributedError;
 use crate::matrix::DistributedCsr;
 use crate::partition::{Partition, by_owner};
-use crate::rows::{GlobalRows, NamedRows, Numbering, between};
+use crate::rows::{GlobalRows, NamedRows, Numbering};
 
 /// Two distributions of the same elements, and the messages between them.
 #[derive(Clone, Debug)]
@@ -35,8 +35,8 @@ struct Side {
 impl Side {
     /// Collective.
     fn new(comm: &dyn Comm, own: &Partition, other: &Partition) -> Self {
-        let (ids, kept) = (own.own(), kept(&own.own(), &other.own()));
-        let moving: Vec<u64> = (ids.start..kept.start).chain(kept.end..ids.end).collect();
+        let ids = own.own();
+        let (kept, moving) = divided(&ids, &other.own());
         let owners = other.owners(comm, &moving);
         let mut others = Route::none();
         by_owner(&moving, &owners).for_each(|(owner, ids)| others.push(owner, ids.len()));
@@ -58,18 +58,20 @@ impl Side {
     }
 }
 
-/// The ids of both ranges; if there are none, the end of the first one.
-fn kept(own: &Range<u64>, other: &Range<u64>) -> Range<u64> {
+/// The own ids that the other range has, too, and those that it lacks. If it has none, the first
+/// range is empty and stands at the end of the own ids.
+fn divided(own: &Range<u64>, other: &Range<u64>) -> (Range<u64>, Vec<u64>) {
     let (begin, end) = (own.start.max(other.start), own.end.min(other.end));
-    if begin < end { begin..end } else { own.end..own.end }
+    let kept = if begin < end { begin..end } else { own.end..own.end };
+    let moving = (own.start..kept.start).chain(kept.end..own.end).collect();
+    (kept, moving)
 }
 
 impl DistributedCsr {
     /// The same square matrix with its rows distributed otherwise. Collective.
     pub(crate) fn redistributed(&self, to: &Arc<Partition>) -> Result<Self, DistributedError> {
-        let (comm, ids) = (self.comm(), self.own_rows());
-        let kept = kept(&ids, &to.own());
-        let moving: Vec<u64> = (ids.start..kept.start).chain(kept.end..ids.end).collect();
+        let comm = self.comm();
+        let (kept, moving) = divided(&self.own_rows(), &to.own());
         let owners = to.owners(&**comm, &moving);
         let message = |(owner, ids): (usize, &[u64])| {
             let mut words = Vec::new();
@@ -83,19 +85,9 @@ impl DistributedCsr {
         let mut others = GlobalRows::new();
         // Ranks are in the order of their rows.
         comm.deliver(messages).iter().for_each(|(_, words)| others.read(words));
-        let known = self.local_ids();
-        let numbering = Numbering::new(&to.own(), known.iter().chain(&others.columns).copied());
-        let table: Vec<u32> = known.iter().map(|&id| numbering.number(id)).collect();
-        let place = |id: u64| self.own.start + (id - ids.start) as usize;
-        let below = others.ids.partition_point(|&id| id < kept.start);
-        let row = |place: usize| Some(others.row(place));
-        let made = between(
-            (self.view(), &(place(kept.start)..place(kept.end)), &table),
-            ((0..below).map(row), (below..others.ids.len()).map(row)),
-            numbering.ids.len(),
-            |id| numbering.number(id),
-        );
-        let (row_ptr, columns, values) = agree(&**comm, made)?.into_parts();
+        let columns = self.local_ids().into_iter().chain(others.columns.iter().copied());
+        let numbering = Numbering::new(&to.own(), columns);
+        let (row_ptr, columns, values) = self.among(&others, &kept, &numbering)?.into_parts();
         let rows = NamedRows { ids: numbering.ids, row_ptr, columns, values };
         Self::square(comm, to.clone(), self.block(), rows)
     }

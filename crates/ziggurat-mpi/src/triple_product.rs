@@ -17,7 +17,7 @@ use ziggurat_sparse::algebra::TripleProductPlan;
 
 use crate::error::{DistributedError, agree};
 use crate::matrix::DistributedCsr;
-use crate::rows::{GlobalRows, NamedRows, Numbering, between};
+use crate::rows::{NamedRows, Numbering};
 
 /// Own rows of R·A·P. Collective.
 pub(crate) fn triple_product(
@@ -34,11 +34,9 @@ pub(crate) fn triple_product(
     let (ids, made) = if comm.size() == 1 {
         (p.local_ids(), product(&a.local, &p.local))
     } else {
-        let fetched = a.fetch(&r.around.others_rows());
-        let (fine, a_rows) = a.among(&fetched)?;
+        let (fine, a_rows) = a.with_fetched(&r.around.others_rows())?;
         let others: Vec<u64> = fine.ids.iter().copied().filter(|id| !a.own_rows().contains(id)).collect();
-        let fetched = p.fetch(&others);
-        let (coarse, p_rows) = p.among(&fetched)?;
+        let (coarse, p_rows) = p.with_fetched(&others)?;
         (coarse.ids, product(&a_rows, &p_rows))
     };
     let (_, made) = agree(&**comm, made)?;
@@ -47,21 +45,14 @@ pub(crate) fn triple_product(
 }
 
 impl DistributedCsr {
-    /// Own rows among rows of other ranks, in the order of their ids, and the numbering of their
-    /// columns, which holds whole nodes. Collective.
-    fn among(&self, others: &GlobalRows) -> Result<(Numbering, Csr<f64>), DistributedError> {
-        let own = self.cols.own();
-        let columns = self.others(Numbering::new(&own, others.columns.iter().copied()).ids);
-        let numbering = Numbering::new(&own, self.around.others_rows().into_iter().chain(columns));
-        let table: Vec<u32> = self.local_ids().iter().map(|&id| numbering.number(id)).collect();
-        let below = others.ids.partition_point(|&id| id < self.own_rows().start);
-        let row = |place: usize| Some(others.row(place));
-        let made = between(
-            (self.view(), &self.own, &table),
-            ((0..below).map(row), (below..others.ids.len()).map(row)),
-            numbering.ids.len(),
-            |id| numbering.number(id),
-        );
-        Ok((numbering, agree(&**self.comm(), made)?))
+    /// Own rows among those of other ranks with the given increasing `ids`, and the numbering of
+    /// their columns, which holds whole nodes. Collective.
+    fn with_fetched(&self, ids: &[u64]) -> Result<(Numbering, Csr<f64>), DistributedError> {
+        let fetched = self.fetch(ids);
+        let columns = self.others(fetched.columns.iter().copied());
+        let columns = self.around.others_rows().into_iter().chain(columns);
+        let numbering = Numbering::new(&self.cols.own(), columns);
+        let rows = self.among(&fetched, &self.own_rows(), &numbering)?;
+        Ok((numbering, rows))
     }
 }

@@ -70,15 +70,12 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
 fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> Result<ExitCode, Failure> {
     // A file may be readable on one rank and not on another.
     let config = agree_as(&**comm, configuration::configure(options))?;
-    let on_first = |work: &dyn Fn() -> Result<(), Failure>| {
-        agree_as(&**comm, if comm.rank() == 0 { work() } else { Ok(()) })
-    };
     if options.dump_config {
-        on_first(&|| configuration::print(&config))?;
+        on_first(&**comm, || configuration::print(&config))?;
         return Ok(ExitCode::SUCCESS);
     }
     refuse(options)?;
-    on_first(&|| check_files(options))?;
+    on_first(&**comm, || check_files(options))?;
     let path = options.trace.as_deref().filter(|_| comm.rank() == 0);
     let trace = agree_as(&**comm, path.map(Trace::start).transpose())?;
     let place = agree_as(&**comm, Place::open_for(&options.device, process_of_machine(&**comm)))?;
@@ -89,6 +86,11 @@ fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> R
     }?;
     agree_as(&**comm, trace.map_or(Ok(()), Trace::finish))?;
     Ok(ExitCode::from(exit_code(&outcome)))
+}
+
+/// What rank 0 does; if it fails, all ranks fail.
+fn on_first(comm: &dyn Comm, work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    agree_as(comm, if comm.rank() == 0 { work() } else { Ok(()) })
 }
 
 /// The number of this process among those of its machine, as the launcher says; otherwise its rank.
@@ -104,9 +106,6 @@ fn solve_on<D: Device>(
     options: &SolveOptions,
     progress: &Progress,
 ) -> Result<Outcome, Failure> {
-    let on_first = |work: &dyn Fn() -> Result<(), Failure>| {
-        agree_as(&**comm, if comm.rank() == 0 { work() } else { Ok(()) })
-    };
     let part = Part::load(comm, options)?;
     let b = part.rhs(options.rhs.as_deref())?;
     let guess = options.guess.as_deref().map(|path| part.guess(path)).transpose()?;
@@ -118,7 +117,7 @@ fn solve_on<D: Device>(
     let rhs =
         |singular| Ok(b.unwrap_or_else(|| default_rhs(part.a.own_rows(), part.a.global_rows(), singular)));
     let (_, outcome, solution) = compute(set_up, rhs, guess.as_deref(), progress)?;
-    on_first(&|| tell(&part.name, &outcome, None, options))?;
+    on_first(&**comm, || tell(&part.name, &outcome, None, options))?;
     if let Some(path) = &options.output {
         if outcome.converged || !comm.any(!is_finite(&solution)) {
             write(&**comm, path, part.a.global_rows(), &solution)?;
