@@ -102,6 +102,7 @@ def test_configurations_of_the_wrong_type():
     ({"atol": -1e-3}, "atol is -0.001; it must be finite and non-negative"),
     ({"maxiter": -1}, "maxiter is -1; it must be at least 0"),
     ({"restart": 0}, "restart is 0; it must be at least 1"),
+    ({"basis": "f61"}, "unknown basis `f61`; did you mean `f16`?"),
     ({"max_seconds": -2}, "max_seconds is -2"),
     ({"verify_every": -1}, "verify_every is -1; it must be at least 0"),
     ({"accel": "bicgstb"}, "unknown krylov `bicgstb`; did you mean `bicgstab`?"),

@@ -265,6 +265,7 @@ ARGUMENTS = {
     "maxiter": {"maxiter": 2},
     "accel": {"accel": "bicgstab"},
     "krylov": {"krylov": "fgmres", "restart": 5},
+    "basis": {"krylov": "gmres", "basis": "f16"},
     "cycle": {"cycle": "V", "cycles_per_level": 1},
     "time": {"max_seconds": 0.0},
     "verify": {"verify_every": 2},

@@ -64,8 +64,8 @@ void ziggurat_destroy(ziggurat_solver **solver);
 /* What went wrong in the last call that failed. Valid until the same thread asks again. */
 const char *ziggurat_error(const ziggurat_solver *solver);
 
-/* Options. Those of the iteration (stopping.*, krylov, restart) hold from the next solve on, all
- * others from the next setup on. ziggurat_get_config lists all keys with their values.
+/* Options. Those of the iteration (stopping.*, krylov, restart, basis) hold from the next solve
+ * on, all others from the next setup on. ziggurat_get_config lists all keys with their values.
  *
  *   ziggurat_set_option(solver, "stopping.rtol", "1e-6");
  *   ziggurat_set_option(solver, "method", "classical");  */

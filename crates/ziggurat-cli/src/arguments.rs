@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use ziggurat::config::{Effort, Krylov, Method, Precision, SmootherKind};
+use ziggurat::config::{Basis, Effort, Krylov, Method, Precision, SmootherKind};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::{Choice, UnknownName};
 
@@ -143,6 +143,9 @@ pub(crate) struct SolveOptions {
     /// Krylov method of the outer iteration [default: auto]
     #[arg(long, value_parser = choice::<Krylov>())]
     pub(crate) krylov: Option<Krylov>,
+    /// How gmres and fgmres store their Krylov basis [default: f64]
+    #[arg(long, value_parser = choice::<Basis>())]
+    pub(crate) basis: Option<Basis>,
     /// Precision of the hierarchy; the solution is always f64 [default: auto]
     ///
     /// auto (chosen for the matrix and monitored), f64, f32, f16 or bf16 (with vectors in f32);

@@ -2,7 +2,10 @@
 //! [`StopReason`](crate::StopReason).
 
 use thiserror::Error;
+use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::DeviceError;
+
+use crate::method::Krylov;
 
 /// Why a method could not start.
 ///
@@ -54,6 +57,22 @@ pub enum KrylovError {
         found: usize,
         /// Rows of the matrix.
         expected: usize,
+    },
+    /// The method stores no Krylov basis that could be compressed.
+    #[error("`basis` is {basis}, but {method} stores no basis; choose gmres or fgmres, or leave it at f64")]
+    NoBasis {
+        /// The method.
+        method: Krylov,
+        /// The number type of the basis.
+        basis: Kind,
+    },
+    /// The device has no kernels for a compressed basis.
+    #[error("`basis` is {basis}, but {device} cannot compress vectors; leave it at f64, or solve on a CPU")]
+    CannotCompress {
+        /// The name of the device.
+        device: String,
+        /// The number type of the basis.
+        basis: Kind,
     },
     /// The device failed, for example for lack of memory.
     #[error(transparent)]

@@ -14,12 +14,13 @@
 //! written and two reductions, or 4k + 8 and four if Gram–Schmidt is repeated. Per restart one more
 //! product with A and with M. It stores restart + 2 vectors.
 
-use ziggurat_sparse::Real;
 use ziggurat_sparse::device::Device;
+use ziggurat_sparse::{Reads, Real, Store};
 
+use crate::arnoldi::{ArnoldiBasis, WideBasis};
+use crate::compressed_basis::CompressedBasis;
 use crate::error::KrylovError;
 use crate::givens::Hessenberg;
-use crate::gram_schmidt::GramSchmidt;
 use crate::method::MAX_RESTART;
 use crate::problem::LinearProblem;
 use crate::report::KrylovReport;
@@ -71,34 +72,72 @@ pub fn gmres<D: Device, C: Real>(
 #[derive(Debug)]
 pub struct ArnoldiWork<D: Device, C: Real, const FLEXIBLE: bool> {
     operators: OperatorWork,
-    /// restart + 1 vectors; the first one also holds the residual.
-    basis: Vec<D::Vector<C>>,
-    /// M v of every step, or of the current step.
-    preconditioned: Vec<D::Vector<C>>,
-    gram_schmidt: GramSchmidt<C>,
+    basis: Box<dyn ArnoldiBasis<D, C>>,
     hessenberg: Hessenberg,
-    coefficients: Vec<C>,
 }
 
 impl<D: Device, C: Real, const FLEXIBLE: bool> ArnoldiWork<D, C, FLEXIBLE> {
     /// A workspace for systems of this size with these operators, and `restart` steps between
     /// restarts.
     pub fn new(device: &D, system: &System<'_, D, C>, restart: usize) -> Result<Self, KrylovError> {
-        if !(1..=MAX_RESTART).contains(&restart) {
-            let (value, must) = (restart as f64, "from 1 to 5000");
-            return Err(KrylovError::Setting { name: "restart", value, must });
-        }
-        let n = system.rows(device)?;
-        let vectors = |count: usize| (0..count).map(|_| device.zeros(n)).collect::<Result<Vec<_>, _>>();
-        Ok(ArnoldiWork {
-            operators: OperatorWork::new(device, system)?,
-            basis: vectors(restart + 1)?,
-            preconditioned: vectors(if FLEXIBLE { restart } else { 1 })?,
-            gram_schmidt: GramSchmidt::new(restart + 1),
-            hessenberg: Hessenberg::new(restart),
-            coefficients: vec![C::zero(); restart],
-        })
+        check_restart(restart)?;
+        let basis = WideBasis::<D, C, FLEXIBLE>::new(device, system.rows(device)?, restart)?;
+        Self::with_basis(device, system, restart, Box::new(basis))
     }
+
+    /// The same with the basis stored in `S` instead of `C`
+    /// ([compressed basis](crate::compressed_basis)).
+    ///
+    /// ```
+    /// use ziggurat_krylov::{GmresWork, LinearProblem, System, gmres};
+    /// use ziggurat_sparse::{Csr, device::Cpu, f16, operator::MatrixOperator};
+    /// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![3.0, 1.0, -1.0, 3.0])?;
+    /// let device = Cpu::new();
+    /// let a = MatrixOperator::new(&device, a)?;
+    /// let system = System::new(&a);
+    /// let mut work = GmresWork::compressed::<f16>(&device, &system, 30)?;
+    /// let (b, mut x) = (vec![4.0, 2.0], vec![0.0; 2]);
+    /// let report = gmres(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
+    /// assert!(report.reason.is_converged() && (x[0] - 1.0_f64).abs() < 1e-8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Also if the device does not compress vectors.
+    pub fn compressed<S: Store>(
+        device: &D,
+        system: &System<'_, D, C>,
+        restart: usize,
+    ) -> Result<Self, KrylovError>
+    where
+        C: Reads<S>,
+    {
+        check_restart(restart)?;
+        let basis = CompressedBasis::<D, C, S, FLEXIBLE>::new(device, system.rows(device)?, restart)?;
+        Self::with_basis(device, system, restart, Box::new(basis))
+    }
+
+    fn with_basis(
+        device: &D,
+        system: &System<'_, D, C>,
+        restart: usize,
+        basis: Box<dyn ArnoldiBasis<D, C>>,
+    ) -> Result<Self, KrylovError> {
+        let operators = OperatorWork::new(device, system)?;
+        Ok(ArnoldiWork { operators, basis, hessenberg: Hessenberg::new(restart) })
+    }
+
+    /// Bytes of the stored basis: V, and Z = M V if it is flexible.
+    pub(crate) fn basis_bytes(&self, device: &D) -> usize {
+        self.basis.bytes(device)
+    }
+}
+
+fn check_restart(restart: usize) -> Result<(), KrylovError> {
+    if (1..=MAX_RESTART).contains(&restart) {
+        return Ok(());
+    }
+    Err(KrylovError::Setting { name: "restart", value: restart as f64, must: "from 1 to 5000" })
 }
 
 /// The loop of GMRES and FGMRES.
@@ -107,36 +146,30 @@ pub(crate) fn minimal_residuals<D: Device, C: Real, const FLEXIBLE: bool>(
     x: &mut D::Vector<C>,
     work: &mut ArnoldiWork<D, C, FLEXIBLE>,
 ) -> Result<KrylovReport, KrylovError> {
-    let ArnoldiWork { operators, basis, preconditioned, gram_schmidt, hessenberg, coefficients } = work;
-    let device = problem.device;
+    let ArnoldiWork { operators, basis, hessenberg } = work;
     let rounding = 8.0 * C::KIND.facts().unit_roundoff;
-    let restart = basis.len() - 1;
-    let (mut run, mut residual) = Run::start(problem, operators, x, &mut basis[0])?;
+    let (mut run, mut residual) = Run::start(problem, operators, x, basis.residual())?;
+    run.verify_below(basis.unit_roundoff());
 
-    let none: &[D::Vector<C>] = &[];
     let reason = loop {
         if let Some(reason) = run.reason_to_stop() {
             break reason;
         }
         let beta = residual.projected;
         let mut promised = beta;
-        device.combine(&[], none, C::narrow(1.0 / beta), &mut basis[0]);
+        basis.start(&run, beta);
         hessenberg.start(beta);
 
         // The steps until the next restart. They may end with a reason to stop.
         let stop = loop {
             let k = hessenberg.columns();
-            if k == restart {
+            if k == basis.capacity() {
                 break None;
             }
             if let Some(reason) = run.reason_to_stop() {
                 break Some(reason);
             }
-            let (v, w) = basis.split_at_mut(k + 1);
-            let z = &mut preconditioned[if FLEXIBLE { k } else { 0 }];
-            run.precondition(&v[k], z);
-            run.apply(z, &mut w[0]);
-            let column = gram_schmidt.orthonormalise(device, &mut basis[..=k + 1]);
+            let column = basis.step(&mut run, k);
             if column.iter().any(|h| !h.is_finite()) {
                 break Some(StopReason::NotFinite);
             }
@@ -154,23 +187,11 @@ pub(crate) fn minimal_residuals<D: Device, C: Real, const FLEXIBLE: bool>(
             }
         };
 
-        let k = hessenberg.columns();
-        let coefficients = &mut coefficients[..k];
-        for (coefficient, y) in coefficients.iter_mut().zip(hessenberg.solve()) {
-            *coefficient = C::narrow(*y);
-        }
-        if FLEXIBLE {
-            device.combine(coefficients, &preconditioned[..k], C::one(), x);
-        } else if k > 0 {
-            let (v, u) = basis.split_at_mut(k); // vector k is no longer needed
-            device.combine(coefficients, v, C::zero(), &mut u[0]);
-            run.precondition(&u[0], &mut preconditioned[0]);
-            device.axpby(C::one(), &preconditioned[0], C::one(), x);
-        }
-        match (stop, run.verify(promised, x, &mut basis[0])) {
+        basis.update(&mut run, hessenberg.solve(), x);
+        match (stop, run.verify(promised, x, basis.residual())) {
             (None, Ok(verified)) => residual = verified,
             (Some(reason), _) | (None, Err(reason)) => break reason,
         }
     };
-    Ok(run.finish(reason, x, &mut basis[0]))
+    Ok(run.finish(reason, x, basis.residual()))
 }

@@ -8,8 +8,8 @@
 //!
 //! Cost with k vectors: reads them twice with two reductions, or four times with four if repeated.
 
-use ziggurat_sparse::Real;
 use ziggurat_sparse::device::Device;
+use ziggurat_sparse::{Reads, Real, Store};
 
 /// The projection is repeated if it leaves less than this fraction of ‖w‖².
 const REPEAT_BELOW: f64 = 0.5;
@@ -56,15 +56,58 @@ impl<C: Real> GramSchmidt<C> {
                 *total += *again;
             }
         }
-        let rounding = 8.0 * C::KIND.facts().unit_roundoff;
-        let norm = if after <= rounding * rounding * before { 0.0 } else { after.sqrt() };
-        total[k] = norm;
-        if norm > 0.0 {
+        total[k] = remaining_norm::<C>(before, after);
+        if total[k] > 0.0 {
             let none: &[D::Vector<C>] = &[];
-            device.combine(&[], none, C::narrow(1.0 / norm), w);
+            device.combine(&[], none, C::narrow(1.0 / total[k]), w);
         }
         total
     }
+
+    /// Orthogonalises w against compressed vectors, whose elements are those of an approximately
+    /// orthonormal basis times `scale`, a power of two. Returns the coefficients of w in the basis;
+    /// the last one is the norm of what remains, by which w is not divided. If only rounding errors
+    /// remain, it is zero.
+    ///
+    /// ‖w‖² is not computed before the projection: as the basis is nearly orthonormal, it is the sum
+    /// of the squares of all coefficients.
+    pub(crate) fn orthogonalise_compressed<D: Device, S: Store>(
+        &mut self,
+        device: &D,
+        basis: &[D::Vector<S>],
+        scale: f64,
+        w: &mut D::Vector<C>,
+    ) -> &[f64]
+    where
+        C: Reads<S>,
+    {
+        let k = basis.len();
+        let (total, again, narrow) = (&mut self.total[..=k], &mut self.again[..k], &mut self.narrow[..k]);
+        total.fill(0.0);
+        let mut project = |total: &mut [f64]| {
+            device.dots_compressed(basis, w, again);
+            again.iter_mut().for_each(|dot| *dot /= scale * scale);
+            negate_into(narrow, again);
+            let after = device.combine_compressed(narrow, basis, C::one(), w);
+            for (total, again) in total.iter_mut().zip(&mut *again) {
+                *total += *again * scale;
+            }
+            after
+        };
+        let mut after = project(total);
+        let before = after + total.iter().map(|h| h * h).sum::<f64>();
+        if after < REPEAT_BELOW * before {
+            after = project(total);
+        }
+        total[k] = remaining_norm::<C>(before, after);
+        total
+    }
+}
+
+/// The norm of what a projection left, from the squares before and after it; zero if it is rounding.
+fn remaining_norm<C: Real>(before: f64, after: f64) -> f64 {
+    let rounding = 8.0 * C::KIND.facts().unit_roundoff;
+    if after <= rounding * rounding * before { 0.0 } else { after.sqrt() }
 }
 
 fn negate_into<C: Real>(narrow: &mut [C], coefficients: &[f64]) {

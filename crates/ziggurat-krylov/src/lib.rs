@@ -17,6 +17,8 @@
 //! | [`cgs`](cgs()) | any A, fixed M, little memory | 7 | 3, for two products with A |
 //! | [`richardson`](richardson()) | M alone, without a Krylov method | 2 | 1 |
 //!
+//! GMRES and FGMRES can store their basis in fewer bits ([`compressed_basis`]).
+//!
 //! **Convergence is verified.** A method reports [`Converged`](StopReason::Converged) only after
 //! computing b − A x from x and finding ‖b − A x‖ ≤ max(rtol ‖b‖, atol). If its recurrence has
 //! drifted from the true residual, it restarts from the true residual; if that does not help, it
@@ -43,9 +45,11 @@
 
 #![forbid(unsafe_code)]
 
+mod arnoldi;
 pub mod bicgstab;
 pub mod cg;
 pub mod cgs;
+pub mod compressed_basis;
 mod error;
 pub mod fgmres;
 pub mod flexible_cg;
@@ -68,6 +72,7 @@ mod system;
 pub use bicgstab::{BiCgStabWork, bicgstab};
 pub use cg::{CgWork, cg};
 pub use cgs::{CgsWork, cgs};
+pub use compressed_basis::Basis;
 pub use error::KrylovError;
 pub use fgmres::{FgmresWork, fgmres};
 pub use flexible_cg::flexible_cg;

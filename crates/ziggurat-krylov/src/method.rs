@@ -3,11 +3,12 @@
 use std::fmt;
 
 use ziggurat_sparse::device::Device;
-use ziggurat_sparse::{Real, choice};
+use ziggurat_sparse::{Reads, Real, choice, f16};
 
 use crate::bicgstab::{BiCgStabWork, bicgstab};
 use crate::cg::{CgWork, cg};
 use crate::cgs::{CgsWork, cgs};
+use crate::compressed_basis::Basis;
 use crate::error::KrylovError;
 use crate::fgmres::{FgmresWork, fgmres};
 use crate::flexible_cg::flexible_cg;
@@ -76,6 +77,17 @@ impl Krylov {
             Krylov::Richardson => Some(Method::Richardson),
         }
     }
+
+    /// Whether the method stores a Krylov basis, which can be [compressed](crate::compressed_basis).
+    /// `auto` may become one that does.
+    ///
+    /// ```
+    /// use ziggurat_krylov::Krylov;
+    /// assert!(Krylov::Gmres.stores_basis() && Krylov::Auto.stores_basis() && !Krylov::Cg.stores_basis());
+    /// ```
+    pub const fn stores_basis(self) -> bool {
+        matches!(self, Krylov::Auto | Krylov::Gmres | Krylov::Fgmres)
+    }
 }
 
 /// A Krylov method.
@@ -135,6 +147,16 @@ impl Method {
             Method::Cgs => Krylov::Cgs,
             Method::Richardson => Krylov::Richardson,
         }
+    }
+
+    /// Whether the method stores a Krylov basis, which can be [compressed](crate::compressed_basis).
+    ///
+    /// ```
+    /// use ziggurat_krylov::Method;
+    /// assert!(Method::Fgmres { restart: 30 }.stores_basis() && !Method::BiCgStab.stores_basis());
+    /// ```
+    pub const fn stores_basis(self) -> bool {
+        self.krylov().stores_basis()
     }
 
     /// Whether the residual never grows, because each iteration minimises it.
@@ -223,6 +245,63 @@ impl<D: Device, C: Real> Work<D, C> {
             Method::Richardson => Memory::Richardson(RichardsonWork::new(device, system)?),
         };
         Ok(Work { method, memory })
+    }
+
+    /// As [`new`](Self::new), with the Krylov basis stored in this number type.
+    ///
+    /// ```
+    /// use ziggurat_krylov::{Basis, Method, System, Work};
+    /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+    /// let device = Cpu::new();
+    /// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(1000)?)?;
+    /// let (system, method) = (System::new(&a), Method::Gmres { restart: 30 });
+    /// let work: Work<Cpu, f64> = Work::with_basis(method, Basis::F16, &device, &system)?;
+    /// assert_eq!(work.basis_bytes(&device), 30 * 1000 * 2);
+    /// let refused = Work::with_basis(Method::Cg, Basis::F16, &device, &system).unwrap_err();
+    /// assert!(refused.to_string().contains("cg stores no basis; choose gmres or fgmres"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Also if the method stores no basis, or the device does not compress vectors.
+    pub fn with_basis(
+        method: Method,
+        basis: Basis,
+        device: &D,
+        system: &System<'_, D, C>,
+    ) -> Result<Self, KrylovError>
+    where
+        C: Reads<f32> + Reads<f16>,
+    {
+        if !basis.is_compressed::<C>() {
+            return Work::new(method, device, system);
+        }
+        let memory = match (method, basis) {
+            (Method::Gmres { restart }, Basis::F16) => {
+                Memory::Gmres(GmresWork::compressed::<f16>(device, system, restart)?)
+            }
+            (Method::Gmres { restart }, _) => {
+                Memory::Gmres(GmresWork::compressed::<f32>(device, system, restart)?)
+            }
+            (Method::Fgmres { restart }, Basis::F16) => {
+                Memory::Fgmres(FgmresWork::compressed::<f16>(device, system, restart)?)
+            }
+            (Method::Fgmres { restart }, _) => {
+                Memory::Fgmres(FgmresWork::compressed::<f32>(device, system, restart)?)
+            }
+            _ => return Err(KrylovError::NoBasis { method: method.krylov(), basis: basis.kind() }),
+        };
+        Ok(Work { method, memory })
+    }
+
+    /// Bytes of the stored Krylov basis, of this process: V of GMRES, V and Z = M V of FGMRES; 0 for
+    /// other methods.
+    pub fn basis_bytes(&self, device: &D) -> usize {
+        match &self.memory {
+            Memory::Gmres(work) => work.basis_bytes(device),
+            Memory::Fgmres(work) => work.basis_bytes(device),
+            _ => 0,
+        }
     }
 
     /// The method of this workspace.

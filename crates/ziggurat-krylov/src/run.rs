@@ -62,6 +62,8 @@ pub(crate) struct Run<'a, 'w, D: Device, C: Real> {
     best: f64,
     /// The projected residual norm at the last restart.
     last: f64,
+    /// The recurrence is verified when it promises a residual of this fraction of the last true one.
+    verify_below: f64,
     /// Consecutive useless restarts.
     useless: u32,
     /// The true residual norms of x, unless x has changed since they were computed.
@@ -97,6 +99,7 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
             verified: Vec::with_capacity(stopping.max_iterations.min(max_verified) + 2),
             best: 0.0,
             last: 0.0,
+            verify_below: C::KIND.facts().unit_roundoff,
             useless: 0,
             current: None,
             decided: None,
@@ -114,6 +117,17 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
         (run.best, run.last) = (residual.projected, residual.projected);
         run.decided = goal.settled(residual);
         Ok((run, residual))
+    }
+
+    /// The device of the vectors.
+    pub(crate) fn device(&self) -> &'a D {
+        self.problem.device
+    }
+
+    /// Declares how much of the last true residual the rounding errors of the recurrence are, if
+    /// that is more than the numbers' own precision.
+    pub(crate) fn verify_below(&mut self, unit_roundoff: f64) {
+        self.verify_below = unit_roundoff;
     }
 
     // ---- operators
@@ -202,7 +216,7 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
         }
         if !residual.is_finite() {
             Step::Stop(StopReason::NotFinite)
-        } else if residual <= self.goal.target.max(C::KIND.facts().unit_roundoff * self.last) {
+        } else if residual <= self.goal.target.max(self.verify_below * self.last) {
             Step::Verify
         } else {
             Step::Continue

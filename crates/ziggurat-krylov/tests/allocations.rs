@@ -8,7 +8,7 @@
 use std::alloc::System as SystemAllocator;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use ziggurat_krylov::{LinearProblem, Method, Stopping, System, Work, solve};
+use ziggurat_krylov::{Basis, LinearProblem, Method, Stopping, System, Work, solve};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::Cpu;
 use ziggurat_sparse::operator::MatrixOperator;
@@ -60,9 +60,11 @@ fn as_many_allocations_for_sixty_iterations_as_for_six() {
         let mut b: Vec<f64> = (0..n).map(|i| (i * i % 17) as f64 - 8.0).collect();
         plain.project(&device, &mut b);
         let mut x = vec![0.0; n];
-        for method in Method::ALL.into_iter().chain([Method::Gmres { restart: 7 }]) {
+        let [gmres, fgmres] = [Method::Gmres { restart: 7 }, Method::Fgmres { restart: 7 }];
+        let wide = Method::ALL.into_iter().chain([gmres]).map(|method| (method, Basis::F64));
+        for (method, basis) in wide.chain([(gmres, Basis::F16), (fgmres, Basis::F32)]) {
             let system = if method == Method::Richardson { &damped } else { &plain };
-            let mut work = Work::new(method, &device, system).unwrap();
+            let mut work = Work::with_basis(method, basis, &device, system).unwrap();
             let mut count = |iterations: usize| {
                 x.fill(0.0);
                 let stopping = Stopping::default().rtol(0.0).max_iterations(iterations);

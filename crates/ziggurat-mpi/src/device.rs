@@ -353,4 +353,31 @@ impl<D: Device> Device for Distributed<D> {
     fn norm_max<C: Real>(&self, x: &D::Vector<C>) -> f64 {
         self.comm.most(self.device.norm_max(x))
     }
+
+    fn compresses_vectors(&self) -> bool {
+        self.device.compresses_vectors()
+    }
+
+    fn compress<C: Reads<S>, S: Store>(&self, alpha: C, x: &D::Vector<C>, y: &mut D::Vector<S>) {
+        self.device.compress(alpha, x, y);
+    }
+
+    fn decompress<C: Reads<S>, S: Store>(&self, alpha: C, x: &D::Vector<S>, y: &mut D::Vector<C>) {
+        self.device.decompress(alpha, x, y);
+    }
+
+    fn dots_compressed<C: Reads<S>, S: Store>(&self, xs: &[D::Vector<S>], y: &D::Vector<C>, out: &mut [f64]) {
+        self.device.dots_compressed(xs, y, out);
+        self.comm.sum_reals(out);
+    }
+
+    fn combine_compressed<C: Reads<S>, S: Store>(
+        &self,
+        coefficients: &[C],
+        xs: &[D::Vector<S>],
+        beta: C,
+        y: &mut D::Vector<C>,
+    ) -> f64 {
+        self.sum_of(self.device.combine_compressed(coefficients, xs, beta, y))
+    }
 }

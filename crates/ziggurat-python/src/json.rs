@@ -39,8 +39,8 @@ pub(crate) fn preset(py: Python<'_>, name: &str) -> PyResult<String> {
     to_json(py, &config)
 }
 
-/// The solver's own options with per-solve overrides: JSON with the keys `krylov`, `restart` and
-/// those of `stopping`.
+/// The solver's own options with per-solve overrides: JSON with the keys `krylov`, `restart`,
+/// `basis` and those of `stopping`.
 pub(crate) fn solve_options(
     py: Python<'_>,
     config: &SolverConfig,
@@ -55,6 +55,7 @@ pub(crate) fn solve_options(
         match key.as_str() {
             "krylov" => options.krylov = serde_json::from_value(value).map_err(refused)?,
             "restart" => options.restart = serde_json::from_value(value).map_err(refused)?,
+            "basis" => options.basis = serde_json::from_value(value).map_err(refused)?,
             _ => stopping[key] = value,
         }
     }

@@ -348,7 +348,8 @@ impl Outcome {
             self.config.krylov = options.krylov;
             self.krylov = options.krylov.name().to_owned();
         }
-        (self.config.restart, self.config.stopping) = (options.restart, options.stopping);
+        (self.config.restart, self.config.basis) = (options.restart, options.basis);
+        self.config.stopping = options.stopping;
         self
     }
 

@@ -37,7 +37,7 @@ pub use precision::Precision;
 pub use resolve::MatrixFacts;
 pub use ziggurat_amg::smoother::{FsaiParameters, SmootherKind, SmootherParameters};
 pub use ziggurat_amg::{CycleKind, Method};
-pub use ziggurat_krylov::Krylov;
+pub use ziggurat_krylov::{Basis, Krylov};
 
 /// Each refinement step gains digits, or is the last one.
 const MAX_REFINEMENT_STEPS: usize = 100;
@@ -62,6 +62,8 @@ pub struct SolverConfig {
     pub krylov: Krylov,
     /// Iterations between restarts of GMRES and FGMRES.
     pub restart: usize,
+    /// How GMRES and FGMRES store their basis.
+    pub basis: Basis,
     /// The storage and working precision of the hierarchy.
     pub precision: Precision,
     /// The storage formats of matrices.
@@ -103,6 +105,7 @@ impl Default for SolverConfig {
             effort: Effort::default(),
             krylov: Krylov::default(),
             restart: DEFAULT_RESTART,
+            basis: Basis::default(),
             precision: Precision::default(),
             format: Format::default(),
             scaling: Scaling::default(),
@@ -290,11 +293,13 @@ impl SolverConfig {
     ///
     /// # Errors
     /// If a number is out of range; the error names the key, the value and the range. All sections
-    /// are checked, including those of methods that are not used.
+    /// are checked, including those of methods that are not used. Also if the basis of a Krylov
+    /// method without one is to be compressed.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let section = |name: &'static str| move |error: OutOfRange| error.within(name);
         self.stopping.validate()?;
         OutOfRange::unless_in("restart", self.restart, 1..=MAX_RESTART)?;
+        self.check_basis()?;
         OutOfRange::unless_in("refinement_steps", self.refinement_steps, 0..=MAX_REFINEMENT_STEPS)?;
         self.hierarchy_config().check().map_err(section("hierarchy"))?;
         self.sa.check().map_err(section("sa"))?;
@@ -309,6 +314,17 @@ impl SolverConfig {
         let factor = self.update.factor;
         OutOfRange::unless("update.factor", factor, factor >= 1.0, "at least 1")?;
         Ok(())
+    }
+
+    /// Checks that the Krylov method has a basis, if it is to be compressed.
+    fn check_basis(&self) -> Result<(), ConfigError> {
+        let krylov = self.krylov;
+        if self.basis == Basis::F64 || krylov.stores_basis() {
+            return Ok(());
+        }
+        let (path, value) = ("basis".into(), self.basis.to_string());
+        let must = format!("f64 with {krylov}, which stores no basis; or choose gmres or fgmres");
+        Err(ConfigError::Setting { path, value, must })
     }
 
     /// The configuration of the hierarchy. Here and below, `auto` means the most common choice; it

@@ -25,6 +25,7 @@ class SolveArguments(TypedDict, total=False):
     cycle: Optional[str]
     cycles_per_level: int
     restart: Optional[int]
+    basis: Optional[str]
     residuals: Optional[list[float]]
     callback: Optional[Callback]
     max_seconds: Optional[float]

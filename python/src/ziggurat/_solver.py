@@ -123,6 +123,7 @@ class MultilevelSolver:
         cycle: Optional[str] = None,
         cycles_per_level: int = 1,
         restart: Optional[int] = None,
+        basis: Optional[str] = None,
         residuals: Optional[list[float]] = None,
         callback: Optional[Callback] = None,
         return_info: bool = False,
@@ -154,6 +155,10 @@ class MultilevelSolver:
             raises :class:`ConfigError`.
         restart : int, optional
             The restart length of GMRES.
+        basis : str, optional
+            How GMRES and FGMRES store their Krylov basis: 'f64', 'f32' or 'f16'. Arithmetic and
+            the solution are always in float64. The default is 'f64' or that of the setup. Other
+            methods store no basis, and refuse a compressed one.
         residuals : list, optional
             Residual norms are appended to this list: that of the initial guess, then one per
             iteration, by recurrence.
@@ -222,6 +227,7 @@ class MultilevelSolver:
         given: dict[str, Any] = {
             "krylov": self._known_krylov(one_of(accel=accel, krylov=krylov)),
             "restart": whole("restart", restart, 1),
+            "basis": basis,
             "rtol": real("tol" if rtol is None else "rtol", one_of(tol=tol, rtol=rtol)),
             "atol": real("atol", atol),
             "max_iterations": whole("maxiter", maxiter, 0),

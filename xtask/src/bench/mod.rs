@@ -7,6 +7,7 @@
 
 mod advice;
 mod bandwidth;
+mod basis;
 mod collection;
 mod fenicsx;
 mod gpu;
@@ -51,6 +52,7 @@ const BENCHES: &[Bench] = &[
     race::BENCH,
     update::BENCH,
     precision::BENCH,
+    basis::BENCH,
     collection::BENCH,
     advice::BENCH,
     scaling::BENCH,

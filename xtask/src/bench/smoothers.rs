@@ -165,7 +165,7 @@ fn stored(setting: &Setting, pool: &Pool) -> Result<Vec<Value>, BenchError> {
     ]);
     let mut results = Vec::new();
     for name in if setting.quick { &["jump3d:12/64"][..] } else { &STORED } {
-        let Some(system) = named(name)? else { continue };
+        let Some(system) = ModelSystem::named(name)? else { continue };
         let refused = |error| system.refused(&error);
         let variant = |precision, format| {
             let config =
@@ -202,20 +202,6 @@ fn stored(setting: &Setting, pool: &Pool) -> Result<Vec<Value>, BenchError> {
     }
     println!("FSAI alone, stored in 64 and in 16 bits\n\n{table}");
     Ok(results)
-}
-
-/// A model problem, or a matrix of the collection.
-fn named(name: &str) -> Result<Option<ModelSystem>, BenchError> {
-    if name.contains(':') {
-        return ModelSystem::new(name).map(Some);
-    }
-    let paths = collection(|cells| cells.get(1) == Some(&name)).unwrap_or_default();
-    let Some(path) = paths.first() else { return Ok(None) };
-    let RealSystem { a, b, .. } = RealSystem::read(path)?;
-    let constants = ziggurat::amg::interpolate::NearKernel::constants(a.rows(), 1);
-    let near_kernel = constants.map_err(|error| BenchError::Solve(name.to_owned(), error.to_string()))?;
-    let b = b.unwrap_or_else(|| vec![1.0; a.rows()]);
-    Ok(Some(ModelSystem { name: name.to_owned(), a, b, block: 1, near_kernel }))
 }
 
 /// A smoother as it is printed.

@@ -112,6 +112,20 @@ impl ModelSystem {
         Ok(ModelSystem { name: name.to_owned(), b: problem.rhs()?, a, block, near_kernel })
     }
 
+    /// A model problem, or a matrix of the collection; `None` if the collection is not there.
+    pub(super) fn named(name: &str) -> Result<Option<Self>, BenchError> {
+        if name.contains(':') {
+            return ModelSystem::new(name).map(Some);
+        }
+        let paths = collection(|cells| cells.get(1) == Some(&name)).unwrap_or_default();
+        let Some(path) = paths.first() else { return Ok(None) };
+        let RealSystem { a, b, .. } = RealSystem::read(path)?;
+        let constants = NearKernel::constants(a.rows(), 1);
+        let near_kernel = constants.map_err(|error| BenchError::Solve(name.to_owned(), error.to_string()))?;
+        let b = b.unwrap_or_else(|| vec![1.0; a.rows()]);
+        Ok(Some(ModelSystem { name: name.to_owned(), a, b, block: 1, near_kernel }))
+    }
+
     /// The error of a solver on this system.
     pub(super) fn refused(&self, error: &SolveError) -> BenchError {
         BenchError::Solve(self.name.clone(), error.to_string())

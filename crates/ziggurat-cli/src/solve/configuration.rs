@@ -24,6 +24,7 @@ pub(crate) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure>
     config.smoother.kind = options.smoother.unwrap_or(config.smoother.kind);
     config.effort = options.effort.unwrap_or(config.effort);
     config.krylov = options.krylov.unwrap_or(config.krylov);
+    config.basis = options.basis.unwrap_or(config.basis);
     if let Some(precision) = &options.precision {
         config.precision = precision.clone();
     }

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod answers;
+mod compressed_basis;
 mod invalid_input;
 mod matrices;
 mod processes;

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ziggurat_krylov::{LinearProblem, Method, Progress, StopReason, Stopping, System};
+use ziggurat_krylov::{Basis, LinearProblem, Method, Progress, StopReason, Stopping, System, Work, solve};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Remote};
 use ziggurat_sparse::operator::MatrixOperator;
 use ziggurat_sparse::{Csr, Reads, Real, Store};
@@ -110,7 +110,34 @@ impl Device for Process {
         largest[0]
     }
 
+    fn dots_compressed<C: Reads<S>, S: Store>(&self, xs: &[Vec<S>], y: &Vec<C>, out: &mut [f64]) {
+        self.cpu.dots_compressed(xs, y, out);
+        self.reduce("dots_compressed", out, |first, second| first + second);
+    }
+
+    fn combine_compressed<C: Reads<S>, S: Store>(
+        &self,
+        coefficients: &[C],
+        xs: &[Vec<S>],
+        beta: C,
+        y: &mut Vec<C>,
+    ) -> f64 {
+        self.sum("combine_compressed", self.cpu.combine_compressed(coefficients, xs, beta, y))
+    }
+
     // ---- local to a process
+
+    fn compresses_vectors(&self) -> bool {
+        true
+    }
+
+    fn compress<C: Reads<S>, S: Store>(&self, alpha: C, x: &Vec<C>, y: &mut Vec<S>) {
+        self.cpu.compress(alpha, x, y);
+    }
+
+    fn decompress<C: Reads<S>, S: Store>(&self, alpha: C, x: &Vec<S>, y: &mut Vec<C>) {
+        self.cpu.decompress(alpha, x, y);
+    }
 
     fn zeros<T: Store>(&self, len: usize) -> Result<Vec<T>, DeviceError> {
         self.cpu.zeros(len)
@@ -239,6 +266,22 @@ fn in_two_processes<R: Send>(solve: impl Fn(Process) -> R + Sync) -> [R; 2] {
             .map(|process| scope.spawn(move || solve(process)))
             .map(|thread| thread.join().unwrap())
     })
+}
+
+#[test]
+fn two_processes_share_a_compressed_basis() {
+    for method in [Method::Gmres { restart: 10 }, Method::Fgmres { restart: 10 }] {
+        let [here, there] = in_two_processes(|device| {
+            let operator = MatrixOperator::new(&device, convection2d(8 + device.rank, 0.3)).unwrap();
+            let system = System::new(&operator);
+            let b = random_vector((8 + device.rank).pow(2), device.rank as u64);
+            let mut work = Work::with_basis(method, Basis::F16, &device, &system).unwrap();
+            let mut x = vec![0.0; b.len()];
+            solve(LinearProblem::new(&device, &system, &b), &mut x, &mut work).unwrap()
+        });
+        assert_eq!((here.reason, &here.history), (there.reason, &there.history), "{method}");
+        assert_eq!(here.reason, StopReason::Converged, "{method}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use ziggurat::config::Krylov;
 use ziggurat::krylov::{Progress, StopReason, Stopping};
 use ziggurat::sparse::device::Cpu;
 use ziggurat::sparse::operator::LinearOperator;
-use ziggurat::{Coordinates, SolveOptions, Solver, SolverConfig, Updated};
+use ziggurat::{Coordinates, Solution, SolveOptions, Solver, SolverConfig, Updated};
 use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver, rigid_body_modes};
 use ziggurat_sparse::gallery::{self, Problem};
 
@@ -18,7 +18,7 @@ use crate::launch::{is_rank, mpirun, rank};
 /// A row: its name, whether one process can, and whether ranks can, or why not.
 type Ability = (&'static str, fn() -> bool, fn(&Arc<dyn Comm>) -> Result<bool, String>);
 
-const TABLE: [Ability; 14] = [
+const TABLE: [Ability; 15] = [
     ("solve", || one("{}").is_some(), |comm| ranks(comm, "{}").map(|_| true)),
     ("guess and options", || guess(&one("{}").unwrap()), |comm| ranks(comm, "{}").map(|s| their_guess(&s))),
     ("observer", || observed(&one("{}").unwrap()), |comm| ranks(comm, "{}").map(|s| their_observed(&s))),
@@ -49,6 +49,14 @@ const TABLE: [Ability; 14] = [
         "method structured",
         || one(r#"{"method": "structured"}"#).is_some(),
         |comm| ranks(comm, r#"{"method": "structured"}"#).map(|_| true),
+    ),
+    (
+        "compressed basis",
+        || one(COMPRESSED).is_some_and(|solver| solver.solve(&[1.0; 1000]).is_ok_and(|s| within(&s))),
+        |comm| {
+            let solver = ranks(comm, COMPRESSED)?;
+            Ok(within(&solver.solve(&vec![1.0; solver.own_rows().count()]).unwrap()))
+        },
     ),
     ("method cpr", cpr_is_known, |comm| ranks(comm, r#"{"method": "cpr"}"#).map(|_| true)),
     // These have no function on ranks, so their rows state it.
@@ -104,6 +112,13 @@ fn ranks(comm: &Arc<dyn Comm>, config: &str) -> Result<DistributedSolver, String
 
 fn their_rows(comm: &Arc<dyn Comm>, name: &str) -> usize {
     DistributedCsr::generate(comm, problem(name)).unwrap().own_rows().count()
+}
+
+const COMPRESSED: &str = r#"{"krylov": "gmres", "basis": "f16", "stopping": {"rtol": 1e-12}}"#;
+
+/// Whether a solution is more accurate than its basis.
+fn within(solution: &Solution) -> bool {
+    solution.report.reason.is_converged() && solution.report.relative_residual <= 1e-12
 }
 
 /// Options with another Krylov method and a limit of iterations.

@@ -351,4 +351,56 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
 
     /// max |x_i|; NaN if any entry is NaN.
     fn norm_max<C: Real>(&self, x: &Self::Vector<C>) -> f64;
+
+    // Kernels on compressed vectors: stored in another number type than that of arithmetic
+
+    /// Whether the device has the kernels on compressed vectors. If not, calling them is an error
+    /// of the algorithm, and they panic.
+    ///
+    /// ```
+    /// use ziggurat_sparse::device::{Cpu, Device};
+    /// assert!(Cpu::new().compresses_vectors());
+    /// ```
+    fn compresses_vectors(&self) -> bool {
+        false
+    }
+
+    /// y ← α x, rounded once to the number type of y.
+    ///
+    /// ```
+    /// use ziggurat_sparse::{device::{Cpu, Device}, f16};
+    /// let mut y = vec![f16::ZERO; 2];
+    /// Cpu::new().compress(1024.0, &vec![0.5, 1.0 / 3.0], &mut y);
+    /// assert_eq!([y[0].to_f64(), y[1].to_f64()], [512.0, 341.25]);
+    /// ```
+    fn compress<C: Reads<S>, S: Store>(&self, _alpha: C, _x: &Self::Vector<C>, _y: &mut Self::Vector<S>) {
+        unimplemented!("{} does not compress vectors", self.name())
+    }
+
+    /// y ← α x, with x widened.
+    fn decompress<C: Reads<S>, S: Store>(&self, _alpha: C, _x: &Self::Vector<S>, _y: &mut Self::Vector<C>) {
+        unimplemented!("{} does not compress vectors", self.name())
+    }
+
+    /// out_k ← x_k·y for every k, summed as by [`dot`](Device::dot).
+    fn dots_compressed<C: Reads<S>, S: Store>(
+        &self,
+        _xs: &[Self::Vector<S>],
+        _y: &Self::Vector<C>,
+        _out: &mut [f64],
+    ) {
+        unimplemented!("{} does not compress vectors", self.name())
+    }
+
+    /// y ← Σ_k c_k x_k + β y, in one pass; returns y·y of the new y, as
+    /// [`combine`](Device::combine).
+    fn combine_compressed<C: Reads<S>, S: Store>(
+        &self,
+        _coefficients: &[C],
+        _xs: &[Self::Vector<S>],
+        _beta: C,
+        _y: &mut Self::Vector<C>,
+    ) -> f64 {
+        unimplemented!("{} does not compress vectors", self.name())
+    }
 }

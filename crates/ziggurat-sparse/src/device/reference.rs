@@ -37,6 +37,11 @@ fn times<C: Real>(beta: C, y: C) -> C {
     if beta.is_zero() { C::zero() } else { beta * y }
 }
 
+/// A stored vector in the number type of arithmetic.
+fn widened<C: Reads<S>, S: Store>(stored: &[S]) -> Vec<C> {
+    stored.iter().map(|&x| C::read(x)).collect()
+}
+
 impl Device for Reference {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
@@ -254,5 +259,41 @@ impl Device for Reference {
         x.iter()
             .map(|x| x.wide().abs())
             .fold(0.0, |largest, x| if x > largest || x.is_nan() { x } else { largest })
+    }
+
+    fn compresses_vectors(&self) -> bool {
+        true
+    }
+
+    fn compress<C: Reads<S>, S: Store>(&self, alpha: C, x: &Vec<C>, y: &mut Vec<S>) {
+        assert_eq!(x.len(), y.len(), "lengths of x and y");
+        for (&x, y) in x.iter().zip(y) {
+            *y = S::narrow((alpha * x).wide());
+        }
+    }
+
+    fn decompress<C: Reads<S>, S: Store>(&self, alpha: C, x: &Vec<S>, y: &mut Vec<C>) {
+        assert_eq!(x.len(), y.len(), "lengths of x and y");
+        for (x, y) in widened::<C, S>(x).into_iter().zip(y) {
+            *y = alpha * x;
+        }
+    }
+
+    fn dots_compressed<C: Reads<S>, S: Store>(&self, xs: &[Vec<S>], y: &Vec<C>, out: &mut [f64]) {
+        assert_eq!(xs.len(), out.len(), "vectors and results");
+        for (x, out) in xs.iter().zip(out) {
+            *out = self.dot(&widened(x), y);
+        }
+    }
+
+    fn combine_compressed<C: Reads<S>, S: Store>(
+        &self,
+        coefficients: &[C],
+        xs: &[Vec<S>],
+        beta: C,
+        y: &mut Vec<C>,
+    ) -> f64 {
+        let wide: Vec<Vec<C>> = xs.iter().map(|x| widened(x)).collect();
+        self.combine(coefficients, &wide, beta, y)
     }
 }

@@ -52,6 +52,12 @@ enum Fault {
     DotInSinglePrecision,
     NormMaxLosesNan,
     NormMaxIgnoresSign,
+    CompressIgnoresScale,
+    CompressRoundsTwice,
+    DecompressIgnoresScale,
+    DotsCompressedForgetsLastEntry,
+    CombineCompressedIgnoresBeta,
+    CombineCompressedReadsOldContent,
     UploadSparseForgetsEmptyRows,
     DownloadSparseStopsEarly,
     ProductForgetsLastRow,
@@ -289,6 +295,46 @@ impl Device for Broken {
         }
     }
 
+    fn compresses_vectors(&self) -> bool {
+        true
+    }
+
+    fn compress<C: Reads<S>, S: Store>(&self, alpha: C, x: &Vec<C>, y: &mut Vec<S>) {
+        let alpha = if self.0 == Fault::CompressIgnoresScale { C::one() } else { alpha };
+        Cpu::new().compress(alpha, x, y);
+        if self.0 == Fault::CompressRoundsTwice {
+            y.iter_mut().for_each(|y| *y = S::narrow(f16::narrow(y.wide()).wide()));
+        }
+    }
+
+    fn decompress<C: Reads<S>, S: Store>(&self, alpha: C, x: &Vec<S>, y: &mut Vec<C>) {
+        let alpha = if self.0 == Fault::DecompressIgnoresScale { C::one() } else { alpha };
+        Cpu::new().decompress(alpha, x, y);
+    }
+
+    fn dots_compressed<C: Reads<S>, S: Store>(&self, xs: &[Vec<S>], y: &Vec<C>, out: &mut [f64]) {
+        let mut y = y.clone();
+        if let (Fault::DotsCompressedForgetsLastEntry, Some(last)) = (self.0, y.last_mut()) {
+            *last = C::zero();
+        }
+        Cpu::new().dots_compressed(xs, &y, out);
+    }
+
+    fn combine_compressed<C: Reads<S>, S: Store>(
+        &self,
+        c: &[C],
+        xs: &[Vec<S>],
+        beta: C,
+        y: &mut Vec<C>,
+    ) -> f64 {
+        let beta = if self.0 == Fault::CombineCompressedIgnoresBeta { C::zero() } else { beta };
+        if self.0 == Fault::CombineCompressedReadsOldContent {
+            y.iter_mut().for_each(|y| *y *= beta);
+            return Cpu::new().combine_compressed(c, xs, C::one(), y);
+        }
+        Cpu::new().combine_compressed(c, xs, beta, y)
+    }
+
     fn norm_max<C: Real>(&self, x: &Vec<C>) -> f64 {
         match self.0 {
             Fault::NormMaxLosesNan => x.iter().map(|x| x.wide().abs()).fold(0.0, f64::max),
@@ -407,6 +453,7 @@ where
         vector_kernels::fused::<_, C>,
         vector_kernels::casts::<_, C>,
         vector_kernels::reductions::<_, C>,
+        vector_kernels::compressed::<_, C, S>,
         matrix_kernels::spmv::<_, C, S>,
         matrix_kernels::residual::<_, C, S>,
         matrix_kernels::sweep::<_, C, S>,
@@ -465,6 +512,12 @@ faults! {
     dot_in_single_precision: DotInSinglePrecision;
     norm_max_loses_nan: NormMaxLosesNan;
     norm_max_ignores_sign: NormMaxIgnoresSign;
+    compress_ignores_scale: CompressIgnoresScale;
+    compress_rounds_twice: CompressRoundsTwice;
+    decompress_ignores_scale: DecompressIgnoresScale;
+    dots_compressed_forgets_last_entry: DotsCompressedForgetsLastEntry;
+    combine_compressed_ignores_beta: CombineCompressedIgnoresBeta;
+    combine_compressed_reads_old_content: CombineCompressedReadsOldContent;
     upload_sparse_forgets_empty_rows: UploadSparseForgetsEmptyRows;
     download_sparse_stops_early: DownloadSparseStopsEarly;
     product_forgets_last_row: ProductForgetsLastRow;

@@ -1,10 +1,10 @@
 //! The choices of the configuration that are independent of the methods. The others are defined
 //! with the methods: [`Method`], [`CycleKind`] and [`SmootherKind`] in `ziggurat-amg`, [`Krylov`]
-//! in `ziggurat-krylov`.
+//! and [`Basis`] in `ziggurat-krylov`.
 
 use ziggurat_amg::smoother::SmootherKind;
 use ziggurat_amg::{CycleKind, Method};
-use ziggurat_krylov::Krylov;
+use ziggurat_krylov::{Basis, Krylov};
 use ziggurat_sparse::{Choice, choice};
 
 choice! {
@@ -87,6 +87,7 @@ pub fn choices() -> Vec<ChoiceKey> {
         key::<Method>("method"),
         key::<Effort>("effort"),
         key::<Krylov>("krylov"),
+        key::<Basis>("basis"),
         key::<Format>("format"),
         key::<Scaling>("scaling"),
         key::<CycleKind>("cycle.kind"),
@@ -111,7 +112,7 @@ mod tests {
                 assert_eq!(found, name, "{path}");
             }
             let error = SolverConfig::from_toml(&format!("{path} = 'no-such'")).unwrap_err().to_string();
-            let first = ["auto", "few-solves", "when-slower"];
+            let first = ["auto", "few-solves", "when-slower", "f64"];
             assert!(first.iter().any(|name| error.contains(&format!("(known: {name}"))), "{error}");
         }
     }

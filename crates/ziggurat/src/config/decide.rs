@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::{CycleKind, Krylov, MatrixFacts, Method, Precision, SmootherKind, SolverConfig};
+use super::{Basis, CycleKind, Krylov, MatrixFacts, Method, Precision, SmootherKind, SolverConfig};
 
 /// Minimum number of entries of a large matrix, a few megabytes: a smaller one stays in the caches,
 /// so that neither reduced precision nor a cheaper setup saves much.
@@ -120,6 +120,7 @@ pub(super) fn krylov(config: &SolverConfig, facts: MatrixFacts) -> (Krylov, &'st
         _ if config.method == Method::Direct => {
             (Krylov::Fgmres, "a few iterations correct the rounding errors of the factors")
         }
+        _ if config.basis != Basis::F64 => (Krylov::Fgmres, "it has a basis to compress"),
         (true, true) => (Krylov::Cg, "matrix and cycle are symmetric and positive"),
         (true, false) => (Krylov::Fcg, "the matrix is symmetric and positive, the cycle may vary"),
         (false, _) => (Krylov::Fgmres, "no assumption about matrix or cycle"),

@@ -13,11 +13,15 @@ use super::{ConfigError, SolverConfig, choices};
 const COLUMNS: usize = 100;
 
 /// All keys in the order of a file, with what they do. A table follows the keys that are beside it.
-const KEYS: [(&str, &str); 52] = [
+const KEYS: [(&str, &str); 53] = [
     ("method", "The coarsening method."),
     ("effort", "What setup is worth: how many systems are solved with one matrix."),
     ("krylov", "The Krylov method of the outer iteration."),
     ("restart", "Iterations between restarts of GMRES and FGMRES."),
+    (
+        "basis",
+        "How GMRES and FGMRES store their Krylov basis; arithmetic and the solution are always in f64.",
+    ),
     (
         "precision",
         "The precision of the hierarchy; the solution is always in f64. Also one precision per level, finest \

@@ -25,7 +25,8 @@
 //! | cycle | pairwise | `k` | with plain aggregation, V-cycle convergence degrades with every level |
 //! | | `k`, but not symmetric or without a positive diagonal | `k-gcr` | conjugate gradients require a positive definite matrix |
 //! | | else | `v` | the cheapest |
-//! | krylov | symmetric, positive diagonal; symmetric cycle | `cg` | the cheapest |
+//! | krylov | `basis` is not `f64` | `fgmres` | it has a basis to compress |
+//! | | symmetric, positive diagonal; symmetric cycle | `cg` | the cheapest |
 //! | | symmetric, positive diagonal; another cycle | `fcg` | the preconditioner may differ between iterations |
 //! | | else | `fgmres` | makes no assumptions about matrix or cycle |
 //! | precision | Gauss–Seidel | `f64` | its levels are stored in CSR, where f16 saves little time |
@@ -39,7 +40,7 @@ use ziggurat_amg::{Cells, SetupError};
 
 use super::decide::{self, LARGE};
 use super::{
-    ConfigError, CycleKind, Effort, Krylov, LevelSettings, Method, Precision, SmootherKind,
+    Basis, ConfigError, CycleKind, Effort, Krylov, LevelSettings, Method, Precision, SmootherKind,
     SmootherParameters, SolverConfig, Visits,
 };
 
@@ -95,8 +96,9 @@ impl SolverConfig {
     ///   damping is given, else `jacobi`;
     /// - cycle: `k` with `pairwise`, else `v`; `k` becomes `k-gcr` if the matrix is not symmetric
     ///   with a positive diagonal;
-    /// - krylov: `cg` if the matrix is symmetric with a positive diagonal and the cycle is
-    ///   symmetric, `fcg` if only the cycle is nonsymmetric, else `fgmres`;
+    /// - krylov: `fgmres` if a compressed basis is given; else `cg` if the matrix is symmetric with a
+    ///   positive diagonal and the cycle is symmetric, `fcg` if only the cycle is nonsymmetric, else
+    ///   `fgmres`;
     /// - precision: `f16` if the matrix is large and symmetric with a positive diagonal and the
     ///   smoother is not Gauss–Seidel, else `f64`. On a device without `f64`, `f32` replaces `f64`,
     ///   also if it was requested.
@@ -192,8 +194,8 @@ impl SolverConfig {
     /// ```
     ///
     /// # Errors
-    /// If a smoother needs a symmetric matrix with a positive diagonal and this one is not, or the
-    /// method needs cells and none are known.
+    /// If a smoother needs a symmetric matrix with a positive diagonal and this one is not, the
+    /// method needs cells and none are known, or a basis is to be compressed on a GPU.
     pub fn check_for(&self, facts: MatrixFacts) -> Result<(), ConfigError> {
         if self.method == Method::Cpr && self.cpr.unknowns.is_none() {
             let reason = SetupError::NoCells.to_string();
@@ -202,6 +204,10 @@ impl SolverConfig {
         if !facts.is_positive() && self.smoother_kinds().any(|kind| kind == SmootherKind::Fsai) {
             let reason = "`fsai` needs a symmetric matrix with a positive diagonal; choose ilu0";
             return Err(ConfigError::Value { path: "smoother.kind".into(), reason: reason.into() });
+        }
+        if facts.gpu && self.basis != Basis::F64 {
+            let reason = "GPUs do not compress vectors yet; leave it at f64, or solve on a CPU";
+            return Err(ConfigError::Value { path: "basis".into(), reason: reason.into() });
         }
         Ok(())
     }

@@ -10,7 +10,9 @@ use ziggurat_sparse::device::{Cpu, Device};
 use super::compiled::{Compiled, on_cpu};
 use super::{SolveError, Solver};
 use crate::Coordinates;
-use crate::config::{CycleKind, Effort, Krylov, Method, Precision, Rebuild, SmootherKind, SolverConfig};
+use crate::config::{
+    Basis, CycleKind, Effort, Krylov, Method, Precision, Rebuild, SmootherKind, SolverConfig,
+};
 
 /// Builds a [`Solver`]. Later calls override earlier ones.
 ///
@@ -133,6 +135,20 @@ impl<D: Device> SolverBuilder<D> {
     #[must_use]
     pub fn restart(self, restart: usize) -> Self {
         self.with(|config| config.restart = restart)
+    }
+
+    /// How GMRES and FGMRES store their basis.
+    ///
+    /// ```
+    /// use ziggurat::{Solver, config::Basis, sparse::gallery::Problem};
+    /// let a = "convection3d:8".parse::<Problem>()?.matrix()?;
+    /// let solver = Solver::builder().basis(Basis::F16).build(&a)?;
+    /// assert!(solver.solve(&vec![1.0; a.rows()])?.report.relative_residual <= 1e-8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn basis(self, basis: Basis) -> Self {
+        self.with(|config| config.basis = basis)
     }
 
     /// The storage and working precision of the hierarchy.

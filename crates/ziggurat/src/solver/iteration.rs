@@ -191,7 +191,7 @@ impl<D: Device> Iteration<D> {
         observer: Option<&mut Observer<'_>>,
     ) -> Result<KrylovReport, SolveError> {
         let system = System::new(&*self.matrix).preconditioner(cycle).kernel(&self.kernel);
-        let work = Work::new(options.method(&self.config), &self.device, &system);
+        let work = Work::with_basis(options.method(&self.config), options.basis, &self.device, &system);
         let mut work = on_all_processes(&self.device, work)?;
         let mut problem = LinearProblem::new(&self.device, &system, b).stopping(options.stopping);
         if let Some(observer) = observer {

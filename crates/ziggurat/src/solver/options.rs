@@ -1,6 +1,6 @@
 //! Per-solve overrides.
 
-use ziggurat_krylov::{DEFAULT_RESTART, Stopping};
+use ziggurat_krylov::{Basis, DEFAULT_RESTART, Stopping};
 
 use crate::config::{Krylov, SolverConfig};
 
@@ -17,20 +17,27 @@ pub struct SolveOptions {
     pub krylov: Krylov,
     /// Iterations between restarts of GMRES and FGMRES.
     pub restart: usize,
+    /// How GMRES and FGMRES store their basis.
+    pub basis: Basis,
     /// The stopping criteria.
     pub stopping: Stopping,
 }
 
 impl Default for SolveOptions {
     fn default() -> Self {
-        SolveOptions { krylov: Krylov::Auto, restart: DEFAULT_RESTART, stopping: Stopping::default() }
+        SolveOptions {
+            krylov: Krylov::Auto,
+            restart: DEFAULT_RESTART,
+            basis: Basis::default(),
+            stopping: Stopping::default(),
+        }
     }
 }
 
 impl From<&SolverConfig> for SolveOptions {
     fn from(config: &SolverConfig) -> Self {
-        let SolverConfig { krylov, restart, stopping, .. } = *config;
-        SolveOptions { krylov, restart, stopping }
+        let SolverConfig { krylov, restart, basis, stopping, .. } = *config;
+        SolveOptions { krylov, restart, basis, stopping }
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use crate::far::Far;
 use ziggurat::amg::{Hierarchy, HierarchyConfig};
-use ziggurat::config::{Precision, Rebuild, SmootherKind};
-use ziggurat::{Solution, SolveError, Solver, Stronger, Updated};
+use ziggurat::config::{Basis, Precision, Rebuild, SmootherKind};
+use ziggurat::{Solution, SolveError, SolveOptions, Solver, Stronger, Updated};
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Reference, Traffic};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::{Csr, Kind};
@@ -48,6 +48,20 @@ fn every_device_gives_the_solution_of_the_cpu() {
             assert_same(&found, &expected);
         }
     }
+}
+
+#[test]
+fn a_device_that_does_not_compress_vectors_refuses_a_compressed_basis() {
+    let (a, b) = system("convection3d:6");
+    let refused = Solver::builder().basis(Basis::F16).device(Far::default()).build(&a).unwrap_err();
+    assert!(refused.to_string().contains("`basis`: GPUs do not compress vectors yet"), "{refused}");
+    // The same as an option of one solve.
+    let far = Solver::builder().device(Far::default()).build(&a).unwrap();
+    let options = SolveOptions { basis: Basis::F32, ..SolveOptions::default() };
+    let refused = far.solve_with(&b, None, &options, None).unwrap_err().to_string();
+    assert!(refused.contains("far cannot compress vectors; leave it at f64, or solve on a CPU"), "{refused}");
+    let reference = Solver::builder().basis(Basis::F16).device(Reference).build(&a).unwrap();
+    assert!(reference.solve(&b).unwrap().report.reason.is_converged());
 }
 
 #[test]

@@ -12,7 +12,7 @@
 
 use std::fmt::Write as _;
 
-use ziggurat::config::{CycleKind, Krylov, Method, SmootherKind};
+use ziggurat::config::{Basis, CycleKind, Krylov, Method, SmootherKind};
 use ziggurat::krylov::KrylovReport;
 use ziggurat::{SolveOptions, Solver, SolverConfig};
 use ziggurat_sparse::hash::hash_id;
@@ -226,11 +226,15 @@ fn config(dice: &mut Dice, about: &mut String) -> SolverConfig {
     // Several levels also for small matrices.
     config.hierarchy.coarse_rows = *dice.pick(&[2, 10, 50, 500]);
     config.restart = *dice.pick(&[1, 5, 30]);
+    if config.krylov.stores_basis() {
+        config.basis = *dice.pick(Basis::ALL);
+    }
     let _ = write!(
         about,
-        "; {} {} {} {} {}, rtol {:e}, coarse {}",
+        "; {} {} {} {} {} {}, rtol {:e}, coarse {}",
         config.method,
         config.krylov,
+        config.basis,
         config.smoother.kind,
         config.cycle.kind,
         config.precision,

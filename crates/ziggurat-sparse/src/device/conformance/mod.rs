@@ -64,6 +64,10 @@ macro_rules! conformance_suite {
             fn large_matrix() {
                 $crate::device::conformance::matrix_kernels::large_matrix::<_, $c, $s>(&$device);
             }
+            #[test]
+            fn compressed_vectors() {
+                $crate::device::conformance::vector_kernels::compressed::<_, $c, $s>(&$device);
+            }
         }
     };
     (@vectors $name:ident, $c:ty, $device:expr) => {

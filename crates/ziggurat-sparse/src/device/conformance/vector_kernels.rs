@@ -4,8 +4,8 @@
 
 use super::bounds::{assert_close, content, wide};
 use super::inputs::{value, vector};
-use crate::device::{Device, MatrixFormat, Reference};
-use crate::number::Real;
+use crate::device::{Device, MatrixFormat, Reads, Reference};
+use crate::number::{Real, Store};
 
 /// Lengths around likely boundaries of a kernel: vector lanes, pieces, threads.
 const LENGTHS: [usize; 11] = [0, 1, 7, 31, 32, 33, 1000, 8191, 8192, 8193, 100_000];
@@ -138,6 +138,73 @@ pub fn fused<D: Device, C: Real>(device: &D) {
                 let expected = Reference.dot(x, &z);
                 let magnitude = Reference.dot(&wide(x, f64::abs), &wide(&z, f64::abs));
                 assert_close("dots", &[found], &[expected], &[magnitude], |_| 2 * len + 16);
+            }
+        }
+    }
+}
+
+/// compress, decompress, dots_compressed and combine_compressed, on a device that has them.
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn compressed<D: Device, C: Reads<S>, S: Store>(device: &D) {
+    if !device.compresses_vectors() {
+        return;
+    }
+    // Vectors are thirds, so that the scaled ones are rounded in every number type.
+    let (scale, rounding) = (0.625, 2.0 * S::KIND.facts().unit_roundoff);
+    for len in LENGTHS {
+        let y = vector::<C>(len, 4);
+        let dy = device.upload(&y).expect("an upload");
+        for count in [0, 1, 2, 19] {
+            let many: Vec<Vec<C>> = (0..count).map(|k| vector::<C>(len, 100 + k)).collect();
+            let coefficients: Vec<C> = (0..count).map(|k| C::narrow(value(7, k))).collect();
+            let (mut stored, mut host) = (Vec::new(), Vec::new());
+            for x in &many {
+                let mut there = device.upload(&vec![S::narrow(f64::NAN); len]).expect("an upload");
+                device.compress(C::narrow(scale), &device.upload(x).expect("an upload"), &mut there);
+                let mut here = vec![S::default(); len];
+                Reference.compress(C::narrow(scale), x, &mut here);
+                let mut found = vec![S::default(); len];
+                device.download(&there, &mut found).expect("a download");
+                assert_eq!(found, here, "compress");
+                let near =
+                    |(s, x): (&S, &C)| (s.wide() - scale * x.wide()).abs() <= rounding * x.wide().abs();
+                assert!(here.iter().zip(x).all(near), "the oracle rounds");
+                let mut back = device.upload(&vec![C::nan(); len]).expect("an upload");
+                device.decompress(C::narrow(-2.0), &there, &mut back);
+                let doubled = |(x, s): (&C, &S)| x.wide() == -2.0 * s.wide();
+                assert!(content(device, &back).iter().zip(&here).all(doubled), "decompress");
+                stored.push(there);
+                host.push(here);
+            }
+            let mut dots = vec![f64::NAN; count as usize];
+            device.dots_compressed(&stored, &dy, &mut dots);
+            for (x, found) in host.iter().zip(dots) {
+                let x: Vec<f64> = x.iter().map(|x| x.wide()).collect();
+                let expected = Reference.dot(&x, &wide(&y, |y| y));
+                let magnitude = Reference.dot(&wide(&x, f64::abs), &wide(&y, f64::abs));
+                assert_close("dots_compressed", &[found], &[expected], &[magnitude], |_| 2 * len + 16);
+            }
+            for beta in [0.0, 1.0, -0.75] {
+                let old = if beta == 0.0 { vec![C::nan(); len] } else { y.clone() };
+                let combined = |f: fn(f64) -> f64| {
+                    let xs: Vec<Vec<f64>> =
+                        host.iter().map(|x| x.iter().map(|x| f(x.wide())).collect()).collect();
+                    let mut y = wide(&old, f);
+                    Reference.combine(&wide(&coefficients, f), &xs, f(beta), &mut y);
+                    y
+                };
+                let mut found = device.upload(&old).expect("an upload");
+                let square = device.combine_compressed(&coefficients, &stored, C::narrow(beta), &mut found);
+                let (expected, magnitude) = (combined(|v| v), combined(f64::abs));
+                let terms = |_: usize| 2 * count as usize + 16;
+                let content = content(device, &found);
+                assert_close("combine_compressed", &content, &expected, &magnitude, terms);
+                let expected = device.dot(&found, &found);
+                assert_close("combine_compressed, y·y", &[square], &[expected], &[expected], |_| {
+                    2 * len + 16
+                });
             }
         }
     }

@@ -1,4 +1,5 @@
-//! The matrix kernels, compiled once for each of the seven pairs of number types.
+//! The kernels on stored matrices and vectors, compiled once for each of the seven pairs of number
+//! types.
 //!
 //! `Device` is generic over number types, so its methods are compiled in every crate that calls
 //! them. For these kernels (three formats, three instruction sets) that took minutes. Methods of a
@@ -8,6 +9,7 @@ use std::ops::Range;
 
 use half::{bf16, f16};
 
+use super::compressed;
 use super::gauss_seidel::{Sweep, gauss_seidel};
 use super::grid_transfer;
 use super::row_products::map_rows;
@@ -38,6 +40,18 @@ pub trait Compiled<S: Store>: Sized {
         blocks: (usize, Direction),
         y: &mut [Self],
     );
+
+    /// y ← α x, rounded
+    fn compress(simd: Simd, alpha: Self, x: &[Self], y: &mut [S]);
+
+    /// y ← α x
+    fn decompress(simd: Simd, alpha: Self, x: &[S], y: &mut [Self]);
+
+    /// out_k ← x_k·y
+    fn dots_compressed(simd: Simd, xs: &[Vec<S>], y: &[Self], out: &mut [f64]);
+
+    /// y ← Σ_k c_k x_k + β y; returns y·y
+    fn combine_compressed(simd: Simd, c: &[Self], xs: &[Vec<S>], beta: Self, y: &mut [Self]) -> f64;
 }
 
 /// y ← finish(rows, A x in these rows, y in these rows) for all rows, for any format of A.
@@ -120,6 +134,22 @@ macro_rules! compiled {
                 with_format!(a, |a| {
                     gauss_seidel(simd, Sweep { a: a.view(), d, b, x, block, direction }, y);
                 });
+            }
+
+            fn compress(simd: Simd, alpha: $c, x: &[$c], y: &mut [$s]) {
+                compressed::compress(simd, alpha, x, y);
+            }
+
+            fn decompress(simd: Simd, alpha: $c, x: &[$s], y: &mut [$c]) {
+                compressed::decompress(simd, alpha, x, y);
+            }
+
+            fn dots_compressed(simd: Simd, xs: &[Vec<$s>], y: &[$c], out: &mut [f64]) {
+                compressed::dots(simd, xs, y, out);
+            }
+
+            fn combine_compressed(simd: Simd, c: &[$c], xs: &[Vec<$s>], beta: $c, y: &mut [$c]) -> f64 {
+                compressed::combine(simd, c, xs, beta, y)
             }
         }
     )+)+};

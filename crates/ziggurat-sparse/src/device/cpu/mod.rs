@@ -6,6 +6,7 @@
 
 mod bsr;
 pub(super) mod compiled;
+mod compressed;
 mod csr;
 mod delta_sell;
 mod dia;
@@ -241,5 +242,31 @@ impl Device for Cpu {
 
     fn norm_max<C: Real>(&self, x: &Vec<C>) -> f64 {
         reduce::norm_max(self.simd, x)
+    }
+
+    fn compresses_vectors(&self) -> bool {
+        true
+    }
+
+    fn compress<C: Reads<S>, S: Store>(&self, alpha: C, x: &Vec<C>, y: &mut Vec<S>) {
+        C::compress(self.simd, alpha, x, y);
+    }
+
+    fn decompress<C: Reads<S>, S: Store>(&self, alpha: C, x: &Vec<S>, y: &mut Vec<C>) {
+        C::decompress(self.simd, alpha, x, y);
+    }
+
+    fn dots_compressed<C: Reads<S>, S: Store>(&self, xs: &[Vec<S>], y: &Vec<C>, out: &mut [f64]) {
+        C::dots_compressed(self.simd, xs, y, out);
+    }
+
+    fn combine_compressed<C: Reads<S>, S: Store>(
+        &self,
+        coefficients: &[C],
+        xs: &[Vec<S>],
+        beta: C,
+        y: &mut Vec<C>,
+    ) -> f64 {
+        C::combine_compressed(self.simd, coefficients, xs, beta, y)
     }
 }

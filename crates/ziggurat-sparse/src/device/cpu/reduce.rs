@@ -15,27 +15,27 @@ use crate::simd::{Isa, Kernel, Simd};
 
 /// Partial sums per block: four AVX-512 registers of doubles, enough to hide the latency of an
 /// addition.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 
 /// Maximum number of blocks. Their sums fit on the stack, so nothing is allocated.
-const MAX_BLOCKS: usize = 512;
+pub(super) const MAX_BLOCKS: usize = 512;
 
 /// Elements taken from each of several vectors in turn: 8 KiB of doubles, so that the shared vector
 /// stays in the first-level cache from one vector to the next. A multiple of [`LANES`], so that
 /// partial sums do not depend on it.
-const STRIP: usize = 1024;
+pub(super) const STRIP: usize = 1024;
 
 /// Number of dot products computed in one pass over the shared vector.
-const TOGETHER: usize = 8;
+pub(super) const TOGETHER: usize = 8;
 
 /// Block length for a vector of `len` elements.
-fn block_length(len: usize) -> usize {
+pub(super) fn block_length(len: usize) -> usize {
     len.div_ceil(MAX_BLOCKS).next_multiple_of(PIECE).max(PIECE)
 }
 
 /// Reduces each block by `reduce`, which receives its first index and length, and returns the
 /// results in block order.
-fn over_blocks<R: Copy + Default + Send>(
+pub(super) fn over_blocks<R: Copy + Default + Send>(
     len: usize,
     reduce: impl Fn(usize, usize) -> R + Sync,
 ) -> ([R; MAX_BLOCKS], usize) {
@@ -163,7 +163,7 @@ fn larger_or_nan<C: Real>(a: C, b: C) -> C {
 }
 
 /// Adds the partial sums of a block pairwise.
-fn add_lanes(mut sums: [f64; LANES]) -> f64 {
+pub(super) fn add_lanes(mut sums: [f64; LANES]) -> f64 {
     let mut width = LANES;
     while width > 1 {
         width /= 2;
@@ -175,10 +175,10 @@ fn add_lanes(mut sums: [f64; LANES]) -> f64 {
 }
 
 /// Adds x_i y_i to the partial sum i mod 32.
-struct AddProducts<'a, C> {
-    x: &'a [C],
-    y: &'a [C],
-    sums: &'a mut [f64; LANES],
+pub(super) struct AddProducts<'a, C> {
+    pub(super) x: &'a [C],
+    pub(super) y: &'a [C],
+    pub(super) sums: &'a mut [f64; LANES],
 }
 
 impl<C: Real> Kernel for AddProducts<'_, C> {
