@@ -100,6 +100,8 @@ def test_configurations_of_the_wrong_type():
     ({"tol": -1}, "tol is -1; it must be finite and non-negative"),
     ({"tol": np.inf}, "tol is inf"),
     ({"atol": -1e-3}, "atol is -0.001; it must be finite and non-negative"),
+    ({"reduction": -1}, "reduction is -1; it must be finite and non-negative"),
+    ({"combine": "al"}, "unknown combination `al`; did you mean `all`?"),
     ({"maxiter": -1}, "maxiter is -1; it must be at least 0"),
     ({"restart": 0}, "restart is 0; it must be at least 1"),
     ({"basis": "f61"}, "unknown basis `f61`; did you mean `f16`?"),

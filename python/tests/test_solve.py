@@ -262,6 +262,7 @@ def test_a_solve_that_its_callback_has_stopped_returns_the_last_iterate(poisson,
 ARGUMENTS = {
     "rtol": {"rtol": 1e-3},
     "atol": {"tol": 0.0, "atol": 1e-3},
+    "reduction": {"reduction": 1e-2, "combine": "any"},
     "maxiter": {"maxiter": 2},
     "accel": {"accel": "bicgstab"},
     "krylov": {"krylov": "fgmres", "restart": 5},

@@ -13,13 +13,16 @@
 //!   and reports [`StopReason::Inconsistent`], or convergence if the caller has asked for the
 //!   projection of b ([`Stopping::project_rhs`](crate::Stopping::project_rhs)).
 //!
+//! What "within the tolerance" means, [`Stopping`](crate::Stopping) says; it may depend on the
+//! residual of the initial guess, so a goal is aimed at when that is known.
+//!
 //! Cost: nothing for a nonsingular matrix; a copy, a projection and a norm otherwise.
 
 use ziggurat_sparse::Real;
 use ziggurat_sparse::device::Device;
 
 use crate::problem::LinearProblem;
-use crate::stop::StopReason;
+use crate::stop::{StopReason, Stopping};
 
 /// If a projection reduces the norm of b below this fraction, the rest is rounding.
 const ROUNDING: f64 = 1e-13;
@@ -38,9 +41,13 @@ pub(crate) struct Goal {
     pub(crate) b_norm: f64,
     /// ‖b_N‖ / ‖b‖.
     pub(crate) left_out: f64,
+    /// ‖b_R‖ and ‖b_N‖, if A is singular.
+    parts: Option<(f64, f64)>,
     /// The tolerance of ‖b_R − A x‖.
     pub(crate) target: f64,
-    /// The tolerance of ‖b − A x‖.
+    /// The tolerance of ‖b − A x‖ as the caller gave it.
+    pub(crate) tolerance: f64,
+    /// That of ‖b − A x‖ where b_N takes up a part of it.
     limit: f64,
     /// What is reported when the goal is reached.
     reached: StopReason,
@@ -58,20 +65,21 @@ pub(crate) struct Residual {
 }
 
 impl Goal {
-    /// Splits b; `scratch` is overwritten.
+    /// Splits b; `scratch` is overwritten. Then the goal has to be [aimed at](Self::aimed).
     pub(crate) fn of<D: Device, C: Real>(
         problem: &LinearProblem<'_, D, C>,
         scratch: &mut D::Vector<C>,
     ) -> Self {
-        let LinearProblem { device, system, b, stopping, .. } = problem;
+        let LinearProblem { device, system, b, .. } = problem;
         let b_norm = device.norm(b);
         let is_zero = b_norm == 0.0 && device.norm_max(b) == 0.0;
-        let target = stopping.target(b_norm);
         let goal = Goal {
             b_norm,
             left_out: 0.0,
-            target,
-            limit: target,
+            parts: None,
+            target: 0.0,
+            tolerance: 0.0,
+            limit: 0.0,
             reached: StopReason::Converged,
             is_zero,
             out_of_range: !(is_zero || b_norm >= SMALLEST_NORM && b_norm.is_finite()),
@@ -82,14 +90,23 @@ impl Goal {
         device.copy(b, scratch);
         let outside = system.project(device, scratch);
         let inside = device.norm(scratch);
-        let goal = Goal { left_out: outside / b_norm, is_zero: inside <= ROUNDING * b_norm, ..goal };
-        if outside <= target {
-            let share = (1.0 - (outside / target).powi(2)).max(0.0).sqrt().max(LEAST_SHARE);
-            let limit = if share > LEAST_SHARE { target } else { target * LEAST_SHARE.hypot(1.0) };
-            return Goal { target: target * share, limit, ..goal };
+        let parts = Some((inside, outside));
+        Goal { left_out: outside / b_norm, parts, is_zero: inside <= ROUNDING * b_norm, ..goal }
+    }
+
+    /// The goal for these criteria and the residual of the initial guess.
+    pub(crate) fn aimed(self, stopping: &Stopping, initial: Residual) -> Self {
+        let tolerance = stopping.target(self.b_norm, initial.whole);
+        let goal = Goal { target: tolerance, tolerance, limit: tolerance, ..self };
+        let Some((inside, outside)) = self.parts else { return goal };
+        if outside <= tolerance {
+            let share = (1.0 - (outside / tolerance).powi(2)).max(0.0).sqrt().max(LEAST_SHARE);
+            let limit = if share > LEAST_SHARE { tolerance } else { tolerance * LEAST_SHARE.hypot(1.0) };
+            return Goal { target: tolerance * share, limit, ..goal };
         }
         let reached = if stopping.project_rhs { StopReason::Converged } else { StopReason::Inconsistent };
-        Goal { target: stopping.target(inside), limit: f64::INFINITY, reached, ..goal }
+        let target = stopping.target(inside, initial.projected);
+        Goal { target, limit: f64::INFINITY, reached, ..goal }
     }
 
     /// Whether a residual ends the solve.

@@ -20,8 +20,8 @@
 //! GMRES and FGMRES can store their basis in fewer bits ([`compressed_basis`]).
 //!
 //! **Convergence is verified.** A method reports [`Converged`](StopReason::Converged) only after
-//! computing b − A x from x and finding ‖b − A x‖ ≤ max(rtol ‖b‖, atol). If its recurrence has
-//! drifted from the true residual, it restarts from the true residual; if that does not help, it
+//! computing b − A x from x and finding its norm within the tolerances of [`Stopping`]. If its
+//! recurrence has drifted from the true residual, it restarts from the true residual; if that does not help, it
 //! reports [`Stagnated`](StopReason::Stagnated). Failure to converge is a [`StopReason`] that says
 //! what to try; an error ([`KrylovError`]) means that the input is invalid.
 //!
@@ -84,5 +84,5 @@ pub use observer::{Observer, Progress};
 pub use problem::LinearProblem;
 pub use report::KrylovReport;
 pub use richardson::{RichardsonWork, richardson};
-pub use stop::{StopReason, Stopping};
+pub use stop::{Combine, StopReason, Stopping};
 pub use system::System;

@@ -41,6 +41,8 @@ pub struct KrylovReport {
     pub left_out: f64,
     /// ‖b − A x‖ of the initial guess.
     pub initial_residual: f64,
+    /// The norm of b − A x to reach ([`Stopping::target`](crate::Stopping::target)).
+    pub target: f64,
     /// ‖b‖.
     pub b_norm: f64,
     /// The residual norm of the method's recurrence after each iteration.
@@ -78,6 +80,7 @@ mod tests {
             relative_residual: 1e-9,
             left_out: 0.0,
             initial_residual: 1e6,
+            target: 1e-2,
             b_norm: 1e6,
             history: Vec::new(),
             verified: Vec::new(),

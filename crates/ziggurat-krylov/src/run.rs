@@ -115,7 +115,8 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
         run.note(residual);
         run.initial_residual = residual.whole;
         (run.best, run.last) = (residual.projected, residual.projected);
-        run.decided = goal.settled(residual);
+        run.goal = goal.aimed(&stopping, residual);
+        run.decided = run.goal.settled(residual);
         Ok((run, residual))
     }
 
@@ -276,7 +277,7 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
         if self.current.is_none() {
             self.watch(x, r);
         }
-        let Goal { b_norm, left_out, .. } = self.goal;
+        let Goal { b_norm, left_out, tolerance, .. } = self.goal;
         let nan = Residual { whole: f64::NAN, projected: f64::NAN };
         let residual = self.current.unwrap_or(nan);
         // The last permitted iteration may have reached the tolerance. An interrupt is still
@@ -292,6 +293,7 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
             relative_residual: if b_norm == 0.0 { residual } else { residual / b_norm },
             left_out,
             initial_residual: self.initial_residual,
+            target: tolerance,
             b_norm,
             seconds: self.seconds(),
             history: self.history,

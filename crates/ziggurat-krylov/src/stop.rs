@@ -3,19 +3,48 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use ziggurat_sparse::choice;
 
 use crate::error::KrylovError;
 
+choice! {
+    /// How several tolerances combine.
+    ///
+    /// ```
+    /// use ziggurat_krylov::Combine;
+    /// assert_eq!("and".parse(), Ok(Combine::All));
+    /// ```
+    Combine, "combination":
+    /// The residual must be within one of the tolerances, so the largest counts.
+    Any = "any" | "or",
+    /// The residual must be within all tolerances, so the smallest counts.
+    All = "all" | "and",
+}
+
 /// Stopping criteria.
 ///
-/// A method has converged if ‖b − A x‖ ≤ max(rtol ‖b‖, atol) for the true residual. If both
-/// tolerances are zero, it runs until another limit is reached.
+/// A method has converged if the true residual is within the tolerances: relative to ‖b‖, absolute,
+/// and relative to the residual of the initial guess, as far as they are not zero, either one of
+/// them or all ([`Combine`]):
+///
+/// ```text
+/// any:  ‖b − A x‖ ≤ max(rtol ‖b‖, atol, reduction ‖b − A x₀‖)
+/// all:  ‖b − A x‖ ≤ min of those that are not zero
+/// ```
+///
+/// If all tolerances are zero, it runs until another limit is reached. Whatever else should end a
+/// solve is a closure, the [observer](crate::Observer). A solve that it ends is
+/// [interrupted](StopReason::Interrupted), and so is one that reaches a limit not converged.
 ///
 /// ```
-/// use ziggurat_krylov::Stopping;
+/// use ziggurat_krylov::{Combine, Stopping};
 /// let stopping = Stopping::default().rtol(1e-10).max_iterations(200).max_seconds(60.0);
 /// assert!(stopping.validate().is_ok());
 /// assert!(Stopping::default().atol(f64::NAN).validate().is_err());
+/// // Three digits better than the guess, but no more digits than the data have.
+/// let step = Stopping::default().rtol(1e-10).reduction(1e-3);
+/// assert_eq!(step.target(1.0, 1e-2), 1e-5);
+/// assert_eq!(step.combine(Combine::All).target(1.0, 1e-2), 1e-10);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -25,6 +54,10 @@ pub struct Stopping {
     pub rtol: f64,
     /// Absolute tolerance; default 0.
     pub atol: f64,
+    /// Tolerance relative to the residual of the initial guess; default 0.
+    pub reduction: f64,
+    /// Whether one of the tolerances has to be reached or all; default one.
+    pub combine: Combine,
     /// Maximum number of iterations; default 1000.
     pub max_iterations: usize,
     /// Time limit in seconds, checked once per iteration; default none.
@@ -48,6 +81,8 @@ impl Default for Stopping {
         Stopping {
             rtol: 1e-8,
             atol: 0.0,
+            reduction: 0.0,
+            combine: Combine::Any,
             max_iterations: 1000,
             max_seconds: None,
             verify_every: 0,
@@ -67,6 +102,18 @@ impl Stopping {
     #[must_use]
     pub fn atol(self, atol: f64) -> Self {
         Stopping { atol, ..self }
+    }
+
+    /// Sets the tolerance relative to the residual of the initial guess.
+    #[must_use]
+    pub fn reduction(self, reduction: f64) -> Self {
+        Stopping { reduction, ..self }
+    }
+
+    /// Sets whether one of the tolerances has to be reached or all.
+    #[must_use]
+    pub fn combine(self, combine: Combine) -> Self {
+        Stopping { combine, ..self }
     }
 
     /// Sets the maximum number of iterations.
@@ -95,8 +142,12 @@ impl Stopping {
 
     /// Checks that all values are valid. Every solve calls it first.
     pub fn validate(&self) -> Result<(), KrylovError> {
-        let settings =
-            [("rtol", self.rtol), ("atol", self.atol), ("max_seconds", self.max_seconds.unwrap_or(0.0))];
+        let settings = [
+            ("rtol", self.rtol),
+            ("atol", self.atol),
+            ("reduction", self.reduction),
+            ("max_seconds", self.max_seconds.unwrap_or(0.0)),
+        ];
         for (name, value) in settings {
             if !(value.is_finite() && value >= 0.0) {
                 return Err(KrylovError::Setting { name, value, must: "finite and not negative" });
@@ -105,15 +156,39 @@ impl Stopping {
         Ok(())
     }
 
-    /// The residual norm to reach: max(rtol ‖b‖, atol).
+    /// The residual norm to reach, from ‖b‖ and the residual norm of the initial guess.
     ///
     /// ```
     /// use ziggurat_krylov::Stopping;
     /// let stopping = Stopping::default().rtol(1e-3).atol(1e-2);
-    /// assert_eq!((stopping.target(1.0), stopping.target(100.0)), (1e-2, 1e-1));
+    /// assert_eq!((stopping.target(1.0, 1.0), stopping.target(100.0, 1.0)), (1e-2, 1e-1));
     /// ```
-    pub fn target(&self, b_norm: f64) -> f64 {
-        (self.rtol * b_norm).max(self.atol)
+    pub fn target(&self, b_norm: f64, initial_residual: f64) -> f64 {
+        // A tolerance of zero is none; without this, zero times infinity would be one.
+        let relative = |tolerance: f64, norm: f64| if tolerance == 0.0 { 0.0 } else { tolerance * norm };
+        let norms = [relative(self.rtol, b_norm), self.atol, relative(self.reduction, initial_residual)];
+        match self.combine {
+            Combine::Any => norms.into_iter().fold(0.0, f64::max),
+            Combine::All => norms.into_iter().filter(|&norm| norm > 0.0).reduce(f64::min).unwrap_or(0.0),
+        }
+    }
+
+    /// The same criteria with the target as an absolute tolerance, for a solve that continues
+    /// another one: that one's initial residual counts.
+    ///
+    /// ```
+    /// use ziggurat_krylov::Stopping;
+    /// let continued = Stopping::default().reduction(1e-3).with_target(0.5);
+    /// assert_eq!(continued.target(1.0, 1e-9), 0.5);
+    /// ```
+    #[must_use]
+    pub fn with_target(self, target: f64) -> Self {
+        Stopping { rtol: 0.0, atol: target, reduction: 0.0, ..self }
+    }
+
+    /// Whether the target depends on the initial residual.
+    pub fn is_relative_to_guess(&self) -> bool {
+        self.reduction > 0.0
     }
 }
 
@@ -239,11 +314,28 @@ mod tests {
             (Stopping::default().rtol(-1e-9), "rtol"),
             (Stopping::default().rtol(f64::INFINITY), "rtol"),
             (Stopping::default().atol(f64::NAN), "atol"),
+            (Stopping::default().reduction(-1.0), "reduction"),
             (Stopping::default().max_seconds(-1.0), "max_seconds"),
         ] {
             assert!(stopping.validate().unwrap_err().to_string().contains(name));
         }
         assert!(Stopping::default().rtol(0.0).max_iterations(0).max_seconds(0.0).validate().is_ok());
+    }
+
+    #[test]
+    fn tolerances_combine() {
+        let all_three = Stopping::default().rtol(1e-2).atol(1e-4).reduction(1e-3);
+        assert_eq!(all_three.target(1.0, 1.0), 1e-2);
+        assert_eq!(all_three.target(1.0, 100.0), 0.1);
+        let all_three = all_three.combine(Combine::All);
+        assert_eq!(all_three.target(1.0, 1.0), 1e-4);
+        assert_eq!(all_three.target(1.0, 1e-2), 1e-5);
+        // A tolerance of zero is not given.
+        assert_eq!(all_three.atol(0.0).target(1.0, 1.0), 1e-3);
+        for combine in [Combine::Any, Combine::All] {
+            let none = Stopping::default().rtol(0.0).combine(combine);
+            assert_eq!((none.target(1.0, 1.0), none.target(f64::INFINITY, f64::INFINITY)), (0.0, 0.0));
+        }
     }
 
     #[test]

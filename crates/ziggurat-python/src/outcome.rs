@@ -44,6 +44,6 @@ impl Outcome {
 
     /// The convergence chart as SVG.
     fn convergence(&self) -> String {
-        chart::convergence(&self.outcome.curves(""), Some(self.outcome.config.stopping.rtol))
+        chart::convergence(&self.outcome.curves(""), Some(self.outcome.tolerance))
     }
 }

@@ -167,10 +167,10 @@ pub fn fragment(name: &str, outcome: &Outcome) -> String {
         escaped(&outcome.device),
         verdict(outcome),
         outcome.relative_residual,
-        outcome.tolerance(),
+        outcome.tolerance_in_words(),
         seconds(outcome.setup_seconds),
         seconds(outcome.solve_seconds),
-        chart::convergence(&outcome.curves(""), Some(outcome.config.stopping.rtol)),
+        chart::convergence(&outcome.curves(""), Some(outcome.tolerance)),
         hierarchy_table(&outcome.levels),
     )
 }

@@ -40,6 +40,8 @@ pub struct Outcome {
     pub iterations: usize,
     /// The true residual ‖b − A x‖ / ‖b‖, recomputed in double precision.
     pub relative_residual: f64,
+    /// What it had to reach: the tolerances as they combine, relative to ‖b‖.
+    pub tolerance: f64,
     /// The part of b, relative to ‖b‖, that no x can reach because the matrix is singular; 0 for a
     /// regular matrix.
     pub left_out: f64,
@@ -189,6 +191,9 @@ impl Outcome {
         };
         let (report, promotion) = (&solution.report, solution.promotion.as_ref());
         let scale = if report.b_norm > 0.0 { report.b_norm } else { 1.0 };
+        // As it was given, without the rounding errors of a product and a quotient.
+        let rtol = config.stopping.rtol;
+        let is_rtol = report.b_norm == 0.0 || report.target == rtol * scale;
         let (method, krylov, precision) = match promotion.map(|promotion| promotion.to) {
             Some(Stronger::Factors) => (Method::Direct, Krylov::Fgmres, Kind::F64.to_string()),
             Some(Stronger::Smoother(SmootherKind::Fsai)) => {
@@ -204,6 +209,7 @@ impl Outcome {
             stop_reason: report.reason.name().to_owned(),
             iterations: report.iterations,
             relative_residual: report.relative_residual,
+            tolerance: if is_rtol { rtol } else { report.target / scale },
             left_out: report.left_out,
             setup_seconds: timing.0,
             solve_seconds: timing.1,
@@ -368,12 +374,12 @@ impl Outcome {
 
     /// The part of b that no x reaches, if it exceeds the tolerance.
     pub(crate) fn unreachable(&self) -> Option<f64> {
-        (self.left_out > self.config.stopping.rtol).then_some(self.left_out)
+        (self.left_out > self.tolerance).then_some(self.left_out)
     }
 
     /// The tolerance in words, and what was left out beside it.
-    pub(crate) fn tolerance(&self) -> String {
-        let tolerance = format!("tolerance {}", value(self.config.stopping.rtol));
+    pub(crate) fn tolerance_in_words(&self) -> String {
+        let tolerance = format!("tolerance {}", value(self.tolerance));
         match self.unreachable() {
             Some(part) => format!("{tolerance}, left out {part:.2e}"),
             None => tolerance,
@@ -450,6 +456,7 @@ pub(crate) mod tests {
             stop_reason: if converged { "converged" } else { "iteration limit" }.into(),
             iterations: 14,
             relative_residual: 6.25e-9,
+            tolerance: 1e-8,
             left_out: 0.0,
             setup_seconds: 0.031,
             solve_seconds: 1.25,

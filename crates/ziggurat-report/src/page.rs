@@ -89,7 +89,7 @@ fn convergence(outcome: &Outcome) -> String {
         })
         .into_iter()
         .collect();
-    let tolerance = Some(outcome.config.stopping.rtol);
+    let tolerance = Some(outcome.tolerance);
     let chart = chart::convergence_with_marks(&outcome.curves(""), tolerance, &marks);
     let known = match outcome.config.krylov {
         Krylov::Gmres | Krylov::Fgmres => {

@@ -25,7 +25,7 @@ pub fn text(name: &str, outcome: &Outcome) -> String {
         size(outcome.rows, outcome.rows, outcome.nnz),
         counted(outcome.iterations, "iteration"),
         outcome.relative_residual,
-        value(outcome.config.stopping.rtol),
+        value(outcome.tolerance),
     );
     let mut facts = vec![
         ("method", format!("{}, {}, {}", outcome.method, outcome.krylov, outcome.precision)),

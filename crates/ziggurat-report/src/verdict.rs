@@ -110,7 +110,11 @@ fn tiles(outcome: &Outcome) -> String {
         ),
         ("iterations", outcome.iterations.to_string(), per_iteration(outcome)),
         ("convergence factor", factor, about_factor.to_owned()),
-        ("true relative residual", format!("{:.2e}", outcome.relative_residual), outcome.tolerance()),
+        (
+            "true relative residual",
+            format!("{:.2e}", outcome.relative_residual),
+            outcome.tolerance_in_words(),
+        ),
         ("peak memory", memory, format!("{} in levels", bytes(outcome.level_bytes()))),
     ];
     let tiles = tiles.iter().map(|(what, number, about)| {

@@ -37,7 +37,7 @@ pub use precision::Precision;
 pub use resolve::MatrixFacts;
 pub use ziggurat_amg::smoother::{FsaiParameters, SmootherKind, SmootherParameters};
 pub use ziggurat_amg::{CycleKind, Method};
-pub use ziggurat_krylov::{Basis, Krylov};
+pub use ziggurat_krylov::{Basis, Combine, Krylov};
 
 /// Each refinement step gains digits, or is the last one.
 const MAX_REFINEMENT_STEPS: usize = 100;

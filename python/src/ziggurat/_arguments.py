@@ -20,6 +20,8 @@ class SolveArguments(TypedDict, total=False):
 
     rtol: Optional[float]
     atol: Optional[float]
+    reduction: Optional[float]
+    combine: Optional[str]
     accel: Optional[str]
     krylov: Optional[str]
     cycle: Optional[str]

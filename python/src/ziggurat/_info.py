@@ -185,7 +185,7 @@ class SolveInfo:
     def _history(self) -> Convergence:
         """The convergence history, for plots."""
         label = f"{self.method}, {self.krylov}, {self.precision}"
-        return Convergence(self.residuals, self.true_residuals, self.config["stopping"]["rtol"], label)
+        return Convergence(self.residuals, self.true_residuals, self._data["tolerance"], label)
 
     def _failure(self) -> str:
         """The message for a solve that did not converge."""

@@ -118,6 +118,8 @@ class MultilevelSolver:
         *,
         rtol: Optional[float] = None,
         atol: Optional[float] = None,
+        reduction: Optional[float] = None,
+        combine: Optional[str] = None,
         accel: Optional[str] = None,
         krylov: Optional[str] = None,
         cycle: Optional[str] = None,
@@ -146,6 +148,12 @@ class MultilevelSolver:
             The maximum number of iterations. The default is 1000.
         atol : float, optional
             The absolute tolerance. The default is 0.
+        reduction : float, optional
+            The tolerance relative to the residual of the initial guess, ‖b − A x0‖. The default
+            is 0.
+        combine : str, optional
+            How the tolerances combine that are not 0: with 'any', the default, one of them has to
+            be reached, with 'all' all of them.
         accel, krylov : str, optional
             The Krylov method: 'cg', 'fcg', 'gmres', 'fgmres', 'bicgstab', 'minres', 'idr' or 'cgs'.
             The default is the one chosen at setup. ``accel`` is PyAMG's name. Cycles without a
@@ -230,6 +238,8 @@ class MultilevelSolver:
             "basis": basis,
             "rtol": real("tol" if rtol is None else "rtol", one_of(tol=tol, rtol=rtol)),
             "atol": real("atol", atol),
+            "reduction": real("reduction", reduction),
+            "combine": combine,
             "max_iterations": whole("maxiter", maxiter, 0),
             "max_seconds": real("max_seconds", max_seconds),
             "verify_every": whole("verify_every", verify_every, 0),

@@ -81,7 +81,7 @@ fn reached(residual: f64) -> Option<String> {
 /// two digits; `None` if that is far away.
 fn enough_iterations(outcome: &Outcome) -> Option<usize> {
     let rate = outcome.convergence_factor().filter(|&rate| rate < 1.0)?;
-    let missing = (outcome.config.stopping.rtol / outcome.relative_residual).ln() / rate.ln();
+    let missing = (outcome.tolerance / outcome.relative_residual).ln() / rate.ln();
     let needed = outcome.iterations as f64 + 1.2 * missing; // convergence often slows down
     let digits = 10_f64.powf((needed.log10().floor() - 1.0).max(0.0));
     (needed <= MOST_MORE * outcome.iterations as f64).then(|| ((needed / digits).ceil() * digits) as usize)

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ziggurat_krylov::{KrylovReport, LinearProblem, Method, Progress, StopReason, Stopping, System};
+use ziggurat_krylov::{Combine, KrylovReport, LinearProblem, Method, Progress, StopReason, Stopping, System};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::{Cpu, Device};
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator, Workspace};
@@ -337,7 +337,7 @@ fn interrupted_by_the_observer() {
         assert_eq!(seen.iter().map(|progress| progress.residual).collect::<Vec<_>>(), report.history);
         assert_eq!(seen.iter().map(|progress| progress.iteration).collect::<Vec<_>>(), [1, 2, 3, 4]);
         assert!(seen.is_sorted_by(|a, b| a.seconds <= b.seconds));
-        assert!(seen.iter().all(|progress| progress.target == stopping.target(norm_of(&b))));
+        assert!(seen.iter().all(|progress| progress.target == stopping.target(norm_of(&b), norm_of(&b))));
         // x is the fourth iterate, exactly as with a limit of four iterations.
         let limited = run(method, Case::new(&a, &b), &stopping.max_iterations(4)).1;
         assert_eq!(report.residual, limited.residual, "{method}");
@@ -346,4 +346,31 @@ fn interrupted_by_the_observer() {
 
 fn norm_of(b: &[f64]) -> f64 {
     Cpu::new().norm(&b.to_vec())
+}
+
+/// A good guess, so that its residual is far from ‖b‖.
+#[test]
+fn tolerances_relative_to_the_guess_combine_with_others() {
+    let a = laplace2d(12);
+    let b = random_vector(144, 1);
+    let guess = {
+        let stopping = Stopping::default().rtol(1e-4);
+        solve_case::<_, f64>(&Cpu::new(), Method::Cg, Case::new(&a, &b), &stopping, None).0
+    };
+    let rough = residual_norm(&a, &guess, &b);
+    for method in [Method::Cg, Method::Gmres { restart: 20 }, Method::Idr] {
+        let run = |stopping: Stopping| {
+            let case = Case { guess: &guess, ..Case::new(&a, &b) };
+            let (_, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &stopping, None);
+            assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
+            report
+        };
+        let both = Stopping::default().rtol(1e-10).reduction(1e-2);
+        let (any, all) = (run(both), run(both.combine(Combine::All)));
+        assert!((any.target / (1e-2 * rough) - 1.0).abs() < 1e-10 && any.residual > 1e-10 * norm(&b));
+        assert!(all.residual <= 1e-10 * norm(&b) && all.iterations > any.iterations);
+        // The one that is harder to reach counts, whichever it is.
+        let reduced = run(Stopping::default().rtol(1e-2).reduction(1e-6).combine(Combine::All));
+        assert!(reduced.residual <= 1e-6 * rough && reduced.iterations > any.iterations);
+    }
 }

@@ -1,10 +1,10 @@
 //! The choices of the configuration that are independent of the methods. The others are defined
 //! with the methods: [`Method`], [`CycleKind`] and [`SmootherKind`] in `ziggurat-amg`, [`Krylov`]
-//! and [`Basis`] in `ziggurat-krylov`.
+//! , [`Basis`] and [`Combine`] in `ziggurat-krylov`.
 
 use ziggurat_amg::smoother::SmootherKind;
 use ziggurat_amg::{CycleKind, Method};
-use ziggurat_krylov::{Basis, Krylov};
+use ziggurat_krylov::{Basis, Combine, Krylov};
 use ziggurat_sparse::{Choice, choice};
 
 choice! {
@@ -88,6 +88,7 @@ pub fn choices() -> Vec<ChoiceKey> {
         key::<Effort>("effort"),
         key::<Krylov>("krylov"),
         key::<Basis>("basis"),
+        key::<Combine>("stopping.combine"),
         key::<Format>("format"),
         key::<Scaling>("scaling"),
         key::<CycleKind>("cycle.kind"),
@@ -112,7 +113,7 @@ mod tests {
                 assert_eq!(found, name, "{path}");
             }
             let error = SolverConfig::from_toml(&format!("{path} = 'no-such'")).unwrap_err().to_string();
-            let first = ["auto", "few-solves", "when-slower", "f64"];
+            let first = ["auto", "few-solves", "when-slower", "f64", "any"];
             assert!(first.iter().any(|name| error.contains(&format!("(known: {name}"))), "{error}");
         }
     }

@@ -13,7 +13,7 @@ use super::{ConfigError, SolverConfig, choices};
 const COLUMNS: usize = 100;
 
 /// All keys in the order of a file, with what they do. A table follows the keys that are beside it.
-const KEYS: [(&str, &str); 53] = [
+const KEYS: [(&str, &str); 55] = [
     ("method", "The coarsening method."),
     ("effort", "What setup is worth: how many systems are solved with one matrix."),
     ("krylov", "The Krylov method of the outer iteration."),
@@ -45,7 +45,9 @@ const KEYS: [(&str, &str); 53] = [
          pre_sweeps = 2, post_sweeps = 2 }. What is left out is as for the whole hierarchy.",
     ),
     ("stopping.rtol", "Tolerance of the true residual ‖b − A x‖, relative to ‖b‖."),
-    ("stopping.atol", "Absolute tolerance; the larger of the two tolerances counts."),
+    ("stopping.atol", "Absolute tolerance of ‖b − A x‖; 0: none."),
+    ("stopping.reduction", "Tolerance relative to the residual of the initial guess, ‖b − A x₀‖; 0: none."),
+    ("stopping.combine", "How the tolerances combine that are not 0."),
     ("stopping.max_iterations", "Maximum number of iterations."),
     ("stopping.max_seconds", "Time limit of a solve in seconds, checked once per iteration."),
     (

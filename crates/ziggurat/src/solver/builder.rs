@@ -11,7 +11,7 @@ use super::compiled::{Compiled, on_cpu};
 use super::{SolveError, Solver};
 use crate::Coordinates;
 use crate::config::{
-    Basis, CycleKind, Effort, Krylov, Method, Precision, Rebuild, SmootherKind, SolverConfig,
+    Basis, Combine, CycleKind, Effort, Krylov, Method, Precision, Rebuild, SmootherKind, SolverConfig,
 };
 
 /// Builds a [`Solver`]. Later calls override earlier ones.
@@ -167,6 +167,31 @@ impl<D: Device> SolverBuilder<D> {
     #[must_use]
     pub fn atol(self, atol: f64) -> Self {
         self.with(|config| config.stopping.atol = atol)
+    }
+
+    /// The tolerance relative to the residual of the initial guess.
+    ///
+    /// ```
+    /// use ziggurat::{Solver, config::Combine, sparse::gallery::Problem};
+    /// let a = "poisson3d:10".parse::<Problem>()?.matrix()?;
+    /// let b = vec![1.0; a.rows()];
+    /// // Both: six digits of b, and three digits better than the guess.
+    /// let solver = Solver::builder().rtol(1e-6).reduction(1e-3).combine(Combine::All).build(&a)?;
+    /// let guess = solver.solve(&b)?.x;
+    /// let options = ziggurat::SolveOptions::from(solver.config());
+    /// let report = solver.solve_with(&b, Some(&guess), &options, None)?.report;
+    /// assert!(report.reason.is_converged() && report.residual <= 1e-3 * report.initial_residual);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn reduction(self, reduction: f64) -> Self {
+        self.with(|config| config.stopping.reduction = reduction)
+    }
+
+    /// Whether one of the tolerances has to be reached or all.
+    #[must_use]
+    pub fn combine(self, combine: Combine) -> Self {
+        self.with(|config| config.stopping.combine = combine)
     }
 
     /// Maximum number of iterations.

@@ -55,14 +55,14 @@ pub fn certified<D: Device>(
 ) -> Result<KrylovReport, DeviceError> {
     let mut report = report;
     // If b was projected, most of the residual is what was left out, whatever the rounding.
-    let projected = stopping.project_rhs && report.left_out > stopping.rtol;
+    let projected = stopping.project_rhs && report.left_out * report.b_norm > report.target;
     if !report.reason.is_converged() || report.b_norm == 0.0 || projected {
         return Ok(report);
     }
     // A power of two near ‖b‖, which may have overflowed.
     let unit = report.b_norm.log2().floor().clamp(-1000.0, 1000.0).exp2();
     let b_norm = report.b_norm / unit;
-    let target = (stopping.rtol * b_norm).max(stopping.atol / unit);
+    let target = report.target / unit;
     let largest = device.largest_of_all(x.iter().fold(0.0_f64, |most, x| most.max(x.abs())) / unit);
     let mut rows = [x.len() as i64];
     device.sum_of_all(&mut rows);

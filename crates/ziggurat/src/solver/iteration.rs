@@ -18,9 +18,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ziggurat_amg::Multigrid;
-use ziggurat_krylov::{
-    self as krylov, KrylovReport, LinearProblem, Observer, Progress, Stopping, System, Work,
-};
+use ziggurat_krylov::{self as krylov, KrylovReport, LinearProblem, Observer, Progress, System, Work};
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::operator::LinearOperator;
@@ -153,7 +151,7 @@ impl<D: Device> Iteration<D> {
             let options = unit.options(options);
             let (report, promotion) =
                 self.solve_watched(&b, &mut x, &options, Some(&mut in_own_units), raise)?;
-            (self.in_own_units(unit, report, &options.stopping, &b, &mut x)?, promotion)
+            (self.in_own_units(unit, report, &b, &mut x)?, promotion)
         };
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
     }
@@ -164,7 +162,6 @@ impl<D: Device> Iteration<D> {
         &self,
         unit: Unit,
         report: KrylovReport,
-        stopping: &Stopping,
         b: &D::Vector<f64>,
         x: &mut D::Vector<f64>,
     ) -> Result<KrylovReport, SolveError> {
@@ -178,7 +175,7 @@ impl<D: Device> Iteration<D> {
         self.matrix.residual(device, &returned, b, &mut r, &mut work);
         let residual = device.norm(&r);
         device.finish()?;
-        Ok(unit.report(report, residual, stopping))
+        Ok(unit.report(report, residual))
     }
 
     /// Iterates with the given cycle, starting at `x`.

@@ -43,7 +43,7 @@ pub(super) fn refined<D: Device>(
     let device = &iteration.device;
     let b_norm = report.b_norm;
     let unit = b_norm.log2().floor().clamp(-1000.0, 1000.0).exp2();
-    let target = options.stopping.target(b_norm) / unit;
+    let target = report.target / unit;
     let mut r = residual(unit, &solution.x);
     let mut norm = device.norm(&device.upload(&r)?);
     if !norm.is_finite() {
@@ -60,8 +60,8 @@ pub(super) fn refined<D: Device>(
             break;
         }
         let mut rest = options.clone();
-        rest.stopping.rtol = (0.5 * target / norm).clamp(MIN_RTOL, 0.5);
-        rest.stopping.atol = 0.0;
+        let rtol = (0.5 * target / norm).clamp(MIN_RTOL, 0.5);
+        rest.stopping = rest.stopping.with_target(0.0).rtol(rtol);
         (rest.stopping.max_iterations, rest.stopping.max_seconds) = (left, seconds);
         let (before, scale) = (report.iterations, unit * norm);
         let mut from_there = observer.as_mut().map(|observer| {
@@ -121,16 +121,16 @@ pub(super) fn refined_by_factors<D: Device>(
     raise: impl Raise<D>,
 ) -> Result<Solution, SolveError> {
     let report = &solution.report;
-    let target = options.stopping.target(report.b_norm);
+    let target = report.target;
     if report.reason != StopReason::Stagnated || report.residual.is_nan() || report.residual > CLOSE * target
     {
         return Ok(solution);
     }
-    let mut stricter = options.clone();
-    stricter.stopping.rtol *= 0.5;
-    stricter.stopping.atol *= 0.5;
-    let mut solution = refined(iteration, STEPS_BY_FACTORS, &stricter, solution, residual, observer, raise)?;
+    let mut stricter = solution;
+    stricter.report.target *= 0.5;
+    let mut solution = refined(iteration, STEPS_BY_FACTORS, options, stricter, residual, observer, raise)?;
     let report = &mut solution.report;
+    report.target = target;
     if report.reason == StopReason::Interrupted {
         return Ok(solution);
     }
@@ -148,10 +148,10 @@ pub(super) fn refined_by_factors<D: Device>(
 
 /// Adds the report of a correction, whose right-hand side was in `unit`s.
 fn corrected(first: KrylovReport, mut correction: KrylovReport, unit: f64) -> KrylovReport {
-    let (b_norm, left_out) = (first.b_norm, first.left_out);
+    let (b_norm, left_out, target) = (first.b_norm, first.left_out, first.target);
     correction.history.iter_mut().for_each(|norm| *norm *= unit);
     correction.verified.iter_mut().for_each(|(_, norm)| *norm *= unit);
     let mut report = joined(first, correction);
-    (report.b_norm, report.left_out) = (b_norm, left_out);
+    (report.b_norm, report.left_out, report.target) = (b_norm, left_out, target);
     report
 }

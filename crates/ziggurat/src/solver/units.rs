@@ -10,7 +10,7 @@
 //! pass over b to find its largest element and, if u is not one, some passes over b and x and one
 //! product with A.
 
-use ziggurat_krylov::{KrylovReport, Progress, StopReason, Stopping};
+use ziggurat_krylov::{KrylovReport, Progress, StopReason};
 use ziggurat_sparse::device::Device;
 
 use super::SolveOptions;
@@ -65,14 +65,15 @@ impl Unit {
 
     /// The report in the units of the caller. `residual` is the residual norm of the returned x, in
     /// units of u. It differs from the reported one if elements of x overflowed or underflowed.
-    pub(super) fn report(self, report: KrylovReport, residual: f64, stopping: &Stopping) -> KrylovReport {
+    pub(super) fn report(self, report: KrylovReport, residual: f64) -> KrylovReport {
         let mut report = report;
-        let limit = report.residual.max(stopping.target(report.b_norm));
+        let limit = report.residual.max(report.target);
         if residual.is_nan() || residual > 1.001 * limit {
             report.reason = StopReason::NotFinite;
         }
         (report.residual, report.relative_residual) = (residual, residual / report.b_norm);
-        for norm in [&mut report.residual, &mut report.initial_residual, &mut report.b_norm] {
+        let KrylovReport { residual, initial_residual, target, b_norm, .. } = &mut report;
+        for norm in [residual, initial_residual, target, b_norm] {
             *norm *= self.0;
         }
         report.history.iter_mut().for_each(|norm| *norm *= self.0);

@@ -179,6 +179,10 @@ impl<D: Device> Iteration<D> {
             }
             let (report, fault) = self.run_watched(rung, b, x, &rest, observing, &raise)?;
             let stopping = &mut rest.stopping;
+            // What follows continues this solve, whose own initial residual counts.
+            if stopping.is_relative_to_guess() {
+                *stopping = stopping.with_target(report.target);
+            }
             stopping.max_iterations -= report.iterations.min(stopping.max_iterations);
             stopping.max_seconds = stopping.max_seconds.map(|seconds| (seconds - report.seconds).max(0.0));
             let report = match done.take() {
@@ -398,7 +402,7 @@ impl<D: Device> Iteration<D> {
 pub(super) fn joined(first: KrylovReport, second: KrylovReport) -> KrylovReport {
     let mut report = second;
     report.iterations += first.iterations;
-    report.initial_residual = first.initial_residual;
+    (report.initial_residual, report.target) = (first.initial_residual, first.target);
     report.seconds += first.seconds;
     report.history.splice(0..0, first.history);
     // The first entry of the second run repeats the last one of the first run.

@@ -253,3 +253,20 @@ fn every_floating_part_has_its_constants() {
         assert_eq!(report.reason, expected, "{report}");
     }
 }
+
+/// The fallback continues a solve from a better guess, which must not move its goal.
+#[test]
+fn a_reduction_is_relative_to_the_first_guess_of_a_solve() {
+    let problem: Problem = "poisson3d:10".parse().unwrap();
+    let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
+    let solver = Solver::builder().rtol(1e-12).reduction(1e-4).build(&a).unwrap();
+    let report = solver.solve(&b).unwrap().report;
+    assert!(report.reason.is_converged());
+    assert_eq!(report.target, 1e-4 * report.initial_residual);
+    assert!(report.residual <= report.target && report.residual > 1e-12 * report.b_norm);
+    // In very small units, too.
+    let tiny: Vec<f64> = b.iter().map(|b| 1e-200 * b).collect();
+    let small = solver.solve(&tiny).unwrap().report;
+    assert_eq!(small.iterations, report.iterations);
+    assert!((small.target / report.target / 1e-200 - 1.0).abs() < 1e-12);
+}
