@@ -24,8 +24,8 @@ mod text;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use ziggurat_amg::{
-    Classical, Coarsest, Cpr, Cycling, Formats, HierarchyConfig, LevelSmoothing, Lowering, OutOfRange,
-    Pairwise, SmoothedAggregation,
+    Classical, Cpr, Cycling, Formats, HierarchyConfig, LevelSmoothing, Lowering, OutOfRange, Pairwise,
+    SmoothedAggregation,
 };
 use ziggurat_krylov::{DEFAULT_RESTART, KrylovError, MAX_RESTART, Stopping};
 use ziggurat_sparse::Kind;
@@ -36,7 +36,7 @@ pub use decide::Decision;
 pub use precision::Precision;
 pub use resolve::MatrixFacts;
 pub use ziggurat_amg::smoother::{FsaiParameters, SmootherKind, SmootherParameters};
-pub use ziggurat_amg::{CycleKind, Method};
+pub use ziggurat_amg::{Coarsest, CycleKind, Method};
 pub use ziggurat_krylov::{Basis, Combine, Krylov};
 
 /// Each refinement step gains digits, or is the last one.
@@ -133,16 +133,18 @@ impl Default for SolverConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Extent {
-    /// A level with at most this many rows is solved directly.
+    /// A level with at most this many rows is the coarsest.
     pub coarse_rows: usize,
     /// Maximum number of levels, including the coarsest.
     pub max_levels: usize,
+    /// How the coarsest level is solved.
+    pub coarsest: Coarsest,
 }
 
 impl Default for Extent {
     fn default() -> Self {
         let HierarchyConfig { coarse_rows, max_levels, .. } = HierarchyConfig::default();
-        Extent { coarse_rows, max_levels }
+        Extent { coarse_rows, max_levels, coarsest: Coarsest::default() }
     }
 }
 
@@ -300,6 +302,7 @@ impl SolverConfig {
         self.stopping.validate()?;
         OutOfRange::unless_in("restart", self.restart, 1..=MAX_RESTART)?;
         self.check_basis()?;
+        self.check_coarsest()?;
         OutOfRange::unless_in("refinement_steps", self.refinement_steps, 0..=MAX_REFINEMENT_STEPS)?;
         self.hierarchy_config().check().map_err(section("hierarchy"))?;
         self.sa.check().map_err(section("sa"))?;
@@ -327,6 +330,24 @@ impl SolverConfig {
         Err(ConfigError::Setting { path, value, must })
     }
 
+    /// Checks that there is a coarsest level, if its solver is given.
+    fn check_coarsest(&self) -> Result<(), ConfigError> {
+        let (method, coarsest) = (self.method, self.hierarchy.coarsest);
+        if coarsest == Coarsest::Auto || ![Method::Direct, Method::None].contains(&method) {
+            return Ok(());
+        }
+        let (path, value) = ("hierarchy.coarsest".into(), coarsest.to_string());
+        let must = format!("auto with the method {method}, which has no coarsest level");
+        Err(ConfigError::Setting { path, value, must })
+    }
+
+    /// This configuration with sparse factors of the matrix instead of multigrid.
+    #[must_use]
+    pub(crate) fn by_factors(&self) -> Self {
+        let hierarchy = Extent { coarsest: Coarsest::Auto, ..self.hierarchy };
+        SolverConfig { method: Method::Direct, hierarchy, ..self.clone() }
+    }
+
     /// The configuration of the hierarchy. Here and below, `auto` means the most common choice; it
     /// is normally [resolved](Self::resolve) before.
     ///
@@ -336,7 +357,7 @@ impl SolverConfig {
     /// ```
     pub fn hierarchy_config(&self) -> HierarchyConfig {
         let coarsening = self.method.coarsening(self.sa, self.classical, self.pairwise, self.cpr);
-        let Extent { coarse_rows, max_levels } = self.hierarchy;
+        let Extent { coarse_rows, max_levels, .. } = self.hierarchy;
         let max_levels = match self.method {
             Method::Direct | Method::None => 1,
             _ => max_levels,
@@ -420,7 +441,7 @@ impl SolverConfig {
         let coarsest = match self.method {
             Method::Direct => Coarsest::Direct,
             Method::None => Coarsest::Smoothed,
-            _ => Coarsest::Automatic,
+            _ => self.hierarchy.coarsest,
         };
         Lowering { formats, scaled: self.scaling == Scaling::Auto, coarsest }
     }

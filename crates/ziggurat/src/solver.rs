@@ -218,8 +218,8 @@ impl<D: Device> Solver<D> {
         let properties = MatrixProperties { near_kernel: kernel, symmetry };
         drop(diagnosis);
         let diagnosed = start.elapsed().as_secs_f64();
-        let direct = (asked.fallback && asked.method == Method::Auto)
-            .then(|| (device.clone(), SolverConfig { method: Method::Direct, ..asked.clone() }));
+        let direct =
+            (asked.fallback && asked.method == Method::Auto).then(|| (device.clone(), asked.by_factors()));
         let hierarchy = Hierarchy::with_properties(a.clone(), properties, &config.hierarchy_config());
         let set_up = hierarchy.map_err(SolveError::from).and_then(|hierarchy| {
             Self::with_parts(device, hierarchy, kind, config, asked, near_kernel.clone(), diagnosed)

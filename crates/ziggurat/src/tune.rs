@@ -18,7 +18,7 @@ use ziggurat_amg::interpolate::NearKernel;
 use ziggurat_krylov::Progress;
 use ziggurat_sparse::Csr;
 
-use crate::config::{Effort, Method, Precision, SmootherKind};
+use crate::config::{Coarsest, Effort, Method, Precision, SmootherKind};
 use crate::{SolveError, SolveOptions, Solver, SolverConfig};
 
 /// What to tune for.
@@ -153,6 +153,9 @@ const STEPS: [fn(&SolverConfig, usize) -> Vec<Change>; 5] = [methods, smoothers,
 fn methods(chosen: &SolverConfig, rows: usize) -> Vec<Change> {
     let set: fn(&mut SolverConfig, &str) = |config, name| {
         config.method = name.parse().unwrap_or_default();
+        if [Method::Direct, Method::None].contains(&config.method) {
+            config.hierarchy.coarsest = Coarsest::Auto; // they have no coarsest level
+        }
     };
     let suits = |method: &Method| match method {
         Method::Auto => false,

@@ -43,7 +43,7 @@ impl<D: Device> Multigrid<D> {
         };
         let (finer, coarsest) = match lowering.coarsest {
             Coarsest::Smoothed => (levels, None),
-            Coarsest::Automatic | Coarsest::Direct => (rest, Some(last)),
+            _ => (rest, Some(last)),
         };
         for (index, source) in levels.iter().enumerate() {
             source.check().map_err(SetupError::at(index, "lowering"))?;
@@ -59,11 +59,10 @@ impl<D: Device> Multigrid<D> {
         let finest = scalings[0].as_ref().map(|scaling| &scaling.inverses[..]);
         let narrow = finest.is_some() || !finer.is_empty() && precision(0).working != Kind::F64;
         let entry = narrow.then(|| Entry::new(levels[0].device, finest)).transpose();
-        let direct = lowering.coarsest == Coarsest::Direct;
         let coarse = match coarsest {
             Some(coarsest) => {
                 let _stage = trace::stage("lowering", Some(finer.len()), coarsest.a.rows() as u64);
-                coarse_solver(coarsest, scalings[finer.len()].as_ref(), direct)
+                coarse_solver(coarsest, scalings[finer.len()].as_ref(), lowering.coarsest)
             }
             None => Ok(CoarseSolver::None),
         };

@@ -1,6 +1,6 @@
 //! How the coarsest level is solved: inverted, factorised or smoothed.
 //!
-//! A small matrix is inverted and a larger one factorised. The factors of matrices from
+//! Unless it is [chosen](Coarsest), a small matrix is inverted and a larger one factorised. The factors of matrices from
 //! three-dimensional grids grow like n^(4/3). So a level that is still large (coarsening stalled
 //! early, or hardly any rows are strongly connected) is smoothed instead. So is a level that
 //! several processes share, and one that is singular and too large for a dense inverse.
@@ -11,7 +11,7 @@ use ziggurat_sparse::Kind;
 use ziggurat_sparse::algebra::scale_symmetric;
 use ziggurat_sparse::device::{Device, HostMatrix};
 
-use super::format::Formats;
+use super::format::{Coarsest, Formats};
 use super::level::{LevelParts, SmootherParts, level};
 use super::scaling::{LevelScaling, scaled_matrix, scaled_smoother};
 use super::source::LevelSource;
@@ -22,6 +22,9 @@ use crate::smoother::{ChebyshevBase, Smoother, SmootherData};
 
 /// Maximum number of rows for which the inverse is formed: 8 MB of values.
 pub const MAX_DENSE_ROWS: usize = 1000;
+
+/// Maximum number of rows for which the inverse is formed where a dense one is asked for: 800 MB.
+const MAX_CHOSEN_DENSE_ROWS: usize = 10_000;
 
 /// Maximum number of rows for which a sparse matrix is factorised: some seconds, and some hundred
 /// megabytes.
@@ -45,16 +48,30 @@ pub const COARSE_FALLBACK_SMOOTHER: Smoother =
 /// Builds the solver of the coarsest level.
 ///
 /// If the level is scaled, so are its vectors. Whether a matrix counts as singular does not depend
-/// on the scaling: the unscaled matrix is inverted, and the inverse is scaled. With `direct`, the
-/// level is never smoothed.
+/// on the scaling: the unscaled matrix is inverted, and the inverse is scaled.
 pub(super) fn coarse_solver<D: Device>(
     source: &LevelSource<'_, D>,
     scaling: Option<&LevelScaling>,
-    direct: bool,
+    coarsest: Coarsest,
 ) -> Result<CoarseSolver<D>, SetupError> {
     let (device, shared) = (source.device, source.a.remote.is_some());
     let a = &*source.a.own.csr();
-    if a.rows() <= MAX_DENSE_ROWS && !shared {
+    let refused = |reason: String| SetupError::CoarseSolve { rows: a.rows(), reason };
+    if coarsest.is_direct() && shared {
+        return Err(refused(
+            "several processes share it; run one process, or choose a multigrid method and the coarsest \
+             solver `auto`"
+                .to_owned(),
+        ));
+    }
+    if coarsest == Coarsest::Dense && a.rows() > MAX_CHOSEN_DENSE_ROWS {
+        return Err(refused(format!(
+            "a dense inverse may have {MAX_CHOSEN_DENSE_ROWS} rows; choose the coarsest solver `sparse`, or \
+             more levels"
+        )));
+    }
+    let is_small = a.rows() <= MAX_DENSE_ROWS && coarsest != Coarsest::Sparse;
+    if (is_small || coarsest == Coarsest::Dense) && !shared {
         let mut inverse = inverse(a.view())?;
         if let Some(scaling) = scaling {
             scale_symmetric(&mut inverse, &scaling.factors)?;
@@ -63,15 +80,11 @@ pub(super) fn coarse_solver<D: Device>(
         let bytes = inverse.bytes();
         return Ok(CoarseSolver::Inverse(device.upload_matrix(inverse)?, bytes));
     }
-    if direct && shared {
-        let reason = "several processes share it; run one process, or choose a multigrid method".to_owned();
-        return Err(SetupError::CoarseSolve { rows: a.rows(), reason });
-    }
     let in_own_variables = || match scaling {
         Some(scaling) => scaled_matrix(a, scaling).map(Cow::Owned),
         None => Ok(Cow::Borrowed(&**a)),
     };
-    if direct {
+    if coarsest.is_direct() {
         let a = in_own_variables()?;
         return Ok(CoarseSolver::Sparse(Factors::equilibrated(a.view())?, a.bytes()));
     }

@@ -15,6 +15,7 @@
 //! every format considered, and one to write the chosen format.
 
 use ziggurat_sparse::Store;
+use ziggurat_sparse::choice;
 use ziggurat_sparse::device::{HostMatrix, MatrixFormat};
 use ziggurat_sparse::matrix::{FormatPlan, ScaleFactors, has_dense_tiles};
 
@@ -39,7 +40,7 @@ pub enum Formats {
 ///
 /// ```
 /// use ziggurat_amg::{Coarsest, Formats, Lowering};
-/// assert_eq!(Lowering::default(), Lowering { formats: Formats::FewestBytes, scaled: true, coarsest: Coarsest::Automatic });
+/// assert_eq!(Lowering::default(), Lowering { formats: Formats::FewestBytes, scaled: true, coarsest: Coarsest::Auto });
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lowering {
@@ -52,18 +53,33 @@ pub struct Lowering {
     pub coarsest: Coarsest,
 }
 
-/// How the coarsest level is solved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Coarsest {
+choice! {
+    /// How the coarsest level is solved. All but `auto` and `smoothed` are refused where the level
+    /// is too large for them, singular, or shared by several processes.
+    ///
+    /// ```
+    /// use ziggurat_amg::Coarsest;
+    /// assert_eq!("sparse".parse(), Ok(Coarsest::Sparse));
+    /// assert!(Coarsest::Dense.is_direct() && !Coarsest::Auto.is_direct());
+    /// ```
+    Coarsest, "coarsest":
     /// Inverted or factorised if it is small, smoothed otherwise.
-    #[default]
-    Automatic,
-    /// Factorised whatever its size. An error if the factors do not fit, or if several processes
-    /// share the level.
-    Direct,
-    /// Smoothed as all other levels are: without a coarser level, the smoother is the whole
-    /// preconditioner.
-    Smoothed,
+    Auto = "auto",
+    /// Inverted if it is small, factorised otherwise, never smoothed.
+    Direct = "direct",
+    /// A dense inverse, by which vectors are multiplied.
+    Dense = "dense",
+    /// Sparse factors: Cholesky, or LU if that fails.
+    Sparse = "sparse",
+    /// Sweeps of the smoother, as on all other levels.
+    Smoothed = "smoothed",
+}
+
+impl Coarsest {
+    /// Whether the level is solved exactly or the solver refused.
+    pub const fn is_direct(self) -> bool {
+        matches!(self, Coarsest::Direct | Coarsest::Dense | Coarsest::Sparse)
+    }
 }
 
 impl Default for Lowering {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::*;
 use crate::halo::Whole;
 use crate::smoother::{ChebyshevBase, FsaiParameters, Smoother};
-use crate::{Cycle, Cycling, LevelSmoothing, Multigrid, SetupError};
+use crate::{Cycle, Cycling, LevelFormat, LevelSmoothing, Multigrid, SetupError};
 use ziggurat_sparse::algebra::{transpose, triple_product};
 use ziggurat_sparse::device::{Cpu, Device, Reference};
 use ziggurat_sparse::gallery::Problem;
@@ -247,6 +247,27 @@ fn without_coarse_levels_the_smoother_is_the_preconditioner() {
     let smoother = Smoother::Fsai { parameters: FSAI, omega: Some(1.0) };
     let (wide, narrow) = (alone(smoother, full), alone(smoother, narrow));
     assert!(wide.iter().zip(&narrow).all(|(x, y)| (x - y).abs() < 2e-3), "FSAI in 16 bits");
+}
+
+#[test]
+fn the_coarsest_level_is_solved_as_it_was_chosen() {
+    let levels = levels(32);
+    let cpu = Cpu::new();
+    let b = vector(1024, 9);
+    let cycle = |coarsest| {
+        let lowering = Lowering { coarsest, ..Lowering::default() };
+        let multigrid = Multigrid::new(&levels.sources(&cpu), &Cycling::default(), full, lowering).unwrap();
+        let format = multigrid.stored().last().unwrap().format.format();
+        (format, apply(&cpu, &multigrid, &b))
+    };
+    let [auto, dense, sparse, smoothed] =
+        [Coarsest::Auto, Coarsest::Dense, Coarsest::Sparse, Coarsest::Smoothed].map(cycle);
+    assert_eq!(auto, dense, "a small level is inverted");
+    assert_eq!((dense.0, sparse.0), (LevelFormat::Inverse, LevelFormat::Factors));
+    assert!(![LevelFormat::Inverse, LevelFormat::Factors].contains(&smoothed.0));
+    let difference =
+        |other: &[f64]| dense.1.iter().zip(other).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+    assert!(difference(&sparse.1) < 1e-12 && difference(&smoothed.1) > 1e-3);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The choices of the configuration that are independent of the methods. The others are defined
-//! with the methods: [`Method`], [`CycleKind`] and [`SmootherKind`] in `ziggurat-amg`, [`Krylov`]
+//! with the methods: [`Method`], [`Coarsest`], [`CycleKind`] and [`SmootherKind`] in `ziggurat-amg`, [`Krylov`]
 //! , [`Basis`] and [`Combine`] in `ziggurat-krylov`.
 
 use ziggurat_amg::smoother::SmootherKind;
-use ziggurat_amg::{CycleKind, Method};
+use ziggurat_amg::{Coarsest, CycleKind, Method};
 use ziggurat_krylov::{Basis, Combine, Krylov};
 use ziggurat_sparse::{Choice, choice};
 
@@ -91,6 +91,7 @@ pub fn choices() -> Vec<ChoiceKey> {
         key::<Combine>("stopping.combine"),
         key::<Format>("format"),
         key::<Scaling>("scaling"),
+        key::<Coarsest>("hierarchy.coarsest"),
         key::<CycleKind>("cycle.kind"),
         key::<SmootherKind>("smoother.kind"),
         key::<Rebuild>("update.rebuild"),

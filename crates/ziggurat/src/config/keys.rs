@@ -13,7 +13,7 @@ use super::{ConfigError, SolverConfig, choices};
 const COLUMNS: usize = 100;
 
 /// All keys in the order of a file, with what they do. A table follows the keys that are beside it.
-const KEYS: [(&str, &str); 55] = [
+const KEYS: [(&str, &str); 56] = [
     ("method", "The coarsening method."),
     ("effort", "What setup is worth: how many systems are solved with one matrix."),
     ("krylov", "The Krylov method of the outer iteration."),
@@ -59,8 +59,9 @@ const KEYS: [(&str, &str); 55] = [
         "stopping.project_rhs",
         "If the matrix is singular, accept a right-hand side outside its range and report what is left out.",
     ),
-    ("hierarchy.coarse_rows", "A level with at most this many rows is solved directly."),
+    ("hierarchy.coarse_rows", "A level with at most this many rows is the coarsest."),
     ("hierarchy.max_levels", "Maximum number of levels, including the coarsest."),
+    ("hierarchy.coarsest", "How the coarsest level is solved."),
     ("cycle.kind", "The order in which levels are visited."),
     ("cycle.pre_sweeps", "Sweeps of the smoother before the coarse-grid correction."),
     ("cycle.post_sweeps", "Sweeps of the smoother after the coarse-grid correction."),

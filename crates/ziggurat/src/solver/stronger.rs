@@ -6,7 +6,7 @@ use ziggurat_amg::{Hierarchy, MatrixProperties, Multigrid, SetupError};
 use ziggurat_sparse::device::Device;
 
 use super::{SolveError, Solver, lower};
-use crate::config::{Method, Precision, SmootherKind, SolverConfig};
+use crate::config::{Precision, SmootherKind, SolverConfig};
 
 impl<D: Device> Solver<D> {
     /// The hierarchy of the cycle that the next solve starts with: the one that was set up, unless
@@ -59,8 +59,7 @@ impl<D: Device> Solver<D> {
     /// Sparse factors of the matrix as a preconditioner; `None` if they do not fit into memory, or
     /// if the matrix is singular.
     pub(super) fn factors(&self) -> Result<Option<Multigrid<D>>, SolveError> {
-        let config =
-            SolverConfig { method: Method::Direct, precision: Precision::F64, ..self.config().clone() };
+        let config = SolverConfig { precision: Precision::F64, ..self.config().by_factors() };
         let a = self.hierarchy.levels()[0].matrix().clone();
         let near_kernel = NearKernel::constants(a.rows(), 1).map_err(SetupError::from)?;
         let properties = MatrixProperties { near_kernel, symmetry: Symmetry::General };

@@ -13,7 +13,7 @@ use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::Device;
 
 use super::{SolveError, Solver, kind_of, lower};
-use crate::config::{Krylov, Method, Rebuild, Update};
+use crate::config::{Krylov, Rebuild, SolverConfig, Update};
 
 /// Outcome of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +121,7 @@ impl<D: Device> Solver<D> {
             let (device, mut asked) = (self.device().clone(), self.iteration.asked.clone());
             if is_factorised {
                 // Multigrid has failed for this matrix before.
-                (asked.method, asked.krylov) = (Method::Direct, Krylov::Auto);
+                asked = SolverConfig { krylov: Krylov::Auto, ..asked.by_factors() };
             } else if smoother.is_some() {
                 let stronger = self.config().with_stronger_smoother();
                 (asked.method, asked.smoother) = (stronger.method, stronger.smoother);

@@ -1,7 +1,7 @@
 //! The solver with its defaults: every model problem converges within a maximum number of
 //! iterations.
 
-use ziggurat::config::{CycleKind, Krylov, Method};
+use ziggurat::config::{Coarsest, CycleKind, Krylov, Method};
 use ziggurat::krylov::StopReason;
 use ziggurat::{SolveOptions, Solver, SolverConfig};
 use ziggurat_sparse::gallery::Problem;
@@ -269,4 +269,35 @@ fn a_reduction_is_relative_to_the_first_guess_of_a_solve() {
     let small = solver.solve(&tiny).unwrap().report;
     assert_eq!(small.iterations, report.iterations);
     assert!((small.target / report.target / 1e-200 - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn every_solver_of_the_coarsest_level_leads_to_the_solution() {
+    let problem: Problem = "poisson3d:20".parse().unwrap();
+    let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
+    let iterations = Coarsest::ALL.iter().map(|&coarsest| {
+        // Two levels, so that the coarsest one has some hundred rows.
+        let config = |config: &mut SolverConfig| {
+            (config.hierarchy.coarsest, config.hierarchy.max_levels) = (coarsest, 2);
+            config.fallback = false;
+        };
+        let report = Solver::builder().with(config).build(&a).unwrap().solve(&b).unwrap().report;
+        assert!(report.reason.is_converged(), "{coarsest}: {report}");
+        (coarsest, report.iterations)
+    });
+    let iterations: Vec<_> = iterations.collect();
+    let direct = iterations[0].1;
+    for (coarsest, count) in iterations {
+        // Only sweeps do not solve the level.
+        assert_eq!(count > direct, coarsest == Coarsest::Smoothed, "{coarsest}: {count}, {direct}");
+    }
+}
+
+#[test]
+fn a_dense_inverse_solves_a_singular_coarsest_level() {
+    let problem: Problem = "neumann3d:8".parse().unwrap();
+    let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
+    let dense = |config: &mut SolverConfig| config.hierarchy.coarsest = Coarsest::Dense;
+    let solver = Solver::builder().with(dense).build(&a).unwrap();
+    assert!(solver.solve(&b).unwrap().report.reason.is_converged());
 }
