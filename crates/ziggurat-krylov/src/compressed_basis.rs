@@ -12,15 +12,15 @@
 //! restart, where u is the unit roundoff of the stored numbers. So when the promised residual has
 //! fallen by that factor, the method restarts from the true residual, b − A x from x in full
 //! precision. Each restart gains the digits that the basis has, until the tolerance is reached.
-//! Where the least-squares solution y is so large that E y exceeds the residual, as with a
-//! preconditioner that diverges, restarts gain nothing, and the method stagnates: use more bits. J.
-//! Aliaga, H. Anzt, T. Grützmacher, E. Quintana-Ortí, A. Tomás, Compressed basis GMRES on
-//! high-performance graphics processing units, Int. J. High Perform. Comput. Appl. 37, 2023.
+//! Where the least-squares solution y is so large that E y exceeds the residual, restarts gain
+//! nothing, and the method stagnates: use more bits. J. Aliaga, H. Anzt, T. Grützmacher,
+//! E. Quintana-Ortí, A. Tomás, Compressed basis GMRES on high-performance graphics processing
+//! units, Int. J. High Perform. Comput. Appl. 37, 2023.
 //!
-//! Unlike there, the product with A M takes the rounded v̂_k, so that rounding enters once per step.
-//! Basis vectors have norm one, so no number overflows, and with the scale 2¹⁵ numbers above 2⁻²⁹
-//! are normal ones in `f16`. FGMRES also stores Z = M V compressed: each z_k with a power of two
-//! near 1/‖z_k‖ as its scale. A is applied to the rounded z_k, which therefore adds no error.
+//! Unlike there, the product with A M takes the rounded v̂_k, so that rounding enters once per
+//! step. Basis vectors have norm one, so no number overflows, and with the scale 2¹⁵ numbers above
+//! 2⁻²⁹ are normal ones in `f16`. FGMRES also stores Z = M V compressed: each z_k with a power of
+//! two near 1/‖z_k‖ as its scale. A is applied to the rounded z_k, which therefore adds no error.
 //!
 //! **Cost.** V takes `restart` vectors of 4 or 2 bytes per number instead of 8, and so does Z of
 //! FGMRES; besides, two wide vectors. Per step one pass over two wide vectors more than

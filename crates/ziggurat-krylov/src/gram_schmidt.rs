@@ -69,8 +69,8 @@ impl<C: Real> GramSchmidt<C> {
     /// the last one is the norm of what remains, by which w is not divided. If only rounding errors
     /// remain, it is zero.
     ///
-    /// ‖w‖² is not computed before the projection: as the basis is nearly orthonormal, it is the sum
-    /// of the squares of all coefficients.
+    /// ‖w‖² is not computed before the projection: as the basis is nearly orthonormal, it is the
+    /// sum of the squares of all coefficients.
     pub(crate) fn orthogonalise_compressed<D: Device, S: Store>(
         &mut self,
         device: &D,
@@ -104,7 +104,8 @@ impl<C: Real> GramSchmidt<C> {
     }
 }
 
-/// The norm of what a projection left, from the squares before and after it; zero if it is rounding.
+/// The norm of what a projection left, from the squares before and after it; zero if it is
+/// rounding.
 fn remaining_norm<C: Real>(before: f64, after: f64) -> f64 {
     let rounding = 8.0 * C::KIND.facts().unit_roundoff;
     if after <= rounding * rounding * before { 0.0 } else { after.sqrt() }

@@ -21,9 +21,10 @@
 //!
 //! **Convergence is verified.** A method reports [`Converged`](StopReason::Converged) only after
 //! computing b − A x from x and finding its norm within the tolerances of [`Stopping`]. If its
-//! recurrence has drifted from the true residual, it restarts from the true residual; if that does not help, it
-//! reports [`Stagnated`](StopReason::Stagnated). Failure to converge is a [`StopReason`] that says
-//! what to try; an error ([`KrylovError`]) means that the input is invalid.
+//! recurrence has drifted from the true residual, it restarts from the true residual; if that does
+//! not help, it reports [`Stagnated`](StopReason::Stagnated). Failure to converge is a
+//! [`StopReason`] that says what to try; an error ([`KrylovError`]) means that the input is
+//! invalid.
 //!
 //! ```
 //! use ziggurat_krylov::{LinearProblem, Method, System, Work, solve};

@@ -78,8 +78,8 @@ impl Krylov {
         }
     }
 
-    /// Whether the method stores a Krylov basis, which can be [compressed](crate::compressed_basis).
-    /// `auto` may become one that does.
+    /// Whether the method stores a Krylov basis, which can be
+    /// [compressed](crate::compressed_basis). `auto` may become one that does.
     ///
     /// ```
     /// use ziggurat_krylov::Krylov;
@@ -149,7 +149,8 @@ impl Method {
         }
     }
 
-    /// Whether the method stores a Krylov basis, which can be [compressed](crate::compressed_basis).
+    /// Whether the method stores a Krylov basis, which can be
+    /// [compressed](crate::compressed_basis).
     ///
     /// ```
     /// use ziggurat_krylov::Method;
@@ -294,8 +295,8 @@ impl<D: Device, C: Real> Work<D, C> {
         Ok(Work { method, memory })
     }
 
-    /// Bytes of the stored Krylov basis, of this process: V of GMRES, V and Z = M V of FGMRES; 0 for
-    /// other methods.
+    /// Bytes of the stored Krylov basis, of this process: V of GMRES, V and Z = M V of FGMRES; 0
+    /// for other methods.
     pub fn basis_bytes(&self, device: &D) -> usize {
         match &self.memory {
             Memory::Gmres(work) => work.basis_bytes(device),

@@ -62,7 +62,8 @@ pub(crate) struct Run<'a, 'w, D: Device, C: Real> {
     best: f64,
     /// The projected residual norm at the last restart.
     last: f64,
-    /// The recurrence is verified when it promises a residual of this fraction of the last true one.
+    /// The recurrence is verified when it promises a residual of this fraction of the last true
+    /// one.
     verify_below: f64,
     /// Consecutive useless restarts.
     useless: u32,

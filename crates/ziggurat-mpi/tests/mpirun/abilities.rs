@@ -69,7 +69,7 @@ const TABLE: [Ability; 15] = [
 ];
 
 /// What the second column of the table says on two ranks.
-const ON_RANKS: [&str; 14] = [
+const ON_RANKS: [&str; 15] = [
     "yes",
     "yes",
     "yes",
@@ -81,6 +81,7 @@ const ON_RANKS: [&str; 14] = [
     "yes",
     "`method`: `direct` needs one process; choose a multigrid method, or run without mpirun",
     "`method`: `structured` is not distributed yet; choose another method, or run without mpirun",
+    "yes",
     "`method`: `cpr` is not distributed yet; choose classical, or run without mpirun",
     "no function on ranks",
     "no function on ranks",

@@ -4,6 +4,7 @@
 
 mod any_device;
 mod auto_precision;
+mod configurations;
 mod cpr;
 mod fallback;
 mod far;
