@@ -30,6 +30,7 @@ __all__ = [
     "radiation3t",
     "rigid_body_modes",
     "solid3d",
+    "transport3d",
 ]
 
 
@@ -131,6 +132,11 @@ def radiation3t(n: int) -> sparse.csr_array:
 def solid3d(n: int) -> sparse.csr_array:
     """Linear elasticity on a cube whose faces are all fixed, with n × n × n free nodes."""
     return problem(f"solid3d:{n}").A
+
+
+def transport3d(n: int) -> sparse.csr_array:
+    """Transport without diffusion in a turning flow, upwind, on n × n × n cells: not symmetric."""
+    return problem(f"transport3d:{n}").A
 
 
 def rigid_body_modes(coords: ArrayLike) -> NDArray[np.float64]:

@@ -30,6 +30,7 @@ from ziggurat._gallery import (
     radiation3t,
     rigid_body_modes,
     solid3d,
+    transport3d,
 )
 from ziggurat._grids import diffusion_stencil_2d, linear_elasticity, poisson, stencil_grid
 
@@ -55,6 +56,7 @@ __all__ = [
     "rigid_body_modes",
     "solid3d",
     "stencil_grid",
+    "transport3d",
 ]
 
 #: Functions of PyAMG's gallery that are not here.

@@ -6,7 +6,7 @@ use super::elasticity3d::Elasticity;
 use super::grid::Grid;
 use super::problem::{Model, Problem};
 use super::seven_point::{self, Boundary, SevenPoint};
-use super::{convection3d, jump3d, lognormal3d, radiation3t};
+use super::{convection3d, jump3d, lognormal3d, radiation3t, transport3d};
 
 /// Generates rows of a [`Problem`] with 64-bit global columns. Anything that can be precomputed
 /// (such as the element matrix of elasticity) is. A row costs a few nanoseconds per entry and no
@@ -38,6 +38,7 @@ enum Rule {
     Box(BoxStencil),
     Elasticity(Elasticity),
     Radiation,
+    Transport,
 }
 
 impl Generator {
@@ -57,6 +58,7 @@ impl Generator {
             Model::Lognormal3d => Rule::Lognormal,
             Model::Solid3d => Rule::Elasticity(Elasticity::solid(n)),
             Model::Radiation3t => Rule::Radiation,
+            Model::Transport3d => Rule::Transport,
         };
         Generator { problem, grid: problem.grid(), rule }
     }
@@ -78,7 +80,9 @@ impl Generator {
     #[inline]
     pub fn row_len(&self, row: u64) -> usize {
         match &self.rule {
-            Rule::SevenPoint(_) | Rule::Jump | Rule::Lognormal => self.grid.star_len(self.grid.position(row)),
+            Rule::SevenPoint(_) | Rule::Jump | Rule::Lognormal | Rule::Transport => {
+                self.grid.star_len(self.grid.position(row))
+            }
             Rule::Box(stencil) => stencil.row_len(&self.grid, self.grid.position(row)),
             Rule::Elasticity(_) => 3 * self.grid.box_len(self.grid.position(row / 3)),
             Rule::Radiation => {
@@ -115,6 +119,11 @@ impl Generator {
                 let weights = lognormal3d::weights(grid, position);
                 seven_point::row(grid, row, position, weights, Boundary::Dirichlet, &mut emit);
             }
+            Rule::Transport => {
+                let position = grid.position(row);
+                let weights = transport3d::weights(u64::from(self.problem.size()), position);
+                seven_point::row(grid, row, position, weights, Boundary::Dirichlet, &mut emit);
+            }
             Rule::Box(stencil) => stencil.row(grid, grid.position(row), &mut emit),
             Rule::Elasticity(elasticity) => {
                 elasticity.row(grid, grid.position(row / 3), (row % 3) as usize, &mut emit);
@@ -129,8 +138,8 @@ impl Generator {
     /// Coordinates of a node in the unit cube. Node `node` has the unknowns `node * block_size ..`.
     ///
     /// Grid points with Dirichlet boundary conditions are at (i + 1) / (N + 1), the cell centres of
-    /// `neumann3d` at (i + ½) / N, and the nodes of `elasticity3d` at i / N, without the plane x =
-    /// 0. In two dimensions, z = 0.
+    /// `neumann3d` and `transport3d` at (i + ½) / N, and the nodes of `elasticity3d` at i / N,
+    /// without the plane x = 0. In two dimensions, z = 0.
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Problem;
@@ -145,7 +154,7 @@ impl Generator {
         match self.problem.model() {
             Model::Poisson2d => [(x + 1.0) / (n + 1.0), (y + 1.0) / (n + 1.0), 0.0],
             Model::Elasticity3d => [(x + 1.0) / n, y / n, z / n],
-            Model::Neumann3d => [x, y, z].map(|at| (at + 0.5) / n),
+            Model::Neumann3d | Model::Transport3d => [x, y, z].map(|at| (at + 0.5) / n),
             _ => [x, y, z].map(|at| (at + 1.0) / (n + 1.0)),
         }
     }

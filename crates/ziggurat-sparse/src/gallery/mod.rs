@@ -15,11 +15,12 @@
 //! | `lognormal3d:N` | N³ | −∇·(κ∇), 7 points, κ random and smooth, between 10⁻⁴ and 10⁴ |
 //! | `solid3d:N` | 3N³ | linear elasticity, (N + 1)³ trilinear hexahedra, ν = 0.25, all faces fixed |
 //! | `radiation3t:N` | 3N³ | diffusion of three temperatures that exchange heat, 7 points, coefficients between 10⁻⁸ and 10⁷ |
+//! | `transport3d:N` | N³ | β·∇, 7 points upwind, β = (½ − y, x − ½, ¼): not symmetric, no diffusion |
 //!
 //! The domain is the unit square or cube. Unknowns are numbered x fastest, then y, then z. The
-//! matrices are scaled by h² (except elasticity). Dirichlet boundary conditions keep the full
-//! diagonal: the weight of a neighbour outside the grid remains in it. Explicit zeros are kept, so
-//! that the pattern depends only on the grid.
+//! matrices are scaled by h² (elasticity is not, and transport by h). Dirichlet boundary conditions
+//! keep the full diagonal: the weight of a neighbour outside the grid remains in it. Explicit zeros
+//! are kept, so that the pattern depends only on the grid.
 //!
 //! [`Problem`] parses and prints `NAME:SIZE` and builds whole matrices. [`Generator`] generates one
 //! row at a time with 64-bit global columns, so that each process of a distributed run generates
@@ -48,6 +49,7 @@ mod radiation3t;
 mod rigid_body_modes;
 mod seven_point;
 mod shuffle;
+mod transport3d;
 
 pub use generator::Generator;
 pub use problem::{Model, Problem, ProblemError};

@@ -45,11 +45,13 @@ pub enum Model {
     Solid3d,
     /// Three temperatures with coefficients over fifteen orders of magnitude.
     Radiation3t,
+    /// 7-point transport without diffusion, upwind; nonsymmetric.
+    Transport3d,
 }
 
 impl Model {
     /// All models, in the order of [`Problem::NAMES`].
-    pub const ALL: [Model; 13] = [
+    pub const ALL: [Model; 14] = [
         Model::Poisson2d,
         Model::Poisson3d,
         Model::Poisson3d27,
@@ -63,6 +65,7 @@ impl Model {
         Model::Lognormal3d,
         Model::Solid3d,
         Model::Radiation3t,
+        Model::Transport3d,
     ];
 
     /// The name used in `NAME:SIZE`.
@@ -115,7 +118,7 @@ impl Problem {
     ///     println!("{name:>16}:N  {description}");
     /// }
     /// ```
-    pub const NAMES: [(&'static str, &'static str); 13] = [
+    pub const NAMES: [(&'static str, &'static str); 14] = [
         ("poisson2d", "Laplacian on a square, 5 points, N^2 unknowns"),
         ("poisson3d", "Laplacian on a cube, 7 points, N^3 unknowns"),
         ("poisson3d27", "Laplacian on a cube, 27 points, N^3 unknowns"),
@@ -129,6 +132,10 @@ impl Problem {
         ("lognormal3d", "diffusion on a cube, 7 points, random coefficient 10^-4 to 10^4, N^3 unknowns"),
         ("solid3d", "elasticity on a cube with all faces fixed, Q1 hexahedra, nu = 0.25, 3 N^3 unknowns"),
         ("radiation3t", "three temperatures on a cube, 7 points, coefficients 10^-8 to 10^7, 3 N^3 unknowns"),
+        (
+            "transport3d",
+            "transport on a cube in a turning flow, 7 points, upwind, nonsymmetric, N^3 unknowns",
+        ),
     ];
 
     /// Creates a problem from a model and a size.
@@ -207,7 +214,7 @@ impl Problem {
 
     /// Whether the matrix is (bitwise) symmetric.
     pub fn is_symmetric(&self) -> bool {
-        self.model != Model::Convection3d
+        !matches!(self.model, Model::Convection3d | Model::Transport3d)
     }
 
     /// Whether the matrix is singular. Its null space is then the constant vectors.

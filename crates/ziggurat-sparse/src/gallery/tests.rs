@@ -36,7 +36,7 @@ fn matrix_hash(a: &Csr<f64>) -> u64 {
 
 /// Every problem, just large enough to have interior nodes; `jump3d` includes an edge where four
 /// cubes meet.
-const SMALL: [&str; 13] = [
+const SMALL: [&str; 14] = [
     "poisson2d:7",
     "poisson3d:5",
     "poisson3d27:5",
@@ -50,6 +50,7 @@ const SMALL: [&str; 13] = [
     "lognormal3d:7",
     "solid3d:4",
     "radiation3t:5",
+    "transport3d:6",
 ];
 
 #[test]
@@ -242,7 +243,9 @@ fn symmetric_to_the_last_bit_or_not_at_all() {
 
 #[test]
 fn m_matrices_with_the_row_sums_of_their_boundary() {
-    let has_one_unknown = |name: &&str| problem(name).block_size() == 1;
+    // The neighbours that transport does not come from have zeros.
+    let has_one_unknown =
+        |name: &&str| problem(name).block_size() == 1 && problem(name).model() != Model::Transport3d;
     for name in SMALL.into_iter().filter(has_one_unknown) {
         let (a, problem) = (matrix(name), problem(name));
         let full = (0..a.rows()).map(|i| a.row(i).0.len()).max().unwrap();
@@ -262,6 +265,26 @@ fn m_matrices_with_the_row_sums_of_their_boundary() {
             }
         }
         assert_eq!(dominant == 0, problem.is_singular(), "{name}");
+    }
+}
+
+#[test]
+fn transport_comes_from_upwind_and_leaves_the_cube() {
+    let a = matrix("transport3d:4");
+    // Cell (2, 1, 1), at x = 5/8, y = 3/8: the flow is (1/8, 1/8, 1/4).
+    let centre = [(6, -0.25), (18, -0.125), (21, -0.125), (22, 0.5), (23, 0.0), (26, 0.0), (38, 0.0)];
+    assert_eq!(row(&a, 22), centre);
+    let n = 9;
+    let a = matrix(&format!("transport3d:{n}"));
+    for i in 0..a.rows() {
+        let (columns, values) = a.row(i);
+        let is_sign_right = columns
+            .iter()
+            .zip(values)
+            .all(|(&j, &value)| if j as usize == i { value > 0.0 } else { value <= 0.0 });
+        // Only what enters the cube is missing, and all of it enters where z is smallest.
+        let sum: f64 = values.iter().sum();
+        assert!(is_sign_right && sum >= -1e-15 && (i >= n * n || sum >= 0.25 - 1e-15), "row {i}: {sum}");
     }
 }
 
@@ -364,8 +387,8 @@ fn counts_in_closed_form_are_the_counts() {
 #[test]
 fn rows_beyond_32_bits_are_the_rows_nearer_by() {
     // At the centre of a huge and a small grid, rows differ only in the position of their columns.
-    // Those of convection depend on h, and random coefficients on the position.
-    let varies = [Model::Convection3d, Model::Lognormal3d, Model::Radiation3t];
+    // Those of convection depend on h, the flow and random coefficients on the position.
+    let varies = [Model::Convection3d, Model::Lognormal3d, Model::Radiation3t, Model::Transport3d];
     for name in SMALL.into_iter().filter(|&name| !varies.contains(&problem(name).model())) {
         let model = problem(name).model();
         let offsets = |size: u32| {
