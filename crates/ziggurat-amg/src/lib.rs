@@ -25,9 +25,9 @@ pub mod strength;
 
 pub use error::SetupError;
 pub use hierarchy::{
-    Built, Cells, Classical, Coarsening, CoarseningStop, Coarser, Cpr, Hierarchy, HierarchyConfig,
+    Air, Built, Cells, Classical, Coarsening, CoarseningStop, Coarser, Cpr, Hierarchy, HierarchyConfig,
     HierarchyFileError, Interpolation, Level, LevelMatrix, MAX_LEVELS, MatrixProperties, Method, Pairwise,
-    Setup, SmoothedAggregation, Stage, Stages, WholeMatrix, WholeTransfer, cells,
+    Restriction, Setup, SmoothedAggregation, Stage, Stages, WholeMatrix, WholeTransfer, cells,
 };
 pub use lower::{
     COARSE_FALLBACK_SMOOTHER, Coarsest, ExactMatrix, Formats, InverseSource, LevelPrecision, LevelSource,

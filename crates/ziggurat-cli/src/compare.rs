@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde::Serialize;
 use ziggurat::SolverConfig;
-use ziggurat::config::{Effort, Method, Precision, SmootherKind};
+use ziggurat::config::{Effort, Krylov, Method, Precision, SmootherKind};
 use ziggurat::krylov::StopReason;
 use ziggurat::sparse::device::Cpu;
 use ziggurat_report::Outcome;
@@ -150,6 +150,8 @@ fn others(chosen: &SolverConfig, rows: usize) -> Vec<Vec<&'static str>> {
         match method {
             // The default takes it where it suits.
             Method::Structured | Method::Cpr => {}
+            // For matrices that are not symmetric.
+            Method::Air if chosen.krylov != Krylov::Fgmres => {}
             // Without coarse levels, the time grows faster than the matrix.
             Method::None => {}
             Method::Direct if rows > MAX_DIRECT_ROWS => {}

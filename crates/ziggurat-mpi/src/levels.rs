@@ -25,6 +25,8 @@ pub(crate) struct Lowerable<D: Device> {
     pub(crate) a: Split,
     block: usize,
     pub(crate) radius: Option<f64>,
+    /// The own rows that the next level keeps, if it keeps rows.
+    pub(crate) points: Option<Vec<u32>>,
     smoother: Option<LevelSmoother>,
     pub(crate) transfer: Option<SplitTransfer>,
     /// The number of the first own row.
@@ -67,6 +69,7 @@ impl<D: Device> Lowerable<D> {
         smoother: Smoother,
         coarsest: Coarsest,
     ) -> Result<Self, DistributedError> {
+        let points = level.points().map(<[u32]>::to_vec);
         let (a, radius, transfer) = level.into_parts();
         let comm = a.comm().clone();
         let smoother = match transfer {
@@ -87,6 +90,7 @@ impl<D: Device> Lowerable<D> {
             first_row: a.own_rows().start,
             a: Split::of(a)?,
             radius,
+            points,
             smoother,
             transfer,
         })
@@ -108,6 +112,7 @@ impl<D: Device> Lowerable<D> {
             block: self.block,
             host: None,
             radius: self.radius,
+            points: self.points.as_deref(),
             smoother: match &self.smoother {
                 Some(LevelSmoother::Own(data)) => Some(data),
                 _ => None,

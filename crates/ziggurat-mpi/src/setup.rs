@@ -19,7 +19,8 @@ use ziggurat_amg::halo::{Halo, Processes};
 use ziggurat_amg::interpolate::NearKernel;
 use ziggurat_amg::smoother::Smoother;
 use ziggurat_amg::{
-    Built, CoarseningStop, Coarser, Level, LevelMatrix, MAX_SPARSE_ROWS, Setup, SetupError, Stages,
+    Built, CoarseningStop, Coarser, Level, LevelMatrix, MAX_SPARSE_ROWS, Restriction, Setup, SetupError,
+    Stages,
 };
 use ziggurat_sparse::{Csr, CsrRef, Dense};
 
@@ -133,7 +134,10 @@ impl LevelMatrix for DistributedCsr {
         let stage = stages.begin("transpose");
         let p = named(coarser.p, ids);
         let p = DistributedCsr::rectangular(&comm, self.rows.clone(), target.clone(), block, p)?;
-        let r = p.transposed(self.block())?;
+        let r = match coarser.restriction {
+            None => p.transposed(self.block())?,
+            Some(restriction) => restricted(self, &natural, &target, restriction)?,
+        };
         stages.end(stage);
         let stage = stages.begin("Galerkin product");
         let product = triple_product(&r, self, &p)?;
@@ -178,6 +182,25 @@ fn shared(
     Ok(below)
 }
 
+/// A restriction whose rows are known where coarse rows have their roots, in the distribution of
+/// the coarse level. Collective.
+fn restricted(
+    fine: &DistributedCsr,
+    natural: &Partition,
+    target: &Arc<Partition>,
+    restriction: Restriction,
+) -> Result<DistributedCsr, DistributedError> {
+    let Restriction { rows, ids } = restriction;
+    let id = |column: u32| if ids.is_empty() { u64::from(column) } else { ids[column as usize] };
+    let mut entries = Vec::with_capacity(rows.nnz());
+    for (row, coarse) in natural.own().enumerate() {
+        let (columns, values) = rows.row(row);
+        entries.extend(columns.iter().zip(values).map(|(&column, &value)| (coarse, id(column), value)));
+    }
+    let home = send_home(&**fine.comm(), target, entries).named(&fine.own_rows());
+    DistributedCsr::rectangular(fine.comm(), target.clone(), fine.rows.clone(), fine.block(), home)
+}
+
 /// The next level's matrix and near-kernel, on the ranks that own rows of it.
 fn coarse_matrix(
     comm: &Arc<dyn Comm>,
@@ -219,7 +242,9 @@ fn onto_one_rank(
     transfer.dead.iter().for_each(|&row| is_dead[row as usize] = 1.0);
     let is_dead = moved(&*comm, rows, &target, 1, &is_dead);
     let dead = (0..).zip(is_dead).filter(|(_, is_dead)| *is_dead == 1.0).map(|(row, _)| row).collect();
-    *transfer = Transfer { r: p.transposed(finer.block())?, p, dead };
+    let r = send_home(&*comm, &target, transfer.r.entries()).named(&finer.own_rows());
+    let r = DistributedCsr::rectangular(&comm, target.clone(), finer.rows.clone(), finer.block(), r)?;
+    *transfer = Transfer { r, p, dead };
     match comm.subset(!target.is_empty()) {
         Some(comm) => {
             let rows = Arc::new(Partition::with_range(&*comm, target.own(), target.global()));

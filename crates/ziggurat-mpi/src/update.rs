@@ -158,7 +158,8 @@ fn updated<D: Device>(
     };
     let below = agree(&*comm, below)?;
     let transfer = Transfer { r, p, dead: transfer.dead.clone() };
-    let mut made = vec![Level::with_transfer(a, transfer).with_radius(radius)];
+    let mut made =
+        vec![Level::with_transfer(a, transfer).with_radius(radius).with_points(level.points.clone())];
     made.extend(below);
     Ok(made)
 }

@@ -522,6 +522,7 @@ pub(crate) mod tests {
             "iterations",
             "relative_residual",
             "left_out",
+            "tolerance",
             "setup_seconds",
             "solve_seconds",
             "rows",

@@ -24,7 +24,7 @@ mod text;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use ziggurat_amg::{
-    Classical, Cpr, Cycling, Formats, HierarchyConfig, LevelSmoothing, Lowering, OutOfRange, Pairwise,
+    Air, Classical, Cpr, Cycling, Formats, HierarchyConfig, LevelSmoothing, Lowering, OutOfRange, Pairwise,
     SmoothedAggregation,
 };
 use ziggurat_krylov::{DEFAULT_RESTART, KrylovError, MAX_RESTART, Stopping};
@@ -82,6 +82,8 @@ pub struct SolverConfig {
     pub pairwise: Pairwise,
     /// The cells of a reservoir system.
     pub cpr: Cpr,
+    /// The restriction of `air`.
+    pub air: Air,
     /// The multigrid cycle.
     pub cycle: Visits,
     /// The smoother and its parameters.
@@ -115,6 +117,7 @@ impl Default for SolverConfig {
             classical: Classical::default(),
             pairwise: Pairwise::default(),
             cpr: Cpr::default(),
+            air: Air::default(),
             cycle: Visits::default(),
             smoother: SmootherParameters::default(),
             levels: Vec::new(),
@@ -309,6 +312,7 @@ impl SolverConfig {
         self.classical.check().map_err(section("classical"))?;
         self.pairwise.check().map_err(section("pairwise"))?;
         self.cpr.check().map_err(section("cpr"))?;
+        self.air.check().map_err(section("air"))?;
         self.cycling().check().map_err(section("cycle"))?;
         self.smoother.check().map_err(section("smoother"))?;
         for smoother in self.levels.iter().filter_map(|level| level.smoother) {
@@ -356,7 +360,7 @@ impl SolverConfig {
     /// assert_eq!(config.hierarchy_config(), ziggurat::amg::HierarchyConfig::default());
     /// ```
     pub fn hierarchy_config(&self) -> HierarchyConfig {
-        let coarsening = self.method.coarsening(self.sa, self.classical, self.pairwise, self.cpr);
+        let coarsening = self.method.coarsening(self.sa, self.classical, self.pairwise, self.cpr, self.air);
         let Extent { coarse_rows, max_levels, .. } = self.hierarchy;
         let max_levels = match self.method {
             Method::Direct | Method::None => 1,

@@ -18,7 +18,7 @@ use ziggurat_amg::interpolate::NearKernel;
 use ziggurat_krylov::Progress;
 use ziggurat_sparse::Csr;
 
-use crate::config::{Coarsest, Effort, Method, Precision, SmootherKind};
+use crate::config::{Coarsest, Effort, Krylov, Method, Precision, SmootherKind};
 use crate::{SolveError, SolveOptions, Solver, SolverConfig};
 
 /// What to tune for.
@@ -162,6 +162,8 @@ fn methods(chosen: &SolverConfig, rows: usize) -> Vec<Change> {
         Method::Direct => rows <= MAX_DIRECT_ROWS,
         // `auto` takes them where they are possible.
         Method::Structured | Method::Cpr => false,
+        // For matrices that are not symmetric.
+        Method::Air => chosen.krylov == Krylov::Fgmres && *method != chosen.method,
         method => *method != chosen.method,
     };
     let methods = Method::ALL.iter().filter(|method| suits(method));

@@ -100,7 +100,7 @@ del _class
 #: Names of PyAMG that are not here, and what to write instead.
 _PYAMG = {
     "adaptive_sa_solver": "estimated near-nullspace vectors are not supported: give near_nullspace=",
-    "air_solver": "write ziggurat.solver(A), which has methods for nonsymmetric matrices",
+    "air_solver": "write ziggurat.solver(A, method='air')",
     "coarse_grid_solver": "the coarsest level is solved directly",
     "krylov": "write ml.solve(b, accel='gmres'), or use scipy's solvers with M=ml.aspreconditioner()",
     "pairwise_solver": "write ziggurat.solver(A, method='pairwise')",

@@ -26,6 +26,7 @@ mod structured;
 mod systems;
 pub(crate) mod table;
 mod timing;
+mod transport;
 mod update;
 
 use std::io;
@@ -59,6 +60,7 @@ const BENCHES: &[Bench] = &[
     gpu::BENCH,
     python::BENCH,
     fenicsx::BENCH,
+    transport::BENCH,
 ];
 
 /// Load up to which a machine counts as idle.

@@ -23,10 +23,11 @@ pub(super) fn build<M: LevelMatrix>(
     if let Some(stop) = CoarseningStop::after(a.global_rows(), coarser.coarse.global) {
         return Ok(last(a, stages, stop));
     }
-    let radius = coarser.radius;
+    let (radius, points) = (coarser.radius, coarser.points.clone());
     let next = |a, kernel| build(a, kernel, setup, level + 1);
     let (transfer, below) = a.descend(coarser, setup, &mut stages, next)?;
-    let mut levels = vec![Level { a, radius, transfer: Some(transfer), stages: stages.into_seconds() }];
+    let level = Level::with_transfer(a, transfer).with_radius(radius).with_points(points);
+    let mut levels = vec![Level { stages: stages.into_seconds(), ..level }];
     levels.extend(below.levels);
     Ok(Built { levels, stop: below.stop })
 }
@@ -40,7 +41,7 @@ fn stop_before<M: LevelMatrix>(a: &M, setup: &Setup<'_>, level: usize) -> Option
 }
 
 fn last<M: LevelMatrix>(a: M, stages: Stages, stop: CoarseningStop) -> Built<M> {
-    let level = Level { a, radius: None, transfer: None, stages: stages.into_seconds() };
+    let level = Level { stages: stages.into_seconds(), ..Level::last(a) };
     Built { levels: vec![level], stop }
 }
 
@@ -57,7 +58,8 @@ fn coarsen<M: LevelMatrix>(
         }
         Coarsening::Pairwise(method) => method.coarser(a, kernel, stages),
         Coarsening::Classical(method) | Coarsening::Cpr(_, method) => {
-            method.coarser(a, setup.symmetry, stages)
+            method.coarser(a, setup.symmetry, None, stages)
         }
+        Coarsening::Air(air, method) => method.coarser(a, setup.symmetry, Some(air), stages),
     }
 }

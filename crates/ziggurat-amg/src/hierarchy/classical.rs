@@ -6,12 +6,13 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use ziggurat_sparse::{Csr, CsrRef};
 
+use super::air::Air;
 use super::matrix::{Coarser, LevelMatrix};
 use super::stages::Stages;
 use crate::coarsen::{CoarseRows, Paths, Splitting, coarsen_again, pmis};
 use crate::halo::{Halo, Processes};
 use crate::interpolate::{
-    LongRange, Symmetry, Truncation, classical_modified, extended_i, hybrid, multipass, two_stage,
+    LongRange, Symmetry, Truncation, classical_modified, extended_i, hybrid, multipass, one_point, two_stage,
 };
 use crate::strength::{Strength, StrongGraph, strong_connections};
 use crate::{OutOfRange, SetupError};
@@ -28,6 +29,8 @@ pub enum Interpolation {
     ExtendedI,
     /// Chronos's hybrid: distance two only where distance one does not suffice.
     Hybrid,
+    /// The strongest coarse neighbour alone, for `air`.
+    OnePoint,
 }
 
 /// Halo depth of two-stage interpolation and of the second pass of aggressive coarsening.
@@ -113,15 +116,18 @@ impl Classical {
         }
     }
 
-    /// One step from a level to the next.
+    /// One step from a level to the next; `air` if its restriction is not the transpose of the
+    /// prolongation.
     pub(super) fn coarser<M: LevelMatrix>(
         &self,
         a: &M,
         symmetry: Symmetry,
+        air: Option<&Air>,
         stages: &mut Stages,
     ) -> Result<Coarser, SetupError> {
         let level = stages.level();
-        let wide = &*a.extended(self.halo_depth(level))?;
+        let depth = air.map_or(0, |air| air.distance);
+        let wide = &*a.extended(self.halo_depth(level).max(depth))?;
         let (matrix, halo) = (wide.view(), wide.rows());
         let strong = stages.run("strength", &wide.rows(), || {
             strong_connections(matrix, matrix.all_rows(), &self.strength, &[], &halo)
@@ -132,8 +138,16 @@ impl Classical {
         let p = stages.run("interpolation", &wide.rows(), || {
             self.interpolate(matrix, halo.owned(), &strong, &first, second.as_ref(), &halo, symmetry)
         })?;
+        let kept = second.as_ref().unwrap_or(&first);
+        let restriction = match air {
+            None => None,
+            Some(air) => Some(stages.run("restriction", &wide.rows(), || air.restrict(matrix, kept, &halo))?),
+        };
+        let (dead, own) = (Vec::new(), halo.owned());
+        let points = own.clone().filter(|&row| kept.coarse_index(row).is_some());
+        let points = Some(points.map(|row| (row - own.start) as u32).collect());
         // Classical coarsening does not keep nodes together, so the next level is scalar.
-        Ok(Coarser { p, coarse, block: 1, kernel: None, dead: Vec::new(), radius: None })
+        Ok(Coarser { p, coarse, block: 1, kernel: None, dead, radius: None, restriction, points })
     }
 
     /// The coarse rows of level `index`; where it is coarsened aggressively, those of the first and
@@ -186,6 +200,7 @@ impl Classical {
             }
             (_, _, Interpolation::ExtendedI) => extended_i(a, rows, strong, first, symmetry, truncation),
             (_, _, Interpolation::Hybrid) => hybrid(a, rows, strong, first, halo, symmetry, truncation),
+            (_, _, Interpolation::OnePoint) => Ok(one_point(a, rows, strong, first)?),
         }?)
     }
 }

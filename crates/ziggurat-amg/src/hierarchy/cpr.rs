@@ -95,7 +95,7 @@ pub(super) fn build_cpr(
     let below = WholeMatrix::new(Arc::new(pressures), 1);
     let below = build(below, kernel, &Setup { config: &config, ..*setup }, 1)?;
     let transfer = WholeTransfer { p: p.into(), r: r.into(), galerkin: Some(galerkin), dead: Vec::new() };
-    let mut levels = vec![Level { a, radius: None, transfer: Some(transfer), stages: stages.into_seconds() }];
+    let mut levels = vec![Level { stages: stages.into_seconds(), ..Level::with_transfer(a, transfer) }];
     levels.extend(below.levels);
     Ok(Built { levels, stop: below.stop })
 }

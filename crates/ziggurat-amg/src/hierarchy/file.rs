@@ -3,14 +3,16 @@
 //!
 //! ```text
 //! "ziggurat hierarchy\n", version, stop, number of levels
-//! per level: block, ρ(D⁻¹A) or 0 if unknown, dead unknowns, A, and except for the last level P and R
+//! per level: block, ρ(D⁻¹A) or 0 if unknown, dead unknowns, rows that the next level keeps (none
+//!            if it does not keep rows), A, and except for the last level P and R
 //! matrix: rows, columns, entries, row pointers, column of each entry, value of each entry
 //! ```
 //!
 //! All numbers are little-endian: 64-bit integers, 32-bit columns, 64-bit values. The plans of the
 //! Galerkin products are not in the file; [`Hierarchy::update_values`] makes them again. A file is
 //! checked like a caller's arrays, and reading never allocates more than the file holds. Levels
-//! become smaller, and there are at most [`MAX_LEVELS`], because cycles recurse over them.
+//! become smaller, and there are at most [`MAX_LEVELS`], because cycles recurse over them. Format
+//! 2, which lacks the rows that the next level keeps, is read, too.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -25,7 +27,10 @@ use super::{CoarseningStop, Hierarchy, MAX_LEVELS};
 const MAGIC: &[u8; 19] = b"ziggurat hierarchy\n";
 
 /// Incremented whenever the format changes.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
+
+/// The oldest format that is read.
+const OLDEST: u64 = 2;
 
 /// Bytes per read, so that a wrong length fails at the end of the file instead of in an allocation.
 const CHUNK: usize = 1 << 20;
@@ -103,9 +108,10 @@ impl Hierarchy {
         for level in &self.levels {
             let dead = level.transfer.as_ref().map_or(&[][..], |transfer| &transfer.dead);
             let radius = level.radius.unwrap_or(0.0).to_bits();
-            integers(&mut out, &[level.a.block as u64, radius, dead.len() as u64])?;
-            for &unknown in dead {
-                integers(&mut out, &[u64::from(unknown)])?;
+            integers(&mut out, &[level.a.block as u64, radius])?;
+            for list in [dead, level.points().unwrap_or_default()] {
+                integers(&mut out, &[list.len() as u64])?;
+                list.iter().try_for_each(|&number| integers(&mut out, &[u64::from(number)]))?;
             }
             matrix(&mut out, level.matrix())?;
             if let Some(transfer) = &level.transfer {
@@ -129,7 +135,7 @@ impl Hierarchy {
             _ => return Err(HierarchyFileError::Other),
         }
         let found = integer(&mut input)?;
-        if found != VERSION {
+        if !(OLDEST..=VERSION).contains(&found) {
             return Err(HierarchyFileError::Version { found });
         }
         let (stop, count) = (integer(&mut input)?, integer(&mut input)?);
@@ -149,7 +155,9 @@ impl Hierarchy {
                 return Err(broken(index, "its spectral radius is not a positive number"));
             }
             let radius = (radius > 0.0).then_some(radius);
-            let dead = numbers(&mut input, &mut Vec::new(), |bytes| u64::from_le_bytes(bytes) as u32)?;
+            let mut list = || numbers(&mut input, &mut Vec::new(), |bytes| u64::from_le_bytes(bytes) as u32);
+            let dead = list()?;
+            let points = if found == OLDEST { Vec::new() } else { list()? };
             let mut read = || read_matrix(&mut input, index).map(Arc::new);
             let a = read()?;
             if a.rows() != a.cols() {
@@ -178,12 +186,18 @@ impl Hierarchy {
                 if dead.iter().any(|&unknown| unknown as usize >= p.cols()) {
                     return Err(broken(index, "an unknown marked as dead does not exist"));
                 }
+                let increasing = points.windows(2).all(|pair| pair[0] < pair[1]);
+                let inside = points.last().is_none_or(|&last| (last as usize) < a.rows());
+                if !(increasing && inside && [0, p.cols()].contains(&points.len())) {
+                    return Err(broken(index, "the rows that the next level keeps do not fit it"));
+                }
                 Some(WholeTransfer { p: p.into(), r: r.into(), galerkin: None, dead })
             } else {
                 None
             };
-            let a = WholeMatrix { a: a.into(), block };
-            levels.push(Level { a, radius, transfer, stages: Vec::new() });
+            let points = Some(points).filter(|points| !points.is_empty() && transfer.is_some());
+            let level = Level::last(WholeMatrix { a: a.into(), block }).with_radius(radius);
+            levels.push(Level { transfer, ..level.with_points(points) });
         }
         Ok(Hierarchy { levels, stop, seconds: 0.0 })
     }
@@ -261,7 +275,7 @@ mod tests {
             assert_eq!((one.stop(), one.levels().len()), (other.stop(), other.levels().len()));
             for (one, other) in one.levels().iter().zip(other.levels()) {
                 assert_eq!((one.matrix(), one.block()), (other.matrix(), other.block()));
-                assert_eq!(one.radius(), other.radius());
+                assert_eq!((one.radius(), one.points()), (other.radius(), other.points()));
                 assert_eq!(one.prolongation(), other.prolongation());
                 assert_eq!(one.restriction(), other.restriction());
             }
@@ -289,7 +303,7 @@ mod tests {
         };
         assert!(with(19, 1).contains("format 1"), "{}", with(19, 1));
         // A wrong length fails at the end of the file, without an allocation of that size.
-        for place in [35, 59, 67, 75, 83] {
+        for place in [35, 59, 67, 75, 83, 91] {
             with(place, u64::MAX);
             with(place, 1 << 60);
         }
@@ -297,7 +311,7 @@ mod tests {
             assert!(with(51, radius.to_bits()).contains("spectral radius"), "{radius}");
         }
         // A column beyond the matrix.
-        let columns = 19 + 8 * (3 + 3 + 3 + 626 + 1);
+        let columns = 19 + 8 * (3 + 4 + 3 + 626 + 1);
         assert!(with(columns, u64::MAX).contains("level 0"), "{}", with(columns, u64::MAX));
     }
 
@@ -307,7 +321,7 @@ mod tests {
         let mut file = MAGIC.to_vec();
         integers(&mut file, &[VERSION, 0, levels.len() as u64]).unwrap();
         for (index, &(rows, block)) in levels.iter().enumerate() {
-            integers(&mut file, &[block, 0, 0]).unwrap();
+            integers(&mut file, &[block, 0, 0, 0]).unwrap();
             matrix(&mut file, &Csr::identity(rows).unwrap()).unwrap();
             if let Some(&(coarse, _)) = levels.get(index + 1) {
                 for (rows, cols) in [(rows, coarse), (coarse, rows)] {

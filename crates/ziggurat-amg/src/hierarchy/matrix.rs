@@ -105,6 +105,21 @@ pub struct Coarser {
     pub dead: Vec<u32>,
     /// ρ(D⁻¹A) of this level, if the method has estimated it.
     pub radius: Option<f64>,
+    /// The restriction, where it is not the transpose of the prolongation.
+    pub restriction: Option<Restriction>,
+    /// The own rows that the coarse level keeps, in increasing order, if it keeps rows. They count
+    /// from the first own row.
+    pub points: Option<Vec<u32>>,
+}
+
+/// A restriction that is not the transpose of the prolongation.
+#[derive(Clone, Debug)]
+pub struct Restriction {
+    /// The rows of R that belong to own coarse rows.
+    pub rows: Csr<f64>,
+    /// The global ids of its columns, in increasing order. Empty if one process holds all rows;
+    /// column k is then row k.
+    pub ids: Vec<u64>,
 }
 
 impl Coarser {
@@ -117,7 +132,8 @@ impl Coarser {
     ) -> Self {
         let coarse = tentative.coarse.clone();
         let (kernel, dead) = tentative.into_coarse_kernel();
-        Coarser { p, coarse, block: vectors, kernel: Some(kernel), dead, radius }
+        let (block, kernel) = (vectors, Some(kernel));
+        Coarser { p, coarse, block, kernel, dead, radius, restriction: None, points: None }
     }
 }
 
@@ -128,24 +144,48 @@ pub struct Level<M: LevelMatrix> {
     /// ρ(D⁻¹A), if coarsening has estimated it; the smoother uses it, too.
     pub(crate) radius: Option<f64>,
     pub(crate) transfer: Option<M::Transfer>,
+    /// The own rows that the next level keeps, if it keeps rows.
+    pub(crate) points: Option<Vec<u32>>,
     pub(crate) stages: Vec<(&'static str, f64)>,
 }
 
 impl<M: LevelMatrix> Level<M> {
     /// A level without a next one.
     pub fn last(a: M) -> Self {
-        Level { a, radius: None, transfer: None, stages: Vec::new() }
+        Level { a, radius: None, transfer: None, points: None, stages: Vec::new() }
     }
 
     /// A level with a transfer to the next one that was formed elsewhere.
     pub fn with_transfer(a: M, transfer: M::Transfer) -> Self {
-        Level { a, radius: None, transfer: Some(transfer), stages: Vec::new() }
+        Level { transfer: Some(transfer), ..Level::last(a) }
     }
 
     /// The same level with ρ(D⁻¹A), if that is known.
     #[must_use]
     pub fn with_radius(self, radius: Option<f64>) -> Self {
         Level { radius, ..self }
+    }
+
+    /// The same level with the own rows that the next level keeps, if it keeps rows.
+    #[must_use]
+    pub fn with_points(self, points: Option<Vec<u32>>) -> Self {
+        Level { points, ..self }
+    }
+
+    /// The own rows that the next level keeps, in increasing order and counted from the first own
+    /// row; `None` if it does not keep rows.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Classical, Coarsening, Hierarchy, HierarchyConfig};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let config = HierarchyConfig { coarsening: Coarsening::Classical(Classical::default()), ..HierarchyConfig::default() };
+    /// let hierarchy = Hierarchy::build("poisson2d:40".parse::<Problem>()?.matrix()?, &config)?;
+    /// let points = hierarchy.levels()[0].points();
+    /// assert_eq!(points.map(<[u32]>::len), Some(hierarchy.levels()[1].rows()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn points(&self) -> Option<&[u32]> {
+        self.points.as_deref()
     }
 
     /// The matrix, ρ(D⁻¹A) if it is known, and the transfer to the next level.

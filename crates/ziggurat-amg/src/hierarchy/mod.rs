@@ -6,6 +6,7 @@
 //! [`Hierarchy::update_values`] repeats only the numeric phases. Coarsening stops for one of the
 //! reasons in [`CoarseningStop`].
 
+mod air;
 mod build;
 mod cells;
 mod classical;
@@ -32,11 +33,12 @@ use build::build;
 use cpr::build_cpr;
 use structured::build_structured;
 
+pub use air::Air;
 pub use cells::{Cells, cells};
 pub use classical::{Classical, Interpolation};
 pub use cpr::Cpr;
 pub use file::HierarchyFileError;
-pub use matrix::{Built, Coarser, Level, LevelMatrix, Setup};
+pub use matrix::{Built, Coarser, Level, LevelMatrix, Restriction, Setup};
 pub use pairwise::Pairwise;
 pub use smoothed_aggregation::SmoothedAggregation;
 pub use stages::{Stage, Stages};
@@ -64,6 +66,8 @@ choice! {
     Structured = "structured",
     /// Reservoir systems: the pressures of all cells first, by classical coarsening.
     Cpr = "cpr",
+    /// Transport and convection: classical coarsening with approximate ideal restriction.
+    Air = "air",
     /// No coarsening: sparse factors of the matrix, if they fit into memory.
     Direct = "direct",
     /// No coarsening: the smoother alone is the preconditioner.
@@ -79,6 +83,7 @@ impl Method {
         classical: Classical,
         pairwise: Pairwise,
         cpr: Cpr,
+        air: Air,
     ) -> Coarsening {
         match self {
             Method::Auto | Method::Sa | Method::Direct | Method::None => Coarsening::SmoothedAggregation(sa),
@@ -86,6 +91,7 @@ impl Method {
             Method::Pairwise => Coarsening::Pairwise(pairwise),
             Method::Structured => Coarsening::Structured(sa),
             Method::Cpr => Coarsening::Cpr(cpr, classical),
+            Method::Air => Coarsening::Air(air, air.coarsening(classical)),
         }
     }
 }
@@ -110,6 +116,8 @@ pub enum Coarsening {
     Structured(SmoothedAggregation),
     /// Coarse unknowns are the pressures of cells, and below them a subset. For one process.
     Cpr(Cpr, Classical),
+    /// Coarse unknowns are a subset of the fine ones; restriction is computed from the matrix.
+    Air(Air, Classical),
 }
 
 impl Default for Coarsening {

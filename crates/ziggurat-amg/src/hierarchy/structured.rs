@@ -62,7 +62,7 @@ pub(super) fn build_structured(
         let next = SetupMatrix::of_grid(matrix.clone());
         let a = WholeMatrix { a: std::mem::replace(&mut stored, next), block: 1 };
         let transfer = Some(transfer(p));
-        levels.push(Level { a, radius: None, transfer, stages: stages.into_seconds() });
+        levels.push(Level { transfer, stages: stages.into_seconds(), ..Level::last(a) });
         stages = Stages::new(levels.len(), matrix.grid().len() as u64);
     }
     let count = levels.len();

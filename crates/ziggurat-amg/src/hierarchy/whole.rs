@@ -83,9 +83,12 @@ impl LevelMatrix for WholeMatrix {
         stages: &mut Stages,
         next: impl FnOnce(Self, NearKernel) -> Result<Built<Self>, SetupError>,
     ) -> Result<(WholeTransfer, Built<Self>), SetupError> {
-        let Coarser { p, block, kernel, dead, .. } = coarser;
-        let r = stages
-            .run("transpose", &self.rows(), || Ok::<_, SetupError>(transpose(p.view(), p.all_rows())))?;
+        let Coarser { p, block, kernel, dead, restriction, .. } = coarser;
+        let r = match restriction {
+            Some(restriction) => restriction.rows,
+            None => stages
+                .run("transpose", &self.rows(), || Ok::<_, SetupError>(transpose(p.view(), p.all_rows())))?,
+        };
         let (galerkin, coarse) = stages.run("Galerkin product", &self.rows(), || {
             let (a, rows) = (self.view(), r.all_rows());
             let (plan, mut coarse) =

@@ -12,11 +12,15 @@
 //! | [`hybrid`] | the first, and as few of the second as are needed to cover every fine neighbour | a compromise between the two |
 //! | [`two_stage`] | extended+i applied twice, via the coarse rows of a first splitting | after aggressive coarsening |
 //! | [`multipass`] | the coarse rows from which the rows it depends on are interpolated | after aggressive coarsening, with cheaper setup |
+//! | [`one_point`] | the coarse row that i depends on most | with [`ideal_restriction()`] |
 //!
 //! The rows of the result are the fine rows; the columns are the coarse rows as numbered by a
 //! [`Splitting`](crate::coarsen::Splitting). A coarse row is a row of the identity. A fine row that
 //! cannot be interpolated is empty: the smoother solves it. Long rows are [truncated](Truncation)
 //! before they are stored.
+//!
+//! Restriction is the transpose of interpolation, except where the matrix is far from symmetric:
+//! [`ideal_restriction()`] is computed from the matrix itself.
 //!
 //! Interpolation by aggregation preserves a [near-kernel](NearKernel) instead: [`tentative`]
 //! restricts its vectors to [`Aggregates`](crate::coarsen::Aggregates), and [`smoothed`] smooths
@@ -28,9 +32,11 @@ mod collapse;
 mod extended_i;
 mod filtered;
 mod hybrid;
+mod ideal_restriction;
 mod local_tentative;
 mod multipass;
 mod near_kernel;
+mod one_point;
 mod smoothed;
 mod tentative;
 mod two_stage;
@@ -40,9 +46,11 @@ pub use classical_modified::classical_modified;
 pub use extended_i::extended_i;
 pub use filtered::filtered_matrix;
 pub use hybrid::hybrid;
+pub use ideal_restriction::ideal_restriction;
 pub use local_tentative::LocalTentative;
 pub use multipass::multipass;
 pub use near_kernel::{NearKernel, NearKernelError};
+pub use one_point::one_point;
 pub use smoothed::{ProlongationSmoothing, SmoothingError, SmoothingScale, smoothed};
 pub use tentative::{Tentative, tentative};
 pub use two_stage::two_stage;

@@ -128,6 +128,7 @@ impl<D: Device> Assembly<'_, '_, D> {
                     SmootherData::Diagonal { diagonal, relaxation } => {
                         SmootherParts::Diagonal { diagonal, relaxation }
                     }
+                    SmootherData::FineCoarse(diagonal) => SmootherParts::FineCoarse(diagonal),
                     SmootherData::Inverse(inverse) => {
                         factors = inverse.factors();
                         let (first, second) = (Part::from(&factors.0), factors.1.as_ref().map(Part::from));
@@ -148,6 +149,7 @@ impl<D: Device> Assembly<'_, '_, D> {
             formats: self.lowering.formats,
             transfer,
             smoother,
+            points: source.points,
             first_row: source.first_row,
         };
         level(device, &parts, working, storage).map_err(at("lowering"))

@@ -1,9 +1,10 @@
 //! How the coarsest level is solved: inverted, factorised or smoothed.
 //!
-//! Unless it is [chosen](Coarsest), a small matrix is inverted and a larger one factorised. The factors of matrices from
-//! three-dimensional grids grow like n^(4/3). So a level that is still large (coarsening stalled
-//! early, or hardly any rows are strongly connected) is smoothed instead. So is a level that
-//! several processes share, and one that is singular and too large for a dense inverse.
+//! Unless it is [chosen](Coarsest), a small matrix is inverted and a larger one factorised. The
+//! factors of matrices from three-dimensional grids grow like n^(4/3). So a level that is still
+//! large (coarsening stalled early, or hardly any rows are strongly connected) is smoothed instead.
+//! So is a level that several processes share, and one that is singular and too large for a dense
+//! inverse.
 
 use std::borrow::Cow;
 
@@ -113,6 +114,7 @@ pub(super) fn coarse_solver<D: Device>(
         formats: Formats::default(),
         transfer: None,
         smoother: SmootherParts::Diagonal { diagonal, relaxation },
+        points: None,
         first_row: source.first_row,
     };
     let why = match (shared, a.rows() <= MAX_SPARSE_ROWS) {

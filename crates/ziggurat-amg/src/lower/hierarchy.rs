@@ -85,6 +85,7 @@ impl Hierarchy {
                 block: level.block(),
                 host: (index == 0).then_some(finest),
                 radius: level.radius(),
+                points: level.points(),
                 smoother: None,
                 inverse: None,
                 first_row: 0,

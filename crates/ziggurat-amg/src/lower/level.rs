@@ -28,6 +28,8 @@ pub(super) struct LevelParts<'a, D: Device> {
     pub formats: Formats,
     pub transfer: Option<TransferParts<'a, D>>,
     pub smoother: SmootherParts<'a, D>,
+    /// The own rows that the next level keeps, if it keeps rows.
+    pub points: Option<&'a [u32]>,
     /// The global number of the first own row.
     pub first_row: u64,
 }
@@ -38,6 +40,7 @@ pub(super) type FactorParts<'a, D> = (ScaleFactors<'a>, Part<'a, D>, f64);
 /// The smoother of a level.
 pub(super) enum SmootherParts<'a, D: Device> {
     Diagonal { diagonal: &'a [f64], relaxation: &'a Relaxation },
+    FineCoarse(&'a [f64]),
     Inverse { first: FactorParts<'a, D>, second: Option<FactorParts<'a, D>>, omega: Option<f64> },
     Factors(TriangularParts<'a, D>),
 }
@@ -103,6 +106,17 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
         .as_ref()
         .map(|parts| (upload(parts.r, device, &mut r_bytes), upload(parts.p, parts.coarse, &mut p_bytes)));
     let smoother = match &parts.smoother {
+        SmootherParts::FineCoarse(diagonal) => {
+            let mut fine: Vec<C> = diagonal.iter().map(|&d| C::narrow(d)).collect();
+            let mut coarse = vec![C::zero(); fine.len()];
+            for &point in parts.points.unwrap_or_default() {
+                std::mem::swap(&mut fine[point as usize], &mut coarse[point as usize]);
+            }
+            let uploaded = device.upload(&fine).and_then(|fine| Ok((fine, device.upload(&coarse)?)));
+            uploaded
+                .map(|(fine, coarse)| LevelSmoother::FineCoarse { fine, coarse })
+                .map_err(SetupError::from)
+        }
         SmootherParts::Diagonal { diagonal, relaxation } => {
             let diagonal: Vec<C> = diagonal.iter().map(|&d| C::narrow(d)).collect();
             let relaxation = Relaxation::clone(relaxation);
@@ -159,7 +173,7 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
     if undamped {
         let spans = (parts.a.rows(), parts.first_row);
         match &mut smoother {
-            LevelSmoother::Diagonal { .. } => {}
+            LevelSmoother::Diagonal { .. } | LevelSmoother::FineCoarse { .. } => {}
             LevelSmoother::Inverse(inverse) => {
                 let apply = |r: &mut D::Vector<C>, other: &mut D::Vector<C>, x: &mut D::Vector<C>| {
                     inverse.apply(device, r, other, C::zero(), x);

@@ -193,7 +193,9 @@ pub(crate) fn scaled_smoother<'a>(
     if let Some(scaling) = scaling {
         // Exact, because the factors are powers of two. Approximate inverses are scaled as they are
         // stored.
-        if let SmootherData::Diagonal { diagonal, .. } = smoother.to_mut() {
+        if let SmootherData::Diagonal { diagonal, .. } | SmootherData::FineCoarse(diagonal) =
+            smoother.to_mut()
+        {
             diagonal.iter_mut().zip(&scaling.factors).for_each(|(d, s)| *d *= s * s);
         }
     }

@@ -26,6 +26,8 @@ pub struct LevelSource<'a, D: Device> {
     pub host: Option<&'a ExactMatrix>,
     /// ρ(D⁻¹A), if it is already known.
     pub radius: Option<f64>,
+    /// The own rows that the next level keeps, if it keeps rows.
+    pub points: Option<&'a [u32]>,
     /// The smoother's data, if it has already been computed. A level with remote columns needs it,
     /// because smoothers read whole rows. On the coarsest level, this is the data of
     /// [`COARSE_FALLBACK_SMOOTHER`](crate::COARSE_FALLBACK_SMOOTHER).
@@ -73,17 +75,17 @@ impl<'a, D: Device> LevelSource<'a, D> {
         std::iter::once(&self.a).chain(transfer).chain(inverse.flatten()).try_for_each(Part::check)?;
         let expected = self.a.rows();
         let found = self.smoother.map(|data| match data {
-            SmootherData::Diagonal { diagonal, .. } => diagonal.len(),
+            SmootherData::Diagonal { diagonal, .. } | SmootherData::FineCoarse(diagonal) => diagonal.len(),
             SmootherData::Inverse(inverse) => inverse.factor.rows(),
             SmootherData::Factors(factors) => factors.pivots.len(),
         });
-        match found {
-            Some(found) if found != expected => {
-                let what = "rows of a smoother's data";
-                Err(MatrixError::Mismatch { what, expected, found }.into())
-            }
-            _ => Ok(()),
-        }
+        let least = self.points.iter().copied().flatten().max().map_or(0, |&point| point as usize + 1);
+        let mismatch = match found {
+            Some(found) if found != expected => ("rows of a smoother's data", found),
+            _ if least > expected => ("rows, of which the next level keeps some", least),
+            _ => return Ok(()),
+        };
+        Err(MatrixError::Mismatch { what: mismatch.0, expected, found: mismatch.1 }.into())
     }
 
     /// The smoother's data, given or computed from the matrix.

@@ -58,6 +58,7 @@ impl Levels {
                 block: 1,
                 host: None,
                 radius: None,
+                points: None,
                 smoother: None,
                 inverse: None,
                 first_row: 0,

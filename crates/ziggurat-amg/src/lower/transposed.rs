@@ -91,6 +91,7 @@ impl Hierarchy {
                 block: level.block(),
                 host: None,
                 radius: level.radius(),
+                points: level.points(),
                 smoother: data.get(index),
                 inverse: None,
                 first_row: 0,
@@ -111,12 +112,16 @@ mod tests {
 
     use super::*;
     use crate::smoother::{ChebyshevBase, FsaiParameters, Smoother};
-    use crate::{Cycle, HierarchyConfig};
+    use crate::{Air, Classical, Coarsening, Cycle, HierarchyConfig};
 
     /// |x · M y − Mᵀ x · y|, relative to the size of the terms.
     fn difference(cycling: &Cycling, precision: LevelPrecision) -> f64 {
         let a = "convection3d:10".parse::<Problem>().unwrap().matrix().unwrap();
-        let config = HierarchyConfig { coarse_rows: 20, ..HierarchyConfig::default() };
+        let coarsening = match cycling.smoother {
+            Smoother::FcJacobi { .. } => Coarsening::Air(Air::default(), Classical::default()),
+            _ => Coarsening::default(),
+        };
+        let config = HierarchyConfig { coarsening, coarse_rows: 20, ..HierarchyConfig::default() };
         let hierarchy = Hierarchy::build(a, &config).unwrap();
         assert!(hierarchy.levels().len() > 2);
         let cpu = Cpu::new();
@@ -145,6 +150,7 @@ mod tests {
             Smoother::Spai0,
             chebyshev,
             Smoother::GaussSeidel { block: 64 },
+            Smoother::FcJacobi { omega: Some(0.8) },
             Smoother::Fsai { parameters: FsaiParameters::default(), omega: Some(0.8) },
             Smoother::Ilu0 { block: 128, node_rows: 1, omega: Some(0.9) },
             Smoother::Ilu0 { block: 128, node_rows: 2, omega: Some(0.9) },

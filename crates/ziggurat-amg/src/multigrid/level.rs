@@ -98,6 +98,9 @@ pub(crate) struct Transfer<D: Device, S: Store> {
 pub(crate) enum LevelSmoother<D: Device, C: Working<D>, S: Store> {
     /// A diagonal, and what is done with it.
     Diagonal { diagonal: D::Vector<C>, relaxation: Relaxation },
+    /// Steps with the diagonal of fine rows and with that of coarse ones; each is zero in the other
+    /// rows.
+    FineCoarse { fine: D::Vector<C>, coarse: D::Vector<C> },
     /// x ← x + ω F₂ F₁ (b − A x).
     Inverse(StoredInverse<D, S>),
     /// x ← x + ω V U⁻¹ L⁻¹ W (b − A x).
@@ -216,6 +219,7 @@ impl<D: Device, C: Working<D> + Reads<S>, S: Store> CycleLevel<D, C, S> {
             LevelSmoother::Diagonal { relaxation: Relaxation::GaussSeidel { .. }, .. } => {
                 matrix * sweeps.count
             }
+            LevelSmoother::FineCoarse { .. } => matrix * (3 * sweeps.count).saturating_sub(from_zero),
             LevelSmoother::Inverse(_) | LevelSmoother::Factors(_) => {
                 matrix * sweeps.count.saturating_sub(from_zero) + self.stored.smoother_bytes * sweeps.count
             }
@@ -234,6 +238,18 @@ impl<D: Device, C: Working<D> + Reads<S>, S: Store> CycleLevel<D, C, S> {
     ) {
         let (diagonal, relaxation) = match &self.smoother {
             LevelSmoother::Diagonal { diagonal, relaxation } => (diagonal, relaxation),
+            LevelSmoother::FineCoarse { fine, coarse } => {
+                let order = if post { [fine, fine, coarse] } else { [coarse, fine, fine] };
+                for (step, diagonal) in order.into_iter().enumerate() {
+                    if from_zero && step == 0 {
+                        device.diagonal(C::one(), diagonal, b, C::zero(), x);
+                    } else {
+                        device.sweep(&self.a, C::one(), diagonal, b, x, C::zero(), other);
+                        std::mem::swap(x, other);
+                    }
+                }
+                return;
+            }
             LevelSmoother::Inverse(inverse) if from_zero => {
                 return inverse.apply(device, b, other, C::zero(), x);
             }

@@ -156,7 +156,7 @@ impl Default for Cycling {
 /// let a = "poisson2d:4".parse::<Problem>()?.matrix()?.into();
 /// let (device, a) = (&Cpu::new(), Part::from(&a));
 /// let level =
-///     LevelSource { device, a, block: 1, host: None, radius: None, smoother: None, inverse: None, first_row: 0, transfer: None };
+///     LevelSource { device, a, block: 1, host: None, radius: None, points: None, smoother: None, inverse: None, first_row: 0, transfer: None };
 /// let multigrid = Multigrid::new(&[level], &Cycling::default(), |_| LevelPrecision::default(), Lowering::default())?;
 /// let (b, mut x) = (vec![1.0_f64; 16], vec![0.0_f64; 16]);
 /// let mut work = LinearOperator::<Cpu, f64>::workspace(&multigrid, device)?;

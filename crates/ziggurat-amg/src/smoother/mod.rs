@@ -14,6 +14,7 @@
 mod approximate_inverse;
 mod block_jacobi;
 mod chebyshev;
+mod fc_jacobi;
 mod fsai;
 mod gauss_seidel;
 mod ilu0;
@@ -68,6 +69,12 @@ pub enum Smoother {
         base: ChebyshevBase,
         /// λmax / λmin of the damped part of the spectrum.
         ratio: f64,
+    },
+    /// Jacobi of the fine rows, twice, and of the coarse ones, once; in post-smoothing the fine
+    /// rows first. For levels that keep rows of the level above.
+    FcJacobi {
+        /// The damping factor ω; without it, one.
+        omega: Option<f64>,
     },
     /// Gauss–Seidel within blocks of rows, Jacobi between blocks; forward in pre-smoothing,
     /// backward in post-smoothing.
@@ -127,6 +134,8 @@ choice! {
     Chebyshev = "chebyshev",
     /// A Chebyshev polynomial on the ℓ1 diagonal, without an estimate of the spectrum.
     L1Chebyshev = "l1-chebyshev",
+    /// Jacobi of fine rows, then of coarse ones, for `air` and `classical`.
+    FcJacobi = "fc-jacobi",
     /// Gauss–Seidel within blocks of rows, Jacobi between them.
     GaussSeidel = "gauss-seidel",
     /// Factorised sparse approximate inverse, for symmetric positive definite matrices.
@@ -218,6 +227,7 @@ impl SmootherParameters {
             SmootherKind::Spai0 => Smoother::Spai0,
             SmootherKind::Chebyshev => chebyshev(ChebyshevBase::Jacobi),
             SmootherKind::L1Chebyshev => chebyshev(ChebyshevBase::L1Jacobi),
+            SmootherKind::FcJacobi => Smoother::FcJacobi { omega },
             SmootherKind::GaussSeidel => Smoother::GaussSeidel { block },
             SmootherKind::Fsai => Smoother::Fsai { parameters: fsai, omega },
             SmootherKind::Ilu0 => Smoother::Ilu0 { block, node_rows: node_rows.unwrap_or(1), omega },
@@ -237,6 +247,8 @@ pub enum SmootherData {
         /// What is done with it.
         relaxation: Relaxation,
     },
+    /// A diagonal that residuals of fine rows and those of coarse rows are multiplied by in turn.
+    FineCoarse(Vec<f64>),
     /// Sparse matrices that residuals are multiplied by.
     Inverse(ApproximateInverse),
     /// Triangular factors that residuals are solved with.
@@ -247,7 +259,7 @@ impl SmootherData {
     /// The diagonal of a pointwise smoother; empty for others.
     pub fn diagonal(&self) -> &[f64] {
         match self {
-            SmootherData::Diagonal { diagonal, .. } => diagonal,
+            SmootherData::Diagonal { diagonal, .. } | SmootherData::FineCoarse(diagonal) => diagonal,
             SmootherData::Inverse(_) | SmootherData::Factors(_) => &[],
         }
     }
@@ -328,6 +340,7 @@ impl Smoother {
             Smoother::Chebyshev { degree, base, ratio } => {
                 chebyshev::data(a, rows, degree, base, ratio, radius)
             }
+            Smoother::FcJacobi { omega } => fc_jacobi::data(a, rows, omega),
             Smoother::GaussSeidel { block } => {
                 let relaxation = Relaxation::GaussSeidel { block };
                 Ok(SmootherData::Diagonal { diagonal: gauss_seidel::diagonal(a, rows, block)?, relaxation })
@@ -365,7 +378,7 @@ impl Smoother {
     /// Whether a sweep is self-adjoint for a symmetric matrix, so that post-smoothing may repeat
     /// pre-smoothing.
     pub(crate) fn is_self_adjoint(&self) -> bool {
-        !matches!(self, Smoother::GaussSeidel { .. })
+        !matches!(self, Smoother::GaussSeidel { .. } | Smoother::FcJacobi { .. })
     }
 
     /// Whether the step size depends on ρ(D⁻¹A).

@@ -22,6 +22,7 @@ impl Smoother {
         let l1 = || a.map_rows(|diagonal, sum, _| sum.recip().copysign(diagonal));
         let (steps, relaxation) = match *self {
             Smoother::GaussSeidel { .. }
+            | Smoother::FcJacobi { .. }
             | Smoother::Chebyshev { base: ChebyshevBase::Jacobi, .. }
             | Smoother::Fsai { .. }
             | Smoother::Ilu0 { .. }

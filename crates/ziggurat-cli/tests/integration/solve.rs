@@ -39,7 +39,7 @@ fn the_reported_configuration_gives_the_same_solve() {
     let place = Place::new("the_reported_configuration_gives_the_same_solve");
     let problem = ["--problem", "convection3d:12"];
     let first = report(&place, &[&problem[..], &["--rtol", "1e-6", "--output", "x.mtx"]].concat());
-    assert_eq!(first["method"], "classical");
+    assert_eq!(first["method"], "air");
     place.write("used.json", &first["config"].to_string());
     let again = report(&place, &[&problem[..], &["--config", "used.json", "--output", "y.mtx"]].concat());
     assert_eq!((&again["config"], &again["iterations"]), (&first["config"], &first["iterations"]));

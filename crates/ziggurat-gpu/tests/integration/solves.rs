@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::gpu;
-use ziggurat::config::{Krylov, Precision, SmootherKind};
+use ziggurat::config::{Krylov, Method, Precision, SmootherKind};
 use ziggurat::{Solution, Solver, SolverBuilder};
 use ziggurat_sparse::device::{Device, Traffic};
 use ziggurat_sparse::gallery::Problem;
@@ -147,8 +147,17 @@ fn other_methods() {
     let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
     for krylov in [Krylov::Gmres, Krylov::Fgmres, Krylov::Bicgstab] {
         // What `auto` chooses on a GPU instead of Gauss–Seidel.
-        let on_cpu = solved(Solver::builder().krylov(krylov).smoother(SmootherKind::L1Jacobi), &a, &b);
-        let on_gpu = solved(Solver::builder().device(gpu()).krylov(krylov), &a, &b);
+        let classical = || Solver::builder().method(Method::Classical).krylov(krylov);
+        let on_cpu = solved(classical().smoother(SmootherKind::L1Jacobi), &a, &b);
+        let on_gpu = solved(classical().device(gpu()), &a, &b);
+        assert!(on_gpu.report.reason.is_converged());
+        assert!(on_cpu.report.iterations.abs_diff(on_gpu.report.iterations) <= 1);
+    }
+    let problem: Problem = "transport3d:12".parse().unwrap();
+    let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
+    for precision in [Precision::F64, Precision::F16] {
+        let air = || Solver::builder().precision(precision.clone());
+        let (on_cpu, on_gpu) = (solved(air(), &a, &b), solved(air().device(gpu()), &a, &b));
         assert!(on_gpu.report.reason.is_converged());
         assert!(on_cpu.report.iterations.abs_diff(on_gpu.report.iterations) <= 1);
     }

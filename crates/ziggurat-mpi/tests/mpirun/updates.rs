@@ -17,10 +17,11 @@ use crate::launch::{is_rank, mpirun, rank};
 const RANKS: [usize; 4] = [1, 2, 3, 5];
 
 /// Problems with the configuration of their solver.
-const CASES: [(&str, &str); 7] = [
+const CASES: [(&str, &str); 8] = [
     ("poisson3d:24", r#"{"method": "sa", "precision": "f64"}"#),
     ("poisson3d:24", r#"{"method": "sa", "precision": "f16", "update": {"rebuild": "always"}}"#),
     ("jump3d:20", r#"{"method": "classical", "precision": "f64", "update": {"rebuild": "never"}}"#),
+    ("transport3d:16", r#"{"method": "air", "update": {"rebuild": "never"}}"#),
     ("poisson3d:20", r#"{"method": "pairwise", "precision": "f64"}"#),
     ("elasticity3d:8", r#"{"method": "sa", "precision": "f16"}"#),
     ("jump3d:20", r#"{"method": "sa", "precision": "f64", "smoother": {"kind": "fsai"}}"#),

@@ -1,6 +1,6 @@
 //! The choices of the configuration that are independent of the methods. The others are defined
-//! with the methods: [`Method`], [`Coarsest`], [`CycleKind`] and [`SmootherKind`] in `ziggurat-amg`, [`Krylov`]
-//! , [`Basis`] and [`Combine`] in `ziggurat-krylov`.
+//! with the methods: [`Method`], [`Coarsest`], [`CycleKind`] and [`SmootherKind`] in
+//! `ziggurat-amg`, [`Krylov`], [`Basis`] and [`Combine`] in `ziggurat-krylov`.
 
 use ziggurat_amg::smoother::SmootherKind;
 use ziggurat_amg::{Coarsest, CycleKind, Method};

@@ -50,6 +50,9 @@ pub(super) fn method(facts: MatrixFacts) -> (Method, &'static str) {
         false if facts.cells.is_some() => {
             (Method::Cpr, "cells with one pressure each: the pressure couples all cells, the others do not")
         }
+        false if facts.one_way && facts.block == 1 && facts.positive_diagonal => {
+            (Method::Air, "most couplings act in one direction, so restriction must follow the flow")
+        }
         false => (Method::Classical, "the matrix is not symmetric: interpolation follows each row alone"),
     }
 }
@@ -62,6 +65,7 @@ pub(super) fn smoother(config: &SolverConfig, facts: MatrixFacts) -> (SmootherKi
         }
         Method::None => (SmootherKind::Ilu0, "without coarse levels, the smoother has to be strong"),
         Method::Cpr => (SmootherKind::Ilu0, "the second stage of CPR, after the pressures"),
+        Method::Air => (SmootherKind::FcJacobi, "after an ideal restriction, the error is in the fine rows"),
         Method::Classical if facts.is_positive() => {
             (SmootherKind::L1Chebyshev, "fewer iterations than Gauss-Seidel, also in 16 bits")
         }
@@ -102,7 +106,7 @@ pub(super) fn precision(config: &SolverConfig, facts: MatrixFacts) -> (Precision
     let gauss_seidel = config.smoother_kinds().any(|kind| kind == SmootherKind::GaussSeidel);
     match config.method {
         Method::Direct => (Precision::F64, "factors are in double precision"),
-        _ if !facts.is_positive() => {
+        _ if !(facts.is_positive() || config.method == Method::Air && facts.positive_diagonal) => {
             (Precision::F64, "how much rounding the cycle tolerates cannot be predicted for this matrix")
         }
         _ if gauss_seidel => {
@@ -120,6 +124,10 @@ pub(super) fn krylov(config: &SolverConfig, facts: MatrixFacts) -> (Krylov, &'st
         _ if config.method == Method::Direct => {
             (Krylov::Fgmres, "a few iterations correct the rounding errors of the factors")
         }
+        _ if config.method == Method::Air => (
+            Krylov::Fgmres,
+            "restriction is not the transpose of interpolation, so the cycle is not symmetric",
+        ),
         _ if config.basis != Basis::F64 => (Krylov::Fgmres, "it has a basis to compress"),
         (true, true) => (Krylov::Cg, "matrix and cycle are symmetric and positive"),
         (true, false) => (Krylov::Fcg, "the matrix is symmetric and positive, the cycle may vary"),
@@ -133,7 +141,7 @@ impl SolverConfig {
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::MatrixFacts};
-    /// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: true, positive_couplings: false, block: 1, grid: false, cells: None, nnz: 1000, f64: true, gpu: false };
+    /// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: true, positive_couplings: false, one_way: false, block: 1, grid: false, cells: None, nnz: 1000, f64: true, gpu: false };
     /// let decisions = SolverConfig::default().decisions(facts);
     /// assert_eq!((decisions[0].key, &*decisions[0].value), ("method", "classical"));
     /// assert!(decisions[0].reason.starts_with("connections differ by orders of magnitude"));

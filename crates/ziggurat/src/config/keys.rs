@@ -13,7 +13,7 @@ use super::{ConfigError, SolverConfig, choices};
 const COLUMNS: usize = 100;
 
 /// All keys in the order of a file, with what they do. A table follows the keys that are beside it.
-const KEYS: [(&str, &str); 56] = [
+const KEYS: [(&str, &str); 59] = [
     ("method", "The coarsening method."),
     ("effort", "What setup is worth: how many systems are solved with one matrix."),
     ("krylov", "The Krylov method of the outer iteration."),
@@ -131,6 +131,12 @@ const KEYS: [(&str, &str); 56] = [
         "cpr.pressure",
         "Which unknown of a cell is the pressure, counted from zero; none: found in the matrix.",
     ),
+    (
+        "air.threshold",
+        "Connections of at least this fraction of the largest one in a row count for restriction.",
+    ),
+    ("air.distance", "How many connections away the fine rows of a coarse row may be: 1 or 2."),
+    ("air.interpolation", "Interpolation with approximate ideal restriction."),
     ("update.rebuild", "When an update of the matrix values rebuilds the hierarchy."),
     ("update.factor", "For when-slower: the growth of the iteration count that causes a rebuild."),
 ];

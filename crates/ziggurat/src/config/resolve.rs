@@ -6,8 +6,10 @@
 //! | | symmetric M-matrix, connections differ by orders of magnitude | `classical` | it follows strong connections where aggregates cannot: a third to a sixth of the iterations |
 //! | | symmetric | `sa` | few entries on coarse levels; preserves the near-null space |
 //! | | cells with one pressure each, not symmetric | `cpr` | the pressure couples all cells, the other unknowns do not |
+//! | | not symmetric, one unknown per node, positive diagonal, most couplings one-way | `air` | where information flows in one direction, the transpose of interpolation is not a good restriction |
 //! | | else | `classical` | its interpolation depends only on the entries of the row |
 //! | smoother, sweeps | `cpr` | `ilu0` by cells after the correction of the pressures, `gauss-seidel` for these | the second stage of CPR |
+//! | | `air` | `fc-jacobi` after the correction, nothing before it | an ideal restriction leaves the error in the fine rows |
 //! | nodes of `ilu0` | not symmetric | the unknowns of a node or cell | the equations of a node may be in any order and in any units |
 //! | smoother | method `none`: symmetric, positive diagonal | `fsai` | without coarse levels it has to be strong |
 //! | | method `none`, else | `ilu0` | it needs no symmetry |
@@ -29,7 +31,8 @@
 //! | | symmetric, positive diagonal; symmetric cycle | `cg` | the cheapest |
 //! | | symmetric, positive diagonal; another cycle | `fcg` | the preconditioner may differ between iterations |
 //! | | else | `fgmres` | makes no assumptions about matrix or cycle |
-//! | precision | Gauss–Seidel | `f64` | its levels are stored in CSR, where f16 saves little time |
+//! | precision | `air`, many entries | `f16` | Jacobi of fine rows tolerates rounding; the solve monitors it |
+//! | | Gauss–Seidel | `f64` | its levels are stored in CSR, where f16 saves little time |
 //! | | not symmetric, or without a positive diagonal | `f64` | how much rounding the cycle tolerates cannot be predicted |
 //! | | few entries | `f64` | the hierarchy fits in the caches, so nothing is gained |
 //! | | else | `f16` | a quarter of the bytes; the solve monitors convergence and raises the precision if rounding slows it |
@@ -48,7 +51,7 @@ use super::{
 ///
 /// ```
 /// use ziggurat::config::MatrixFacts;
-/// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: false, positive_couplings: false, block: 3, grid: false, cells: None, nnz: 1000, f64: true, gpu: false };
+/// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: false, positive_couplings: false, one_way: false, block: 3, grid: false, cells: None, nnz: 1000, f64: true, gpu: false };
 /// assert_eq!(ziggurat::SolverConfig::default().resolve(facts).smoother.kind.name(), "chebyshev");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +64,8 @@ pub struct MatrixFacts {
     pub heterogeneous: bool,
     /// Symmetric, and most couplings have the sign of the diagonal, as in a mass matrix.
     pub positive_couplings: bool,
+    /// Most couplings of most rows act in one direction, as in transport.
+    pub one_way: bool,
     /// Number of unknowns per node.
     pub block: usize,
     /// Whether it is the matrix of a structured grid, held by one process.
@@ -84,28 +89,28 @@ impl SolverConfig {
     /// - method: `structured` if the matrix is large, symmetric with a positive diagonal, and that
     ///   of a structured grid; else `classical` if it is a symmetric M-matrix whose connections
     ///   differ by orders of magnitude; else `sa` if symmetric; else `cpr` if it has cells with one
-    ///   pressure each, else `classical`;
+    ///   pressure each, else `air` if most couplings act in one direction, else `classical`;
     /// - plain levels of smoothed aggregation: one if the matrix is large and symmetric and few
     ///   systems are solved with it ([`Effort`]), else none;
     /// - smoother: `fsai` with `none` if the matrix is symmetric with a positive diagonal, else
     ///   `ilu0`; `l1-chebyshev` with `classical` if it is symmetric with a positive diagonal, else
-    ///   `gauss-seidel`; `gauss-seidel` with the other methods if it is nonsymmetric (on a GPU
-    ///   `l1-jacobi` instead); else `fsai` with `sa` if most couplings are positive; else
-    ///   `chebyshev` with several unknowns per node (`l1-chebyshev` with plain levels, of degree 3
-    ///   and ratio 12 unless these are set), else `l1-chebyshev` with `structured`, unless a
-    ///   damping is given, else `jacobi`;
+    ///   `gauss-seidel`; `fc-jacobi` with `air`, after the correction only; `gauss-seidel` with the
+    ///   other methods if it is nonsymmetric (on a GPU `l1-jacobi` instead); else `fsai` with `sa`
+    ///   if most couplings are positive; else `chebyshev` with several unknowns per node
+    ///   (`l1-chebyshev` with plain levels, of degree 3 and ratio 12 unless these are set), else
+    ///   `l1-chebyshev` with `structured`, unless a damping is given, else `jacobi`;
     /// - cycle: `k` with `pairwise`, else `v`; `k` becomes `k-gcr` if the matrix is not symmetric
     ///   with a positive diagonal;
-    /// - krylov: `fgmres` if a compressed basis is given; else `cg` if the matrix is symmetric with a
-    ///   positive diagonal and the cycle is symmetric, `fcg` if only the cycle is nonsymmetric, else
-    ///   `fgmres`;
-    /// - precision: `f16` if the matrix is large and symmetric with a positive diagonal and the
-    ///   smoother is not Gauss–Seidel, else `f64`. On a device without `f64`, `f32` replaces `f64`,
-    ///   also if it was requested.
+    /// - krylov: `fgmres` with `air` and if a compressed basis is given; else `cg` if the matrix is
+    ///   symmetric with a positive diagonal and the cycle is symmetric, `fcg` if only the cycle is
+    ///   nonsymmetric, else `fgmres`;
+    /// - precision: `f16` if the matrix is large, has a positive diagonal, and is symmetric (with
+    ///   `air` it need not be), and the smoother is not Gauss–Seidel, else `f64`. On a device
+    ///   without `f64`, `f32` replaces `f64`, also if it was requested.
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{MatrixFacts, Method}};
-    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, block: 1, grid: true, cells: None, nnz: 1000, f64: true, gpu: false };
+    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, one_way: false, block: 1, grid: true, cells: None, nnz: 1000, f64: true, gpu: false };
     /// let config = SolverConfig::default().resolve(convection);
     /// assert_eq!((config.method, config.krylov.name()), (Method::Classical, "fgmres"));
     /// ```
@@ -117,6 +122,11 @@ impl SolverConfig {
         }
         if config.method == Method::Cpr {
             config.decouple_cells(facts);
+        }
+        let usual = Visits::default();
+        let open = config.smoother.kind == SmootherKind::Auto && config.levels.is_empty();
+        if config.method == Method::Air && open && config.cycle.pre_sweeps == usual.pre_sweeps {
+            config.cycle.pre_sweeps = 0;
         }
         if config.sa.plain_levels.is_none() {
             let plain = config.method == Method::Sa
@@ -186,7 +196,7 @@ impl SolverConfig {
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{MatrixFacts, SmootherKind}};
-    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, block: 1, grid: true, cells: None, nnz: 1000, f64: true, gpu: false };
+    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, one_way: false, block: 1, grid: true, cells: None, nnz: 1000, f64: true, gpu: false };
     /// let mut config = SolverConfig::default();
     /// config.smoother.kind = SmootherKind::Fsai;
     /// let error = config.check_for(convection).unwrap_err();
@@ -195,11 +205,17 @@ impl SolverConfig {
     ///
     /// # Errors
     /// If a smoother needs a symmetric matrix with a positive diagonal and this one is not, the
-    /// method needs cells and none are known, or a basis is to be compressed on a GPU.
+    /// method needs cells and none are known, the smoother does not fit the method, or a basis is
+    /// to be compressed on a GPU.
     pub fn check_for(&self, facts: MatrixFacts) -> Result<(), ConfigError> {
         if self.method == Method::Cpr && self.cpr.unknowns.is_none() {
             let reason = SetupError::NoCells.to_string();
             return Err(ConfigError::Value { path: "method".into(), reason });
+        }
+        let keeps_rows = matches!(self.method, Method::Air | Method::Classical);
+        if !keeps_rows && self.smoother_kinds().any(|kind| kind == SmootherKind::FcJacobi) {
+            let reason = "`fc-jacobi` needs coarse rows among the fine ones; choose method air or classical";
+            return Err(ConfigError::Value { path: "smoother.kind".into(), reason: reason.into() });
         }
         if !facts.is_positive() && self.smoother_kinds().any(|kind| kind == SmootherKind::Fsai) {
             let reason = "`fsai` needs a symmetric matrix with a positive diagonal; choose ilu0";

@@ -11,6 +11,7 @@ fn k_cycles_minimise_the_residual_unless_the_matrix_is_positive() {
         grid: false,
         heterogeneous: false,
         positive_couplings: false,
+        one_way: false,
         cells: None,
         nnz: 1000,
         f64: true,
@@ -51,14 +52,14 @@ fn keys_that_are_not_given_keep_the_defaults_of_their_method() {
 #[test]
 fn errors_name_the_path_of_the_key() {
     for (text, parts) in [
-        ("zzz = 1", &["unknown key `zzz` (known keys: basis, classical, cpr, cycle,"][..]),
+        ("zzz = 1", &["unknown key `zzz` (known keys: air, basis, classical, cpr, cycle,"][..]),
         ("metod = 'sa'", &["`metod`; did you mean `method`?"]),
         (
             "sa.strength.treshold = 0.1",
             &["`sa.strength.treshold`", "known keys: filter, max_row_sum, measure"],
         ),
         ("sa.strength.filter.treshold = 0.1", &["did you mean `sa.strength.filter.threshold`?"]),
-        ("threshold = 0.1", &["did you mean `classical.strength.filter.threshold`?"]),
+        ("threshold = 0.1", &["did you mean `air.threshold`?"]),
         ("method = 'clasical'", &["`method`: unknown method `clasical`; did you mean `classical`?"]),
         ("classical.interpolation = 'x'", &["`classical.interpolation`: unknown variant `x`", "extended-i"]),
         ("smoother.degree = -1", &["`smoother.degree` is -1; it must be an integer from 0"]),
@@ -94,6 +95,7 @@ fn auto_depends_on_the_matrix_and_given_values_are_kept() {
         grid: false,
         heterogeneous: false,
         positive_couplings: false,
+        one_way: false,
         cells: None,
         nnz: 1000,
         f64: true,
@@ -138,6 +140,11 @@ fn auto_depends_on_the_matrix_and_given_values_are_kept() {
     let given = SolverConfig::from_toml("sa.plain_levels = 2").unwrap();
     assert_eq!(plain(&given, facts(false, 1)), Some(2));
     assert_eq!(names(&default, large(facts(false, 1))), "classical gauss-seidel v fgmres f64");
+    let one_way = |facts| MatrixFacts { one_way: true, ..facts };
+    assert_eq!(names(&default, one_way(facts(false, 1))), "air fc-jacobi v fgmres f64");
+    assert_eq!(names(&default, large(one_way(facts(false, 1)))), "air fc-jacobi v fgmres f16");
+    assert_eq!(names(&default, one_way(facts(false, 2))), "classical gauss-seidel v fgmres f64");
+    assert_eq!(names(&of(Method::Air), facts(true, 1)), "air fc-jacobi v fgmres f64");
     assert_eq!(names(&default, large(indefinite)), "sa jacobi v fgmres f64");
     assert_eq!(names(&of(Method::Classical), large(facts(true, 1))), "classical l1-chebyshev v cg f16");
     assert_eq!(names(&of(Method::None), facts(true, 1)), "none fsai v cg f64");

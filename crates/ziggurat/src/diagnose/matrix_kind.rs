@@ -15,6 +15,7 @@ use ziggurat_sparse::grid::recognise;
 use ziggurat_sparse::{Csr, CsrRef};
 
 use super::floating::FloatingParts;
+use super::flow::is_one_way;
 use super::nodes::unknowns_per_node;
 use super::rows::sums_to_zero;
 use super::symmetry::is_symmetric;
@@ -52,6 +53,8 @@ pub struct MatrixKind {
     /// Whether it is symmetric, and most couplings have the sign of the diagonal, as in a mass
     /// matrix.
     pub positive_couplings: bool,
+    /// Whether most couplings of most rows act in one direction, as in transport.
+    pub one_way: bool,
     /// Number of unknowns per node.
     pub block: usize,
     /// Whether it is the matrix of a structured grid in natural order, with one unknown per point.
@@ -90,6 +93,7 @@ impl MatrixKind {
             largest_row_sum: halo.largest(largest_sum),
             heterogeneous: weights.heterogeneous,
             positive_couplings: weights.positive,
+            one_way: !symmetric && is_one_way(matrix, &halo, a.global_rows()),
             block: a.block(),
             grid: false,
             cells: None,
@@ -133,6 +137,7 @@ impl MatrixKind {
             positive_diagonal: self.positive_diagonal,
             heterogeneous: self.heterogeneous,
             positive_couplings: self.positive_couplings,
+            one_way: self.one_way,
             block: self.block,
             grid: self.grid,
             cells: self.cells,

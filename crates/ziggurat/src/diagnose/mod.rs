@@ -12,6 +12,7 @@
 
 mod advice;
 mod floating;
+mod flow;
 mod matrix_kind;
 mod nodes;
 mod rows;

@@ -51,18 +51,22 @@ pub(super) struct Weights {
     pub(super) positive: bool,
 }
 
+/// Own rows that are spread over a matrix of `rows` rows on all processes.
+pub(super) fn sample<H: Processes>(halo: &H, rows: u64) -> impl Iterator<Item = usize> {
+    let (own, stride) = (halo.owned(), rows.div_ceil(SAMPLE).max(1));
+    let first = if own.is_empty() { 0 } else { halo.global_id(own.start) };
+    let skipped = first.next_multiple_of(stride) - first;
+    own.skip(skipped as usize).step_by(stride as usize)
+}
+
 impl Weights {
     /// Examines a symmetric matrix with this number of rows over all processes. Collective.
     pub(super) fn of<H: Processes>(a: CsrRef<'_, f64>, halo: &H, rows: u64) -> Self {
-        let stride = rows.div_ceil(SAMPLE).max(1);
         // Rows examined, without the property of an M-matrix, with unequal and with different
         // weights, and with positive couplings; sums of the exponents of diagonal entries and of
         // their squares.
         let mut counts = [0u64; 7];
-        let own = halo.owned();
-        let first = if own.is_empty() { 0 } else { halo.global_id(own.start) };
-        let skipped = first.next_multiple_of(stride) - first;
-        for row in own.skip(skipped as usize).step_by(stride as usize) {
+        for row in sample(halo, rows) {
             let (columns, values) = a.row(row);
             let diagonal = a.get_near(row, row, &mut 0).unwrap_or(0.0);
             let (mut least, mut most, mut all, mut positive) = (f64::INFINITY, 0.0_f64, 0.0, 0.0);

@@ -97,5 +97,5 @@ fn told_cells_are_honoured_and_impossible_ones_refused() {
     let grid = "convection3d:8".parse::<Problem>().unwrap().matrix().unwrap();
     let error = Solver::builder().method(Method::Cpr).build(&grid).unwrap_err().to_string();
     assert!(error.starts_with("`method`: no cells with one pressure each"), "{error}");
-    assert_eq!(Solver::builder().build(&grid).unwrap().config().method, Method::Classical);
+    assert_eq!(Solver::builder().build(&grid).unwrap().config().method, Method::Air);
 }

@@ -19,11 +19,12 @@ use ziggurat_sparse::gallery::Problem;
 const LIMIT: Duration = Duration::from_secs(100);
 
 /// Configurations that between them use every key.
-fn bases() -> [Value; 4] {
+fn bases() -> [Value; 5] {
     [
         json!({ "method": "sa", "krylov": "cg", "smoother": { "kind": "chebyshev" } }),
         json!({ "method": "classical", "krylov": "fgmres", "smoother": { "kind": "gauss-seidel" } }),
         json!({ "method": "pairwise", "krylov": "fcg", "smoother": { "kind": "jacobi" }, "cycle": { "kind": "k" } }),
+        json!({ "method": "air", "krylov": "fgmres", "smoother": { "kind": "fc-jacobi" } }),
         json!({ "method": "sa", "krylov": "gmres", "smoother": { "kind": "gauss-seidel" }, "cycle": { "kind": "w" } }),
     ]
     .map(|mut base| {
@@ -61,8 +62,9 @@ fn numbers(value: &Value, path: &str, found: &mut Vec<String>) {
 fn keys() -> Vec<String> {
     let mut found = Vec::new();
     numbers(&serde_json::to_value(SolverConfig::default()).unwrap(), "", &mut found);
-    let other =
-        |path: &String| path.strip_suffix("threshold").map(|path| format!("{path}average_connections"));
+    let other = |path: &String| {
+        path.strip_suffix("filter.threshold").map(|path| format!("{path}filter.average_connections"))
+    };
     let others: Vec<String> = found.iter().filter_map(other).collect();
     found.extend(others);
     found

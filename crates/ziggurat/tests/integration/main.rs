@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)] // helper functions are not marked #[test]
 
+mod air;
 mod any_device;
 mod auto_precision;
 mod configurations;

@@ -53,7 +53,7 @@ fn auto_takes_it_for_large_grids_only() {
     let method = |a: Csr<f64>| Solver::builder().build(a).unwrap().config().method;
     assert_eq!(method(matrix("poisson3d:32")), Method::Structured);
     assert_eq!(method(matrix("poisson3d:20")), Method::Sa); // few entries
-    assert_eq!(method(matrix("convection3d:32")), Method::Classical); // not symmetric
+    assert_eq!(method(matrix("convection3d:32")), Method::Air); // not symmetric
     let error = Solver::builder().method(Method::Structured).build(matrix("elasticity3d:6")).unwrap_err();
     assert!(matches!(error, SolveError::Setup(_)), "{error}");
     assert!(error.to_string().contains("not that of a structured grid"), "{error}");

@@ -1,0 +1,80 @@
+//! Transport and convection by approximate ideal restriction.
+
+use std::num::NonZeroUsize;
+
+use ziggurat::config::{Krylov, Method, Precision, SmootherKind};
+use ziggurat::sparse::Csr;
+use ziggurat::sparse::device::Reference;
+use ziggurat::sparse::gallery::{Problem, shuffle};
+use ziggurat::{Solver, SolverConfig, Updated};
+
+/// A model problem whose rows are in random order, so that no sweep follows the flow.
+fn scattered(name: &str) -> Csr<f64> {
+    let a = name.parse::<Problem>().unwrap().matrix().unwrap();
+    shuffle(a.view(), 1, NonZeroUsize::new(a.rows()).unwrap()).unwrap().0
+}
+
+fn residual(a: &Csr<f64>, x: &[f64]) -> f64 {
+    let difference = |row: usize| {
+        let (columns, values) = a.row(row);
+        1.0 - columns.iter().zip(values).map(|(&j, value)| value * x[j as usize]).sum::<f64>()
+    };
+    let squares: f64 = (0..a.rows()).map(|row| difference(row).powi(2)).sum();
+    (squares / a.rows() as f64).sqrt()
+}
+
+#[test]
+fn few_iterations_at_any_size_with_and_without_diffusion() {
+    for (name, most) in [("transport3d:12", 12), ("transport3d:24", 14), ("convection3d:24", 14)] {
+        let a = scattered(name);
+        let solver = Solver::builder().method(Method::Air).build(&a).unwrap();
+        let config = solver.config();
+        assert_eq!((config.smoother.kind, config.krylov), (SmootherKind::FcJacobi, Krylov::Fgmres));
+        assert_eq!((config.cycle.pre_sweeps, config.cycle.post_sweeps), (0, 1));
+        let solution = solver.solve(&vec![1.0; a.rows()]).unwrap();
+        assert!(solution.promotion.is_none(), "{name}: {:?}", solution.promotion);
+        assert!(solution.report.iterations <= most, "{name}: {}", solution.report.iterations);
+        assert!(residual(&a, &solution.x) <= 1e-8, "{name}");
+    }
+}
+
+#[test]
+fn every_device_precision_and_new_values_are_solved() {
+    let mut a = scattered("transport3d:12");
+    let b = vec![1.0; a.rows()];
+    let of = |precision| Solver::builder().method(Method::Air).precision(precision);
+    let mut solver = of(Precision::F64).build(&a).unwrap();
+    let iterations = solver.solve(&b).unwrap().report.iterations;
+    let on_reference = of(Precision::F64).device(Reference).build(&a).unwrap().solve(&b).unwrap();
+    assert_eq!(on_reference.report.iterations, iterations);
+    for precision in [Precision::F32, Precision::F16] {
+        let solution = of(precision.clone()).build(&a).unwrap().solve(&b).unwrap();
+        assert!(solution.report.iterations <= iterations + 2, "{precision}: {}", solution.report.iterations);
+        assert!(residual(&a, &solution.x) <= 1e-8, "{precision}");
+    }
+    let changed = |(index, value): (usize, &mut f64)| *value *= 1.0 + 1e-3 * (index % 7) as f64;
+    a.values_mut().iter_mut().enumerate().for_each(changed);
+    assert_eq!(solver.update_values(&a).unwrap(), Updated::Values);
+    let solution = solver.solve(&b).unwrap();
+    assert!(solution.report.iterations <= iterations + 2 && residual(&a, &solution.x) <= 1e-8);
+}
+
+#[test]
+fn auto_takes_it_where_information_flows_in_one_direction() {
+    let chosen = |name: &str| Solver::new(scattered(name), SolverConfig::default()).unwrap();
+    let transport = chosen("transport3d:32");
+    assert_eq!((transport.config().method, &transport.config().precision), (Method::Air, &Precision::F16));
+    assert_eq!(chosen("convection3d:4").config().method, Method::Air);
+    assert_eq!(chosen("convection3d:60").config().method, Method::Classical);
+    assert_eq!(chosen("poisson3d:8").config().method, Method::Sa);
+}
+
+#[test]
+fn its_smoother_is_refused_where_no_rows_are_kept() {
+    let a = scattered("convection3d:8");
+    let with = |config: &mut SolverConfig| config.smoother.kind = SmootherKind::FcJacobi;
+    let error = Solver::builder().method(Method::Sa).with(with).build(&a).unwrap_err().to_string();
+    assert!(error.ends_with("choose method air or classical"), "{error}");
+    let classical = Solver::builder().method(Method::Classical).with(with).build(&a).unwrap();
+    assert!(classical.solve(&vec![1.0; a.rows()]).unwrap().report.reason.is_converged());
+}
