@@ -34,7 +34,8 @@ choice! {
 ///
 /// If all tolerances are zero, it runs until another limit is reached. Whatever else should end a
 /// solve is a closure, the [observer](crate::Observer). A solve that it ends is
-/// [interrupted](StopReason::Interrupted), and so is one that reaches a limit not converged.
+/// [interrupted](StopReason::Interrupted); one that ends at a limit of iterations or time has not
+/// converged, either.
 ///
 /// ```
 /// use ziggurat_krylov::{Combine, Stopping};

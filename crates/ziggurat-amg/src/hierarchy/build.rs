@@ -60,6 +60,6 @@ fn coarsen<M: LevelMatrix>(
         Coarsening::Classical(method) | Coarsening::Cpr(_, method) => {
             method.coarser(a, setup.symmetry, None, stages)
         }
-        Coarsening::Air(air, method) => method.coarser(a, setup.symmetry, Some(air), stages),
+        Coarsening::Air(air, method) => air.coarsening(*method).coarser(a, setup.symmetry, Some(air), stages),
     }
 }

@@ -91,7 +91,7 @@ impl Method {
             Method::Pairwise => Coarsening::Pairwise(pairwise),
             Method::Structured => Coarsening::Structured(sa),
             Method::Cpr => Coarsening::Cpr(cpr, classical),
-            Method::Air => Coarsening::Air(air, air.coarsening(classical)),
+            Method::Air => Coarsening::Air(air, classical),
         }
     }
 }
@@ -117,6 +117,7 @@ pub enum Coarsening {
     /// Coarse unknowns are the pressures of cells, and below them a subset. For one process.
     Cpr(Cpr, Classical),
     /// Coarse unknowns are a subset of the fine ones; restriction is computed from the matrix.
+    /// Coarsening is never aggressive, and the interpolation is that of [`Air`].
     Air(Air, Classical),
 }
 
