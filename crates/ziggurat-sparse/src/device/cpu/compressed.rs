@@ -7,12 +7,11 @@
 
 #![allow(unsafe_code)]
 
-use super::reduce::{AddProducts, LANES, MAX_BLOCKS, STRIP, TOGETHER, add_lanes, block_length, over_blocks};
+use super::reduce::{AddProducts, LANES, STRIP, add_lanes, over_blocks_of, over_strips};
 use crate::number::Store;
 use crate::parallel::over_pieces;
 use crate::simd::lanes::{LANES as IN_REGISTERS, Lanes, Widened};
 use crate::simd::{InLanes, Isa, Kernel, Simd};
-use rayon::prelude::*;
 
 /// Numbers widened at a time: 2 KiB of doubles. A multiple of [`LANES`], so that partial sums do
 /// not depend on it.
@@ -32,27 +31,15 @@ pub(super) fn decompress<C: InLanes<S>, S: Store>(simd: Simd, alpha: C, x: &[S],
     over_pieces(y, &|first, y| simd.run(Decompress { alpha, x: &x[first..first + y.len()], y }));
 }
 
-/// out_k ← Σ x_ki y_i; y is read once for every [`TOGETHER`] of the x_k.
+/// out_k ← Σ x_ki y_i
 pub(super) fn dots<C: InLanes<S>, S: Store>(simd: Simd, xs: &[Vec<S>], y: &[C], out: &mut [f64]) {
     assert_eq!(xs.len(), out.len(), "vectors and results");
-    for (xs, out) in xs.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
-        for x in xs {
-            assert_eq!(x.len(), y.len(), "lengths of x and y");
-        }
-        let (sums, blocks) = over_blocks(y.len(), |first, len| {
-            let mut sums = [[0.0; LANES]; TOGETHER];
-            for strip in (first..first + len).step_by(STRIP) {
-                let strip = strip..(strip + STRIP).min(first + len);
-                for (x, sums) in xs.iter().zip(&mut sums) {
-                    simd.run(AddWidened { x: &x[strip.clone()], y: &y[strip.clone()], sums });
-                }
-            }
-            sums.map(add_lanes)
-        });
-        for (k, out) in out.iter_mut().enumerate() {
-            *out = sums[..blocks].iter().map(|sums| sums[k]).sum();
-        }
+    for x in xs {
+        assert_eq!(x.len(), y.len(), "lengths of x and y");
     }
+    over_strips(y.len(), out, |k, strip, sums| {
+        simd.run(AddWidened { x: &xs[k][strip.clone()], y: &y[strip], sums });
+    });
 }
 
 /// y ← β y, then y ← y + c_k x_k for every k in order; returns Σ y_i².
@@ -67,23 +54,15 @@ pub(super) fn combine<C: InLanes<S>, S: Store>(
     for x in xs {
         assert_eq!(x.len(), y.len(), "lengths of x and y");
     }
-    let block = block_length(y.len());
-    let blocks = y.len().div_ceil(block);
-    let mut results = [0.0; MAX_BLOCKS];
-    let one = |(index, (y, result)): (usize, (&mut [C], &mut f64))| {
+    let (squares, blocks) = over_blocks_of(y, |first, y| {
         let mut sums = [0.0; LANES];
         for (batch, y) in y.chunks_mut(BATCH).enumerate() {
-            let first = index * block + batch * BATCH;
+            let first = first + batch * BATCH;
             simd.run(CombineWidened { coefficients, xs, first, beta, y, sums: &mut sums });
         }
-        *result = add_lanes(sums);
-    };
-    if blocks <= 1 {
-        y.chunks_mut(block).zip(&mut results).enumerate().for_each(one);
-    } else {
-        y.par_chunks_mut(block).zip(results.par_iter_mut()).enumerate().for_each(one);
-    }
-    results[..blocks].iter().sum()
+        add_lanes(sums)
+    });
+    squares[..blocks].iter().sum()
 }
 
 /// Widens stored numbers into the beginning of `buffer`, and returns them.
@@ -202,7 +181,7 @@ mod tests {
     use half::f16;
 
     use super::*;
-    use crate::device::cpu::reduce;
+    use crate::device::cpu::reduce::{self, TOGETHER};
 
     #[test]
     fn the_same_bits_as_wide_vectors_for_every_instruction_set_and_thread_count() {

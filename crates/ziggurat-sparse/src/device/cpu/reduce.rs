@@ -6,6 +6,7 @@
 //! that of a sum in 32 · blocks parts, far below the n·u of a plain loop.
 
 use std::borrow::Borrow;
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -18,7 +19,7 @@ use crate::simd::{Isa, Kernel, Simd};
 pub(super) const LANES: usize = 32;
 
 /// Maximum number of blocks. Their sums fit on the stack, so nothing is allocated.
-pub(super) const MAX_BLOCKS: usize = 512;
+const MAX_BLOCKS: usize = 512;
 
 /// Elements taken from each of several vectors in turn: 8 KiB of doubles, so that the shared vector
 /// stays in the first-level cache from one vector to the next. A multiple of [`LANES`], so that
@@ -29,13 +30,13 @@ pub(super) const STRIP: usize = 1024;
 pub(super) const TOGETHER: usize = 8;
 
 /// Block length for a vector of `len` elements.
-pub(super) fn block_length(len: usize) -> usize {
+fn block_length(len: usize) -> usize {
     len.div_ceil(MAX_BLOCKS).next_multiple_of(PIECE).max(PIECE)
 }
 
 /// Reduces each block by `reduce`, which receives its first index and length, and returns the
 /// results in block order.
-pub(super) fn over_blocks<R: Copy + Default + Send>(
+fn over_blocks<R: Copy + Default + Send>(
     len: usize,
     reduce: impl Fn(usize, usize) -> R + Sync,
 ) -> ([R; MAX_BLOCKS], usize) {
@@ -54,6 +55,49 @@ pub(super) fn over_blocks<R: Copy + Default + Send>(
     (results, blocks)
 }
 
+/// As [`over_blocks`], for blocks of y that are written: `reduce` receives the first index and
+/// elements of one.
+pub(super) fn over_blocks_of<T: Send>(
+    y: &mut [T],
+    reduce: impl Fn(usize, &mut [T]) -> f64 + Sync,
+) -> ([f64; MAX_BLOCKS], usize) {
+    let block = block_length(y.len());
+    let blocks = y.len().div_ceil(block);
+    let mut results = [0.0; MAX_BLOCKS];
+    let one = |(index, (y, result)): (usize, (&mut [T], &mut f64))| *result = reduce(index * block, y);
+    if blocks <= 1 {
+        y.chunks_mut(block).zip(&mut results).enumerate().for_each(one);
+    } else {
+        y.par_chunks_mut(block).zip(results.par_iter_mut()).enumerate().for_each(one);
+    }
+    (results, blocks)
+}
+
+/// Sums of products of several vectors with one: `add` adds those of vector k in a strip to its
+/// partial sums. The shared vector is read once for every [`TOGETHER`] of the others.
+pub(super) fn over_strips(
+    len: usize,
+    out: &mut [f64],
+    add: impl Fn(usize, Range<usize>, &mut [f64; LANES]) + Sync,
+) {
+    for (group, out) in out.chunks_mut(TOGETHER).enumerate() {
+        let vectors = out.len();
+        let (sums, blocks) = over_blocks(len, |first, len| {
+            let mut sums = [[0.0; LANES]; TOGETHER];
+            for strip in (first..first + len).step_by(STRIP) {
+                let strip = strip..(strip + STRIP).min(first + len);
+                for (k, sums) in sums[..vectors].iter_mut().enumerate() {
+                    add(group * TOGETHER + k, strip.clone(), sums);
+                }
+            }
+            sums.map(add_lanes)
+        });
+        for (k, out) in out.iter_mut().enumerate() {
+            *out = sums[..blocks].iter().map(|sums| sums[k]).sum();
+        }
+    }
+}
+
 /// Σ x_i y_i
 pub(crate) fn dot<C: Real>(simd: Simd, x: &[C], y: &[C]) -> f64 {
     assert_eq!(x.len(), y.len(), "lengths of x and y");
@@ -65,28 +109,15 @@ pub(crate) fn dot<C: Real>(simd: Simd, x: &[C], y: &[C]) -> f64 {
     sums[..blocks].iter().sum()
 }
 
-/// out_k ← Σ x_ki y_i, with the same bits as [`dot`]; y is read once for every [`TOGETHER`] of the
-/// x_k.
+/// out_k ← Σ x_ki y_i, with the same bits as [`dot`].
 pub(crate) fn dots<C: Real, B: Borrow<Vec<C>> + Sync>(simd: Simd, xs: &[B], y: &[C], out: &mut [f64]) {
     assert_eq!(xs.len(), out.len(), "vectors and results");
-    for (xs, out) in xs.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
-        for x in xs {
-            assert_eq!(x.borrow().len(), y.len(), "lengths of x and y");
-        }
-        let (sums, blocks) = over_blocks(y.len(), |first, len| {
-            let mut sums = [[0.0; LANES]; TOGETHER];
-            for strip in (first..first + len).step_by(STRIP) {
-                let strip = strip..(strip + STRIP).min(first + len);
-                for (x, sums) in xs.iter().zip(&mut sums) {
-                    simd.run(AddProducts { x: &x.borrow()[strip.clone()], y: &y[strip.clone()], sums });
-                }
-            }
-            sums.map(add_lanes)
-        });
-        for (k, out) in out.iter_mut().enumerate() {
-            *out = sums[..blocks].iter().map(|sums| sums[k]).sum();
-        }
+    for x in xs {
+        assert_eq!(x.borrow().len(), y.len(), "lengths of x and y");
     }
+    over_strips(y.len(), out, |k, strip, sums| {
+        simd.run(AddProducts { x: &xs[k].borrow()[strip.clone()], y: &y[strip], sums });
+    });
 }
 
 /// y ← β y, then y ← y + c_k x_k for every k in order; returns Σ y_i², with the same bits as
@@ -102,23 +133,15 @@ pub(crate) fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
     for x in xs {
         assert_eq!(x.borrow().len(), y.len(), "lengths of x and y");
     }
-    let block = block_length(y.len());
-    let blocks = y.len().div_ceil(block);
-    let mut results = [0.0; MAX_BLOCKS];
-    let one = |(index, (y, result)): (usize, (&mut [C], &mut f64))| {
+    let (squares, blocks) = over_blocks_of(y, |first, y| {
         let mut sums = [0.0; LANES];
         for (strip, y) in y.chunks_mut(STRIP).enumerate() {
-            let first = index * block + strip * STRIP;
+            let first = first + strip * STRIP;
             simd.run(Combine { coefficients, xs, first, beta, y, sums: &mut sums });
         }
-        *result = add_lanes(sums);
-    };
-    if blocks <= 1 {
-        y.chunks_mut(block).zip(&mut results).enumerate().for_each(one);
-    } else {
-        y.par_chunks_mut(block).zip(results.par_iter_mut()).enumerate().for_each(one);
-    }
-    results[..blocks].iter().sum()
+        add_lanes(sums)
+    });
+    squares[..blocks].iter().sum()
 }
 
 /// y_i ← α d_i x_i; returns max |y_i|, or NaN if any is NaN.
@@ -130,22 +153,16 @@ pub(crate) fn cast_scaled_max<X: Real, Y: Real>(
     y: &mut [Y],
 ) -> f64 {
     assert_eq!([x.len(), d.map_or(x.len(), <[f32]>::len)], [y.len(); 2], "lengths of x, d and y");
-    let block = block_length(y.len());
-    let blocks = y.len().div_ceil(block);
-    let mut largest = [0.0; MAX_BLOCKS];
-    let one = |(index, (y, largest)): (usize, (&mut [Y], &mut f64))| {
+    let (largest, blocks) = over_blocks_of(y, |first, y| {
+        let mut largest = 0.0;
         for (strip, y) in y.chunks_mut(STRIP).enumerate() {
-            let first = index * block + strip * STRIP;
+            let first = first + strip * STRIP;
             let here = first..first + y.len();
             let (d, x) = (d.map(|d| &d[here.clone()]), &x[here]);
-            *largest = larger_or_nan(*largest, simd.run(CastScaled { alpha, d, x, y }));
+            largest = larger_or_nan(largest, simd.run(CastScaled { alpha, d, x, y }));
         }
-    };
-    if blocks <= 1 {
-        y.chunks_mut(block).zip(&mut largest).enumerate().for_each(one);
-    } else {
-        y.par_chunks_mut(block).zip(largest.par_iter_mut()).enumerate().for_each(one);
-    }
+        largest
+    });
     largest[..blocks].iter().copied().fold(0.0, larger_or_nan)
 }
 
