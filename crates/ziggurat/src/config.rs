@@ -241,14 +241,18 @@ pub enum ConfigError {
     /// A key is unknown.
     #[error(
         "unknown key `{path}`{} (known keys: {})",
-        .nearest.as_ref().map_or(String::new(), |nearest| format!("; did you mean `{nearest}`?")),
+        if .nearest.is_empty() {
+            String::new()
+        } else {
+            format!("; did you mean `{}`?", .nearest.join("` or `"))
+        },
         .known.join(", ")
     )]
     UnknownKey {
         /// The full path of the key.
         path: String,
-        /// The full path of the closest known key.
-        nearest: Option<String>,
+        /// The full paths of keys of the same name in other tables, or that of the closest key.
+        nearest: Vec<String>,
         /// The known keys of the same table.
         known: Vec<String>,
     },

@@ -59,7 +59,10 @@ fn errors_name_the_path_of_the_key() {
             &["`sa.strength.treshold`", "known keys: filter, max_row_sum, measure"],
         ),
         ("sa.strength.filter.treshold = 0.1", &["did you mean `sa.strength.filter.threshold`?"]),
-        ("threshold = 0.1", &["did you mean `air.threshold`?"]),
+        (
+            "threshold = 0.1",
+            &["did you mean `air.threshold` or `classical.strength.filter.threshold` or `sa.strength"],
+        ),
         ("method = 'clasical'", &["`method`: unknown method `clasical`; did you mean `classical`?"]),
         ("classical.interpolation = 'x'", &["`classical.interpolation`: unknown variant `x`", "extended-i"]),
         ("smoother.degree = -1", &["`smoother.degree` is -1; it must be an integer from 0"]),

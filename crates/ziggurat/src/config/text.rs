@@ -231,22 +231,25 @@ fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// The error for an unknown key. Suggests the same key in another table, or the closest key in this
+/// The error for an unknown key. Suggests the same key in other tables, or the closest key in this
 /// one.
 fn unknown<'a>(whole: &Value, known: impl Iterator<Item = &'a str>, path: &str, key: &str) -> ConfigError {
     let names = UnknownName::new("key", key, known);
-    let beside = names.nearest().map(|nearest| join(path, nearest));
-    let nearest = match whole {
-        Value::Object(whole) => elsewhere(whole, "", key).or(beside),
-        _ => beside,
-    };
+    let mut nearest = Vec::new();
+    elsewhere(whole, "", key, &mut nearest);
+    if nearest.is_empty() {
+        nearest.extend(names.nearest().map(|nearest| join(path, nearest)));
+    }
     ConfigError::UnknownKey { path: join(path, key), nearest, known: names.known }
 }
 
-/// The path of a key with exactly this name, searched from the top level down.
-fn elsewhere(map: &Map<String, Value>, path: &str, key: &str) -> Option<String> {
+/// Collects the paths of keys with exactly this name.
+fn elsewhere(value: &Value, path: &str, key: &str, found: &mut Vec<String>) {
+    let Value::Object(map) = value else { return };
     if map.contains_key(key) {
-        return Some(join(path, key));
+        found.push(join(path, key));
     }
-    map.iter().find_map(|(name, value)| elsewhere(value.as_object()?, &join(path, name), key))
+    for (name, below) in map {
+        elsewhere(below, &join(path, name), key, found);
+    }
 }
