@@ -19,6 +19,7 @@ mod quality;
 mod race;
 mod report;
 mod scaling;
+mod setup;
 mod smoothers;
 mod spgemm;
 mod spmv;
@@ -51,6 +52,7 @@ const BENCHES: &[Bench] = &[
     smoothers::BENCH,
     structured::BENCH,
     race::BENCH,
+    setup::BENCH,
     update::BENCH,
     precision::BENCH,
     basis::BENCH,

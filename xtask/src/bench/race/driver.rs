@@ -83,8 +83,8 @@ fn solve(system: &Path, solution: &Path, threads: usize) -> Result<(), BenchErro
     Ok(())
 }
 
-/// The time of A times a vector.
-fn product_seconds(a: &Arc<ziggurat_sparse::Csr<f64>>) -> f64 {
+/// The time of A times a vector, on the threads of the current pool.
+pub(crate) fn product_seconds(a: &Arc<ziggurat_sparse::Csr<f64>>) -> f64 {
     let (cpu, matrix) = (Cpu::new(), HostMatrix::from(a.clone()));
     let (x, mut y) = (vec![1.0; a.cols()], vec![0.0; a.rows()]);
     let mut best = f64::INFINITY;
