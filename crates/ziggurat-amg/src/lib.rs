@@ -34,7 +34,7 @@ pub use lower::{
     Lowering, MAX_DENSE_ROWS, MAX_SPARSE_ROWS, OwnMatrix, Part,
 };
 pub use multigrid::{
-    Considered, Cycle, CycleKind, Cycling, LevelFormat, LevelSmoothing, Multigrid, StoredLevel,
+    Considered, Cycle, CycleKind, Cycling, InLevelOrder, LevelFormat, LevelSmoothing, Multigrid, StoredLevel,
 };
 pub use range::OutOfRange;
 pub use spectral_radius::spectral_radius;

@@ -3,12 +3,13 @@
 
 use std::ffi::{c_char, c_int};
 use std::fs::File;
+use std::sync::Arc;
 
 use ziggurat::amg::Hierarchy;
 use ziggurat::config::Krylov;
 use ziggurat::krylov::Progress;
 use ziggurat::sparse::operator::LinearOperator;
-use ziggurat::{SolveOptions, Solver, SolverConfig};
+use ziggurat::{SolveError, SolveOptions, Solver, SolverConfig};
 use ziggurat_ffi::{
     Failure, Index, Report, Rows, Status, array, array_mut, count, destroy, disjoint, ordered, text,
     write_text,
@@ -118,7 +119,7 @@ pub unsafe extern "C" fn ziggurat_update_values(
     unsafe {
         ZigguratSolver::call(solver, |state| {
             let (runtime, Ready { solver, places, work, .. }) = state.ready()?;
-            let mut a = solver.hierarchy().levels()[0].matrix().as_ref().clone();
+            let mut a = Arc::unwrap_or_clone(solver.hierarchy().matrix().map_err(SolveError::from)?);
             let entries = count("entries", entries)?;
             if entries != a.nnz() {
                 let text = format!("{entries} values, but the matrix has {} entries", a.nnz());

@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use ziggurat::config::{ConfigError, Decision, Method};
+use ziggurat::config::{ConfigError, Decision, Method, Reorder};
 use ziggurat::diagnose::MatrixKind;
 use ziggurat::events;
 use ziggurat::{Iteration, Pace, Solution, SolveError, SolveOptions, SolverConfig, Stronger, certified};
@@ -179,6 +179,11 @@ impl<D: Device> DistributedSolver<D> {
         };
         if let Some(reason) = refused {
             let (path, reason) = ("method".into(), reason.into());
+            return Err(SolveError::from(ConfigError::Value { path, reason }).into());
+        }
+        if asked.reorder == Reorder::On {
+            let reason = "ranks keep the given order; leave it at auto, or run without mpirun";
+            let (path, reason) = ("reorder".into(), reason.into());
             return Err(SolveError::from(ConfigError::Value { path, reason }).into());
         }
         agree(&*comm, check(given, kernel))?;

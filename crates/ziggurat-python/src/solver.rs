@@ -4,7 +4,7 @@
 //! Python threads may solve at the same time; an update of the values waits until running solves
 //! have finished ([`Lock`]).
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -14,7 +14,6 @@ use pyo3::types::PyBytes;
 use ziggurat::amg::Hierarchy;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::config::Precision;
-use ziggurat::sparse::Csr;
 use ziggurat::{SolveError, Solver, SolverBuilder, SolverConfig, Updated};
 use ziggurat_report::{self as report, Page, html};
 
@@ -209,6 +208,7 @@ impl NativeSolver {
     }
 
     /// The matrix (`A`), prolongation (`P`) or restriction (`R`) of a level: rows, columns, arrays.
+    /// The unknowns of the finest level are in the order of the caller.
     fn matrix<'py>(
         &self,
         py: Python<'py>,
@@ -216,14 +216,22 @@ impl NativeSolver {
         which: &str,
     ) -> PyResult<Option<(usize, usize, Arrays<'py>)>> {
         let state = self.read(py)?;
-        let levels = state.solver.hierarchy().levels();
-        let level = levels.get(level).ok_or_else(|| PyIndexError::new_err("level index out of range"))?;
-        let matrix = match which {
-            "P" => level.prolongation(),
-            "R" => level.restriction(),
-            _ => Some(level.matrix()),
+        let hierarchy = state.solver.hierarchy();
+        let found = match (level, hierarchy.levels().get(level)) {
+            (_, None) => return Err(PyIndexError::new_err("level index out of range")),
+            (0, Some(_)) if which == "A" => hierarchy.matrix().map(Some),
+            (0, Some(_)) => hierarchy.finest_transfer().map(|transfer| {
+                let [p, r] = transfer?;
+                Some(if which == "P" { p } else { r })
+            }),
+            (_, Some(level)) => Ok(match which {
+                "P" => level.prolongation().cloned(),
+                "R" => level.restriction().cloned(),
+                _ => Some(level.matrix().clone()),
+            }),
         };
-        Ok(matrix.map(|a| (a.rows(), a.cols(), into_python(py, Csr::clone(a)))))
+        let matrix = found.map_err(|error| solve_error(py, &error.into()))?;
+        Ok(matrix.map(|a| (a.rows(), a.cols(), into_python(py, Arc::unwrap_or_clone(a)))))
     }
 
     /// The number of rows, the operator complexity and the grid complexity.
@@ -250,9 +258,11 @@ impl NativeSolver {
         let state: &State = &guard;
         run(py, &pool, None, |_| {
             let outcome = report::Outcome::clone(&outcome.outcome).with_cycle_seconds(&state.solver);
-            let matrix = state.solver.hierarchy().levels()[0].matrix().view();
+            // The page names rows, so the matrix is in the order of the caller.
+            let matrix = state.solver.hierarchy().matrix().ok();
+            let matrix = matrix.as_ref().map(|matrix| matrix.view());
             let threads = rayon::current_num_threads();
-            report::page(&Page { name, outcome: &outcome, matrix: Some(matrix), command, threads })
+            report::page(&Page { name, outcome: &outcome, matrix, command, threads })
         })
     }
 }

@@ -146,9 +146,11 @@ impl Outcome {
         let mut outcome = outcome.with_stages(solver.stages());
         outcome.decisions = solver.decisions();
         if !outcome.converged {
-            let matrix = solver.hierarchy().levels()[0].matrix();
-            outcome.advice = diagnose(matrix.view()).advice();
-            outcome.advice.retain(|advice| advice.level > AdviceLevel::Note);
+            // Advice names rows, so the matrix is in the order of the caller.
+            if let Ok(matrix) = solver.hierarchy().matrix() {
+                outcome.advice = diagnose(matrix.view()).advice();
+                outcome.advice.retain(|advice| advice.level > AdviceLevel::Note);
+            }
         }
         outcome
     }

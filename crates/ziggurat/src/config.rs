@@ -31,7 +31,7 @@ use ziggurat_krylov::{DEFAULT_RESTART, KrylovError, MAX_RESTART, Stopping};
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::UnknownName;
 
-pub use choices::{ChoiceKey, Effort, Format, Rebuild, Scaling, choices};
+pub use choices::{ChoiceKey, Effort, Format, Rebuild, Reorder, Scaling, choices};
 pub use decide::Decision;
 pub use precision::Precision;
 pub use resolve::MatrixFacts;
@@ -70,6 +70,8 @@ pub struct SolverConfig {
     pub format: Format,
     /// Whether levels are scaled into the range of their storage type.
     pub scaling: Scaling,
+    /// Whether the unknowns are renumbered before setup.
+    pub reorder: Reorder,
     /// The stopping criteria.
     pub stopping: Stopping,
     /// The size of the hierarchy.
@@ -111,6 +113,7 @@ impl Default for SolverConfig {
             precision: Precision::default(),
             format: Format::default(),
             scaling: Scaling::default(),
+            reorder: Reorder::default(),
             stopping: Stopping::default(),
             hierarchy: Extent::default(),
             sa: SmoothedAggregation::default(),
@@ -310,6 +313,7 @@ impl SolverConfig {
         OutOfRange::unless_in("restart", self.restart, 1..=MAX_RESTART)?;
         self.check_basis()?;
         self.check_coarsest()?;
+        self.check_reorder()?;
         OutOfRange::unless_in("refinement_steps", self.refinement_steps, 0..=MAX_REFINEMENT_STEPS)?;
         self.hierarchy_config().check().map_err(section("hierarchy"))?;
         self.sa.check().map_err(section("sa"))?;
@@ -349,11 +353,21 @@ impl SolverConfig {
         Err(ConfigError::Setting { path, value, must })
     }
 
+    /// Checks that the method does not need the given order, if there is to be another one.
+    fn check_reorder(&self) -> Result<(), ConfigError> {
+        if self.reorder != Reorder::On || !self.method.keeps_order() {
+            return Ok(());
+        }
+        let (path, value) = ("reorder".into(), self.reorder.to_string());
+        let must = format!("auto or off with the method {}, which keeps the given order", self.method);
+        Err(ConfigError::Setting { path, value, must })
+    }
+
     /// This configuration with sparse factors of the matrix instead of multigrid.
     #[must_use]
     pub(crate) fn by_factors(&self) -> Self {
         let hierarchy = Extent { coarsest: Coarsest::Auto, ..self.hierarchy };
-        SolverConfig { method: Method::Direct, hierarchy, ..self.clone() }
+        SolverConfig { method: Method::Direct, hierarchy, reorder: Reorder::Off, ..self.clone() }
     }
 
     /// The configuration of the hierarchy. Here and below, `auto` means the most common choice; it
@@ -370,7 +384,7 @@ impl SolverConfig {
             Method::Direct | Method::None => 1,
             _ => max_levels,
         };
-        HierarchyConfig { coarsening, coarse_rows, max_levels }
+        HierarchyConfig { coarsening, coarse_rows, max_levels, reorder: self.reorder == Reorder::On }
     }
 
     /// The cycle and its smoother.

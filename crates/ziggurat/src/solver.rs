@@ -13,8 +13,10 @@ mod builder;
 mod certify;
 mod compared;
 mod compiled;
+mod error;
 mod iteration;
 mod options;
+mod order;
 mod promotion;
 mod refine;
 mod stronger;
@@ -26,15 +28,13 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use thiserror::Error;
 use ziggurat_amg::halo::Whole;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::{ExactMatrix, Hierarchy, MatrixProperties, Multigrid, Part, SetupError};
-use ziggurat_krylov::{KrylovError, KrylovReport, Observer};
-use ziggurat_sparse::device::{Cpu, Device, DeviceError, Traffic};
+use ziggurat_krylov::{KrylovReport, Observer};
+use ziggurat_sparse::device::{Cpu, Device, Traffic};
 use ziggurat_sparse::{Csr, MatrixError, trace};
 
-use crate::CoordinatesError;
 use crate::config::{ConfigError, Decision, Method, SolverConfig};
 use crate::diagnose::{MatrixKind, unknowns_per_node};
 use crate::events::{self, LevelSummary};
@@ -42,50 +42,14 @@ use crate::events::{self, LevelSummary};
 pub use builder::SolverBuilder;
 pub use certify::certified;
 use compiled::{Compiled, on_cpu};
+pub use error::SolveError;
 pub use iteration::Iteration;
 use iteration::Matrix;
 pub use options::SolveOptions;
+use order::{in_given_order, in_order};
 pub use promotion::{Fault, Promotion, Raise, Stronger};
 use refine::{refined, refined_by_factors};
 pub use update::{Pace, Updated};
-
-/// Why a system could not be solved. For [`Solver`], a solve that does not converge is not an
-/// error: see [`KrylovReport::reason`].
-///
-/// ```
-/// use ziggurat::{SolveError, solve};
-/// let a = ziggurat_sparse::Csr::identity(3)?;
-/// assert!(matches!(solve(&a, &[1.0]), Err(SolveError::Krylov(_))));
-/// # Ok::<(), ziggurat_sparse::MatrixError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Error)]
-#[non_exhaustive]
-pub enum SolveError {
-    /// The configuration is invalid.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The matrix is invalid.
-    #[error(transparent)]
-    Matrix(#[from] MatrixError),
-    /// The coordinates do not fit the matrix.
-    #[error(transparent)]
-    Coordinates(#[from] CoordinatesError),
-    /// The hierarchy could not be built.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// The iteration could not be started.
-    #[error(transparent)]
-    Krylov(#[from] KrylovError),
-    /// The device failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The iteration could not be started on another process that shares the system.
-    #[error("another process could not start the iteration; its error says why")]
-    OtherProcess,
-    /// The iteration did not converge.
-    #[error("not converged: {}", .0.reason)]
-    NotConverged(Box<KrylovReport>),
-}
 
 /// A solver for one matrix: set up once, it solves any number of right-hand sides, also from
 /// several threads.
@@ -249,7 +213,8 @@ impl<D: Device> Solver<D> {
         let _setup = trace::stage("setup", None, rows);
         let start = Instant::now();
         let diagnosis = trace::stage("diagnosis", None, rows);
-        let kind = MatrixKind::of(hierarchy.levels()[0].distributed_matrix())?;
+        let mut kind = MatrixKind::of(hierarchy.levels()[0].distributed_matrix())?;
+        kind.scattered = hierarchy.order().is_some();
         let config = asked.resolve(kind.facts(&device));
         config.check_for(kind.facts(&device))?;
         drop(diagnosis);
@@ -400,7 +365,11 @@ impl<D: Device> Solver<D> {
             Stronger::Smoother(smoother) => self.smoothed_by(smoother),
             Stronger::Factors => self.factors(),
         };
-        let (uploaded, guess) = (device.upload(b)?, guess.map(|guess| device.upload(guess)).transpose()?);
+        // The iteration is in the order of the levels.
+        let order = self.hierarchy.order();
+        let b = &*in_order(order, b);
+        let guess = guess.map(|guess| in_order(order, guess));
+        let (uploaded, guess) = (device.upload(b)?, guess.map(|guess| device.upload(&guess)).transpose()?);
         let observing = observer.as_mut().map(|observer| &mut **observer as &mut Observer<'_>);
         let solution = self.iteration.solve(uploaded, guess, options, observing, raise)?;
         let Solution { x, report, promotion, .. } = solution;
@@ -417,6 +386,7 @@ impl<D: Device> Solver<D> {
             refined(&self.iteration, steps, options, solution, residual, observer, raise)?
         };
         let Solution { x, report, promotion, .. } = solution;
+        let x = in_given_order(order, x)?;
         self.pace.note(report.iterations);
         events::solved(&report, promotion.as_ref());
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
@@ -435,7 +405,9 @@ impl<D: Device> Solver<D> {
         &self.iteration.device
     }
 
-    /// The hierarchy, as set up. Its `Display` is a table of the levels.
+    /// The hierarchy, as set up. Its `Display` is a table of the levels. If the unknowns were
+    /// renumbered, its levels are in [another order](Hierarchy::order) than the matrix of the
+    /// caller.
     pub fn hierarchy(&self) -> &Hierarchy {
         &self.hierarchy
     }

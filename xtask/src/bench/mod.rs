@@ -12,6 +12,7 @@ mod collection;
 mod fenicsx;
 mod gpu;
 mod machine;
+mod order;
 mod pool;
 mod precision;
 mod python;
@@ -56,6 +57,7 @@ const BENCHES: &[Bench] = &[
     update::BENCH,
     precision::BENCH,
     basis::BENCH,
+    order::BENCH,
     collection::BENCH,
     advice::BENCH,
     scaling::BENCH,

@@ -10,6 +10,8 @@
 
 use rayon::prelude::*;
 use thiserror::Error;
+use ziggurat_sparse::MatrixError;
+use ziggurat_sparse::graph::Permutation;
 
 use crate::halo::Halo;
 
@@ -91,6 +93,13 @@ impl Aggregates {
             Some(aggregate) => Err(AggregatesError::Empty { aggregate, count }),
             None => Ok(aggregates),
         }
+    }
+
+    /// The same aggregates of renumbered rows, without roots.
+    pub(crate) fn in_order(&self, order: &Permutation) -> Result<Self, MatrixError> {
+        let mut of = vec![0; self.of.len()];
+        order.apply(&self.of, &mut of)?;
+        Ok(Aggregates { of, count: self.count, roots: Vec::new() })
     }
 
     /// Builds aggregates from the global id of the root of every local row, [`NO_ROOT`] for rows

@@ -5,19 +5,21 @@
 //! "ziggurat hierarchy\n", version, stop, number of levels
 //! per level: block, ρ(D⁻¹A) or 0 if unknown, dead unknowns, rows that the next level keeps (none
 //!            if it does not keep rows), A, and except for the last level P and R
+//! the given number of each unknown (none if the order is the given one)
 //! matrix: rows, columns, entries, row pointers, column of each entry, value of each entry
 //! ```
 //!
 //! All numbers are little-endian: 64-bit integers, 32-bit columns, 64-bit values. The plans of the
 //! Galerkin products are not in the file; [`Hierarchy::update_values`] makes them again. A file is
 //! checked like a caller's arrays, and reading never allocates more than the file holds. Levels
-//! become smaller, and there are at most [`MAX_LEVELS`], because cycles recurse over them. Format
-//! 2, which lacks the rows that the next level keeps, is read, too.
+//! become smaller, and there are at most [`MAX_LEVELS`], because cycles recurse over them. Formats
+//! 2, which lacks the rows that the next level keeps, and 3, which lacks the order, are read, too.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use thiserror::Error;
+use ziggurat_sparse::graph::Permutation;
 use ziggurat_sparse::{Csr, MatrixError};
 
 use super::matrix::Level;
@@ -27,10 +29,13 @@ use super::{CoarseningStop, Hierarchy, MAX_LEVELS};
 const MAGIC: &[u8; 19] = b"ziggurat hierarchy\n";
 
 /// Incremented whenever the format changes.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
 /// The oldest format that is read.
 const OLDEST: u64 = 2;
+
+/// The first format with the order of the unknowns.
+const ORDERED: u64 = 4;
 
 /// Bytes per read, so that a wrong length fails at the end of the file instead of in an allocation.
 const CHUNK: usize = 1 << 20;
@@ -109,16 +114,15 @@ impl Hierarchy {
             let dead = level.transfer.as_ref().map_or(&[][..], |transfer| &transfer.dead);
             let radius = level.radius.unwrap_or(0.0).to_bits();
             integers(&mut out, &[level.a.block as u64, radius])?;
-            for list in [dead, level.points().unwrap_or_default()] {
-                integers(&mut out, &[list.len() as u64])?;
-                list.iter().try_for_each(|&number| integers(&mut out, &[u64::from(number)]))?;
-            }
+            list(&mut out, dead)?;
+            list(&mut out, level.points().unwrap_or_default())?;
             matrix(&mut out, level.matrix())?;
             if let Some(transfer) = &level.transfer {
                 matrix(&mut out, transfer.p.csr())?;
                 matrix(&mut out, transfer.r.csr())?;
             }
         }
+        list(&mut out, self.order().map_or(&[], |order| order.new_to_old()))?;
         Ok(out.flush()?)
     }
 
@@ -155,9 +159,8 @@ impl Hierarchy {
                 return Err(broken(index, "its spectral radius is not a positive number"));
             }
             let radius = (radius > 0.0).then_some(radius);
-            let mut list = || numbers(&mut input, &mut Vec::new(), |bytes| u64::from_le_bytes(bytes) as u32);
-            let dead = list()?;
-            let points = if found == OLDEST { Vec::new() } else { list()? };
+            let dead = read_list(&mut input)?;
+            let points = if found == OLDEST { Vec::new() } else { read_list(&mut input)? };
             let mut read = || read_matrix(&mut input, index).map(Arc::new);
             let a = read()?;
             if a.rows() != a.cols() {
@@ -199,12 +202,30 @@ impl Hierarchy {
             let level = Level::last(WholeMatrix { a: a.into(), block }).with_radius(radius);
             levels.push(Level { transfer, ..level.with_points(points) });
         }
-        Ok(Hierarchy { levels, stop, seconds: 0.0 })
+        let order = if found < ORDERED { Vec::new() } else { read_list(&mut input)? };
+        let order = if order.is_empty() {
+            None
+        } else {
+            let order = Permutation::from_new_to_old(order).ok();
+            let order = order.filter(|order| order.len() == levels[0].rows());
+            Some(order.ok_or(broken(0, "its order does not have every row once"))?.into())
+        };
+        Ok(Hierarchy { levels, stop, seconds: 0.0, order })
     }
 }
 
 fn integers(out: &mut impl Write, numbers: &[u64]) -> io::Result<()> {
     numbers.iter().try_for_each(|number| out.write_all(&number.to_le_bytes()))
+}
+
+/// A list of numbers, preceded by its length.
+fn list(out: &mut impl Write, numbers: &[u32]) -> io::Result<()> {
+    integers(out, &[numbers.len() as u64])?;
+    numbers.iter().try_for_each(|&number| integers(out, &[u64::from(number)]))
+}
+
+fn read_list(input: &mut impl Read) -> io::Result<Vec<u32>> {
+    numbers(input, &mut Vec::new(), |bytes| u64::from_le_bytes(bytes) as u32)
 }
 
 fn matrix(out: &mut impl Write, a: &Csr<f64>) -> io::Result<()> {
@@ -330,6 +351,7 @@ mod tests {
                 }
             }
         }
+        list(&mut file, &[]).unwrap();
         file
     }
 

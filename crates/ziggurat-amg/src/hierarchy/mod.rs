@@ -13,6 +13,7 @@ mod classical;
 mod cpr;
 mod file;
 mod matrix;
+mod order;
 mod pairwise;
 mod smoothed_aggregation;
 mod stages;
@@ -25,6 +26,7 @@ mod whole;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ziggurat_sparse::graph::Permutation;
 use ziggurat_sparse::{Csr, MatrixError, choice};
 
 use crate::interpolate::{NearKernel, Symmetry};
@@ -39,6 +41,7 @@ pub use classical::{Classical, Interpolation};
 pub use cpr::Cpr;
 pub use file::HierarchyFileError;
 pub use matrix::{Built, Coarser, Level, LevelMatrix, Restriction, Setup};
+pub(crate) use order::in_given_order;
 pub use pairwise::Pairwise;
 pub use smoothed_aggregation::SmoothedAggregation;
 pub use stages::{Stage, Stages};
@@ -75,6 +78,17 @@ choice! {
 }
 
 impl Method {
+    /// Whether the method needs the unknowns in their given order: it recognises grids or cells in
+    /// it, or has an ordering of its own.
+    ///
+    /// ```
+    /// use ziggurat_amg::Method;
+    /// assert!(Method::Structured.keeps_order() && !Method::Sa.keeps_order());
+    /// ```
+    pub fn keeps_order(self) -> bool {
+        matches!(self, Method::Structured | Method::Cpr | Method::Direct)
+    }
+
     /// The coarsening of this name with its parameters; `auto` counts as smoothed aggregation, and
     /// so do `direct` and `none`, which do not coarsen.
     pub fn coarsening(
@@ -141,11 +155,19 @@ pub struct HierarchyConfig {
     pub coarse_rows: usize,
     /// Maximum number of levels, including the coarsest.
     pub max_levels: usize,
+    /// Whether the unknowns are renumbered first, so that neighbours are near each other. Not with
+    /// structured grids and reservoir systems, which are recognised in their given order.
+    pub reorder: bool,
 }
 
 impl Default for HierarchyConfig {
     fn default() -> Self {
-        HierarchyConfig { coarsening: Coarsening::default(), coarse_rows: 300, max_levels: 25 }
+        HierarchyConfig {
+            coarsening: Coarsening::default(),
+            coarse_rows: 300,
+            max_levels: 25,
+            reorder: false,
+        }
     }
 }
 
@@ -238,6 +260,8 @@ pub struct Hierarchy<M: LevelMatrix = WholeMatrix> {
     levels: Vec<Level<M>>,
     stop: CoarseningStop,
     seconds: f64,
+    /// The order of the finest level's unknowns, if it is not the given one.
+    order: Option<Arc<Permutation>>,
 }
 
 impl Hierarchy {
@@ -295,12 +319,15 @@ impl Hierarchy {
         if let Coarsening::Structured(_) = config.coarsening {
             let start = Instant::now();
             let Built { levels, stop } = build_structured(a, &setup)?;
-            return Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64() });
+            return Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64(), order: None });
         }
         if let Coarsening::Cpr(cpr, classical) = config.coarsening {
             let (start, a) = (Instant::now(), WholeMatrix::new(a, near_kernel.block()));
             let Built { levels, stop } = build_cpr(a, cpr, classical, &setup)?;
-            return Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64() });
+            return Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64(), order: None });
+        }
+        if config.reorder {
+            return Self::in_new_order(&a, &near_kernel, &setup);
         }
         Self::of_matrix(WholeMatrix::new(a, near_kernel.block()), near_kernel, &setup)
     }
@@ -314,7 +341,7 @@ impl<M: LevelMatrix> Hierarchy<M> {
     pub fn of_matrix(a: M, near_kernel: NearKernel, setup: &Setup<'_>) -> Result<Self, SetupError> {
         let start = Instant::now();
         let Built { levels, stop } = build(a, near_kernel, setup, 0)?;
-        Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64() })
+        Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64(), order: None })
     }
 
     /// Consumes the hierarchy and returns its levels.

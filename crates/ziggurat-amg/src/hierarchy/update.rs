@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use ziggurat_sparse::algebra::TripleProductPlan;
+use ziggurat_sparse::graph::Permutation;
 use ziggurat_sparse::{Csr, MatrixError};
 
 use super::Hierarchy;
@@ -34,7 +36,7 @@ impl Hierarchy {
         let a = a.into();
         self.check_pattern(&a)?;
         a.view().check_finite()?;
-        self.levels[0].a.a = a.into();
+        self.levels[0].a.a = self.ordered(a)?.into();
         let on_grids = self.update_grids()?;
         for index in 1 + on_grids..self.levels.len() {
             let (finer, coarser) = self.levels.split_at_mut(index);
@@ -89,12 +91,33 @@ impl Hierarchy {
             let what = "rows of the matrix whose values are to be replaced";
             return Err(MatrixError::Mismatch { what, expected: old.rows(), found: a.rows() }.into());
         }
+        if let Some(order) = self.order() {
+            let row = a.all_rows().into_par_iter().find_first(|&row| !is_row(old, row, a.row(row).0, order));
+            let difference = row.and_then(|row| {
+                let columns = old.row(order.old_to_new()[row] as usize).0;
+                let mut columns: Vec<u32> =
+                    columns.iter().map(|&column| order.new_to_old()[column as usize]).collect();
+                columns.sort_unstable();
+                first_difference(row, &columns, a.row(row).0)
+            });
+            return difference.map_or(Ok(()), |error| Err(error.into()));
+        }
         if old.row_ptr() == a.row_ptr() && old.columns() == a.columns() {
             return Ok(());
         }
         let difference = (0..a.rows()).find_map(|row| first_difference(row, old.row(row).0, a.row(row).0));
         difference.map_or(Ok(()), |error| Err(error.into()))
     }
+}
+
+/// Whether a reordered matrix has exactly these columns in a row; row and columns are in the given
+/// order.
+fn is_row(reordered: &Csr<f64>, row: usize, columns: &[u32], order: &Permutation) -> bool {
+    let new = order.old_to_new();
+    let there = reordered.row(new[row] as usize).0;
+    // Columns are distinct, so as many that are all there are the same ones.
+    there.len() == columns.len()
+        && columns.iter().all(|&column| there.binary_search(&new[column as usize]).is_ok())
 }
 
 /// The first place where two rows of columns differ.

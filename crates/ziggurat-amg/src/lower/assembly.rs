@@ -74,6 +74,7 @@ impl<D: Device> Multigrid<D> {
             coarse_rows: coarsest.map_or(0, |coarsest| coarsest.a.rows()),
             cycling: cycling.clone(),
             entry: entry?,
+            order: None,
         })
     }
 }

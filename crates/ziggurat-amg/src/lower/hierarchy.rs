@@ -8,8 +8,8 @@ use super::part::{OwnMatrix, Part};
 use super::precision::LevelPrecision;
 use super::source::LevelSource;
 use crate::SetupError;
-use crate::hierarchy::Hierarchy;
 use crate::hierarchy::storage::SetupMatrix;
+use crate::hierarchy::{Hierarchy, in_given_order};
 use crate::multigrid::{Cycling, Multigrid};
 
 /// A matrix as lowering reads it.
@@ -92,6 +92,7 @@ impl Hierarchy {
                 transfer: level.transfer().map(|transfer| (part(&transfer.r), part(&transfer.p))),
             })
             .collect();
-        Multigrid::new(&sources, cycling, precision, lowering)
+        let lowered = Multigrid::new(&sources, cycling, precision, lowering);
+        Ok(lowered.map_err(|error| in_given_order(error, self.order()))?.with_order(self.order().cloned()))
     }
 }

@@ -23,7 +23,7 @@ use super::precision::LevelPrecision;
 use super::source::LevelSource;
 use crate::SetupError;
 use crate::halo::Whole;
-use crate::hierarchy::{Hierarchy, Level, WholeMatrix};
+use crate::hierarchy::{Hierarchy, Level, WholeMatrix, in_given_order};
 use crate::multigrid::{Cycling, Multigrid};
 use crate::smoother::SmootherData;
 
@@ -98,7 +98,8 @@ impl Hierarchy {
                 transfer: transfers[index].as_ref().map(|(r, p)| (r.into(), p.into())),
             })
             .collect();
-        Multigrid::new(&sources, &exchanged, precision, lowering)
+        let lowered = Multigrid::new(&sources, &exchanged, precision, lowering);
+        Ok(lowered.map_err(|error| in_given_order(error, self.order()))?.with_order(self.order().cloned()))
     }
 }
 

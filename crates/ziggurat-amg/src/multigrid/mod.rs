@@ -9,16 +9,18 @@ pub(crate) mod entry;
 mod k_cycle;
 pub(crate) mod level;
 mod operation;
+mod order;
 mod stored;
 pub(crate) mod vectors;
 mod workspace;
 
 use std::fmt;
+use std::sync::Arc;
 
 use tracing::trace_span;
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::{Device, DeviceError};
-use ziggurat_sparse::operator::{LinearOperator, Workspace};
+use ziggurat_sparse::graph::Permutation;
 use ziggurat_sparse::trace::{self, TARGET};
 
 use crate::OutOfRange;
@@ -30,6 +32,7 @@ use vectors::{WorkMut, WorkRef, convert};
 use workspace::{Below, CycleWork};
 
 pub use cycle::{Cycle, CycleKind};
+pub use order::InLevelOrder;
 pub use stored::{Considered, LevelFormat, StoredLevel};
 
 /// How levels are visited and smoothed.
@@ -174,6 +177,8 @@ pub struct Multigrid<D: Device> {
     pub(crate) coarse_rows: usize,
     pub(crate) cycling: Cycling,
     pub(crate) entry: Option<Entry<D>>,
+    /// The order of the unknowns of the levels, if it is not the given one.
+    pub(crate) order: Option<Arc<Permutation>>,
 }
 
 impl<D: Device> fmt::Debug for Multigrid<D> {
@@ -266,25 +271,3 @@ impl<D: Device> Multigrid<D> {
         }
     }
 }
-
-macro_rules! operator {
-    ($t:ty, $variant:ident) => {
-        impl<D: Device> LinearOperator<D, $t> for Multigrid<D> {
-            fn shape(&self) -> (usize, usize) {
-                (self.rows, self.rows)
-            }
-
-            fn workspace(&self, _: &D) -> Result<Workspace, DeviceError> {
-                Ok(Workspace::new(self.make_work(Kind::$variant)?))
-            }
-
-            // `device` is that of the finest level.
-            fn apply(&self, device: &D, x: &D::Vector<$t>, y: &mut D::Vector<$t>, work: &mut Workspace) {
-                let (b, x) = (WorkRef::$variant(x), WorkMut::$variant(y));
-                self.cycle(device, b, x, work.get::<CycleWork<D>>());
-            }
-        }
-    };
-}
-operator!(f64, F64);
-operator!(f32, F32);

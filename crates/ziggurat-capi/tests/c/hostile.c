@@ -157,6 +157,18 @@ int main(int argc, char **argv) {
   row("infinite b", s, ziggurat_solve(s, infinite, x, 0, NULL) != ZIGGURAT_OK, 1, "");
   row("guess", s, ziggurat_solve(s, b, x, 1, NULL) <= ZIGGURAT_NOT_CONVERGED, 1, "");
 
+  /* The solver has another order: 0, 2, 1. Values and vectors keep that of the caller. */
+  const int32_t path_ptr[N + 1] = {0, 2, 4, 7}, path_cols[ENTRIES] = {0, 2, 1, 2, 0, 1, 2};
+  const double path_vals[ENTRIES] = {3, -1, 4, -1, -1, -1, 5}, path_b[N] = {0, 5, 12};
+  row("reorder", s, ziggurat_set_option(s, "reorder", "on"), ZIGGURAT_OK, "");
+  row("reordered", s, ziggurat_setup_i32(s, N, path_ptr, path_cols, half, 0), ZIGGURAT_OK, "");
+  row("its values", s, ziggurat_update_values(s, ENTRIES, path_vals), ZIGGURAT_OK, "");
+  row("solve it", s, ziggurat_solve(s, path_b, x, 0, NULL), ZIGGURAT_OK, "");
+  row("its solution", s, fabs(x[0] - 1) + fabs(x[1] - 2) + fabs(x[2] - 3) < 1e-9, 1, "");
+  row("its cycle", s, ziggurat_apply(s, path_b, z), ZIGGURAT_OK, "");
+  row("its order", s, fabs(z[0] - 1) + fabs(z[1] - 2) + fabs(z[2] - 3) < 1e-9, 1, "");
+  row("given order", s, ziggurat_set_option(s, "reorder", "auto"), ZIGGURAT_OK, "");
+
   /* Callbacks, limits, files, texts. */
   int events = 0;
   row("log", s, ziggurat_set_log(s, count_events, &events), ZIGGURAT_OK, "");

@@ -18,7 +18,7 @@ use crate::launch::{is_rank, mpirun, rank};
 /// A row: its name, whether one process can, and whether ranks can, or why not.
 type Ability = (&'static str, fn() -> bool, fn(&Arc<dyn Comm>) -> Result<bool, String>);
 
-const TABLE: [Ability; 15] = [
+const TABLE: [Ability; 16] = [
     ("solve", || one("{}").is_some(), |comm| ranks(comm, "{}").map(|_| true)),
     ("guess and options", || guess(&one("{}").unwrap()), |comm| ranks(comm, "{}").map(|s| their_guess(&s))),
     ("observer", || observed(&one("{}").unwrap()), |comm| ranks(comm, "{}").map(|s| their_observed(&s))),
@@ -58,6 +58,11 @@ const TABLE: [Ability; 15] = [
             Ok(within(&solver.solve(&vec![1.0; solver.own_rows().count()]).unwrap()))
         },
     ),
+    (
+        "a new order",
+        || one(r#"{"reorder": "on"}"#).is_some_and(|solver| solver.hierarchy().order().is_some()),
+        |comm| ranks(comm, r#"{"reorder": "on"}"#).map(|_| true),
+    ),
     ("method cpr", cpr_is_known, |comm| ranks(comm, r#"{"method": "cpr"}"#).map(|_| true)),
     // These have no function on ranks, so their rows state it.
     ("save and load", || saved(&one("{}").unwrap()), |_| Err("no function on ranks".into())),
@@ -69,7 +74,7 @@ const TABLE: [Ability; 15] = [
 ];
 
 /// What the second column of the table says on two ranks.
-const ON_RANKS: [&str; 15] = [
+const ON_RANKS: [&str; 16] = [
     "yes",
     "yes",
     "yes",
@@ -82,6 +87,7 @@ const ON_RANKS: [&str; 15] = [
     "`method`: `direct` needs one process; choose a multigrid method, or run without mpirun",
     "`method`: `structured` is not distributed yet; choose another method, or run without mpirun",
     "yes",
+    "`reorder`: ranks keep the given order; leave it at auto, or run without mpirun",
     "`method`: `cpr` is not distributed yet; choose classical, or run without mpirun",
     "no function on ranks",
     "no function on ranks",

@@ -3,12 +3,14 @@
 //! - [`Permutation`]: a validated renumbering; [`permute_symmetric`] and [`permute_rows`] apply it
 //!   to a matrix.
 //! - [`reverse_cuthill_mckee`]: an ordering that reduces the bandwidth; [`bandwidth`] and
-//!   [`profile`] measure it.
+//!   [`profile`] measure it. [`breadth_first`]: a cheaper one.
 //! - [`connected_components`]: the sets of rows that are coupled.
 //!
-//! The last two need the whole graph, so they take a whole local matrix instead of a range of rows.
+//! Orderings and components need the whole graph, so they take a whole local matrix instead of a
+//! range of rows.
 
 mod bandwidth;
+mod breadth_first;
 mod components;
 mod cuthill_mckee;
 mod permutation;
@@ -18,6 +20,7 @@ pub(crate) mod sample;
 mod symmetrised;
 
 pub use bandwidth::{bandwidth, profile};
+pub use breadth_first::breadth_first;
 pub use components::{Components, connected_components};
 pub use cuthill_mckee::reverse_cuthill_mckee;
 pub use permutation::{Permutation, PermutationError};

@@ -11,6 +11,9 @@ use super::Permutation;
 use crate::number::Store;
 use crate::{Csr, CsrRef, MatrixError};
 
+/// Rows of at most this many entries are sorted by insertion, which is faster for them.
+const SHORT: usize = 32;
+
 /// PAPᵀ: permutes rows and columns alike.
 ///
 /// The matrix must have one row per element of the permutation. Columns beyond that (a halo,
@@ -34,6 +37,7 @@ pub fn permute_symmetric<T: Store>(a: CsrRef<'_, T>, p: &Permutation) -> Result<
         return Err(MatrixError::Mismatch { what, expected: p.len(), found: a.cols() });
     }
     let (new_to_old, old_to_new) = (p.new_to_old(), p.old_to_new());
+    let renumbered = |&column: &u32| old_to_new.get(column as usize).copied().unwrap_or(column);
     Ok(Csr::assemble(
         0..p.len(),
         a.cols(),
@@ -41,15 +45,31 @@ pub fn permute_symmetric<T: Store>(a: CsrRef<'_, T>, p: &Permutation) -> Result<
         |_, row| a.row(new_to_old[row] as usize).0.len(),
         |sorted: &mut Vec<(u32, T)>, row, columns, values| {
             let (old_columns, old_values) = a.row(new_to_old[row] as usize);
-            let renumbered = |&column: &u32| old_to_new.get(column as usize).copied().unwrap_or(column);
+            let entries = old_columns.iter().map(renumbered).zip(old_values.iter().copied());
+            if old_columns.len() <= SHORT {
+                insert_sorted(entries, columns, values);
+                return;
+            }
             sorted.clear();
-            sorted.extend(old_columns.iter().map(renumbered).zip(old_values.iter().copied()));
+            sorted.extend(entries);
             sorted.sort_unstable_by_key(|&(column, _)| column); // columns are distinct, so there are no ties
             for ((column, value), entry) in columns.iter_mut().zip(values).zip(sorted.iter()) {
                 (*column, *value) = *entry;
             }
         },
     ))
+}
+
+/// Sorts the entries of a row into place, one by one.
+fn insert_sorted<T: Copy>(entries: impl Iterator<Item = (u32, T)>, columns: &mut [u32], values: &mut [T]) {
+    for (count, (column, value)) in entries.enumerate() {
+        let mut place = count;
+        while place > 0 && columns[place - 1] > column {
+            (columns[place], values[place]) = (columns[place - 1], values[place - 1]);
+            place -= 1;
+        }
+        (columns[place], values[place]) = (column, value);
+    }
 }
 
 /// PA: permutes the rows only.

@@ -36,6 +36,22 @@ choice! {
 }
 
 choice! {
+    /// Whether the unknowns are renumbered before setup, so that neighbours are near each other.
+    /// The solution is in the given order.
+    ///
+    /// ```
+    /// assert_eq!("off".parse(), Ok(ziggurat::config::Reorder::Off));
+    /// ```
+    Reorder, "reordering":
+    /// If the matrix is large and its rows refer to scattered columns.
+    Auto = "auto",
+    /// Always, breadth-first.
+    On = "on",
+    /// Never: the given order.
+    Off = "off",
+}
+
+choice! {
     /// What setup is worth: how many systems are solved with one matrix.
     ///
     /// ```
@@ -91,6 +107,7 @@ pub fn choices() -> Vec<ChoiceKey> {
         key::<Combine>("stopping.combine"),
         key::<Format>("format"),
         key::<Scaling>("scaling"),
+        key::<Reorder>("reorder"),
         key::<Coarsest>("hierarchy.coarsest"),
         key::<CycleKind>("cycle.kind"),
         key::<SmootherKind>("smoother.kind"),

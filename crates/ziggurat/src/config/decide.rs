@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::{Basis, CycleKind, Krylov, MatrixFacts, Method, Precision, SmootherKind, SolverConfig};
+use super::{Basis, CycleKind, Krylov, MatrixFacts, Method, Precision, Reorder, SmootherKind, SolverConfig};
 
 /// Minimum number of entries of a large matrix, a few megabytes: a smaller one stays in the caches,
 /// so that neither reduced precision nor a cheaper setup saves much.
@@ -54,6 +54,13 @@ pub(super) fn method(facts: MatrixFacts) -> (Method, &'static str) {
             (Method::Air, "most couplings act in one direction, so restriction must follow the flow")
         }
         false => (Method::Classical, "the matrix is not symmetric: interpolation follows each row alone"),
+    }
+}
+
+pub(super) fn reorder(config: &SolverConfig, facts: MatrixFacts) -> (Reorder, &'static str) {
+    match facts.scattered && !config.method.keeps_order() {
+        true => (Reorder::On, "rows refer to scattered columns, and every pass would wait for memory"),
+        false => (Reorder::Off, "the given order"),
     }
 }
 
@@ -141,7 +148,7 @@ impl SolverConfig {
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::MatrixFacts};
-    /// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: true, positive_couplings: false, one_way: false, block: 1, grid: false, cells: None, nnz: 1000, f64: true, gpu: false };
+    /// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: true, positive_couplings: false, one_way: false, block: 1, grid: false, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
     /// let decisions = SolverConfig::default().decisions(facts);
     /// assert_eq!((decisions[0].key, &*decisions[0].value), ("method", "classical"));
     /// assert!(decisions[0].reason.starts_with("connections differ by orders of magnitude"));
@@ -154,7 +161,11 @@ impl SolverConfig {
                 decisions.push(Decision { key, value, reason });
             }
         };
-        decide("method", self.method == Method::Auto, config.method.to_string(), method(facts).1);
+        let reason = method(self.reordered(facts)).1;
+        decide("method", self.method == Method::Auto, config.method.to_string(), reason);
+        // The given order is not worth a line.
+        let open = self.reorder == Reorder::Auto && config.reorder == Reorder::On;
+        decide("reorder", open, config.reorder.to_string(), reorder(&config, facts).1);
         let smooths = config.method != Method::Direct;
         let open = smooths && self.smoother.kind == SmootherKind::Auto;
         decide("smoother.kind", open, config.smoother.kind.to_string(), smoother(&config, facts).1);

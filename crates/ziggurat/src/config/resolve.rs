@@ -8,6 +8,8 @@
 //! | | cells with one pressure each, not symmetric | `cpr` | the pressure couples all cells, the other unknowns do not |
 //! | | not symmetric, one unknown per node, positive diagonal, most couplings one-way | `air` | where information flows in one direction, the transpose of interpolation is not a good restriction |
 //! | | else | `classical` | its interpolation depends only on the entries of the row |
+//! | reorder | large, rows refer to scattered columns; not `structured`, `cpr` or `direct` | `on` | setup and products wait for memory otherwise |
+//! | | else | `off` | the given order is as good, or needed |
 //! | smoother, sweeps | `cpr` | `ilu0` by cells after the correction of the pressures, `gauss-seidel` for these | the second stage of CPR |
 //! | | `air` | `fc-jacobi` after the correction, nothing before it | an ideal restriction leaves the error in the fine rows |
 //! | nodes of `ilu0` | not symmetric | the unknowns of a node or cell | the equations of a node may be in any order and in any units |
@@ -43,7 +45,7 @@ use ziggurat_amg::{Cells, SetupError};
 
 use super::decide::{self, LARGE};
 use super::{
-    Basis, ConfigError, CycleKind, Effort, Krylov, LevelSettings, Method, Precision, SmootherKind,
+    Basis, ConfigError, CycleKind, Effort, Krylov, LevelSettings, Method, Precision, Reorder, SmootherKind,
     SmootherParameters, SolverConfig, Visits,
 };
 
@@ -51,7 +53,7 @@ use super::{
 ///
 /// ```
 /// use ziggurat::config::MatrixFacts;
-/// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: false, positive_couplings: false, one_way: false, block: 3, grid: false, cells: None, nnz: 1000, f64: true, gpu: false };
+/// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: false, positive_couplings: false, one_way: false, block: 3, grid: false, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
 /// assert_eq!(ziggurat::SolverConfig::default().resolve(facts).smoother.kind.name(), "chebyshev");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +74,8 @@ pub struct MatrixFacts {
     pub grid: bool,
     /// The cells of a reservoir system, held by one process.
     pub cells: Option<Cells>,
+    /// Whether it is large and its rows refer to scattered columns; held by one process.
+    pub scattered: bool,
     /// Number of entries.
     pub nnz: usize,
     /// Whether the device supports double precision.
@@ -90,6 +94,8 @@ impl SolverConfig {
     ///   of a structured grid; else `classical` if it is a symmetric M-matrix whose connections
     ///   differ by orders of magnitude; else `sa` if symmetric; else `cpr` if it has cells with one
     ///   pressure each, else `air` if most couplings act in one direction, else `classical`;
+    /// - reorder: `on` if the matrix is large and its rows refer to scattered columns, except with
+    ///   `structured`, `cpr` and `direct`, else `off`;
     /// - plain levels of smoothed aggregation: one if the matrix is large and symmetric and few
     ///   systems are solved with it ([`Effort`]), else none;
     /// - smoother: `fsai` with `none` if the matrix is symmetric with a positive diagonal, else
@@ -110,7 +116,7 @@ impl SolverConfig {
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{MatrixFacts, Method}};
-    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, one_way: false, block: 1, grid: true, cells: None, nnz: 1000, f64: true, gpu: false };
+    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, one_way: false, block: 1, grid: true, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
     /// let config = SolverConfig::default().resolve(convection);
     /// assert_eq!((config.method, config.krylov.name()), (Method::Classical, "fgmres"));
     /// ```
@@ -118,7 +124,10 @@ impl SolverConfig {
     pub fn resolve(&self, facts: MatrixFacts) -> SolverConfig {
         let mut config = self.clone();
         if config.method == Method::Auto {
-            config.method = decide::method(facts).0;
+            config.method = decide::method(config.reordered(facts)).0;
+        }
+        if config.reorder == Reorder::Auto {
+            config.reorder = decide::reorder(&config, facts).0;
         }
         if config.method == Method::Cpr {
             config.decouple_cells(facts);
@@ -169,6 +178,14 @@ impl SolverConfig {
         config
     }
 
+    /// What is left of the facts if the order of the unknowns is to change.
+    pub(super) fn reordered(&self, facts: MatrixFacts) -> MatrixFacts {
+        match self.reorder {
+            Reorder::On => MatrixFacts { grid: false, cells: None, ..facts },
+            _ => facts,
+        }
+    }
+
     /// The choices of `cpr`: the cells, and block ILU(0) after the pressure's correction, which
     /// Gauss–Seidel smooths.
     fn decouple_cells(&mut self, facts: MatrixFacts) {
@@ -196,7 +213,7 @@ impl SolverConfig {
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{MatrixFacts, SmootherKind}};
-    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, one_way: false, block: 1, grid: true, cells: None, nnz: 1000, f64: true, gpu: false };
+    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, one_way: false, block: 1, grid: true, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
     /// let mut config = SolverConfig::default();
     /// config.smoother.kind = SmootherKind::Fsai;
     /// let error = config.check_for(convection).unwrap_err();

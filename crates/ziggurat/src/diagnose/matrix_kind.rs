@@ -18,6 +18,7 @@ use super::floating::FloatingParts;
 use super::flow::is_one_way;
 use super::nodes::unknowns_per_node;
 use super::rows::sums_to_zero;
+use super::scatter::is_scattered;
 use super::symmetry::is_symmetric;
 use super::weights::Weights;
 use crate::config::MatrixFacts;
@@ -62,6 +63,9 @@ pub struct MatrixKind {
     pub grid: bool,
     /// The cells of a reservoir system. Examined only where one process has the whole matrix.
     pub cells: Option<Cells>,
+    /// Whether it is large and its rows refer to scattered columns. Examined only where one process
+    /// has the whole matrix.
+    pub scattered: bool,
     /// Number of rows over all processes.
     pub rows: u64,
     /// Number of entries over all processes.
@@ -97,13 +101,14 @@ impl MatrixKind {
             block: a.block(),
             grid: false,
             cells: None,
+            scattered: false,
             rows: a.global_rows(),
             nnz: totals[2],
         })
     }
 
     /// Examines a matrix that one process holds, also for what ranks do not look for: unknowns per
-    /// node, grids and cells.
+    /// node, grids, cells and the order of the unknowns.
     ///
     /// ```
     /// use ziggurat::diagnose::MatrixKind;
@@ -127,6 +132,7 @@ impl MatrixKind {
         // Interpolation on grids reproduces the constants, and no other vectors.
         kind.grid = block == 1 && constants && kind.symmetric && recognise(a.view()).is_ok();
         kind.cells = if kind.symmetric { None } else { cells(a.view()) };
+        kind.scattered = is_scattered(a.view());
         Ok(kind)
     }
 
@@ -141,6 +147,7 @@ impl MatrixKind {
             block: self.block,
             grid: self.grid,
             cells: self.cells,
+            scattered: self.scattered,
             nnz: self.nnz as usize,
             f64: device.computes_in(ziggurat_sparse::Kind::F64),
             gpu: device.traffic().is_some(),

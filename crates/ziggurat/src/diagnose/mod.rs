@@ -16,6 +16,7 @@ mod flow;
 mod matrix_kind;
 mod nodes;
 mod rows;
+mod scatter;
 mod symmetry;
 #[cfg(test)]
 mod tests;

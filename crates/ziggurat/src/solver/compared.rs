@@ -71,10 +71,11 @@ impl<'a, D: Device, W: Raise<D>> Compared<'a, D, W> {
             },
         };
         let vector = || device.zeros(device.len(z));
-        let memory = vector()
-            .and_then(|other| Ok((other, vector()?, LinearOperator::<D, f64>::workspace(&wide, device)?)));
+        let memory = vector().and_then(|other| {
+            Ok((other, vector()?, LinearOperator::<D, f64>::workspace(&wide.in_level_order(), device)?))
+        });
         let (mut other, mut product, mut work) = on_all_processes(device, memory)?;
-        wide.apply(device, r, &mut other, &mut work);
+        wide.in_level_order().apply(device, r, &mut other, &mut work);
         let mut work = on_all_processes(device, matrix.workspace(device))?;
         let mut energies = |z: &D::Vector<f64>| {
             matrix.apply(device, z, &mut product, &mut work);
@@ -107,11 +108,11 @@ impl<D: Device, W: Raise<D>> LinearOperator<D, f64> for Compared<'_, D, W> {
     }
 
     fn workspace(&self, device: &D) -> Result<Workspace, DeviceError> {
-        LinearOperator::<D, f64>::workspace(&self.iteration.multigrid, device)
+        LinearOperator::<D, f64>::workspace(&self.iteration.multigrid.in_level_order(), device)
     }
 
     fn apply(&self, device: &D, r: &D::Vector<f64>, z: &mut D::Vector<f64>, work: &mut Workspace) {
-        self.iteration.multigrid.apply(device, r, z, work);
+        self.iteration.multigrid.in_level_order().apply(device, r, z, work);
         if self.is_due.swap(false, Ordering::Relaxed) {
             *self.verdict.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.compare(r, z));
         }

@@ -2,7 +2,7 @@
 //! factors of the matrix. `watch.rs` decides when.
 
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{Hierarchy, MatrixProperties, Multigrid, SetupError};
+use ziggurat_amg::{Hierarchy, HierarchyConfig, MatrixProperties, Multigrid, SetupError};
 use ziggurat_sparse::device::Device;
 
 use super::{SolveError, Solver, lower};
@@ -51,7 +51,10 @@ impl<D: Device> Solver<D> {
         let near_kernel = NearKernel::constants(a.rows(), self.hierarchy.levels()[0].block());
         let near_kernel = near_kernel.map_err(SetupError::from)?;
         let properties = MatrixProperties { near_kernel, symmetry: Symmetry::General };
-        let made = Hierarchy::with_properties(a, properties, &config.hierarchy_config())?;
+        // The matrix of the finest level is in its order already.
+        let config = HierarchyConfig { reorder: false, ..config.hierarchy_config() };
+        let made = Hierarchy::with_properties(a, properties, &config)?;
+        let made = made.with_order(self.hierarchy.order().cloned());
         // If another thread was faster, its hierarchy is identical.
         Ok(self.other_hierarchy.get_or_init(|| made))
     }
@@ -64,6 +67,7 @@ impl<D: Device> Solver<D> {
         let near_kernel = NearKernel::constants(a.rows(), 1).map_err(SetupError::from)?;
         let properties = MatrixProperties { near_kernel, symmetry: Symmetry::General };
         let whole = Hierarchy::with_properties(a, properties, &config.hierarchy_config())?;
+        let whole = whole.with_order(self.hierarchy.order().cloned());
         match lower(self.device(), &whole, &self.finest, &config) {
             Ok((_, factors)) => Ok(Some(factors)),
             Err(SolveError::Setup(error)) if matches!(error.cause(), SetupError::CoarseSolve { .. }) => {

@@ -112,7 +112,9 @@ impl<D: Device> Solver<D> {
         // Checked before a possible rebuild, which would accept any matrix.
         self.hierarchy.check_pattern(&a)?;
         let block = self.hierarchy.levels()[0].block();
-        let kind = kind_of(&a, block, self.near_kernel.as_ref())?;
+        let mut kind = kind_of(&a, block, self.near_kernel.as_ref())?;
+        // The pattern is the same, so its order is as good as before.
+        kind.scattered = self.hierarchy.order().is_some();
         let same_kind = self.iteration.asked.resolve(kind.facts(self.device())) == *self.config();
         let wanted = self.pace.asks_for_rebuild(self.config().update);
         let is_factorised = self.iteration.is_factorised();
@@ -129,7 +131,7 @@ impl<D: Device> Solver<D> {
             *self = Solver::set_up(device, &a, self.near_kernel.clone(), asked)?;
             return Ok(Updated::Rebuilt);
         }
-        let old = self.hierarchy.levels()[0].matrix().clone();
+        let old = self.hierarchy.matrix()?;
         let updated = self.hierarchy.update_values(a).map_err(SolveError::from);
         // A raised precision stays raised.
         let config = self.iteration.config_in_use();

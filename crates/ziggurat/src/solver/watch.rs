@@ -317,7 +317,7 @@ impl<D: Device> Iteration<D> {
         raise: &impl Raise<D>,
     ) -> Result<(KrylovReport, Option<(Fault, Allowed)>), SolveError> {
         if let (Rung::Factors, Some(factors)) = (rung, self.factors.get()) {
-            return Ok((self.run(factors, b, x, options, observer)?, None));
+            return Ok((self.run(&factors.in_level_order(), b, x, options, observer)?, None));
         }
         let cycle = match rung {
             Rung::Smoother => self.smoothed.get().unwrap_or_else(|| self.levels()),
@@ -360,7 +360,8 @@ impl<D: Device> Iteration<D> {
             let stops = asked_to_stop || leaves || lost.is_some() || failed.is_some();
             if stops { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let watched: &dyn LinearOperator<D, f64> = if compares { &compared } else { cycle };
+        let cycle = cycle.in_level_order();
+        let watched: &dyn LinearOperator<D, f64> = if compares { &compared } else { &cycle };
         // An observer costs a message per iteration among processes.
         let report = if compares || may_smooth || may_factorise {
             self.run(watched, b, x, options, Some(&mut watching))?

@@ -1,5 +1,6 @@
 //! Reservoir systems: cells are found, pressures are solved for first, and units do not matter.
 
+use crate::systems::residual;
 use ziggurat::config::{Method, SmootherKind};
 use ziggurat::sparse::device::Reference;
 use ziggurat::sparse::gallery::Problem;
@@ -31,15 +32,6 @@ fn reservoir(points: usize) -> Csr<f64> {
         }
     }
     coo.to_csr()
-}
-
-fn residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
-    let product = |row: usize| {
-        let (columns, values) = a.row(row);
-        columns.iter().zip(values).map(|(&j, value)| value * x[j as usize]).sum::<f64>()
-    };
-    let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>().sqrt();
-    norm(&mut (0..a.rows()).map(|row| b[row] - product(row))) / norm(&mut b.iter().copied())
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A solve that multigrid cannot do continues with sparse factors of the matrix, and says so.
 
+use crate::systems::residual;
 use ziggurat::config::{Method, SmootherKind};
 use ziggurat::{Fault, SolveError, SolveOptions, Solver, SolverConfig, Stronger, Updated};
 use ziggurat_sparse::gallery::Problem;
@@ -13,16 +14,6 @@ fn indefinite() -> Csr<f64> {
         a.values_mut()[place] -= 0.5;
     }
     a
-}
-
-/// ‖b − A x‖ / ‖b‖
-fn residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
-    let product = |row: usize| {
-        let (columns, values) = a.row(row);
-        columns.iter().zip(values).map(|(&j, value)| value * x[j as usize]).sum::<f64>()
-    };
-    let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>().sqrt();
-    norm(&mut (0..a.rows()).map(|row| b[row] - product(row))) / norm(&mut b.iter().copied())
 }
 
 #[test]
