@@ -5,12 +5,15 @@
 //! known part of the null space.
 //!
 //! A row is grounded if its sum is not zero or if it is coupled with a grounded row. In most
-//! matrices all rows are grounded, and one pass in each direction, which reads few entries of a
-//! row, shows it. Otherwise the components are found by union-find. Components of different
-//! processes that share rows exchange the smallest number of their rows until nothing changes.
+//! matrices all rows are grounded, and one pass in each direction over pieces of rows, which reads
+//! few entries of a row, shows it. Otherwise the passes are repeated over all rows, on one thread,
+//! and if some rows are still not grounded, the components are found by union-find. Components of
+//! different processes that share rows exchange the smallest number of their rows until nothing
+//! changes.
 //!
 //! Cost: one or two passes over the rows; if something floats, one over the entries.
 
+use rayon::prelude::*;
 use ziggurat_amg::halo::Halo;
 use ziggurat_amg::{LevelMatrix, SetupError};
 use ziggurat_sparse::CsrRef;
@@ -20,6 +23,9 @@ use super::rows::sums_to_zero;
 
 /// The largest number of parts that are recognised: each adds a vector to the null space.
 pub(super) const MOST_PARTS: usize = 8;
+
+/// Rows of a piece: enough to contain grounded ones where a boundary is near.
+const PIECE: usize = 1 << 14;
 
 /// A row that is not in a floating part.
 const GROUNDED: u64 = 0;
@@ -40,9 +46,19 @@ impl FloatingParts {
         let (matrix, halo) = (a.view(), a.rows());
         let own = halo.owned();
         // The smallest number of a row that each row is known to be connected with, plus one.
-        let mut first: Vec<u64> = (0..halo.local()).map(|row| halo.global_id(row) + 1).collect();
-        ground(matrix, own.clone(), |row| !has_zero_sum(matrix.row(row).1), &mut first);
-        ground(matrix, own.clone().rev(), |_| false, &mut first);
+        let numbers = (0..halo.local()).into_par_iter().with_min_len(PIECE);
+        let mut first: Vec<u64> = numbers.map(|row| halo.global_id(row) + 1).collect();
+        let grounded = first[own.clone()].par_chunks_mut(PIECE).enumerate().map(|(piece, first)| {
+            let start = own.start + piece * PIECE;
+            let rows = start..start + first.len();
+            ground(matrix, rows.clone(), |row| !has_zero_sum(matrix.row(row).1), start, first);
+            ground(matrix, rows.rev(), |_| false, start, first);
+            first.iter().all(|&first| first == GROUNDED)
+        });
+        if !grounded.reduce(|| true, |one, other| one && other) {
+            ground(matrix, own.clone(), |_| false, 0, &mut first);
+            ground(matrix, own.clone().rev(), |_| false, 0, &mut first);
+        }
         if !halo.any(first[own.clone()].iter().any(|&first| first != GROUNDED)) {
             return Ok(Some(FloatingParts::default()));
         }
@@ -57,19 +73,22 @@ fn has_zero_sum(values: &[f64]) -> bool {
 }
 
 /// Grounds rows in the given order: those coupled with a grounded row, and those that are grounded
-/// themselves.
+/// themselves. `first` has the rows from `start` on; couplings with others are not followed.
 fn ground(
     a: CsrRef<'_, f64>,
     rows: impl Iterator<Item = usize>,
     is_grounded: impl Fn(usize) -> bool,
+    start: usize,
     first: &mut [u64],
 ) {
     for row in rows {
-        if first[row] != GROUNDED {
+        if first[row - start] != GROUNDED {
             let (columns, values) = a.row(row);
             let mut couplings = columns.iter().zip(values).filter(|(_, value)| **value != 0.0);
-            if couplings.any(|(&column, _)| first[column as usize] == GROUNDED) || is_grounded(row) {
-                first[row] = GROUNDED;
+            let is_coupled = couplings
+                .any(|(&column, _)| first.get((column as usize).wrapping_sub(start)) == Some(&GROUNDED));
+            if is_coupled || is_grounded(row) {
+                first[row - start] = GROUNDED;
             }
         }
     }
