@@ -6,6 +6,7 @@
 //! [`bandwidth`] (memory bandwidth), [`table`], [`machine`], [`report`].
 
 mod advice;
+mod auto;
 mod bandwidth;
 mod basis;
 mod collection;
@@ -56,6 +57,7 @@ const BENCHES: &[Bench] = &[
     setup::BENCH,
     update::BENCH,
     precision::BENCH,
+    auto::BENCH,
     basis::BENCH,
     order::BENCH,
     collection::BENCH,
