@@ -18,7 +18,7 @@ use ziggurat_amg::interpolate::NearKernel;
 use ziggurat_krylov::Progress;
 use ziggurat_sparse::Csr;
 
-use crate::config::{Coarsest, Effort, Krylov, Method, Precision, SmootherKind};
+use crate::config::{Coarsest, Effort, Krylov, Method, Precision, Reorder, SmootherKind};
 use crate::{SolveError, SolveOptions, Solver, SolverConfig};
 
 /// What to tune for.
@@ -155,6 +155,9 @@ fn methods(chosen: &SolverConfig, rows: usize) -> Vec<Change> {
         config.method = name.parse().unwrap_or_default();
         if [Method::Direct, Method::None].contains(&config.method) {
             config.hierarchy.coarsest = Coarsest::Auto; // they have no coarsest level
+        }
+        if config.method.keeps_order() {
+            config.reorder = Reorder::Auto;
         }
     };
     let suits = |method: &Method| match method {
