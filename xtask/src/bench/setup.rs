@@ -1,21 +1,23 @@
 //! What setup costs: in products A·x, by size, and by number of threads.
 //!
-//! Setup and solve as `Solver::new` and `solve` do them, to a relative residual of 10⁻⁸; the
-//! numbers of threads alternate, and each counts with its fastest round. A product is that of the
-//! matrix in CSR and f64 with a vector, on as many threads. The same problem in four sizes shows
-//! whether the cost per unknown grows.
+//! Setup and solve by `ziggurat solve`, to a relative residual of 10⁻⁸. Each run is a process of
+//! its own, because memory that another setup has left behind makes the next one faster or slower.
+//! The numbers of threads alternate, and each counts with its fastest round. A product is that of
+//! the matrix in CSR and f64 with a vector, on as many threads. The same problem in four sizes
+//! shows whether the cost per unknown grows.
 
-use std::time::Instant;
+use std::path::Path;
+use std::process::Command;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use ziggurat::{Solver, SolverConfig};
 
 use super::pool::Pool;
 use super::race::driver::product_seconds;
 use super::systems::ModelSystem;
 use super::table::Table;
 use super::{Bench, BenchError, Setting};
+use crate::programs::{AS_TESTS, build};
 
 pub(super) const BENCH: Bench =
     Bench { name: "setup", what: "setup in products A·x, by size and by number of threads", rounds: 3, run };
@@ -42,6 +44,7 @@ struct Measured {
     iterations: usize,
     setup_seconds: f64,
     solve_seconds: f64,
+    peak_bytes: u64,
     product_seconds: f64,
 }
 
@@ -62,10 +65,13 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
         "total in products",
         "µs per unknown",
         "speed-up of setup",
+        "peak MB",
     ]);
+    let how = if setting.quick { AS_TESTS } else { &["--release", "--package", "ziggurat-cli"] };
+    let program = build(how, &["--bin", "ziggurat"]).map_err(BenchError::Program)?.join("ziggurat");
     let mut results = Vec::new();
     for name in if setting.quick { &QUICK_SYSTEMS[..] } else { &SYSTEMS } {
-        let measured = measure(&ModelSystem::new(name)?, &setting.pools, setting.rounds)?;
+        let measured = measure(&program, name, &setting.pools, setting.rounds)?;
         let first = measured.first().map_or(f64::NAN, |first| first.setup_seconds);
         for one in &measured {
             table.row([
@@ -78,6 +84,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
                 format!("{:.0}", one.total() / one.product_seconds),
                 format!("{:.3}", one.total() * 1e6 / one.rows as f64),
                 format!("{:.2}", first / one.setup_seconds),
+                format!("{:.0}", one.peak_bytes as f64 / 1e6),
             ]);
         }
         results.extend(measured);
@@ -87,32 +94,49 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
 }
 
 /// A system on every number of threads.
-fn measure(system: &ModelSystem, pools: &[Pool], rounds: usize) -> Result<Vec<Measured>, BenchError> {
-    let refused = |error| system.refused(&error);
+fn measure(program: &Path, name: &str, pools: &[Pool], rounds: usize) -> Result<Vec<Measured>, BenchError> {
+    let system = ModelSystem::new(name)?;
     let mut best: Vec<Option<Measured>> = vec![None; pools.len()];
     for _ in 0..rounds {
         for (pool, best) in pools.iter().zip(&mut best) {
-            let (kernel, config) = (system.near_kernel.clone(), SolverConfig::default());
-            let start = Instant::now();
-            let solver = pool.run(|| Solver::with_near_kernel(system.a.clone(), kernel, config));
-            let solver = solver.map_err(refused)?;
-            let setup_seconds = start.elapsed().as_secs_f64();
-            let start = Instant::now();
-            let solution = pool.run(|| solver.solve(&system.b)).map_err(refused)?;
-            let solve_seconds = start.elapsed().as_secs_f64();
-            let faster = |best: &Measured| setup_seconds + solve_seconds < best.total();
-            if best.as_ref().is_none_or(faster) {
+            let Solved { iterations, setup_seconds, solve_seconds, peak_bytes } =
+                solve(program, name, pool.threads)?;
+            if best.as_ref().is_none_or(|best| setup_seconds + solve_seconds < best.total()) {
                 *best = Some(Measured {
-                    system: system.name.clone(),
+                    system: name.to_owned(),
                     rows: system.a.rows(),
                     threads: pool.threads,
-                    iterations: solution.report.iterations,
+                    iterations,
                     setup_seconds,
                     solve_seconds,
+                    peak_bytes,
                     product_seconds: pool.run(|| product_seconds(&system.a)),
                 });
             }
         }
     }
     Ok(best.into_iter().flatten().collect())
+}
+
+/// The keys of the report that are used here.
+#[derive(Debug, Deserialize)]
+struct Solved {
+    iterations: usize,
+    setup_seconds: f64,
+    solve_seconds: f64,
+    peak_bytes: u64,
+}
+
+/// Solves a system by the command.
+fn solve(program: &Path, name: &str, threads: usize) -> Result<Solved, BenchError> {
+    let (problem, window) = name.split_once('/').unwrap_or((name, "1"));
+    let output = Command::new(program)
+        .args(["solve", "--problem", problem, "--shuffle", window, "--json", "-"])
+        .args(["--threads", &threads.to_string()])
+        .output()
+        .map_err(|error| BenchError::Program(error.to_string()))?;
+    if !output.status.success() {
+        return Err(BenchError::Solve(name.to_owned(), String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
 }
