@@ -54,6 +54,16 @@ impl Hierarchy {
     /// P and R between the finest level, in its given order, and the next one. Copies, if the
     /// hierarchy has another order.
     ///
+    /// ```
+    /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
+    /// let hierarchy = Hierarchy::build(a, &HierarchyConfig { reorder: true, ..HierarchyConfig::default() })?;
+    /// let [p, r] = hierarchy.finest_transfer()?.ok_or("one level")?;
+    /// assert_eq!((p.rows(), r.cols()), (1600, 1600));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If the copies do not fit into memory.
     pub fn finest_transfer(&self) -> Result<Option<[Arc<Csr<f64>>; 2]>, MatrixError> {
@@ -65,9 +75,20 @@ impl Hierarchy {
         Ok(Some([Arc::new(given(p)?), Arc::new(transpose(columns.view(), columns.all_rows()))]))
     }
 
-    /// The same hierarchy, of a matrix that is in this order already.
+    /// States that the matrix of this hierarchy is the finest of another one, and so in its order.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let (a, config) = ("poisson2d:40".parse::<Problem>()?.matrix()?, HierarchyConfig::default());
+    /// let one = Hierarchy::build(&a, &HierarchyConfig { reorder: true, ..config })?;
+    /// let other = Hierarchy::build(one.levels()[0].matrix().clone(), &config)?.in_order_of(&one);
+    /// assert_eq!(*other.matrix()?, a);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
-    pub fn with_order(self, order: Option<Arc<Permutation>>) -> Self {
+    pub fn in_order_of(self, other: &Hierarchy) -> Self {
+        let order = other.order.clone().filter(|order| order.len() == self.levels[0].rows());
         Hierarchy { order, ..self }
     }
 
@@ -90,7 +111,7 @@ impl Hierarchy {
         let mut made = made.map_err(|error| in_given_order(error, order.as_ref()))?;
         made.levels[0].stages.insert(0, ("ordering", seconds));
         made.seconds += seconds;
-        Ok(made.with_order(order))
+        Ok(Hierarchy { order, ..made })
     }
 
     /// A matrix of the caller in the order of the levels.

@@ -54,7 +54,7 @@ impl<D: Device> Solver<D> {
         // The matrix of the finest level is in its order already.
         let config = HierarchyConfig { reorder: false, ..config.hierarchy_config() };
         let made = Hierarchy::with_properties(a, properties, &config)?;
-        let made = made.with_order(self.hierarchy.order().cloned());
+        let made = made.in_order_of(&self.hierarchy);
         // If another thread was faster, its hierarchy is identical.
         Ok(self.other_hierarchy.get_or_init(|| made))
     }
@@ -67,7 +67,7 @@ impl<D: Device> Solver<D> {
         let near_kernel = NearKernel::constants(a.rows(), 1).map_err(SetupError::from)?;
         let properties = MatrixProperties { near_kernel, symmetry: Symmetry::General };
         let whole = Hierarchy::with_properties(a, properties, &config.hierarchy_config())?;
-        let whole = whole.with_order(self.hierarchy.order().cloned());
+        let whole = whole.in_order_of(&self.hierarchy);
         match lower(self.device(), &whole, &self.finest, &config) {
             Ok((_, factors)) => Ok(Some(factors)),
             Err(SolveError::Setup(error)) if matches!(error.cause(), SetupError::CoarseSolve { .. }) => {
