@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use ziggurat::config::Decision;
 use ziggurat::{Solver, SolverConfig, Stronger};
 
-use super::systems::{RealSystem, collection, relative_residual};
+use super::systems::{RealSystem, collection, keep_smallest, relative_residual};
 use super::table::Table;
 use super::{Bench, BenchError, Setting};
 use crate::python::Environment;
@@ -69,9 +69,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
         println!("no real matrices: the collection is missing");
     }
     if setting.quick {
-        // The smallest: factors of a large one take a minute.
-        paths.sort_by_key(|path| path.metadata().map_or(u64::MAX, |file| file.len()));
-        paths.truncate(2);
+        keep_smallest(&mut paths, 2);
     }
     let Some(pool) = setting.pools.last() else { return Ok(Value::Null) };
     let environment = Environment::there();

@@ -15,7 +15,7 @@ use ziggurat::{Solver, SolverConfig};
 use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
 
 use super::pool::Pool;
-use super::systems::{ModelSystem, RealSystem, collection, relative_residual};
+use super::systems::{ModelSystem, RealSystem, collection, keep_smallest, relative_residual};
 use super::table::Table;
 use super::timing::{Contestant, alternate};
 use super::{Bench, BenchError, Setting};
@@ -101,7 +101,9 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
 fn systems(quick: bool) -> Result<Vec<RealSystem>, BenchError> {
     let wanted = |cells: &[&str]| cells.get(1).is_some_and(|name| MATRICES.contains(name));
     let mut paths = collection(wanted).unwrap_or_default();
-    paths.truncate(if quick { 1 } else { paths.len() });
+    if quick {
+        keep_smallest(&mut paths, 1);
+    }
     paths.iter().map(|path| RealSystem::read(path)).collect()
 }
 

@@ -40,6 +40,12 @@ pub(super) fn collection(wanted: impl Fn(&[&str]) -> bool) -> Option<Vec<PathBuf
     Some(index.lines().filter_map(path).collect())
 }
 
+/// Keeps the smallest files only, for quick runs.
+pub(super) fn keep_smallest(paths: &mut Vec<PathBuf>, count: usize) {
+    paths.sort_by_key(|path| path.metadata().map_or(u64::MAX, |file| file.len()));
+    paths.truncate(count);
+}
+
 /// A system of the shared collection.
 pub(super) struct RealSystem {
     pub(super) name: String,
