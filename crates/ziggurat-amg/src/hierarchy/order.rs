@@ -44,7 +44,27 @@ impl Hierarchy {
     /// # Errors
     /// If the copy does not fit into memory.
     pub fn matrix(&self) -> Result<Arc<Csr<f64>>, MatrixError> {
-        let a = self.levels[0].matrix();
+        self.in_given_order(self.levels[0].matrix())
+    }
+
+    /// A matrix that is in the order of the levels, such as their finest before an update, in its
+    /// given order.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
+    /// let mut hierarchy = Hierarchy::build(&a, &HierarchyConfig { reorder: true, ..HierarchyConfig::default() })?;
+    /// let (old, mut new) = (hierarchy.levels()[0].matrix().clone(), a.clone());
+    /// new.values_mut().iter_mut().for_each(|value| *value *= 2.0);
+    /// hierarchy.update_values(new)?;
+    /// assert_eq!(*hierarchy.in_given_order(&old)?, a);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If it has another number of rows, or the copy does not fit into memory.
+    pub fn in_given_order(&self, a: &Arc<Csr<f64>>) -> Result<Arc<Csr<f64>>, MatrixError> {
         match self.order() {
             Some(order) => Ok(Arc::new(permute_symmetric(a.view(), &order.inverse())?)),
             None => Ok(a.clone()),

@@ -6,8 +6,8 @@
 //!
 //! Π renumbers the unknowns as the hierarchy does. An iteration whose matrix and vectors are in the
 //! order of the levels needs no Π: it uses [`Multigrid::in_level_order`]. Elsewhere Π is a matrix
-//! with a one in each row, so any device can apply it. Cost of Π and Πᵀ: 16 bytes per row in the
-//! workspace, and two passes over the vectors.
+//! with a one in each row, so any device can apply it. Cost of Π and Πᵀ: 32 bytes per row and two
+//! vectors in the workspace, and two passes over the vectors.
 
 use std::sync::Arc;
 

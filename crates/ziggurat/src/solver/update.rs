@@ -131,7 +131,7 @@ impl<D: Device> Solver<D> {
             *self = Solver::set_up(device, &a, self.near_kernel.clone(), asked)?;
             return Ok(Updated::Rebuilt);
         }
-        let old = self.hierarchy.matrix()?;
+        let old = self.hierarchy.levels()[0].matrix().clone();
         let updated = self.hierarchy.update_values(a).map_err(SolveError::from);
         // A raised precision stays raised.
         let config = self.iteration.config_in_use();
@@ -149,7 +149,7 @@ impl<D: Device> Solver<D> {
             }
             Err(error) => {
                 // This cannot fail: the old values have been through setup before.
-                let _ = self.hierarchy.update_values(old);
+                let _ = self.hierarchy.in_given_order(&old).map(|old| self.hierarchy.update_values(old));
                 return Err(error);
             }
         }

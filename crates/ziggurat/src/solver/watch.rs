@@ -9,7 +9,8 @@
 //! dominate later. The comparison does not disturb the iteration, which goes on with its search
 //! directions if rounding is not the cause. Otherwise it continues from the current iterate in
 //! single precision. If an iteration fails for any reason, it continues in double precision. `auto`
-//! therefore converges whenever `f64` does, and a fast solve costs nothing.
+//! therefore converges whenever `f64` does, unless the limit of iterations comes first, and a fast
+//! solve costs nothing.
 //!
 //! A comparison costs about as much as two iterations, the first one also a conversion of the
 //! levels. It is only made if at least as many iterations are expected as are done.
