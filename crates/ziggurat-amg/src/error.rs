@@ -48,6 +48,12 @@ pub enum SetupError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The levels cannot be made on a device.
+    #[error("setup on the device is not possible: {reason}; set up on the host")]
+    NotOnDevice {
+        /// What the device does not have.
+        reason: &'static str,
+    },
     /// The coarsest matrix could not be factorised.
     #[error("the coarsest matrix ({rows} rows) cannot be factorised: {reason}")]
     CoarseSolve {

@@ -17,7 +17,7 @@ use crate::halo::Processes;
 
 /// Lanczos steps. The top of the spectrum is dense on grid problems: twice as many steps move the
 /// bound by 3 percent.
-const LANCZOS_STEPS: usize = 4;
+pub(crate) const LANCZOS_STEPS: usize = 4;
 
 /// Steps of power iteration, which has no residual to add.
 const POWER_STEPS: usize = 8;

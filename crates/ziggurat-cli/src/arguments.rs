@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use ziggurat::config::{Basis, Effort, Krylov, Method, Precision, SmootherKind};
+use ziggurat::config::{Basis, Effort, Krylov, Method, Precision, SetupPlace, SmootherKind};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::{Choice, UnknownName};
 
@@ -153,11 +153,14 @@ pub(crate) struct SolveOptions {
     /// working precisions before the comma and the storage precisions after it: f64-f32,f16-f16-f32
     #[arg(long, value_name = "auto|f64|f32|f16|bf16|…", value_parser = precision)]
     pub(crate) precision: Option<Precision>,
-    /// Device of the iteration; the hierarchy is built on the CPU
+    /// Device of the iteration; the hierarchy is built on the CPU unless --setup says otherwise
     ///
     /// cpu, gpu (the best available), or a name listed by `ziggurat devices`, such as vulkan:0
     #[arg(long, value_name = "cpu|gpu|vulkan:0|cuda:0|hip:0|metal:0", value_parser = device, default_value = "cpu", hide_default_value = true)]
     pub(crate) device: DeviceName,
+    /// Where the levels of the hierarchy are made [default: host]
+    #[arg(long, value_parser = choice::<SetupPlace>())]
+    pub(crate) setup: Option<SetupPlace>,
     /// Coordinates of the nodes for elasticity: Matrix Market or .npy, one row per node
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) coords: Option<PathBuf>,

@@ -21,6 +21,11 @@ impl Device for Gpu {
     type Vector<T: Store> = GpuVector<T>;
     type Matrix<S: Store> = GpuMatrix<S>;
     type Halo = Nobody;
+    type Setup = Gpu;
+
+    fn for_setup(&self) -> Option<&Gpu> {
+        Some(self)
+    }
 
     fn name(&self) -> String {
         format!("{} ({})", self.found().name, self.found().description)

@@ -99,6 +99,7 @@ impl<D: Device> Device for Distributed<D> {
     type Vector<T: Store> = D::Vector<T>;
     type Matrix<S: Store> = DistributedMatrix<S, D>;
     type Halo = HaloOf;
+    type Setup = D::Setup;
 
     fn name(&self) -> String {
         format!("{} ranks, each {}", self.comm.size(), self.device.name())

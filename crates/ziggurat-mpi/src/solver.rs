@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use ziggurat::config::{ConfigError, Decision, Method, Reorder};
+use ziggurat::config::{ConfigError, Decision, Method, Reorder, SetupPlace};
 use ziggurat::diagnose::MatrixKind;
 use ziggurat::events;
 use ziggurat::{Iteration, Pace, Solution, SolveError, SolveOptions, SolverConfig, Stronger, certified};
@@ -181,9 +181,17 @@ impl<D: Device> DistributedSolver<D> {
             let (path, reason) = ("method".into(), reason.into());
             return Err(SolveError::from(ConfigError::Value { path, reason }).into());
         }
-        if asked.reorder == Reorder::On {
-            let reason = "ranks keep the given order; leave it at auto, or run without mpirun";
-            let (path, reason) = ("reorder".into(), reason.into());
+        let refused = match (asked.reorder, asked.setup) {
+            (Reorder::On, _) => {
+                Some(("reorder", "ranks keep the given order; leave it at auto, or run without mpirun"))
+            }
+            (_, SetupPlace::Device) => {
+                Some(("setup", "ranks set up on the host; leave it there, or run without mpirun"))
+            }
+            _ => None,
+        };
+        if let Some((path, reason)) = refused {
+            let (path, reason) = (path.into(), reason.into());
             return Err(SolveError::from(ConfigError::Value { path, reason }).into());
         }
         agree(&*comm, check(given, kernel))?;

@@ -82,6 +82,8 @@ pub struct Outcome {
     pub krylov: String,
     /// Storage precision of the hierarchy.
     pub precision: String,
+    /// Where the levels were made: `host` or `device`.
+    pub setup_on: String,
     /// What the solve has changed to a stronger preconditioner, and why: one sentence for all
     /// changes in order.
     pub promotion: Option<String>,
@@ -227,6 +229,7 @@ impl Outcome {
             decisions: Vec::new(),
             method: method.name().to_owned(),
             krylov: krylov.name().to_owned(),
+            setup_on: config.setup.to_string(),
             precision,
             promotion: promotion.map(ToString::to_string),
             stages: Vec::new(),
@@ -475,6 +478,7 @@ pub(crate) mod tests {
             method: "sa".into(),
             krylov: "cg".into(),
             precision: "f64".into(),
+            setup_on: "host".into(),
             promotion: None,
             decisions: Vec::new(),
             stages: vec![("diagnosis".into(), 0.004), ("galerkin".into(), 0.02)],
@@ -538,6 +542,7 @@ pub(crate) mod tests {
             "method",
             "krylov",
             "precision",
+            "setup_on",
             "promotion",
             "residuals",
             "stages",

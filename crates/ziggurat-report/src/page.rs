@@ -112,6 +112,7 @@ fn hierarchy(outcome: &Outcome) -> String {
         ("method", outcome.method.clone()),
         ("Krylov method", outcome.krylov.clone()),
         ("precision", outcome.precision.clone()),
+        ("levels made on the", outcome.setup_on.clone()),
         ("operator complexity", format!("{:.2}", outcome.operator_complexity)),
         ("grid complexity", format!("{:.2}", outcome.grid_complexity)),
     ];

@@ -27,10 +27,14 @@ pub fn text(name: &str, outcome: &Outcome) -> String {
         outcome.relative_residual,
         value(outcome.tolerance),
     );
+    let setup = match &*outcome.setup_on {
+        "device" => format!("{}, the levels made on the device", seconds(outcome.setup_seconds)),
+        _ => seconds(outcome.setup_seconds),
+    };
     let mut facts = vec![
         ("method", format!("{}, {}, {}", outcome.method, outcome.krylov, outcome.precision)),
         ("device", outcome.device.clone()),
-        ("setup", seconds(outcome.setup_seconds)),
+        ("setup", setup),
         ("solve", seconds(outcome.solve_seconds)),
     ];
     if let Some(method) = outcome.decisions.iter().find(|decision| decision.key == "method") {

@@ -31,7 +31,7 @@ use ziggurat_krylov::{DEFAULT_RESTART, KrylovError, MAX_RESTART, Stopping};
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::UnknownName;
 
-pub use choices::{ChoiceKey, Effort, Format, Rebuild, Reorder, Scaling, choices};
+pub use choices::{ChoiceKey, Effort, Format, Rebuild, Reorder, Scaling, SetupPlace, choices};
 pub use decide::Decision;
 pub use precision::Precision;
 pub use resolve::MatrixFacts;
@@ -72,6 +72,8 @@ pub struct SolverConfig {
     pub scaling: Scaling,
     /// Whether the unknowns are renumbered before setup.
     pub reorder: Reorder,
+    /// Where the levels are made.
+    pub setup: SetupPlace,
     /// The stopping criteria.
     pub stopping: Stopping,
     /// The size of the hierarchy.
@@ -114,6 +116,7 @@ impl Default for SolverConfig {
             format: Format::default(),
             scaling: Scaling::default(),
             reorder: Reorder::default(),
+            setup: SetupPlace::default(),
             stopping: Stopping::default(),
             hierarchy: Extent::default(),
             sa: SmoothedAggregation::default(),
@@ -314,6 +317,7 @@ impl SolverConfig {
         self.check_basis()?;
         self.check_coarsest()?;
         self.check_reorder()?;
+        self.check_setup()?;
         OutOfRange::unless_in("refinement_steps", self.refinement_steps, 0..=MAX_REFINEMENT_STEPS)?;
         self.hierarchy_config().check().map_err(section("hierarchy"))?;
         self.sa.check().map_err(section("sa"))?;
@@ -363,11 +367,26 @@ impl SolverConfig {
         Err(ConfigError::Setting { path, value, must })
     }
 
+    /// Checks that devices have the method in the given order, if levels are to be made on one.
+    fn check_setup(&self) -> Result<(), ConfigError> {
+        let refused = |must: &str| {
+            let (path, value) = ("setup".into(), self.setup.to_string());
+            Err(ConfigError::Setting { path, value, must: must.into() })
+        };
+        match (self.setup, self.method, self.reorder) {
+            (SetupPlace::Host, ..) => Ok(()),
+            (_, Method::Auto | Method::Sa, Reorder::Auto | Reorder::Off) => Ok(()),
+            (_, Method::Auto | Method::Sa, _) => refused("host with another order of the unknowns"),
+            _ => refused("host with this method; devices have `sa`"),
+        }
+    }
+
     /// This configuration with sparse factors of the matrix instead of multigrid.
     #[must_use]
     pub(crate) fn by_factors(&self) -> Self {
         let hierarchy = Extent { coarsest: Coarsest::Auto, ..self.hierarchy };
-        SolverConfig { method: Method::Direct, hierarchy, reorder: Reorder::Off, ..self.clone() }
+        let (reorder, setup) = (Reorder::Off, SetupPlace::Host);
+        SolverConfig { method: Method::Direct, hierarchy, reorder, setup, ..self.clone() }
     }
 
     /// The configuration of the hierarchy. Here and below, `auto` means the most common choice; it

@@ -6,8 +6,9 @@
 //! matrix or on connected components. The symmetry of the matrix and the number of unknowns per
 //! node are detected and passed to the hierarchy.
 //!
-//! Setup runs on the host, the iteration on the solver's device. Right-hand sides and solutions are
-//! in host memory: each solve uploads b once and downloads x once.
+//! Setup runs on the host, or on the solver's device if the configuration says so; the iteration
+//! always runs on the device. Right-hand sides and solutions are in host memory: each solve uploads
+//! b once and downloads x once.
 
 mod builder;
 mod certify;
@@ -35,7 +36,7 @@ use ziggurat_krylov::{KrylovReport, Observer};
 use ziggurat_sparse::device::{Cpu, Device, Traffic};
 use ziggurat_sparse::{Csr, MatrixError, trace};
 
-use crate::config::{ConfigError, Decision, Method, SolverConfig};
+use crate::config::{ConfigError, Decision, Method, SetupPlace, SolverConfig};
 use crate::diagnose::{MatrixKind, unknowns_per_node};
 use crate::events::{self, LevelSummary};
 
@@ -184,7 +185,19 @@ impl<D: Device> Solver<D> {
         let diagnosed = start.elapsed().as_secs_f64();
         let direct =
             (asked.fallback && asked.method == Method::Auto).then(|| (device.clone(), asked.by_factors()));
-        let hierarchy = Hierarchy::with_properties(a.clone(), properties, &config.hierarchy_config());
+        let hierarchy = match (config.setup, device.for_setup()) {
+            (SetupPlace::Host, _) => {
+                Hierarchy::with_properties(a.clone(), properties, &config.hierarchy_config())
+            }
+            (SetupPlace::Device, Some(device)) => {
+                Hierarchy::build_on(device, a.clone(), &properties, &config.hierarchy_config())
+            }
+            (SetupPlace::Device, None) => {
+                let reason =
+                    "`device` needs a GPU; choose one as the device of the solver, or leave it at host";
+                return Err(ConfigError::Value { path: "setup".into(), reason: reason.into() }.into());
+            }
+        };
         let set_up = hierarchy.map_err(SolveError::from).and_then(|hierarchy| {
             Self::with_parts(device, hierarchy, kind, config, asked, near_kernel.clone(), diagnosed)
         });

@@ -18,7 +18,7 @@ use ziggurat_amg::interpolate::NearKernel;
 use ziggurat_krylov::Progress;
 use ziggurat_sparse::Csr;
 
-use crate::config::{Coarsest, Effort, Krylov, Method, Precision, Reorder, SmootherKind};
+use crate::config::{Coarsest, Effort, Krylov, Method, Precision, Reorder, SetupPlace, SmootherKind};
 use crate::{SolveError, SolveOptions, Solver, SolverConfig};
 
 /// What to tune for.
@@ -158,6 +158,9 @@ fn methods(chosen: &SolverConfig, rows: usize) -> Vec<Change> {
         }
         if config.method.keeps_order() {
             config.reorder = Reorder::Auto;
+        }
+        if config.method != Method::Sa {
+            config.setup = SetupPlace::Host; // devices have no other method
         }
     };
     let suits = |method: &Method| match method {

@@ -143,6 +143,11 @@ class SolveInfo:
         return str(self._data["precision"])
 
     @property
+    def setup_on(self) -> str:
+        """Where the levels were made: ``"host"`` or ``"device"``."""
+        return str(self._data["setup_on"])
+
+    @property
     def promotion(self) -> str | None:
         promotion = self._data["promotion"]
         return None if promotion is None else str(promotion)

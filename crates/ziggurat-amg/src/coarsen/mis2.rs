@@ -30,6 +30,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 use rayon::prelude::*;
+use ziggurat_sparse::device::{LONE, VOTE_UNITS, block_bits, root_key};
 use ziggurat_sparse::{CsrRef, MatrixError};
 
 use super::aggregates::{Aggregates, NO_ROOT};
@@ -40,21 +41,10 @@ use crate::strength::StrongGraph;
 /// Number of rows whose undecided rows share one list.
 const CHUNK: usize = 16 * 1024;
 
-/// A block is 2^3 times as long as most connections.
-const BLOCK_FACTOR: u32 = 3;
-
 /// States of a row.
 const OPEN: u8 = 0;
 const ROOT: u8 = 1;
 const OUT: u8 = 2;
-
-/// One in fixed-point representation. Strengths are added as integers, so that the sum does not
-/// depend on the order of the columns, which differs between processes.
-const ONE: f64 = (1u64 << 40) as f64;
-
-/// A row without strong connections becomes an aggregate of its own if the sum of its off-diagonal
-/// magnitudes is at least this fraction of its diagonal: the smoother alone would not solve it.
-const LONE: u64 = 1 << 39;
 
 /// Aggregates the local rows by MIS-2.
 ///
@@ -156,7 +146,7 @@ fn strongest(
             let largest = sizes.iter().copied().fold(0.0, f64::max);
             for (column, size) in columns.iter().zip(&*sizes) {
                 // At least 1, so that a connection without a matrix entry also counts.
-                add(taken[*column as usize], (size / largest * ONE) as u64 + 1);
+                add(taken[*column as usize], (size / largest * VOTE_UNITS) as u64 + 1);
             }
         }
     }
@@ -168,8 +158,11 @@ fn stands_alone(a: CsrRef<'_, f64>, row: usize) -> bool {
     let (columns, values) = a.row(row);
     let diagonal = a.get(row, row).unwrap_or(0.0).abs();
     let others = columns.iter().zip(values).filter(|(column, _)| **column as usize != row);
-    let sum = others.fold(0u64, |sum, (_, value)| sum.saturating_add((value.abs() / diagonal * ONE) as u64));
-    sum >= LONE
+    // In whole numbers, so that the sum does not depend on the order of the columns, which differs
+    // between processes.
+    let units = |value: f64| (value.abs() / diagonal * VOTE_UNITS) as u64;
+    let sum = others.fold(0u64, |sum, (_, value)| sum.saturating_add(units(*value)));
+    sum >= (LONE * VOTE_UNITS) as u64
 }
 
 /// The order in which rows may become roots.
@@ -202,19 +195,13 @@ impl Priority {
         let chunks = (0..owned.len().div_ceil(CHUNK)).into_par_iter();
         let mut lengths = chunks.map(count).reduce(|| [0; 64], add);
         halo.sum(&mut lengths);
-        // "Most" means nine out of ten.
-        let (total, mut sum, mut bits) = (lengths.iter().sum::<u64>(), 0, 0);
-        while bits < 60 && 10 * sum < 9 * total {
-            sum += lengths[bits as usize];
-            bits += 1;
-        }
-        Priority { block_bits: bits + BLOCK_FACTOR }
+        Priority { block_bits: block_bits(&lengths) }
     }
 
     /// Smaller keys come first. Keys of different ids differ.
     #[inline]
     fn key(&self, id: u64) -> u64 {
-        (id >> self.block_bits.min(63) & 1) << 63 | id
+        root_key(id, self.block_bits, u64::BITS)
     }
 }
 

@@ -33,14 +33,14 @@ pub(super) fn build<M: LevelMatrix>(
 }
 
 /// Why a level is the last one, as far as its size and index decide.
-fn stop_before<M: LevelMatrix>(a: &M, setup: &Setup<'_>, level: usize) -> Option<CoarseningStop> {
+pub(super) fn stop_before<M: LevelMatrix>(a: &M, setup: &Setup<'_>, level: usize) -> Option<CoarseningStop> {
     if a.global_rows() <= setup.config.coarse_rows as u64 {
         return Some(CoarseningStop::SmallEnough);
     }
     (level + 1 >= setup.config.max_levels).then_some(CoarseningStop::MaxLevels)
 }
 
-fn last<M: LevelMatrix>(a: M, stages: Stages, stop: CoarseningStop) -> Built<M> {
+pub(super) fn last<M: LevelMatrix>(a: M, stages: Stages, stop: CoarseningStop) -> Built<M> {
     let level = Level { stages: stages.into_seconds(), ..Level::last(a) };
     Built { levels: vec![level], stop }
 }

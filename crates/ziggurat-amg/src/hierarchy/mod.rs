@@ -13,6 +13,7 @@ mod classical;
 mod cpr;
 mod file;
 mod matrix;
+mod on_device;
 mod order;
 mod pairwise;
 mod smoothed_aggregation;
@@ -201,6 +202,21 @@ pub struct MatrixProperties {
     pub symmetry: Symmetry,
 }
 
+impl MatrixProperties {
+    /// Checks that the matrix is square and finite, and that the near-kernel fits it.
+    fn check(&self, a: &Csr<f64>) -> Result<(), SetupError> {
+        let mismatch = |what, found| Err(MatrixError::Mismatch { what, expected: a.rows(), found }.into());
+        if a.rows() != a.cols() {
+            return mismatch("columns of a square matrix", a.cols());
+        }
+        let rows = self.near_kernel.rows();
+        if a.rows() != rows {
+            return mismatch("values of each near-kernel vector, one per row of the matrix", rows);
+        }
+        Ok(a.view().check_finite()?)
+    }
+}
+
 /// Why coarsening stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -301,20 +317,9 @@ impl Hierarchy {
         properties: MatrixProperties,
         config: &HierarchyConfig,
     ) -> Result<Self, SetupError> {
-        let MatrixProperties { near_kernel, symmetry } = properties;
         let a = a.into();
-        let mismatch =
-            |what, found| SetupError::from(MatrixError::Mismatch { what, expected: a.rows(), found });
-        if a.rows() != a.cols() {
-            return Err(mismatch("columns of a square matrix", a.cols()));
-        }
-        if a.rows() != near_kernel.rows() {
-            return Err(mismatch(
-                "values of each near-kernel vector, one per row of the matrix",
-                near_kernel.rows(),
-            ));
-        }
-        a.view().check_finite()?;
+        properties.check(&a)?;
+        let MatrixProperties { near_kernel, symmetry } = properties;
         let setup = Setup { config, symmetry, row_multiple: 1 };
         if let Coarsening::Structured(_) = config.coarsening {
             let start = Instant::now();

@@ -140,7 +140,7 @@ impl SmoothedAggregation {
     }
 
     /// Which connections aggregates grow along; `fewer` on scalar plain levels.
-    fn strength_of(&self, fewer: bool) -> Strength {
+    pub(super) fn strength_of(&self, fewer: bool) -> Strength {
         let filter = match self.strength.filter {
             Filter::Threshold(threshold) if fewer => Filter::Strongest { threshold, most: PLAIN_CONNECTIONS },
             filter => filter,

@@ -23,6 +23,7 @@ pub(crate) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure>
     config.method = options.method.unwrap_or(config.method);
     config.smoother.kind = options.smoother.unwrap_or(config.smoother.kind);
     config.effort = options.effort.unwrap_or(config.effort);
+    config.setup = options.setup.unwrap_or(config.setup);
     config.krylov = options.krylov.unwrap_or(config.krylov);
     config.basis = options.basis.unwrap_or(config.basis);
     if let Some(precision) = &options.precision {

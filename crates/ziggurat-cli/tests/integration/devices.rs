@@ -105,6 +105,19 @@ mod with_a_driver {
     }
 
     #[test]
+    fn levels_are_made_where_setup_says() {
+        let place = Place::new("levels_are_made");
+        let arguments = ["solve", "--problem", "poisson3d:12", "--device", "gpu", "--method", "sa", "--json", "-"];
+        let [host, device] =
+            ["host", "device"].map(|setup| json(&place, &[&arguments[..], &["--setup", setup]].concat()));
+        assert_eq!((&host["setup_on"], &device["setup_on"]), (&"host".into(), &"device".into()));
+        assert_eq!(device["config"]["setup"], "device");
+        for key in ["converged", "iterations", "operator_complexity", "grid_complexity"] {
+            assert_eq!(device[key], host[key], "{key}");
+        }
+    }
+
+    #[test]
     fn what_is_listed_can_be_named() {
         let place = Place::new("what_is_listed");
         let list = json(&place, &["devices", "--json", "-"]);

@@ -108,7 +108,7 @@ pub(crate) fn csr_rows<V: Numeric, C: Float + CubeElement>(
 
 /// The arrays of a CSR matrix.
 #[derive(Debug)]
-pub(super) struct CsrArrays {
+pub(crate) struct CsrArrays {
     row_ptr: Buffer,
     columns: Buffer,
     values: Buffer,
@@ -131,6 +131,18 @@ impl CsrArrays {
             longest,
             pieces: balanced.then(|| PieceArrays::upload(gpu, a.row_ptr())).transpose()?,
         })
+    }
+
+    /// A matrix whose arrays are on the device already. Its rows are not partitioned: that would
+    /// need the row pointers on the host.
+    pub(crate) fn of_device(
+        row_ptr: Buffer,
+        columns: Buffer,
+        values: Buffer,
+        entries: usize,
+        longest: usize,
+    ) -> Self {
+        CsrArrays { row_ptr, columns, values, entries, longest, pieces: None }
     }
 
     fn spans(&self) -> [Span<'_>; 3] {

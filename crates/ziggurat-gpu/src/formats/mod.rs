@@ -16,7 +16,7 @@ use crate::capabilities::Capabilities;
 use crate::device_format::DeviceFormat;
 use crate::requests::Requests;
 use bsr::BsrArrays;
-use csr::CsrArrays;
+pub(crate) use csr::CsrArrays;
 use delta_sell::DeltaSellArrays;
 use dia::DiaArrays;
 use tiles::TileArrays;

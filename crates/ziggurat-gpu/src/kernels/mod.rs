@@ -3,8 +3,12 @@
 //! The terms are CubeCL's: a *unit* is a thread, a *plane* is a warp (CUDA) or wavefront (HIP), and
 //! a *cube* is a thread block with shared memory.
 
+pub(crate) mod aggregates;
+pub(crate) mod compaction;
+pub(crate) mod filtered_step;
 pub(crate) mod fragments;
 pub(crate) mod gauss_seidel;
+pub(crate) mod mis2;
 pub(crate) mod product_marks;
 pub(crate) mod product_pattern;
 pub(crate) mod product_values;
@@ -13,5 +17,6 @@ pub(crate) mod row_lists;
 pub(crate) mod row_products;
 pub(crate) mod scan;
 pub(crate) mod sort;
+pub(crate) mod strong_connections;
 pub(crate) mod vector;
 pub(crate) mod widen;

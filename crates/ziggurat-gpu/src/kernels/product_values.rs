@@ -45,7 +45,7 @@ fn place_of(keys: &SharedMemory<u32>, base: u32, column: u32, #[comptime] slots:
 
 /// The first entry of `columns[begin..end]` that is not below `column`.
 #[cube]
-fn first_from(columns: &Array<u32>, begin: u32, end: u32, column: u32) -> u32 {
+pub(crate) fn first_from(columns: &Array<u32>, begin: u32, end: u32, column: u32) -> u32 {
     let mut low = begin;
     let mut high = end;
     while low < high {

@@ -9,7 +9,7 @@ pub(crate) const VECTOR_UNITS: u32 = 256;
 
 /// The element of this unit.
 #[cube]
-fn position() -> usize {
+pub(crate) fn position() -> usize {
     CUBE_POS * comptime!(VECTOR_UNITS as usize) + UNIT_POS as usize
 }
 

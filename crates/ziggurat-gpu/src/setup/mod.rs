@@ -2,8 +2,9 @@
 //!
 //! A product has a symbolic phase (`pattern.rs`) and a numeric one (`product.rs`); a transpose is a
 //! stable sort (`transpose.rs`). Patterns are built from counts, scans and lists of rows
-//! (`counts.rs`). Only sizes return to the host.
+//! (`counts.rs`). Coarsening is in `aggregation.rs`. Only sizes return to the host.
 
+mod aggregation;
 mod counts;
 mod pattern;
 mod product;
@@ -16,7 +17,7 @@ pub use sparse::GpuSparse;
 use ziggurat_sparse::device::{DeviceError, SetupDevice, SparseSize};
 use ziggurat_sparse::{Csr, Real};
 
-use crate::Gpu;
+use crate::{Gpu, GpuMatrix};
 
 impl SetupDevice for Gpu {
     type Sparse<T: Real> = GpuSparse<T>;
@@ -32,6 +33,10 @@ impl SetupDevice for Gpu {
 
     fn size<T: Real>(&self, a: &GpuSparse<T>) -> SparseSize {
         a.size()
+    }
+
+    fn matrix<T: Real>(&self, a: &GpuSparse<T>) -> Result<GpuMatrix<T>, DeviceError> {
+        a.matrix(self)
     }
 
     fn plan_product<T: Real>(

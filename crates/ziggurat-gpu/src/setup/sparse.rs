@@ -6,9 +6,10 @@ use bytemuck::cast_slice_mut;
 use ziggurat_sparse::device::{DeviceError, SparseSize};
 use ziggurat_sparse::{Csr, Real};
 
-use crate::Gpu;
 use crate::device_format::Buffer;
+use crate::formats::CsrArrays;
 use crate::launch::{Span, countable};
+use crate::{Gpu, GpuMatrix};
 
 /// The pattern of a matrix: row pointers and columns. Matrices with the same pattern share the
 /// arrays.
@@ -76,6 +77,16 @@ impl<T: Real> GpuSparse<T> {
         let row_ptr = row_ptr.into_iter().map(|k| k as usize).collect();
         // A failed kernel leaves arrays that are not a matrix.
         Csr::try_new(rows, cols, row_ptr, columns, values).map_err(|error| gpu.lose(error.to_string()))
+    }
+
+    /// The matrix as one that vectors are multiplied by. It shares the arrays.
+    pub(super) fn matrix(&self, gpu: &Gpu) -> Result<GpuMatrix<T>, DeviceError> {
+        let (SparseSize { rows, cols, entries }, Pattern { row_ptr, columns, .. }) =
+            (self.size(), self.pattern.clone());
+        let longest = gpu.longest(row_ptr.span())?;
+        let arrays = CsrArrays::of_device(row_ptr, columns, self.values.clone(), entries, longest);
+        // The device computes in this number type, so nothing is left to the host.
+        Ok(GpuMatrix { rows, cols, arrays: Some(Box::new(arrays)), host: None })
     }
 
     pub(super) fn size(&self) -> SparseSize {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // tests
 
 mod conformance;
+mod device_setup;
 mod f16_bits;
 mod matrix_units;
 mod setup;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ziggurat_krylov::{Basis, LinearProblem, Method, Progress, StopReason, Stopping, System, Work, solve};
-use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Remote};
+use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Reference, Remote};
 use ziggurat_sparse::operator::MatrixOperator;
 use ziggurat_sparse::{Csr, Reads, Real, Store};
 
@@ -68,6 +68,7 @@ impl Device for Process {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
     type Halo = Nobody;
+    type Setup = Reference;
 
     fn name(&self) -> String {
         format!("process {} of 2", self.rank)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::config::Krylov;
 use ziggurat::krylov::{Progress, StopReason, Stopping};
-use ziggurat::sparse::device::Cpu;
+use ziggurat::sparse::device::{Cpu, Reference};
 use ziggurat::sparse::operator::LinearOperator;
 use ziggurat::{Coordinates, Solution, SolveOptions, Solver, SolverConfig, Updated};
 use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver, rigid_body_modes};
@@ -18,7 +18,7 @@ use crate::launch::{is_rank, mpirun, rank};
 /// A row: its name, whether one process can, and whether ranks can, or why not.
 type Ability = (&'static str, fn() -> bool, fn(&Arc<dyn Comm>) -> Result<bool, String>);
 
-const TABLE: [Ability; 16] = [
+const TABLE: [Ability; 17] = [
     ("solve", || one("{}").is_some(), |comm| ranks(comm, "{}").map(|_| true)),
     ("guess and options", || guess(&one("{}").unwrap()), |comm| ranks(comm, "{}").map(|s| their_guess(&s))),
     ("observer", || observed(&one("{}").unwrap()), |comm| ranks(comm, "{}").map(|s| their_observed(&s))),
@@ -63,6 +63,11 @@ const TABLE: [Ability; 16] = [
         || one(r#"{"reorder": "on"}"#).is_some_and(|solver| solver.hierarchy().order().is_some()),
         |comm| ranks(comm, r#"{"reorder": "on"}"#).map(|_| true),
     ),
+    (
+        "setup on a device",
+        || on_reference().solve(&[1.0; 1000]).is_ok_and(|solution| solution.report.reason.is_converged()),
+        |comm| ranks(comm, r#"{"setup": "device"}"#).map(|_| true),
+    ),
     ("method cpr", cpr_is_known, |comm| ranks(comm, r#"{"method": "cpr"}"#).map(|_| true)),
     // These have no function on ranks, so their rows state it.
     ("save and load", || saved(&one("{}").unwrap()), |_| Err("no function on ranks".into())),
@@ -74,7 +79,7 @@ const TABLE: [Ability; 16] = [
 ];
 
 /// What the second column of the table says on two ranks.
-const ON_RANKS: [&str; 16] = [
+const ON_RANKS: [&str; 17] = [
     "yes",
     "yes",
     "yes",
@@ -88,6 +93,7 @@ const ON_RANKS: [&str; 16] = [
     "`method`: `structured` is not distributed yet; choose another method, or run without mpirun",
     "yes",
     "`reorder`: ranks keep the given order; leave it at auto, or run without mpirun",
+    "`setup`: ranks set up on the host; leave it there, or run without mpirun",
     "`method`: `cpr` is not distributed yet; choose classical, or run without mpirun",
     "no function on ranks",
     "no function on ranks",
@@ -101,6 +107,13 @@ fn problem(name: &str) -> Problem {
 
 fn one(config: &str) -> Option<Solver> {
     Solver::new(problem(POISSON).matrix().unwrap(), SolverConfig::from_json(config).unwrap()).ok()
+}
+
+/// A solver whose levels are made on a device, here the slow one of the tests.
+fn on_reference() -> Solver<Reference> {
+    let config = SolverConfig::from_json(r#"{"setup": "device"}"#).unwrap();
+    let builder = Solver::builder().config(config).device(Reference);
+    builder.build(problem(POISSON).matrix().unwrap()).unwrap()
 }
 
 fn gallery_solver(name: &str) -> Solver {

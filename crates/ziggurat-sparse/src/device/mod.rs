@@ -32,7 +32,10 @@ pub use host_matrix::{HostMatrix, MatrixFormat};
 pub use reads::Reads;
 pub use reference::Reference;
 pub use remote::{Nobody, Remote};
-pub use setup::{SetupDevice, SparseSize};
+pub use setup::{
+    AggregationDevice, FilteredStep, LONE, SetupDevice, SparseSize, SymmetricStrength, VOTE_UNITS,
+    block_bits, root_key,
+};
 pub use traffic::Traffic;
 
 /// A place where vectors live and kernels run.
@@ -80,6 +83,14 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// How this process obtains vector elements that other processes hold. A device for a single
     /// process uses [`Nobody`].
     type Halo: Clone + Debug + Send + Sync;
+    /// The device that makes the levels of a hierarchy, if there is one; otherwise any.
+    type Setup: AggregationDevice;
+
+    /// The device that makes the levels of a hierarchy where vectors live; `None` if only the host
+    /// does.
+    fn for_setup(&self) -> Option<&Self::Setup> {
+        None
+    }
 
     /// The name of this device in reports.
     fn name(&self) -> String;

@@ -46,6 +46,11 @@ impl Device for Reference {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
     type Halo = Nobody;
+    type Setup = Reference;
+
+    fn for_setup(&self) -> Option<&Reference> {
+        Some(self)
+    }
 
     fn name(&self) -> String {
         "reference".to_owned()

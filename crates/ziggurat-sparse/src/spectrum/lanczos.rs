@@ -89,19 +89,53 @@ pub fn lanczos(
     apply: impl FnMut(&[f64], &mut [f64]),
     dot: impl FnMut(&[f64], &[f64]) -> f64,
 ) -> Result<LanczosBounds, SpectrumError> {
-    run(start, steps, Given { apply, dot })
+    lanczos_with(with_zeros(start), steps, Given { apply, dot })
 }
 
-/// The vector operations of a step.
-trait Passes {
+/// A self-adjoint operator B and the vectors it acts on, wherever these are.
+///
+/// ```
+/// use ziggurat_sparse::spectrum::{LanczosOperator, lanczos_with};
+/// /// Eigenvalues 1 and 3.
+/// struct Two;
+/// impl LanczosOperator for Two {
+///     type Vector = [f64; 2];
+///     fn square(&mut self, x: &[f64; 2]) -> f64 {
+///         x[0] * x[0] + x[1] * x[1]
+///     }
+///     fn apply(&mut self, x: &[f64; 2], y: &mut [f64; 2]) -> f64 {
+///         *y = [x[0], 3.0 * x[1]];
+///         x[0] * y[0] + x[1] * y[1]
+///     }
+///     fn combine(&mut self, a: f64, y: &mut [f64; 2], b: f64, v: &[f64; 2], c: f64, u: &[f64; 2]) -> f64 {
+///         *y = [0, 1].map(|i| a * y[i] + b * v[i] + c * u[i]);
+///         self.square(y)
+///     }
+/// }
+/// let bounds = lanczos_with([[1.0, 1.0], [0.0; 2], [0.0; 2]], 5, Two)?;
+/// assert!((bounds.smallest - 1.0).abs() < 1e-12 && (bounds.largest - 3.0).abs() < 1e-12);
+/// # Ok::<(), ziggurat_sparse::spectrum::SpectrumError>(())
+/// ```
+pub trait LanczosOperator {
+    /// A vector.
+    type Vector;
+
     /// (x, x)
-    fn square(&mut self, x: &[f64]) -> f64;
+    fn square(&mut self, x: &Self::Vector) -> f64;
 
     /// y = B x, and (y, x).
-    fn apply(&mut self, x: &[f64], y: &mut [f64]) -> f64;
+    fn apply(&mut self, x: &Self::Vector, y: &mut Self::Vector) -> f64;
 
     /// y ← a y + b v + c u, and (y, y).
-    fn combine(&mut self, a: f64, y: &mut [f64], b: f64, v: &[f64], c: f64, u: &[f64]) -> f64;
+    fn combine(
+        &mut self,
+        a: f64,
+        y: &mut Self::Vector,
+        b: f64,
+        v: &Self::Vector,
+        c: f64,
+        u: &Self::Vector,
+    ) -> f64;
 }
 
 /// An operator and an inner product given as closures.
@@ -110,47 +144,55 @@ struct Given<A, D> {
     dot: D,
 }
 
-impl<A: FnMut(&[f64], &mut [f64]), D: FnMut(&[f64], &[f64]) -> f64> Passes for Given<A, D> {
-    fn square(&mut self, x: &[f64]) -> f64 {
+impl<A: FnMut(&[f64], &mut [f64]), D: FnMut(&[f64], &[f64]) -> f64> LanczosOperator for Given<A, D> {
+    type Vector = Vec<f64>;
+
+    fn square(&mut self, x: &Vec<f64>) -> f64 {
         (self.dot)(x, x)
     }
 
-    fn apply(&mut self, x: &[f64], y: &mut [f64]) -> f64 {
+    fn apply(&mut self, x: &Vec<f64>, y: &mut Vec<f64>) -> f64 {
         (self.apply)(x, y);
         (self.dot)(y, x)
     }
 
-    fn combine(&mut self, a: f64, y: &mut [f64], b: f64, v: &[f64], c: f64, u: &[f64]) -> f64 {
+    fn combine(&mut self, a: f64, y: &mut Vec<f64>, b: f64, v: &Vec<f64>, c: f64, u: &Vec<f64>) -> f64 {
         combine(a, y, b, v, c, u);
         (self.dot)(y, y)
     }
 }
 
-impl<T: Store> Passes for &JacobiScaled<'_, T> {
-    fn square(&mut self, x: &[f64]) -> f64 {
+impl<T: Store> LanczosOperator for &JacobiScaled<'_, T> {
+    type Vector = Vec<f64>;
+
+    fn square(&mut self, x: &Vec<f64>) -> f64 {
         self.dot(x, x)
     }
 
-    fn apply(&mut self, x: &[f64], y: &mut [f64]) -> f64 {
+    fn apply(&mut self, x: &Vec<f64>, y: &mut Vec<f64>) -> f64 {
         self.apply_dot(x, y)
     }
 
-    fn combine(&mut self, a: f64, y: &mut [f64], b: f64, v: &[f64], c: f64, u: &[f64]) -> f64 {
+    fn combine(&mut self, a: f64, y: &mut Vec<f64>, b: f64, v: &Vec<f64>, c: f64, u: &Vec<f64>) -> f64 {
         self.combine_dot(a, y, b, v, c, u)
     }
 }
 
-/// Implements [`lanczos`] in terms of `passes`.
+/// As [`lanczos`], for vectors that are not slices. The first of `vectors` is the start vector; the
+/// others are zero, and of the same length.
 ///
 /// Vectors are not normalised, which would take an extra pass; instead, divisions by their norms
 /// are folded into other operations.
-fn run(start: Vec<f64>, steps: usize, mut passes: impl Passes) -> Result<LanczosBounds, SpectrumError> {
-    let mut v = start;
-    let mut norm = check_norm(0, passes.square(&v))?;
+pub fn lanczos_with<O: LanczosOperator>(
+    vectors: [O::Vector; 3],
+    steps: usize,
+    mut operator: O,
+) -> Result<LanczosBounds, SpectrumError> {
+    let [mut v, mut previous, mut next] = vectors;
+    let mut norm = check_norm(0, operator.square(&v))?;
     if norm == 0.0 {
         return Ok(LanczosBounds { smallest: 0.0, largest: 0.0, upper: 0.0, steps: 0 });
     }
-    let (mut previous, mut next) = (vec![0.0; v.len()], vec![0.0; v.len()]);
     let mut t = Tridiagonal { diagonal: Vec::new(), off_diagonal: Vec::new() };
     let (mut beta, mut previous_norm, mut size) = (0.0, 1.0, 0.0f64);
     for step in 1..=steps.max(1) {
@@ -160,9 +202,9 @@ fn run(start: Vec<f64>, steps: usize, mut passes: impl Passes) -> Result<Lanczos
             (previous_norm, norm) = (norm, beta);
             t.off_diagonal.push(beta);
         }
-        let alpha = passes.apply(&v, &mut next) / norm / norm;
+        let alpha = operator.apply(&v, &mut next) / norm / norm;
         let square =
-            passes.combine(norm.recip(), &mut next, -alpha / norm, &v, -beta / previous_norm, &previous);
+            operator.combine(norm.recip(), &mut next, -alpha / norm, &v, -beta / previous_norm, &previous);
         beta = check_norm(step, square)?;
         t.diagonal.push(alpha);
         size = size.max(alpha.abs() + beta);
@@ -174,6 +216,12 @@ fn run(start: Vec<f64>, steps: usize, mut passes: impl Passes) -> Result<Lanczos
     let largest = t.eigenvalue(steps - 1);
     let upper = largest + beta * t.last_component(largest);
     Ok(LanczosBounds { smallest: t.eigenvalue(0), largest, upper, steps })
+}
+
+/// The vectors of an iteration in host memory.
+fn with_zeros(start: Vec<f64>) -> [Vec<f64>; 3] {
+    let [previous, next] = [vec![0.0; start.len()], vec![0.0; start.len()]];
+    [start, previous, next]
 }
 
 /// Bounds the spectrum of D⁻¹A for a square, symmetric local matrix with a positive diagonal.
@@ -191,7 +239,6 @@ fn run(start: Vec<f64>, steps: usize, mut passes: impl Passes) -> Result<Lanczos
 pub fn lanczos_jacobi<T: Store>(a: CsrRef<'_, T>, steps: usize) -> Result<LanczosBounds, SpectrumError> {
     let operator = JacobiScaled::whole(a)?;
     operator.check_positive()?;
-    let start = operator.start_vector(0);
-    let bounds = run(start, steps, &operator);
+    let bounds = lanczos_with(with_zeros(operator.start_vector(0)), steps, &operator);
     operator.name_entry(bounds)
 }

@@ -26,7 +26,7 @@ mod tridiagonal;
 pub use error::SpectrumError;
 pub use gershgorin::gershgorin;
 pub use jacobi_scaled::JacobiScaled;
-pub use lanczos::{LANCZOS_STEPS, LanczosBounds, lanczos, lanczos_jacobi};
+pub use lanczos::{LANCZOS_STEPS, LanczosBounds, LanczosOperator, lanczos, lanczos_jacobi, lanczos_with};
 pub use power::{POWER_STEPS, PowerEstimate, power, power_jacobi};
 
 /// The norm from its square; rejects values that are not finite. Step 0 is the start vector.

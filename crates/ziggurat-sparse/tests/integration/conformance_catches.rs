@@ -11,14 +11,16 @@ use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ziggurat_sparse::algebra::ProductPlan;
-use ziggurat_sparse::device::conformance::{matrix_kernels, setup_kernels, vector_kernels};
+use ziggurat_sparse::device::conformance::{
+    aggregation_kernels, matrix_kernels, setup_kernels, vector_kernels,
+};
 use ziggurat_sparse::device::{
-    Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Remote, SetupDevice, SparseSize,
+    Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Reference, Remote, SetupDevice, SparseSize,
 };
 use ziggurat_sparse::{Csr, Reads, Real, Store, f16};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Fault {
+pub(crate) enum Fault {
     None,
     SpmvForgetsLastRow,
     SpmvIgnoresAlpha,
@@ -69,10 +71,21 @@ enum Fault {
     TransposeOfPattern,
     TransposeForgetsLastEntry,
     TripleProductInWrongOrder,
+    ScalesAreSquared,
+    BoundIsTheSmallest,
+    StrongIgnoresThreshold,
+    StrongIgnoresNumber,
+    StrongForgetsMagnitude,
+    AggregatesLeaveVotersOut,
+    AggregatesKeepLoneRowsOut,
+    TentativeIsNotNormalised,
+    TentativeForgetsKernel,
+    StepIgnoresFilter,
+    StepForgetsDiagonal,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Broken(Fault);
+pub(crate) struct Broken(pub(crate) Fault);
 
 /// Rounds every entry to single precision: what a kernel with too narrow an accumulator does.
 fn through_f32<C: Real>(x: &mut [C]) {
@@ -85,6 +98,7 @@ impl Device for Broken {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
     type Halo = Nobody;
+    type Setup = Reference;
 
     fn name(&self) -> String {
         format!("{:?}", self.0)
@@ -384,6 +398,10 @@ impl SetupDevice for Broken {
         Cpu::new().size(a)
     }
 
+    fn matrix<T: Real>(&self, a: &Csr<T>) -> Result<HostMatrix<T>, DeviceError> {
+        self.upload_matrix(a.clone().into())
+    }
+
     fn plan_product<T: Real>(&self, a: &Csr<T>, b: &Csr<T>) -> Result<ProductPlan, DeviceError> {
         Cpu::new().plan_product(a, b)
     }
@@ -462,6 +480,11 @@ where
         setup_kernels::products::<_, C>,
         setup_kernels::transposes::<_, C>,
         setup_kernels::triple_products::<_, C>,
+        aggregation_kernels::diagonal_scales::<_, C>,
+        aggregation_kernels::strong_connections::<_, C>,
+        aggregation_kernels::aggregates::<_, C>,
+        aggregation_kernels::tentative::<_, C>,
+        aggregation_kernels::smoothing_matrix::<_, C>,
     ];
     suite.into_iter().any(|test| catch_unwind(AssertUnwindSafe(|| test(&device))).is_err())
 }
@@ -529,4 +552,15 @@ faults! {
     transpose_of_pattern: TransposeOfPattern;
     transpose_forgets_last_entry: TransposeForgetsLastEntry;
     triple_product_in_wrong_order: TripleProductInWrongOrder;
+    scales_are_squared: ScalesAreSquared;
+    bound_is_the_smallest: BoundIsTheSmallest;
+    strong_ignores_threshold: StrongIgnoresThreshold;
+    strong_ignores_number: StrongIgnoresNumber;
+    strong_forgets_magnitude: StrongForgetsMagnitude;
+    aggregates_leave_voters_out: AggregatesLeaveVotersOut;
+    aggregates_keep_lone_rows_out: AggregatesKeepLoneRowsOut;
+    tentative_is_not_normalised: TentativeIsNotNormalised;
+    tentative_forgets_kernel: TentativeForgetsKernel;
+    step_ignores_filter: StepIgnoresFilter;
+    step_forgets_diagonal: StepForgetsDiagonal;
 }

@@ -1,6 +1,8 @@
 //! The public interface: devices against the conformance suite, and files of every format.
 
 #[cfg(feature = "conformance")]
+mod aggregation_catches;
+#[cfg(feature = "conformance")]
 mod conformance;
 #[cfg(feature = "conformance")]
 mod conformance_catches;

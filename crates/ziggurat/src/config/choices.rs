@@ -52,6 +52,20 @@ choice! {
 }
 
 choice! {
+    /// Where the levels of the hierarchy are made.
+    ///
+    /// ```
+    /// assert_eq!("device".parse(), Ok(ziggurat::config::SetupPlace::Device));
+    /// ```
+    SetupPlace, "place of setup":
+    /// On the host, by the CPU's threads.
+    Host = "host",
+    /// On the GPU of the iteration: smoothed aggregation of symmetric matrices with one unknown per
+    /// node.
+    Device = "device",
+}
+
+choice! {
     /// What setup is worth: how many systems are solved with one matrix.
     ///
     /// ```
@@ -108,6 +122,7 @@ pub fn choices() -> Vec<ChoiceKey> {
         key::<Format>("format"),
         key::<Scaling>("scaling"),
         key::<Reorder>("reorder"),
+        key::<SetupPlace>("setup"),
         key::<Coarsest>("hierarchy.coarsest"),
         key::<CycleKind>("cycle.kind"),
         key::<SmootherKind>("smoother.kind"),
@@ -131,7 +146,7 @@ mod tests {
                 assert_eq!(found, name, "{path}");
             }
             let error = SolverConfig::from_toml(&format!("{path} = 'no-such'")).unwrap_err().to_string();
-            let first = ["auto", "few-solves", "when-slower", "f64", "any"];
+            let first = ["auto", "few-solves", "when-slower", "f64", "any", "host"];
             assert!(first.iter().any(|name| error.contains(&format!("(known: {name}"))), "{error}");
         }
     }

@@ -5,7 +5,9 @@
 
 use serde::Serialize;
 
-use super::{Basis, CycleKind, Krylov, MatrixFacts, Method, Precision, Reorder, SmootherKind, SolverConfig};
+use super::{
+    Basis, CycleKind, Krylov, MatrixFacts, Method, Precision, Reorder, SetupPlace, SmootherKind, SolverConfig,
+};
 
 /// Minimum number of entries of a large matrix, a few megabytes: a smaller one stays in the caches,
 /// so that neither reduced precision nor a cheaper setup saves much.
@@ -37,8 +39,10 @@ impl MatrixFacts {
     }
 }
 
-pub(super) fn method(facts: MatrixFacts) -> (Method, &'static str) {
+pub(super) fn method(config: &SolverConfig, facts: MatrixFacts) -> (Method, &'static str) {
+    let facts = config.reordered(facts);
     match facts.symmetric {
+        _ if config.setup == SetupPlace::Device => (Method::Sa, "devices make the levels of this method"),
         true if facts.grid && facts.is_positive() && facts.nnz >= LARGE => {
             (Method::Structured, "the matrix is that of a structured grid: the cheapest setup, no indices")
         }
@@ -58,7 +62,7 @@ pub(super) fn method(facts: MatrixFacts) -> (Method, &'static str) {
 }
 
 pub(super) fn reorder(config: &SolverConfig, facts: MatrixFacts) -> (Reorder, &'static str) {
-    match facts.scattered && !config.method.keeps_order() {
+    match facts.scattered && !config.method.keeps_order() && config.setup == SetupPlace::Host {
         true => (Reorder::On, "rows refer to scattered columns, and every pass would wait for memory"),
         false => (Reorder::Off, "the given order"),
     }
@@ -161,7 +165,7 @@ impl SolverConfig {
                 decisions.push(Decision { key, value, reason });
             }
         };
-        let reason = method(self.reordered(facts)).1;
+        let reason = method(self, facts).1;
         decide("method", self.method == Method::Auto, config.method.to_string(), reason);
         // The given order is not worth a line.
         let open = self.reorder == Reorder::Auto && config.reorder == Reorder::On;

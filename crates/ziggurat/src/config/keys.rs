@@ -13,7 +13,7 @@ use super::{ConfigError, SolverConfig, choices};
 const COLUMNS: usize = 100;
 
 /// All keys in the order of a file, with what they do. A table follows the keys that are beside it.
-const KEYS: [(&str, &str); 60] = [
+const KEYS: [(&str, &str); 61] = [
     ("method", "The coarsening method."),
     ("effort", "What setup is worth: how many systems are solved with one matrix."),
     ("krylov", "The Krylov method of the outer iteration."),
@@ -34,6 +34,7 @@ const KEYS: [(&str, &str); 60] = [
         "Whether the unknowns are renumbered before setup, so that neighbours are near each other; the \
          solution is in the given order. Not under MPI.",
     ),
+    ("setup", "Where the levels are made. Not under MPI."),
     (
         "fallback",
         "Whether a slow or failed solve continues with a stronger smoother, and then with sparse factors of the \

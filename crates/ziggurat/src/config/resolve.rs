@@ -2,13 +2,14 @@
 //!
 //! | choice | condition | result | reason |
 //! |---|---|---|---|
-//! | method | a structured grid; symmetric, positive diagonal, many entries | `structured` | the cheapest setup, and levels without indices |
+//! | method | `setup = "device"` | `sa` | devices make the levels of this method only |
+//! | | a structured grid; symmetric, positive diagonal, many entries | `structured` | the cheapest setup, and levels without indices |
 //! | | symmetric M-matrix, connections differ by orders of magnitude | `classical` | it follows strong connections where aggregates cannot: a third to a sixth of the iterations |
 //! | | symmetric | `sa` | few entries on coarse levels; preserves the near-null space |
 //! | | cells with one pressure each, not symmetric | `cpr` | the pressure couples all cells, the other unknowns do not |
 //! | | not symmetric, one unknown per node, positive diagonal, most couplings one-way | `air` | where information flows in one direction, the transpose of interpolation is not a good restriction |
 //! | | else | `classical` | its interpolation depends only on the entries of the row |
-//! | reorder | large, rows refer to scattered columns; not `structured`, `cpr` or `direct` | `on` | setup and products wait for memory otherwise |
+//! | reorder | large, rows refer to scattered columns; not `structured`, `cpr` or `direct`, setup on the host | `on` | setup and products wait for memory otherwise |
 //! | | else | `off` | the given order is as good, or needed |
 //! | smoother, sweeps | `cpr` | `ilu0` by cells after the correction of the pressures, `gauss-seidel` for these | the second stage of CPR |
 //! | | `air` | `fc-jacobi` after the correction, nothing before it | an ideal restriction leaves the error in the fine rows |
@@ -45,8 +46,8 @@ use ziggurat_amg::{Cells, SetupError};
 
 use super::decide::{self, LARGE};
 use super::{
-    Basis, ConfigError, CycleKind, Effort, Krylov, LevelSettings, Method, Precision, Reorder, SmootherKind,
-    SmootherParameters, SolverConfig, Visits,
+    Basis, ConfigError, CycleKind, Effort, Krylov, LevelSettings, Method, Precision, Reorder, SetupPlace,
+    SmootherKind, SmootherParameters, SolverConfig, Visits,
 };
 
 /// The properties that determine `auto`.
@@ -90,12 +91,12 @@ const PLAIN_CHEBYSHEV: (usize, f64) = (3, 12.0);
 impl SolverConfig {
     /// Replaces every `auto`:
     ///
-    /// - method: `structured` if the matrix is large, symmetric with a positive diagonal, and that
+    /// - method: `sa` if levels are made on a device; else `structured` if the matrix is large, symmetric with a positive diagonal, and that
     ///   of a structured grid; else `classical` if it is a symmetric M-matrix whose connections
     ///   differ by orders of magnitude; else `sa` if symmetric; else `cpr` if it has cells with one
     ///   pressure each, else `air` if most couplings act in one direction, else `classical`;
     /// - reorder: `on` if the matrix is large and its rows refer to scattered columns, except with
-    ///   `structured`, `cpr` and `direct`, else `off`;
+    ///   `structured`, `cpr` and `direct` and on devices, else `off`;
     /// - plain levels of smoothed aggregation: one if the matrix is large and symmetric and few
     ///   systems are solved with it ([`Effort`]), else none;
     /// - smoother: `fsai` with `none` if the matrix is symmetric with a positive diagonal, else
@@ -124,7 +125,7 @@ impl SolverConfig {
     pub fn resolve(&self, facts: MatrixFacts) -> SolverConfig {
         let mut config = self.clone();
         if config.method == Method::Auto {
-            config.method = decide::method(config.reordered(facts)).0;
+            config.method = decide::method(&config, facts).0;
         }
         if config.reorder == Reorder::Auto {
             config.reorder = decide::reorder(&config, facts).0;
@@ -221,9 +222,9 @@ impl SolverConfig {
     /// ```
     ///
     /// # Errors
-    /// If a smoother needs a symmetric matrix with a positive diagonal and this one is not, the
-    /// method needs cells and none are known, the smoother does not fit the method, or a basis is
-    /// to be compressed on a GPU.
+    /// If a smoother or setup on the device needs a symmetric matrix with a positive diagonal and
+    /// this one is not, the method needs cells and none are known, the smoother does not fit the
+    /// method, or a basis is to be compressed on a GPU.
     pub fn check_for(&self, facts: MatrixFacts) -> Result<(), ConfigError> {
         if self.method == Method::Cpr && self.cpr.unknowns.is_none() {
             let reason = SetupError::NoCells.to_string();
@@ -237,6 +238,11 @@ impl SolverConfig {
         if !facts.is_positive() && self.smoother_kinds().any(|kind| kind == SmootherKind::Fsai) {
             let reason = "`fsai` needs a symmetric matrix with a positive diagonal; choose ilu0";
             return Err(ConfigError::Value { path: "smoother.kind".into(), reason: reason.into() });
+        }
+        if self.setup == SetupPlace::Device && !(facts.is_positive() && facts.block == 1) {
+            let reason = "`device` needs a symmetric matrix with a positive diagonal and one unknown per node; \
+                          leave it at host";
+            return Err(ConfigError::Value { path: "setup".into(), reason: reason.into() });
         }
         if facts.gpu && self.basis != Basis::F64 {
             let reason = "GPUs do not compress vectors yet; leave it at f64, or solve on a CPU";

@@ -80,7 +80,8 @@ impl Solver {
 }
 
 impl<D: Device> SolverBuilder<D> {
-    /// The device of the iteration, which holds the levels and vectors. Setup runs on the host.
+    /// The device of the iteration, which holds the levels and vectors. Setup runs on the host
+    /// unless [`SolverConfig::setup`] says otherwise.
     ///
     /// ```
     /// use ziggurat::Solver;

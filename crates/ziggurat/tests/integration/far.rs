@@ -6,7 +6,9 @@ use std::borrow::Borrow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Remote, Traffic};
+use ziggurat_sparse::device::{
+    Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Reference, Remote, Traffic,
+};
 use ziggurat_sparse::{Kind, Reads, Real, Store};
 
 #[derive(Clone, Debug, Default)]
@@ -55,6 +57,7 @@ impl Device for Far {
     type Vector<T: Store> = There<T>;
     type Matrix<S: Store> = HostMatrix<S>;
     type Halo = Nobody;
+    type Setup = Reference;
 
     fn name(&self) -> String {
         "far".to_owned()

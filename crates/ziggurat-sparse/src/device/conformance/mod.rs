@@ -9,6 +9,7 @@
 //!
 //! The calling crate needs no other dependency than this crate.
 
+pub mod aggregation_kernels;
 mod bounds;
 pub mod inputs;
 pub mod matrix_kernels;
@@ -142,6 +143,52 @@ macro_rules! setup_conformance_suite {
             #[test]
             fn triple_products() {
                 $crate::device::conformance::setup_kernels::triple_products::<_, $c>(&$device);
+            }
+        }
+    };
+}
+
+/// Generates the tests of the steps of smoothed aggregation for an
+/// [`AggregationDevice`](super::AggregationDevice), as
+/// [`setup_conformance_suite!`](crate::setup_conformance_suite) does for products.
+///
+/// ```
+/// ziggurat_sparse::aggregation_conformance_suite!(reference, ziggurat_sparse::device::Reference);
+/// ```
+#[macro_export]
+macro_rules! aggregation_conformance_suite {
+    ($name:ident, $device:expr) => {
+        mod $name {
+            // The device expression uses names from the caller's scope.
+            #[allow(unused_imports)]
+            use super::*;
+            $crate::aggregation_conformance_suite!(@number f64_matrices, f64, $device);
+            $crate::aggregation_conformance_suite!(@number f32_matrices, f32, $device);
+        }
+    };
+    (@number $name:ident, $c:ty, $device:expr) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            #[test]
+            fn diagonal_scales() {
+                $crate::device::conformance::aggregation_kernels::diagonal_scales::<_, $c>(&$device);
+            }
+            #[test]
+            fn strong_connections() {
+                $crate::device::conformance::aggregation_kernels::strong_connections::<_, $c>(&$device);
+            }
+            #[test]
+            fn aggregates() {
+                $crate::device::conformance::aggregation_kernels::aggregates::<_, $c>(&$device);
+            }
+            #[test]
+            fn tentative() {
+                $crate::device::conformance::aggregation_kernels::tentative::<_, $c>(&$device);
+            }
+            #[test]
+            fn smoothing_matrix() {
+                $crate::device::conformance::aggregation_kernels::smoothing_matrix::<_, $c>(&$device);
             }
         }
     };

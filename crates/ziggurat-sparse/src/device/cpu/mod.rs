@@ -20,7 +20,7 @@ mod vector;
 use std::borrow::Borrow;
 
 use super::memory::{allocate, zeros};
-use super::{Device, DeviceError, Direction, HostMatrix, Nobody, Reads, Remote};
+use super::{Device, DeviceError, Direction, HostMatrix, Nobody, Reads, Reference, Remote};
 use crate::number::{Real, Store};
 use crate::parallel::over_pieces;
 use crate::simd::Simd;
@@ -75,6 +75,7 @@ impl Device for Cpu {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
     type Halo = Nobody;
+    type Setup = Reference;
 
     fn name(&self) -> String {
         format!("cpu ({:?}, {} threads)", self.simd, rayon::current_num_threads())

@@ -2,7 +2,7 @@
 
 use super::{SetupDevice, SparseSize, expected, size_of_host};
 use crate::algebra;
-use crate::device::{Cpu, DeviceError};
+use crate::device::{Cpu, Device, DeviceError};
 use crate::matrix::Csr;
 use crate::number::Real;
 
@@ -20,6 +20,10 @@ impl SetupDevice for Cpu {
 
     fn size<T: Real>(&self, a: &Csr<T>) -> SparseSize {
         size_of_host(a)
+    }
+
+    fn matrix<T: Real>(&self, a: &Csr<T>) -> Result<Self::Matrix<T>, DeviceError> {
+        self.upload_matrix(a.clone().into())
     }
 
     fn plan_product<T: Real>(&self, a: &Csr<T>, b: &Csr<T>) -> Result<algebra::ProductPlan, DeviceError> {

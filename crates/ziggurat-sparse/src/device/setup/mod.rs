@@ -9,14 +9,20 @@
 //! patterns, so a [`SetupDevice`] also has matrices in compressed rows that it builds itself. Only
 //! sizes return to the host.
 
+mod aggregation;
 mod cpu;
 mod reference;
+mod reference_aggregation;
 
 use std::fmt::Debug;
 
 use super::{Device, DeviceError};
 use crate::matrix::{Csr, MatrixError};
 use crate::number::Real;
+
+pub use aggregation::{
+    AggregationDevice, FilteredStep, LONE, SymmetricStrength, VOTE_UNITS, block_bits, root_key,
+};
 
 /// The size of a sparse matrix.
 ///
@@ -132,6 +138,19 @@ pub trait SetupDevice: Device {
 
     /// T = Aᵀ
     fn transpose<T: Real>(&self, a: &Self::Sparse<T>) -> Result<Self::Sparse<T>, DeviceError>;
+
+    /// The matrix as one that vectors are multiplied by, in its own number type.
+    ///
+    /// ```
+    /// use ziggurat_sparse::{Csr, device::{Cpu, Device, SetupDevice}};
+    /// let cpu = Cpu::new();
+    /// let a = cpu.matrix(&cpu.upload_sparse(&Csr::<f64>::identity(2)?)?)?;
+    /// let (x, mut y) = (cpu.upload(&[1.0, 2.0])?, cpu.zeros(2)?);
+    /// cpu.spmv(3.0, &a, &x, 0.0, &mut y);
+    /// assert_eq!(cpu.to_host(y)?, [3.0, 6.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn matrix<T: Real>(&self, a: &Self::Sparse<T>) -> Result<Self::Matrix<T>, DeviceError>;
 
     /// C = A B, if it is computed only once.
     fn product_once<T: Real>(

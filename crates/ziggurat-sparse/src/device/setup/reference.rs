@@ -1,7 +1,7 @@
 //! Sparse algebra of the reference device, term by term.
 
 use super::{SetupDevice, SparseSize, expected, size_of_host};
-use crate::device::{DeviceError, Reference};
+use crate::device::{Device, DeviceError, Reference};
 use crate::matrix::Csr;
 use crate::number::Real;
 
@@ -21,6 +21,10 @@ impl SetupDevice for Reference {
 
     fn size<T: Real>(&self, a: &Csr<T>) -> SparseSize {
         size_of_host(a)
+    }
+
+    fn matrix<T: Real>(&self, a: &Csr<T>) -> Result<Self::Matrix<T>, DeviceError> {
+        self.upload_matrix(a.clone().into())
     }
 
     fn plan_product<T: Real>(&self, a: &Csr<T>, b: &Csr<T>) -> Result<Vec<Vec<u32>>, DeviceError> {

@@ -1,0 +1,334 @@
+//! Smoothed aggregation whose levels are made on a device: strong connections, aggregates,
+//! interpolation and Galerkin products are its kernels ([`AggregationDevice`]).
+//!
+//! The matrix crosses the bus once on the way in, with one start vector per smoothed level for the
+//! spectral radius. Sizes come back while a level is made, and then the level itself, because
+//! lowering starts from levels in host memory. Levels are those of the host: the same aggregates and
+//! patterns, and values up to rounding; on a device without `f64`, up to the rounding of `f32`.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ziggurat_sparse::device::{AggregationDevice, FilteredStep, SetupDevice, SymmetricStrength};
+use ziggurat_sparse::hash::uniform_signed;
+use ziggurat_sparse::spectrum::{LanczosOperator, lanczos_with};
+use ziggurat_sparse::{Csr, Kind, Reads, Real};
+
+use super::build::{last, stop_before};
+use super::matrix::{Level, Setup};
+use super::stages::Stages;
+use super::{
+    Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, MatrixProperties, SmoothedAggregation,
+    WholeMatrix, WholeTransfer,
+};
+use crate::SetupError;
+use crate::halo::Whole;
+use crate::interpolate::Symmetry;
+use crate::spectral_radius::LANCZOS_STEPS;
+use crate::strength::{Filter, Measure};
+
+impl Hierarchy {
+    /// As [`Hierarchy::with_properties`], with the levels made on a device.
+    ///
+    /// ```
+    /// use ziggurat_amg::interpolate::{NearKernel, Symmetry};
+    /// use ziggurat_amg::{Hierarchy, HierarchyConfig, MatrixProperties};
+    /// use ziggurat_sparse::device::Reference; // or a GPU
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
+    /// let known = MatrixProperties { near_kernel: NearKernel::constants(a.rows(), 1)?, symmetry: Symmetry::Symmetric };
+    /// let on_device = Hierarchy::build_on(&Reference, &a, &known, &HierarchyConfig::default())?;
+    /// let on_host = Hierarchy::build(&a, &HierarchyConfig::default())?;
+    /// assert_eq!(on_device.levels()[1].matrix().columns(), on_host.levels()[1].matrix().columns());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Hierarchy::with_properties`], and [`SetupError::NotOnDevice`] if the configuration or the
+    /// matrix needs what devices do not have: another coarsening than smoothed aggregation, several
+    /// unknowns per node, no symmetry, or another order of the unknowns.
+    pub fn build_on<D: AggregationDevice>(
+        device: &D,
+        a: impl Into<Arc<Csr<f64>>>,
+        properties: &MatrixProperties,
+        config: &HierarchyConfig,
+    ) -> Result<Self, SetupError> {
+        let a = a.into();
+        properties.check(&a)?;
+        let method = supported(&a, properties, config)?;
+        let setup = Setup { config, symmetry: properties.symmetry, row_multiple: 1 };
+        let start = Instant::now();
+        let on_device = OnDevice { device, method, setup: &setup };
+        let (levels, stop) = match device.computes_in(Kind::F64) {
+            true => on_device.build::<f64>(a, properties)?,
+            false => on_device.build::<f32>(a, properties)?,
+        };
+        Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64(), order: None })
+    }
+}
+
+/// The coarsening, if a device has it for this matrix.
+fn supported(
+    a: &Csr<f64>,
+    properties: &MatrixProperties,
+    config: &HierarchyConfig,
+) -> Result<SmoothedAggregation, SetupError> {
+    let refused = |reason| Err(SetupError::NotOnDevice { reason });
+    let Coarsening::SmoothedAggregation(method) = config.coarsening else {
+        return refused("of all methods, devices have only smoothed aggregation (`sa`)");
+    };
+    let kernel = &properties.near_kernel;
+    let scalar = kernel.block() == 1 && kernel.count() == 1 && kernel.node_of_rows().is_none();
+    if !scalar {
+        return refused("the matrix has several unknowns per node, or several near-null-space vectors");
+    }
+    if properties.symmetry != Symmetry::Symmetric {
+        return refused("the matrix is not symmetric");
+    }
+    if a.view().diagonal(a.all_rows()).iter().any(|&value| value <= 0.0) {
+        return refused("not all diagonal entries of the matrix are positive");
+    }
+    if config.reorder {
+        return refused("the unknowns are renumbered first");
+    }
+    if method.strength.measure != Measure::Symmetric || method.strength.max_row_sum.is_some() {
+        return refused("of all strength measures, devices have only the symmetric one");
+    }
+    Ok(method)
+}
+
+/// Where and how levels are made.
+struct OnDevice<'a, D> {
+    device: &'a D,
+    method: SmoothedAggregation,
+    setup: &'a Setup<'a>,
+}
+
+impl<D: AggregationDevice> OnDevice<'_, D> {
+    /// All levels, computed in `T`.
+    fn build<T: Real + Reads<T>>(
+        &self,
+        a: Arc<Csr<f64>>,
+        properties: &MatrixProperties,
+    ) -> Result<(Vec<Level<WholeMatrix>>, CoarseningStop), SetupError> {
+        let mut on_device = self.device.upload_sparse(&a.view().stored_as::<T>())?;
+        let kernel: Vec<T> =
+            properties.near_kernel.vectors().values().iter().map(|&b| T::narrow(b)).collect();
+        let mut kernel = self.device.upload(&kernel)?;
+        let (mut a, mut levels) = (WholeMatrix::new(a, 1), Vec::new());
+        loop {
+            let mut stages = Stages::new(levels.len(), a.a.rows() as u64);
+            if let Some(stop) = stop_before(&a, self.setup, levels.len()) {
+                levels.extend(last(a, stages, stop).levels);
+                return Ok((levels, stop));
+            }
+            let made = match self.coarser(&on_device, &kernel, &mut stages)? {
+                Ok(made) => made,
+                Err(stop) => {
+                    levels.extend(last(a, stages, stop).levels);
+                    return Ok((levels, stop));
+                }
+            };
+            let halo = Whole::new(made.p.rows());
+            let coarse = stages.run("transfer to the host", &halo, || on_host(self.device, &made.coarse))?;
+            let (p, r) = (made.p.into(), made.r.into());
+            let transfer = WholeTransfer { p, r, galerkin: None, dead: Vec::new() };
+            let level = Level::with_transfer(a, transfer).with_radius(made.radius);
+            levels.push(Level { stages: stages.into_seconds(), ..level });
+            (a, on_device, kernel) = (WholeMatrix::new(coarse.into(), 1), made.coarse, made.kernel);
+        }
+    }
+
+    /// One step from a level to the next, or why there is no next one.
+    fn coarser<T: Real + Reads<T>>(
+        &self,
+        a: &D::Sparse<T>,
+        kernel: &D::Vector<T>,
+        stages: &mut Stages,
+    ) -> Result<Result<Made<D, T>, CoarseningStop>, SetupError> {
+        let (device, rows, level) = (self.device, self.device.size(a).rows, stages.level());
+        let halo = Whole::new(rows);
+        let is_plain = level < self.method.plain_levels.unwrap_or(0);
+        let strength = match self.method.strength_of(is_plain).filter {
+            Filter::Threshold(threshold) => SymmetricStrength { threshold, most: None },
+            Filter::AverageConnections(most) => SymmetricStrength { threshold: 0.0, most: Some(most) },
+            Filter::Strongest { threshold, most } => SymmetricStrength { threshold, most: Some(most) },
+        };
+        let strong = stages.run("strength", &halo, || device.strong_connections(a, &strength))?;
+        let aggregates = stages.run("coarsening", &halo, || device.aggregates(&strong, a))?;
+        drop(strong);
+        if let Some(stop) = CoarseningStop::after(rows as u64, device.size(&aggregates).cols as u64) {
+            return Ok(Err(stop));
+        }
+        let (tentative, kernel) =
+            stages.run("tentative interpolation", &halo, || device.tentative(aggregates, kernel))?;
+        let (p, radius) = match is_plain {
+            true => (tentative, None),
+            false => {
+                let radius = stages.run("spectral radius", &halo, || spectral_radius(device, a))?;
+                let SmoothedAggregation { filter, damping, .. } = self.method;
+                let p = stages.run("interpolation", &halo, || {
+                    let step = device.smoothing_matrix(a, &FilteredStep { filter, damping, radius })?;
+                    device.product_once(&step, &tentative)
+                })?;
+                (p, Some(radius))
+            }
+        };
+        let r = stages.run("transpose", &halo, || device.transpose(&p))?;
+        let coarse = stages.run("Galerkin product", &halo, || device.triple_product(&r, a, &p))?;
+        let (p, r) = stages.run("transfer to the host", &halo, || {
+            Ok::<_, SetupError>((on_host(device, &p)?, on_host(device, &r)?))
+        })?;
+        Ok(Ok(Made { p, r, coarse, kernel, radius }))
+    }
+}
+
+/// A level made on the device.
+struct Made<D: AggregationDevice, T: Real> {
+    p: Csr<f64>,
+    r: Csr<f64>,
+    coarse: D::Sparse<T>,
+    kernel: D::Vector<T>,
+    radius: Option<f64>,
+}
+
+/// A matrix in double precision, on the host.
+fn on_host<D: SetupDevice, T: Real>(device: &D, a: &D::Sparse<T>) -> Result<Csr<f64>, SetupError> {
+    Ok(device.download_sparse(a)?.view().stored_as())
+}
+
+/// D^-½ A D^-½, which is similar to D⁻¹A, on a device.
+struct Scaled<'a, D: SetupDevice, T: Real> {
+    device: &'a D,
+    a: D::Matrix<T>,
+    scales: D::Vector<T>,
+    scratch: [D::Vector<T>; 2],
+}
+
+impl<D: SetupDevice, T: Real + Reads<T>> LanczosOperator for Scaled<'_, D, T> {
+    type Vector = D::Vector<T>;
+
+    fn square(&mut self, x: &D::Vector<T>) -> f64 {
+        self.device.dot(x, x)
+    }
+
+    fn apply(&mut self, x: &D::Vector<T>, y: &mut D::Vector<T>) -> f64 {
+        let (zero, one, [scaled, product]) = (T::zero(), T::one(), &mut self.scratch);
+        self.device.diagonal(one, &self.scales, x, zero, scaled);
+        self.device.spmv(one, &self.a, scaled, zero, product);
+        self.device.diagonal(one, &self.scales, product, zero, y);
+        self.device.dot(y, x)
+    }
+
+    fn combine(
+        &mut self,
+        a: f64,
+        y: &mut D::Vector<T>,
+        b: f64,
+        v: &D::Vector<T>,
+        c: f64,
+        u: &D::Vector<T>,
+    ) -> f64 {
+        self.device.axpbypcz(T::narrow(b), v, T::narrow(c), u, T::narrow(a), y);
+        self.device.dot(y, y)
+    }
+}
+
+/// An upper estimate of ρ(D⁻¹A), as that of the host: the smaller of two bounds. Its start vector
+/// is that of the host in the scaled variables.
+fn spectral_radius<D: AggregationDevice, T: Real + Reads<T>>(
+    device: &D,
+    a: &D::Sparse<T>,
+) -> Result<f64, SetupError> {
+    let rows = device.size(a).rows;
+    let (scales, proved) = device.diagonal_scales(a)?;
+    let start: Vec<T> = (0..rows as u64).map(|row| T::narrow(uniform_signed(row))).collect();
+    let vectors = [device.upload(&start)?, device.zeros(rows)?, device.zeros(rows)?];
+    let scratch = [device.zeros(rows)?, device.zeros(rows)?];
+    let operator = Scaled { device, a: device.matrix(a)?, scales, scratch };
+    Ok(lanczos_with(vectors, LANCZOS_STEPS, operator)?.upper.min(proved))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interpolate::NearKernel;
+    use crate::testing::{problem, rigid_bodies};
+    use crate::{Classical, Level};
+    use ziggurat_sparse::device::Reference;
+
+    fn scalar(a: &Csr<f64>) -> MatrixProperties {
+        let near_kernel = NearKernel::constants(a.rows(), 1).unwrap();
+        MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric }
+    }
+
+    fn aggregation(plain_levels: usize) -> HierarchyConfig {
+        let method =
+            SmoothedAggregation { plain_levels: Some(plain_levels), ..SmoothedAggregation::default() };
+        let coarsening = Coarsening::SmoothedAggregation(method);
+        HierarchyConfig { coarsening, coarse_rows: 20, ..HierarchyConfig::default() }
+    }
+
+    /// The same pattern, and values that differ by little compared with the largest of the row.
+    fn assert_close(what: &str, found: &Csr<f64>, expected: &Csr<f64>) {
+        assert_eq!((found.row_ptr(), found.columns()), (expected.row_ptr(), expected.columns()), "{what}");
+        for row in expected.all_rows() {
+            let largest = expected.row(row).1.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+            for (found, expected) in found.row(row).1.iter().zip(expected.row(row).1) {
+                assert!((found - expected).abs() <= 1e-11 * largest, "{what}, row {row}: {found} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_levels_are_those_of_the_host() {
+        let names = ["poisson2d:30", "poisson3d:12", "poisson3d27:10", "jump3d:12", "anisotropic3d:12"];
+        for (name, plain_levels) in names.iter().flat_map(|name| [(name, 0), (name, 1)]) {
+            let (a, config) = (problem(name), aggregation(plain_levels));
+            let host = Hierarchy::with_properties(&a, scalar(&a), &config).unwrap();
+            let device = Hierarchy::build_on(&Reference, &a, &scalar(&a), &config).unwrap();
+            assert_eq!(device.stop(), host.stop(), "{name}");
+            let rows = |levels: &[Level<WholeMatrix>]| levels.iter().map(Level::rows).collect::<Vec<_>>();
+            assert_eq!(rows(device.levels()), rows(host.levels()), "{name}");
+            for (found, expected) in device.levels().iter().zip(host.levels()) {
+                assert_close(name, found.matrix(), expected.matrix());
+                let pairs = [
+                    (found.prolongation(), expected.prolongation()),
+                    (found.restriction(), expected.restriction()),
+                ];
+                for (found, expected) in pairs.into_iter().filter_map(|(x, y)| Some((x?, y?))) {
+                    assert_close(name, found, expected);
+                }
+                let radii = [found, expected].map(Level::radius);
+                assert_eq!(radii[0].is_some(), radii[1].is_some(), "{name}");
+                let difference = radii[0].unwrap_or(1.0) / radii[1].unwrap_or(1.0) - 1.0;
+                assert!(difference.abs() < 1e-10, "{name}: {radii:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_devices_do_not_have_is_refused() {
+        let a = problem("poisson2d:20");
+        let refused = |properties: MatrixProperties, config: &HierarchyConfig, a: &Csr<f64>| {
+            Hierarchy::build_on(&Reference, a, &properties, config).unwrap_err().to_string()
+        };
+        let usual = aggregation(0);
+        let classical = HierarchyConfig { coarsening: Coarsening::Classical(Classical::default()), ..usual };
+        assert!(refused(scalar(&a), &classical, &a).contains("only smoothed aggregation"));
+        let renumbered = HierarchyConfig { reorder: true, ..usual };
+        assert!(refused(scalar(&a), &renumbered, &a).contains("renumbered first"));
+        let general = MatrixProperties { symmetry: Symmetry::General, ..scalar(&a) };
+        assert!(refused(general, &usual, &a).contains("not symmetric"));
+        let (body, near_kernel) = rigid_bodies(3);
+        let modes = MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric };
+        assert!(refused(modes, &usual, &body).contains("several unknowns per node"));
+        let mut negative = a.clone();
+        negative.values_mut().iter_mut().for_each(|value| *value = -*value);
+        assert!(refused(scalar(&a), &usual, &negative).contains("positive"));
+        let averaged = crate::strength::Strength::classical();
+        let method = SmoothedAggregation { strength: averaged, ..SmoothedAggregation::default() };
+        let other = HierarchyConfig { coarsening: Coarsening::SmoothedAggregation(method), ..usual };
+        assert!(refused(scalar(&a), &other, &a).contains("symmetric one"));
+    }
+}

@@ -1,0 +1,173 @@
+//! The steps of smoothed aggregation on a device: the same connections and aggregates, and values
+//! within rounding.
+//!
+//! Off-diagonal entries are powers of two and diagonal entries powers of four, so that strengths and
+//! votes are exact and every comparison has the same result on every device.
+
+#![allow(clippy::expect_used)] // the suite runs in tests only
+
+use proptest::prelude::*;
+
+use super::bounds::{assert_close, content, wide};
+use super::matrix_kernels::run;
+use crate::device::{AggregationDevice, Device, FilteredStep, Reference, SymmetricStrength};
+use crate::hash::hash_id;
+use crate::matrix::{Coo, Csr};
+use crate::number::Real;
+
+/// A symmetric matrix.
+#[derive(Clone, Debug)]
+struct Symmetric {
+    rows: usize,
+    per_row: usize,
+    /// How far columns are from the diagonal.
+    reach: usize,
+    seed: u64,
+}
+
+/// Matrices of up to 700 rows, with isolated rows, local or scattered connections.
+fn matrices() -> impl Strategy<Value = Symmetric> {
+    let rows = prop_oneof![Just(1usize), 2..40usize, 40..700usize];
+    let reach = prop_oneof![Just(1usize), 2..30usize, Just(usize::MAX)];
+    (rows, 0..7usize, reach, any::<u64>()).prop_map(|(rows, per_row, reach, seed)| Symmetric {
+        rows,
+        per_row,
+        reach,
+        seed,
+    })
+}
+
+impl Symmetric {
+    fn matrix<C: Real>(&self) -> Csr<C> {
+        let mut all = Coo::new(self.rows, self.rows).expect("a small matrix");
+        let mut there = std::collections::HashSet::new();
+        let mut push = |row: usize, column: usize, value: f64| {
+            // Sums of entries would not be powers of two.
+            if there.insert((row, column)) {
+                all.push(row, column, C::narrow(value)).expect("an entry");
+            }
+        };
+        for row in 0..self.rows {
+            let random = |k: usize| hash_id(self.seed ^ (row * 16 + k) as u64) as usize;
+            push(row, row, [1.0, 4.0, 16.0][random(15) % 3]);
+            // Every eighth row has no entries of its own.
+            for k in (0..self.per_row).filter(|_| random(14) % 8 > 0) {
+                let window = self.reach.min(self.rows);
+                let column = (row + 1 + random(k) % window) % self.rows;
+                let size = 0.5_f64.powi((random(k) / 1024 % 12) as i32);
+                if column != row {
+                    let value = if random(k) / 64 % 4 == 0 { size } else { -size };
+                    push(row, column, value);
+                    push(column, row, value);
+                }
+            }
+        }
+        all.into_csr()
+    }
+}
+
+fn on_device<D: AggregationDevice, C: Real>(device: &D, a: &Csr<C>) -> D::Sparse<C> {
+    device.upload_sparse(a).expect("an upload")
+}
+
+fn on_host<D: AggregationDevice, C: Real>(device: &D, a: &D::Sparse<C>) -> Csr<C> {
+    device.download_sparse(a).expect("a download")
+}
+
+/// The strong connections of a matrix on the reference device. A small threshold connects most
+/// rows, a large one leaves rows alone that have many weak connections.
+fn strong<C: Real>(a: &Csr<C>, threshold: f64) -> Csr<C> {
+    let strength = SymmetricStrength { threshold, most: None };
+    Reference.strong_connections(a, &strength).expect("strong connections")
+}
+
+/// 1/√a_ii and the Gershgorin bound.
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn diagonal_scales<D: AggregationDevice, C: Real>(device: &D) {
+    run(device, matrices(), |input| {
+        let a = input.matrix::<C>();
+        let (scales, bound) = device.diagonal_scales(&on_device(device, &a)).expect("scales");
+        let (expected, expected_bound) = Reference.diagonal_scales(&a).expect("scales");
+        let expected = wide(&content(&Reference, &expected), |x| x);
+        assert_close("diagonal_scales", &content(device, &scales), &expected, &expected, |_| 8);
+        let terms = 4 * a.rows() + 16;
+        let bounds = ([C::narrow(bound)], [expected_bound]);
+        assert_close("the bound", &bounds.0, &bounds.1, &bounds.1, |_| terms);
+    });
+}
+
+/// Strong connections by a threshold and by their number.
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn strong_connections<D: AggregationDevice, C: Real>(device: &D) {
+    let mosts =
+        prop_oneof![Just(None), Just(Some(0.001)), (0..40u32).prop_map(|k| Some(f64::from(k) / 8.0 + 0.1))];
+    let thresholds = prop_oneof![Just(0.0), Just(1.0), (1..14i32).prop_map(|k| 0.5_f64.powi(k))];
+    run(device, (matrices(), thresholds, mosts), |(input, threshold, most)| {
+        let (a, strength) = (input.matrix::<C>(), SymmetricStrength { threshold, most });
+        let found = device.strong_connections(&on_device(device, &a), &strength).expect("connections");
+        let expected = Reference.strong_connections(&a, &strength).expect("connections");
+        assert_eq!(on_host(device, &found), expected, "strong_connections");
+    });
+}
+
+/// MIS-2 aggregates.
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn aggregates<D: AggregationDevice, C: Real>(device: &D) {
+    run(device, (matrices(), prop_oneof![Just(0.02), Just(0.6)]), |(input, threshold)| {
+        let a = input.matrix::<C>();
+        let strong = strong(&a, threshold);
+        let found = device.aggregates(&on_device(device, &strong), &on_device(device, &a));
+        let expected = Reference.aggregates(&strong, &a).expect("aggregates");
+        assert_eq!(on_host(device, &found.expect("aggregates")), expected, "aggregates");
+    });
+}
+
+/// Tentative interpolation and the coarse near-kernel.
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn tentative<D: AggregationDevice, C: Real>(device: &D) {
+    run(device, matrices(), |input| {
+        let a = input.matrix::<C>();
+        let aggregates = Reference.aggregates(&strong(&a, 0.02), &a).expect("aggregates");
+        let element = |row| C::narrow(1.0 + (hash_id(input.seed ^ row) % 100) as f64 / 10.0);
+        let kernel: Vec<C> = (0..a.rows() as u64).map(element).collect();
+        let upload = device.upload(&kernel).expect("an upload");
+        let (p, coarse) = device.tentative(on_device(device, &aggregates), &upload).expect("tentative");
+        let there = Reference.tentative(aggregates, &Reference.upload(&kernel).expect("an upload"));
+        let (expected_p, expected_coarse) = there.expect("tentative");
+        let (p, terms) = (on_host(device, &p), 2 * a.rows() + 16);
+        assert_eq!((p.row_ptr(), p.columns()), (expected_p.row_ptr(), expected_p.columns()), "tentative");
+        let expected = wide(expected_p.values(), |x| x);
+        assert_close("tentative", p.values(), &expected, &expected, |_| terms);
+        let expected = wide(&content(&Reference, &expected_coarse), |x| x);
+        assert_close("the coarse near-kernel", &content(device, &coarse), &expected, &expected, |_| terms);
+    });
+}
+
+/// 1 − ω D⁻¹ A_F
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn smoothing_matrix<D: AggregationDevice, C: Real>(device: &D) {
+    let filters = prop_oneof![Just(0.0), Just(1.0), (1..10i32).prop_map(|k| 0.5_f64.powi(k))];
+    run(device, (matrices(), filters), |(input, filter)| {
+        let a = input.matrix::<C>();
+        let step = FilteredStep { filter, damping: 1.25, radius: 2.0 };
+        let found = device.smoothing_matrix(&on_device(device, &a), &step).expect("a step");
+        let (found, expected) =
+            (on_host(device, &found), Reference.smoothing_matrix(&a, &step).expect("a step"));
+        let patterns = [&found, &expected].map(|matrix| (matrix.row_ptr(), matrix.columns()));
+        assert_eq!(patterns[0], patterns[1], "smoothing_matrix");
+        // Of the diagonal, one minus a fraction is left.
+        let sizes = wide(expected.values(), |x| x.abs() + 2.0);
+        let terms = |_| 2 * a.rows() + 16;
+        assert_close("smoothing_matrix", found.values(), &wide(expected.values(), |x| x), &sizes, terms);
+    });
+}

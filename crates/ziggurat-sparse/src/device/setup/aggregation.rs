@@ -1,0 +1,169 @@
+//! The steps of smoothed aggregation on a device, for matrices with one unknown per node.
+//!
+//! ```text
+//! strong connections ▸ MIS-2 aggregates ▸ tentative interpolation ▸ 1 − ω D⁻¹ A_F
+//! ```
+//!
+//! The products that follow, P = (1 − ω D⁻¹ A_F) P_tent and Pᵀ A P, are those of [`SetupDevice`].
+//! The steps are those that `ziggurat-amg` has for the host, where they also work for ranks and for
+//! several unknowns per node; results are the same up to rounding. What both must agree on is here:
+//! the order in which rows become roots, and how rows choose an aggregate.
+
+use super::SetupDevice;
+use crate::device::DeviceError;
+use crate::number::Real;
+
+/// The unit of the votes for an aggregate: the strongest connection of a row has this many. Votes
+/// are whole numbers, so that their sums do not depend on the order.
+pub const VOTE_UNITS: f64 = (1u64 << 40) as f64;
+
+/// A row without strong connections becomes an aggregate of its own if the sum of its off-diagonal
+/// magnitudes is at least this fraction of its diagonal: the smoother alone would not solve it.
+pub const LONE: f64 = 0.5;
+
+/// A block of rows is 2^3 times as long as most connections.
+const BLOCK_FACTOR: u32 = 3;
+
+/// Which connections are strong: |a_ij| / √(a_ii a_jj) is at least the threshold.
+///
+/// ```
+/// use ziggurat_sparse::device::SymmetricStrength;
+/// let strength = SymmetricStrength { threshold: 0.08, most: None };
+/// assert_eq!(strength.rank(100, 460), None);
+/// assert_eq!(SymmetricStrength { most: Some(4.0), ..strength }.rank(100, 460), Some(400));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SymmetricStrength {
+    /// The threshold, between 0 and 1.
+    pub threshold: f64,
+    /// Of the connections above the threshold, only the strongest ones: this many per row on
+    /// average.
+    pub most: Option<f64>,
+}
+
+impl SymmetricStrength {
+    /// The number of connections to keep, if the matrix has more entries than that.
+    pub fn rank(&self, rows: usize, entries: usize) -> Option<u64> {
+        let rank = (self.most? * rows as f64).round() as u64;
+        (entries as u64 > rank).then_some(rank)
+    }
+}
+
+/// One step of Jacobi's method with the filtered matrix A_F, whose connections are at least
+/// `filter` times the largest one in their row; the others are added to the diagonal.
+///
+/// ```
+/// use ziggurat_sparse::device::FilteredStep;
+/// let step = FilteredStep { filter: 0.1, damping: 4.0 / 3.0, radius: 2.0 };
+/// assert!(step.damping / step.radius < 1.0);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FilteredStep {
+    /// The smallest connection that is kept, relative to the largest one in its row.
+    pub filter: f64,
+    /// ω ρ(D⁻¹A).
+    pub damping: f64,
+    /// ρ(D⁻¹A)
+    pub radius: f64,
+}
+
+/// Rows become roots block by block of 2^b consecutive ones; b for a graph of which `lengths[k]`
+/// connections have a length (the difference of the two rows) from 2^k to below 2^(k+1).
+///
+/// A block is eight times as long as most connections, that is nine out of ten.
+///
+/// ```
+/// use ziggurat_sparse::device::block_bits;
+/// assert_eq!(block_bits(&[90, 10]), 1 + 3);
+/// assert_eq!(block_bits(&[89, 11]), 2 + 3);
+/// ```
+pub fn block_bits(lengths: &[u64]) -> u32 {
+    let total: u64 = lengths.iter().sum();
+    let (mut sum, mut bits) = (0, 0);
+    while bits < 60.min(lengths.len()) && 10 * sum < 9 * total {
+        sum += lengths[bits];
+        bits += 1;
+    }
+    bits as u32 + BLOCK_FACTOR
+}
+
+/// The order in which rows may become roots: smaller keys first. Even blocks come before odd ones,
+/// and the rows of a block are in their order. `digits` is the number of bits of a key; keys of
+/// different rows differ.
+///
+/// ```
+/// use ziggurat_sparse::device::root_key;
+/// let mut rows = [0, 1, 2, 3, 4, 5];
+/// rows.sort_by_key(|&row| root_key(row, 1, 64));
+/// assert_eq!(rows, [0, 1, 4, 5, 2, 3]);
+/// ```
+#[inline]
+pub fn root_key(row: u64, block_bits: u32, digits: u32) -> u64 {
+    (row >> block_bits.min(digits - 1) & 1) << (digits - 1) | row
+}
+
+/// A device that also coarsens matrices by aggregation.
+///
+/// Matrices are symmetric with a positive diagonal, up to rounding.
+///
+/// ```
+/// use ziggurat_sparse::device::{AggregationDevice, Device, DeviceError, Reference, SetupDevice};
+/// use ziggurat_sparse::device::SymmetricStrength;
+/// use ziggurat_sparse::gallery::Problem;
+/// use ziggurat_sparse::Csr;
+///
+/// /// The number of aggregates of a matrix, on any device.
+/// fn coarse_rows<D: AggregationDevice>(d: &D, a: &Csr<f64>) -> Result<usize, DeviceError> {
+///     let a = d.upload_sparse(a)?;
+///     let strong = d.strong_connections(&a, &SymmetricStrength { threshold: 0.08, most: None })?;
+///     Ok(d.size(&d.aggregates(&strong, &a)?).cols)
+/// }
+/// let a = "poisson2d:10".parse::<Problem>()?.matrix()?;
+/// assert_eq!(coarse_rows(&Reference, &a)?, 20);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait AggregationDevice: SetupDevice {
+    /// The vector of 1/√a_ii, and the Gershgorin bound of ρ(D⁻¹A): the largest Σ_j |a_ij| / a_ii.
+    fn diagonal_scales<T: Real>(&self, a: &Self::Sparse<T>) -> Result<(Self::Vector<T>, f64), DeviceError>;
+
+    /// The strong connections, each with |a_ij|. A connection is strong if it is in either
+    /// direction.
+    fn strong_connections<T: Real>(
+        &self,
+        a: &Self::Sparse<T>,
+        strength: &SymmetricStrength,
+    ) -> Result<Self::Sparse<T>, DeviceError>;
+
+    /// MIS-2 aggregates of the rows of a graph, which has the strong connections of `a`, as a matrix
+    /// with a one in the column of each row's aggregate. Rows that are left out are empty.
+    ///
+    /// 1. In the order of [`root_key`], a row with connections becomes a root unless there is a root
+    ///    within two connections of it. The neighbours of a root join it.
+    /// 2. The other rows join the aggregate with the most votes: those of its rows among the
+    ///    neighbours, [`VOTE_UNITS`] |a_ij| / max_k |a_ik| rounded down, plus one. Among equals the
+    ///    first counts.
+    /// 3. A row without connections is an aggregate of its own if its other entries are at least
+    ///    [`LONE`] times its diagonal, and left out otherwise.
+    fn aggregates<T: Real>(
+        &self,
+        strong: &Self::Sparse<T>,
+        a: &Self::Sparse<T>,
+    ) -> Result<Self::Sparse<T>, DeviceError>;
+
+    /// Tentative interpolation of one near-kernel vector b: p_ij = b_i / c_j, where c_j is the norm
+    /// of b on aggregate j. Returns P and c, the near-kernel vector of the coarse level.
+    #[allow(clippy::type_complexity)] // a matrix and a vector
+    fn tentative<T: Real>(
+        &self,
+        aggregates: Self::Sparse<T>,
+        kernel: &Self::Vector<T>,
+    ) -> Result<(Self::Sparse<T>, Self::Vector<T>), DeviceError>;
+
+    /// 1 − ω D⁻¹ A_F, where D is the diagonal of the filtered matrix; where filtering has changed
+    /// the sign of that, D is the larger of |a^F_ii| and ½ Σ_j |a^F_ij|, and ρ(D⁻¹A_F) at most 2.
+    fn smoothing_matrix<T: Real>(
+        &self,
+        a: &Self::Sparse<T>,
+        step: &FilteredStep,
+    ) -> Result<Self::Sparse<T>, DeviceError>;
+}
