@@ -107,7 +107,8 @@ mod with_a_driver {
     #[test]
     fn levels_are_made_where_setup_says() {
         let place = Place::new("levels_are_made");
-        let arguments = ["solve", "--problem", "poisson3d:12", "--device", "gpu", "--method", "sa", "--json", "-"];
+        let arguments =
+            ["solve", "--problem", "poisson3d:12", "--device", "gpu", "--method", "sa", "--json", "-"];
         let [host, device] =
             ["host", "device"].map(|setup| json(&place, &[&arguments[..], &["--setup", setup]].concat()));
         assert_eq!((&host["setup_on"], &device["setup_on"]), (&"host".into(), &"device".into()));
