@@ -4,7 +4,8 @@
 //!
 //! Each row has what was chosen, what the solve changed, and the residual, recomputed here. Beside
 //! them, PyAMG's black box and scipy's factorisation solve the same systems, if the environment of
-//! `cargo xtask python` is there; the picture is a performance profile.
+//! `cargo xtask python` is there, and so does hypre with its defaults (conjugate gradients where ours
+//! are, else GMRES), if it is installed; the picture is a performance profile.
 
 mod peers;
 mod profile;
@@ -14,9 +15,10 @@ use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use ziggurat::config::Decision;
+use ziggurat::config::{Decision, Krylov};
 use ziggurat::{Solver, SolverConfig, Stronger};
 
+use super::race::HypreDefaults;
 use super::systems::{RealSystem, collection, keep_smallest, relative_residual};
 use super::table::Table;
 use super::{Bench, BenchError, Setting};
@@ -44,6 +46,7 @@ struct Row {
     outcome: String,
     converged: bool,
     method: String,
+    krylov: &'static str,
     /// What the solve changed.
     promotion: Option<String>,
     iterations: usize,
@@ -76,6 +79,13 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     if environment.is_none() {
         println!("without PyAMG and scipy: create their environment with cargo xtask python");
     }
+    let hypre = match HypreDefaults::new(setting.quick) {
+        Ok(hypre) => Some(hypre),
+        Err(error) => {
+            println!("without hypre: {error}");
+            None
+        }
+    };
     let (mut results, mut picture) = (Vec::new(), None);
     for preset in PRESETS {
         let config = SolverConfig::preset(preset)
@@ -92,14 +102,23 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
             "solve",
             "pyamg",
             "spsolve",
+            "hypre",
         ]);
         let mut rows = Vec::new();
         for path in &paths {
-            let (mut row, rhs) = pool.run(|| solve(path, &config))?;
+            let system = RealSystem::read(path)?;
+            let (mut row, rhs, b) = pool.run(|| solve(&system, path, &config))?;
             if let (Some(environment), true) = (&environment, preset == PRESETS[0]) {
-                for peer in PEERS {
+                let [of_python @ .., last] = PEERS;
+                for peer in of_python {
                     let answer = peers::run(environment.python().as_ref(), peer, path, &rhs, pool.threads)?;
                     row.peers.push((peer, answer));
+                }
+                if let Some(hypre) = &hypre {
+                    let cg = row.krylov == Krylov::Cg.name();
+                    let solved = hypre.solve(&system.a, &b, cg, pool.threads)?;
+                    let answer = |(seconds, residual)| Answer { seconds, residual: Some(residual) };
+                    row.peers.push((last, solved.map(answer)));
                 }
             }
             let of_peer = |index: usize| match row.peers.get(index) {
@@ -109,7 +128,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
                 }
                 None => String::new(),
             };
-            let peers = [of_peer(0), of_peer(1)];
+            let peers = [of_peer(0), of_peer(1), of_peer(2)];
             table.row([
                 row.matrix.clone(),
                 row.rows.to_string(),
@@ -122,6 +141,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
                 format!("{:.2}", row.solve_seconds),
                 peers[0].clone(),
                 peers[1].clone(),
+                peers[2].clone(),
             ]);
             rows.push(row);
         }
@@ -143,7 +163,8 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
 fn profiles(rows: &[Row]) -> String {
     let ours = rows.iter().map(|row| row.converged.then(|| row.seconds())).collect();
     let mut solvers = vec![profile::Solver { name: "ziggurat", seconds: ours }];
-    for (index, name) in PEERS.into_iter().enumerate() {
+    let took_part = rows.first().map_or(0, |row| row.peers.len());
+    for (index, name) in PEERS.into_iter().take(took_part).enumerate() {
         let of = |row: &Row| row.peers.get(index)?.1.as_ref()?.solved();
         solvers.push(profile::Solver { name, seconds: rows.iter().map(of).collect() });
     }
@@ -154,18 +175,24 @@ fn profiles(rows: &[Row]) -> String {
             FACTORS.map(|factor| format!("{:.0} %", 100.0 * profile::share(&factors, factor, rows.len())));
         table.row([solver.name.to_owned()].into_iter().chain(shares));
     }
-    println!("share of the systems solved within a factor of the fastest of the three\n\n{table}");
+    println!("share of the systems solved within a factor of the fastest of them\n\n{table}");
     profile::picture(&solvers)
 }
 
-fn solve(path: &Path, config: &SolverConfig) -> Result<(Row, Rhs), BenchError> {
-    let RealSystem { name, a, b } = RealSystem::read(path)?;
+/// Solves a system; also returns its right-hand side, as a name and as numbers.
+fn solve(
+    system: &RealSystem,
+    path: &Path,
+    config: &SolverConfig,
+) -> Result<(Row, Rhs, Vec<f64>), BenchError> {
+    let RealSystem { name, a, b } = system;
     let mut row = Row {
         rows: a.rows(),
         nnz: a.nnz(),
         outcome: String::new(),
         converged: false,
         method: String::new(),
+        krylov: "",
         promotion: None,
         iterations: 0,
         residual: f64::NAN,
@@ -173,7 +200,7 @@ fn solve(path: &Path, config: &SolverConfig) -> Result<(Row, Rhs), BenchError> {
         solve_seconds: 0.0,
         decisions: Vec::new(),
         peers: Vec::new(),
-        matrix: name,
+        matrix: name.clone(),
     };
     let given = RealSystem::rhs_path(path).map(Rhs::File);
     let start = Instant::now();
@@ -181,13 +208,15 @@ fn solve(path: &Path, config: &SolverConfig) -> Result<(Row, Rhs), BenchError> {
         Ok(solver) => solver,
         Err(error) => {
             row.outcome = error.to_string();
-            return Ok((row, given.unwrap_or(Rhs::Ones)));
+            let b = b.clone().unwrap_or_else(|| vec![1.0; a.rows()]);
+            return Ok((row, given.unwrap_or(Rhs::Ones), b));
         }
     };
     row.setup_seconds = start.elapsed().as_secs_f64();
     row.decisions = solver.decisions();
+    row.krylov = solver.config().krylov.name();
     let rhs = given.unwrap_or(if solver.annihilates_constants() { Rhs::Balanced } else { Rhs::Ones });
-    let b = b.unwrap_or_else(|| RealSystem::default_rhs(&solver));
+    let b = b.clone().unwrap_or_else(|| RealSystem::default_rhs(&solver));
     let start = Instant::now();
     let solution =
         solver.solve(&b).map_err(|error| BenchError::Solve(row.matrix.clone(), error.to_string()))?;
@@ -195,7 +224,7 @@ fn solve(path: &Path, config: &SolverConfig) -> Result<(Row, Rhs), BenchError> {
     row.outcome = solution.report.reason.name().to_owned();
     row.converged = solution.report.reason.is_converged();
     row.iterations = solution.report.iterations;
-    row.residual = relative_residual(&a, &solution.x, &b);
+    row.residual = relative_residual(a, &solution.x, &b);
     let chosen = solver.config().method.name();
     row.method = match &solution.promotion {
         Some(promotion) => match promotion.to {
@@ -206,5 +235,5 @@ fn solve(path: &Path, config: &SolverConfig) -> Result<(Row, Rhs), BenchError> {
         None => chosen.to_owned(),
     };
     row.promotion = solution.promotion.map(|promotion| promotion.to_string());
-    Ok((row, rhs))
+    Ok((row, rhs, b))
 }

@@ -14,6 +14,7 @@ mod fenicsx;
 mod gpu;
 mod machine;
 mod order;
+mod papers;
 mod pool;
 mod precision;
 mod python;
@@ -57,6 +58,7 @@ const BENCHES: &[Bench] = &[
     setup::BENCH,
     update::BENCH,
     precision::BENCH,
+    papers::BENCH,
     auto::BENCH,
     basis::BENCH,
     order::BENCH,

@@ -10,6 +10,7 @@
 //! `ZIGGURAT_RACE_ONLY` restricts a run to some systems: their names, or `natural`, `shuffled` and
 //! `real`, separated by commas.
 
+mod defaults;
 pub(super) mod driver;
 mod peers;
 mod picture;
@@ -23,6 +24,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Bench, BenchError, Setting};
+pub(super) use defaults::HypreDefaults;
 use peers::{Contestant, contestants, output};
 use system::{RaceSystem, collection, read_solution};
 
@@ -147,13 +149,8 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     for peer in &absent {
         println!("{}: {}", peer.name, peer.reason);
     }
-    let folder = std::env::temp_dir().join(format!("ziggurat-race-{}", std::process::id()));
-    let failed = |source| BenchError::Write { path: folder.clone(), source };
-    fs::create_dir_all(&folder).map_err(failed)?;
-    let files = Files { system: folder.join("system.bin"), solution: folder.join("solution.bin") };
-    let result = race(setting, &contestants, &files, pool.threads);
-    fs::remove_dir_all(&folder).map_err(failed)?;
-    let measured = result?;
+    let files = Files::new()?;
+    let measured = race(setting, &contestants, &files, pool.threads)?;
     print::summary(&measured);
     Ok(serde_json::json!({
         "threads": pool.threads,
@@ -164,10 +161,26 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     }))
 }
 
-/// Files through which contestants and this program communicate.
+/// Files through which contestants and this program communicate, in a folder of their own.
 struct Files {
+    folder: PathBuf,
     system: PathBuf,
     solution: PathBuf,
+}
+
+impl Files {
+    fn new() -> Result<Self, BenchError> {
+        let folder = std::env::temp_dir().join(format!("ziggurat-race-{}", std::process::id()));
+        fs::create_dir_all(&folder).map_err(|source| BenchError::Write { path: folder.clone(), source })?;
+        Ok(Files { system: folder.join("system.bin"), solution: folder.join("solution.bin"), folder })
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        // What cannot be removed stays in the folder of temporary files.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
 }
 
 fn race(

@@ -122,7 +122,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
 }
 
 /// The paper's problems: iterations by how levels are stored, and times in 64 and in 16 bits.
-fn paper(
+pub(super) fn paper(
     setting: &Setting,
     pool: &Pool,
 ) -> Result<(Vec<precision::Count>, Vec<precision::Speed>), BenchError> {

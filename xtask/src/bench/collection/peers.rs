@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bench::BenchError;
 
-/// The solvers by name.
-pub(super) const PEERS: [&str; 2] = ["pyamg", "spsolve"];
+/// The solvers by name; the last is not from Python.
+pub(super) const PEERS: [&str; 3] = ["pyamg", "spsolve", "hypre"];
 
 /// Seconds after which a solver is stopped.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -235,16 +235,8 @@ fn limited(program: impl AsRef<OsStr>) -> Command {
 pub(super) fn contestants(quick: bool) -> Result<(Vec<Contestant>, Vec<Absent>), BenchError> {
     let (mut ready, mut absent) = (Vec::new(), Vec::new());
     for peer in &PEERS {
-        match peer.program(quick) {
-            Ok(program) => ready.push(Contestant {
-                name: peer.name,
-                with_modes: peer.with_modes,
-                parallelism: peer.parallelism,
-                quick,
-                program,
-                scalar: peer.scalar,
-                elastic: peer.elastic,
-            }),
+        match peer.contestant(quick) {
+            Ok(contestant) => ready.push(contestant),
             Err(reason) if peer.name == HYPRE => {
                 return Err(BenchError::Competitor(format!("the race needs hypre: {reason}")));
             }
@@ -255,7 +247,19 @@ pub(super) fn contestants(quick: bool) -> Result<(Vec<Contestant>, Vec<Absent>),
     Ok((ready, absent))
 }
 
+/// hypre alone, or how to install it.
+pub(super) fn hypre(quick: bool) -> Result<Contestant, String> {
+    PEERS[0].contestant(quick)
+}
+
 impl Peer {
+    /// The peer, ready to run. On failure, says how to install it.
+    fn contestant(&self, quick: bool) -> Result<Contestant, String> {
+        let &Peer { name, with_modes, parallelism, scalar, elastic, .. } = self;
+        let program = self.program(quick)?;
+        Ok(Contestant { name, with_modes, parallelism, quick, program, scalar, elastic })
+    }
+
     /// The driver, compiled if necessary. On failure, says how to install the peer.
     fn program(&self, quick: bool) -> Result<Vec<PathBuf>, String> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("competitors");

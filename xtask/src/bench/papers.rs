@@ -1,0 +1,372 @@
+//! What the papers behind this library report, repeated as far as a CPU can.
+//!
+//! | paper | what is repeated |
+//! |---|---|
+//! | Tsai, *Portable mixed precision AMG* (thesis, 2024) | its precision ladders on its two finite-element problems, with pairwise aggregation: Jacobi and Chebyshev, V- and W-cycles, stand-alone; and its byte model |
+//! | Zong, Yu, Huang & Xue, *FP16 acceleration* (2024) | iterations and times by how levels are stored, as in `cargo xtask bench structured` |
+//! | Isotton, *Chronos* (thesis) | Jacobi against adaptive FSAI; classical, hybrid and extended+i interpolation |
+//! | Lu et al., *AmgT* (2024) | with its settings, the share of sparse products in setup, and what mixed precision adds |
+//!
+//! Iterations do not depend on the machine. Times compare variants within this run; the papers' are
+//! those of GPUs or other CPUs. docs/papers.md says where and why numbers differ.
+
+mod finite_elements;
+
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::Value;
+use ziggurat::amg::Interpolation;
+use ziggurat::config::{Coarsest, CycleKind, Format, Krylov, Method, Precision, SmootherKind};
+use ziggurat::{Solver, SolverConfig};
+
+use super::pool::Pool;
+use super::systems::{ModelSystem, relative_residual};
+use super::table::Table;
+use super::{Bench, BenchError, Setting, structured};
+
+pub(super) const BENCH: Bench = Bench {
+    name: "papers",
+    what: "what the papers report, repeated: precision ladders, FP16, adaptive FSAI, AmgT's settings",
+    rounds: 3,
+    run,
+};
+
+/// A precision ladder: its name in the thesis, ours, the storage format, and the iterations of the
+/// thesis on the beam and the L-shape (Jacobi, V-cycle); `None` if it did not converge.
+type Ladder = (&'static str, &'static str, Format, [Option<usize>; 2]);
+
+/// The ladders. 16-bit levels of the thesis have 16-bit vectors, too, which ours never have; so the
+/// same name has wider vectors here.
+const LADDERS: [Ladder; 8] = [
+    ("DP", "f64", Format::Csr, [Some(44), Some(160)]),
+    ("DP-SP", "f64-f32,f64-f32", Format::Csr, [Some(44), Some(171)]),
+    ("DP-SP-HP", "f64-f32,f64-f32-f16", Format::Csr, [Some(86), None]),
+    ("DP-HP", "f64-f32,f64-f16", Format::Csr, [Some(127), None]),
+    ("DP-SP-BF", "f64-f32,f64-f32-bf16", Format::Csr, [Some(44), Some(186)]),
+    ("DP-BF", "f64-f32,f64-bf16", Format::Csr, [Some(44), Some(192)]),
+    ("(DP-SP, HP)", "f64-f32,f16", Format::Csr, [None, None]),
+    ("ours: K64P32D16", "f16", Format::Auto, [None, None]),
+];
+
+/// How the cycle is used.
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    name: &'static str,
+    smoother: SmootherKind,
+    cycle: CycleKind,
+    krylov: Krylov,
+    rtol: f64,
+    most_iterations: usize,
+}
+
+/// The settings of the thesis: conjugate gradients to 10⁻¹² in at most 800 iterations, stand-alone
+/// to 10⁻⁹ in at most 100.
+const USES: [Use; 4] = [
+    Use {
+        name: "CG, V-cycle, Jacobi 0.9",
+        smoother: SmootherKind::Jacobi,
+        cycle: CycleKind::V,
+        krylov: Krylov::Cg,
+        rtol: 1e-12,
+        most_iterations: 800,
+    },
+    Use {
+        name: "CG, V-cycle, Chebyshev on the l1 diagonal",
+        smoother: SmootherKind::L1Chebyshev,
+        cycle: CycleKind::V,
+        krylov: Krylov::Cg,
+        rtol: 1e-12,
+        most_iterations: 800,
+    },
+    Use {
+        name: "CG, W-cycle of 4 levels, Jacobi 0.9",
+        smoother: SmootherKind::Jacobi,
+        cycle: CycleKind::W,
+        krylov: Krylov::Cg,
+        rtol: 1e-12,
+        most_iterations: 800,
+    },
+    Use {
+        name: "V-cycles alone, Jacobi 0.9",
+        smoother: SmootherKind::Jacobi,
+        cycle: CycleKind::V,
+        krylov: Krylov::Richardson,
+        rtol: 1e-9,
+        most_iterations: 100,
+    },
+];
+
+/// One solve.
+#[derive(Clone, Debug, Serialize)]
+struct Measured {
+    system: String,
+    setting: String,
+    variant: String,
+    iterations: usize,
+    /// Iterations until the residual of the recurrence is within the tolerance, by which the thesis
+    /// stops; `None` if it never is.
+    by_recurrence: Option<usize>,
+    setup_seconds: f64,
+    solve_seconds: f64,
+    operator_complexity: f64,
+    relative_residual: f64,
+    /// Bytes of matrices and transfers of all levels.
+    bytes: usize,
+    /// The part of setup that Galerkin products take.
+    product_share: f64,
+}
+
+impl Measured {
+    /// Iterations by the recurrence; more than all of them if they were not enough.
+    fn count(&self) -> String {
+        self.by_recurrence.map_or_else(|| format!("> {}", self.iterations), |count| count.to_string())
+    }
+
+    /// How much faster an iteration is than that of another solve.
+    fn faster_than(&self, other: &Measured) -> String {
+        let per_iteration = |one: &Measured| one.solve_seconds / one.iterations.max(1) as f64;
+        format!("{:.2}", per_iteration(other) / per_iteration(self))
+    }
+}
+
+fn run(setting: &Setting) -> Result<Value, BenchError> {
+    let Some(pool) = setting.pools.last() else { return Ok(Value::Null) };
+    println!("{}, best of {} rounds\n", pool.label(), setting.rounds);
+    let thesis = thesis(setting, pool)?;
+    println!("Zong et al.: iterations, and times of cycles and solves\n");
+    let (iterations, speed) = structured::paper(setting, pool)?;
+    let chronos = chronos(setting, pool)?;
+    let amgt = amgt(setting, pool)?;
+    Ok(serde_json::json!({
+        "threads": pool.threads, "thesis": thesis, "FP16 iterations": iterations, "FP16 speed": speed,
+        "Chronos": chronos, "AmgT": amgt
+    }))
+}
+
+/// Sets up and solves; the variants alternate, and the best round of each counts.
+fn best_of(
+    system: &ModelSystem,
+    setting: &str,
+    variants: &[(String, SolverConfig)],
+    rounds: usize,
+    pool: &Pool,
+) -> Result<Vec<Measured>, BenchError> {
+    let mut best: Vec<Option<Measured>> = vec![None; variants.len()];
+    for _ in 0..rounds {
+        for ((variant, config), best) in variants.iter().zip(&mut best) {
+            let refused = |error| system.refused(&error);
+            let (a, kernel) = (system.a.clone(), system.near_kernel.clone());
+            let start = Instant::now();
+            let solver = pool.run(|| Solver::with_near_kernel(a, kernel, config.clone())).map_err(refused)?;
+            let setup_seconds = start.elapsed().as_secs_f64();
+            let start = Instant::now();
+            let solution = pool.run(|| solver.solve(&system.b)).map_err(refused)?;
+            let solve_seconds = start.elapsed().as_secs_f64();
+            let norm = system.b.iter().map(|value| value * value).sum::<f64>().sqrt();
+            let within = |residual: &f64| *residual <= config.stopping.rtol * norm;
+            let stored = solver.preconditioner().stored();
+            let products = solver.stages().iter().filter(|(stage, _)| *stage == "Galerkin product");
+            let measured = Measured {
+                system: system.name.clone(),
+                setting: setting.to_owned(),
+                variant: variant.clone(),
+                iterations: solution.report.iterations,
+                by_recurrence: solution.report.history.iter().position(within).map(|place| place + 1),
+                setup_seconds,
+                solve_seconds,
+                operator_complexity: solver.hierarchy().operator_complexity(),
+                relative_residual: relative_residual(&system.a, &solution.x, &system.b),
+                bytes: stored.iter().map(|level| level.format.bytes() + level.transfer_bytes).sum(),
+                product_share: products.map(|(_, seconds)| seconds).sum::<f64>() / setup_seconds,
+            };
+            if best.as_ref().is_none_or(|best| solve_seconds < best.solve_seconds) {
+                *best = Some(measured);
+            }
+        }
+    }
+    Ok(best.into_iter().flatten().collect())
+}
+
+/// Tsai's ladders on his two problems.
+fn thesis(setting: &Setting, pool: &Pool) -> Result<Vec<Measured>, BenchError> {
+    let systems = match setting.quick {
+        true => [finite_elements::beam(1)?, finite_elements::l_shape(3)?],
+        false => [finite_elements::beam(8)?, finite_elements::l_shape(128)?],
+    };
+    let mut all = Vec::new();
+    for way in USES {
+        let mut table = Table::new([
+            "problem",
+            "ladder",
+            "iterations",
+            "in the thesis",
+            "solve s",
+            "residual",
+            "iteration, speed-up",
+            "by bytes",
+        ]);
+        for (place, system) in systems.iter().enumerate() {
+            let variants =
+                LADDERS.map(|(name, ladder, format, _)| (name.to_owned(), way.config(ladder, format)));
+            // The first table is for times, the others are for iterations.
+            let rounds = if way.name == USES[0].name { setting.rounds } else { 1 };
+            let measured = best_of(system, way.name, &variants, rounds, pool)?;
+            for (one, (.., reported)) in measured.iter().zip(LADDERS) {
+                let is_theirs = way.name == USES[0].name && !setting.quick;
+                let reported = match (is_theirs, reported[place]) {
+                    (true, Some(iterations)) => iterations.to_string(),
+                    (true, None) if one.variant.starts_with("DP") => "fails".to_owned(),
+                    _ => String::new(),
+                };
+                table.row([
+                    one.system.clone(),
+                    one.variant.clone(),
+                    one.count(),
+                    reported,
+                    format!("{:.2}", one.solve_seconds),
+                    format!("{:.1e}", one.relative_residual),
+                    one.faster_than(&measured[0]),
+                    format!("{:.2}", measured[0].bytes as f64 / one.bytes as f64),
+                ]);
+            }
+            all.extend(measured);
+        }
+        println!("Tsai: {}\n\n{table}", way.name);
+    }
+    Ok(all)
+}
+
+impl Use {
+    /// The configuration: pairs of rows, and one sweep before and one after the correction.
+    fn config(&self, ladder: &str, format: Format) -> SolverConfig {
+        let precision: Precision = ladder.parse().unwrap_or_default();
+        let method = Method::Pairwise;
+        let mut config =
+            SolverConfig { method, precision, format, fallback: false, ..SolverConfig::default() };
+        config.pairwise.passes = 1;
+        config.hierarchy.coarse_rows = 64;
+        config.hierarchy.max_levels = if self.cycle == CycleKind::W { 4 } else { 11 };
+        config.hierarchy.coarsest = Coarsest::Smoothed;
+        (config.cycle.kind, config.krylov) = (self.cycle, self.krylov);
+        config.smoother.kind = self.smoother;
+        config.smoother.omega = (self.smoother == SmootherKind::Jacobi).then_some(0.9);
+        config.stopping.rtol = self.rtol;
+        config.stopping.max_iterations = self.most_iterations;
+        config
+    }
+}
+
+/// Isotton's comparisons: the smoother, and the interpolation of classical coarsening.
+fn chronos(setting: &Setting, pool: &Pool) -> Result<Vec<Measured>, BenchError> {
+    let names: &[&str] = match setting.quick {
+        true => &["jump3d:10"],
+        false => &["poisson3d:80", "jump3d:80", "crank_heat3d", "norne_pressure", "G2_circuit"],
+    };
+    let mut table = Table::new([
+        "system",
+        "interpolation, smoother",
+        "complexity",
+        "iterations",
+        "setup s",
+        "solve s",
+        "total s",
+    ]);
+    let mut all = Vec::new();
+    for name in names {
+        let Some(system) = ModelSystem::named(name)? else { continue };
+        let mut variants = Vec::new();
+        for (interpolation, called) in [
+            (Interpolation::ClassicalModified, "classical"),
+            (Interpolation::Hybrid, "hybrid"),
+            (Interpolation::ExtendedI, "extended+i"),
+        ] {
+            for smoother in [SmootherKind::Jacobi, SmootherKind::Fsai] {
+                let mut config =
+                    SolverConfig { method: Method::Classical, fallback: false, ..SolverConfig::default() };
+                config.classical.interpolation = interpolation;
+                config.classical.aggressive_levels = 0;
+                config.smoother.kind = smoother;
+                variants.push((format!("{called}, {smoother}"), config));
+            }
+        }
+        for one in best_of(&system, "classical coarsening", &variants, setting.rounds, pool)? {
+            table.row([
+                one.system.clone(),
+                one.variant.clone(),
+                format!("{:.2}", one.operator_complexity),
+                one.count(),
+                format!("{:.2}", one.setup_seconds),
+                format!("{:.2}", one.solve_seconds),
+                format!("{:.2}", one.setup_seconds + one.solve_seconds),
+            ]);
+            all.push(one);
+        }
+    }
+    println!("Isotton: interpolation and smoother, relative residual 1e-8\n\n{table}");
+    Ok(all)
+}
+
+/// AmgT's settings: PMIS, extended+i, ℓ1-Jacobi, at most seven levels.
+fn amgt(setting: &Setting, pool: &Pool) -> Result<Vec<Measured>, BenchError> {
+    let names: &[&str] = match setting.quick {
+        true => &["poisson3d27:8"],
+        false => &["poisson3d:80", "poisson3d27:80", "jump3d:80", "crank_heat3d"],
+    };
+    let mut table = Table::new([
+        "system",
+        "precision",
+        "iterations",
+        "products, of setup",
+        "setup s",
+        "solve s",
+        "iteration, speed-up",
+    ]);
+    let mut all = Vec::new();
+    for name in names {
+        let Some(system) = ModelSystem::named(name)? else { continue };
+        let variants = ["f64", "f64-f32,f64-f32-f16", "f16"].map(|ladder| {
+            let precision: Precision = ladder.parse().unwrap_or_default();
+            let mut config = SolverConfig {
+                method: Method::Classical,
+                precision,
+                fallback: false,
+                krylov: Krylov::Cg,
+                ..SolverConfig::default()
+            };
+            config.classical.aggressive_levels = 0;
+            config.classical.strength.max_row_sum = Some(0.8);
+            (config.classical.truncation.relative, config.classical.truncation.max_entries) = (0.1, Some(4));
+            config.hierarchy.max_levels = 7;
+            config.smoother.kind = SmootherKind::L1Jacobi;
+            (ladder.to_owned(), config)
+        });
+        let measured = best_of(&system, "AmgT's settings", &variants, setting.rounds, pool)?;
+        for one in &measured {
+            table.row([
+                one.system.clone(),
+                one.variant.clone(),
+                one.count(),
+                format!("{:.0} %", 100.0 * one.product_share),
+                format!("{:.2}", one.setup_seconds),
+                format!("{:.2}", one.solve_seconds),
+                one.faster_than(&measured[0]),
+            ]);
+        }
+        all.extend(measured);
+    }
+    println!("Lu et al.: PMIS, extended+i, l1-Jacobi, at most 7 levels, relative residual 1e-8\n\n{table}");
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ladder_is_a_precision() {
+        for (_, ladder, ..) in LADDERS {
+            assert_eq!(ladder.parse::<Precision>().unwrap().to_string(), ladder);
+        }
+    }
+}
