@@ -35,7 +35,7 @@ pub use choices::{ChoiceKey, Effort, Format, Rebuild, Reorder, Scaling, SetupPla
 pub use decide::Decision;
 pub use precision::Precision;
 pub use resolve::MatrixFacts;
-pub use ziggurat_amg::smoother::{FsaiParameters, SmootherKind, SmootherParameters};
+pub use ziggurat_amg::smoother::{FsaiParameters, IlutParameters, SmootherKind, SmootherParameters};
 pub use ziggurat_amg::{Coarsest, CycleKind, Method};
 pub use ziggurat_krylov::{Basis, Combine, Krylov};
 

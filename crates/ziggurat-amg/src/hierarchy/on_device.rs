@@ -3,8 +3,8 @@
 //!
 //! The matrix crosses the bus once on the way in, with one start vector per smoothed level for the
 //! spectral radius. Sizes come back while a level is made, and then the level itself, because
-//! lowering starts from levels in host memory. Levels are those of the host: the same aggregates and
-//! patterns, and values up to rounding; on a device without `f64`, up to the rounding of `f32`.
+//! lowering starts from levels in host memory. Levels are those of the host: the same aggregates
+//! and patterns, and values up to rounding; on a device without `f64`, up to the rounding of `f32`.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -44,9 +44,9 @@ impl Hierarchy {
     /// ```
     ///
     /// # Errors
-    /// As [`Hierarchy::with_properties`], and [`SetupError::NotOnDevice`] if the configuration or the
-    /// matrix needs what devices do not have: another coarsening than smoothed aggregation, several
-    /// unknowns per node, no symmetry, or another order of the unknowns.
+    /// As [`Hierarchy::with_properties`], and [`SetupError::NotOnDevice`] if the configuration or
+    /// the matrix needs what devices do not have: another coarsening than smoothed aggregation,
+    /// several unknowns per node, no symmetry, or another order of the unknowns.
     pub fn build_on<D: AggregationDevice>(
         device: &D,
         a: impl Into<Arc<Csr<f64>>>,

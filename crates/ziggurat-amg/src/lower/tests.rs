@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::halo::Whole;
-use crate::smoother::{ChebyshevBase, FsaiParameters, Smoother};
+use crate::smoother::{ChebyshevBase, FsaiParameters, IlutParameters, Smoother};
 use crate::{Cycle, Cycling, LevelFormat, LevelSmoothing, Multigrid, SetupError};
 use ziggurat_sparse::algebra::{transpose, triple_product};
 use ziggurat_sparse::device::{Cpu, Device, Reference};
@@ -94,7 +94,10 @@ fn full(_: usize) -> LevelPrecision {
     LevelPrecision::default()
 }
 
-const SMOOTHERS: [Smoother; 9] = [
+const ILUT: IlutParameters = IlutParameters { entries: 6, tolerance: 1e-2 };
+
+const SMOOTHERS: [Smoother; 10] = [
+    Smoother::Ilut { block: 100, parameters: ILUT, omega: None },
     Smoother::Fsai { parameters: FSAI, omega: None },
     Smoother::Ilu0 { block: 100, node_rows: 1, omega: None },
     Smoother::Ilu0 { block: 100, node_rows: 4, omega: None },

@@ -112,7 +112,7 @@ mod tests {
     use ziggurat_sparse::operator::LinearOperator;
 
     use super::*;
-    use crate::smoother::{ChebyshevBase, FsaiParameters, Smoother};
+    use crate::smoother::{ChebyshevBase, FsaiParameters, IlutParameters, Smoother};
     use crate::{Air, Classical, Coarsening, Cycle, HierarchyConfig};
 
     /// |x · M y − Mᵀ x · y|, relative to the size of the terms.
@@ -155,6 +155,7 @@ mod tests {
             Smoother::Fsai { parameters: FsaiParameters::default(), omega: Some(0.8) },
             Smoother::Ilu0 { block: 128, node_rows: 1, omega: Some(0.9) },
             Smoother::Ilu0 { block: 128, node_rows: 2, omega: Some(0.9) },
+            Smoother::Ilut { block: 128, parameters: IlutParameters::default(), omega: Some(0.9) },
             Smoother::BlockJacobi { rows: 7, omega: Some(0.5) },
         ];
         for smoother in smoothers {

@@ -116,7 +116,7 @@ pub(super) fn factorise_nodes(
 ) -> Result<IncompleteFactors, SetupError> {
     let block = whole_nodes(block, node_rows);
     if node_rows <= 1 {
-        return factorise(a, rows, block, omega);
+        return factorise(a, rows, block, omega, Block::factorise);
     }
     let own = own_columns(a, rows.clone())?;
     let before = inverse_of_nodes(own.view(), own.all_rows(), node_rows)
@@ -126,7 +126,7 @@ pub(super) fn factorise_nodes(
     let sizes = column_sizes(&scaled, block);
     let inverses: Vec<f64> = sizes.iter().map(|size| size.recip()).collect();
     scale_columns(&mut scaled, &inverses)?;
-    let mut factors = factorise(scaled.view(), scaled.all_rows(), block, omega)?;
+    let mut factors = factorise(scaled.view(), scaled.all_rows(), block, omega, Block::factorise)?;
     scale_columns(Arc::make_mut(&mut factors.upper), &sizes)?;
     factors.pivots.iter_mut().zip(&sizes).for_each(|(pivot, size)| *pivot *= size);
     factors.before = Some(Arc::new(before));
@@ -165,21 +165,25 @@ fn own_columns(a: CsrRef<'_, f64>, rows: Range<usize>) -> Result<Csr<f64>, Matri
     )
 }
 
-/// Factorises the own rows in blocks of `block` rows.
+/// Factorises the own rows in blocks of `block` rows. `factorise` makes the factors of a block with
+/// a shift of its diagonal; it has scratch memory that it leaves as it was at first.
 ///
 /// # Errors
 /// If a row has no usable diagonal entry.
-fn factorise(
+pub(super) fn factorise<S: Default + Send>(
     a: CsrRef<'_, f64>,
     rows: Range<usize>,
     block: usize,
     omega: Option<f64>,
+    factorise: impl Fn(CsrRef<'_, f64>, Range<usize>, f64, &mut S) -> Result<Block, SetupError> + Sync,
 ) -> Result<IncompleteFactors, SetupError> {
     let blocks: Vec<Range<usize>> =
         rows.clone().step_by(block).map(|begin| begin..(begin + block).min(rows.end)).collect();
     let factors: Vec<Block> = blocks
         .par_iter()
-        .map_init(Vec::new, |place, block| Block::stable(a, block.clone(), place))
+        .map_init(S::default, |scratch, block| {
+            Block::stable(a, block, |rows, shift| factorise(a, rows, shift, scratch))
+        })
         .collect::<Result<_, _>>()?;
     let part = |in_row: fn(&Block, usize) -> Range<usize>| {
         Csr::collect(
@@ -205,28 +209,108 @@ fn factorise(
 }
 
 /// The factors of one block: L below and U on and above the diagonal, in compressed rows.
-struct Block {
+pub(super) struct Block {
     row_ptr: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<f64>,
     /// The diagonal entry of each row.
     diagonal: Vec<usize>,
     /// Whether a pivot had to be replaced by the diagonal entry.
-    replaced: bool,
+    pub(super) replaced: bool,
+}
+
+/// A row of A within a block: its number there, the entries with a shifted diagonal, the diagonal
+/// entry that is given, and the norm of the entries.
+pub(super) struct BlockRow<I> {
+    pub(super) own: u32,
+    pub(super) entries: I,
+    pub(super) diagonal: f64,
+    pub(super) norm: f64,
+}
+
+impl BlockRow<()> {
+    /// Reads a row.
+    ///
+    /// # Errors
+    /// If it has no usable diagonal entry.
+    pub(super) fn read<'a>(
+        a: CsrRef<'a, f64>,
+        row: usize,
+        rows: &Range<usize>,
+        shift: f64,
+    ) -> Result<BlockRow<impl Iterator<Item = (u32, f64)> + use<'a>>, SetupError> {
+        let (columns, values) = a.row(row);
+        let [from, to] =
+            [rows.start, rows.end].map(|end| columns.partition_point(|&column| (column as usize) < end));
+        let (columns, values) = (&columns[from..to], &values[from..to]);
+        let diagonal = columns.binary_search(&(row as u32)).map_or(0.0, |place| values[place]);
+        if !(diagonal.is_finite() && diagonal != 0.0) {
+            return Err(MatrixError::ZeroDiagonal { row, value: diagonal }.into());
+        }
+        let first = rows.start as u32;
+        let shifted = move |(&column, &value): (&u32, &f64)| {
+            (column - first, if column as usize == row { value * (1.0 + shift) } else { value })
+        };
+        let norm = values.iter().map(|value| value * value).sum::<f64>().sqrt();
+        let entries = columns.iter().zip(values).map(shifted);
+        Ok(BlockRow { own: row as u32 - first, entries, diagonal, norm })
+    }
 }
 
 impl Block {
-    /// Factorises with the first shift that gives stable factors, or the last one. `place` is
-    /// scratch memory of zeros.
-    fn stable(a: CsrRef<'_, f64>, rows: Range<usize>, place: &mut Vec<usize>) -> Result<Block, SetupError> {
+    /// Factors of no rows yet.
+    pub(super) fn empty() -> Self {
+        Block { row_ptr: vec![0], columns: vec![], values: vec![], diagonal: vec![], replaced: false }
+    }
+
+    /// Whether a pivot can be divided by, where `given` is the diagonal entry of A.
+    pub(super) fn is_usable(pivot: f64, given: f64) -> bool {
+        pivot * given.signum() > SMALLEST_PIVOT * given.abs() && pivot.is_finite()
+    }
+
+    /// Adds a row: that of L, the pivot, and that of U. A pivot that cannot be divided by is
+    /// replaced by `given`.
+    pub(super) fn push(
+        &mut self,
+        row: u32,
+        lower: &[(u32, f64)],
+        pivot: f64,
+        given: f64,
+        upper: &[(u32, f64)],
+    ) {
+        let usable = Block::is_usable(pivot, given);
+        self.replaced |= !usable;
+        self.diagonal.push(self.columns.len() + lower.len());
+        let own = (row, if usable { pivot } else { given });
+        for &(column, value) in lower.iter().chain([&own]).chain(upper) {
+            self.columns.push(column);
+            self.values.push(value);
+        }
+        self.row_ptr.push(self.columns.len());
+    }
+
+    /// The pivot of a row, and its entries of U.
+    pub(super) fn pivot_and_upper(&self, row: usize) -> (f64, impl Iterator<Item = (u32, f64)> + '_) {
+        let diagonal = self.diagonal[row];
+        let upper =
+            (diagonal + 1..self.row_ptr[row + 1]).map(|entry| (self.columns[entry], self.values[entry]));
+        (self.values[diagonal], upper)
+    }
+
+    /// Factorises with the first shift that gives stable factors, or the last one.
+    fn stable(
+        a: CsrRef<'_, f64>,
+        rows: &Range<usize>,
+        mut factorise: impl FnMut(Range<usize>, f64) -> Result<Block, SetupError>,
+    ) -> Result<Block, SetupError> {
         let [shifts @ .., last] = SHIFTS;
         for shift in shifts {
-            let block = Block::factorise(a, rows.clone(), shift, place)?;
+            let block = factorise(rows.clone(), shift)?;
             if block.is_stable(a, rows.clone()) {
                 return Ok(block);
             }
         }
-        Block::factorise(a, rows, last, place)
+        factorise(rows.clone(), last)
     }
 
     /// Gaussian elimination row by row (Saad, *Iterative Methods for Sparse Linear Systems*,
@@ -237,8 +321,7 @@ impl Block {
         shift: f64,
         place: &mut Vec<usize>,
     ) -> Result<Block, SetupError> {
-        let mut block =
-            Block { row_ptr: vec![0], columns: vec![], values: vec![], diagonal: vec![], replaced: false };
+        let mut block = Block::empty();
         place.resize(rows.len().max(place.len()), 0);
         for row in rows.clone() {
             let begin = block.values.len();
@@ -258,7 +341,7 @@ impl Block {
             block.diagonal.push(diagonal);
             block.eliminate(begin..diagonal, place);
             let pivot = &mut block.values[diagonal];
-            if !(*pivot * given.signum() > SMALLEST_PIVOT * given.abs() && pivot.is_finite()) {
+            if !Block::is_usable(*pivot, given) {
                 (*pivot, block.replaced) = (given, true);
             }
             block.row_ptr.push(block.values.len());
@@ -346,7 +429,7 @@ mod tests {
         for name in ["poisson3d:5", "convection3d:6", "elasticity3d:3"] {
             let a = matrix(name);
             for block in [7, 64, 4096] {
-                let factors = factorise(a.view(), a.all_rows(), block, None).unwrap();
+                let factors = factorise(a.view(), a.all_rows(), block, None, Block::factorise).unwrap();
                 check(&a, &factors, name);
                 let turned = transpose(a.view(), a.all_rows());
                 check(&turned, &factors.transposed().unwrap(), name);
@@ -378,8 +461,8 @@ mod tests {
     #[test]
     fn blocks_do_not_depend_on_the_range_of_rows() {
         let a = matrix("jump3d:6");
-        let whole = factorise(a.view(), a.all_rows(), 32, None).unwrap();
-        let part = factorise(a.view(), 64..160, 32, None).unwrap();
+        let whole = factorise(a.view(), a.all_rows(), 32, None, Block::factorise).unwrap();
+        let part = factorise(a.view(), 64..160, 32, None, Block::factorise).unwrap();
         assert_eq!(part.pivots, whole.pivots[64..160]);
         assert_eq!(part.lower.row(40).0.iter().map(|c| c + 64).collect::<Vec<_>>(), whole.lower.row(104).0);
         assert_eq!(part.upper.row(40).1, whole.upper.row(104).1);
@@ -388,10 +471,10 @@ mod tests {
     #[test]
     fn a_lost_pivot_shifts_the_diagonal_and_a_missing_one_is_an_error() {
         let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, 2.0, 2.0, 4.0]).unwrap();
-        let pivots = factorise(a.view(), 0..2, 8, None).unwrap().pivots;
+        let pivots = factorise(a.view(), 0..2, 8, None, Block::factorise).unwrap().pivots;
         assert_eq!(pivots, [1.01, 4.04 - 2.0 / 1.01 * 2.0]);
         let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 0], vec![1.0, 1.0]).unwrap();
-        let error = factorise(a.view(), 0..2, 8, None).unwrap_err();
+        let error = factorise(a.view(), 0..2, 8, None, Block::factorise).unwrap_err();
         assert!(error.to_string().starts_with("row 1: the diagonal entry is 0"), "{error}");
     }
 }

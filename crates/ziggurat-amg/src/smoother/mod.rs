@@ -18,6 +18,7 @@ mod fc_jacobi;
 mod fsai;
 mod gauss_seidel;
 mod ilu0;
+mod ilut;
 mod jacobi;
 mod l1_jacobi;
 mod on_grid;
@@ -39,6 +40,7 @@ pub use chebyshev::ChebyshevBase;
 pub use fsai::FsaiParameters;
 pub use gauss_seidel::DEFAULT_BLOCK;
 pub use ilu0::IncompleteFactors;
+pub use ilut::IlutParameters;
 
 /// The available smoothers.
 ///
@@ -99,6 +101,15 @@ pub enum Smoother {
         /// The damping factor; without it, chosen by the spectral radius.
         omega: Option<f64>,
     },
+    /// Incomplete LU factors with fill, within blocks of rows.
+    Ilut {
+        /// Rows per block.
+        block: usize,
+        /// Which entries are kept.
+        parameters: IlutParameters,
+        /// The damping factor; without it, chosen by the spectral radius.
+        omega: Option<f64>,
+    },
     /// The inverses of diagonal blocks.
     BlockJacobi {
         /// The most rows of a block.
@@ -142,6 +153,8 @@ choice! {
     Fsai = "fsai",
     /// Incomplete LU factors without fill; incomplete Cholesky for symmetric matrices.
     Ilu0 = "ilu0",
+    /// Incomplete LU factors with fill; incomplete Cholesky for symmetric matrices.
+    Ilut = "ilut",
     /// Inverses of diagonal blocks.
     BlockJacobi = "block-jacobi",
 }
@@ -168,7 +181,7 @@ pub struct SmootherParameters {
     pub degree: usize,
     /// λmax / λmin of the part of the spectrum that Chebyshev damps.
     pub ratio: f64,
-    /// Rows per block of Gauss–Seidel and ILU(0).
+    /// Rows per block of Gauss–Seidel, ILU(0) and ILUT.
     pub block: usize,
     /// The most rows of a block of block Jacobi.
     pub block_rows: usize,
@@ -176,6 +189,8 @@ pub struct SmootherParameters {
     pub node_rows: Option<usize>,
     /// The pattern of FSAI.
     pub fsai: FsaiParameters,
+    /// The entries of ILUT.
+    pub ilut: IlutParameters,
 }
 
 impl Default for SmootherParameters {
@@ -189,6 +204,7 @@ impl Default for SmootherParameters {
             block_rows: MAX_BLOCK,
             node_rows: None,
             fsai: FsaiParameters::default(),
+            ilut: IlutParameters::default(),
         }
     }
 }
@@ -205,7 +221,8 @@ impl SmootherParameters {
     /// # Errors
     /// The first that is not.
     pub fn check(&self) -> Result<(), OutOfRange> {
-        let SmootherParameters { kind: _, omega, degree, ratio, block, block_rows, node_rows, fsai } = *self;
+        let SmootherParameters { kind: _, omega, degree, ratio, block, block_rows, node_rows, fsai, ilut } =
+            *self;
         if let Some(omega) = omega {
             OutOfRange::unless("omega", omega, omega.is_finite() && omega > 0.0, "finite and positive")?;
         }
@@ -214,12 +231,14 @@ impl SmootherParameters {
         OutOfRange::unless_in("block", block, 1..=u32::MAX as usize)?;
         OutOfRange::unless_in("block_rows", block_rows, 1..=MAX_BLOCK)?;
         OutOfRange::unless_in("node_rows", node_rows.unwrap_or(1), 1..=MAX_BLOCK)?;
-        fsai.check().map_err(|error| error.within("fsai"))
+        fsai.check().map_err(|error| error.within("fsai"))?;
+        ilut.check().map_err(|error| error.within("ilut"))
     }
 
     /// The smoother with its parameters; `auto` counts as Jacobi.
     pub fn smoother(&self) -> Smoother {
-        let SmootherParameters { kind, omega, degree, ratio, block, block_rows, node_rows, fsai } = *self;
+        let SmootherParameters { kind, omega, degree, ratio, block, block_rows, node_rows, fsai, ilut } =
+            *self;
         let chebyshev = |base| Smoother::Chebyshev { degree, base, ratio };
         match kind {
             SmootherKind::Auto | SmootherKind::Jacobi => Smoother::Jacobi { omega },
@@ -231,6 +250,7 @@ impl SmootherParameters {
             SmootherKind::GaussSeidel => Smoother::GaussSeidel { block },
             SmootherKind::Fsai => Smoother::Fsai { parameters: fsai, omega },
             SmootherKind::Ilu0 => Smoother::Ilu0 { block, node_rows: node_rows.unwrap_or(1), omega },
+            SmootherKind::Ilut => Smoother::Ilut { block, parameters: ilut, omega },
             SmootherKind::BlockJacobi => Smoother::BlockJacobi { rows: block_rows, omega },
         }
     }
@@ -351,6 +371,14 @@ impl Smoother {
             Smoother::Ilu0 { block, node_rows, omega } => {
                 Ok(SmootherData::Factors(ilu0::factorise_nodes(a, rows, [block, node_rows], omega)?))
             }
+            Smoother::Ilut { block, parameters, omega } => {
+                let block = block.max(1);
+                let factors =
+                    ilu0::factorise(a, rows, block, omega, |a, rows, shift, scratch: &mut ilut::Scratch| {
+                        ilut::factorise(a, rows, shift, &parameters, scratch)
+                    });
+                Ok(SmootherData::Factors(factors?))
+            }
             Smoother::BlockJacobi { rows, omega } => {
                 Ok(SmootherData::inverse(block_jacobi::inverse(a, halo, rows)?, false, omega))
             }
@@ -369,7 +397,7 @@ impl Smoother {
     /// that results do not depend on the number of processes.
     pub fn rows_together(&self) -> usize {
         match *self {
-            Smoother::GaussSeidel { block } => block.max(1),
+            Smoother::GaussSeidel { block } | Smoother::Ilut { block, .. } => block.max(1),
             Smoother::Ilu0 { block, node_rows, .. } => ilu0::whole_nodes(block, node_rows),
             _ => 1,
         }

@@ -26,6 +26,7 @@ impl Smoother {
             | Smoother::Chebyshev { base: ChebyshevBase::Jacobi, .. }
             | Smoother::Fsai { .. }
             | Smoother::Ilu0 { .. }
+            | Smoother::Ilut { .. }
             | Smoother::BlockJacobi { .. } => return Ok(None),
             Smoother::Jacobi { omega: Some(omega) } => {
                 (a.map_rows(|diagonal, _, _| omega / diagonal), one_step())

@@ -147,6 +147,7 @@ fn other_methods() {
             smoothed("elasticity3d:8", "sa", "block-jacobi"),
             smoothed("convection3d:20", "auto", "ilu0"),
             smoothed("jump3d:20", "none", "ilu0"),
+            smoothed("jump3d:20", "none", "ilut"),
             smoothed("poisson3d:20", "none", "block-jacobi"),
             of("poisson3d:24", "classical"),
             of("convection3d:20", "classical"),

@@ -13,7 +13,7 @@ use super::{ConfigError, SolverConfig, choices};
 const COLUMNS: usize = 100;
 
 /// All keys in the order of a file, with what they do. A table follows the keys that are beside it.
-const KEYS: [(&str, &str); 61] = [
+const KEYS: [(&str, &str); 63] = [
     ("method", "The coarsening method."),
     ("effort", "What setup is worth: how many systems are solved with one matrix."),
     ("krylov", "The Krylov method of the outer iteration."),
@@ -75,7 +75,7 @@ const KEYS: [(&str, &str); 61] = [
     ("smoother.omega", "Damping of Jacobi and of approximate inverses; none: chosen for each level."),
     ("smoother.degree", "Degree of the Chebyshev polynomial: products with the matrix per sweep."),
     ("smoother.ratio", "λmax / λmin of the part of the spectrum that Chebyshev damps."),
-    ("smoother.block", "Rows per block of Gauss-Seidel and ILU(0)."),
+    ("smoother.block", "Rows per block of Gauss-Seidel, ILU(0) and ILUT."),
     ("smoother.block_rows", "Maximum number of rows of a block of block Jacobi."),
     (
         "smoother.node_rows",
@@ -91,6 +91,8 @@ const KEYS: [(&str, &str); 61] = [
         "smoother.fsai.tolerance",
         "A row is finished once its Kaporin functional has fallen to this fraction of the diagonal entry.",
     ),
+    ("smoother.ilut.entries", "ILUT: maximum number of entries of a row of L, and of U."),
+    ("smoother.ilut.tolerance", "Entries below this fraction of the norm of the row are dropped."),
     ("sa.damping", "Smoothed aggregation: damping of interpolation smoothing, ω ρ(D⁻¹A)."),
     (
         "sa.filter",

@@ -91,10 +91,11 @@ const PLAIN_CHEBYSHEV: (usize, f64) = (3, 12.0);
 impl SolverConfig {
     /// Replaces every `auto`:
     ///
-    /// - method: `sa` if levels are made on a device; else `structured` if the matrix is large, symmetric with a positive diagonal, and that
-    ///   of a structured grid; else `classical` if it is a symmetric M-matrix whose connections
-    ///   differ by orders of magnitude; else `sa` if symmetric; else `cpr` if it has cells with one
-    ///   pressure each, else `air` if most couplings act in one direction, else `classical`;
+    /// - method: `sa` if levels are made on a device; else `structured` if the matrix is large,
+    ///   symmetric with a positive diagonal, and that of a structured grid; else `classical` if it
+    ///   is a symmetric M-matrix whose connections differ by orders of magnitude; else `sa` if
+    ///   symmetric; else `cpr` if it has cells with one pressure each, else `air` if most couplings
+    ///   act in one direction, else `classical`;
     /// - reorder: `on` if the matrix is large and its rows refer to scattered columns, except with
     ///   `structured`, `cpr` and `direct` and on devices, else `off`;
     /// - plain levels of smoothed aggregation: one if the matrix is large and symmetric and few

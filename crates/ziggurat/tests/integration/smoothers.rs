@@ -61,6 +61,29 @@ fn without_coarse_levels_the_smoother_suits_the_matrix() {
     solve("convection3d:20", Method::Classical, SmootherKind::Ilu0, Precision::Auto);
 }
 
+/// More fill takes fewer iterations, and a symmetric matrix keeps conjugate gradients.
+#[test]
+fn fill_pays_in_iterations() {
+    for (name, krylov) in [("jump3d:20", Krylov::Cg), ("convection3d:20", Krylov::Fgmres)] {
+        let a = matrix(name);
+        let iterations = |smoother, entries| {
+            let builder = Solver::builder().method(Method::None).smoother(smoother).precision(Precision::F64);
+            let builder = builder.with(|config| config.smoother.ilut.entries = entries);
+            let solver = builder.with(|config| config.smoother.ilut.tolerance = 1e-4).build(&a).unwrap();
+            assert_eq!(solver.config().krylov, krylov, "{name}");
+            let report = solver.solve(&vec![1.0; a.rows()]).unwrap().report;
+            assert!(report.reason.is_converged(), "{name}: {}", report.reason);
+            report.iterations
+        };
+        let (without, few, many) = (
+            iterations(SmootherKind::Ilu0, 0),
+            iterations(SmootherKind::Ilut, 8),
+            iterations(SmootherKind::Ilut, 30),
+        );
+        assert!(many < few && few < without, "{name}: {without}, {few}, {many}");
+    }
+}
+
 #[test]
 fn fsai_is_refused_where_it_does_not_apply() {
     let fsai = || Solver::builder().smoother(SmootherKind::Fsai);
@@ -74,7 +97,7 @@ fn fsai_is_refused_where_it_does_not_apply() {
 
 #[test]
 fn results_do_not_depend_on_threads() {
-    for smoother in [SmootherKind::Fsai, SmootherKind::Ilu0, SmootherKind::BlockJacobi] {
+    for smoother in [SmootherKind::Fsai, SmootherKind::Ilu0, SmootherKind::Ilut, SmootherKind::BlockJacobi] {
         let of = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| solve("jump3d:20", Method::Sa, smoother, Precision::F16).x)
