@@ -4,8 +4,8 @@
 //!
 //! Each row has what was chosen, what the solve changed, and the residual, recomputed here. Beside
 //! them, PyAMG's black box and scipy's factorisation solve the same systems, if the environment of
-//! `cargo xtask python` is there, and so does hypre with its defaults (conjugate gradients where ours
-//! are, else GMRES), if it is installed; the picture is a performance profile.
+//! `cargo xtask python` is there, and so does hypre with its defaults (conjugate gradients where
+//! ours are, else GMRES), if it is installed; the picture is a performance profile.
 
 mod peers;
 mod profile;

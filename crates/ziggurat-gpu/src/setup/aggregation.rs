@@ -79,7 +79,8 @@ impl Gpu {
         };
         let smallest = T::narrow(f64::from(f32::MIN_POSITIVE));
         let rank = rank.max(1).min(count(smallest)?);
-        // At least `rank` connections are as strong as the first, fewer are as strong as the second.
+        // At least `rank` connections are as strong as the first, fewer are as strong as the
+        // second.
         let bits = |x: T| x.wide().to_bits();
         let (mut low, mut high) = (bits(smallest), bits(T::narrow(1e30)));
         while high - low > 1 {

@@ -1,12 +1,13 @@
 //! Hierarchies whose levels are made on the device: those of the host, and solves with them.
 
-use crate::gpu;
+use crate::{gpu, real_matrices};
 use ziggurat::amg::{Hierarchy, Level, WholeMatrix};
 use ziggurat::config::{Method, SetupPlace};
 use ziggurat::{Solver, SolverBuilder};
 use ziggurat_gpu::Gpu;
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::gallery::Problem;
+use ziggurat_sparse::io::read_matrix;
 use ziggurat_sparse::{Csr, Kind};
 
 fn problem(name: &str) -> (Csr<f64>, Vec<f64>) {
@@ -62,6 +63,20 @@ fn levels_and_iterations_are_those_of_the_host() {
         let [there, here] = [&there, &here].map(|solver| solver.solve(&b).unwrap().report);
         assert!(there.reason.is_converged() && there.relative_residual <= 1e-8, "{name}: {}", there.reason);
         assert!(there.iterations.abs_diff(here.iterations) <= 1, "{name}");
+    }
+}
+
+/// Meshes without any regularity: the same levels, too.
+#[test]
+fn levels_of_real_matrices_are_those_of_the_host() {
+    let Some(folder) = real_matrices() else { return };
+    let gpu = gpu();
+    for name in ["bodyy5", "4elt_lap", "wathen100"] {
+        let a = read_matrix(folder.join(format!("{name}.mtx.gz"))).unwrap();
+        let there = on_device(gpu.clone()).build(&a).unwrap();
+        let here = Solver::builder().device(gpu.clone()).method(Method::Sa).build(&a).unwrap();
+        assert!(there.hierarchy().levels().len() > 2, "{name}");
+        assert_same(name, there.hierarchy(), here.hierarchy(), 1e-11);
     }
 }
 

@@ -1,10 +1,7 @@
 //! Compares AMG-CG on a GPU with the CPU: iterations within one, a true residual below the
 //! tolerance, and only scalars transferred to the host in an iteration.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-
-use crate::gpu;
+use crate::{gpu, real_matrices};
 use ziggurat::config::{Krylov, Method, Precision, SmootherKind};
 use ziggurat::{Solution, Solver, SolverBuilder};
 use ziggurat_sparse::device::{Device, Traffic};
@@ -68,20 +65,8 @@ fn elasticity() {
 }
 
 #[test]
-fn real_matrices() {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/matrices");
-    let named = std::env::var_os("ZIGGURAT_MATRICES").map(PathBuf::from);
-    let folder = named.clone().unwrap_or(beside);
-    if !folder.join("INDEX.md").exists() {
-        assert!(
-            named.is_none(),
-            "ZIGGURAT_MATRICES is set, but there is no INDEX.md in {}",
-            folder.display()
-        );
-        // Not `eprintln!`, which the test harness captures: a skipped test must be visible.
-        let _ = writeln!(std::io::stderr(), "skipped: no matrices at {}", folder.display());
-        return;
-    }
+fn real_systems() {
+    let Some(folder) = real_matrices() else { return };
     for name in ["wathen100", "bodyy5", "ibmpg1"] {
         let a = read_matrix(folder.join(format!("{name}.mtx.gz"))).unwrap();
         compare(name, &a, &vec![1.0; a.rows()]);

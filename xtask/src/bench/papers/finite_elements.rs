@@ -1,5 +1,6 @@
 //! The two finite-element problems of Tsai's thesis, which it takes from MFEM: −∇·(c∇u) = 1 with
-//! u = 0 on the boundary, in cubic elements on squares or cubes, with nodes at Gauss–Lobatto points.
+//! u = 0 on the boundary, in cubic elements on squares or cubes, with nodes at Gauss–Lobatto
+//! points.
 //!
 //! | problem | domain | rows | entries |
 //! |---|---|--:|--:|

@@ -1,8 +1,8 @@
 //! The steps of smoothed aggregation on a device: the same connections and aggregates, and values
 //! within rounding.
 //!
-//! Off-diagonal entries are powers of two and diagonal entries powers of four, so that strengths and
-//! votes are exact and every comparison has the same result on every device.
+//! Off-diagonal entries are powers of two and diagonal entries powers of four, so that strengths
+//! and votes are exact and every comparison has the same result on every device.
 
 #![allow(clippy::expect_used)] // the suite runs in tests only
 

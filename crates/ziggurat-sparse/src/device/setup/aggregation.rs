@@ -134,11 +134,11 @@ pub trait AggregationDevice: SetupDevice {
         strength: &SymmetricStrength,
     ) -> Result<Self::Sparse<T>, DeviceError>;
 
-    /// MIS-2 aggregates of the rows of a graph, which has the strong connections of `a`, as a matrix
-    /// with a one in the column of each row's aggregate. Rows that are left out are empty.
+    /// MIS-2 aggregates of the rows of a graph, which has the strong connections of `a`, as a
+    /// matrix with a one in the column of each row's aggregate. Rows that are left out are empty.
     ///
-    /// 1. In the order of [`root_key`], a row with connections becomes a root unless there is a root
-    ///    within two connections of it. The neighbours of a root join it.
+    /// 1. In the order of [`root_key`], a row with connections becomes a root unless there is a
+    ///    root within two connections of it. The neighbours of a root join it.
     /// 2. The other rows join the aggregate with the most votes: those of its rows among the
     ///    neighbours, [`VOTE_UNITS`] |a_ij| / max_k |a_ik| rounded down, plus one. Among equals the
     ///    first counts.
