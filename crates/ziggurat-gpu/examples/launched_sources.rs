@@ -6,8 +6,8 @@
 //! ```
 //!
 //! `cargo xtask gpu-sources` runs this example and compiles the sources. The solves are those that
-//! the tests compare with the CPU (with the matrices given as arguments), some further methods, and
-//! sparse products.
+//! the tests compare with the CPU (with the matrices given as arguments), some further methods,
+//! sparse products and the coarsening of a matrix.
 
 #![allow(clippy::print_stdout)]
 
@@ -20,7 +20,9 @@ use ziggurat::config::{CycleKind, Format, Krylov, Method, Precision, SmootherKin
 use ziggurat_gpu::Gpu;
 use ziggurat_gpu::sources::Sources;
 use ziggurat_sparse::algebra::transpose;
-use ziggurat_sparse::device::{Device, DeviceError, SetupDevice};
+use ziggurat_sparse::device::{
+    AggregationDevice, Device, DeviceError, FilteredStep, SetupDevice, SymmetricStrength,
+};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::io::read_matrix;
 use ziggurat_sparse::{Csr, MatrixError, Real};
@@ -40,6 +42,16 @@ fn multiply<T: Real>(gpu: &Gpu, a: &Csr<f64>, b: &Csr<f64>) -> Result<(), Device
     let [a, b] = [a, b].map(|matrix| gpu.upload_sparse(&matrix.view().stored_as::<T>()));
     let c = gpu.product_once(&a?, &b?)?;
     gpu.transpose(&c)?;
+    gpu.finish()
+}
+
+/// The steps of smoothed aggregation on the device.
+fn coarsen<T: Real>(gpu: &Gpu, a: &Csr<f64>) -> Result<(), DeviceError> {
+    let a = gpu.upload_sparse(&a.view().stored_as::<T>())?;
+    let strong = gpu.strong_connections(&a, &SymmetricStrength { threshold: 0.01, most: Some(4.0) })?;
+    let ones = vec![T::one(); gpu.size(&a).rows];
+    gpu.tentative(gpu.aggregates(&strong, &a)?, &gpu.upload(&ones)?)?;
+    gpu.smoothing_matrix(&a, &FilteredStep { filter: 0.1, damping: 1.0, radius: 2.0 })?;
     gpu.finish()
 }
 
@@ -96,6 +108,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         multiply::<f64>(&gpu, a, b)?;
         multiply::<f32>(&gpu, a, b)?;
     }
+    coarsen::<f64>(&gpu, &a)?;
+    coarsen::<f32>(&gpu, &a)?;
 
     let sources = gpu.sources().map(Sources::all).unwrap_or_default();
     let mut index = String::new();

@@ -7,13 +7,17 @@
 //! A coarsening that keeps the number of connections constant keeps its coarsening ratio constant
 //! (Isotton, thesis on Chronos, 2.2.2).
 //!
+//! Where the strongest connections are only a bound on the number, a sample of the rows of a large
+//! matrix suffices ([`is_sampled`]).
+//!
 //! Cost: a threshold reads the matrix once. The average reads it twice and temporarily stores 8
-//! bytes per entry.
+//! bytes per entry; a sample stores a sixteenth of that.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 use ziggurat_sparse::CsrRef;
+use ziggurat_sparse::device::is_sampled;
 
 use super::{Filter, RowFacts, StrengthError, Strengths, StrongGraph};
 use crate::halo::Halo;
@@ -54,7 +58,12 @@ pub(super) fn keep<H: Halo>(
             match extent[1] <= rank {
                 true => threshold, // there are no more connections than that
                 false => {
-                    let strengths = strengths(a, owned, measure, scale_of);
+                    let all = !matches!(filter, Filter::Strongest { .. });
+                    let chosen = |row: &usize| all || is_sampled(halo.global_id(*row), extent[0]);
+                    let mut rows = [owned.clone().into_par_iter().filter(chosen).count() as u64];
+                    halo.sum(&mut rows);
+                    let rank = if all { rank } else { (average * rows[0] as f64).round() as u64 };
+                    let strengths = strengths(a, owned.into_par_iter().filter(chosen), measure, scale_of);
                     threshold.max(strength_of_rank(&strengths, rank, halo))
                 }
             }
@@ -109,7 +118,7 @@ impl RowFacts {
 /// The strength of every entry of `rows`; 0 for entries that are not connections.
 fn strengths(
     a: CsrRef<'_, f64>,
-    rows: Range<usize>,
+    rows: impl ParallelIterator<Item = usize>,
     measure: &impl Strengths,
     scale_of: impl Fn(usize) -> Option<f64> + Sync,
 ) -> Vec<f64> {
@@ -121,7 +130,7 @@ fn strengths(
             _ => 0.0,
         })
     };
-    rows.into_par_iter().flat_map_iter(of_row).collect()
+    rows.flat_map_iter(of_row).collect()
 }
 
 /// The strength of the connection with this rank, counted from the strongest over all processes. If

@@ -52,7 +52,8 @@ fn strength_of<C: Float>(
     select(column == row, C::new(0.0), strength)
 }
 
-/// Adds to out_0 the number of connections that are at least as strong as `threshold`.
+/// Adds to out_0 the number of connections of sampled rows that are at least as strong as
+/// `threshold`. All rows are sampled, or those that a hash selects.
 #[cube(launch_unchecked)]
 pub(crate) fn count_strong<C: Float + CubeElement>(
     row_ptr: &Array<u32>,
@@ -62,10 +63,12 @@ pub(crate) fn count_strong<C: Float + CubeElement>(
     out: &Array<Atomic<u32>>,
     threshold: C,
     rows: u32,
+    all: u32,
 ) {
     let row = position();
     let mut count = 0u32;
-    if row < rows as usize {
+    let hash = (u32::cast_from(row) * 2_654_435_761u32) >> 28;
+    if row < rows as usize && (all == 1 || hash == 0) {
         for k in row_ptr[row]..row_ptr[row + 1] {
             let strength = strength_of::<C>(columns, values, scales, row, k);
             count += select(strength >= threshold, 1u32, 0u32);

@@ -8,7 +8,7 @@
 use ziggurat_sparse::Real;
 use ziggurat_sparse::device::{
     AggregationDevice, Device, DeviceError, FilteredStep, LONE, SetupDevice, SparseSize, SymmetricStrength,
-    VOTE_UNITS, block_bits,
+    VOTE_UNITS, block_bits, is_sampled,
 };
 
 use super::counts::cubes;
@@ -54,7 +54,8 @@ impl Gpu {
         Ok(Buffer::new(self.empty(len * size_of::<T>())?, len))
     }
 
-    /// The largest strength that at least `rank` connections have, or the smallest that any has.
+    /// The largest strength that at least `rank` connections of sampled rows have, or the smallest
+    /// that any has.
     ///
     /// Positive numbers have the order of their bits, so bisection finds it exactly.
     fn strength_of_rank<T: Real>(
@@ -64,6 +65,8 @@ impl Gpu {
         rank: u64,
     ) -> Result<f64, DeviceError> {
         let ([row_ptr, columns], rows) = (a.pattern().spans(), a.size().rows);
+        // Row 1 is in no sample.
+        let all = is_sampled(1, rows as u64);
         let count = |threshold: T| {
             let out = self.zero_words(1)?;
             with_real!(T::KIND, |N| launch!(
@@ -72,7 +75,7 @@ impl Gpu {
                 cubes(rows),
                 VECTOR_UNITS,
                 [row_ptr, columns, a.values(), scales.span(), out.span()],
-                [N::of(threshold), rows as u32],
+                [N::of(threshold), rows as u32, u32::from(all)],
                 |_target| []
             ));
             Ok::<u64, DeviceError>(u64::from(self.sizes(out.span(), 0, 1)?[0]))

@@ -24,6 +24,24 @@ pub const LONE: f64 = 0.5;
 /// A block of rows is 2^3 times as long as most connections.
 const BLOCK_FACTOR: u32 = 3;
 
+/// Matrices with at least this many rows are judged by a sample of them.
+const SAMPLED_FROM: u64 = 1 << 16;
+
+/// Whether a row of a matrix with `rows` rows is one of those whose connections decide how many are
+/// the strongest: all rows of a small matrix, one in 16 of a large one, by a hash (Knuth's) that
+/// 32-bit arithmetic has.
+///
+/// ```
+/// use ziggurat_sparse::device::is_sampled;
+/// assert!((0..1000).all(|row| is_sampled(row, 1000)));
+/// let sampled = (0..160_000).filter(|&row| is_sampled(row, 160_000)).count();
+/// assert!(sampled.abs_diff(10_000) < 10);
+/// ```
+#[inline]
+pub fn is_sampled(row: u64, rows: u64) -> bool {
+    rows < SAMPLED_FROM || (row as u32).wrapping_mul(2_654_435_761) >> 28 == 0
+}
+
 /// Which connections are strong: |a_ij| / √(a_ii a_jj) is at least the threshold.
 ///
 /// ```
@@ -31,21 +49,28 @@ const BLOCK_FACTOR: u32 = 3;
 /// let strength = SymmetricStrength { threshold: 0.08, most: None };
 /// assert_eq!(strength.rank(100, 460), None);
 /// assert_eq!(SymmetricStrength { most: Some(4.0), ..strength }.rank(100, 460), Some(400));
+/// let sampled = SymmetricStrength { most: Some(4.0), ..strength }.rank(160_000, 1_000_000);
+/// assert!(sampled.is_some_and(|rank| rank.abs_diff(40_000) < 40));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SymmetricStrength {
     /// The threshold, between 0 and 1.
     pub threshold: f64,
     /// Of the connections above the threshold, only the strongest ones: this many per row on
-    /// average.
+    /// average, judged by the [sampled](is_sampled) rows.
     pub most: Option<f64>,
 }
 
 impl SymmetricStrength {
-    /// The number of connections to keep, if the matrix has more entries than that.
+    /// The number of connections of sampled rows to keep, if the matrix has more entries than
+    /// `most` per row.
     pub fn rank(&self, rows: usize, entries: usize) -> Option<u64> {
-        let rank = (self.most? * rows as f64).round() as u64;
-        (entries as u64 > rank).then_some(rank)
+        let most = self.most?;
+        if entries as u64 <= (most * rows as f64).round() as u64 {
+            return None;
+        }
+        let sampled = (0..rows as u64).filter(|&row| is_sampled(row, rows as u64)).count();
+        Some((most * sampled as f64).round() as u64)
     }
 }
 

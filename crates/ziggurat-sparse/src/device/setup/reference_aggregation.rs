@@ -1,7 +1,8 @@
 //! Smoothed aggregation of the reference device, row by row.
 
 use super::{
-    AggregationDevice, FilteredStep, LONE, SymmetricStrength, VOTE_UNITS, block_bits, expected, root_key,
+    AggregationDevice, FilteredStep, LONE, SymmetricStrength, VOTE_UNITS, block_bits, expected, is_sampled,
+    root_key,
 };
 use crate::device::{Device, DeviceError, Reference};
 use crate::matrix::Csr;
@@ -83,7 +84,8 @@ impl AggregationDevice for Reference {
         let mut threshold = T::narrow(strength.threshold);
         if let Some(rank) = strength.rank(a.rows(), a.nnz()) {
             let of_row = |row| others(a, row).map(move |(column, value)| strength_of(row, column, value));
-            let mut all: Vec<T> = (0..a.rows()).flat_map(of_row).filter(|s| *s > T::zero()).collect();
+            let sampled = (0..a.rows()).filter(|&row| is_sampled(row as u64, a.rows() as u64));
+            let mut all: Vec<T> = sampled.flat_map(of_row).filter(|s| *s > T::zero()).collect();
             all.sort_by(|x, y| y.wide().total_cmp(&x.wide()));
             let last = all.get((rank.max(1) as usize - 1).min(all.len().saturating_sub(1)));
             threshold = last.copied().filter(|last| *last > threshold).unwrap_or(threshold);
