@@ -6,8 +6,8 @@
 //!
 //! A row of L and U is that of Gaussian elimination without the entries below τ ‖b_i‖, and with at
 //! most p entries in L and p in U, the largest (Saad, *ILUT: a dual threshold incomplete LU
-//! factorization*, 1994; entries of L are compared before they are divided by the pivot, so that
-//! units of columns do not matter to τ). A block that is symmetric gets incomplete Cholesky factors,
+//! factorization*, 1994). Entries of L are compared before they are divided by the pivot, so that
+//! all are in the units of the row. A block that is symmetric gets incomplete Cholesky factors,
 //! L D Lᵀ, with the same rules for L, so that M is symmetric.
 //!
 //! Blocks, shifts of the diagonal, and how factors are applied are those of [`ilu0`](super::ilu0).
