@@ -60,8 +60,7 @@ choice! {
     SetupPlace, "place of setup":
     /// On the host, by the CPU's threads.
     Host = "host",
-    /// On the GPU of the iteration: smoothed aggregation of symmetric matrices with one unknown per
-    /// node.
+    /// On the GPU of the iteration; symmetric matrices with one unknown per node only.
     Device = "device",
 }
 
@@ -139,7 +138,8 @@ mod tests {
     fn exactly_the_listed_names_are_accepted() {
         for ChoiceKey { path, values } in choices() {
             for (name, about) in values {
-                assert!(!about.is_empty());
+                // The description is one line; of a longer one, only the first would be shown.
+                assert!(about.ends_with('.'), "{path}: {about}");
                 let config = SolverConfig::from_toml(&format!("{path} = '{name}'")).unwrap();
                 let json = serde_json::to_value(&config).unwrap();
                 let found = path.split('.').fold(&json, |value, key| &value[key]);
