@@ -48,7 +48,8 @@ fn multiply<T: Real>(gpu: &Gpu, a: &Csr<f64>, b: &Csr<f64>) -> Result<(), Device
 /// The steps of smoothed aggregation on the device.
 fn coarsen<T: Real>(gpu: &Gpu, a: &Csr<f64>) -> Result<(), DeviceError> {
     let a = gpu.upload_sparse(&a.view().stored_as::<T>())?;
-    let strong = gpu.strong_connections(&a, &SymmetricStrength { threshold: 0.01, most: Some(4.0) })?;
+    let strong =
+        gpu.strong_connections(&a, &SymmetricStrength { threshold: 0.01, most: Some(4.0), sampled: true })?;
     let ones = vec![T::one(); gpu.size(&a).rows];
     gpu.tentative(gpu.aggregates(&strong, &a)?, &gpu.upload(&ones)?)?;
     gpu.smoothing_matrix(&a, &FilteredStep { filter: 0.1, damping: 1.0, radius: 2.0 })?;

@@ -201,7 +201,7 @@ impl Priority {
     /// Smaller keys come first. Keys of different ids differ.
     #[inline]
     fn key(&self, id: u64) -> u64 {
-        root_key(id, self.block_bits, u64::BITS)
+        root_key(id, self.block_bits)
     }
 }
 

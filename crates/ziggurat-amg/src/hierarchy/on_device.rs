@@ -118,24 +118,21 @@ impl<D: AggregationDevice> OnDevice<'_, D> {
         let (mut a, mut levels) = (WholeMatrix::new(a, 1), Vec::new());
         loop {
             let mut stages = Stages::new(levels.len(), a.a.rows() as u64);
-            if let Some(stop) = stop_before(&a, self.setup, levels.len()) {
-                levels.extend(last(a, stages, stop).levels);
-                return Ok((levels, stop));
-            }
-            let made = match self.coarser(&on_device, &kernel, &mut stages)? {
+            let made = match stop_before(&a, self.setup, levels.len()) {
+                Some(stop) => Err(stop),
+                None => self.coarser(&on_device, &kernel, &mut stages)?,
+            };
+            let Made { p, r, coarse, on_device: next, kernel: next_kernel, radius } = match made {
                 Ok(made) => made,
                 Err(stop) => {
                     levels.extend(last(a, stages, stop).levels);
                     return Ok((levels, stop));
                 }
             };
-            let halo = Whole::new(made.p.rows());
-            let coarse = stages.run("transfer to the host", &halo, || on_host(self.device, &made.coarse))?;
-            let (p, r) = (made.p.into(), made.r.into());
-            let transfer = WholeTransfer { p, r, galerkin: None, dead: Vec::new() };
-            let level = Level::with_transfer(a, transfer).with_radius(made.radius);
+            let transfer = WholeTransfer { p: p.into(), r: r.into(), galerkin: None, dead: Vec::new() };
+            let level = Level::with_transfer(a, transfer).with_radius(radius);
             levels.push(Level { stages: stages.into_seconds(), ..level });
-            (a, on_device, kernel) = (WholeMatrix::new(coarse.into(), 1), made.coarse, made.kernel);
+            (a, on_device, kernel) = (WholeMatrix::new(coarse.into(), 1), next, next_kernel);
         }
     }
 
@@ -150,9 +147,13 @@ impl<D: AggregationDevice> OnDevice<'_, D> {
         let halo = Whole::new(rows);
         let is_plain = level < self.method.plain_levels.unwrap_or(0);
         let strength = match self.method.strength_of(is_plain).filter {
-            Filter::Threshold(threshold) => SymmetricStrength { threshold, most: None },
-            Filter::AverageConnections(most) => SymmetricStrength { threshold: 0.0, most: Some(most) },
-            Filter::Strongest { threshold, most } => SymmetricStrength { threshold, most: Some(most) },
+            Filter::Threshold(threshold) => SymmetricStrength { threshold, most: None, sampled: false },
+            Filter::AverageConnections(most) => {
+                SymmetricStrength { threshold: 0.0, most: Some(most), sampled: false }
+            }
+            Filter::Strongest { threshold, most } => {
+                SymmetricStrength { threshold, most: Some(most), sampled: true }
+            }
         };
         let strong = stages.run("strength", &halo, || device.strong_connections(a, &strength))?;
         let aggregates = stages.run("coarsening", &halo, || device.aggregates(&strong, a))?;
@@ -175,11 +176,11 @@ impl<D: AggregationDevice> OnDevice<'_, D> {
             }
         };
         let r = stages.run("transpose", &halo, || device.transpose(&p))?;
-        let coarse = stages.run("Galerkin product", &halo, || device.triple_product(&r, a, &p))?;
-        let (p, r) = stages.run("transfer to the host", &halo, || {
-            Ok::<_, SetupError>((on_host(device, &p)?, on_host(device, &r)?))
+        let on_device = stages.run("Galerkin product", &halo, || device.triple_product(&r, a, &p))?;
+        let (p, r, coarse) = stages.run("transfer to the host", &halo, || {
+            Ok::<_, SetupError>((on_host(device, &p)?, on_host(device, &r)?, on_host(device, &on_device)?))
         })?;
-        Ok(Ok(Made { p, r, coarse, kernel, radius }))
+        Ok(Ok(Made { p, r, coarse, on_device, kernel, radius }))
     }
 }
 
@@ -187,7 +188,9 @@ impl<D: AggregationDevice> OnDevice<'_, D> {
 struct Made<D: AggregationDevice, T: Real> {
     p: Csr<f64>,
     r: Csr<f64>,
-    coarse: D::Sparse<T>,
+    coarse: Csr<f64>,
+    /// The coarse matrix again, for the next step.
+    on_device: D::Sparse<T>,
     kernel: D::Vector<T>,
     radius: Option<f64>,
 }

@@ -219,26 +219,24 @@ pub(super) struct Block {
     pub(super) replaced: bool,
 }
 
-/// A row of A within a block: its number there, the entries with a shifted diagonal, the diagonal
-/// entry that is given, and the norm of the entries.
-pub(super) struct BlockRow<I> {
+/// A row of A within a block.
+pub(super) struct BlockRow<'a> {
+    /// Its number in the block.
     pub(super) own: u32,
-    pub(super) entries: I,
+    /// The diagonal entry.
     pub(super) diagonal: f64,
-    pub(super) norm: f64,
+    /// Columns in the numbering of A, and values.
+    columns: &'a [u32],
+    values: &'a [f64],
+    first: u32,
 }
 
-impl BlockRow<()> {
-    /// Reads a row.
+impl<'a> BlockRow<'a> {
+    /// Row `row` of A within the block of `rows`.
     ///
     /// # Errors
     /// If it has no usable diagonal entry.
-    pub(super) fn read<'a>(
-        a: CsrRef<'a, f64>,
-        row: usize,
-        rows: &Range<usize>,
-        shift: f64,
-    ) -> Result<BlockRow<impl Iterator<Item = (u32, f64)> + use<'a>>, SetupError> {
+    pub(super) fn read(a: CsrRef<'a, f64>, row: usize, rows: &Range<usize>) -> Result<Self, SetupError> {
         let (columns, values) = a.row(row);
         let [from, to] =
             [rows.start, rows.end].map(|end| columns.partition_point(|&column| (column as usize) < end));
@@ -248,12 +246,21 @@ impl BlockRow<()> {
             return Err(MatrixError::ZeroDiagonal { row, value: diagonal }.into());
         }
         let first = rows.start as u32;
+        Ok(BlockRow { own: row as u32 - first, diagonal, columns, values, first })
+    }
+
+    /// The entries in the numbering of the block, where the diagonal is multiplied by 1 + `shift`.
+    pub(super) fn entries(&self, shift: f64) -> impl Iterator<Item = (u32, f64)> + use<'a> {
+        let (own, first) = (self.own, self.first);
         let shifted = move |(&column, &value): (&u32, &f64)| {
-            (column - first, if column as usize == row { value * (1.0 + shift) } else { value })
+            (column - first, if column - first == own { value * (1.0 + shift) } else { value })
         };
-        let norm = values.iter().map(|value| value * value).sum::<f64>().sqrt();
-        let entries = columns.iter().zip(values).map(shifted);
-        Ok(BlockRow { own: row as u32 - first, entries, diagonal, norm })
+        self.columns.iter().zip(self.values).map(shifted)
+    }
+
+    /// The norm of the entries.
+    pub(super) fn norm(&self) -> f64 {
+        self.values.iter().map(|value| value * value).sum::<f64>().sqrt()
     }
 }
 
@@ -325,19 +332,13 @@ impl Block {
         place.resize(rows.len().max(place.len()), 0);
         for row in rows.clone() {
             let begin = block.values.len();
-            let (columns, values) = a.row(row);
-            let [from, to] =
-                [rows.start, rows.end].map(|end| columns.partition_point(|&column| (column as usize) < end));
-            block.columns.extend(columns[from..to].iter().map(|&column| column - rows.start as u32));
-            block.values.extend_from_slice(&values[from..to]);
-            let own = (row - rows.start) as u32;
-            let unusable = |value| SetupError::from(MatrixError::ZeroDiagonal { row, value });
-            let diagonal = begin + block.columns[begin..].binary_search(&own).map_err(|_| unusable(0.0))?;
-            let given = block.values[diagonal];
-            if !(given.is_finite() && given != 0.0) {
-                return Err(unusable(given));
+            let of_block = BlockRow::read(a, row, &rows)?;
+            for (column, value) in of_block.entries(shift) {
+                block.columns.push(column);
+                block.values.push(value);
             }
-            block.values[diagonal] *= 1.0 + shift;
+            let (own, given) = (of_block.own, of_block.diagonal);
+            let diagonal = begin + block.columns[begin..].partition_point(|&column| column < own);
             block.diagonal.push(diagonal);
             block.eliminate(begin..diagonal, place);
             let pivot = &mut block.values[diagonal];

@@ -109,6 +109,19 @@ impl Scratch {
         self.values[place] += value;
     }
 
+    /// The next column left of the diagonal and its value, if that is at least `least`; smaller
+    /// ones are skipped.
+    fn next(&mut self, least: f64) -> Option<(u32, f64)> {
+        while let Some(Reverse(column)) = self.left.pop() {
+            let value = self.values[column as usize];
+            if value.abs() < least || value == 0.0 {
+                continue;
+            }
+            return Some((column, value));
+        }
+        None
+    }
+
     /// The entries that satisfy a condition, with their values.
     fn entries(&self, wanted: impl Fn(u32) -> bool) -> Vec<(u32, f64, f64)> {
         let wanted = self.columns.iter().copied().filter(|&column| wanted(column));
@@ -140,24 +153,19 @@ pub(super) fn factorise(
     }
     let mut block = Block::empty();
     for row in rows.clone() {
-        let BlockRow { own, entries, diagonal, norm } = BlockRow::read(a, row, &rows, shift)?;
-        let least = parameters.tolerance * norm;
-        entries.for_each(|(column, value)| scratch.add(column, value, own));
+        let of_block = BlockRow::read(a, row, &rows)?;
+        let (own, least) = (of_block.own, parameters.tolerance * of_block.norm());
+        of_block.entries(shift).for_each(|(column, value)| scratch.add(column, value, own));
         let mut lower = Vec::new();
-        while let Some(Reverse(other)) = scratch.left.pop() {
-            let value = scratch.values[other as usize];
-            if value.abs() < least || value == 0.0 {
-                continue;
-            }
+        while let Some((other, value)) = scratch.next(least) {
             let (pivot, above) = block.pivot_and_upper(other as usize);
             let factor = value / pivot;
-            let above: Vec<(u32, f64)> = above.collect();
-            above.into_iter().for_each(|(column, upper)| scratch.add(column, -factor * upper, own));
+            above.for_each(|(column, upper)| scratch.add(column, -factor * upper, own));
             lower.push((other, factor, value.abs()));
         }
         let upper = parameters.keep(scratch.entries(|column| column > own), least);
         let pivot = scratch.values[own as usize];
-        block.push(own, &parameters.keep(lower, 0.0), pivot, diagonal, &upper);
+        block.push(own, &parameters.keep(lower, 0.0), pivot, of_block.diagonal, &upper);
         scratch.clear();
     }
     Ok(block)
@@ -176,17 +184,13 @@ fn cholesky(
     let mut lowers = Vec::with_capacity(rows.len());
     let (mut pivots, mut replaced) = (Vec::<f64>::with_capacity(rows.len()), false);
     for row in rows.clone() {
-        let BlockRow { own, entries, diagonal, norm } = BlockRow::read(a, row, &rows, shift)?;
-        let least = parameters.tolerance * norm;
-        entries
-            .filter(|(column, _)| *column <= own)
-            .for_each(|(column, value)| scratch.add(column, value, own));
+        let of_block = BlockRow::read(a, row, &rows)?;
+        let (own, diagonal) = (of_block.own, of_block.diagonal);
+        let least = parameters.tolerance * of_block.norm();
+        let left = of_block.entries(shift).filter(|(column, _)| *column <= own);
+        left.for_each(|(column, value)| scratch.add(column, value, own));
         let mut lower = Vec::new();
-        while let Some(Reverse(other)) = scratch.left.pop() {
-            let value = scratch.values[other as usize];
-            if value.abs() < least || value == 0.0 {
-                continue;
-            }
+        while let Some((other, value)) = scratch.next(least) {
             for &(below, factor) in &columns[other as usize] {
                 scratch.add(below, -value * factor, own);
             }

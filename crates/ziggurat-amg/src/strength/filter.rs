@@ -54,17 +54,16 @@ pub(super) fn keep<H: Halo>(
             let extent = [owned.len(), a.row_ptr()[owned.end] - a.row_ptr()[owned.start]];
             let mut extent = extent.map(|count| count as u64);
             halo.sum(&mut extent);
-            let rank = (average * extent[0] as f64).round() as u64;
-            match extent[1] <= rank {
+            let most = |rows: u64| (average * rows as f64).round() as u64;
+            match extent[1] <= most(extent[0]) {
                 true => threshold, // there are no more connections than that
                 false => {
                     let all = !matches!(filter, Filter::Strongest { .. });
                     let chosen = |row: &usize| all || is_sampled(halo.global_id(*row), extent[0]);
                     let mut rows = [owned.clone().into_par_iter().filter(chosen).count() as u64];
                     halo.sum(&mut rows);
-                    let rank = if all { rank } else { (average * rows[0] as f64).round() as u64 };
                     let strengths = strengths(a, owned.into_par_iter().filter(chosen), measure, scale_of);
-                    threshold.max(strength_of_rank(&strengths, rank, halo))
+                    threshold.max(strength_of_rank(&strengths, most(rows[0]), halo))
                 }
             }
         }

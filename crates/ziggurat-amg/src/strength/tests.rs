@@ -187,3 +187,32 @@ fn of_those_above_a_threshold_the_strongest_are_kept() {
     assert_eq!(with(&a, 0.0, 100.0), 30); // there are no more
     assert_eq!(with(&a, 0.5, 2.0), 0);
 }
+
+/// Of a large matrix, a sample of the rows decides which connections are the strongest, and all
+/// rows decide about an average that is asked for; as on devices.
+#[test]
+fn the_strongest_are_those_of_the_reference_device() {
+    use ziggurat_sparse::device::{AggregationDevice, Reference, SymmetricStrength};
+    use ziggurat_sparse::hash::uniform;
+    let n = 70_000;
+    let mut all = ziggurat_sparse::Coo::new(n, n).unwrap();
+    for row in 0..n {
+        all.push(row, row, 1.0).unwrap();
+        for distance in [1, 7, 300] {
+            let (other, value) = ((row + distance) % n, -uniform((3 * row + distance) as u64));
+            all.push(row, other, value).unwrap();
+            all.push(other, row, value).unwrap();
+        }
+    }
+    let (a, most) = (all.into_csr(), 2.5);
+    let strongest = Filter::Strongest { threshold: 0.0, most };
+    let mut thresholds = Vec::new();
+    for (filter, sampled) in [(strongest, true), (Filter::AverageConnections(most), false)] {
+        let found = graph_of(&a, &Strength { filter, ..Strength::symmetric() });
+        let strength = SymmetricStrength { threshold: 0.0, most: Some(most), sampled };
+        let expected = Reference.strong_connections(&a, &strength).unwrap();
+        assert!((0..n).all(|row| found.row(row) == expected.row(row).0), "{filter:?}");
+        thresholds.push(expected.nnz());
+    }
+    assert_ne!(thresholds[0], thresholds[1], "the sample is not the whole");
+}

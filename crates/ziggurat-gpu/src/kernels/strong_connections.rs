@@ -9,6 +9,7 @@
 //! a value per entry, and the scales of the columns.
 
 use cubecl::prelude::*;
+use ziggurat_sparse::device::{SAMPLE_FACTOR, SAMPLE_SHIFT};
 
 use super::product_values::first_from;
 use super::scan::cube_scan;
@@ -52,8 +53,8 @@ fn strength_of<C: Float>(
     select(column == row, C::new(0.0), strength)
 }
 
-/// Adds to out_0 the number of connections of sampled rows that are at least as strong as
-/// `threshold`. All rows are sampled, or those that a hash selects.
+/// Adds to out_0 the number of connections that are at least as strong as `threshold`: those of all
+/// rows, or of the rows that a hash selects.
 #[cube(launch_unchecked)]
 pub(crate) fn count_strong<C: Float + CubeElement>(
     row_ptr: &Array<u32>,
@@ -67,7 +68,7 @@ pub(crate) fn count_strong<C: Float + CubeElement>(
 ) {
     let row = position();
     let mut count = 0u32;
-    let hash = (u32::cast_from(row) * 2_654_435_761u32) >> 28;
+    let hash = (u32::cast_from(row) * SAMPLE_FACTOR) >> SAMPLE_SHIFT;
     if row < rows as usize && (all == 1 || hash == 0) {
         for k in row_ptr[row]..row_ptr[row + 1] {
             let strength = strength_of::<C>(columns, values, scales, row, k);

@@ -8,7 +8,7 @@
 use ziggurat_sparse::Real;
 use ziggurat_sparse::device::{
     AggregationDevice, Device, DeviceError, FilteredStep, LONE, SetupDevice, SparseSize, SymmetricStrength,
-    VOTE_UNITS, block_bits, is_sampled,
+    VOTE_UNITS, block_bits,
 };
 
 use super::counts::cubes;
@@ -54,19 +54,20 @@ impl Gpu {
         Ok(Buffer::new(self.empty(len * size_of::<T>())?, len))
     }
 
-    /// The largest strength that at least `rank` connections of sampled rows have, or the smallest
-    /// that any has.
+    /// The largest strength that at least `rank` connections of the rows that count have, or the
+    /// smallest that any has.
     ///
     /// Positive numbers have the order of their bits, so bisection finds it exactly.
     fn strength_of_rank<T: Real>(
         &self,
         a: &GpuSparse<T>,
         scales: &GpuVector<T>,
+        strength: &SymmetricStrength,
         rank: u64,
     ) -> Result<f64, DeviceError> {
         let ([row_ptr, columns], rows) = (a.pattern().spans(), a.size().rows);
         // Row 1 is in no sample.
-        let all = is_sampled(1, rows as u64);
+        let all = strength.counts(1, rows as u64);
         let count = |threshold: T| {
             let out = self.zero_words(1)?;
             with_real!(T::KIND, |N| launch!(
@@ -249,7 +250,7 @@ impl AggregationDevice for Gpu {
         let SparseSize { rows, entries, .. } = a.size();
         let (scales, _) = self.diagonal_scales(a)?;
         let threshold = match strength.rank(rows, entries) {
-            Some(rank) => strength.threshold.max(self.strength_of_rank(a, &scales, rank)?),
+            Some(rank) => strength.threshold.max(self.strength_of_rank(a, &scales, strength, rank)?),
             None => strength.threshold,
         };
         let [row_ptr, columns] = a.pattern().spans();

@@ -33,8 +33,8 @@ pub use reads::Reads;
 pub use reference::Reference;
 pub use remote::{Nobody, Remote};
 pub use setup::{
-    AggregationDevice, FilteredStep, LONE, SetupDevice, SparseSize, SymmetricStrength, VOTE_UNITS,
-    block_bits, is_sampled, root_key,
+    AggregationDevice, FilteredStep, LONE, SAMPLE_FACTOR, SAMPLE_SHIFT, SetupDevice, SparseSize,
+    SymmetricStrength, VOTE_UNITS, block_bits, is_sampled, root_key,
 };
 pub use traffic::Traffic;
 

@@ -30,8 +30,8 @@ const ROWS: f64 = 0.15;
 const UNEQUAL: f64 = 1.5;
 
 /// The fraction of rows whose weights must not be equal. Where a few coefficients jump, they are
-/// equal in most rows, and aggregates end at the jumps: in `jump3d` they are unequal in 41 to 45 of
-/// 100 rows, in circuits from 60 on.
+/// equal in most rows, and aggregates end at the jumps, as in `jump3d`. In circuits and power grids
+/// they are unequal in most rows.
 const UNEQUAL_ROWS: f64 = 0.52;
 
 /// The least variance of the binary logarithm of diagonal entries.

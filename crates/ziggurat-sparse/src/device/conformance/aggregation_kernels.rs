@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::bounds::{assert_close, content, wide};
 use super::matrix_kernels::run;
 use crate::device::{AggregationDevice, Device, FilteredStep, Reference, SymmetricStrength};
-use crate::hash::hash_id;
+use crate::hash::{hash_id, uniform};
 use crate::matrix::{Coo, Csr};
 use crate::number::Real;
 
@@ -77,7 +77,7 @@ fn on_host<D: AggregationDevice, C: Real>(device: &D, a: &D::Sparse<C>) -> Csr<C
 /// The strong connections of a matrix on the reference device. A small threshold connects most
 /// rows, a large one leaves rows alone that have many weak connections.
 fn strong<C: Real>(a: &Csr<C>, threshold: f64) -> Csr<C> {
-    let strength = SymmetricStrength { threshold, most: None };
+    let strength = SymmetricStrength { threshold, most: None, sampled: false };
     Reference.strong_connections(a, &strength).expect("strong connections")
 }
 
@@ -107,11 +107,33 @@ pub fn strong_connections<D: AggregationDevice, C: Real>(device: &D) {
         prop_oneof![Just(None), Just(Some(0.001)), (0..40u32).prop_map(|k| Some(f64::from(k) / 8.0 + 0.1))];
     let thresholds = prop_oneof![Just(0.0), Just(1.0), (1..14i32).prop_map(|k| 0.5_f64.powi(k))];
     run(device, (matrices(), thresholds, mosts), |(input, threshold, most)| {
-        let (a, strength) = (input.matrix::<C>(), SymmetricStrength { threshold, most });
-        let found = device.strong_connections(&on_device(device, &a), &strength).expect("connections");
-        let expected = Reference.strong_connections(&a, &strength).expect("connections");
-        assert_eq!(on_host(device, &found), expected, "strong_connections");
+        let strength = SymmetricStrength { threshold, most, sampled: false };
+        check_strong::<D, C>(device, &input.matrix(), &strength);
     });
+    // Only of a large matrix, some rows count. Their connections all differ, so that others would
+    // give another threshold.
+    let large = Symmetric { rows: 70_000, per_row: 3, reach: 300, seed: 7 };
+    let mut a = large.matrix::<C>();
+    let (row_ptr, columns) = (a.row_ptr().to_vec(), a.columns().to_vec());
+    let values = a.values_mut();
+    for row in 0..large.rows {
+        for k in row_ptr[row]..row_ptr[row + 1] {
+            let (low, high) = (row.min(columns[k] as usize), row.max(columns[k] as usize));
+            if low < high {
+                values[k] = C::narrow(-uniform((low * large.rows + high) as u64));
+            }
+        }
+    }
+    for sampled in [true, false] {
+        let strength = SymmetricStrength { threshold: 0.0, most: Some(2.0), sampled };
+        check_strong::<D, C>(device, &a, &strength);
+    }
+}
+
+fn check_strong<D: AggregationDevice, C: Real>(device: &D, a: &Csr<C>, strength: &SymmetricStrength) {
+    let found = device.strong_connections(&on_device(device, a), strength).expect("connections");
+    let expected = Reference.strong_connections(a, strength).expect("connections");
+    assert_eq!(on_host(device, &found), expected, "strong_connections");
 }
 
 /// MIS-2 aggregates.

@@ -27,9 +27,15 @@ const BLOCK_FACTOR: u32 = 3;
 /// Matrices with at least this many rows are judged by a sample of them.
 const SAMPLED_FROM: u64 = 1 << 16;
 
+/// A row of a large matrix is in the sample if its number times this, in 32 bits, has no digit from
+/// [`SAMPLE_SHIFT`] on: one row in 16 (Knuth's multiplicative hash).
+pub const SAMPLE_FACTOR: u32 = 2_654_435_761;
+
+/// See [`SAMPLE_FACTOR`].
+pub const SAMPLE_SHIFT: u32 = 28;
+
 /// Whether a row of a matrix with `rows` rows is one of those whose connections decide how many are
-/// the strongest: all rows of a small matrix, one in 16 of a large one, by a hash (Knuth's) that
-/// 32-bit arithmetic has.
+/// the strongest: all rows of a small matrix, one in 16 of a large one.
 ///
 /// ```
 /// use ziggurat_sparse::device::is_sampled;
@@ -39,17 +45,19 @@ const SAMPLED_FROM: u64 = 1 << 16;
 /// ```
 #[inline]
 pub fn is_sampled(row: u64, rows: u64) -> bool {
-    rows < SAMPLED_FROM || (row as u32).wrapping_mul(2_654_435_761) >> 28 == 0
+    rows < SAMPLED_FROM || (row as u32).wrapping_mul(SAMPLE_FACTOR) >> SAMPLE_SHIFT == 0
 }
 
 /// Which connections are strong: |a_ij| / √(a_ii a_jj) is at least the threshold.
 ///
 /// ```
 /// use ziggurat_sparse::device::SymmetricStrength;
-/// let strength = SymmetricStrength { threshold: 0.08, most: None };
+/// let strength = SymmetricStrength { threshold: 0.08, most: None, sampled: false };
 /// assert_eq!(strength.rank(100, 460), None);
-/// assert_eq!(SymmetricStrength { most: Some(4.0), ..strength }.rank(100, 460), Some(400));
-/// let sampled = SymmetricStrength { most: Some(4.0), ..strength }.rank(160_000, 1_000_000);
+/// let strongest = SymmetricStrength { most: Some(4.0), ..strength };
+/// assert_eq!(strongest.rank(100, 460), Some(400));
+/// assert_eq!(strongest.rank(160_000, 1_000_000), Some(640_000));
+/// let sampled = SymmetricStrength { sampled: true, ..strongest }.rank(160_000, 1_000_000);
 /// assert!(sampled.is_some_and(|rank| rank.abs_diff(40_000) < 40));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,20 +65,28 @@ pub struct SymmetricStrength {
     /// The threshold, between 0 and 1.
     pub threshold: f64,
     /// Of the connections above the threshold, only the strongest ones: this many per row on
-    /// average, judged by the [sampled](is_sampled) rows.
+    /// average.
     pub most: Option<f64>,
+    /// Whether the average is that of the [sampled](is_sampled) rows, instead of all.
+    pub sampled: bool,
 }
 
 impl SymmetricStrength {
-    /// The number of connections of sampled rows to keep, if the matrix has more entries than
+    /// Whether the connections of a row count for the average.
+    #[inline]
+    pub fn counts(&self, row: u64, rows: u64) -> bool {
+        !self.sampled || is_sampled(row, rows)
+    }
+
+    /// The number of connections of rows that count to keep, if the matrix has more entries than
     /// `most` per row.
     pub fn rank(&self, rows: usize, entries: usize) -> Option<u64> {
         let most = self.most?;
         if entries as u64 <= (most * rows as f64).round() as u64 {
             return None;
         }
-        let sampled = (0..rows as u64).filter(|&row| is_sampled(row, rows as u64)).count();
-        Some((most * sampled as f64).round() as u64)
+        let counted = (0..rows as u64).filter(|&row| self.counts(row, rows as u64)).count();
+        Some((most * counted as f64).round() as u64)
     }
 }
 
@@ -113,18 +129,17 @@ pub fn block_bits(lengths: &[u64]) -> u32 {
 }
 
 /// The order in which rows may become roots: smaller keys first. Even blocks come before odd ones,
-/// and the rows of a block are in their order. `digits` is the number of bits of a key; keys of
-/// different rows differ.
+/// and the rows of a block are in their order. Keys of different rows differ.
 ///
 /// ```
 /// use ziggurat_sparse::device::root_key;
 /// let mut rows = [0, 1, 2, 3, 4, 5];
-/// rows.sort_by_key(|&row| root_key(row, 1, 64));
+/// rows.sort_by_key(|&row| root_key(row, 1));
 /// assert_eq!(rows, [0, 1, 4, 5, 2, 3]);
 /// ```
 #[inline]
-pub fn root_key(row: u64, block_bits: u32, digits: u32) -> u64 {
-    (row >> block_bits.min(digits - 1) & 1) << (digits - 1) | row
+pub fn root_key(row: u64, block_bits: u32) -> u64 {
+    (row >> block_bits.min(63) & 1) << 63 | row
 }
 
 /// A device that also coarsens matrices by aggregation.
@@ -140,7 +155,7 @@ pub fn root_key(row: u64, block_bits: u32, digits: u32) -> u64 {
 /// /// The number of aggregates of a matrix, on any device.
 /// fn coarse_rows<D: AggregationDevice>(d: &D, a: &Csr<f64>) -> Result<usize, DeviceError> {
 ///     let a = d.upload_sparse(a)?;
-///     let strong = d.strong_connections(&a, &SymmetricStrength { threshold: 0.08, most: None })?;
+///     let strong = d.strong_connections(&a, &SymmetricStrength { threshold: 0.08, most: None, sampled: false })?;
 ///     Ok(d.size(&d.aggregates(&strong, &a)?).cols)
 /// }
 /// let a = "poisson2d:10".parse::<Problem>()?.matrix()?;

@@ -21,7 +21,8 @@ use crate::matrix::{Csr, MatrixError};
 use crate::number::Real;
 
 pub use aggregation::{
-    AggregationDevice, FilteredStep, LONE, SymmetricStrength, VOTE_UNITS, block_bits, is_sampled, root_key,
+    AggregationDevice, FilteredStep, LONE, SAMPLE_FACTOR, SAMPLE_SHIFT, SymmetricStrength, VOTE_UNITS,
+    block_bits, is_sampled, root_key,
 };
 
 /// The size of a sparse matrix.

@@ -1,8 +1,7 @@
 //! Smoothed aggregation of the reference device, row by row.
 
 use super::{
-    AggregationDevice, FilteredStep, LONE, SymmetricStrength, VOTE_UNITS, block_bits, expected, is_sampled,
-    root_key,
+    AggregationDevice, FilteredStep, LONE, SymmetricStrength, VOTE_UNITS, block_bits, expected, root_key,
 };
 use crate::device::{Device, DeviceError, Reference};
 use crate::matrix::Csr;
@@ -49,7 +48,7 @@ fn roots<T: Real>(graph: &Csr<T>) -> Vec<bool> {
     }
     let bits = block_bits(&lengths);
     let mut order: Vec<usize> = (0..graph.rows()).collect();
-    order.sort_by_key(|&row| root_key(row as u64, bits, 64));
+    order.sort_by_key(|&row| root_key(row as u64, bits));
     let mut is_root = vec![false; graph.rows()];
     for row in order {
         let near = |other: usize| graph.row(other).0.iter().any(|&further| is_root[further as usize]);
@@ -84,8 +83,8 @@ impl AggregationDevice for Reference {
         let mut threshold = T::narrow(strength.threshold);
         if let Some(rank) = strength.rank(a.rows(), a.nnz()) {
             let of_row = |row| others(a, row).map(move |(column, value)| strength_of(row, column, value));
-            let sampled = (0..a.rows()).filter(|&row| is_sampled(row as u64, a.rows() as u64));
-            let mut all: Vec<T> = sampled.flat_map(of_row).filter(|s| *s > T::zero()).collect();
+            let counted = (0..a.rows()).filter(|&row| strength.counts(row as u64, a.rows() as u64));
+            let mut all: Vec<T> = counted.flat_map(of_row).filter(|s| *s > T::zero()).collect();
             all.sort_by(|x, y| y.wide().total_cmp(&x.wide()));
             let last = all.get((rank.max(1) as usize - 1).min(all.len().saturating_sub(1)));
             threshold = last.copied().filter(|last| *last > threshold).unwrap_or(threshold);
