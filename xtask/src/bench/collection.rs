@@ -64,6 +64,12 @@ impl Row {
     fn seconds(&self) -> f64 {
         self.setup_seconds + self.solve_seconds
     }
+
+    /// What a peer answered, if it took part.
+    fn peer(&self, name: &str) -> Option<Option<&Answer>> {
+        let found = self.peers.iter().find(|(peer, _)| *peer == name);
+        found.map(|(_, answer)| answer.as_ref())
+    }
 }
 
 fn run(setting: &Setting) -> Result<Value, BenchError> {
@@ -108,27 +114,26 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
         for path in &paths {
             let system = RealSystem::read(path)?;
             let (mut row, rhs, b) = pool.run(|| solve(&system, path, &config))?;
+            let [of_python @ .., last] = PEERS;
             if let (Some(environment), true) = (&environment, preset == PRESETS[0]) {
-                let [of_python @ .., last] = PEERS;
                 for peer in of_python {
                     let answer = peers::run(environment.python().as_ref(), peer, path, &rhs, pool.threads)?;
                     row.peers.push((peer, answer));
                 }
-                if let Some(hypre) = &hypre {
-                    let cg = row.krylov == Krylov::Cg.name();
-                    let solved = hypre.solve(&system.a, &b, cg, pool.threads)?;
-                    let answer = |(seconds, residual)| Answer { seconds, residual: Some(residual) };
-                    row.peers.push((last, solved.map(answer)));
-                }
             }
-            let of_peer = |index: usize| match row.peers.get(index) {
-                Some((_, answer)) => {
-                    let solved = answer.as_ref().and_then(Answer::solved);
+            if let (Some(hypre), true) = (&hypre, preset == PRESETS[0]) {
+                let cg = row.krylov == Krylov::Cg.name();
+                let solved = hypre.solve(&system.a, &b, cg, pool.threads)?;
+                let answer = |(seconds, residual)| Answer { seconds, residual: Some(residual) };
+                row.peers.push((last, solved.map(answer)));
+            }
+            let peers = PEERS.map(|name| match row.peer(name) {
+                Some(answer) => {
+                    let solved = answer.and_then(Answer::solved);
                     solved.map_or("failed".to_owned(), |seconds| format!("{seconds:.2}"))
                 }
                 None => String::new(),
-            };
-            let peers = [of_peer(0), of_peer(1), of_peer(2)];
+            });
             table.row([
                 row.matrix.clone(),
                 row.rows.to_string(),
@@ -151,7 +156,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
             "preset {preset}\n\n{table}\n{solved} of {} are solved, {direct} of them by sparse factors\n",
             rows.len()
         );
-        if preset == PRESETS[0] && environment.is_some() {
+        if preset == PRESETS[0] && (environment.is_some() || hypre.is_some()) {
             picture = Some(profiles(&rows));
         }
         results.push(json!({ "preset": preset, "solved": solved, "by_factors": direct, "matrices": rows }));
@@ -163,9 +168,9 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
 fn profiles(rows: &[Row]) -> String {
     let ours = rows.iter().map(|row| row.converged.then(|| row.seconds())).collect();
     let mut solvers = vec![profile::Solver { name: "ziggurat", seconds: ours }];
-    let took_part = rows.first().map_or(0, |row| row.peers.len());
-    for (index, name) in PEERS.into_iter().take(took_part).enumerate() {
-        let of = |row: &Row| row.peers.get(index)?.1.as_ref()?.solved();
+    let took_part = |name: &&str| rows.first().is_some_and(|row| row.peer(name).is_some());
+    for name in PEERS.into_iter().filter(took_part) {
+        let of = |row: &Row| row.peer(name)??.solved();
         solvers.push(profile::Solver { name, seconds: rows.iter().map(of).collect() });
     }
     let heads = FACTORS.map(|factor| format!("within {factor}x"));

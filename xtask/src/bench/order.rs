@@ -6,14 +6,12 @@
 //! `off` and `on` alternate, and each counts with its fastest round. A system is solved by the
 //! method that `auto` takes for scattered matrices, so that a recognised grid does not decide.
 
-use std::time::Instant;
-
 use serde::Serialize;
 use serde_json::Value;
 use ziggurat::config::{Method, Reorder};
 use ziggurat::{Solver, SolverConfig};
 
-use super::pool::Pool;
+use super::pool::{Pool, TimedSolve};
 use super::systems::{ModelSystem, RealSystem, relative_residual};
 use super::table::Table;
 use super::{Bench, BenchError, Setting};
@@ -114,15 +112,12 @@ fn measure(system: &ModelSystem, pool: &Pool, rounds: usize) -> Result<Measured,
     let mut runs: [Option<Run>; 2] = [None; 2];
     for _ in 0..rounds {
         for (reorder, best) in [Reorder::Off, Reorder::On].into_iter().zip(&mut runs) {
-            let start = Instant::now();
-            let solver = pool.run(|| Solver::new(system.a.clone(), config(reorder))).map_err(refused)?;
-            let setup_seconds = start.elapsed().as_secs_f64();
-            let start = Instant::now();
-            let solution = pool.run(|| solver.solve(&b)).map_err(refused)?;
+            let TimedSolve { solution, setup_seconds, solve_seconds, .. } =
+                pool.solve(&b, || Solver::new(system.a.clone(), config(reorder))).map_err(refused)?;
             let run = Run {
                 iterations: solution.report.iterations,
                 setup_seconds,
-                solve_seconds: start.elapsed().as_secs_f64(),
+                solve_seconds,
                 relative_residual: relative_residual(&system.a, &solution.x, &b),
             };
             if best.is_none_or(|best| run.total() < best.total()) {

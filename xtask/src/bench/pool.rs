@@ -1,6 +1,9 @@
 //! Thread pools of given sizes, so that one run can compare 1 thread with 2.
 
+use std::time::Instant;
+
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use ziggurat::{Solution, SolveError, Solver};
 
 use super::BenchError;
 
@@ -11,10 +14,32 @@ pub(crate) struct Pool {
     pool: ThreadPool,
 }
 
+/// A solver and its solution of one system, with the time of each.
+pub(crate) struct TimedSolve {
+    pub(crate) solver: Solver,
+    pub(crate) solution: Solution,
+    pub(crate) setup_seconds: f64,
+    pub(crate) solve_seconds: f64,
+}
+
 impl Pool {
     /// Runs `work` on this pool; rayon then uses only these threads.
     pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.pool.install(work)
+    }
+
+    /// Sets up a solver and solves for `b`, on this pool.
+    pub(crate) fn solve(
+        &self,
+        b: &[f64],
+        set_up: impl FnOnce() -> Result<Solver, SolveError> + Send,
+    ) -> Result<TimedSolve, SolveError> {
+        let start = Instant::now();
+        let solver = self.run(set_up)?;
+        let setup_seconds = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let solution = self.run(|| solver.solve(b))?;
+        Ok(TimedSolve { solver, solution, setup_seconds, solve_seconds: start.elapsed().as_secs_f64() })
     }
 
     /// `1 thread`, `2 threads`, for headings and names.

@@ -43,12 +43,13 @@ const MATRICES: [&str; 12] = [
 ];
 
 /// The smoothers, FSAI also with more entries per row: steps, and columns per step.
-const SMOOTHERS: [(SmootherKind, Option<(usize, usize)>); 7] = [
+const SMOOTHERS: [(SmootherKind, Option<(usize, usize)>); 8] = [
     (SmootherKind::Jacobi, None),
     (SmootherKind::Chebyshev, None),
     (SmootherKind::GaussSeidel, None),
     (SmootherKind::BlockJacobi, None),
     (SmootherKind::Ilu0, None),
+    (SmootherKind::Ilut, None),
     (SmootherKind::Fsai, None),
     (SmootherKind::Fsai, Some((10, 2))),
 ];

@@ -10,8 +10,6 @@
 //! setup; and the times of the preconditioner and the solve in 64 and in 16 bits. `auto` chooses
 //! the method, so that systems with several unknowns per point use another one.
 
-use std::time::Instant;
-
 use serde::Serialize;
 use serde_json::Value;
 use ziggurat::config::{Method, Precision};
@@ -20,7 +18,7 @@ use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
 use ziggurat_sparse::grid::recognise;
 use ziggurat_sparse::io::read_matrix;
 
-use super::pool::Pool;
+use super::pool::{Pool, TimedSolve};
 use super::precision;
 use super::systems::{ModelSystem, collection, relative_residual};
 use super::table::Table;
@@ -156,12 +154,8 @@ fn measure(system: &ModelSystem, rounds: usize, pool: &Pool) -> Result<Vec<Measu
             let mut config = SolverConfig { method, precision, fallback: false, ..SolverConfig::default() };
             config.stopping.rtol = RTOL;
             let refused = |error| system.refused(&error);
-            let start = Instant::now();
-            let solver = pool.run(|| Solver::new(system.a.clone(), config)).map_err(refused)?;
-            let setup_seconds = start.elapsed().as_secs_f64();
-            let start = Instant::now();
-            let solution = pool.run(|| solver.solve(&system.b)).map_err(refused)?;
-            let solve_seconds = start.elapsed().as_secs_f64();
+            let TimedSolve { solver, solution, setup_seconds, solve_seconds } =
+                pool.solve(&system.b, || Solver::new(system.a.clone(), config)).map_err(refused)?;
             let relative_residual = relative_residual(&system.a, &solution.x, &system.b);
             if relative_residual > 1.01 * RTOL {
                 let why = format!("{method} ended with a relative residual of {relative_residual:e}");

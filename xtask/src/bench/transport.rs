@@ -13,7 +13,6 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -22,7 +21,7 @@ use ziggurat::{Solver, SolverConfig};
 use ziggurat_sparse::gallery::{Problem, shuffle};
 use ziggurat_sparse::{Coo, Csr, MatrixError};
 
-use super::pool::Pool;
+use super::pool::{Pool, TimedSolve};
 use super::table::Table;
 use super::{Bench, BenchError, Setting};
 
@@ -117,19 +116,16 @@ fn measure(
     let (method, precision) = (*method, precision.clone());
     let config = SolverConfig { method, precision, fallback: false, ..SolverConfig::default() };
     let b = vec![1.0; a.rows()];
-    let start = Instant::now();
-    let solver = pool.run(|| Solver::new(a.clone(), config)).map_err(refused)?;
-    let setup_seconds = start.elapsed().as_secs_f64();
-    let start = Instant::now();
-    let report = pool.run(|| solver.solve(&b)).map_err(refused)?.report;
+    let TimedSolve { solver, solution, setup_seconds, solve_seconds } =
+        pool.solve(&b, || Solver::new(a.clone(), config)).map_err(refused)?;
     Ok(Measured {
         system: system.to_owned(),
         contestant,
-        converged: report.reason.is_converged(),
-        iterations: report.iterations,
+        converged: solution.report.reason.is_converged(),
+        iterations: solution.report.iterations,
         operator_complexity: solver.hierarchy().operator_complexity(),
         setup_seconds,
-        solve_seconds: start.elapsed().as_secs_f64(),
+        solve_seconds,
     })
 }
 
