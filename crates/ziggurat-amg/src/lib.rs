@@ -25,7 +25,7 @@ pub mod strength;
 
 pub use error::SetupError;
 pub use hierarchy::{
-    Air, Built, Cells, Classical, Coarsening, CoarseningStop, Coarser, Cpr, Hierarchy, HierarchyConfig,
+    Air, Bamg, Built, Cells, Classical, Coarsening, CoarseningStop, Coarser, Cpr, Hierarchy, HierarchyConfig,
     HierarchyFileError, Interpolation, Level, LevelMatrix, MAX_LEVELS, MatrixProperties, Method, Pairwise,
     Restriction, Setup, SmoothedAggregation, Stage, Stages, WholeMatrix, WholeTransfer, cells,
 };

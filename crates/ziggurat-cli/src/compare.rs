@@ -137,8 +137,8 @@ fn runs(
     Ok((runs, interrupted))
 }
 
-/// Rows up to which the factorisation takes part. For more it may take minutes.
-const MAX_DIRECT_ROWS: usize = 50_000;
+/// Rows up to which factorisation and `bamg` take part. For more they may take minutes.
+const MAX_SLOW_ROWS: usize = 50_000;
 
 /// Options that differ from what the default has chosen.
 fn others(chosen: &SolverConfig, rows: usize) -> Vec<Vec<&'static str>> {
@@ -150,11 +150,13 @@ fn others(chosen: &SolverConfig, rows: usize) -> Vec<Vec<&'static str>> {
         match method {
             // The default takes it where it suits.
             Method::Structured | Method::Cpr => {}
+            // For symmetric matrices.
+            Method::Bamg if rows > MAX_SLOW_ROWS || chosen.krylov != Krylov::Cg => {}
             // For matrices that are not symmetric.
             Method::Air if chosen.krylov != Krylov::Fgmres => {}
             // Without coarse levels, the time grows faster than the matrix.
             Method::None => {}
-            Method::Direct if rows > MAX_DIRECT_ROWS => {}
+            Method::Direct if rows > MAX_SLOW_ROWS => {}
             Method::Direct => others.push(vec!["--method", method.name()]),
             _ => others.push(vec!["--method", method.name(), "--no-fallback"]),
         }

@@ -145,7 +145,12 @@ impl LevelMatrix for DistributedCsr {
         let kernel = coarser.kernel.as_ref();
         let vectors = kernel.map_or(0, NearKernel::count);
         let values = moved(&*comm, &natural, &target, vectors, &kernel.map(row_by_row).unwrap_or_default());
-        let mut transfer = Transfer { r, p, dead: dead_rows(&values, block, vectors) };
+        // Where the coarse level keeps rows, none of its columns of P are zero.
+        let dead = match coarser.points {
+            None => dead_rows(&values, block, vectors),
+            Some(_) => Vec::new(),
+        };
+        let mut transfer = Transfer { r, p, dead };
         let dead = &transfer.dead;
         let below = match comm.subset(!target.is_empty()) {
             Some(comm) => coarse_matrix(&comm, &target, block, product, (&values, vectors), dead)

@@ -24,8 +24,8 @@ mod text;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use ziggurat_amg::{
-    Air, Classical, Cpr, Cycling, Formats, HierarchyConfig, LevelSmoothing, Lowering, OutOfRange, Pairwise,
-    SmoothedAggregation,
+    Air, Bamg, Classical, Cpr, Cycling, Formats, HierarchyConfig, LevelSmoothing, Lowering, OutOfRange,
+    Pairwise, SmoothedAggregation,
 };
 use ziggurat_krylov::{DEFAULT_RESTART, KrylovError, MAX_RESTART, Stopping};
 use ziggurat_sparse::Kind;
@@ -88,6 +88,8 @@ pub struct SolverConfig {
     pub cpr: Cpr,
     /// The restriction of `air`.
     pub air: Air,
+    /// Parameters of least-squares interpolation.
+    pub bamg: Bamg,
     /// The multigrid cycle.
     pub cycle: Visits,
     /// The smoother and its parameters.
@@ -124,6 +126,7 @@ impl Default for SolverConfig {
             pairwise: Pairwise::default(),
             cpr: Cpr::default(),
             air: Air::default(),
+            bamg: Bamg::default(),
             cycle: Visits::default(),
             smoother: SmootherParameters::default(),
             levels: Vec::new(),
@@ -325,6 +328,7 @@ impl SolverConfig {
         self.pairwise.check().map_err(section("pairwise"))?;
         self.cpr.check().map_err(section("cpr"))?;
         self.air.check().map_err(section("air"))?;
+        self.bamg.check().map_err(section("bamg"))?;
         self.cycling().check().map_err(section("cycle"))?;
         self.smoother.check().map_err(section("smoother"))?;
         for smoother in self.levels.iter().filter_map(|level| level.smoother) {
@@ -397,7 +401,8 @@ impl SolverConfig {
     /// assert_eq!(config.hierarchy_config(), ziggurat::amg::HierarchyConfig::default());
     /// ```
     pub fn hierarchy_config(&self) -> HierarchyConfig {
-        let coarsening = self.method.coarsening(self.sa, self.classical, self.pairwise, self.cpr, self.air);
+        let coarsening =
+            self.method.coarsening(self.sa, self.classical, self.pairwise, self.cpr, self.air, self.bamg);
         let Extent { coarse_rows, max_levels, .. } = self.hierarchy;
         let max_levels = match self.method {
             Method::Direct | Method::None => 1,

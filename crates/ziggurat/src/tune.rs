@@ -98,7 +98,7 @@ const AT_LEAST: f64 = 0.05;
 const GAIN: f64 = 0.97;
 
 /// Rows up to which a factorisation is tried. For more it may take minutes.
-const MAX_DIRECT_ROWS: usize = 50_000;
+const MAX_SLOW_ROWS: usize = 50_000;
 
 /// A choice: its key, the name of its value, and how it is set.
 type Change = (&'static str, String, fn(&mut SolverConfig, &str));
@@ -165,9 +165,11 @@ fn methods(chosen: &SolverConfig, rows: usize) -> Vec<Change> {
     };
     let suits = |method: &Method| match method {
         Method::Auto => false,
-        Method::Direct => rows <= MAX_DIRECT_ROWS,
+        Method::Direct => rows <= MAX_SLOW_ROWS,
         // `auto` takes them where they are possible.
         Method::Structured | Method::Cpr => false,
+        // For symmetric matrices.
+        Method::Bamg => rows <= MAX_SLOW_ROWS && chosen.krylov == Krylov::Cg && *method != chosen.method,
         // For matrices that are not symmetric.
         Method::Air => chosen.krylov == Krylov::Fgmres && *method != chosen.method,
         method => *method != chosen.method,

@@ -48,8 +48,9 @@ def solver(
     method : str
         The multigrid method: 'auto', 'sa' (smoothed aggregation), 'classical' (Ruge–Stüben),
         'pairwise' (pairwise aggregation), 'structured' (structured grids in natural order), 'cpr'
-        (reservoir systems with several unknowns per cell), 'air' (transport and convection), 'direct'
-        (no levels: sparse factors of the matrix), or 'none' (no levels: the smoother alone).
+        (reservoir systems with several unknowns per cell), 'air' (transport and convection), 'bamg'
+        (structures without coordinates), 'direct' (no levels: sparse factors of the matrix), or 'none'
+        (no levels: the smoother alone).
     precision : str
         The storage precision of the levels: 'auto', 'f64', 'f32', 'f16', 'bf16', or a list by level
         such as 'f64-f32,f16' (arithmetic, then storage). The solution always has double precision.
@@ -89,7 +90,7 @@ def solver(
     'f16'
     >>> ziggurat.solver(A, method="clasical")
     Traceback (most recent call last):
-    ziggurat.ConfigError: `method`: unknown method `clasical`; did you mean `classical`? (known: auto, sa, classical, pairwise, structured, cpr, air, direct, none)
+    ziggurat.ConfigError: `method`: unknown method `clasical`; did you mean `classical`? (known: auto, sa, classical, pairwise, structured, cpr, air, bamg, direct, none)
     """
     if isinstance(method, dict):
         raise TypeError("method is a dict; for PyAMG's solver(A, config) write ziggurat.smoothed_aggregation_solver(A, **config)")
@@ -375,6 +376,6 @@ def choices() -> dict[str, dict[str, str]]:
     --------
     >>> import ziggurat
     >>> list(ziggurat.choices()["method"])
-    ['auto', 'sa', 'classical', 'pairwise', 'structured', 'cpr', 'air', 'direct', 'none']
+    ['auto', 'sa', 'classical', 'pairwise', 'structured', 'cpr', 'air', 'bamg', 'direct', 'none']
     """
     return {key: dict(values) for key, values in json.loads(_native.choices())}

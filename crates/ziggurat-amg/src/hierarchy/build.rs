@@ -60,6 +60,7 @@ fn coarsen<M: LevelMatrix>(
         Coarsening::Classical(method) | Coarsening::Cpr(_, method) => {
             method.coarser(a, setup.symmetry, None, stages)
         }
+        Coarsening::Bamg(method) => method.coarser(a, kernel, level, stages),
         Coarsening::Air(air, method) => air.coarsening(*method).coarser(a, setup.symmetry, Some(air), stages),
     }
 }

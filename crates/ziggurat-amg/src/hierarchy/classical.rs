@@ -206,7 +206,7 @@ impl Classical {
 }
 
 /// The rows of the next level, numbered over all processes.
-fn coarse_rows<H: Processes>(kept: &Splitting, halo: &H) -> Result<CoarseRows, SetupError> {
+pub(super) fn coarse_rows<H: Processes>(kept: &Splitting, halo: &H) -> Result<CoarseRows, SetupError> {
     if halo.is_whole() {
         return CoarseRows::number(kept.coarse_rows(), halo);
     }

@@ -7,6 +7,7 @@
 //! reasons in [`CoarseningStop`].
 
 mod air;
+mod bamg;
 mod build;
 mod cells;
 mod classical;
@@ -37,6 +38,7 @@ use cpr::build_cpr;
 use structured::build_structured;
 
 pub use air::Air;
+pub use bamg::Bamg;
 pub use cells::{Cells, cells};
 pub use classical::{Classical, Interpolation};
 pub use cpr::Cpr;
@@ -72,6 +74,8 @@ choice! {
     Cpr = "cpr",
     /// Transport and convection: classical coarsening with approximate ideal restriction.
     Air = "air",
+    /// Structures: least-squares interpolation of test vectors that are found by the matrix.
+    Bamg = "bamg",
     /// No coarsening: sparse factors of the matrix, if they fit into memory.
     Direct = "direct",
     /// No coarsening: the smoother alone is the preconditioner.
@@ -99,6 +103,7 @@ impl Method {
         pairwise: Pairwise,
         cpr: Cpr,
         air: Air,
+        bamg: Bamg,
     ) -> Coarsening {
         match self {
             Method::Auto | Method::Sa | Method::Direct | Method::None => Coarsening::SmoothedAggregation(sa),
@@ -107,6 +112,7 @@ impl Method {
             Method::Structured => Coarsening::Structured(sa),
             Method::Cpr => Coarsening::Cpr(cpr, classical),
             Method::Air => Coarsening::Air(air, classical),
+            Method::Bamg => Coarsening::Bamg(bamg),
         }
     }
 }
@@ -134,6 +140,9 @@ pub enum Coarsening {
     /// Coarse unknowns are a subset of the fine ones; restriction is computed from the matrix.
     /// Coarsening is never aggressive, and the interpolation is that of [`Air`].
     Air(Air, Classical),
+    /// Coarse unknowns are a subset of the fine ones; interpolation reproduces test vectors. For
+    /// symmetric matrices.
+    Bamg(Bamg),
 }
 
 impl Default for Coarsening {

@@ -78,7 +78,8 @@ fn supported(
         return refused("of all methods, devices have only smoothed aggregation (`sa`)");
     };
     let kernel = &properties.near_kernel;
-    let scalar = kernel.block() == 1 && kernel.count() == 1 && kernel.node_of_rows().is_none();
+    let vectors = kernel.count().max(method.test_vectors.unwrap_or(0));
+    let scalar = kernel.block() == 1 && vectors == 1 && kernel.node_of_rows().is_none();
     if !scalar {
         return refused("the matrix has several unknowns per node, or several near-null-space vectors");
     }

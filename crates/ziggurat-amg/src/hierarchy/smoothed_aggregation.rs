@@ -14,12 +14,14 @@
 use serde::{Deserialize, Serialize};
 use ziggurat_sparse::{Csr, CsrRef};
 
+use super::bamg::{MOST_STEPS, MOST_VECTORS};
 use super::matrix::{Coarser, LevelMatrix};
 use super::stages::Stages;
 use crate::coarsen::{Aggregates, mis2, node_matrix, node_matrix_of};
 use crate::halo::{Halo, Processes, Whole};
 use crate::interpolate::{
-    LocalTentative, NearKernel, NearKernelError, ProlongationSmoothing, SmoothingScale, smoothed,
+    LocalTentative, NearKernel, NearKernelError, ProlongationSmoothing, SmoothingScale, TestVectors,
+    smoothed, srqcg,
 };
 use crate::spectral_radius::spectral_radius;
 use crate::strength::{Filter, Strength, strong_connections};
@@ -51,12 +53,25 @@ pub struct SmoothedAggregation {
     /// time of setup and doubles the iterations; more cost more iterations than they save. By
     /// default none; a solver's configuration chooses by its `effort`.
     pub plain_levels: Option<usize>,
+    /// The number of near-kernel vectors on the finest level, if it is larger than that of the
+    /// given ones: all are then improved by `test_steps` steps of SRQCG. By default only those
+    /// given; a solver's configuration chooses by the matrix.
+    pub test_vectors: Option<usize>,
+    /// The steps of SRQCG.
+    pub test_steps: usize,
 }
 
 impl Default for SmoothedAggregation {
     fn default() -> Self {
         let strength = Strength { filter: Filter::Threshold(0.015), ..Strength::symmetric() };
-        SmoothedAggregation { strength, filter: 0.1, damping: 4.0 / 3.0, plain_levels: None }
+        SmoothedAggregation {
+            strength,
+            filter: 0.1,
+            damping: 4.0 / 3.0,
+            plain_levels: None,
+            test_vectors: None,
+            test_steps: 10,
+        }
     }
 }
 
@@ -72,10 +87,12 @@ impl SmoothedAggregation {
     /// # Errors
     /// The first that is not.
     pub fn check(&self) -> Result<(), OutOfRange> {
-        let SmoothedAggregation { strength, filter, damping, plain_levels: _ } = *self;
+        let SmoothedAggregation { strength, filter, damping, test_vectors, test_steps, .. } = *self;
         strength.check().map_err(|error| error.within("strength"))?;
         OutOfRange::unless_in("filter", filter, 0.0..=1.0)?;
-        OutOfRange::unless_in("damping", damping, 0.0..=2.0)
+        OutOfRange::unless_in("damping", damping, 0.0..=2.0)?;
+        OutOfRange::unless_in("test_vectors", test_vectors.unwrap_or(0), 0..=MOST_VECTORS)?;
+        OutOfRange::unless_in("test_steps", test_steps, 0..=MOST_STEPS)
     }
 
     /// How interpolation is smoothed if ρ(D⁻¹A) is `radius`.
@@ -101,6 +118,14 @@ impl SmoothedAggregation {
         stages: &mut Stages,
     ) -> Result<Coarser, SetupError> {
         let wide = &*a.extended(1)?;
+        let count = self.test_vectors.filter(|&count| level == 0 && count > kernel.count());
+        let found = match count {
+            None => None,
+            Some(count) => {
+                Some(stages.run("test vectors", &a.rows(), || self.near_kernel(a, kernel, count))?)
+            }
+        };
+        let kernel = found.as_ref().unwrap_or(kernel);
         let (halo, own) = (wide.rows(), wide.rows().owned());
         let ragged = kernel.node_of_rows();
         let nodes = stages.run("strength", &halo, || nodes(wide, kernel))?;
@@ -137,6 +162,20 @@ impl SmoothedAggregation {
             }
         })?;
         Ok(Coarser::by_aggregation(p, tentative, kernel.count(), Some(radius)))
+    }
+
+    /// The near-kernel with more vectors, found by SRQCG.
+    fn near_kernel<M: LevelMatrix>(
+        &self,
+        a: &M,
+        known: &NearKernel,
+        count: usize,
+    ) -> Result<NearKernel, SetupError> {
+        let halo = a.rows();
+        let start = TestVectors::start(a.view(), known, count, &halo);
+        let vectors = srqcg(a.view(), &halo, start, self.test_steps)?;
+        let own: Vec<u32> = halo.owned().map(|row| row as u32).collect();
+        Ok(known.with_vectors(vectors.at(&own)?))
     }
 
     /// Which connections aggregates grow along; `fewer` on scalar plain levels.

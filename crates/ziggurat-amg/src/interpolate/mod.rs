@@ -26,32 +26,43 @@
 //! restricts its vectors to [`Aggregates`](crate::coarsen::Aggregates), and [`smoothed`] smooths
 //! the result. The columns are the unknowns of the aggregates; each aggregate has as many as the
 //! near-kernel has vectors.
+//!
+//! Where the near-kernel is not known, [`srqcg`] finds [test vectors](TestVectors) that take its
+//! place, and [`bamg`] interpolates these by least squares, whatever the entries of the matrix.
+//! [`filter_interpolation`] shortens the rows of the result without changing the test vectors.
 
+mod bamg;
 mod classical_modified;
 mod collapse;
 mod extended_i;
 mod filtered;
 mod hybrid;
 mod ideal_restriction;
+mod kernel_filter;
 mod local_tentative;
+mod maxvol;
 mod multipass;
 mod near_kernel;
 mod one_point;
 mod smoothed;
+mod srqcg;
 mod tentative;
 mod two_stage;
 mod weights;
 
+pub use bamg::{LeastSquares, bamg};
 pub use classical_modified::classical_modified;
 pub use extended_i::extended_i;
 pub use filtered::filtered_matrix;
 pub use hybrid::hybrid;
 pub use ideal_restriction::ideal_restriction;
+pub use kernel_filter::filter_interpolation;
 pub use local_tentative::LocalTentative;
 pub use multipass::multipass;
 pub use near_kernel::{NearKernel, NearKernelError};
 pub use one_point::one_point;
 pub use smoothed::{ProlongationSmoothing, SmoothingError, SmoothingScale, smoothed};
+pub use srqcg::{TestVectors, srqcg};
 pub use tentative::{Tentative, tentative};
 pub use two_stage::two_stage;
 

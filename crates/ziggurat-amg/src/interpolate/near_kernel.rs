@@ -248,6 +248,11 @@ impl NearKernel {
         Ok(NearKernel { vectors, block, constant, nodes: None })
     }
 
+    /// The same nodes with other vectors.
+    pub(crate) fn with_vectors(&self, vectors: Dense<f64>) -> Self {
+        NearKernel { vectors, block: self.block, constant: false, nodes: self.nodes.clone() }
+    }
+
     /// The near-kernel of a coarse level: k unknowns per node, with zeros where the vectors are
     /// linearly dependent within an aggregate.
     pub(super) fn coarse(vectors: Dense<f64>) -> Self {

@@ -40,7 +40,8 @@ pub enum Measure {
     /// matrix is.
     Symmetric,
     /// How parallel the values of the test vectors are at the two rows (Livne & Brandt, 2012).
-    /// Configurations cannot name it, because they cannot give the vectors.
+    /// Configurations cannot name it, because only [`Bamg`](crate::Bamg) has test vectors; it has a
+    /// key of its own.
     #[serde(skip)]
     Affinity,
 }

@@ -152,6 +152,8 @@ fn other_methods() {
             of("poisson3d:24", "classical"),
             of("convection3d:20", "classical"),
             of("transport3d:16", "air"),
+            of("jump3d:16", "bamg"),
+            of("elasticity3d:7", "bamg"),
             of("poisson3d:24", "pairwise"),
             of("elasticity3d:8", "pairwise"),
             of("neumann3d:20", "auto"),

@@ -77,6 +77,9 @@ pub(super) fn smoother(config: &SolverConfig, facts: MatrixFacts) -> (SmootherKi
         Method::None => (SmootherKind::Ilu0, "without coarse levels, the smoother has to be strong"),
         Method::Cpr => (SmootherKind::Ilu0, "the second stage of CPR, after the pressures"),
         Method::Air => (SmootherKind::FcJacobi, "after an ideal restriction, the error is in the fine rows"),
+        Method::Bamg if facts.is_positive() => {
+            (SmootherKind::Fsai, "test vectors are what a strong smoother leaves")
+        }
         Method::Classical if facts.is_positive() => {
             (SmootherKind::L1Chebyshev, "fewer iterations than Gauss-Seidel, also in 16 bits")
         }
@@ -103,6 +106,14 @@ pub(super) fn smoother(config: &SolverConfig, facts: MatrixFacts) -> (SmootherKi
             ),
         },
         _ => (SmootherKind::Jacobi, "the cheapest, and sufficient"),
+    }
+}
+
+pub(super) fn test_vectors(config: &SolverConfig, facts: MatrixFacts) -> (usize, &'static str) {
+    let found = config.method == Method::Sa && facts.positive_couplings && facts.is_positive();
+    match found && facts.block == 1 && config.setup == SetupPlace::Host {
+        true => (2, "most couplings are positive, so constants are not all that smoothing leaves"),
+        false => (0, "the near-kernel is that of the kind of matrix"),
     }
 }
 
@@ -173,6 +184,10 @@ impl SolverConfig {
         let smooths = config.method != Method::Direct;
         let open = smooths && self.smoother.kind == SmootherKind::Auto;
         decide("smoother.kind", open, config.smoother.kind.to_string(), smoother(&config, facts).1);
+        // Only the given vectors are not worth a line.
+        let (count, reason) = test_vectors(&config, facts);
+        let open = self.sa.test_vectors.is_none() && count > 0;
+        decide("sa.test_vectors", open, count.to_string(), reason);
         let open = smooths && self.cycle.kind == CycleKind::Auto;
         decide("cycle.kind", open, config.cycle.kind.to_string(), cycle(&config).1);
         decide("krylov", self.krylov == Krylov::Auto, config.krylov.to_string(), krylov(&config, facts).1);

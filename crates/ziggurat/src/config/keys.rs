@@ -13,7 +13,7 @@ use super::{ConfigError, SolverConfig, choices};
 const COLUMNS: usize = 100;
 
 /// All keys in the order of a file, with what they do. A table follows the keys that are beside it.
-const KEYS: [(&str, &str); 63] = [
+const KEYS: [(&str, &str); 78] = [
     ("method", "The coarsening method."),
     ("effort", "What setup is worth: how many systems are solved with one matrix."),
     ("krylov", "The Krylov method of the outer iteration."),
@@ -102,6 +102,11 @@ const KEYS: [(&str, &str); 63] = [
         "sa.plain_levels",
         "Number of finest levels whose interpolation is not smoothed; none: chosen by the effort.",
     ),
+    (
+        "sa.test_vectors",
+        "Near-kernel vectors that SRQCG finds on the finest level, those given among them; none: by the matrix.",
+    ),
+    ("sa.test_steps", "Steps of SRQCG that find them."),
     ("sa.strength.measure", "How the strength of a connection is measured."),
     ("sa.strength.filter", "Which strengths count as strong."),
     (
@@ -145,6 +150,25 @@ const KEYS: [(&str, &str); 63] = [
     ),
     ("air.distance", "How many connections away the fine rows of a coarse row may be: 1 or 2."),
     ("air.interpolation", "Interpolation with approximate ideal restriction."),
+    (
+        "bamg.test_vectors",
+        "Least-squares interpolation: test vectors that it reproduces, those of a near-kernel among them.",
+    ),
+    ("bamg.steps", "Steps of SRQCG that find the test vectors of the finest level."),
+    ("bamg.coarse_steps", "Steps of SRQCG that improve the test vectors of each coarser level."),
+    ("bamg.damping", "The damping of interpolation smoothing, from 0 (none) to 2."),
+    ("bamg.keep", "The fraction of each smoothed row that filtering keeps; 1: all."),
+    ("bamg.affinity", "Whether connections are measured by the affinity of the test vectors instead."),
+    ("bamg.strength.measure", "How the strength of a connection is measured."),
+    ("bamg.strength.filter", "Which strengths count as strong."),
+    (
+        "bamg.strength.max_row_sum",
+        "A row whose sum exceeds this fraction of its diagonal has no strong connections; none: no exception.",
+    ),
+    ("bamg.fit.min_distance", "Coarse rows are looked for at least this many connections away."),
+    ("bamg.fit.max_distance", "Coarse rows are looked for at most this many connections away."),
+    ("bamg.fit.tolerance", "A fit is good if its error is at most this fraction of the values in the row."),
+    ("bamg.fit.max_weight", "A fit is good if the norm of its weights is at most this."),
     ("update.rebuild", "When an update of the matrix values rebuilds the hierarchy."),
     ("update.factor", "For when-slower: the growth of the iteration count that causes a rebuild."),
 ];

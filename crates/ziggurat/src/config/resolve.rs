@@ -101,12 +101,14 @@ impl SolverConfig {
     /// - plain levels of smoothed aggregation: one if the matrix is large and symmetric and few
     ///   systems are solved with it ([`Effort`]), else none;
     /// - smoother: `fsai` with `none` if the matrix is symmetric with a positive diagonal, else
-    ///   `ilu0`; `l1-chebyshev` with `classical` if it is symmetric with a positive diagonal, else
-    ///   `gauss-seidel`; `fc-jacobi` with `air`, after the correction only; `gauss-seidel` with the
-    ///   other methods if it is nonsymmetric (on a GPU `l1-jacobi` instead); else `fsai` with `sa`
-    ///   if most couplings are positive; else `chebyshev` with several unknowns per node
-    ///   (`l1-chebyshev` with plain levels, of degree 3 and ratio 12 unless these are set), else
-    ///   `l1-chebyshev` with `structured`, unless a damping is given, else `jacobi`;
+    ///   `ilu0`; `fsai` with `bamg`; `l1-chebyshev` with `classical` if it is symmetric with a
+    ///   positive diagonal, else `gauss-seidel`; `fc-jacobi` with `air`, after the correction only;
+    ///   `gauss-seidel` with the other methods if it is nonsymmetric (on a GPU `l1-jacobi`
+    ///   instead); else `fsai` with `sa` if most couplings are positive; else `chebyshev` with
+    ///   several unknowns per node (`l1-chebyshev` with plain levels, of degree 3 and ratio 12
+    ///   unless these are set), else `l1-chebyshev` with `structured`, unless a damping is given,
+    /// else `jacobi`;
+    /// - test vectors of smoothed aggregation: two if most couplings are positive, else none;
     /// - cycle: `k` with `pairwise`, else `v`; `k` becomes `k-gcr` if the matrix is not symmetric
     ///   with a positive diagonal;
     /// - krylov: `fgmres` with `air` and if a compressed basis is given; else `cg` if the matrix is
@@ -153,6 +155,9 @@ impl SolverConfig {
             if config.method == Method::Sa && config.smoother.kind == SmootherKind::L1Chebyshev && !is_set {
                 (config.smoother.degree, config.smoother.ratio) = PLAIN_CHEBYSHEV;
             }
+        }
+        if config.sa.test_vectors.is_none() {
+            config.sa.test_vectors = Some(decide::test_vectors(&config, facts).0);
         }
         // The unknowns of a node decide about pivots where the matrix is not symmetric.
         let unknowns = config.cpr.unknowns.filter(|_| config.method == Method::Cpr).unwrap_or(facts.block);
@@ -223,9 +228,9 @@ impl SolverConfig {
     /// ```
     ///
     /// # Errors
-    /// If a smoother or setup on the device needs a symmetric matrix with a positive diagonal and
-    /// this one is not, the method needs cells and none are known, the smoother does not fit the
-    /// method, or a basis is to be compressed on a GPU.
+    /// If a smoother, `bamg` or setup on the device needs a symmetric matrix with a positive
+    /// diagonal and this one is not, the method needs cells and none are known, the smoother does
+    /// not fit the method, or a basis is to be compressed on a GPU.
     pub fn check_for(&self, facts: MatrixFacts) -> Result<(), ConfigError> {
         if self.method == Method::Cpr && self.cpr.unknowns.is_none() {
             let reason = SetupError::NoCells.to_string();
@@ -239,6 +244,10 @@ impl SolverConfig {
         if !facts.is_positive() && self.smoother_kinds().any(|kind| kind == SmootherKind::Fsai) {
             let reason = "`fsai` needs a symmetric matrix with a positive diagonal; choose ilu0";
             return Err(ConfigError::Value { path: "smoother.kind".into(), reason: reason.into() });
+        }
+        if self.method == Method::Bamg && !facts.is_positive() {
+            let reason = "`bamg` needs a symmetric matrix with a positive diagonal; choose classical";
+            return Err(ConfigError::Value { path: "method".into(), reason: reason.into() });
         }
         if self.setup == SetupPlace::Device && !(facts.is_positive() && facts.block == 1) {
             let reason = "`device` needs a symmetric matrix with a positive diagonal and one unknown per node; \

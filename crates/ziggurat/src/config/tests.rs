@@ -53,7 +53,7 @@ fn keys_that_are_not_given_keep_the_defaults_of_their_method() {
 #[test]
 fn errors_name_the_path_of_the_key() {
     for (text, parts) in [
-        ("zzz = 1", &["unknown key `zzz` (known keys: air, basis, classical, cpr, cycle,"][..]),
+        ("zzz = 1", &["unknown key `zzz` (known keys: air, bamg, basis, classical, cpr, cycle,"][..]),
         ("metod = 'sa'", &["`metod`; did you mean `method`?"]),
         (
             "sa.strength.treshold = 0.1",

@@ -5,6 +5,7 @@
 mod air;
 mod any_device;
 mod auto_precision;
+mod bamg;
 mod configurations;
 mod cpr;
 mod fallback;

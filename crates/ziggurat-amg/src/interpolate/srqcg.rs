@@ -1,0 +1,482 @@
+//! Test vectors by SRQCG, the simultaneous minimisation of Rayleigh quotients by conjugate
+//! gradients (D. E. Longsine & S. F. McCormick, *Simultaneous Rayleigh-quotient minimization
+//! methods*, 1980), as Chronos uses it (Isotton, thesis, 2.2.1).
+//!
+//! ```text
+//! Â = D^-½ A D^-½,   R = Â X − X Θ,   P ← R + P B,   x_k ← x_k + α_k p_k,   α_k minimises xᵀÂx / xᵀx
+//! Rayleigh–Ritz:   XᵀÂX U = XᵀX U Θ,   X ← X U
+//! ```
+//!
+//! Test vectors are the columns of D^-½ X. In this scaling D, the diagonal, is the preconditioner,
+//! and neither the units of the unknowns nor the size of coefficients matters: where the matrix is
+//! large, so is the weight of an error. Chronos minimises xᵀAx / xᵀx, preconditioned by its
+//! smoother.
+//!
+//! A few steps from random vectors remove what is easy to remove. What is left has small Rayleigh
+//! quotients: it is what a smoother leaves, and what interpolation has to reproduce. Rigid-body
+//! modes or other vectors that are known already may be among the first ones.
+//!
+//! The values of all k vectors in a row are contiguous, so a product reads the matrix once for all
+//! of them. Sums do not depend on the number of threads or processes.
+//!
+//! Cost per step: one product with k vectors, and about 6 k² operations per row.
+
+use std::ops::Range;
+
+use faer::{Mat, Side};
+use rayon::prelude::*;
+use ziggurat_sparse::hash::{hash_id, uniform};
+use ziggurat_sparse::{CsrRef, Dense, ExactSum, MatrixError};
+
+use super::NearKernel;
+use crate::SetupError;
+use crate::halo::Processes;
+
+/// Rows per partial sum, and per task.
+const BLOCK: usize = 512;
+
+/// Vectors count as linearly dependent if an eigenvalue of their Gram matrix, of vectors of norm 1,
+/// is at most this value.
+const DEPENDENT: f64 = 1e-12;
+
+/// Vectors that interpolation reproduces: those with small Rayleigh quotients.
+///
+/// ```
+/// use ziggurat_amg::halo::Whole;
+/// use ziggurat_amg::interpolate::{NearKernel, TestVectors};
+/// let kernel = NearKernel::constants(3, 1)?;
+/// let a = ziggurat_sparse::Csr::try_new(3, 3, vec![0, 1, 2, 3], vec![0, 1, 2], vec![4.0; 3])?;
+/// let vectors = TestVectors::start(a.view(), &kernel, 2, &Whole::new(3));
+/// assert_eq!((vectors.count(), vectors.scale(1), vectors.scaled_row(1)[0]), (2, 2.0, 2.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestVectors {
+    count: usize,
+    /// The values in local row 0, then those in row 1, and so on, each times the scale of the row.
+    values: Vec<f64>,
+    /// The square roots of diagonal entries.
+    scale: Vec<f64>,
+    quotients: Vec<f64>,
+}
+
+impl TestVectors {
+    /// The vectors of a near-kernel, which has the own rows of `halo`, and hashes of global ids up
+    /// to `count` vectors. `a` has these rows, too. Collective.
+    pub fn start<H: Processes>(a: CsrRef<'_, f64>, kernel: &NearKernel, count: usize, halo: &H) -> Self {
+        let (own, known) = (halo.owned(), kernel.count());
+        let count = count.max(known);
+        let mut scale = vec![1.0; halo.local()];
+        scale[own.clone()].par_iter_mut().zip(own.clone()).with_min_len(BLOCK).for_each(|(scale, row)| {
+            let root = a.get(row, row).unwrap_or(0.0).abs().sqrt();
+            if root > 0.0 && root.is_finite() {
+                *scale = root;
+            }
+        });
+        halo.exchange(&mut scale);
+        let mut values = vec![0.0; halo.local() * count];
+        let rows = values[own.start * count..own.end * count].par_chunks_mut(count);
+        rows.with_min_len(BLOCK).enumerate().for_each(|(row, values)| {
+            let id = halo.global_id(own.start + row);
+            for (vector, value) in values.iter_mut().enumerate() {
+                *value = match vector.checked_sub(known) {
+                    None => scale[own.start + row] * kernel.vectors().column(vector)[row],
+                    Some(seed) => 2.0 * uniform(id ^ hash_id(seed as u64)) - 1.0,
+                };
+            }
+        });
+        halo.exchange_rows(&mut values, count);
+        TestVectors { count, values, scale, quotients: Vec::new() }
+    }
+
+    /// Number of vectors.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The values of all vectors in a local row, times its [scale](Self::scale).
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn scaled_row(&self, row: usize) -> &[f64] {
+        &self.values[row * self.count..][..self.count]
+    }
+
+    /// The square root of the diagonal entry of a local row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn scale(&self, row: usize) -> f64 {
+        self.scale[row]
+    }
+
+    /// The Rayleigh quotients xᵀAx / xᵀDx in increasing order, after [`srqcg`]; empty before.
+    pub fn quotients(&self) -> &[f64] {
+        &self.quotients
+    }
+
+    /// The vectors one by one, times the scales of the rows.
+    pub(crate) fn columns(&self) -> Vec<Vec<f64>> {
+        let rows = self.values.len() / self.count.max(1);
+        (0..self.count).map(|vector| (0..rows).map(|row| self.scaled_row(row)[vector]).collect()).collect()
+    }
+
+    fn value(&self, row: usize, vector: usize) -> f64 {
+        self.scaled_row(row)[vector] / self.scale[row]
+    }
+
+    /// The values in some rows, a column for each vector.
+    pub(crate) fn at(&self, rows: &[u32]) -> Result<Dense<f64>, MatrixError> {
+        let column = |vector: usize| rows.iter().map(move |&row| self.value(row as usize, vector));
+        let values = (0..self.count).flat_map(column).collect();
+        Dense::try_new(rows.len(), self.count, values)
+    }
+}
+
+/// Reduces the Rayleigh quotients xᵀAx / xᵀDx of test vectors by `steps` steps. The result is
+/// orthonormal in the inner product of D, the diagonal; vectors that depend linearly on others are
+/// dropped. Collective.
+///
+/// `a` is symmetric and has the owned rows of `halo`; its columns are the local rows.
+///
+/// ```
+/// use ziggurat_amg::halo::Whole;
+/// use ziggurat_amg::interpolate::{NearKernel, TestVectors, srqcg};
+/// use ziggurat_sparse::gallery::Problem;
+/// let a = "poisson2d:20".parse::<Problem>()?.matrix()?;
+/// let whole = Whole::new(a.rows());
+/// let start = TestVectors::start(a.view(), &NearKernel::constants(a.rows(), 1)?, 4, &whole);
+/// let vectors = srqcg(a.view(), &whole, start, 40)?;
+/// // The smallest eigenvalue of D⁻¹A is 2 sin²(π/42).
+/// assert!((vectors.quotients()[0] - 0.011_17).abs() < 1e-5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If the matrix or the vectors do not fit the halo.
+pub fn srqcg<H: Processes>(
+    a: CsrRef<'_, f64>,
+    halo: &H,
+    start: TestVectors,
+    steps: usize,
+) -> Result<TestVectors, SetupError> {
+    let mismatch = |what, expected, found| Err(MatrixError::Mismatch { what, expected, found }.into());
+    if a.cols() != halo.local() || a.rows() < halo.owned().end {
+        return mismatch("columns of the matrix, one per local row", halo.local(), a.cols());
+    }
+    if start.values.len() != halo.local() * start.count {
+        return mismatch("values of each test vector", halo.local(), start.values.len() / start.count.max(1));
+    }
+    let space = Space { a, halo, own: halo.owned(), scale: &start.scale };
+    let Some(mut iterate) = Iterate::new(&space, &start) else { return Ok(start) };
+    let mut before: Option<Vec<f64>> = None;
+    for _ in 0..steps {
+        let count = iterate.count;
+        let mut direction = iterate.residual();
+        let squares = space.sums(count, |row, sums| {
+            let residual = &direction[row * count..][..count];
+            sums.iter_mut().zip(residual).for_each(|(sum, r)| *sum += r * r);
+        });
+        if let Some(before) = before.filter(|before| before.len() == count) {
+            // Fletcher and Reeves. A vector that has converged starts anew.
+            let turn: Vec<f64> = squares.iter().zip(&before).map(|(now, before)| now / before).collect();
+            let turn: Vec<f64> = turn.into_iter().map(|b| if b.is_finite() { b } else { 0.0 }).collect();
+            let rows = direction.par_chunks_mut(count).zip(iterate.direction.par_chunks(count));
+            rows.with_min_len(BLOCK).for_each(|(new, old)| {
+                new.iter_mut().zip(old).zip(&turn).for_each(|((new, old), b)| *new += b * old);
+            });
+        }
+        iterate.direction = direction;
+        before = Some(squares);
+        if !iterate.advance(&space) {
+            break;
+        }
+    }
+    let Iterate { count, x, quotients, .. } = iterate;
+    let values = space.with_halo(&x, count);
+    Ok(TestVectors { count, values, quotients, scale: start.scale })
+}
+
+/// The matrix, its scaling and its rows over all processes.
+struct Space<'a, H> {
+    a: CsrRef<'a, f64>,
+    scale: &'a [f64],
+    halo: &'a H,
+    own: Range<usize>,
+}
+
+impl<H: Processes> Space<'_, H> {
+    /// Â X in own rows, for `count` vectors with values in own rows.
+    fn product(&self, x: &[f64], count: usize) -> Vec<f64> {
+        let local = self.with_halo(x, count);
+        let mut y = vec![0.0; x.len()];
+        let rows = y.par_chunks_mut(count).with_min_len(BLOCK).enumerate();
+        rows.for_each(|(row, y)| {
+            let (columns, values) = self.a.row(self.own.start + row);
+            let own = self.scale[self.own.start + row].recip();
+            for (&column, value) in columns.iter().zip(values) {
+                let value = own * value / self.scale[column as usize];
+                let x = &local[column as usize * count..][..count];
+                y.iter_mut().zip(x).for_each(|(y, x)| *y += value * x);
+            }
+        });
+        y
+    }
+
+    /// Values in all local rows, from those in own rows.
+    fn with_halo(&self, own: &[f64], count: usize) -> Vec<f64> {
+        let mut local = vec![0.0; self.halo.local() * count];
+        local[self.own.start * count..self.own.end * count].copy_from_slice(own);
+        self.halo.exchange_rows(&mut local, count);
+        local
+    }
+
+    /// `count` sums over all rows of all processes, of what `add` adds for an own row. The bits do
+    /// not depend on the number of processes if each begins at a multiple of 512 rows.
+    fn sums(&self, count: usize, add: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
+        let rows = self.own.len();
+        let block = |block: usize| {
+            let mut sums = vec![0.0; count];
+            (block * BLOCK..rows.min((block + 1) * BLOCK)).for_each(|row| add(row, &mut sums));
+            sums
+        };
+        let blocks: Vec<Vec<f64>> = (0..rows.div_ceil(BLOCK)).into_par_iter().map(block).collect();
+        let exact = |sum: usize| blocks.iter().map(|sums| sums[sum]).collect::<ExactSum>();
+        let mut exact: Vec<ExactSum> = (0..count).map(exact).collect();
+        if !self.halo.is_whole() {
+            let mut digits: Vec<u64> = Vec::new();
+            exact.iter_mut().for_each(|sum| digits.extend_from_slice(bytemuck::cast_slice(sum.digits_mut())));
+            self.halo.sum(&mut digits);
+            let mut rest = &digits[..];
+            for sum in &mut exact {
+                let own: &mut [u64] = bytemuck::cast_slice_mut(sum.digits_mut());
+                let (summed, after) = rest.split_at(own.len());
+                own.copy_from_slice(summed);
+                rest = after;
+            }
+        }
+        exact.iter().map(ExactSum::rounded).collect()
+    }
+}
+
+/// Orthonormal vectors X in own rows, Â X, the Rayleigh quotients Θ and the search directions P.
+struct Iterate {
+    count: usize,
+    x: Vec<f64>,
+    product: Vec<f64>,
+    direction: Vec<f64>,
+    quotients: Vec<f64>,
+}
+
+impl Iterate {
+    /// `None` if all vectors are zero, or one is not finite.
+    fn new<H: Processes>(space: &Space<'_, H>, start: &TestVectors) -> Option<Self> {
+        let count = start.count;
+        let x = start.values[space.own.start * count..space.own.end * count].to_vec();
+        let (product, direction) = (space.product(&x, count), vec![0.0; x.len()]);
+        let mut iterate = Iterate { count, x, product, direction, quotients: Vec::new() };
+        iterate.ritz(space).then_some(iterate)
+    }
+
+    /// Â X − X Θ.
+    fn residual(&self) -> Vec<f64> {
+        let mut residual = self.product.clone();
+        let rows = residual.par_chunks_mut(self.count).zip(self.x.par_chunks(self.count));
+        rows.with_min_len(BLOCK).for_each(|(residual, x)| {
+            let terms = residual.iter_mut().zip(x).zip(&self.quotients);
+            terms.for_each(|((residual, x), quotient)| *residual -= quotient * x);
+        });
+        residual
+    }
+
+    /// Moves every vector along its direction to the smallest Rayleigh quotient. Returns false if
+    /// the sums overflow; the vectors are then the last good ones.
+    fn advance<H: Processes>(&mut self, space: &Space<'_, H>) -> bool {
+        let count = self.count;
+        let product = space.product(&self.direction, count);
+        let Iterate { x, product: ax, direction, quotients, .. } = self;
+        let sums = space.sums(4 * count, |row, sums| {
+            for vector in 0..count {
+                let at = row * count + vector;
+                let (x, p, ap) = (x[at], direction[at], product[at]);
+                let terms = [x * p, p * p, x * ap, p * ap];
+                sums[4 * vector..].iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+            }
+        });
+        let steps: Vec<f64> = quotients
+            .iter()
+            .zip(sums.chunks_exact(4))
+            .map(|(&quotient, sums)| best_step(quotient, sums[0], sums[1], sums[2], sums[3]))
+            .collect();
+        for (to, by) in [(x, &*direction), (ax, &product)] {
+            let rows = to.par_chunks_mut(count).zip(by.par_chunks(count)).with_min_len(BLOCK);
+            rows.for_each(|(to, by)| {
+                to.iter_mut().zip(by).zip(&steps).for_each(|((to, by), step)| *to += step * by);
+            });
+        }
+        self.ritz(space)
+    }
+
+    /// Rayleigh–Ritz: orthonormal combinations of the vectors that also make XᵀÂX diagonal. Returns
+    /// false, and changes nothing, if all vectors are zero or one is not finite.
+    fn ritz<H: Processes>(&mut self, space: &Space<'_, H>) -> bool {
+        let count = self.count;
+        let pairs: Vec<(usize, usize)> = (0..count).flat_map(|i| (0..=i).map(move |j| (i, j))).collect();
+        let sums = space.sums(2 * pairs.len(), |row, sums| {
+            let (x, ax) = (&self.x[row * count..][..count], &self.product[row * count..][..count]);
+            let (gram, energy) = sums.split_at_mut(pairs.len());
+            for ((&(i, j), gram), energy) in pairs.iter().zip(gram).zip(energy) {
+                *gram += x[i] * x[j];
+                *energy += x[i] * ax[j];
+            }
+        });
+        let symmetric = |sums: &[f64]| {
+            let place = |i: usize, j: usize| i.max(j) * (i.max(j) + 1) / 2 + i.min(j);
+            Mat::from_fn(count, count, |i, j| sums[place(i, j)])
+        };
+        let (gram, energy) = sums.split_at(pairs.len());
+        let Some((combination, quotients)) = ritz_vectors(&symmetric(gram), &symmetric(energy)) else {
+            return false;
+        };
+        for values in [&mut self.x, &mut self.product, &mut self.direction] {
+            *values = combined(values, &combination);
+        }
+        self.count = quotients.len();
+        self.quotients = quotients;
+        true
+    }
+}
+
+/// Eigenvectors of K u = θ G u and their eigenvalues, in increasing order, where G is the Gram
+/// matrix of vectors that may depend linearly on each other.
+fn ritz_vectors(gram: &Mat<f64>, energy: &Mat<f64>) -> Option<(Mat<f64>, Vec<f64>)> {
+    let count = gram.nrows();
+    let scale: Vec<f64> = (0..count).map(|i| gram[(i, i)].sqrt().recip()).collect();
+    // A vector that is zero is dropped with those that depend on others.
+    let scale: Vec<f64> = scale.into_iter().map(|s| if s.is_finite() { s } else { 0.0 }).collect();
+    let scaled = |m: &Mat<f64>| Mat::from_fn(count, count, |i, j| scale[i] * m[(i, j)] * scale[j]);
+    let (gram, energy) = (scaled(gram), scaled(energy));
+    let is_finite = |m: &Mat<f64>| m.col_iter().all(|column| column.iter().all(|value| value.is_finite()));
+    if !is_finite(&gram) || !is_finite(&energy) {
+        return None;
+    }
+    let eigen = gram.self_adjoint_eigen(Side::Lower).ok()?;
+    let sizes: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
+    let kept: Vec<usize> = (0..count).filter(|&k| sizes[k] > DEPENDENT).collect();
+    if kept.is_empty() {
+        return None;
+    }
+    let orthonormal = |i: usize, k: usize| eigen.U()[(i, kept[k])] / sizes[kept[k]].sqrt();
+    let orthonormal = Mat::from_fn(count, kept.len(), orthonormal);
+    let projected = orthonormal.transpose() * &energy * &orthonormal;
+    let ritz = projected.self_adjoint_eigen(Side::Lower).ok()?;
+    let combination = &orthonormal * ritz.U();
+    let combination = Mat::from_fn(count, kept.len(), |i, k| scale[i] * combination[(i, k)]);
+    Some((combination, ritz.S().column_vector().iter().copied().collect()))
+}
+
+/// X U, for X by rows.
+fn combined(x: &[f64], u: &Mat<f64>) -> Vec<f64> {
+    let mut result = vec![0.0; x.len() / u.nrows() * u.ncols()];
+    let rows = result.par_chunks_mut(u.ncols()).zip(x.par_chunks(u.nrows())).with_min_len(BLOCK);
+    rows.for_each(|(result, x)| {
+        for (k, element) in result.iter_mut().enumerate() {
+            *element = x.iter().enumerate().map(|(i, x)| x * u[(i, k)]).sum();
+        }
+    });
+    result
+}
+
+/// The α for which x + α p has the smallest Rayleigh quotient; x has norm 1.
+///
+/// The derivative of (xᵀAx + 2α xᵀAp + α² pᵀAp) / (1 + 2α xᵀp + α² pᵀp) vanishes at the roots of a
+/// quadratic. One is the minimum, the other the maximum; either may be at infinity.
+fn best_step(xax: f64, xp: f64, pp: f64, xap: f64, pap: f64) -> f64 {
+    let (q0, q1, q2) = (xap - xax * xp, pap - xax * pp, pap * xp - xap * pp);
+    // The root of larger magnitude first: the other one follows without cancellation.
+    let larger = -0.5 * (q1 + q1.signum() * (q1 * q1 - 4.0 * q0 * q2).max(0.0).sqrt());
+    let quotient =
+        |step: f64| (xax + step * (2.0 * xap + step * pap)) / (1.0 + step * (2.0 * xp + step * pp));
+    let roots = [larger / q2, q0 / larger].into_iter().filter(|step| quotient(*step) <= xax);
+    roots.min_by(|one, other| quotient(*one).total_cmp(&quotient(*other))).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::halo::Whole;
+    use ziggurat_sparse::gallery::Problem;
+
+    /// D^-½ A D^-½.
+    fn dense(a: CsrRef<'_, f64>) -> Mat<f64> {
+        let root = |i: usize| a.get(i, i).unwrap().sqrt();
+        Mat::from_fn(a.rows(), a.cols(), |i, j| a.get(i, j).unwrap_or(0.0) / (root(i) * root(j)))
+    }
+
+    fn vectors_of(problem: &str, count: usize, steps: usize) -> (Mat<f64>, TestVectors) {
+        let a = problem.parse::<Problem>().unwrap().matrix().unwrap();
+        let whole = Whole::new(a.rows());
+        let kernel = NearKernel::constants(a.rows(), 1).unwrap();
+        let start = TestVectors::start(a.view(), &kernel, count, &whole);
+        (dense(a.view()), srqcg(a.view(), &whole, start, steps).unwrap())
+    }
+
+    #[test]
+    fn quotients_are_the_smallest_eigenvalues() {
+        for problem in ["poisson2d:12", "jump3d:6", "elasticity3d:3"] {
+            let (a, vectors) = vectors_of(problem, 6, 300);
+            let exact = a.self_adjoint_eigenvalues(Side::Lower).unwrap();
+            for (found, exact) in vectors.quotients().iter().zip(&exact).take(3) {
+                assert!((found / exact - 1.0).abs() < 1e-6, "{problem}: {found} for {exact}");
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_are_orthonormal_and_quotients_are_theirs() {
+        let (a, vectors) = vectors_of("poisson3d:7", 5, 4);
+        let x = Mat::from_fn(a.nrows(), 5, |i, k| vectors.scaled_row(i)[k]);
+        let (gram, energy) = (x.transpose() * &x, x.transpose() * &a * &x);
+        for i in 0..5 {
+            for j in 0..5 {
+                let (one, quotient) = if i == j { (1.0, vectors.quotients()[i]) } else { (0.0, 0.0) };
+                assert!((gram[(i, j)] - one).abs() < 1e-13);
+                assert!((energy[(i, j)] - quotient).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn every_step_lowers_the_sum_of_quotients() {
+        let sums: Vec<f64> =
+            (0..6).map(|steps| vectors_of("jump3d:8", 4, steps).1.quotients().iter().sum()).collect();
+        assert!(sums.windows(2).all(|sums| sums[1] < sums[0]), "{sums:?}");
+    }
+
+    #[test]
+    fn dependent_vectors_are_dropped() {
+        let a = "poisson2d:5".parse::<Problem>().unwrap().matrix().unwrap();
+        let whole = Whole::new(a.rows());
+        let one = TestVectors::start(a.view(), &NearKernel::constants(a.rows(), 1).unwrap(), 1, &whole);
+        let twice = TestVectors {
+            count: 3,
+            values: one.values.iter().flat_map(|x| [*x, 0.0, -2.0 * x]).collect(),
+            ..one.clone()
+        };
+        assert_eq!(srqcg(a.view(), &whole, twice, 2).unwrap().count(), 1);
+        let zero = TestVectors { values: vec![0.0; a.rows()], ..one };
+        assert_eq!(srqcg(a.view(), &whole, zero.clone(), 2).unwrap(), zero);
+    }
+
+    #[test]
+    fn the_step_minimises_the_quotient() {
+        // x = e_1, p = e_2: the eigenvector of [[2, 1], [1, 1]] for its smaller eigenvalue.
+        let step = best_step(2.0, 0.0, 1.0, 1.0, 1.0);
+        assert!((step + (1.0 + 5f64.sqrt()) / 2.0).abs() < 1e-14);
+        // Already minimal, and nothing to move along.
+        assert_eq!(best_step(1.0, 0.0, 1.0, 0.0, 2.0), 0.0);
+        assert_eq!(best_step(1.0, 0.0, 0.0, 0.0, 0.0), 0.0);
+    }
+}
