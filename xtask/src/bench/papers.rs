@@ -4,7 +4,7 @@
 //! |---|---|
 //! | Tsai, *Portable mixed precision AMG* (thesis, 2024) | its precision ladders on its two finite-element problems, with pairwise aggregation: Jacobi and Chebyshev, V- and W-cycles, stand-alone; and its byte model |
 //! | Zong, Yu, Huang & Xue, *FP16 acceleration* (2024) | iterations and times by how levels are stored, as in `cargo xtask bench structured` |
-//! | Isotton, *Chronos* (thesis) | Jacobi against adaptive FSAI; classical, hybrid and extended+i interpolation |
+//! | Isotton, *Chronos* (thesis) | Jacobi against adaptive FSAI; classical, hybrid and extended+i interpolation; least-squares interpolation (BAMG) for structures |
 //! | Lu et al., *AmgT* (2024) | with its settings, the share of sparse products in setup, and what mixed precision adds |
 //!
 //! Iterations do not depend on the machine. Times compare variants within this run; the papers' are
@@ -12,15 +12,16 @@
 
 mod finite_elements;
 
-use std::time::Instant;
-
 use serde::Serialize;
 use serde_json::Value;
 use ziggurat::amg::Interpolation;
+use ziggurat::amg::halo::Whole;
+use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::config::{Coarsest, CycleKind, Format, Krylov, Method, Precision, SmootherKind};
+use ziggurat::diagnose::unknowns_per_node;
 use ziggurat::{Solver, SolverConfig};
 
-use super::pool::Pool;
+use super::pool::{Pool, TimedSolve};
 use super::systems::{ModelSystem, relative_residual};
 use super::table::Table;
 use super::{Bench, BenchError, Setting, structured};
@@ -137,10 +138,11 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     println!("Zong et al.: iterations, and times of cycles and solves\n");
     let (iterations, speed) = structured::paper(setting, pool)?;
     let chronos = chronos(setting, pool)?;
+    let structures = structures(setting, pool)?;
     let amgt = amgt(setting, pool)?;
     Ok(serde_json::json!({
         "threads": pool.threads, "thesis": thesis, "FP16 iterations": iterations, "FP16 speed": speed,
-        "Chronos": chronos, "AmgT": amgt
+        "Chronos": chronos, "Chronos, structures": structures, "AmgT": amgt
     }))
 }
 
@@ -157,22 +159,19 @@ fn best_of(
         for ((variant, config), best) in variants.iter().zip(&mut best) {
             let refused = |error| system.refused(&error);
             let (a, kernel) = (system.a.clone(), system.near_kernel.clone());
-            let start = Instant::now();
-            let solver = pool.run(|| Solver::with_near_kernel(a, kernel, config.clone())).map_err(refused)?;
-            let setup_seconds = start.elapsed().as_secs_f64();
-            let start = Instant::now();
-            let solution = pool.run(|| solver.solve(&system.b)).map_err(refused)?;
-            let solve_seconds = start.elapsed().as_secs_f64();
-            let norm = system.b.iter().map(|value| value * value).sum::<f64>().sqrt();
-            let within = |residual: &f64| *residual <= config.stopping.rtol * norm;
+            let set_up = || Solver::with_near_kernel(a, kernel, config.clone());
+            let TimedSolve { solver, solution, setup_seconds, solve_seconds } =
+                pool.solve(&system.b, set_up).map_err(refused)?;
+            let report = &solution.report;
+            let within = |residual: &f64| *residual <= report.target;
             let stored = solver.preconditioner().stored();
             let products = solver.stages().iter().filter(|(stage, _)| *stage == "Galerkin product");
             let measured = Measured {
                 system: system.name.clone(),
                 setting: setting.to_owned(),
                 variant: variant.clone(),
-                iterations: solution.report.iterations,
-                by_recurrence: solution.report.history.iter().position(within).map(|place| place + 1),
+                iterations: report.iterations,
+                by_recurrence: report.history.iter().position(within).map(|place| place + 1),
                 setup_seconds,
                 solve_seconds,
                 operator_complexity: solver.hierarchy().operator_complexity(),
@@ -263,15 +262,6 @@ fn chronos(setting: &Setting, pool: &Pool) -> Result<Vec<Measured>, BenchError> 
         true => &["jump3d:10"],
         false => &["poisson3d:80", "jump3d:80", "crank_heat3d", "norne_pressure", "G2_circuit"],
     };
-    let mut table = Table::new([
-        "system",
-        "interpolation, smoother",
-        "complexity",
-        "iterations",
-        "setup s",
-        "solve s",
-        "total s",
-    ]);
     let mut all = Vec::new();
     for name in names {
         let Some(system) = ModelSystem::named(name)? else { continue };
@@ -290,21 +280,75 @@ fn chronos(setting: &Setting, pool: &Pool) -> Result<Vec<Measured>, BenchError> 
                 variants.push((format!("{called}, {smoother}"), config));
             }
         }
-        for one in best_of(&system, "classical coarsening", &variants, setting.rounds, pool)? {
-            table.row([
-                one.system.clone(),
-                one.variant.clone(),
-                format!("{:.2}", one.operator_complexity),
-                one.count(),
-                format!("{:.2}", one.setup_seconds),
-                format!("{:.2}", one.solve_seconds),
-                format!("{:.2}", one.setup_seconds + one.solve_seconds),
-            ]);
-            all.push(one);
-        }
+        all.extend(best_of(&system, "classical coarsening", &variants, setting.rounds, pool)?);
     }
-    println!("Isotton: interpolation and smoother, relative residual 1e-8\n\n{table}");
+    println!("Isotton: interpolation and smoother, relative residual 1e-8\n\n{}", table_of(&all));
     Ok(all)
+}
+
+/// Isotton's comparison for structures, whose near-kernel is not given: smoothed aggregation of
+/// constants against least-squares interpolation, plain (BAMG), smoothed (SBAMG) and filtered
+/// (FBAMG).
+fn structures(setting: &Setting, pool: &Pool) -> Result<Vec<Measured>, BenchError> {
+    let names: &[&str] = match setting.quick {
+        true => &["elasticity3d:4"],
+        false => &[
+            "elasticity3d:16",
+            "hypre_beam_tet",
+            "bcsstk14",
+            "bcsstk15",
+            "bcsstk18",
+            "bcsstk27",
+            "bcsstk28",
+            "gyro_m",
+            "crank_elas3d",
+        ],
+    };
+    let of = |method: Method, damping: f64, keep: f64| {
+        let mut config = SolverConfig { method, fallback: false, ..SolverConfig::default() };
+        config.smoother.kind = SmootherKind::Fsai;
+        (config.bamg.damping, config.bamg.keep) = (damping, keep);
+        config.sa.test_vectors = Some(0);
+        config
+    };
+    let smoothing = SolverConfig::default().bamg;
+    let variants = [
+        ("sa".to_owned(), of(Method::Sa, 0.0, 1.0)),
+        ("BAMG".to_owned(), of(Method::Bamg, 0.0, 1.0)),
+        ("SBAMG".to_owned(), of(Method::Bamg, smoothing.damping, 1.0)),
+        ("FBAMG".to_owned(), of(Method::Bamg, smoothing.damping, smoothing.keep)),
+    ];
+    let mut all = Vec::new();
+    for name in names {
+        let Some(mut system) = ModelSystem::named(name)? else { continue };
+        let constants = NearKernel::constants(
+            system.a.rows(),
+            unknowns_per_node(system.a.view(), &Whole::new(system.a.rows())),
+        );
+        system.near_kernel =
+            constants.map_err(|error| BenchError::Solve(system.name.clone(), error.to_string()))?;
+        all.extend(best_of(&system, "structures", &variants, setting.rounds, pool)?);
+    }
+    println!("Isotton: structures without coordinates, adaptive FSAI, relative residual 1e-8\n");
+    println!("{}", table_of(&all));
+    Ok(all)
+}
+
+fn table_of(all: &[Measured]) -> Table {
+    let mut table =
+        Table::new(["system", "variant", "complexity", "iterations", "setup s", "solve s", "total s"]);
+    for one in all {
+        table.row([
+            one.system.clone(),
+            one.variant.clone(),
+            format!("{:.2}", one.operator_complexity),
+            one.count(),
+            format!("{:.2}", one.setup_seconds),
+            format!("{:.2}", one.solve_seconds),
+            format!("{:.2}", one.setup_seconds + one.solve_seconds),
+        ]);
+    }
+    table
 }
 
 /// AmgT's settings: PMIS, extended+i, ℓ1-Jacobi, at most seven levels.
