@@ -107,7 +107,7 @@ impl SolverConfig {
     ///   instead); else `fsai` with `sa` if most couplings are positive; else `chebyshev` with
     ///   several unknowns per node (`l1-chebyshev` with plain levels, of degree 3 and ratio 12
     ///   unless these are set), else `l1-chebyshev` with `structured`, unless a damping is given,
-    /// else `jacobi`;
+    ///   else `jacobi`;
     /// - test vectors of smoothed aggregation: two if most couplings are positive, else none;
     /// - cycle: `k` with `pairwise`, else `v`; `k` becomes `k-gcr` if the matrix is not symmetric
     ///   with a positive diagonal;
