@@ -11,6 +11,7 @@
 use std::ops::Range;
 
 use bytemuck::Pod;
+use ziggurat_sparse::ExactSum;
 
 use crate::SetupError;
 
@@ -91,6 +92,23 @@ pub trait Processes: Halo {
         let reply = |(from, ids): Message| (from, ids.into_iter().map(&answer).collect());
         let answers = self.deliver(questions).into_iter().map(reply).collect();
         self.deliver(answers).into_iter().flat_map(|(_, answers)| answers).collect()
+    }
+}
+
+/// Overwrites every sum with that over all processes, in one message.
+pub(crate) fn sum_exactly<H: Processes>(sums: &mut [ExactSum], halo: &H) {
+    if halo.is_whole() {
+        return;
+    }
+    let mut digits: Vec<u64> = Vec::new();
+    sums.iter_mut().for_each(|sum| digits.extend_from_slice(bytemuck::cast_slice(sum.digits_mut())));
+    halo.sum(&mut digits);
+    let mut rest = &digits[..];
+    for sum in sums {
+        let own: &mut [u64] = bytemuck::cast_slice_mut(sum.digits_mut());
+        let (summed, after) = rest.split_at(own.len());
+        own.copy_from_slice(summed);
+        rest = after;
     }
 }
 

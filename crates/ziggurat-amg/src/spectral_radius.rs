@@ -7,13 +7,13 @@
 //! both signs; power iteration is used instead. Cost: about six passes over the matrix, with a halo
 //! exchange for each pass.
 
+use ziggurat_sparse::CsrRef;
 use ziggurat_sparse::spectrum::{
     JacobiScaled, SpectrumError, gershgorin, lanczos, lanczos_jacobi, power, power_jacobi,
 };
-use ziggurat_sparse::{CsrRef, ExactSum};
 
 use crate::SetupError;
-use crate::halo::Processes;
+use crate::halo::{Processes, sum_exactly};
 
 /// Lanczos steps. The top of the spectrum is dense on grid problems: twice as many steps move the
 /// bound by 3 percent.
@@ -76,7 +76,7 @@ fn of_parts<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> Result<f64, SetupErro
     // The order of factors is that of the one-process version.
     let dot = |x: &[f64], y: &[f64]| {
         let mut part = operator.exact_dot(y, x);
-        sum(&mut part, halo);
+        sum_exactly(std::slice::from_mut(&mut part), halo);
         part.rounded()
     };
     if halo.any(operator.check_positive().is_err()) {
@@ -87,11 +87,6 @@ fn of_parts<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> Result<f64, SetupErro
         Ok(bounds) => Ok(bounds.upper.min(proved)),
         Err(error) => Err(error.into()),
     }
-}
-
-/// The sum over all processes.
-fn sum<H: Processes>(part: &mut ExactSum, halo: &H) {
-    halo.sum(bytemuck::cast_slice_mut(part.digits_mut()));
 }
 
 /// The result of power iteration, or the bound if it is nearly attained.

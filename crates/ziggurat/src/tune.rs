@@ -97,7 +97,7 @@ const AT_LEAST: f64 = 0.05;
 /// The best configuration is kept if another one is not faster than this fraction of its time.
 const GAIN: f64 = 0.97;
 
-/// Rows up to which a factorisation is tried. For more it may take minutes.
+/// Rows up to which factorisation and `bamg` are tried. For more they may take minutes.
 const MAX_SLOW_ROWS: usize = 50_000;
 
 /// A choice: its key, the name of its value, and how it is set.

@@ -4,7 +4,11 @@
 //! matrix on the next level, and the columns of interpolation have the same order as the rows they
 //! represent.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
+
+use crate::halo::Halo;
 
 /// Number of rows that one task numbers.
 const CHUNK: usize = 16 * 1024;
@@ -99,6 +103,18 @@ impl Splitting {
     #[inline]
     pub(crate) fn index(&self, row: usize) -> u32 {
         self.index[row]
+    }
+
+    /// The coarse rows among `rows`, in increasing order.
+    pub(crate) fn coarse_among(&self, rows: Range<usize>) -> impl Iterator<Item = usize> {
+        rows.filter(|&row| self.index[row] != FINE)
+    }
+
+    /// Coarse rows and all rows, over all processes.
+    pub(crate) fn totals<H: Halo>(&self, halo: &H) -> [u64; 2] {
+        let mut totals = [self.coarse_among(halo.owned()).count() as u64, halo.owned().len() as u64];
+        halo.sum(&mut totals);
+        totals
     }
 
     /// The coarse rows, in increasing order.

@@ -124,7 +124,8 @@ impl Bamg {
             stages.run("interpolation", &halo, || bamg(matrix, &strong, &splitting, &vectors, how, &halo))
         };
         let (mut kept, mut p) = fit(&self.fit, stages)?;
-        if keeps_most(&kept, &halo) {
+        let [coarse, all] = kept.totals(&halo);
+        if 2 * coarse > all {
             // A loose fit is better than no coarser level.
             (kept, p) = fit(&LeastSquares { tolerance: 1.0, ..self.fit }, stages)?;
         }
@@ -139,10 +140,8 @@ impl Bamg {
         let p = stages
             .run("interpolation", &halo, || self.improved(matrix, &halo, &p, radius, &kept, &vectors))?;
         let own = halo.owned();
-        let points: Vec<u32> =
-            own.clone().filter(|&row| kept.coarse_index(row).is_some()).map(|row| row as u32).collect();
-        let values = vectors.at(&points)?;
-        let kernel = Some(NearKernel::part(values, 1, false)?);
+        let points: Vec<u32> = kept.coarse_among(own.clone()).map(|row| row as u32).collect();
+        let kernel = Some(NearKernel::part(vectors.at(&points)?, 1, false)?);
         let points = Some(points.into_iter().map(|row| row - own.start as u32).collect());
         // Unknowns are coarsened one by one, so the next level has one per node.
         Ok(Coarser { p, coarse, block: 1, kernel, dead: Vec::new(), radius, restriction: None, points })
@@ -178,14 +177,6 @@ impl Bamg {
         };
         Ok(filter_interpolation(smoothed.view(), smoothed.all_rows(), coarse, self.keep)?)
     }
-}
-
-/// Whether more than half of the rows of all processes are coarse.
-fn keeps_most<H: Halo>(kept: &Splitting, halo: &H) -> bool {
-    let coarse = halo.owned().filter(|&row| kept.coarse_index(row).is_some()).count();
-    let mut counts = [coarse as u64, halo.owned().len() as u64];
-    halo.sum(&mut counts);
-    2 * counts[0] > counts[1]
 }
 
 /// Some rows of a matrix.

@@ -144,7 +144,7 @@ impl Classical {
             Some(air) => Some(stages.run("restriction", &wide.rows(), || air.restrict(matrix, kept, &halo))?),
         };
         let (dead, own) = (Vec::new(), halo.owned());
-        let points = own.clone().filter(|&row| kept.coarse_index(row).is_some());
+        let points = kept.coarse_among(own.clone());
         let points = Some(points.map(|row| (row - own.start) as u32).collect());
         // Classical coarsening does not keep nodes together, so the next level is scalar.
         Ok(Coarser { p, coarse, block: 1, kernel: None, dead, radius: None, restriction, points })
@@ -165,10 +165,8 @@ impl Classical {
         halo: &H,
     ) -> Result<(Splitting, Option<Splitting>), SetupError> {
         let first = pmis(strong, halo)?;
-        let coarse = halo.owned().filter(|&row| first.coarse_index(row).is_some()).count();
-        let mut counts = [coarse as u64, halo.owned().len() as u64];
-        halo.sum(&mut counts);
-        if index >= self.aggressive_levels || counts[0] <= counts[1] / FAST {
+        let [coarse, all] = first.totals(halo);
+        if index >= self.aggressive_levels || coarse <= all / FAST {
             return Ok((first, None));
         }
         let second = coarsen_again(strong, &first, halo, self.paths)?;
@@ -210,10 +208,9 @@ pub(super) fn coarse_rows<H: Processes>(kept: &Splitting, halo: &H) -> Result<Co
     if halo.is_whole() {
         return CoarseRows::number(kept.coarse_rows(), halo);
     }
-    let is_coarse = |row: &usize| kept.coarse_index(*row).is_some();
-    let mut coarse = CoarseRows::number(halo.owned().filter(is_coarse).count(), halo)?;
+    let mut coarse = CoarseRows::number(kept.coarse_among(halo.owned()).count(), halo)?;
     let mut ids = vec![u64::MAX; halo.local()];
-    halo.owned().filter(is_coarse).zip(coarse.first..).for_each(|(row, id)| ids[row] = id);
+    kept.coarse_among(halo.owned()).zip(coarse.first..).for_each(|(row, id)| ids[row] = id);
     halo.exchange(&mut ids);
     coarse.ids = kept.coarse_points().into_iter().map(|row| ids[row as usize]).collect();
     Ok(coarse)

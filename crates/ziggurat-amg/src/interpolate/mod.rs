@@ -47,6 +47,7 @@ mod one_point;
 mod smoothed;
 mod srqcg;
 mod tentative;
+mod test_vectors;
 mod two_stage;
 mod weights;
 
@@ -62,8 +63,9 @@ pub use multipass::multipass;
 pub use near_kernel::{NearKernel, NearKernelError};
 pub use one_point::one_point;
 pub use smoothed::{ProlongationSmoothing, SmoothingError, SmoothingScale, smoothed};
-pub use srqcg::{TestVectors, srqcg};
+pub use srqcg::srqcg;
 pub use tentative::{Tentative, tentative};
+pub use test_vectors::TestVectors;
 pub use two_stage::two_stage;
 
 use serde::{Deserialize, Serialize};

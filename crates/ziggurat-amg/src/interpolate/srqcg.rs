@@ -25,12 +25,11 @@ use std::ops::Range;
 
 use faer::{Mat, Side};
 use rayon::prelude::*;
-use ziggurat_sparse::hash::{hash_id, uniform};
-use ziggurat_sparse::{CsrRef, Dense, ExactSum, MatrixError};
+use ziggurat_sparse::{CsrRef, ExactSum, MatrixError};
 
-use super::NearKernel;
+use super::TestVectors;
 use crate::SetupError;
-use crate::halo::Processes;
+use crate::halo::{Processes, sum_exactly};
 
 /// Rows per partial sum, and per task.
 const BLOCK: usize = 512;
@@ -39,105 +38,9 @@ const BLOCK: usize = 512;
 /// is at most this value.
 const DEPENDENT: f64 = 1e-12;
 
-/// Vectors that interpolation reproduces: those with small Rayleigh quotients.
-///
-/// ```
-/// use ziggurat_amg::halo::Whole;
-/// use ziggurat_amg::interpolate::{NearKernel, TestVectors};
-/// let kernel = NearKernel::constants(3, 1)?;
-/// let a = ziggurat_sparse::Csr::try_new(3, 3, vec![0, 1, 2, 3], vec![0, 1, 2], vec![4.0; 3])?;
-/// let vectors = TestVectors::start(a.view(), &kernel, 2, &Whole::new(3));
-/// assert_eq!((vectors.count(), vectors.scale(1), vectors.scaled_row(1)[0]), (2, 2.0, 2.0));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct TestVectors {
-    count: usize,
-    /// The values in local row 0, then those in row 1, and so on, each times the scale of the row.
-    values: Vec<f64>,
-    /// The square roots of diagonal entries.
-    scale: Vec<f64>,
-    quotients: Vec<f64>,
-}
-
-impl TestVectors {
-    /// The vectors of a near-kernel, which has the own rows of `halo`, and hashes of global ids up
-    /// to `count` vectors. `a` has these rows, too. Collective.
-    pub fn start<H: Processes>(a: CsrRef<'_, f64>, kernel: &NearKernel, count: usize, halo: &H) -> Self {
-        let (own, known) = (halo.owned(), kernel.count());
-        let count = count.max(known);
-        let mut scale = vec![1.0; halo.local()];
-        scale[own.clone()].par_iter_mut().zip(own.clone()).with_min_len(BLOCK).for_each(|(scale, row)| {
-            let root = a.get(row, row).unwrap_or(0.0).abs().sqrt();
-            if root > 0.0 && root.is_finite() {
-                *scale = root;
-            }
-        });
-        halo.exchange(&mut scale);
-        let mut values = vec![0.0; halo.local() * count];
-        let rows = values[own.start * count..own.end * count].par_chunks_mut(count);
-        rows.with_min_len(BLOCK).enumerate().for_each(|(row, values)| {
-            let id = halo.global_id(own.start + row);
-            for (vector, value) in values.iter_mut().enumerate() {
-                *value = match vector.checked_sub(known) {
-                    None => scale[own.start + row] * kernel.vectors().column(vector)[row],
-                    Some(seed) => 2.0 * uniform(id ^ hash_id(seed as u64)) - 1.0,
-                };
-            }
-        });
-        halo.exchange_rows(&mut values, count);
-        TestVectors { count, values, scale, quotients: Vec::new() }
-    }
-
-    /// Number of vectors.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
-    /// The values of all vectors in a local row, times its [scale](Self::scale).
-    ///
-    /// # Panics
-    /// If there is no such row.
-    #[inline]
-    pub fn scaled_row(&self, row: usize) -> &[f64] {
-        &self.values[row * self.count..][..self.count]
-    }
-
-    /// The square root of the diagonal entry of a local row.
-    ///
-    /// # Panics
-    /// If there is no such row.
-    #[inline]
-    pub fn scale(&self, row: usize) -> f64 {
-        self.scale[row]
-    }
-
-    /// The Rayleigh quotients xᵀAx / xᵀDx in increasing order, after [`srqcg`]; empty before.
-    pub fn quotients(&self) -> &[f64] {
-        &self.quotients
-    }
-
-    /// The vectors one by one, times the scales of the rows.
-    pub(crate) fn columns(&self) -> Vec<Vec<f64>> {
-        let rows = self.values.len() / self.count.max(1);
-        (0..self.count).map(|vector| (0..rows).map(|row| self.scaled_row(row)[vector]).collect()).collect()
-    }
-
-    fn value(&self, row: usize, vector: usize) -> f64 {
-        self.scaled_row(row)[vector] / self.scale[row]
-    }
-
-    /// The values in some rows, a column for each vector.
-    pub(crate) fn at(&self, rows: &[u32]) -> Result<Dense<f64>, MatrixError> {
-        let column = |vector: usize| rows.iter().map(move |&row| self.value(row as usize, vector));
-        let values = (0..self.count).flat_map(column).collect();
-        Dense::try_new(rows.len(), self.count, values)
-    }
-}
-
 /// Reduces the Rayleigh quotients xᵀAx / xᵀDx of test vectors by `steps` steps. The result is
 /// orthonormal in the inner product of D, the diagonal; vectors that depend linearly on others are
-/// dropped. Collective.
+/// dropped. If all are zero or sums overflow, the result is `start`. Collective.
 ///
 /// `a` is symmetric and has the owned rows of `halo`; its columns are the local rows.
 ///
@@ -191,7 +94,7 @@ pub fn srqcg<H: Processes>(
         iterate.direction = direction;
         before = Some(squares);
         if !iterate.advance(&space) {
-            break;
+            return Ok(start);
         }
     }
     let Iterate { count, x, quotients, .. } = iterate;
@@ -245,18 +148,7 @@ impl<H: Processes> Space<'_, H> {
         let blocks: Vec<Vec<f64>> = (0..rows.div_ceil(BLOCK)).into_par_iter().map(block).collect();
         let exact = |sum: usize| blocks.iter().map(|sums| sums[sum]).collect::<ExactSum>();
         let mut exact: Vec<ExactSum> = (0..count).map(exact).collect();
-        if !self.halo.is_whole() {
-            let mut digits: Vec<u64> = Vec::new();
-            exact.iter_mut().for_each(|sum| digits.extend_from_slice(bytemuck::cast_slice(sum.digits_mut())));
-            self.halo.sum(&mut digits);
-            let mut rest = &digits[..];
-            for sum in &mut exact {
-                let own: &mut [u64] = bytemuck::cast_slice_mut(sum.digits_mut());
-                let (summed, after) = rest.split_at(own.len());
-                own.copy_from_slice(summed);
-                rest = after;
-            }
-        }
+        sum_exactly(&mut exact, self.halo);
         exact.iter().map(ExactSum::rounded).collect()
     }
 }
@@ -292,7 +184,7 @@ impl Iterate {
     }
 
     /// Moves every vector along its direction to the smallest Rayleigh quotient. Returns false if
-    /// the sums overflow; the vectors are then the last good ones.
+    /// sums overflow; the vectors are then of no use.
     fn advance<H: Processes>(&mut self, space: &Space<'_, H>) -> bool {
         let count = self.count;
         let product = space.product(&self.direction, count);
@@ -407,6 +299,7 @@ fn best_step(xax: f64, xp: f64, pp: f64, xap: f64, pap: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::halo::Whole;
+    use crate::interpolate::NearKernel;
     use ziggurat_sparse::gallery::Problem;
 
     /// D^-½ A D^-½.

@@ -140,7 +140,10 @@ fn other_methods() {
             let config = SolverConfig::from_json(&text).unwrap();
             (name.parse::<Problem>().unwrap(), format!("{name} {method} {smoother}"), config)
         };
+        let found = r#"{"method": "sa", "precision": "f64", "sa": {"test_vectors": 5}}"#;
+        let found = SolverConfig::from_json(found).unwrap();
         [
+            ("elasticity3d:7".parse::<Problem>().unwrap(), "elasticity3d:7 test vectors".to_owned(), found),
             smoothed("jump3d:20", "sa", "fsai"),
             smoothed("elasticity3d:8", "sa", "fsai"),
             smoothed("poisson3d:20", "none", "fsai"),

@@ -153,6 +153,16 @@ fn auto_depends_on_the_matrix_and_given_values_are_kept() {
     assert_eq!(names(&default, large(indefinite)), "sa jacobi v fgmres f64");
     assert_eq!(names(&of(Method::Classical), large(facts(true, 1))), "classical l1-chebyshev v cg f16");
     assert_eq!(names(&of(Method::None), facts(true, 1)), "none fsai v cg f64");
+    assert_eq!(names(&of(Method::Bamg), facts(true, 3)), "bamg fsai v cg f64");
+    let positive = |facts| MatrixFacts { positive_couplings: true, ..facts };
+    assert_eq!(names(&default, positive(facts(true, 1))), "sa fsai v cg f64");
+    let vectors = |config: &SolverConfig, facts| config.resolve(facts).sa.test_vectors;
+    assert_eq!(vectors(&default, positive(facts(true, 1))), Some(2));
+    let on_device = SolverConfig { setup: SetupPlace::Device, ..SolverConfig::default() };
+    assert_eq!(vectors(&on_device, positive(facts(true, 1))), Some(0));
+    assert_eq!(vectors(&default, facts(true, 1)), Some(0));
+    let given = SolverConfig::from_toml("sa.test_vectors = 5").unwrap();
+    assert_eq!(vectors(&given, facts(true, 1)), Some(5));
     assert_eq!(names(&of(Method::None), facts(false, 1)), "none ilu0 v fgmres f64");
     let mut one_sided = SolverConfig::default();
     one_sided.cycle.post_sweeps = 0;
