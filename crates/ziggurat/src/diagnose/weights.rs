@@ -23,15 +23,16 @@ const SAMPLE: u64 = 4096;
 /// The ratio of a row's weights from which on they differ.
 const DIFFERENT: f64 = 10.0;
 
-/// The fraction of rows whose weights must differ.
+/// The fraction of rows whose weights must differ, of those that have at least two. Leaves of a
+/// network, two of five nodes in some power grids, have nothing to compare.
 const ROWS: f64 = 0.15;
 
 /// The ratio of a row's weights from which on they are not equal.
 const UNEQUAL: f64 = 1.5;
 
-/// The fraction of rows whose weights must not be equal. Where a few coefficients jump, they are
-/// equal in most rows, and aggregates end at the jumps, as in `jump3d`. In circuits and power grids
-/// they are unequal in most rows.
+/// The fraction of rows whose weights must not be equal, of those that have at least two. Where a
+/// few coefficients jump, they are equal in most rows, and aggregates end at the jumps, as in
+/// `jump3d`. In circuits and power grids they are unequal in most rows.
 const UNEQUAL_ROWS: f64 = 0.52;
 
 /// The least variance of the binary logarithm of diagonal entries.
@@ -67,17 +68,19 @@ pub(super) fn sample<H: Processes>(halo: &H, rows: u64) -> impl Iterator<Item = 
 impl Weights {
     /// Examines a symmetric matrix with this number of rows over all processes. Collective.
     pub(super) fn of<H: Processes>(a: CsrRef<'_, f64>, halo: &H, rows: u64) -> Self {
-        // Rows examined, without the property of an M-matrix, with unequal and with different
-        // weights, and with positive couplings; sums of the exponents of diagonal entries and of
-        // their squares.
-        let mut counts = [0u64; 7];
+        // Rows examined, without the property of an M-matrix, with at least two weights, with
+        // unequal and with different ones, and with positive couplings; sums of the exponents of
+        // diagonal entries and of their squares.
+        let mut counts = [0u64; 8];
         for row in sample(halo, rows) {
             let (columns, values) = a.row(row);
             let diagonal = a.get_near(row, row, &mut 0).unwrap_or(0.0);
             let (mut least, mut most, mut all, mut positive) = (f64::INFINITY, 0.0_f64, 0.0, 0.0);
+            let mut weights = 0;
             for (&column, &value) in columns.iter().zip(values) {
                 if column as usize != row && value != 0.0 {
                     let size = value.abs();
+                    weights += 1;
                     (least, most, all) = (least.min(size), most.max(size), all + size);
                     positive += (value * diagonal.signum()).max(0.0);
                 }
@@ -87,6 +90,7 @@ impl Weights {
             let conditions = [
                 true,
                 positive > 0.0 || diagonal == 0.0,
+                weights > 1,
                 most > UNEQUAL * least,
                 most > DIFFERENT * least,
                 positive > POSITIVE * all,
@@ -95,12 +99,14 @@ impl Weights {
             counts.iter_mut().zip(row).for_each(|(sum, one)| *sum += one);
         }
         halo.sum(&mut counts);
-        let [examined, not_m, unequal, different, positive, sum, squares] = counts.map(|count| count as f64);
+        let [examined, not_m, compared, unequal, different, positive, sum, squares] =
+            counts.map(|count| count as f64);
         let variance = squares / examined - (sum / examined).powi(2);
         Weights {
             heterogeneous: not_m == 0.0
-                && unequal >= UNEQUAL_ROWS * examined
-                && different >= ROWS * examined
+                && compared > 0.0
+                && unequal >= UNEQUAL_ROWS * compared
+                && different >= ROWS * compared
                 && variance >= VARIANCE,
             positive: positive > 0.0 && positive >= POSITIVE_ROWS * examined,
         }
@@ -111,11 +117,11 @@ impl Weights {
 mod tests {
     use super::*;
     use ziggurat_amg::halo::Whole;
-    use ziggurat_sparse::Coo;
     use ziggurat_sparse::gallery::Problem;
     use ziggurat_sparse::hash::uniform_signed;
+    use ziggurat_sparse::{Coo, Csr};
 
-    fn weights(a: &ziggurat_sparse::Csr<f64>) -> Weights {
+    fn weights(a: &Csr<f64>) -> Weights {
         Weights::of(a.view(), &Whole::new(a.rows()), a.rows() as u64)
     }
 
@@ -127,20 +133,26 @@ mod tests {
             let a = name.parse::<Problem>().unwrap().matrix().unwrap();
             assert_eq!(weights(&a), Weights::default(), "{name}");
         }
-        // A network: the conductances of a grid's edges span four orders of magnitude.
+        // A network: the conductances of a grid's edges span four orders of magnitude. Also with a
+        // leaf at every node.
         let grid = "poisson2d:30".parse::<Problem>().unwrap().matrix().unwrap();
-        let mut network = Coo::new(grid.rows(), grid.rows()).unwrap();
-        for row in 0..grid.rows() {
-            for &column in grid.row(row).0.iter().filter(|&&column| (column as usize) < row) {
-                let weight = 10f64.powf(2.0 * uniform_signed((row * grid.rows()) as u64 + u64::from(column)));
-                let column = column as usize;
-                for (i, j, value) in [(row, row, weight), (column, column, weight), (row, column, -weight)] {
+        let edges = |row: usize| grid.row(row).0.iter().map(move |&column| (row, column as usize));
+        let edges: Vec<_> = grid.all_rows().flat_map(edges).filter(|(row, column)| column < row).collect();
+        let leaves = grid.all_rows().map(|row| (row, grid.rows() + row));
+        for (nodes, leaves) in [(grid.rows(), Vec::new()), (2 * grid.rows(), leaves.collect())] {
+            let mut network = Coo::new(nodes, nodes).unwrap();
+            for &(one, other) in edges.iter().chain(&leaves) {
+                let weight = 10f64.powf(2.0 * uniform_signed((one * nodes + other) as u64));
+                for (i, j, value) in [(one, one, weight), (other, other, weight), (one, other, -weight)] {
                     network.push(i, j, value).unwrap();
                 }
-                network.push(column, row, -weight).unwrap();
+                network.push(other, one, -weight).unwrap();
             }
+            assert_eq!(weights(&network.to_csr()), Weights { heterogeneous: true, positive: false });
         }
-        assert_eq!(weights(&network.to_csr()), Weights { heterogeneous: true, positive: false });
+        // Nothing to compare.
+        let pair = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, -1.0, -1.0, 1.0]).unwrap();
+        assert_eq!(weights(&pair), Weights::default());
     }
 
     #[test]
@@ -148,7 +160,7 @@ mod tests {
         let mut a = "poisson2d:20".parse::<Problem>().unwrap().matrix().unwrap();
         a.values_mut().iter_mut().for_each(|value| *value = value.abs());
         assert_eq!(weights(&a), Weights { heterogeneous: false, positive: true });
-        let none = ziggurat_sparse::Csr::identity(0).unwrap();
+        let none = Csr::identity(0).unwrap();
         assert_eq!(weights(&none), Weights::default());
     }
 }
