@@ -34,7 +34,7 @@ pub fn configuration(data: &[u8]) {
         assert_eq!(SolverConfig::from_toml(&text).expect("what was written"), config);
     }
     // Several levels, and few iterations; after half of them a solve may continue with factors.
-    config.hierarchy.coarse_rows = config.hierarchy.coarse_rows.min(20);
+    config.hierarchy.coarse_rows = Some(config.hierarchy.coarse_rows.unwrap_or(20).min(20));
     config.stopping.max_iterations = config.stopping.max_iterations.min(32);
     let a = &*MATRIX;
     match Solver::new(a.clone(), config) {

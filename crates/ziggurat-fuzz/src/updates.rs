@@ -27,7 +27,7 @@ pub fn updates(data: &[u8]) {
     config.smoother.kind = pick::<SmootherKind>(&mut input);
     config.cycle.kind = pick::<CycleKind>(&mut input);
     config.update.rebuild = pick::<Rebuild>(&mut input);
-    config.hierarchy.coarse_rows = 4;
+    config.hierarchy.coarse_rows = Some(4);
     let switches = input.byte();
     config.fallback = switches & 1 == 0;
     let is_dominant = switches & 2 == 0;

@@ -140,13 +140,14 @@ impl Default for SolverConfig {
 /// The size of the hierarchy.
 ///
 /// ```
-/// assert_eq!(ziggurat::config::Extent::default().coarse_rows, 300);
+/// assert_eq!(ziggurat::config::Extent::default().coarse_rows, None);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Extent {
-    /// A level with at most this many rows is the coarsest.
-    pub coarse_rows: usize,
+    /// A level with at most this many rows is the coarsest; `None`: 300, or 1000 if nodes have
+    /// several unknowns and the matrix is large.
+    pub coarse_rows: Option<usize>,
     /// Maximum number of levels, including the coarsest.
     pub max_levels: usize,
     /// How the coarsest level is solved.
@@ -155,8 +156,8 @@ pub struct Extent {
 
 impl Default for Extent {
     fn default() -> Self {
-        let HierarchyConfig { coarse_rows, max_levels, .. } = HierarchyConfig::default();
-        Extent { coarse_rows, max_levels, coarsest: Coarsest::default() }
+        let HierarchyConfig { max_levels, .. } = HierarchyConfig::default();
+        Extent { coarse_rows: None, max_levels, coarsest: Coarsest::default() }
     }
 }
 
@@ -404,6 +405,7 @@ impl SolverConfig {
         let coarsening =
             self.method.coarsening(self.sa, self.classical, self.pairwise, self.cpr, self.air, self.bamg);
         let Extent { coarse_rows, max_levels, .. } = self.hierarchy;
+        let coarse_rows = coarse_rows.unwrap_or(HierarchyConfig::default().coarse_rows);
         let max_levels = match self.method {
             Method::Direct | Method::None => 1,
             _ => max_levels,

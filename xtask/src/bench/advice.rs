@@ -16,9 +16,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::config::{Krylov, Method};
-use ziggurat::{Coordinates, Solver, SolverConfig, diagnose};
+use ziggurat::{Solver, SolverConfig, diagnose};
 use ziggurat_sparse::algebra::scale_rows;
-use ziggurat_sparse::io::read_dense;
 use ziggurat_sparse::{Coo, Csr};
 
 use super::systems::{RealSystem, collection};
@@ -242,28 +241,7 @@ fn without_dirichlet_columns(given: &Attempt) -> Result<Attempt, BenchError> {
 
 /// With the coordinates or the near-null space that come with the matrix.
 fn with_modes(given: &Attempt, path: &Path) -> Result<Option<Attempt>, BenchError> {
-    let file = |ending: &str| {
-        let name = path.to_string_lossy().replace(".mtx.gz", &format!("_{ending}.mtx.gz"));
-        Some(name).filter(|name| Path::new(name).exists())
-    };
-    let failed = |error: String| BenchError::Solve(path.display().to_string(), error);
-    let modes = if let Some(file) = file("coords") {
-        let columns = read_dense(file).map_err(|error| failed(error.to_string()))?;
-        let mut points = vec![[0.0; 3]; columns.rows()];
-        for (axis, column) in columns.columns().enumerate() {
-            points.iter_mut().zip(column).for_each(|(point, &value)| point[axis] = value);
-        }
-        let coordinates = Coordinates::try_new(points, columns.cols());
-        let coordinates = coordinates.map_err(|error| failed(error.to_string()))?;
-        coordinates.near_kernel(given.a.view()).map_err(|error| failed(error.to_string()))?
-    } else if let Some(file) = file("rbm").or_else(|| file("nns")) {
-        let modes = read_dense(file).map_err(|error| failed(error.to_string()))?;
-        let columns: Vec<Vec<f64>> = modes.columns().map(<[f64]>::to_vec).collect();
-        let block = diagnose(given.a.view()).graph.block_size;
-        Some(NearKernel::from_vectors(&columns, block).map_err(|error| failed(error.to_string()))?)
-    } else {
-        None
-    };
+    let modes = RealSystem::modes(path, given.a.view())?;
     Ok(modes.map(|modes| Attempt { near_kernel: Some(modes), ..given.clone() }))
 }
 

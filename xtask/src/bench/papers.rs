@@ -4,21 +4,21 @@
 //! |---|---|
 //! | Tsai, *Portable mixed precision AMG* (thesis, 2024) | its precision ladders on its two finite-element problems, with pairwise aggregation: Jacobi and Chebyshev, V- and W-cycles, stand-alone; and its byte model |
 //! | Zong, Yu, Huang & Xue, *FP16 acceleration* (2024) | iterations and times by how levels are stored, as in `cargo xtask bench structured` |
-//! | Isotton, *Chronos* (thesis) | Jacobi against adaptive FSAI; classical, hybrid and extended+i interpolation; least-squares interpolation (BAMG) for structures |
+//! | Isotton, *Chronos* (thesis) | Jacobi against adaptive FSAI; classical, hybrid and extended+i interpolation; least-squares interpolation (BAMG) for structures, energy-minimising interpolation for elasticity |
 //! | Lu et al., *AmgT* (2024) | with its settings, the share of sparse products in setup, and what mixed precision adds |
 //!
 //! Iterations do not depend on the machine. Times compare variants within this run; the papers' are
 //! those of GPUs or other CPUs. docs/papers.md says where and why numbers differ.
+//!
+//! `ZIGGURAT_PAPERS_ONLY` restricts a run to some parts, separated by commas: `thesis`, `fp16`,
+//! `interpolations`, `structures`, `elasticity`, `amgt`.
 
+mod chronos;
 mod finite_elements;
 
 use serde::Serialize;
 use serde_json::Value;
-use ziggurat::amg::Interpolation;
-use ziggurat::amg::halo::Whole;
-use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::config::{Coarsest, CycleKind, Format, Krylov, Method, Precision, SmootherKind};
-use ziggurat::diagnose::unknowns_per_node;
 use ziggurat::{Solver, SolverConfig};
 
 use super::pool::{Pool, TimedSolve};
@@ -32,6 +32,9 @@ pub(super) const BENCH: Bench = Bench {
     rounds: 3,
     run,
 };
+
+/// Names of the parts to run, instead of all.
+const ONLY: &str = "ZIGGURAT_PAPERS_ONLY";
 
 /// A precision ladder: its name in the thesis, ours, the storage format, and the iterations of the
 /// thesis on the beam and the L-shape (Jacobi, V-cycle); `None` if it did not converge.
@@ -134,17 +137,32 @@ impl Measured {
 fn run(setting: &Setting) -> Result<Value, BenchError> {
     let Some(pool) = setting.pools.last() else { return Ok(Value::Null) };
     println!("{}, best of {} rounds\n", pool.label(), setting.rounds);
-    let thesis = thesis(setting, pool)?;
-    println!("Zong et al.: iterations, and times of cycles and solves\n");
-    let (iterations, speed) = structured::paper(setting, pool)?;
-    let chronos = chronos(setting, pool)?;
-    let structures = structures(setting, pool)?;
-    let amgt = amgt(setting, pool)?;
-    Ok(serde_json::json!({
-        "threads": pool.threads, "thesis": thesis, "FP16 iterations": iterations, "FP16 speed": speed,
-        "Chronos": chronos, "Chronos, structures": structures, "AmgT": amgt
-    }))
+    let only = std::env::var(ONLY).ok();
+    let mut results = serde_json::Map::new();
+    for (name, repeat) in PARTS {
+        if only.as_deref().is_none_or(|only| only.split(',').any(|word| word == name)) {
+            results.insert(name.to_owned(), repeat(setting, pool)?);
+        }
+    }
+    Ok(serde_json::json!({ "threads": pool.threads, "parts": results }))
 }
+
+/// Prints the tables of a part, and returns its numbers.
+type Part = fn(&Setting, &Pool) -> Result<Value, BenchError>;
+
+/// The parts by name.
+const PARTS: [(&str, Part); 6] = [
+    ("thesis", |setting, pool| Ok(serde_json::json!(thesis(setting, pool)?))),
+    ("fp16", |setting, pool| {
+        println!("Zong et al.: iterations, and times of cycles and solves\n");
+        let (iterations, speed) = structured::paper(setting, pool)?;
+        Ok(serde_json::json!({ "iterations": iterations, "speed": speed }))
+    }),
+    ("interpolations", |setting, pool| Ok(serde_json::json!(chronos::interpolations(setting, pool)?))),
+    ("structures", |setting, pool| Ok(serde_json::json!(chronos::structures(setting, pool)?))),
+    ("elasticity", |setting, pool| Ok(serde_json::json!(chronos::elasticity(setting, pool)?))),
+    ("amgt", |setting, pool| Ok(serde_json::json!(amgt(setting, pool)?))),
+];
 
 /// Sets up and solves; the variants alternate, and the best round of each counts.
 fn best_of(
@@ -244,7 +262,7 @@ impl Use {
         let mut config =
             SolverConfig { method, precision, format, fallback: false, ..SolverConfig::default() };
         config.pairwise.passes = 1;
-        config.hierarchy.coarse_rows = 64;
+        config.hierarchy.coarse_rows = Some(64);
         config.hierarchy.max_levels = if self.cycle == CycleKind::W { 4 } else { 11 };
         config.hierarchy.coarsest = Coarsest::Smoothed;
         (config.cycle.kind, config.krylov) = (self.cycle, self.krylov);
@@ -254,84 +272,6 @@ impl Use {
         config.stopping.max_iterations = self.most_iterations;
         config
     }
-}
-
-/// Isotton's comparisons: the smoother, and the interpolation of classical coarsening.
-fn chronos(setting: &Setting, pool: &Pool) -> Result<Vec<Measured>, BenchError> {
-    let names: &[&str] = match setting.quick {
-        true => &["jump3d:10"],
-        false => &["poisson3d:80", "jump3d:80", "crank_heat3d", "norne_pressure", "G2_circuit"],
-    };
-    let mut all = Vec::new();
-    for name in names {
-        let Some(system) = ModelSystem::named(name)? else { continue };
-        let mut variants = Vec::new();
-        for (interpolation, called) in [
-            (Interpolation::ClassicalModified, "classical"),
-            (Interpolation::Hybrid, "hybrid"),
-            (Interpolation::ExtendedI, "extended+i"),
-        ] {
-            for smoother in [SmootherKind::Jacobi, SmootherKind::Fsai] {
-                let mut config =
-                    SolverConfig { method: Method::Classical, fallback: false, ..SolverConfig::default() };
-                config.classical.interpolation = interpolation;
-                config.classical.aggressive_levels = 0;
-                config.smoother.kind = smoother;
-                variants.push((format!("{called}, {smoother}"), config));
-            }
-        }
-        all.extend(best_of(&system, "classical coarsening", &variants, setting.rounds, pool)?);
-    }
-    println!("Isotton: interpolation and smoother, relative residual 1e-8\n\n{}", table_of(&all));
-    Ok(all)
-}
-
-/// Isotton's comparison for structures, whose near-kernel is not given: smoothed aggregation of
-/// constants against least-squares interpolation, plain (BAMG), smoothed (SBAMG) and filtered
-/// (FBAMG).
-fn structures(setting: &Setting, pool: &Pool) -> Result<Vec<Measured>, BenchError> {
-    let names: &[&str] = match setting.quick {
-        true => &["elasticity3d:4"],
-        false => &[
-            "elasticity3d:16",
-            "hypre_beam_tet",
-            "bcsstk14",
-            "bcsstk15",
-            "bcsstk18",
-            "bcsstk27",
-            "bcsstk28",
-            "gyro_m",
-            "crank_elas3d",
-        ],
-    };
-    let of = |method: Method, damping: f64, keep: f64| {
-        let mut config = SolverConfig { method, fallback: false, ..SolverConfig::default() };
-        config.smoother.kind = SmootherKind::Fsai;
-        (config.bamg.damping, config.bamg.keep) = (damping, keep);
-        config.sa.test_vectors = Some(0);
-        config
-    };
-    let smoothing = SolverConfig::default().bamg;
-    let variants = [
-        ("sa".to_owned(), of(Method::Sa, 0.0, 1.0)),
-        ("BAMG".to_owned(), of(Method::Bamg, 0.0, 1.0)),
-        ("SBAMG".to_owned(), of(Method::Bamg, smoothing.damping, 1.0)),
-        ("FBAMG".to_owned(), of(Method::Bamg, smoothing.damping, smoothing.keep)),
-    ];
-    let mut all = Vec::new();
-    for name in names {
-        let Some(mut system) = ModelSystem::named(name)? else { continue };
-        let constants = NearKernel::constants(
-            system.a.rows(),
-            unknowns_per_node(system.a.view(), &Whole::new(system.a.rows())),
-        );
-        system.near_kernel =
-            constants.map_err(|error| BenchError::Solve(system.name.clone(), error.to_string()))?;
-        all.extend(best_of(&system, "structures", &variants, setting.rounds, pool)?);
-    }
-    println!("Isotton: structures without coordinates, adaptive FSAI, relative residual 1e-8\n");
-    println!("{}", table_of(&all));
-    Ok(all)
 }
 
 fn table_of(all: &[Measured]) -> Table {

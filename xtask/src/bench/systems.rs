@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use ziggurat::amg::interpolate::NearKernel;
-use ziggurat::{SolveError, Solver};
-use ziggurat_sparse::Csr;
+use ziggurat::{Coordinates, SolveError, Solver, diagnose};
 use ziggurat_sparse::gallery::{Problem, rigid_body_modes, shuffle};
-use ziggurat_sparse::io::{ReadError, read_matrix, read_vector};
+use ziggurat_sparse::io::{ReadError, read_dense, read_matrix, read_vector};
+use ziggurat_sparse::{Csr, CsrRef};
 
 use super::BenchError;
 
@@ -67,6 +67,36 @@ impl RealSystem {
     pub(super) fn rhs_path(matrix: &Path) -> Option<PathBuf> {
         let path = PathBuf::from(matrix.to_string_lossy().replace(".mtx.gz", "_b.mtx.gz"));
         path.exists().then_some(path)
+    }
+
+    /// The near-kernel of the coordinates, or the one itself, that comes with a matrix.
+    pub(super) fn modes(matrix: &Path, a: CsrRef<'_, f64>) -> Result<Option<NearKernel>, BenchError> {
+        let file = |ending: &str| {
+            let name = matrix.to_string_lossy().replace(".mtx.gz", &format!("_{ending}.mtx.gz"));
+            Some(name).filter(|name| Path::new(name).exists())
+        };
+        let failed = |error: String| BenchError::Solve(matrix.display().to_string(), error);
+        if let Some(file) = file("coords") {
+            let columns = read_dense(file).map_err(|error| failed(error.to_string()))?;
+            let mut points = vec![[0.0; 3]; columns.rows()];
+            for (axis, column) in columns.columns().enumerate() {
+                points.iter_mut().zip(column).for_each(|(point, &value)| point[axis] = value);
+            }
+            let coordinates = Coordinates::try_new(points, columns.cols());
+            let coordinates = coordinates.map_err(|error| failed(error.to_string()))?;
+            return coordinates.near_kernel(a).map_err(|error| failed(error.to_string()));
+        }
+        let (rotations, block) = (file("rbm"), diagnose(a).graph.block_size);
+        let mut columns = Vec::new();
+        if rotations.is_some() {
+            // hypre's files have no translations.
+            let translation = |axis: usize| (0..a.rows()).map(|row| f64::from(row % block == axis)).collect();
+            columns.extend((0..block).map(|axis| -> Vec<f64> { translation(axis) }));
+        }
+        let Some(file) = rotations.or_else(|| file("nns")) else { return Ok(None) };
+        let modes = read_dense(file).map_err(|error| failed(error.to_string()))?;
+        columns.extend(modes.columns().map(<[f64]>::to_vec));
+        NearKernel::from_vectors(&columns, block).map(Some).map_err(|error| failed(error.to_string()))
     }
 
     /// The right-hand side of a matrix without one, as the command has it: all ones or, if the
@@ -130,6 +160,23 @@ impl ModelSystem {
         let near_kernel = constants.map_err(|error| BenchError::Solve(name.to_owned(), error.to_string()))?;
         let b = b.unwrap_or_else(|| vec![1.0; a.rows()]);
         Ok(Some(ModelSystem { name: name.to_owned(), a, b, block: 1, near_kernel }))
+    }
+
+    /// As [`named`](Self::named), with the near-kernel that comes with a matrix of the collection;
+    /// without one, the constants of the unknowns of its nodes.
+    pub(super) fn with_modes(name: &str) -> Result<Option<Self>, BenchError> {
+        let Some(system) = ModelSystem::named(name)? else { return Ok(None) };
+        let paths = collection(|cells| cells.get(1) == Some(&name)).unwrap_or_default();
+        let Some(path) = paths.first() else { return Ok(Some(system)) };
+        let near_kernel = match RealSystem::modes(path, system.a.view())? {
+            Some(modes) => modes,
+            None => {
+                let constants =
+                    NearKernel::constants(system.a.rows(), diagnose(system.a.view()).graph.block_size);
+                constants.map_err(|error| BenchError::Solve(name.to_owned(), error.to_string()))?
+            }
+        };
+        Ok(Some(ModelSystem { block: near_kernel.block(), near_kernel, ..system }))
     }
 
     /// The error of a solver on this system.

@@ -80,7 +80,7 @@ fn matrix(mesh: &Mesh) -> Result<Csr<f64>, Box<dyn Error>> {
 fn aggregates(a: &Csr<f64>) -> Result<Vec<Vec<usize>>, Box<dyn Error>> {
     let solver = Solver::builder().method(Method::Sa).precision(Precision::F64).with(|config| {
         config.sa.plain_levels = Some(10);
-        config.hierarchy.coarse_rows = 4;
+        config.hierarchy.coarse_rows = Some(4);
     });
     let solver = solver.build(a)?;
     let mut owner: Vec<usize> = (0..a.rows()).collect();

@@ -89,6 +89,9 @@ fn supported(
     if a.view().diagonal(a.all_rows()).iter().any(|&value| value <= 0.0) {
         return refused("not all diagonal entries of the matrix are positive");
     }
+    if method.energy_steps.unwrap_or(0) > 0 {
+        return refused("devices do not minimise the energy of interpolation (`sa.energy_steps`)");
+    }
     if config.reorder {
         return refused("the unknowns are renumbered first");
     }

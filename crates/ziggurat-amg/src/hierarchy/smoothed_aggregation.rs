@@ -1,5 +1,6 @@
 //! Smoothed aggregation (Vaněk, Mandel & Brezina, 1996): a coarse node is a set of fine ones, and
-//! interpolation is the near-kernel restricted to each aggregate and smoothed once.
+//! interpolation is the near-kernel restricted to each aggregate and smoothed once. On request, a
+//! few more steps minimise its energy ([`minimise_energy`]).
 //!
 //! The finest levels may be plain, that is, not smoothed ([`SmoothedAggregation::plain_levels`]).
 //! Smoothing makes the coarse matrix denser and its product expensive: on the finest level it takes
@@ -21,7 +22,7 @@ use crate::coarsen::{Aggregates, mis2, node_matrix, node_matrix_of};
 use crate::halo::{Halo, Processes, Whole};
 use crate::interpolate::{
     LocalTentative, NearKernel, NearKernelError, ProlongationSmoothing, SmoothingScale, TestVectors,
-    smoothed, srqcg,
+    minimise_energy, smoothed, srqcg,
 };
 use crate::spectral_radius::spectral_radius;
 use crate::strength::{Filter, Strength, strong_connections};
@@ -53,6 +54,9 @@ pub struct SmoothedAggregation {
     /// time of setup and doubles the iterations; more cost more iterations than they save. By
     /// default none; a solver's configuration chooses by its `effort`.
     pub plain_levels: Option<usize>,
+    /// The steps that minimise the energy of interpolation once it is smoothed, for symmetric
+    /// matrices. By default none; a solver's configuration chooses by the matrix.
+    pub energy_steps: Option<usize>,
     /// The number of near-kernel vectors on the finest level, if it is larger than that of the
     /// given ones: all are then improved by `test_steps` steps of SRQCG. By default only those
     /// given; a solver's configuration chooses by the matrix.
@@ -69,6 +73,7 @@ impl Default for SmoothedAggregation {
             filter: 0.1,
             damping: 4.0 / 3.0,
             plain_levels: None,
+            energy_steps: None,
             test_vectors: None,
             test_steps: 10,
         }
@@ -87,10 +92,12 @@ impl SmoothedAggregation {
     /// # Errors
     /// The first that is not.
     pub fn check(&self) -> Result<(), OutOfRange> {
-        let SmoothedAggregation { strength, filter, damping, test_vectors, test_steps, .. } = *self;
+        let SmoothedAggregation { strength, filter, damping, energy_steps, test_vectors, test_steps, .. } =
+            *self;
         strength.check().map_err(|error| error.within("strength"))?;
         OutOfRange::unless_in("filter", filter, 0.0..=1.0)?;
         OutOfRange::unless_in("damping", damping, 0.0..=2.0)?;
+        OutOfRange::unless_in("energy_steps", energy_steps.unwrap_or(0), 0..=MOST_STEPS)?;
         OutOfRange::unless_in("test_vectors", test_vectors.unwrap_or(0), 0..=MOST_VECTORS)?;
         OutOfRange::unless_in("test_steps", test_steps, 0..=MOST_STEPS)
     }
@@ -161,6 +168,11 @@ impl SmoothedAggregation {
                 None => smoothed(wide.view(), own, nodes, aggregates, tentative, &smoothing),
             }
         })?;
+        let p = match self.energy_steps.unwrap_or(0) {
+            0 => p,
+            steps => stages
+                .run("energy", &halo, || minimise_energy(wide.view(), &halo, p, &tentative, kernel, steps))?,
+        };
         Ok(Coarser::by_aggregation(p, tentative, kernel.count(), Some(radius)))
     }
 

@@ -1,12 +1,13 @@
 //! Tentative interpolation of the local nodes of a process, where aggregates may span processes.
 //!
 //! The owner of the root of an aggregate collects the near-kernel rows of its members, decomposes
-//! them as a single process would ([`tentative`]), and returns the resulting rows to the owners of
-//! the members. Members are ordered by their ids, so the result is bitwise identical. A single
-//! process needs no communication.
+//! them as a single process would ([`tentative`]), and returns the resulting rows, and those of the
+//! coarse near-kernel, to the owners of the members. Members are ordered by their ids, so the result
+//! is bitwise identical. A single process needs no communication.
 //!
 //! Cost: two rounds of messages with the owners of nearby roots. Their size is proportional to the
-//! number of members with a remote root.
+//! number of members with a remote root. While they are sent, every node has a copy of the k × k
+//! values of the coarse near-kernel of its aggregate.
 
 use rayon::prelude::*;
 use ziggurat_sparse::Dense;
@@ -81,6 +82,8 @@ struct OwnTentative {
     first: Vec<u64>,
     /// For each owned node, block × k values.
     values: Vec<f64>,
+    /// For each owned node, the k × k values of the coarse near-kernel of its aggregate.
+    of_aggregate: Vec<f64>,
     coarse: CoarseRows,
     /// The near-kernel of the owned coarse rows, and which of them are dead.
     kernel: NearKernel,
@@ -144,53 +147,77 @@ impl OwnTentative {
         // Return the results to the owners of the members.
         let coarse_row = |root: u64| coarse.first + (number(root) * k) as u64;
         let q = |place: usize| &made.values()[place * width..(place + 1) * width];
+        // Row by row, as many as there are vectors.
+        let r = |root: u64| {
+            let first = number(root) * k;
+            let rows = (0..k * k).map(move |at| (at % k, first + at / k));
+            rows.map(|(column, row)| made.coarse_kernel().vectors().column(column)[row])
+        };
         let answer = |(from, words): &Message| {
             let answers = words.chunks_exact(2 + width).flat_map(|member| {
                 let place = members.partition_point(|other| other.node < member[1]);
-                [coarse_row(member[0])].into_iter().chain(q(place).iter().map(|value| value.to_bits()))
+                let values = q(place).iter().copied().chain(r(member[0]));
+                [coarse_row(member[0])].into_iter().chain(values.map(f64::to_bits))
             });
             (*from, answers.collect())
         };
         let answers = halo.deliver(received.iter().map(answer).collect());
         let mut first = vec![NO_ROOT; roots.len()];
         let mut values = vec![0.0; roots.len() * width];
+        let mut of_aggregate = vec![0.0; roots.len() * k * k];
         for (place, member) in members.iter().enumerate().filter(|(_, member)| member.sent.is_none()) {
             let node = (member.node - first_node) as usize;
             first[node] = coarse_row(member.root);
             values[node * width..(node + 1) * width].copy_from_slice(q(place));
+            of_aggregate[node * k * k..].iter_mut().zip(r(member.root)).for_each(|(to, value)| *to = value);
         }
-        let answers = answers.iter().flat_map(|(_, words)| words.chunks_exact(1 + width));
+        let answers = answers.iter().flat_map(|(_, words)| words.chunks_exact(1 + width + k * k));
         for (&(_, node), answer) in remote_members.iter().zip(answers) {
             first[node] = answer[0];
-            let values = &mut values[node * width..(node + 1) * width];
-            values.iter_mut().zip(&answer[1..]).for_each(|(value, &bits)| *value = f64::from_bits(bits));
+            let values = values[node * width..(node + 1) * width].iter_mut();
+            let values = values.chain(&mut of_aggregate[node * k * k..(node + 1) * k * k]);
+            values.zip(&answer[1..]).for_each(|(value, &bits)| *value = f64::from_bits(bits));
         }
         let dead = made.dead().to_vec();
-        Ok(OwnTentative { first, values, coarse, kernel: made.into_coarse_kernel(), dead })
+        let kernel = made.into_coarse_kernel();
+        Ok(OwnTentative { first, values, of_aggregate, coarse, kernel, dead })
     }
 
     /// Extends the interpolation to all local nodes: the values come from the owners, and
     /// aggregates are numbered in the order of their coarse rows.
     fn with_halo<H: Processes>(self, kernel: &NearKernel, halo: &H) -> Result<LocalTentative, SetupError> {
-        let OwnTentative { first: own_first, values: own_values, mut coarse, kernel: own_kernel, dead } =
-            self;
-        let (width, own) = (kernel.block() * kernel.count(), halo.owned());
+        let (k, own) = (kernel.count(), halo.owned());
         let mut first = vec![NO_ROOT; halo.local()];
-        first[own.clone()].copy_from_slice(&own_first);
+        first[own.clone()].copy_from_slice(&self.first);
         halo.exchange(&mut first);
-        let mut values = vec![0.0; halo.local() * width];
-        values[own.start * width..own.end * width].copy_from_slice(&own_values);
-        halo.exchange_rows(&mut values, width);
+        let of_all = |of_own: &[f64], width: usize| {
+            let mut values = vec![0.0; halo.local() * width];
+            values[own.start * width..own.end * width].copy_from_slice(of_own);
+            halo.exchange_rows(&mut values, width);
+            values
+        };
+        let values = of_all(&self.values, kernel.block() * k);
+        let of_aggregate = of_all(&self.of_aggregate, k * k);
         let firsts = sorted(first.iter().copied().filter(|&id| id != NO_ROOT));
         let number = |&id: &u64| firsts.binary_search(&id).map_or(Aggregates::NONE, |at| at as u32);
         let made = numbered(firsts.len(), first.iter().map(number).collect()).and_then(|aggregates| {
-            let tentative = Tentative::from_rows(&aggregates, kernel.block(), kernel.count(), values)?;
-            Ok((aggregates, tentative))
+            let mut coarse = Dense::zeros(aggregates.count() * k, k)?;
+            for column in 0..k {
+                let to = coarse.column_mut(column);
+                for (&aggregate, of_node) in aggregates.of().iter().zip(of_aggregate.chunks_exact(k * k)) {
+                    if aggregate != Aggregates::NONE {
+                        let to = to[aggregate as usize * k..].iter_mut();
+                        to.zip(of_node.iter().skip(column).step_by(k)).for_each(|(to, value)| *to = *value);
+                    }
+                }
+            }
+            let coarse = NearKernel::coarse(coarse);
+            Ok((Tentative::from_rows(&aggregates, kernel.block(), values, coarse)?, aggregates))
         });
-        let (aggregates, tentative) = halo.agree(made)?;
-        let k = kernel.count() as u64;
-        coarse.ids = firsts.into_iter().flat_map(|first| first..first + k).collect();
-        Ok(LocalTentative { aggregates, tentative, coarse, own: Some((own_kernel, dead)) })
+        let (tentative, aggregates) = halo.agree(made)?;
+        let ids = firsts.into_iter().flat_map(|first| first..first + k as u64).collect();
+        let coarse = CoarseRows { ids, ..self.coarse };
+        Ok(LocalTentative { aggregates, tentative, coarse, own: Some((self.kernel, self.dead)) })
     }
 }
 

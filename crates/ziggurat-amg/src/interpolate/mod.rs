@@ -23,9 +23,9 @@
 //! [`ideal_restriction()`] is computed from the matrix itself.
 //!
 //! Interpolation by aggregation preserves a [near-kernel](NearKernel) instead: [`tentative`]
-//! restricts its vectors to [`Aggregates`](crate::coarsen::Aggregates), and [`smoothed`] smooths
-//! the result. The columns are the unknowns of the aggregates; each aggregate has as many as the
-//! near-kernel has vectors.
+//! restricts its vectors to [`Aggregates`](crate::coarsen::Aggregates), [`smoothed`] smooths the
+//! result, and [`minimise_energy`] improves it further. The columns are the unknowns of the
+//! aggregates; each aggregate has as many as the near-kernel has vectors.
 //!
 //! Where the near-kernel is not known, [`srqcg`] finds [test vectors](TestVectors) that take its
 //! place, and [`bamg`] interpolates these by least squares, whatever the entries of the matrix.
@@ -34,6 +34,7 @@
 mod bamg;
 mod classical_modified;
 mod collapse;
+mod energy;
 mod extended_i;
 mod filtered;
 mod hybrid;
@@ -53,6 +54,7 @@ mod weights;
 
 pub use bamg::{LeastSquares, bamg};
 pub use classical_modified::classical_modified;
+pub use energy::minimise_energy;
 pub use extended_i::extended_i;
 pub use filtered::filtered_matrix;
 pub use hybrid::hybrid;

@@ -291,7 +291,7 @@ fn place_of(aggregate: u32, met: &mut Vec<(u32, u32)>, sums: &mut Vec<f64>, k: u
 
 /// sums += coefficient · values
 #[inline(always)]
-fn add_scaled(sums: &mut [f64], coefficient: f64, values: &[f64]) {
+pub(super) fn add_scaled(sums: &mut [f64], coefficient: f64, values: &[f64]) {
     // Rigid-body modes in three dimensions: a loop of known length is unrolled.
     if let (Ok(sums), Ok(values)) = (<&mut [f64; 6]>::try_from(&mut *sums), <&[f64; 6]>::try_from(values)) {
         for (sum, value) in sums.iter_mut().zip(values) {

@@ -175,23 +175,22 @@ fn decompose(columns: &mut [f64], rows: usize, k: usize, r: &mut [f64]) {
 
 impl Tentative {
     /// Builds tentative interpolation from values that the owners of the aggregates have computed:
-    /// `k` values for every row of every node of `aggregates`. The coarse near-kernel of the result
-    /// must not be used.
+    /// `k` values for every row of every node of `aggregates`, and the near-kernel of all of these.
+    /// Which unknowns are dead is not known.
     ///
     /// # Errors
     /// Returns an error if the number of values is wrong.
     pub(super) fn from_rows(
         aggregates: &Aggregates,
         block: usize,
-        k: usize,
         values: Vec<f64>,
+        coarse: NearKernel,
     ) -> Result<Self, MatrixError> {
-        let expected = aggregates.rows() * block * k;
+        let expected = aggregates.rows() * block * coarse.count();
         if values.len() != expected {
             let what = "values of tentative interpolation";
             return Err(MatrixError::Mismatch { what, expected, found: values.len() });
         }
-        let coarse = NearKernel::coarse(Dense::zeros(aggregates.count() * k, k)?);
         Ok(Tentative { values, coarse, block, dead: Vec::new() })
     }
 

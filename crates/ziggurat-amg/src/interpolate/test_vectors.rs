@@ -91,7 +91,8 @@ impl TestVectors {
         self.scale[row]
     }
 
-    /// The Rayleigh quotients xᵀAx / xᵀDx in increasing order, after [`srqcg`](super::srqcg()); empty before.
+    /// The Rayleigh quotients xᵀAx / xᵀDx in increasing order, after [`srqcg`](super::srqcg());
+    /// empty before.
     pub fn quotients(&self) -> &[f64] {
         &self.quotients
     }

@@ -142,8 +142,15 @@ fn other_methods() {
         };
         let found = r#"{"method": "sa", "precision": "f64", "sa": {"test_vectors": 5}}"#;
         let found = SolverConfig::from_json(found).unwrap();
+        let energy = r#"{"method": "sa", "precision": "f64", "sa": {"energy_steps": 3}}"#;
+        let energy = SolverConfig::from_json(energy).unwrap();
+        let given = |name: &str, what: &str, config: SolverConfig| {
+            (name.parse::<Problem>().unwrap(), format!("{name} {what}"), config)
+        };
         [
-            ("elasticity3d:7".parse::<Problem>().unwrap(), "elasticity3d:7 test vectors".to_owned(), found),
+            given("elasticity3d:7", "test vectors", found),
+            given("elasticity3d:8", "energy", energy.clone()),
+            given("jump3d:16", "energy", energy),
             smoothed("jump3d:20", "sa", "fsai"),
             smoothed("elasticity3d:8", "sa", "fsai"),
             smoothed("poisson3d:20", "none", "fsai"),

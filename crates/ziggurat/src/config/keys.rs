@@ -13,7 +13,7 @@ use super::{ConfigError, SolverConfig, choices};
 const COLUMNS: usize = 100;
 
 /// All keys in the order of a file, with what they do. A table follows the keys that are beside it.
-const KEYS: [(&str, &str); 78] = [
+const KEYS: [(&str, &str); 79] = [
     ("method", "The coarsening method."),
     ("effort", "What setup is worth: how many systems are solved with one matrix."),
     ("krylov", "The Krylov method of the outer iteration."),
@@ -65,7 +65,10 @@ const KEYS: [(&str, &str); 78] = [
         "stopping.project_rhs",
         "If the matrix is singular, accept a right-hand side outside its range and report what is left out.",
     ),
-    ("hierarchy.coarse_rows", "A level with at most this many rows is the coarsest."),
+    (
+        "hierarchy.coarse_rows",
+        "A level with at most this many rows is the coarsest; none: chosen by the matrix.",
+    ),
     ("hierarchy.max_levels", "Maximum number of levels, including the coarsest."),
     ("hierarchy.coarsest", "How the coarsest level is solved."),
     ("cycle.kind", "The order in which levels are visited."),
@@ -101,6 +104,10 @@ const KEYS: [(&str, &str); 78] = [
     (
         "sa.plain_levels",
         "Number of finest levels whose interpolation is not smoothed; none: chosen by the effort.",
+    ),
+    (
+        "sa.energy_steps",
+        "Steps that minimise the energy of interpolation after smoothing; none: chosen by the matrix.",
     ),
     (
         "sa.test_vectors",
@@ -366,7 +373,7 @@ mod tests {
             assert!(comments.into_iter().all(|line| line.chars().count() <= COLUMNS), "{text}");
         }
         let mut config = SolverConfig::default();
-        config.hierarchy.coarse_rows = usize::MAX;
+        config.hierarchy.coarse_rows = Some(usize::MAX);
         assert!(config.to_commented_toml().unwrap_err().to_string().contains("range of TOML"));
     }
 

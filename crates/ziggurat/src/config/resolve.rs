@@ -19,6 +19,10 @@
 //! | krylov, precision | method `direct` | `fgmres`, `f64` | a few iterations correct the rounding errors of the factors |
 //! | plain levels | `sa`, symmetric, many entries, `effort = "few-solves"` | 1 | setup takes half the time, a solve twice the iterations |
 //! | | else | 0 | the fewest iterations |
+//! | energy steps | `sa`, symmetric, positive diagonal, several unknowns per node | 2 | one smoothing step is too few on irregular meshes |
+//! | test vectors | `sa`, most couplings positive, one unknown per node | 2 | constants are not all that smoothing leaves |
+//! | rows of the coarsest level | `sa`, several unknowns per node, many entries | 1000 | a few nodes represent a slender body badly |
+//! | | else | 300 | the inverse costs next to nothing |
 //! | smoother | classical; symmetric, positive diagonal | `l1-chebyshev` | fewer iterations than Gauss–Seidel, in 16 bits |
 //! | | not symmetric, or classical | `gauss-seidel` | effective for convection; a safe damping of Jacobi is known only for a symmetric spectrum |
 //! | | `sa`, most couplings positive, as in a mass matrix | `fsai` | Jacobi leaves error components that coarse levels cannot represent |
@@ -42,7 +46,7 @@
 //! | | `f64` on a device without it | `f32` | the outer iteration is in `f64` regardless, on the host |
 
 use ziggurat_amg::smoother::MAX_BLOCK;
-use ziggurat_amg::{Cells, SetupError};
+use ziggurat_amg::{Cells, HierarchyConfig, SetupError};
 
 use super::decide::{self, LARGE};
 use super::{
@@ -87,6 +91,12 @@ pub struct MatrixFacts {
 
 /// Degree and ratio of Chebyshev smoothing with plain levels and several unknowns per node.
 const PLAIN_CHEBYSHEV: (usize, f64) = (3, 12.0);
+
+/// The rows of a level that is inverted, if its nodes have several unknowns. 300 rows would be 50
+/// nodes with rigid-body modes, which represent a slender body badly: crank_elas3d takes 50
+/// iterations with them, and 36 with these. The inverse costs a few hundredths of a second, which
+/// large matrices are worth.
+const COARSE_ROWS_OF_NODES: usize = 1000;
 
 impl SolverConfig {
     /// Replaces every `auto`:
@@ -155,6 +165,12 @@ impl SolverConfig {
             if config.method == Method::Sa && config.smoother.kind == SmootherKind::L1Chebyshev && !is_set {
                 (config.smoother.degree, config.smoother.ratio) = PLAIN_CHEBYSHEV;
             }
+        }
+        let of_nodes = config.method == Method::Sa && facts.block > 1 && facts.nnz >= LARGE;
+        let usual = HierarchyConfig::default().coarse_rows;
+        config.hierarchy.coarse_rows.get_or_insert(if of_nodes { COARSE_ROWS_OF_NODES } else { usual });
+        if config.sa.energy_steps.is_none() {
+            config.sa.energy_steps = Some(decide::energy_steps(&config, facts).0);
         }
         if config.sa.test_vectors.is_none() {
             config.sa.test_vectors = Some(decide::test_vectors(&config, facts).0);
@@ -228,9 +244,9 @@ impl SolverConfig {
     /// ```
     ///
     /// # Errors
-    /// If a smoother, `bamg` or setup on the device needs a symmetric matrix with a positive
-    /// diagonal and this one is not, the method needs cells and none are known, the smoother does
-    /// not fit the method, or a basis is to be compressed on a GPU.
+    /// If a smoother, `bamg`, `sa.energy_steps` or setup on the device needs a symmetric matrix
+    /// with a positive diagonal and this one is not, the method needs cells and none are known, the
+    /// smoother does not fit the method, or a basis is to be compressed on a GPU.
     pub fn check_for(&self, facts: MatrixFacts) -> Result<(), ConfigError> {
         if self.method == Method::Cpr && self.cpr.unknowns.is_none() {
             let reason = SetupError::NoCells.to_string();
@@ -248,6 +264,11 @@ impl SolverConfig {
         if self.method == Method::Bamg && !facts.is_positive() {
             let reason = "`bamg` needs a symmetric matrix with a positive diagonal; choose classical";
             return Err(ConfigError::Value { path: "method".into(), reason: reason.into() });
+        }
+        let aggregates = matches!(self.method, Method::Sa | Method::Structured);
+        if aggregates && self.sa.energy_steps.unwrap_or(0) > 0 && !facts.is_positive() {
+            let reason = "energy is minimised for symmetric matrices with a positive diagonal; leave it out";
+            return Err(ConfigError::Value { path: "sa.energy_steps".into(), reason: reason.into() });
         }
         if self.setup == SetupPlace::Device && !(facts.is_positive() && facts.block == 1) {
             let reason = "`device` needs a symmetric matrix with a positive diagonal and one unknown per node; \

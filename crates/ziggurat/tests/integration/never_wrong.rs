@@ -224,14 +224,14 @@ fn config(dice: &mut Dice, about: &mut String) -> SolverConfig {
     config.stopping.max_iterations = *dice.pick(&[1, 10, 60, 200]);
     config.stopping.project_rhs = dice.one_in(6);
     // Several levels also for small matrices.
-    config.hierarchy.coarse_rows = *dice.pick(&[2, 10, 50, 500]);
+    config.hierarchy.coarse_rows = *dice.pick(&[None, Some(2), Some(10), Some(50), Some(500)]);
     config.restart = *dice.pick(&[1, 5, 30]);
     if config.krylov.stores_basis() {
         config.basis = *dice.pick(Basis::ALL);
     }
     let _ = write!(
         about,
-        "; {} {} {} {} {} {}, rtol {:e}, coarse {}",
+        "; {} {} {} {} {} {}, rtol {:e}, coarse {:?}",
         config.method,
         config.krylov,
         config.basis,

@@ -111,7 +111,7 @@ fn pairwise_aggregation_solves_nonsymmetric_systems() {
     let b = vec![1.0; a.rows()];
     let iterations = |cycle| {
         let mut config = SolverConfig { method: Method::Pairwise, ..SolverConfig::default() };
-        (config.cycle.kind, config.hierarchy.coarse_rows) = (cycle, 10);
+        (config.cycle.kind, config.hierarchy.coarse_rows) = (cycle, Some(10));
         let solver = Solver::new(&a, config).unwrap();
         let report = solver.solve(&b).unwrap().report;
         assert!(report.reason.is_converged(), "{cycle}: {report}");
