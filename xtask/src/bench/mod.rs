@@ -31,6 +31,7 @@ mod systems;
 pub(crate) mod table;
 mod timing;
 mod transport;
+mod tune;
 mod update;
 
 use std::io;
@@ -63,6 +64,7 @@ const BENCHES: &[Bench] = &[
     basis::BENCH,
     order::BENCH,
     collection::BENCH,
+    tune::BENCH,
     advice::BENCH,
     scaling::BENCH,
     gpu::BENCH,
