@@ -2,8 +2,8 @@
 //!
 //! The owner of the root of an aggregate collects the near-kernel rows of its members, decomposes
 //! them as a single process would ([`tentative`]), and returns the resulting rows, and those of the
-//! coarse near-kernel, to the owners of the members. Members are ordered by their ids, so the result
-//! is bitwise identical. A single process needs no communication.
+//! coarse near-kernel, to the owners of the members. Members are ordered by their ids, so the
+//! result is bitwise identical. A single process needs no communication.
 //!
 //! Cost: two rounds of messages with the owners of nearby roots. Their size is proportional to the
 //! number of members with a remote root. While they are sent, every node has a copy of the k × k
