@@ -10,8 +10,9 @@ use ziggurat_sparse::gallery::{Problem, rigid_body_modes};
 use ziggurat_sparse::{Csr, Dense};
 
 use crate::SetupError;
+use crate::coarsen::{Aggregates, mis2, node_matrix};
 use crate::halo::{Halo, Message, Processes, Whole};
-use crate::interpolate::NearKernel;
+use crate::interpolate::{NearKernel, ProlongationSmoothing, Tentative, smoothed, tentative};
 use crate::strength::{Filter, Strength, StrongGraph, strong_connections};
 
 /// Runs `work` on a pool of `threads` threads.
@@ -42,6 +43,44 @@ pub(crate) fn rigid_bodies(size: u32) -> (Csr<f64>, NearKernel) {
     let modes = rigid_body_modes(&problem.coordinates().unwrap()).concat();
     let kernel = NearKernel::try_new(Dense::try_new(a.rows(), 6, modes).unwrap(), 3).unwrap();
     (a, kernel)
+}
+
+/// A level with its aggregates and tentative interpolation.
+pub(crate) struct Level {
+    pub(crate) a: Csr<f64>,
+    pub(crate) nodes: Csr<f64>,
+    pub(crate) kernel: NearKernel,
+    pub(crate) aggregates: Aggregates,
+    pub(crate) tentative: Tentative,
+}
+
+impl Level {
+    fn new(a: Csr<f64>, kernel: NearKernel) -> Self {
+        let nodes = node_matrix(a.view(), kernel.block(), 0..kernel.nodes()).unwrap();
+        let graph = symmetric_graph(&nodes);
+        let aggregates = mis2(&graph, Some(nodes.view()), &Whole::new(nodes.rows())).unwrap();
+        let tentative = tentative(&aggregates, &kernel).unwrap();
+        Level { a, nodes, kernel, aggregates, tentative }
+    }
+
+    /// A model problem with one unknown per node, and its constants.
+    pub(crate) fn scalar(name: &str) -> Self {
+        let a = problem(name);
+        let kernel = NearKernel::constants(a.rows(), 1).unwrap();
+        Level::new(a, kernel)
+    }
+
+    /// Elasticity and its rigid-body modes.
+    pub(crate) fn elasticity(size: u32) -> Self {
+        let (a, kernel) = rigid_bodies(size);
+        Level::new(a, kernel)
+    }
+
+    /// Its smoothed interpolation.
+    pub(crate) fn smoothed(&self, smoothing: ProlongationSmoothing) -> Csr<f64> {
+        let (a, rows) = (self.a.view(), self.a.all_rows());
+        smoothed(a, rows, self.nodes.view(), &self.aggregates, &self.tentative, &smoothing).unwrap()
+    }
 }
 
 /// A x.

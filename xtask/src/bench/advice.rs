@@ -20,7 +20,7 @@ use ziggurat::{Solver, SolverConfig, diagnose};
 use ziggurat_sparse::algebra::scale_rows;
 use ziggurat_sparse::{Coo, Csr};
 
-use super::systems::{RealSystem, collection};
+use super::systems::{RealSystem, whole_collection};
 use super::table::Table;
 use super::{Bench, BenchError, Setting};
 use crate::programs;
@@ -57,10 +57,7 @@ struct Followed {
 }
 
 fn run(setting: &Setting) -> Result<Value, BenchError> {
-    let mut paths = collection(|_| true).unwrap_or_default();
-    if paths.is_empty() {
-        println!("no real matrices: the collection is missing");
-    }
+    let mut paths = whole_collection(false);
     if setting.quick {
         paths.retain(|path| path.ends_with("jpwh_991.mtx.gz"));
     }

@@ -19,7 +19,7 @@ use ziggurat::config::{Decision, Krylov};
 use ziggurat::{Solver, SolverConfig, Stronger};
 
 use super::race::HypreDefaults;
-use super::systems::{RealSystem, collection, keep_smallest, relative_residual};
+use super::systems::{RealSystem, relative_residual, whole_collection};
 use super::table::Table;
 use super::{Bench, BenchError, Setting};
 use crate::python::Environment;
@@ -73,13 +73,7 @@ impl Row {
 }
 
 fn run(setting: &Setting) -> Result<Value, BenchError> {
-    let mut paths = collection(|_| true).unwrap_or_default();
-    if paths.is_empty() {
-        println!("no real matrices: the collection is missing");
-    }
-    if setting.quick {
-        keep_smallest(&mut paths, 2);
-    }
+    let paths = whole_collection(setting.quick);
     let Some(pool) = setting.pools.last() else { return Ok(Value::Null) };
     let environment = Environment::there();
     if environment.is_none() {

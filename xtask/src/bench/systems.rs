@@ -14,6 +14,19 @@ use ziggurat_sparse::{Csr, CsrRef};
 
 use super::BenchError;
 
+/// All matrices of the shared collection, or the two smallest for a quick run. Says so if the
+/// collection is not there.
+pub(super) fn whole_collection(quick: bool) -> Vec<PathBuf> {
+    let mut paths = collection(|_| true).unwrap_or_default();
+    if paths.is_empty() {
+        println!("no real matrices: the collection is missing");
+    }
+    if quick {
+        keep_smallest(&mut paths, 2);
+    }
+    paths
+}
+
 /// ‖b − A x‖ / ‖b‖
 pub(super) fn relative_residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
     let square = |row: usize| {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use ziggurat::{Solver, SolverConfig, Trial, Tuning};
 
-use super::systems::{RealSystem, collection, keep_smallest};
+use super::systems::{RealSystem, whole_collection};
 use super::table::Table;
 use super::{Bench, BenchError, Setting};
 
@@ -48,13 +48,7 @@ impl Row {
 }
 
 fn run(setting: &Setting) -> Result<Value, BenchError> {
-    let mut paths = collection(|_| true).unwrap_or_default();
-    if paths.is_empty() {
-        println!("no real matrices: the collection is missing");
-    }
-    if setting.quick {
-        keep_smallest(&mut paths, 2);
-    }
+    let paths = whole_collection(setting.quick);
     let Some(pool) = setting.pools.last() else { return Ok(Value::Null) };
     let tuning = Tuning { seconds: if setting.quick { 0.2 } else { SECONDS }, ..Tuning::default() };
     let mut table = Table::new(["matrix", "trials", "auto s", "best s", "ratio", "the best has"]);

@@ -363,42 +363,35 @@ fn invert(gram: &mut [f64], k: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coarsen::{Aggregates, mis2, node_matrix};
+    use crate::coarsen::Aggregates;
     use crate::halo::Whole;
-    use crate::interpolate::{ProlongationSmoothing, smoothed};
-    use crate::testing::{multiply, on_threads, problem, rigid_bodies, symmetric_graph};
+    use crate::interpolate::ProlongationSmoothing;
+    use crate::testing::{Level, multiply, on_threads};
     use proptest::prelude::*;
     use ziggurat_sparse::algebra::product;
 
     /// A level whose interpolation has been smoothed.
-    struct Level {
+    struct Smoothed {
         a: Csr<f64>,
         kernel: NearKernel,
         tentative: LocalTentative,
         p: Csr<f64>,
     }
 
-    impl Level {
-        fn new(a: Csr<f64>, kernel: NearKernel) -> Self {
-            let nodes = node_matrix(a.view(), kernel.block(), 0..kernel.nodes()).unwrap();
-            let whole = Whole::new(nodes.rows());
-            let aggregates = mis2(&symmetric_graph(&nodes), Some(nodes.view()), &whole).unwrap();
-            let tentative = LocalTentative::new(aggregates, &kernel, &whole).unwrap();
-            let (of, made) = (&tentative.aggregates, &tentative.tentative);
-            let smoothing = ProlongationSmoothing::default();
-            let p = smoothed(a.view(), a.all_rows(), nodes.view(), of, made, &smoothing).unwrap();
-            Level { a, kernel, tentative, p }
+    impl Smoothed {
+        fn new(level: Level) -> Self {
+            let p = level.smoothed(ProlongationSmoothing::default());
+            let Level { a, nodes, kernel, aggregates, .. } = level;
+            let tentative = LocalTentative::new(aggregates, &kernel, &Whole::new(nodes.rows())).unwrap();
+            Smoothed { a, kernel, tentative, p }
         }
 
         fn scalar(name: &str) -> Self {
-            let a = problem(name);
-            let kernel = NearKernel::constants(a.rows(), 1).unwrap();
-            Level::new(a, kernel)
+            Smoothed::new(Level::scalar(name))
         }
 
         fn elasticity(size: u32) -> Self {
-            let (a, kernel) = rigid_bodies(size);
-            Level::new(a, kernel)
+            Smoothed::new(Level::elasticity(size))
         }
 
         fn after(&self, steps: usize) -> Csr<f64> {
@@ -421,7 +414,9 @@ mod tests {
 
     #[test]
     fn every_step_lowers_the_energy_and_keeps_pattern_and_near_kernel() {
-        for level in [Level::scalar("jump3d:12"), Level::scalar("poisson2d:30"), Level::elasticity(6)] {
+        for level in
+            [Smoothed::scalar("jump3d:12"), Smoothed::scalar("poisson2d:30"), Smoothed::elasticity(6)]
+        {
             let mut before = f64::INFINITY;
             for steps in 0..5 {
                 let p = level.after(steps);
@@ -443,7 +438,7 @@ mod tests {
     #[test]
     fn many_steps_reach_the_minimum() {
         // There, the gradient has no part that is admissible.
-        for level in [Level::scalar("poisson2d:20"), Level::elasticity(4)] {
+        for level in [Smoothed::scalar("poisson2d:20"), Smoothed::elasticity(4)] {
             let whole = Whole::new(level.a.rows());
             let space = Space::new(level.a.view(), &whole, &level.p, &level.tentative).unwrap();
             let gradient = |p: &Csr<f64>| {
@@ -464,11 +459,11 @@ mod tests {
     #[test]
     fn odd_rows_do_no_harm() {
         // Indefinite: the energy of a direction is not positive.
-        let mut level = Level::scalar("poisson2d:9");
+        let mut level = Smoothed::scalar("poisson2d:9");
         level.a.values_mut().iter_mut().for_each(|value| *value = -*value);
         assert_eq!(level.after(3), level.after(0));
         // Infinite energy.
-        let mut level = Level::scalar("poisson2d:9");
+        let mut level = Smoothed::scalar("poisson2d:9");
         level.a.values_mut().iter_mut().for_each(|value| *value *= 1e307);
         assert!(level.after(2).values().iter().all(|value| value.is_finite()));
         // Zero rows, and rows left out of the aggregates: nothing to reproduce.
@@ -483,7 +478,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let level = Level::elasticity(3);
+        let level = Smoothed::elasticity(3);
         let whole = Whole::new(level.a.rows());
         let with = |p: Csr<f64>, kernel: &NearKernel| {
             minimise_energy(level.a.view(), &whole, p, &level.tentative, kernel, 1)
@@ -495,7 +490,7 @@ mod tests {
 
     #[test]
     fn same_bits_on_any_number_of_threads() {
-        for level in [Level::scalar("jump3d:20"), Level::elasticity(8)] {
+        for level in [Smoothed::scalar("jump3d:20"), Smoothed::elasticity(8)] {
             let run = || level.after(3);
             assert_eq!(on_threads(1, run), on_threads(3, run));
         }

@@ -307,45 +307,9 @@ pub(super) fn add_scaled(sums: &mut [f64], coefficient: f64, values: &[f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coarsen::{mis2, node_matrix};
-    use crate::halo::Whole;
     use crate::interpolate::{NearKernel, filtered_matrix, tentative};
-    use crate::testing::{multiply, on_threads, problem, rigid_bodies, symmetric_graph};
+    use crate::testing::{Level, multiply, on_threads};
     use ziggurat_sparse::algebra::{add, product, scale_rows, transpose, triple_product};
-
-    struct Level {
-        a: Csr<f64>,
-        nodes: Csr<f64>,
-        kernel: NearKernel,
-        aggregates: Aggregates,
-        tentative: Tentative,
-    }
-
-    impl Level {
-        fn new(a: Csr<f64>, kernel: NearKernel) -> Self {
-            let nodes = node_matrix(a.view(), kernel.block(), 0..kernel.nodes()).unwrap();
-            let graph = symmetric_graph(&nodes);
-            let aggregates = mis2(&graph, Some(nodes.view()), &Whole::new(nodes.rows())).unwrap();
-            let tentative = tentative(&aggregates, &kernel).unwrap();
-            Level { a, nodes, kernel, aggregates, tentative }
-        }
-
-        fn scalar(name: &str) -> Self {
-            let a = problem(name);
-            let kernel = NearKernel::constants(a.rows(), 1).unwrap();
-            Level::new(a, kernel)
-        }
-
-        fn elasticity(size: u32) -> Self {
-            let (a, kernel) = rigid_bodies(size);
-            Level::new(a, kernel)
-        }
-
-        fn smoothed(&self, smoothing: ProlongationSmoothing) -> Csr<f64> {
-            let (a, rows) = (self.a.view(), self.a.all_rows());
-            smoothed(a, rows, self.nodes.view(), &self.aggregates, &self.tentative, &smoothing).unwrap()
-        }
-    }
 
     /// (1 - ω D⁻¹ A_F) P_tent by matrix products, for given ω/D.
     fn by_products(level: &Level, omega_over_d: &[f64]) -> Csr<f64> {
