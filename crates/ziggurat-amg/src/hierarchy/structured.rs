@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use ziggurat_sparse::Csr;
-use ziggurat_sparse::grid::{GridMatrix, GridTransfer, TransferDirection, recognise};
+use ziggurat_sparse::grid::{GridMatrix, GridTransfer, recognise};
 
 use super::matrix::{Built, Level, Setup};
 use super::stages::Stages;
@@ -56,7 +56,8 @@ pub(super) fn build_structured(
     while matrix.grid().len() > enough && levels.len() + 2 < setup.config.max_levels {
         let stage = stages.begin("Galerkin product");
         let axes = strong_axes(&matrix);
-        let Some((p, coarse)) = coarsen(&matrix, &axes, RAGGED) else { break };
+        let coarsened = matrix.coarsen(&axes).filter(|(p, _)| p.one_sided() <= RAGGED);
+        let Some((p, coarse)) = coarsened else { break };
         stages.end(stage);
         matrix = Arc::new(coarse);
         let next = SetupMatrix::of_grid(matrix.clone());
@@ -76,20 +77,6 @@ pub(super) fn build_structured(
 fn strong_axes(a: &GridMatrix) -> Vec<usize> {
     let (points, strengths) = (a.grid().points(), a.axis_strengths());
     [2, 1, 0].into_iter().filter(|&axis| points[axis] > 2 && strengths[axis] >= STRONG).collect()
-}
-
-/// Interpolation along the given axes, and the coarse matrix; `None` if there are no axes, or if
-/// too many points follow one coarse neighbour only.
-fn coarsen(a: &GridMatrix, axes: &[usize], ragged: f64) -> Option<(GridTransfer<f64>, GridMatrix)> {
-    let (mut weights, mut coarse) = (Vec::new(), None);
-    for &axis in axes {
-        let (along, coarser) = coarse.as_ref().unwrap_or(a).coarsen(axis);
-        weights.push(along);
-        coarse = Some(coarser);
-    }
-    let one_sided = weights.iter().fold(0.0, |most: f64, along| most.max(along.one_sided()));
-    let coarse = coarse.filter(|_| one_sided <= ragged)?;
-    Some((GridTransfer::new(weights, TransferDirection::Prolongation), coarse))
 }
 
 fn transfer(p: GridTransfer<f64>) -> WholeTransfer {
@@ -131,7 +118,7 @@ impl Hierarchy {
         let mut matrix = Arc::new(GridMatrix::from_csr(a.view(), &recognise(a.view())?)?);
         self.levels[0].a.a = SetupMatrix::of_both(a.clone(), matrix.clone());
         for (index, axes) in axes.iter().enumerate() {
-            let Some((p, coarse)) = coarsen(&matrix, axes, 1.0) else { break };
+            let Some((p, coarse)) = matrix.coarsen(axes) else { break };
             matrix = Arc::new(coarse);
             self.levels[index].transfer = Some(transfer(p));
             self.levels[index + 1].a.a = SetupMatrix::of_grid(matrix.clone());

@@ -1,6 +1,6 @@
-//! Coarsening of a grid along one axis: interpolation weights, and the Galerkin product.
+//! Coarsening of a grid along some of its axes: interpolation, and the Galerkin product.
 //!
-//! The coarse grid has the points 1, 3, 5, … of the axis. A point e between two of them
+//! Along an axis, the coarse grid has the points 1, 3, 5, …. A point e between two of them
 //! interpolates with weights from its stencil, summed over the other axes:
 //!
 //! ```text
@@ -10,359 +10,246 @@
 //! This is the interpolation of PFMG (S. Ashby & R. Falgout, *A parallel multigrid preconditioned
 //! conjugate gradient algorithm for groundwater flow simulations*, Nucl. Sci. Eng. 124, 1996). It
 //! follows jumps of the coefficient, because for a flux through layers it is the exact solution
-//! between two coarse points. Coarsening along all axes, one after another, gives the full
-//! coarsening by eight in three dimensions, and fewer axes give semi-coarsening. The coarse matrix
-//! is Pᵀ A P. With f = 2c + 1, e = 2c and e' = 2c + 2:
+//! between two coarse points. A weight is limited so that both of a point sum to at most one.
+//! Coarsening along all axes, z first, gives the full coarsening by eight in three dimensions, and
+//! fewer axes give semi-coarsening. The matrix of each coarser grid is Pᵀ A P.
+//!
+//! The grids between two axes are never stored. A task goes through consecutive coarse planes; of
+//! every grid in between it keeps the last two planes, and of their weights the last three:
 //!
 //! ```text
-//! A_c(−1, d) = a_f(−) w₋(e+d) + w₊(e) [a_e(−) + a_e(0) w₋(e+d)]
-//! A_c( 0, d) = a_f(0) + a_f(−) w₊(e+d) + a_f(+) w₋(e'+d)
-//!            + w₊(e) [a_e(0) w₊(e+d) + a_e(+)] + w₋(e') [a_e'(−) + a_e'(0) w₋(e'+d)]
-//! A_c(+1, d) = a_f(+) w₊(e'+d) + w₋(e') [a_e'(+) + a_e'(0) w₊(e'+d)]
+//! planes of A       2k  2k+1  2k+2
+//!                     ╲  │  ╱
+//! coarse along z         k          and its weights along y
+//! … and y              k − 1        with the weights along y of planes k − 2, k − 1, k
+//! … and x              k − 2        with the weights along x of planes k − 3, k − 2, k − 1
 //! ```
 //!
-//! where a_i(k) is the entry of point i in direction (k, d). A weight is limited so that both of a
-//! point sum to at most one.
-//!
-//! Cost: the stencil is read three times and the coarse one written once; all loops run over lines
-//! of points.
+//! Cost: the stencils are read once, and the coarse ones and the weights are written once. Tasks
+//! begin and end with up to two planes that their neighbours compute as well.
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{Grid, GridMatrix};
-use crate::simd::{Isa, Kernel, Simd};
+use super::plane::{PlaneWeights, Step};
+use super::transfer::{AxisWeights, GridTransfer, TransferDirection};
+use super::GridMatrix;
 
-/// The interpolation weights of the points that coarsening along an axis leaves out.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AxisWeights {
-    /// The axis.
-    pub(crate) axis: usize,
-    /// The grid before coarsening.
-    pub(crate) fine: Grid,
-    /// The weights towards smaller and larger coordinates. The points left out are numbered as a
-    /// grid of their own. `pad` zeros come before and after, so that a shift by a neighbour stays
-    /// within the list.
-    lower: Vec<f64>,
-    upper: Vec<f64>,
-    pad: usize,
-}
-
-impl AxisWeights {
-    /// The weights towards smaller coordinates.
-    pub(crate) fn lower(&self) -> &[f64] {
-        &self.lower[self.pad..self.lower.len() - self.pad]
-    }
-
-    /// The weights towards larger coordinates.
-    pub(crate) fn upper(&self) -> &[f64] {
-        &self.upper[self.pad..self.upper.len() - self.pad]
-    }
-
-    /// The share of points between two coarse ones that follow one of them ten times as much as the
-    /// other. Where that is most points, coefficients change from point to point, and a coarser
-    /// grid does not resolve them.
-    pub fn one_sided(&self) -> f64 {
-        let pairs = self.lower().par_chunks(1024).zip(self.upper().par_chunks(1024));
-        let count = |(lower, upper): (&[f64], &[f64])| {
-            let inner = lower.iter().zip(upper).filter(|(lower, upper)| **lower > 0.0 && **upper > 0.0);
-            inner.fold((0usize, 0usize), |(sided, all), (&lower, &upper)| {
-                (sided + usize::from(lower.max(upper) > 10.0 * lower.min(upper)), all + 1)
-            })
-        };
-        let (sided, all) =
-            pairs.map(count).reduce(|| (0, 0), |one, other| (one.0 + other.0, one.1 + other.1));
-        sided as f64 / all.max(1) as f64
-    }
-}
-
-/// Points that a kernel processes at a time; its buffers fit into the first-level cache.
-const SEGMENT: usize = 256;
-
-/// How the points of a grid lie along an axis: groups of `along` lines of `inner` points.
-#[derive(Clone, Copy)]
-struct Lines {
-    inner: usize,
-    along: usize,
-}
-
-impl Lines {
-    fn new(grid: &Grid, axis: usize) -> Self {
-        Lines { inner: grid.stride(axis), along: grid.points()[axis] }
-    }
-}
+/// The fewest planes per task, so that those that two tasks compute are few.
+const FEWEST_PLANES: usize = 8;
 
 impl GridMatrix {
-    /// The weights of interpolation from every second point along an axis, and the matrix of these
-    /// points.
+    /// Interpolation from every second point along the given axes, and the matrix of these points.
+    /// `None` without axes, or if the grid has fewer than two points along one of them.
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Problem;
     /// use ziggurat_sparse::grid::{GridMatrix, recognise};
     /// let a = "poisson2d:9".parse::<Problem>()?.matrix()?;
     /// let a = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?;
-    /// let (_, coarse) = a.coarsen(0);
+    /// let (p, coarse) = a.coarsen(&[0]).ok_or("too few points")?;
     /// assert_eq!(coarse.grid().points(), [4, 1, 9]);
     /// assert_eq!(coarse.stencil().len(), 9);
+    /// assert_eq!((p.rows(), p.cols()), (81, 36));
+    /// assert!(a.coarsen(&[1]).is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// # Panics
-    /// If the axis is not 0, 1 or 2.
-    pub fn coarsen(&self, axis: usize) -> (AxisWeights, GridMatrix) {
-        let weights = self.weights(axis);
-        let coarse = self.galerkin(&weights);
-        (weights, coarse)
-    }
-
-    fn weights(&self, axis: usize) -> AxisWeights {
-        let (fine, left_out) = (self.grid(), self.grid().left_out(axis));
-        // A neighbour across the axis is at most one line and one plane away.
-        let pad = (0..3).filter(|&other| other != axis).map(|other| left_out.stride(other)).sum();
-        let len = left_out.len();
-        let (mut lower, mut upper) = (vec![0.0; len + 2 * pad], vec![0.0; len + 2 * pad]);
-        let lines = Lines::new(&fine, axis);
-        let half = lines.along - lines.along / 2;
-        let piece = if axis == 0 { half } else { lines.inner };
-        let pieces = (lower[pad..pad + len].par_chunks_mut(piece.max(1)))
-            .zip(upper[pad..pad + len].par_chunks_mut(piece.max(1)));
-        pieces.enumerate().for_each(|(k, (lower, upper))| {
-            let (first, step) = if axis == 0 {
-                (k * lines.along, 2)
-            } else {
-                ((k / half * lines.along + k % half * 2) * lines.inner, 1)
-            };
-            Simd::best().run(Weights { a: self, axis, first, step, lower, upper });
-        });
-        AxisWeights { axis, fine, lower, upper, pad }
-    }
-
-    fn galerkin(&self, weights: &AxisWeights) -> GridMatrix {
-        let (axis, fine) = (weights.axis, weights.fine);
-        let (coarse, left_out) = (fine.coarse(axis), fine.left_out(axis));
-        let mut across: Vec<[i8; 3]> = self.stencil().iter().map(|&d| with(d, axis, 0)).collect();
-        across.sort_unstable_by_key(|&[x, y, z]| [z, y, x]);
-        across.dedup();
-        let mut stencil: Vec<[i8; 3]> =
-            across.iter().flat_map(|&d| [-1, 0, 1].map(|k| with(d, axis, k))).collect();
-        stencil.sort_unstable_by_key(|&[x, y, z]| [z, y, x]);
-        let place = |stencil: &[[i8; 3]], d| stencil.iter().position(|&other| other == d);
-        let groups: Vec<Across> = (across.iter())
-            .map(|&d| Across {
-                fine: [-1, 0, 1].map(|k| place(self.stencil(), with(d, axis, k))),
-                coarse: [-1, 0, 1].map(|k| place(&stencil, with(d, axis, k)).unwrap_or(0)),
-                shift: left_out.offset(d),
+    pub fn coarsen(&self, axes: &[usize]) -> Option<(GridTransfer<f64>, GridMatrix)> {
+        let points = self.grid().points();
+        if axes.is_empty() || axes.iter().any(|&axis| points.get(axis).is_none_or(|&along| along < 2)) {
+            return None;
+        }
+        let (mut grid, mut stencil) = (self.grid(), self.stencil().to_vec());
+        let mut steps = Vec::new();
+        for axis in [2, 1, 0].into_iter().filter(|axis| axes.contains(axis)) {
+            let step = Step::new(grid, &stencil, axis);
+            (grid, stencil) = (grid.coarse(axis), step.coarse_stencil().to_vec());
+            steps.push(step);
+        }
+        let mut product = GridMatrix::zeros(grid, stencil);
+        let mut weights: Vec<AxisWeights<f64>> =
+            steps.iter().map(|step| AxisWeights::zeros(step.axis(), step.fine())).collect();
+        let planes = grid.points()[2];
+        let tasks = (planes / FEWEST_PLANES).clamp(1, 2 * rayon::current_num_threads());
+        let mut outputs = product.pieces(grid.stride(2)).into_iter();
+        let mut rest: Vec<[&mut [f64]; 2]> =
+            weights.iter_mut().map(|along| [&mut along.lower[..], &mut along.upper[..]]).collect();
+        let tasks: Vec<Task<'_, '_>> = (0..tasks)
+            .map(|task| {
+                let planes = task * planes / tasks..(task + 1) * planes / tasks;
+                let last = task + 1 == tasks;
+                let mut of_task = Vec::new();
+                for (step, [lower, upper]) in steps.iter().zip(&mut rest) {
+                    // Along z there may be a plane after the last coarse one.
+                    let len = if last { lower.len() } else { planes.len() * step.weights_of_plane() };
+                    of_task.push([lower, upper].map(|rest| rest.split_off_mut(..len).unwrap_or_default()));
+                }
+                let outputs = outputs.by_ref().take(planes.len()).collect();
+                Task { a: self, steps: &steps, planes, weights: of_task, outputs }
             })
             .collect();
-        let lines = Lines::new(&fine, axis);
-        let (nc, half) = (lines.along / 2, lines.along - lines.along / 2);
-        let mut product = GridMatrix::zeros(coarse, stencil);
-        // A piece is a line of the coarse grid along x, or the points between two lines of the
-        // axis.
-        let piece = if axis == 0 { nc } else { lines.inner };
-        if product.grid().is_empty() {
-            return product;
-        }
-        product.pieces(piece).into_par_iter().enumerate().for_each(|(k, mut out)| {
-            let (outer, c) = if axis == 0 { (k, 0) } else { (k / nc, k % nc) };
-            let step = if axis == 0 { 2 } else { 1 };
-            let gap = if axis == 0 { 1 } else { lines.inner };
-            let left = (outer * lines.along + 2 * c) * lines.inner;
-            let left_weight = (outer * half + c) * if axis == 0 { 1 } else { lines.inner };
-            let mut start = 0;
-            while start < piece {
-                // Along x, the last point may have no right neighbour; otherwise no point of the
-                // line has one.
-                let has_right = |i: usize| 2 * (if axis == 0 { i } else { c }) + 2 < lines.along;
-                let mut end = (start + SEGMENT).min(piece);
-                if has_right(start) && !has_right(end - 1) {
-                    end -= 1;
-                }
-                let segment = Galerkin {
-                    a: self,
-                    weights,
-                    groups: &groups,
-                    left: left + start * step,
-                    gap,
-                    step,
-                    left_weight: left_weight + start,
-                    right: has_right(start),
-                    range: start..end,
-                    out: &mut out,
-                };
-                Simd::best().run(segment);
-                start = end;
-            }
+        tasks.into_par_iter().for_each(Task::run);
+        Some((GridTransfer::of_axes(weights, TransferDirection::Prolongation), product))
+    }
+}
+
+/// The work for consecutive planes of the coarse grid.
+struct Task<'a, 'b> {
+    a: &'a GridMatrix,
+    /// The axes, falling.
+    steps: &'a [Step],
+    planes: Range<usize>,
+    /// The weights of each axis in these planes, lower and upper.
+    weights: Vec<[&'b mut [f64]; 2]>,
+    /// The values of all directions in each of these planes.
+    outputs: Vec<Vec<&'b mut [f64]>>,
+}
+
+/// The grid before an axis: the last two planes, and the weights along the axis of the last three.
+struct Between {
+    planes: [Vec<f64>; 2],
+    weights: [PlaneWeights; 3],
+}
+
+impl Task<'_, '_> {
+    fn run(mut self) {
+        let (along_z, within) = match self.steps.split_first() {
+            Some((first, rest)) if first.axis() == 2 => (Some(first), rest),
+            _ => (None, self.steps),
+        };
+        let (m, count) = (within.len() as isize, self.steps[0].coarse().points()[2] as isize);
+        let (first, end) = (self.planes.start as isize, self.planes.end as isize);
+        let begin = first - m;
+        // Without z, the first of these grids is that of `a` itself.
+        let mut between: Vec<Between> = (within.iter().enumerate())
+            .map(|(j, step)| {
+                let len = if j == 0 && along_z.is_none() { 0 } else { step.values_of_plane() };
+                Between { planes: [vec![0.0; len], vec![0.0; len]], weights: [(); 3].map(|()| step.no_weights()) }
+            })
+            .collect();
+        let mut sides = along_z.map(|step| {
+            let start = begin.max(0) as usize;
+            let mut sides = [step.no_weights(), step.no_weights()];
+            step.weights(self.a.plane(2 * start), &mut sides[start % 2]);
+            sides
         });
-        product
-    }
-}
-
-/// The direction with another step along an axis.
-fn with(mut direction: [i8; 3], axis: usize, step: i8) -> [i8; 3] {
-    direction[axis] = step;
-    direction
-}
-
-/// The three directions with the same step across the axis.
-struct Across {
-    /// Their places in the fine stencil.
-    fine: [Option<usize>; 3],
-    /// Their places in the coarse stencil.
-    coarse: [usize; 3],
-    /// The distance of this neighbour in the numbering of the weights.
-    shift: isize,
-}
-
-/// The weights of a line of points, `step` apart.
-struct Weights<'a> {
-    a: &'a GridMatrix,
-    axis: usize,
-    first: usize,
-    step: usize,
-    lower: &'a mut [f64],
-    upper: &'a mut [f64],
-}
-
-impl Kernel for Weights<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self) {
-        let Weights { a, axis, first, step, lower, upper } = self;
-        let pieces = lower.chunks_mut(SEGMENT).zip(upper.chunks_mut(SEGMENT)).enumerate();
-        for (k, (lower, upper)) in pieces {
-            let len = lower.len();
-            let first = first + k * SEGMENT * step;
-            let mut sums = [[0.0; SEGMENT]; 3];
-            for (s, direction) in a.stencil().iter().enumerate() {
-                let sums = &mut sums[(direction[axis] + 1) as usize][..len];
-                let values = &a.values_of(s)[first..];
-                if step == 1 {
-                    sums.iter_mut().zip(&values[..len]).for_each(|(sum, value)| *sum += value);
+        for k in begin..end + m {
+            if let (Some(step), Some(sides), true) = (along_z, &mut sides, (0..count).contains(&k)) {
+                self.across(step, sides, k as usize, between.first_mut());
+            }
+            for (j, step) in within.iter().enumerate() {
+                let (before, after) = between.split_at_mut(j + 1);
+                let Between { planes, weights } = &mut before[j];
+                let plane = |at: isize| match (j, along_z) {
+                    (0, None) => self.a.plane(at as usize),
+                    _ => step.plane(&planes[at as usize % 2]),
+                };
+                // The last plane that was made of this grid. Beyond the grid there are no weights.
+                let made = k - j as isize;
+                let slot = &mut weights[made.rem_euclid(3) as usize];
+                if (0..count).contains(&made) {
+                    step.weights(plane(made), slot);
                 } else {
-                    sums.iter_mut().zip(values.iter().step_by(2)).for_each(|(sum, value)| *sum += value);
+                    slot.clear();
                 }
-            }
-            let [below, own, above] = sums.each_ref().map(|sums| &sums[..len]);
-            let (lower, upper) = (&mut lower[..len], &mut upper[..len]);
-            for i in 0..len {
-                let (low, high) = ((-below[i]).max(0.0), (-above[i]).max(0.0));
-                let whole = own[i].max(low + high);
-                let inverse = if whole > 0.0 { 1.0 / whole } else { 0.0 };
-                (lower[i], upper[i]) = (low * inverse, high * inverse);
-            }
-        }
-    }
-}
-
-/// The coarse stencil of a segment of points.
-struct Galerkin<'a, 'b> {
-    a: &'a GridMatrix,
-    weights: &'a AxisWeights,
-    groups: &'a [Across],
-    /// The first point e; f and e' are one and two `gap`s further.
-    left: usize,
-    gap: usize,
-    /// The distance between two points of the segment.
-    step: usize,
-    /// The number of the first e among the points left out.
-    left_weight: usize,
-    /// Whether there are points e'.
-    right: bool,
-    /// The coarse points within `out`.
-    range: std::ops::Range<usize>,
-    /// The values of all coarse directions.
-    out: &'a mut [&'b mut [f64]],
-}
-
-/// In place of a direction that the stencil does not have.
-static ZEROS: [f64; SEGMENT] = [0.0; SEGMENT];
-
-/// The values of three directions at the points of a segment.
-#[derive(Clone, Copy)]
-struct Three<'a>([&'a [f64]; 3]);
-
-impl Kernel for Galerkin<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self) {
-        let Galerkin { a, weights, groups, left, gap, step, left_weight, right, range, out } = self;
-        let len = range.len();
-        let next = left_weight + if step == 2 { 1 } else { gap };
-        // Along x, the values of e, f and e' alternate in memory.
-        let mut apart = [[[0.0; SEGMENT + 1]; 2]; 3];
-        for group in groups {
-            let (e, f, g);
-            if step == 2 {
-                for (place, [even, odd]) in group.fine.iter().zip(&mut apart) {
-                    if let Some(s) = *place {
-                        let (pairs, _) = a.values_of(s)[left..left + 2 * len].as_chunks::<2>();
-                        for ((even, odd), pair) in even.iter_mut().zip(odd).zip(pairs) {
-                            (*even, *odd) = (pair[0], pair[1]);
-                        }
-                        if right {
-                            even[len] = a.values_of(s)[left + 2 * len];
-                        }
+                if (first..end).contains(&made) {
+                    let axis = j + usize::from(along_z.is_some());
+                    slot.copy_to(&mut self.weights[axis], (made - first) as usize);
+                }
+                // The plane before it, of which the weights of both neighbours are known now.
+                let ready = made - 1;
+                let further = m - 1 - j as isize;
+                if !((first - further).max(0)..(end + further).min(count)).contains(&ready) {
+                    continue;
+                }
+                let around = [-1, 0, 1].map(|side| &weights[(ready + side).rem_euclid(3) as usize]);
+                match after.first_mut() {
+                    Some(next) => {
+                        let out = &mut step.directions(&mut next.planes[ready as usize % 2]);
+                        step.product_within(plane(ready), around, out);
+                    }
+                    None => {
+                        let out = &mut self.outputs[(ready - first) as usize];
+                        step.product_within(plane(ready), around, out);
                     }
                 }
-                let all = |part: usize, shift: usize| {
-                    let of = |k: usize| match group.fine[k] {
-                        Some(_) => &apart[k][part][shift..shift + len],
-                        None => &ZEROS[..len],
-                    };
-                    Three([of(0), of(1), of(2)])
-                };
-                (e, f, g) = (all(0, 0), all(1, 0), all(0, 1));
-            } else {
-                let all = |first: usize| {
-                    let of = |k: usize| match group.fine[k] {
-                        Some(s) => &a.values_of(s)[first..first + len],
-                        None => &ZEROS[..len],
-                    };
-                    Three([of(0), of(1), of(2)])
-                };
-                (e, f) = (all(left), all(left + gap));
-                g = if right { all(left + 2 * gap) } else { e };
             }
-            // The weights from `first` on, at a neighbour across the axis.
-            let cut = |first: usize, shift: isize| {
-                let first = (weights.pad + first).wrapping_add_signed(shift);
-                [&weights.lower[first..first + len], &weights.upper[first..first + len]]
-            };
-            let [minus, zero, plus] = group.coarse;
-            let mut sums = [0.0; SEGMENT];
-            let own = cut(left_weight, 0)[1];
-            from_left(e, f, own, cut(left_weight, group.shift), &mut out[minus][range.clone()], &mut sums);
-            if right {
-                let own = cut(next, 0)[0];
-                from_right(g, f, own, cut(next, group.shift), &mut out[plus][range.clone()], &mut sums);
+        }
+    }
+
+    /// Plane `k` of the grid that is coarse along z, from planes 2k, 2k + 1 and 2k + 2. `sides` has
+    /// the weights of the even planes, of which those of 2k are known.
+    fn across(&mut self, step: &Step, sides: &mut [PlaneWeights; 2], k: usize, next: Option<&mut Between>) {
+        let [e, f] = [2 * k, 2 * k + 1].map(|plane| self.a.plane(plane));
+        let right = (2 * k + 2 < step.fine().points()[2]).then(|| self.a.plane(2 * k + 2));
+        if let Some(right) = right {
+            step.weights(right, &mut sides[(k + 1) % 2]);
+        }
+        let own = k.wrapping_sub(self.planes.start);
+        if self.planes.contains(&k) {
+            sides[k % 2].copy_to(&mut self.weights[0], own);
+            // The plane after the last coarse one.
+            if right.is_some() && k + 1 == step.coarse().points()[2] {
+                sides[(k + 1) % 2].copy_to(&mut self.weights[0], own + 1);
             }
-            out[zero][range.clone()].copy_from_slice(&sums[..len]);
+        }
+        let around = [&sides[k % 2], &sides[(k + 1) % 2]];
+        match next {
+            Some(next) => {
+                let out = &mut step.directions(&mut next.planes[k % 2]);
+                step.product_across([e, f], right, around, out);
+            }
+            None => step.product_across([e, f], right, around, &mut self.outputs[own]),
         }
     }
 }
 
-/// The terms of f and e: A_c(−1, d) in `outer`, and their part of A_c(0, d) in `sums`.
-#[inline(always)]
-fn from_left(e: Three<'_>, f: Three<'_>, own: &[f64], at: [&[f64]; 2], outer: &mut [f64], sums: &mut [f64]) {
-    let len = outer.len();
-    let ([em, e0, ep], [fm, f0, _]) = (e.0.map(|x| &x[..len]), f.0.map(|x| &x[..len]));
-    let ([low, high], own, sums) = (at.map(|x| &x[..len]), &own[..len], &mut sums[..len]);
-    for i in 0..len {
-        outer[i] = fm[i] * low[i] + own[i] * (em[i] + e0[i] * low[i]);
-        sums[i] = f0[i] + fm[i] * high[i] + own[i] * (e0[i] * high[i] + ep[i]);
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gallery::Problem;
+    use crate::grid::recognise;
 
-/// The terms of f and e': A_c(1, d) in `outer`, and their part of A_c(0, d), added to `sums`.
-#[inline(always)]
-fn from_right(e: Three<'_>, f: Three<'_>, own: &[f64], at: [&[f64]; 2], outer: &mut [f64], sums: &mut [f64]) {
-    let len = outer.len();
-    let ([em, e0, ep], [_, _, fp]) = (e.0.map(|x| &x[..len]), f.0.map(|x| &x[..len]));
-    let ([low, high], own, sums) = (at.map(|x| &x[..len]), &own[..len], &mut sums[..len]);
-    for i in 0..len {
-        sums[i] += fp[i] * low[i] + own[i] * (em[i] + e0[i] * low[i]);
-        outer[i] = fp[i] * high[i] + own[i] * (ep[i] + e0[i] * high[i]);
+    #[test]
+    fn axes_together_are_axes_one_after_another() {
+        // Several tasks, odd and even numbers of planes, axes that are left out.
+        for (name, axes) in [
+            ("jump3d:37", &[2, 1, 0][..]),
+            ("poisson3d27:34", &[2, 1, 0]),
+            ("convection3d:20", &[1, 0]),
+            ("anisotropic3d:33", &[2, 1]),
+            ("jump3d:34", &[2, 0]),
+            ("poisson2d:70", &[2, 0]),
+        ] {
+            let a = name.parse::<Problem>().unwrap().matrix().unwrap();
+            let a = GridMatrix::from_csr(a.view(), &recognise(a.view()).unwrap()).unwrap();
+            let (p, coarse) = a.coarsen(axes).unwrap();
+            let mut one_by_one = a;
+            for &axis in axes {
+                let (along, next) = one_by_one.coarsen(&[axis]).unwrap();
+                assert_eq!(p.step(axis), along.step(axis), "{name}, axis {axis}");
+                one_by_one = next;
+            }
+            assert_eq!(coarse, one_by_one, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_threads_does_not_matter() {
+        let a = "jump3d:40".parse::<Problem>().unwrap().matrix().unwrap();
+        let a = GridMatrix::from_csr(a.view(), &recognise(a.view()).unwrap()).unwrap();
+        let with = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| a.coarsen(&[0, 1, 2]).unwrap())
+        };
+        assert_eq!(with(1), with(3));
+    }
+
+    #[test]
+    fn what_cannot_be_coarsened_is_refused() {
+        let a = "poisson2d:9".parse::<Problem>().unwrap().matrix().unwrap();
+        let a = GridMatrix::from_csr(a.view(), &recognise(a.view()).unwrap()).unwrap();
+        assert!([&[][..], &[1], &[0, 1], &[3]].into_iter().all(|axes| a.coarsen(axes).is_none()));
     }
 }

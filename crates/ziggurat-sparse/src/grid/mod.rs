@@ -1,16 +1,16 @@
 //! Structured grids: boxes of points in one to three dimensions, whose matrices have one stencil.
 //!
 //! [`recognise`] finds the grid of a matrix in compressed rows. [`GridMatrix`] holds the stencil
-//! values of every point, [`GridMatrix::coarsen`] makes the matrix of every second point along an
-//! axis, and [`GridTransfer`] interpolates between the two grids. None of them stores an index.
+//! values of every point, [`GridMatrix::coarsen`] makes the matrix of every second point along some
+//! axes, and [`GridTransfer`] interpolates between the two grids. None of them stores an index.
 //! The solve phase stores a grid's matrix by diagonals ([`Dia`](crate::Dia)).
 
 mod coarsen;
 mod matrix;
+mod plane;
 mod recognise;
 pub(crate) mod transfer;
 
-pub use coarsen::AxisWeights;
 pub use matrix::GridMatrix;
 pub use recognise::{GridPattern, NotAGrid, recognise};
 pub use transfer::{GridTransfer, TransferDirection};

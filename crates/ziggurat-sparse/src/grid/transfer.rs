@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Each factor interpolates along one axis, with two weights for every point that coarsening along
-//! it leaves out ([`AxisWeights`]); coarse points keep their value. Only the weights are stored:
+//! it leaves out; coarse points keep their value. Only the weights are stored:
 //! 7/4 numbers per fine point in three dimensions, instead of the 27/8 entries of the product and
 //! their columns. Scale factors of rows and columns are powers of two in single precision.
 
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::{AxisWeights, Grid};
+use super::Grid;
 use crate::matrix::ScaleFactors;
 use crate::matrix::format::{Format, FormatPlan, RowEntries};
 use crate::number::Store;
@@ -32,12 +32,10 @@ pub enum TransferDirection {
 ///
 /// ```
 /// use ziggurat_sparse::gallery::Problem;
-/// use ziggurat_sparse::grid::{GridMatrix, GridTransfer, TransferDirection, recognise};
+/// use ziggurat_sparse::grid::{GridMatrix, recognise};
 /// let a = "poisson2d:9".parse::<Problem>()?.matrix()?;
 /// let a = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?;
-/// let (along_z, between) = a.coarsen(2);
-/// let (along_x, coarse) = between.coarsen(0);
-/// let p = GridTransfer::<f64>::new([along_z, along_x], TransferDirection::Prolongation);
+/// let (p, coarse) = a.coarsen(&[0, 2]).ok_or("too few points")?;
 /// assert_eq!((p.rows(), p.cols()), (81, coarse.grid().len()));
 /// assert_eq!(p.to_csr().row(80).0, [15]); // a corner interpolates from one coarse point
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -48,7 +46,7 @@ pub struct GridTransfer<S> {
     fine: Grid,
     coarse: Grid,
     /// The factors, finest first, in the order of falling axes.
-    steps: Arc<[Step<S>]>,
+    steps: Arc<[AxisWeights<S>]>,
     left: Option<Vec<f32>>,
     right: Option<Vec<f32>>,
     factor: f64,
@@ -65,12 +63,37 @@ struct Buffers {
 
 /// Interpolation along an axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Step<S> {
+pub(crate) struct AxisWeights<S> {
     pub(crate) axis: usize,
     /// The grid before coarsening along this axis.
     pub(crate) fine: Grid,
+    /// The weights towards smaller and larger coordinates. The points that are left out are
+    /// numbered as a grid of their own.
     pub(crate) lower: Vec<S>,
     pub(crate) upper: Vec<S>,
+}
+
+impl AxisWeights<f64> {
+    /// Weights of zero.
+    pub(super) fn zeros(axis: usize, fine: Grid) -> Self {
+        let len = fine.left_out(axis).len();
+        AxisWeights { axis, fine, lower: vec![0.0; len], upper: vec![0.0; len] }
+    }
+
+    /// The share of points between two coarse ones that follow one of them ten times as much as the
+    /// other.
+    fn one_sided(&self) -> f64 {
+        let pairs = self.lower.par_chunks(1024).zip(self.upper.par_chunks(1024));
+        let count = |(lower, upper): (&[f64], &[f64])| {
+            let inner = lower.iter().zip(upper).filter(|(lower, upper)| **lower > 0.0 && **upper > 0.0);
+            inner.fold((0usize, 0usize), |(sided, all), (&lower, &upper)| {
+                (sided + usize::from(lower.max(upper) > 10.0 * lower.min(upper)), all + 1)
+            })
+        };
+        let (sided, all) =
+            pairs.map(count).reduce(|| (0, 0), |one, other| (one.0 + other.0, one.1 + other.1));
+        sided as f64 / all.max(1) as f64
+    }
 }
 
 impl<S: Clone> Clone for GridTransfer<S> {
@@ -110,21 +133,26 @@ fn narrowed<S: Store, T: Store>(weights: &[S]) -> Vec<T> {
     narrow
 }
 
-impl<S: Store> GridTransfer<S> {
-    /// The transfer with the given weights, finest first. Their axes must fall.
+impl GridTransfer<f64> {
+    /// The largest share, of all axes, of points between two coarse ones that follow one of them
+    /// ten times as much as the other. Where that is most points, coefficients change from point to
+    /// point, and a coarser grid does not resolve them.
     ///
-    /// # Panics
-    /// If there are no weights, or their grids do not follow one another.
-    pub fn new(weights: impl IntoIterator<Item = AxisWeights>, direction: TransferDirection) -> Self {
-        let step = |weights: AxisWeights| Step {
-            axis: weights.axis,
-            fine: weights.fine,
-            lower: narrowed(weights.lower()),
-            upper: narrowed(weights.upper()),
-        };
-        Self::of_steps(weights.into_iter().map(step).collect(), direction)
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// use ziggurat_sparse::grid::{GridMatrix, recognise};
+    /// let a = "poisson2d:9".parse::<Problem>()?.matrix()?;
+    /// let a = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?;
+    /// let (p, _) = a.coarsen(&[0, 2]).ok_or("too few points")?;
+    /// assert_eq!(p.one_sided(), 0.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn one_sided(&self) -> f64 {
+        self.steps.iter().fold(0.0, |most, along| most.max(along.one_sided()))
     }
+}
 
+impl<S: Store> GridTransfer<S> {
     /// The transfer in the other direction, with the same weights.
     ///
     /// # Panics
@@ -144,7 +172,7 @@ impl<S: Store> GridTransfer<S> {
         self.steps.iter().map(|step| step.axis).collect()
     }
 
-    pub(crate) fn of_steps(steps: Vec<Step<S>>, direction: TransferDirection) -> Self {
+    pub(crate) fn of_axes(steps: Vec<AxisWeights<S>>, direction: TransferDirection) -> Self {
         assert!(!steps.is_empty(), "a transfer along at least one axis");
         let (fine, mut coarse) = (steps[0].fine, steps[0].fine);
         for step in &steps {
@@ -203,7 +231,7 @@ impl<S: Store> GridTransfer<S> {
         (self.fine, self.coarse)
     }
 
-    pub(crate) fn step(&self, axis: usize) -> Option<&Step<S>> {
+    pub(crate) fn step(&self, axis: usize) -> Option<&AxisWeights<S>> {
         self.steps.iter().find(|step| step.axis == axis)
     }
 
@@ -237,7 +265,7 @@ impl<S: Store> GridTransfer<S> {
     /// Calls `each` with the column and the value of every entry of a row of P, without scaling.
     fn prolongation_row(&self, point: usize, each: &mut impl FnMut(usize, f64)) {
         fn follow<S: Store>(
-            steps: &[Step<S>],
+            steps: &[AxisWeights<S>],
             at: [usize; 3],
             coarse: &Grid,
             value: f64,
@@ -339,13 +367,13 @@ impl<S: Store> Format<S> for GridTransfer<S> {
     /// The weights are between zero and one in any unit; factors are stored beside them, except
     /// for a common power of two, in which rows and columns may be far from one.
     fn scaled_as<T: Store>(&self, factors: ScaleFactors<'_>) -> Option<GridTransfer<T>> {
-        let steps = self.steps.iter().map(|step| Step {
+        let steps = self.steps.iter().map(|step| AxisWeights {
             axis: step.axis,
             fine: step.fine,
             lower: narrowed(&step.lower),
             upper: narrowed(&step.upper),
         });
-        let mut scaled = GridTransfer::of_steps(steps.collect(), self.direction);
+        let mut scaled = GridTransfer::of_axes(steps.collect(), self.direction);
         let unit = |list: Option<&[f64]>| list.and_then(|list| list.first().copied()).unwrap_or(1.0);
         let (left, right) = (unit(factors.left), unit(factors.right));
         let relative = |list: Option<&[f64]>, old: Option<&Vec<f32>>, unit: f64| match (list, old) {
@@ -373,7 +401,6 @@ impl<S: Store> RowEntries for &GridTransfer<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::algebra::{product, transpose};
     use crate::gallery::Problem;
     use crate::grid::{GridMatrix, recognise};
@@ -392,14 +419,8 @@ mod tests {
             ("neumann3d:6", &[2, 1, 0]),
         ] {
             let csr = name.parse::<Problem>().unwrap().matrix().unwrap();
-            let mut a = GridMatrix::from_csr(csr.view(), &recognise(csr.view()).unwrap()).unwrap();
-            let mut weights = Vec::new();
-            for &axis in axes {
-                let (along, coarse) = a.coarsen(axis);
-                weights.push(along);
-                a = coarse;
-            }
-            let p = GridTransfer::<f64>::new(weights, TransferDirection::Prolongation);
+            let a = GridMatrix::from_csr(csr.view(), &recognise(csr.view()).unwrap()).unwrap();
+            let (p, a) = a.coarsen(axes).unwrap();
             let (r, p) = (p.transposed().to_csr(), p.to_csr());
             assert_eq!(r, transpose(p.view(), p.all_rows()), "{name}");
             let ap = product(csr.view(), csr.all_rows(), p.view()).unwrap();
@@ -420,10 +441,7 @@ mod tests {
         for (name, has_boundary) in [("jump3d:15", true), ("neumann3d:15", false)] {
             let csr = name.parse::<Problem>().unwrap().matrix().unwrap();
             let a = GridMatrix::from_csr(csr.view(), &recognise(csr.view()).unwrap()).unwrap();
-            let (z, a) = a.coarsen(2);
-            let (y, a) = a.coarsen(1);
-            let (x, _) = a.coarsen(0);
-            let p = GridTransfer::<f64>::new([z, y, x], TransferDirection::Prolongation).to_csr();
+            let p = a.coarsen(&[0, 1, 2]).unwrap().0.to_csr();
             for row in p.all_rows() {
                 let sum: f64 = p.row(row).1.iter().sum();
                 assert!(

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::device::{HostMatrix, MatrixFormat};
-use crate::grid::transfer::Step;
+use crate::grid::transfer::AxisWeights;
 use crate::grid::{Grid, GridTransfer, TransferDirection};
 use crate::hash::hash_id;
 use crate::matrix::{Csr, ScaleFactors};
@@ -137,7 +137,7 @@ impl Input {
                     S::narrow(f(if bits >> 63 == 1 { -size } else { size }))
                 };
                 let (lower, upper) = ((0..count).map(weight), (count..2 * count).map(weight));
-                steps.push(Step { axis, fine: grid, lower: lower.collect(), upper: upper.collect() });
+                steps.push(AxisWeights { axis, fine: grid, lower: lower.collect(), upper: upper.collect() });
                 grid = grid.coarse(axis);
             }
         }
@@ -145,7 +145,7 @@ impl Input {
             0 => TransferDirection::Prolongation,
             _ => TransferDirection::Restriction,
         };
-        let transfer = HostMatrix::from(GridTransfer::of_steps(steps, direction));
+        let transfer = HostMatrix::from(GridTransfer::of_axes(steps, direction));
         let scale = |len: usize, k: usize| (0..len).map(|i| 2f64.powi(((i * k) % 3) as i32)).collect();
         let (left, right): (Vec<f64>, Vec<f64>) = (scale(transfer.rows(), 5), scale(transfer.cols(), 7));
         let scaled = ScaleFactors { left: Some(&left), right: Some(&right), factor: 0.25 };

@@ -16,7 +16,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::row_products::RowProducts;
-use crate::grid::transfer::Step;
+use crate::grid::transfer::AxisWeights;
 use crate::grid::{GridTransfer, TransferDirection};
 use crate::matrix::format::RowEntries;
 use crate::number::{Real, Store};
@@ -242,7 +242,7 @@ fn plane_from_coarse<I: Isa, C: InLanes<S>, S: Store>(
 /// A line interpolated along x.
 #[inline(always)]
 fn line_from_coarse<I: Isa, C: InLanes<S>, S: Store>(
-    step: &Step<S>,
+    step: &AxisWeights<S>,
     weights: Range<usize>,
     from: &[C],
     halves: &mut [C],
