@@ -5,6 +5,7 @@
 
 use rayon::prelude::*;
 use ziggurat_sparse::device::{Device, DeviceError, HostMatrix, Remote};
+use ziggurat_sparse::grid::GridValues;
 use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
 use ziggurat_sparse::{Kind, Store};
@@ -51,13 +52,19 @@ impl ExactMatrix {
     pub fn of_part<D: Device>(part: Part<'_, D>, block: usize, formats: Formats) -> Self {
         let a = part.own;
         let purpose = Purpose { formats, block, row_by_row: false };
+        if let (OwnMatrix::Grid(grid), Formats::FewestBytes) = (a, formats)
+            && let GridValues::Single(values) = grid.values()
+        {
+            let stored = HostMatrix::from(values.clone());
+            let considered = Considered::only(stored.format().into(), stored.bytes(), "a structured grid");
+            return ExactMatrix { stored: Stored::F32(stored), considered };
+        }
         // A fold without an early exit is vectorised.
         let exact = |values: &[f64]| values.iter().fold(true, |all, &x| all & (f64::from(x as f32) == x));
         let remote = part.remote.map_or(&[][..], |remote| remote.matrix.values());
         let own = match a {
             OwnMatrix::Rows(a) => a.values(),
-            OwnMatrix::Grid(a) => a.values(),
-            OwnMatrix::Transfer(_) => &[f64::NAN], // transfers are not stored exactly
+            OwnMatrix::Grid(_) | OwnMatrix::Transfer(_) => &[f64::NAN], // not exact in single precision
         };
         let values = own.par_chunks(PIECE).chain(remote.par_chunks(PIECE));
         if formats != Formats::Csr && values.all(exact) {
@@ -163,5 +170,19 @@ mod tests {
         assert_eq!(ExactMatrix::of_part(Part::<Cpu>::from(&a), 1, Formats::Csr).storage(), Kind::F64);
         Arc::make_mut(&mut a).values_mut()[5] = 0.1;
         assert_eq!(ExactMatrix::of_part(Part::<Cpu>::from(&a), 1, Formats::FewestBytes).storage(), Kind::F64);
+    }
+
+    #[test]
+    fn the_matrix_of_a_grid_is_shared_with_setup() {
+        use ziggurat_sparse::grid::{GridMatrix, recognise};
+        let a = "poisson3d:8".parse::<Problem>().unwrap().matrix().unwrap();
+        let a = GridMatrix::from_csr(a.view(), &recognise(a.view()).unwrap()).unwrap();
+        let exact = ExactMatrix::of_part(Part::<Cpu>::whole(OwnMatrix::Grid(&a)), 1, Formats::FewestBytes);
+        match (a.values(), &exact.stored) {
+            (GridValues::Single(ours), Stored::F32(HostMatrix::Dia(stored))) => {
+                assert!(Arc::ptr_eq(ours, stored));
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }

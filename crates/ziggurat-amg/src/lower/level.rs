@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::{Csr, Kind, Reads, Store};
@@ -118,7 +119,7 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
                 .map_err(SetupError::from)
         }
         SmootherParts::Diagonal { diagonal, relaxation } => {
-            let diagonal: Vec<C> = diagonal.iter().map(|&d| C::narrow(d)).collect();
+            let diagonal: Vec<C> = diagonal.par_iter().map(|&d| C::narrow(d)).collect();
             let relaxation = Relaxation::clone(relaxation);
             device
                 .upload(&diagonal)

@@ -79,7 +79,10 @@ impl<'a> OwnMatrix<'a> {
     pub(crate) fn diagonal_sizes(&self) -> Vec<f64> {
         match self {
             OwnMatrix::Grid(a) => match a.of_direction([0; 3]) {
-                Some(diagonal) => diagonal.par_iter().map(|entry| entry.abs()).collect(),
+                Some(mut diagonal) => {
+                    diagonal.par_iter_mut().for_each(|entry| *entry = entry.abs());
+                    diagonal
+                }
                 None => vec![0.0; a.grid().len()],
             },
             OwnMatrix::Rows(_) | OwnMatrix::Transfer(_) => {

@@ -196,7 +196,7 @@ pub(crate) fn scaled_smoother<'a>(
         if let SmootherData::Diagonal { diagonal, .. } | SmootherData::FineCoarse(diagonal) =
             smoother.to_mut()
         {
-            diagonal.iter_mut().zip(&scaling.factors).for_each(|(d, s)| *d *= s * s);
+            diagonal.par_iter_mut().zip(&scaling.factors).for_each(|(d, s)| *d *= s * s);
         }
     }
     smoother

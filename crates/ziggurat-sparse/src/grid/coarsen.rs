@@ -32,9 +32,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::plane::{PlaneWeights, Step};
-use super::transfer::{AxisWeights, GridTransfer, TransferDirection};
 use super::GridMatrix;
+use super::matrix::pieces;
+use super::plane::{PlaneWeights, Scratch, Step};
+use super::transfer::{AxisWeights, GridTransfer, TransferDirection};
 
 /// The fewest planes per task, so that those that two tasks compute are few.
 const FEWEST_PLANES: usize = 8;
@@ -67,12 +68,12 @@ impl GridMatrix {
             (grid, stencil) = (grid.coarse(axis), step.coarse_stencil().to_vec());
             steps.push(step);
         }
-        let mut product = GridMatrix::zeros(grid, stencil);
+        let mut values = vec![0.0; stencil.len() * grid.len()];
         let mut weights: Vec<AxisWeights<f64>> =
             steps.iter().map(|step| AxisWeights::zeros(step.axis(), step.fine())).collect();
         let planes = grid.points()[2];
         let tasks = (planes / FEWEST_PLANES).clamp(1, 2 * rayon::current_num_threads());
-        let mut outputs = product.pieces(grid.stride(2)).into_iter();
+        let mut outputs = pieces(&mut values, grid.len(), grid.stride(2)).into_iter();
         let mut rest: Vec<[&mut [f64]; 2]> =
             weights.iter_mut().map(|along| [&mut along.lower[..], &mut along.upper[..]]).collect();
         let tasks: Vec<Task<'_, '_>> = (0..tasks)
@@ -90,6 +91,7 @@ impl GridMatrix {
             })
             .collect();
         tasks.into_par_iter().for_each(Task::run);
+        let product = GridMatrix::by_direction(grid, stencil, values);
         Some((GridTransfer::of_axes(weights, TransferDirection::Prolongation), product))
     }
 }
@@ -125,7 +127,10 @@ impl Task<'_, '_> {
         let mut between: Vec<Between> = (within.iter().enumerate())
             .map(|(j, step)| {
                 let len = if j == 0 && along_z.is_none() { 0 } else { step.values_of_plane() };
-                Between { planes: [vec![0.0; len], vec![0.0; len]], weights: [(); 3].map(|()| step.no_weights()) }
+                Between {
+                    planes: [vec![0.0; len], vec![0.0; len]],
+                    weights: [(); 3].map(|()| step.no_weights()),
+                }
             })
             .collect();
         let mut sides = along_z.map(|step| {
@@ -134,9 +139,10 @@ impl Task<'_, '_> {
             step.weights(self.a.plane(2 * start), &mut sides[start % 2]);
             sides
         });
+        let scratch = &mut *Scratch::new();
         for k in begin..end + m {
             if let (Some(step), Some(sides), true) = (along_z, &mut sides, (0..count).contains(&k)) {
-                self.across(step, sides, k as usize, between.first_mut());
+                self.across(step, sides, k as usize, between.first_mut(), scratch);
             }
             for (j, step) in within.iter().enumerate() {
                 let (before, after) = between.split_at_mut(j + 1);
@@ -167,11 +173,11 @@ impl Task<'_, '_> {
                 match after.first_mut() {
                     Some(next) => {
                         let out = &mut step.directions(&mut next.planes[ready as usize % 2]);
-                        step.product_within(plane(ready), around, out);
+                        step.product_within(plane(ready), around, out, scratch);
                     }
                     None => {
                         let out = &mut self.outputs[(ready - first) as usize];
-                        step.product_within(plane(ready), around, out);
+                        step.product_within(plane(ready), around, out, scratch);
                     }
                 }
             }
@@ -180,7 +186,14 @@ impl Task<'_, '_> {
 
     /// Plane `k` of the grid that is coarse along z, from planes 2k, 2k + 1 and 2k + 2. `sides` has
     /// the weights of the even planes, of which those of 2k are known.
-    fn across(&mut self, step: &Step, sides: &mut [PlaneWeights; 2], k: usize, next: Option<&mut Between>) {
+    fn across(
+        &mut self,
+        step: &Step,
+        sides: &mut [PlaneWeights; 2],
+        k: usize,
+        next: Option<&mut Between>,
+        scratch: &mut Scratch,
+    ) {
         let [e, f] = [2 * k, 2 * k + 1].map(|plane| self.a.plane(plane));
         let right = (2 * k + 2 < step.fine().points()[2]).then(|| self.a.plane(2 * k + 2));
         if let Some(right) = right {
@@ -198,9 +211,9 @@ impl Task<'_, '_> {
         match next {
             Some(next) => {
                 let out = &mut step.directions(&mut next.planes[k % 2]);
-                step.product_across([e, f], right, around, out);
+                step.product_across([e, f], right, around, out, scratch);
             }
-            None => step.product_across([e, f], right, around, &mut self.outputs[own]),
+            None => step.product_across([e, f], right, around, &mut self.outputs[own], scratch),
         }
     }
 }

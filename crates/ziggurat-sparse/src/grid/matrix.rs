@@ -1,14 +1,19 @@
 //! The matrix of a grid: the value of every direction of the stencil at every point.
 //!
 //! Values of one direction are contiguous (structure of arrays), so that setup runs over lines of
-//! points with vector instructions. Where a point has no neighbour in a direction, the value is
-//! zero. Bytes: 8 D n for D directions.
+//! points with vector instructions. A matrix in compressed rows whose values are exact in single
+//! precision is stored in that, by diagonals: an outer iteration needs it in this form, too, and
+//! shares it. Where a point has no neighbour in a direction, the value is zero. Bytes: 8 D n for D
+//! directions, or 4 D n.
+
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::{Grid, GridPattern};
 use crate::matrix::ScaleFactors;
-use crate::matrix::dia::{Dia, scale_diagonal};
+use crate::matrix::dia::{Dia, WINDOW, scale_diagonal};
+use crate::matrix::format::Format;
 use crate::number::Store;
 use crate::{CsrRef, MatrixError};
 
@@ -33,8 +38,26 @@ const PIECE: usize = 512;
 pub struct GridMatrix {
     grid: Grid,
     stencil: Vec<[i8; 3]>,
+    values: GridValues,
+}
+
+/// The values of a grid's matrix.
+///
+/// ```
+/// use ziggurat_sparse::gallery::Problem;
+/// use ziggurat_sparse::grid::{GridMatrix, GridValues, recognise};
+/// let a = "poisson2d:9".parse::<Problem>()?.matrix()?;
+/// let a = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?;
+/// assert!(matches!(a.values(), GridValues::Single(_))); // 4 and -1
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum GridValues {
+    /// By diagonals, in the order of the directions. Single precision is exact.
+    Single(Arc<Dia<f32>>),
     /// The value of direction `s` at point `i` is at s n + i.
-    values: Vec<f64>,
+    ByDirection(Vec<f64>),
 }
 
 impl GridMatrix {
@@ -53,8 +76,13 @@ impl GridMatrix {
             });
         }
         let offsets: Vec<isize> = stencil.iter().map(|&direction| grid.offset(direction)).collect();
-        let mut matrix = GridMatrix::zeros(*grid, stencil.clone());
-        let wrong = matrix.pieces(TASK).into_par_iter().enumerate().find_map_any(|(task, mut out)| {
+        let with = |values| Ok(GridMatrix { grid: *grid, stencil: stencil.clone(), values });
+        if let Some(single) = Dia::exact(a, offsets.clone()) {
+            return with(GridValues::Single(Arc::new(single)));
+        }
+        let mut values = vec![0.0; stencil.len() * n];
+        let tasks = pieces(&mut values, n, TASK).into_par_iter().enumerate();
+        let wrong = tasks.find_map_any(|(task, mut out)| {
             for row in task * TASK..(task * TASK + TASK).min(n) {
                 let (columns, values) = a.row(row);
                 let mut s = 0;
@@ -73,27 +101,15 @@ impl GridMatrix {
         });
         match wrong {
             Some((row, column)) => Err(MatrixError::NewPattern { row, column, missing: false }),
-            None => Ok(matrix),
+            None => with(GridValues::ByDirection(values)),
         }
     }
 
-    /// A matrix of zeros. Directions are sorted by z, y and x.
-    pub(super) fn zeros(grid: Grid, stencil: Vec<[i8; 3]>) -> Self {
-        let values = vec![0.0; stencil.len() * grid.len()];
-        GridMatrix { grid, stencil, values }
-    }
-
-    /// The values in pieces of `len` points: for each piece, those of every direction.
-    pub(super) fn pieces(&mut self, len: usize) -> Vec<Vec<&mut [f64]>> {
-        let n = self.grid.len();
-        let mut pieces: Vec<Vec<&mut [f64]>> = Vec::new();
-        pieces.resize_with(n.div_ceil(len), || Vec::with_capacity(self.stencil.len()));
-        for of_direction in self.values.chunks_mut(n.max(1)) {
-            for (piece, values) in pieces.iter_mut().zip(of_direction.chunks_mut(len)) {
-                piece.push(values);
-            }
-        }
-        pieces
+    /// The matrix whose values, direction by direction, are those of a list. Directions are sorted
+    /// by z, y and x.
+    pub(super) fn by_direction(grid: Grid, stencil: Vec<[i8; 3]>, values: Vec<f64>) -> Self {
+        debug_assert_eq!(values.len(), stencil.len() * grid.len());
+        GridMatrix { grid, stencil, values: GridValues::ByDirection(values) }
     }
 
     /// The grid.
@@ -107,15 +123,29 @@ impl GridMatrix {
     }
 
     /// The values of a direction; `None` if it is not one of the stencil's.
-    pub fn of_direction(&self, direction: [i8; 3]) -> Option<&[f64]> {
+    pub fn of_direction(&self, direction: [i8; 3]) -> Option<Vec<f64>> {
         let s = self.stencil.iter().position(|&other| other == direction)?;
-        Some(self.values_of(s))
+        let mut values = vec![0.0; self.grid.len()];
+        values.par_chunks_mut(TASK).enumerate().for_each(|(task, out)| self.copy(s, task * TASK, out));
+        Some(values)
     }
 
-    /// The values of direction `s`.
-    pub(super) fn values_of(&self, s: usize) -> &[f64] {
-        let n = self.grid.len();
-        &self.values[s * n..(s + 1) * n]
+    /// Copies the values of direction `s` at the points from `first` on.
+    #[inline]
+    pub(super) fn copy(&self, s: usize, first: usize, out: &mut [f64]) {
+        match &self.values {
+            GridValues::Single(values) => values.copy_diagonal(s, first, out),
+            GridValues::ByDirection(values) => {
+                out.copy_from_slice(&values[s * self.grid.len() + first..][..out.len()]);
+            }
+        }
+    }
+
+    /// The value of direction `s` at a point.
+    fn value(&self, s: usize, point: usize) -> f64 {
+        let mut value = [0.0];
+        self.copy(s, point, &mut value);
+        value[0]
     }
 
     /// Number of entries: of each direction, as many as points have a neighbour there.
@@ -129,7 +159,7 @@ impl GridMatrix {
     }
 
     /// All values, with zeros where a point has no neighbour.
-    pub fn values(&self) -> &[f64] {
+    pub fn values(&self) -> &GridValues {
         &self.values
     }
 
@@ -146,6 +176,11 @@ impl GridMatrix {
     /// If there are fewer factors than points.
     pub fn scaled_dia<S: Store>(&self, factors: ScaleFactors<'_>) -> Dia<S> {
         let n = self.grid.len();
+        if let GridValues::Single(values) = &self.values
+            && let Some(scaled) = values.scaled_as(factors)
+        {
+            return scaled;
+        }
         let mut directions: Vec<(isize, usize)> =
             self.stencil.iter().enumerate().map(|(s, &direction)| (self.grid.offset(direction), s)).collect();
         directions.sort_unstable();
@@ -154,9 +189,11 @@ impl GridMatrix {
             groups.into_iter().filter(|group| group[0].0.unsigned_abs() < n.max(1)).collect();
         let offsets = groups.iter().map(|group| group[0].0).collect();
         Dia::from_diagonals(n, n, offsets, |d, first, out| {
+            let mut buffer = [0.0; WINDOW];
             for &(_, s) in groups[d] {
-                let values = &self.values_of(s)[first..][..out.len()];
-                out.iter_mut().zip(values).for_each(|(out, value)| *out += value);
+                let values = &mut buffer[..out.len()];
+                self.copy(s, first, values);
+                out.iter_mut().zip(&*values).for_each(|(out, value)| *out += value);
             }
             scale_diagonal(out, first, groups[d][0].0, factors);
         })
@@ -176,9 +213,10 @@ impl GridMatrix {
     pub fn map_rows(&self, f: impl Fn(f64, f64, f64) -> f64 + Sync) -> Vec<f64> {
         let mut mapped = vec![0.0; self.grid.len()];
         mapped.par_chunks_mut(PIECE).enumerate().with_min_len(16).for_each(|(piece, mapped)| {
-            let [mut own, mut sums, mut squares] = [[0.0; PIECE]; 3];
+            let [mut own, mut sums, mut squares, mut values] = [[0.0; PIECE]; 4];
+            let values = &mut values[..mapped.len()];
             for (s, direction) in self.stencil.iter().enumerate() {
-                let values = &self.values_of(s)[piece * PIECE..][..mapped.len()];
+                self.copy(s, piece * PIECE, values);
                 for ((value, sum), square) in values.iter().zip(&mut sums).zip(&mut squares) {
                     *sum += value.abs();
                     *square += value * value;
@@ -199,10 +237,12 @@ impl GridMatrix {
     /// # Panics
     /// If there are fewer factors than points.
     pub fn largest(&self, factors: ScaleFactors<'_>) -> f64 {
-        let most = |values: &[f64]| values.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
         if factors.left.is_none() && factors.right.is_none() {
-            let pieces = self.values.par_chunks(TASK).map(most);
-            return pieces.reduce(|| 0.0, f64::max) * factors.factor.abs();
+            let most = match &self.values {
+                GridValues::Single(values) => largest_of(values.values()),
+                GridValues::ByDirection(values) => largest_of(values),
+            };
+            return most * factors.factor.abs();
         }
         let n = self.grid.len();
         let of_piece = |piece: usize| {
@@ -212,11 +252,13 @@ impl GridMatrix {
                 // The points of the piece whose neighbour has a number of the grid.
                 let first = (piece * PIECE).max(if offset < 0 { offset.unsigned_abs() } else { 0 });
                 let end = n.saturating_add_signed(-offset).min(n).min((piece + 1) * PIECE);
-                let Some(values) = self.values_of(s).get(first..end) else { return 0.0 };
-                let scaled = &mut buffer[..values.len()];
-                scaled.copy_from_slice(values);
+                if first >= end {
+                    return 0.0;
+                }
+                let scaled = &mut buffer[..end - first];
+                self.copy(s, first, scaled);
                 scale_diagonal(scaled, first, offset, factors);
-                most(scaled)
+                scaled.iter().fold(0.0, |most: f64, value| most.max(value.abs()))
             };
             self.stencil.iter().enumerate().map(of_direction).fold(0.0, f64::max)
         };
@@ -229,7 +271,7 @@ impl GridMatrix {
     /// # Panics
     /// If there is no such row.
     pub fn largest_in_row(&self, row: usize) -> f64 {
-        (0..self.stencil.len()).fold(0.0, |most, s| most.max(self.values_of(s)[row].abs()))
+        (0..self.stencil.len()).fold(0.0, |most, s| most.max(self.value(s, row).abs()))
     }
 
     /// How strongly points are connected along each axis, relative to the axis of their strongest
@@ -252,7 +294,7 @@ impl GridMatrix {
         for point in points {
             let mut strengths = [0.0; 3];
             for (s, direction) in self.stencil.iter().enumerate() {
-                let value = self.values_of(s)[point];
+                let value = self.value(s, point);
                 for (strength, &step) in strengths.iter_mut().zip(direction) {
                     if step != 0 {
                         *strength -= value;
@@ -268,6 +310,25 @@ impl GridMatrix {
     }
 }
 
+/// The values of `n` points, direction by direction, in pieces of `len` points: for each piece,
+/// those of every direction.
+pub(super) fn pieces(values: &mut [f64], n: usize, len: usize) -> Vec<Vec<&mut [f64]>> {
+    let mut pieces: Vec<Vec<&mut [f64]>> = Vec::new();
+    pieces.resize_with(n.div_ceil(len), || Vec::with_capacity(values.len() / n.max(1)));
+    for of_direction in values.chunks_mut(n.max(1)) {
+        for (piece, values) in pieces.iter_mut().zip(of_direction.chunks_mut(len)) {
+            piece.push(values);
+        }
+    }
+    pieces
+}
+
+/// The largest absolute value.
+fn largest_of<S: Store>(values: &[S]) -> f64 {
+    let most = |values: &[S]| values.iter().fold(0.0, |most: f64, value| most.max(value.wide().abs()));
+    values.par_chunks(TASK).map(most).reduce(|| 0.0, f64::max)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,7 +337,8 @@ mod tests {
 
     #[test]
     fn sums_and_largest_entries_are_those_of_compressed_rows() {
-        for name in ["poisson3d:9", "jump3d:12", "poisson3d27:7", "convection3d:11"] {
+        // Some planes have more points than a piece.
+        for name in ["poisson3d:9", "jump3d:12", "poisson3d27:7", "convection3d:11", "jump3d:26"] {
             let csr = name.parse::<Problem>().unwrap().matrix().unwrap();
             let a = GridMatrix::from_csr(csr.view(), &recognise(csr.view()).unwrap()).unwrap();
             assert_eq!(a.nnz(), csr.nnz(), "{name}");
@@ -306,6 +368,28 @@ mod tests {
                     assert!((found - value).abs() <= 1e-14 * value.abs(), "{name} ({row}, {column})");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn single_precision_is_used_where_it_is_exact_and_wrong_patterns_are_refused() {
+        let mut a = "poisson2d:70".parse::<Problem>().unwrap().matrix().unwrap();
+        let pattern = recognise(a.view()).unwrap();
+        let exact = GridMatrix::from_csr(a.view(), &pattern).unwrap();
+        assert!(matches!(exact.values(), GridValues::Single(_)));
+        let middle = a.nnz() / 2;
+        a.values_mut()[middle] = 0.1;
+        let wide = GridMatrix::from_csr(a.view(), &pattern).unwrap();
+        assert!(matches!(wide.values(), GridValues::ByDirection(_)));
+        assert_eq!(wide.to_dia::<f64>().to_csr(), a);
+        // Another grid with as many points.
+        let other = GridPattern { grid: Grid::new([35, 1, 140]), ..pattern };
+        for values in [a.values().to_vec(), vec![1.0; a.nnz()]] {
+            a.values_mut().copy_from_slice(&values);
+            assert!(matches!(
+                GridMatrix::from_csr(a.view(), &other),
+                Err(MatrixError::NewPattern { missing: false, .. })
+            ));
         }
     }
 }

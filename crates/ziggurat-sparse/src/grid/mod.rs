@@ -11,7 +11,7 @@ mod plane;
 mod recognise;
 pub(crate) mod transfer;
 
-pub use matrix::GridMatrix;
+pub use matrix::{GridMatrix, GridValues};
 pub use recognise::{GridPattern, NotAGrid, recognise};
 pub use transfer::{GridTransfer, TransferDirection};
 

@@ -14,7 +14,8 @@
 
 use std::ops::Range;
 
-use super::{Grid, GridMatrix};
+use super::{Grid, GridMatrix, GridValues};
+use crate::matrix::dia::Dia;
 use crate::simd::{Isa, Kernel, Simd};
 
 /// Points that a kernel processes at a time; its buffers fit into the first-level cache.
@@ -23,25 +24,45 @@ const SEGMENT: usize = 256;
 /// The values of all directions in a plane.
 #[derive(Clone, Copy)]
 pub(super) struct Plane<'a> {
-    values: &'a [f64],
-    /// The distance between the values of two directions.
-    stride: usize,
-    /// The place of the first point.
+    source: Source<'a>,
+    /// The place of the plane's first point.
     first: usize,
 }
 
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Single(&'a Dia<f32>),
+    /// The values of a direction, and `stride` further those of the next one.
+    ByDirection {
+        values: &'a [f64],
+        stride: usize,
+    },
+}
+
 impl<'a> Plane<'a> {
-    /// The values of direction `s` from a point on.
+    /// The values of direction `s` at `len` points from `point` on, which may be copied to a
+    /// buffer.
     #[inline(always)]
-    fn from(self, s: usize, point: usize) -> &'a [f64] {
-        &self.values[s * self.stride + self.first + point..]
+    fn run(self, s: usize, point: usize, len: usize, buffer: &'a mut [f64]) -> &'a [f64] {
+        let first = self.first + point;
+        match self.source {
+            Source::Single(values) => {
+                values.copy_diagonal(s, first, &mut buffer[..len]);
+                &buffer[..len]
+            }
+            Source::ByDirection { values, stride } => &values[s * stride + first..][..len],
+        }
     }
 }
 
 impl GridMatrix {
     /// The values in a plane of constant z.
     pub(super) fn plane(&self, z: usize) -> Plane<'_> {
-        Plane { values: self.values(), stride: self.grid().len(), first: z * self.grid().stride(2) }
+        let source = match self.values() {
+            GridValues::Single(values) => Source::Single(values),
+            GridValues::ByDirection(values) => Source::ByDirection { values, stride: self.grid().len() },
+        };
+        Plane { source, first: z * self.grid().stride(2) }
     }
 }
 
@@ -68,6 +89,26 @@ impl PlaneWeights {
         for (to, weights) in to.iter_mut().zip([&self.lower, &self.upper]) {
             to[at * inner.len()..(at + 1) * inner.len()].copy_from_slice(&weights[inner.clone()]);
         }
+    }
+}
+
+/// Buffers of the kernels, whose content is arbitrary.
+pub(super) struct Scratch {
+    /// Values of a direction at two points in turn, as they are read.
+    pairs: [f64; 2 * SEGMENT + 1],
+    /// The even and the odd ones of them, for three directions.
+    apart: [[[f64; SEGMENT + 1]; 2]; 3],
+    /// Values of three directions at e, f and e'.
+    sides: [[[f64; SEGMENT]; 3]; 3],
+}
+
+impl Scratch {
+    pub(super) fn new() -> Box<Self> {
+        Box::new(Scratch {
+            pairs: [0.0; 2 * SEGMENT + 1],
+            apart: [[[0.0; SEGMENT + 1]; 2]; 3],
+            sides: [[[0.0; SEGMENT]; 3]; 3],
+        })
     }
 }
 
@@ -155,7 +196,7 @@ impl Step {
 
     /// A plane before coarsening, whose directions follow one another.
     pub(super) fn plane<'a>(&self, values: &'a [f64]) -> Plane<'a> {
-        Plane { values, stride: self.fine.stride(2), first: 0 }
+        Plane { source: Source::ByDirection { values, stride: self.fine.stride(2) }, first: 0 }
     }
 
     /// The directions of a plane after coarsening, which follow one another.
@@ -181,7 +222,13 @@ impl Step {
 
     /// The coarse values of a plane for an axis within it, with the weights of the planes before,
     /// here and after.
-    pub(super) fn product_within(&self, plane: Plane<'_>, weights: [&PlaneWeights; 3], out: &mut [&mut [f64]]) {
+    pub(super) fn product_within(
+        &self,
+        plane: Plane<'_>,
+        weights: [&PlaneWeights; 3],
+        out: &mut [&mut [f64]],
+        scratch: &mut Scratch,
+    ) {
         let [nx, ny, _] = self.fine.points();
         if self.axis == 0 {
             let (nc, half) = (nx / 2, nx - nx / 2);
@@ -189,12 +236,18 @@ impl Step {
                 let (e, at) = (line * nx, line * half);
                 // The last point may have no neighbour e'.
                 let inner = (nx - 1) / 2;
-                let both = Sides { e: (plane, e), f: (plane, e + 1), right: Some((plane, e + 2)), alternate: true };
+                let both =
+                    Sides { e: (plane, e), f: (plane, e + 1), right: Some((plane, e + 2)), alternate: true };
                 let to = line * nc;
-                self.segments(both, [(weights, at), (weights, at + 1)], to..to + inner, out);
-                let last = Sides { e: (plane, e + 2 * inner), f: (plane, e + 2 * inner + 1), right: None, alternate: true };
+                self.segments(both, [(weights, at), (weights, at + 1)], to..to + inner, out, scratch);
+                let last = Sides {
+                    e: (plane, e + 2 * inner),
+                    f: (plane, e + 2 * inner + 1),
+                    right: None,
+                    alternate: true,
+                };
                 let at = at + inner;
-                self.segments(last, [(weights, at), (weights, at)], to + inner..to + nc, out);
+                self.segments(last, [(weights, at), (weights, at)], to + inner..to + nc, out, scratch);
             }
         } else {
             for c in 0..ny / 2 {
@@ -202,7 +255,7 @@ impl Step {
                 let right = (2 * c + 2 < ny).then_some((plane, e + 2 * nx));
                 let sides = Sides { e: (plane, e), f: (plane, e + nx), right, alternate: false };
                 let at = [(weights, c * nx), (weights, (c + 1) * nx)];
-                self.segments(sides, at, c * nx..(c + 1) * nx, out);
+                self.segments(sides, at, c * nx..(c + 1) * nx, out, scratch);
             }
         }
     }
@@ -214,19 +267,26 @@ impl Step {
         right: Option<Plane<'_>>,
         weights: [&PlaneWeights; 2],
         out: &mut [&mut [f64]],
+        scratch: &mut Scratch,
     ) {
-        let sides =
-            Sides { e: (e, 0), f: (f, 0), right: right.map(|right| (right, 0)), alternate: false };
+        let sides = Sides { e: (e, 0), f: (f, 0), right: right.map(|right| (right, 0)), alternate: false };
         let weights = weights.map(|weights| ([weights; 3], 0));
-        self.segments(sides, weights, 0..self.fine.stride(2), out);
+        self.segments(sides, weights, 0..self.fine.stride(2), out, scratch);
     }
 
-    fn segments(&self, sides: Sides<'_>, weights: [Around<'_>; 2], to: Range<usize>, out: &mut [&mut [f64]]) {
+    fn segments(
+        &self,
+        sides: Sides<'_>,
+        weights: [Around<'_>; 2],
+        to: Range<usize>,
+        out: &mut [&mut [f64]],
+        scratch: &mut Scratch,
+    ) {
         for start in to.clone().step_by(SEGMENT) {
             let (skip, range) = (start - to.start, start..(start + SEGMENT).min(to.end));
             let weights = weights.map(|(planes, first)| (planes, first + skip));
             let sides = sides.skip(skip);
-            Simd::best().run(Galerkin { groups: &self.groups, sides, weights, range, out });
+            Simd::best().run(Galerkin { groups: &self.groups, sides, weights, range, out, scratch });
         }
     }
 }
@@ -284,11 +344,12 @@ impl Kernel for Weights<'_> {
             let len = lower.len();
             let first = first + k * SEGMENT * step;
             let mut sums = [[0.0; SEGMENT]; 3];
+            let mut buffer = [0.0; 2 * SEGMENT];
             for (s, direction) in stencil.iter().enumerate() {
                 let sums = &mut sums[(direction[axis] + 1) as usize][..len];
-                let values = plane.from(s, first);
+                let values = plane.run(s, first, step * (len - 1) + 1, &mut buffer);
                 if step == 1 {
-                    sums.iter_mut().zip(&values[..len]).for_each(|(sum, value)| *sum += value);
+                    sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
                 } else {
                     sums.iter_mut().zip(values.iter().step_by(2)).for_each(|(sum, value)| *sum += value);
                 }
@@ -315,6 +376,7 @@ struct Galerkin<'a, 'b> {
     range: Range<usize>,
     /// The values of all coarse directions.
     out: &'a mut [&'b mut [f64]],
+    scratch: &'a mut Scratch,
 }
 
 /// In place of a direction that the stencil does not have.
@@ -324,27 +386,44 @@ static ZEROS: [f64; SEGMENT] = [0.0; SEGMENT];
 #[derive(Clone, Copy)]
 struct Three<'a>([&'a [f64]; 3]);
 
-impl<'a> Kernel for Galerkin<'a, '_> {
+/// The values of a group's directions at the points from a place on.
+#[inline(always)]
+fn three<'a>(
+    group: &Across,
+    (plane, first): (Plane<'a>, usize),
+    len: usize,
+    buffers: &'a mut [[f64; SEGMENT]; 3],
+) -> Three<'a> {
+    let [one, two, three] = buffers;
+    let of = |k: usize, buffer: &'a mut [f64]| match group.fine[k] {
+        Some(s) => plane.run(s, first, len, buffer),
+        None => &ZEROS[..len],
+    };
+    Three([of(0, one), of(1, two), of(2, three)])
+}
+
+impl Kernel for Galerkin<'_, '_> {
     type Output = ();
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Galerkin { groups, sides, weights, range, out } = self;
+        let Galerkin { groups, sides, weights, range, out, scratch } = self;
         let len = range.len();
-        let mut apart = [[[0.0; SEGMENT + 1]; 2]; 3];
         for group in groups {
+            let Scratch { pairs: buffer, apart, sides: buffers } = &mut *scratch;
             let (e, f, g);
             if sides.alternate {
                 let (plane, first) = sides.e;
-                for (place, [even, odd]) in group.fine.iter().zip(&mut apart) {
+                let both = 2 * len + usize::from(sides.right.is_some());
+                for (place, [even, odd]) in group.fine.iter().zip(&mut *apart) {
                     if let Some(s) = *place {
-                        let values = plane.from(s, first);
-                        let (pairs, _) = values[..2 * len].as_chunks::<2>();
+                        let values = plane.run(s, first, both, buffer);
+                        let (pairs, last) = values.as_chunks::<2>();
                         for ((even, odd), pair) in even.iter_mut().zip(odd).zip(pairs) {
                             (*even, *odd) = (pair[0], pair[1]);
                         }
-                        if sides.right.is_some() {
-                            even[len] = values[2 * len];
+                        if let [last] = last {
+                            even[len] = *last;
                         }
                     }
                 }
@@ -357,14 +436,10 @@ impl<'a> Kernel for Galerkin<'a, '_> {
                 };
                 (e, f, g) = (all(0, 0), all(1, 0), all(0, 1));
             } else {
-                let all = |side: (Plane<'a>, usize)| {
-                    let of = |k: usize| match group.fine[k] {
-                        Some(s) => &side.0.from(s, side.1)[..len],
-                        None => &ZEROS[..len],
-                    };
-                    Three([of(0), of(1), of(2)])
-                };
-                (e, f, g) = (all(sides.e), all(sides.f), all(sides.right.unwrap_or(sides.e)));
+                let [of_e, of_f, of_g] = buffers;
+                e = three(group, sides.e, len, of_e);
+                f = three(group, sides.f, len, of_f);
+                g = sides.right.map_or(e, |right| three(group, right, len, of_g));
             }
             let [minus, zero, plus] = group.coarse;
             let mut sums = [0.0; SEGMENT];

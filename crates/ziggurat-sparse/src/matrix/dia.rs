@@ -97,29 +97,49 @@ impl<S: Store> Dia<S> {
     /// All entries of `a` are on the diagonals `offsets`.
     fn fill(a: CsrRef<'_, f64>, offsets: Vec<isize>, factors: ScaleFactors<'_>) -> Self {
         let mut dia = Self::zeros(a.rows(), a.cols(), offsets);
-        let (offsets, count) = (&dia.offsets, dia.offsets.len());
-        dia.values.par_chunks_mut((count * WINDOW * TASK).max(1)).enumerate().for_each(|(task, stored)| {
-            let mut buffer = vec![0.0; count * WINDOW];
-            for (k, stored) in stored.chunks_exact_mut(count * WINDOW).enumerate() {
-                let first = (task * TASK + k) * WINDOW;
-                buffer.fill(0.0);
-                for row in first..(first + WINDOW).min(a.rows()) {
-                    let (columns, values) = a.row(row);
-                    let mut d = 0;
-                    for (&column, &value) in columns.iter().zip(values) {
-                        let offset = column as isize - row as isize;
-                        while d + 1 < count && offsets[d] < offset {
-                            d += 1;
-                        }
-                        let scaled =
-                            if factors.is_one() { value } else { value * factors.of(row, column as usize) };
-                        buffer[d * WINDOW + row - first] = scaled;
-                    }
+        let offsets = &dia.offsets;
+        dia.values.par_chunks_mut((offsets.len() * WINDOW * TASK).max(1)).enumerate().for_each(
+            |(task, stored)| {
+                let mut buffer = vec![0.0; offsets.len() * WINDOW];
+                for (k, stored) in stored.chunks_exact_mut(buffer.len()).enumerate() {
+                    let _all_are = gather(a, offsets, (task * TASK + k) * WINDOW, factors, &mut buffer);
+                    S::narrow_all(&buffer, stored);
                 }
-                S::narrow_all(&buffer, stored);
-            }
-        });
+            },
+        );
         dia
+    }
+
+    /// The matrix on the diagonals `offsets`; `None` if an entry is elsewhere, or if `S` does not
+    /// represent every value exactly.
+    pub(crate) fn exact(a: CsrRef<'_, f64>, offsets: Vec<isize>) -> Option<Self> {
+        let mut dia = Self::zeros(a.rows(), a.cols(), offsets);
+        let offsets = &dia.offsets;
+        let tasks = dia.values.par_chunks_mut((offsets.len() * WINDOW * TASK).max(1)).enumerate();
+        let fits = tasks.all(|(task, stored)| {
+            let mut buffer = vec![0.0; offsets.len() * WINDOW];
+            stored.chunks_exact_mut(buffer.len()).enumerate().all(|(k, stored)| {
+                let first = (task * TASK + k) * WINDOW;
+                let all_are = gather(a, offsets, first, ScaleFactors::ONE, &mut buffer);
+                S::narrow_all(&buffer, stored);
+                // A fold without an early exit is vectorised.
+                all_are && buffer.iter().zip(&*stored).fold(true, |all, (x, y)| all & (*x == y.wide()))
+            })
+        });
+        fits.then_some(dia)
+    }
+
+    /// Copies the values of diagonal `d` in the rows from `first` on.
+    #[inline(always)]
+    pub(crate) fn copy_diagonal(&self, d: usize, first: usize, out: &mut [f64]) {
+        let mut done = 0;
+        while done < out.len() {
+            let row = first + done;
+            let values = &self.window(row / WINDOW, d)[row % WINDOW..];
+            let out = &mut out[done..];
+            out.iter_mut().zip(values).for_each(|(out, value)| *out = value.wide());
+            done += values.len().min(out.len());
+        }
     }
 
     /// The matrix times its factors, rounded to `T`.
@@ -199,6 +219,34 @@ impl<S: Store> Dia<S> {
         });
         Csr::from_valid_parts(self.rows, self.cols, row_ptr, columns, values)
     }
+}
+
+/// The values of the window from `first` on, diagonal by diagonal, times their factors. Returns
+/// whether all its entries are on these diagonals.
+fn gather(
+    a: CsrRef<'_, f64>,
+    offsets: &[isize],
+    first: usize,
+    factors: ScaleFactors<'_>,
+    buffer: &mut [f64],
+) -> bool {
+    buffer.fill(0.0);
+    for row in first..(first + WINDOW).min(a.rows()) {
+        let (columns, values) = a.row(row);
+        let mut d = 0;
+        for (&column, &value) in columns.iter().zip(values) {
+            let offset = column as isize - row as isize;
+            while d < offsets.len() && offsets[d] < offset {
+                d += 1;
+            }
+            if offsets.get(d) != Some(&offset) {
+                return false;
+            }
+            let scaled = if factors.is_one() { value } else { value * factors.of(row, column as usize) };
+            buffer[d * WINDOW + row - first] = scaled;
+        }
+    }
+    true
 }
 
 /// Multiplies the values of a diagonal in the rows from `first` on by their factors.
