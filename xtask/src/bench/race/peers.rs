@@ -50,7 +50,7 @@ const HYPRE: &str = "hypre";
 const AMGCL: &str = "AMGCL";
 const ZIGGURAT: &str = "ziggurat";
 
-const PEERS: [Peer; 5] = [
+const PEERS: [Peer; 6] = [
     Peer {
         name: HYPRE,
         parallelism: Parallelism::Processes,
@@ -62,6 +62,19 @@ const PEERS: [Peer; 5] = [
         install: "apt install libhypre-dev libopenmpi-dev openmpi-bin",
         scalar: &["0.25 1", "0.5 1", "0.25 0"],
         elastic: &["0.5 1", "0.25 1", "0.5 0"],
+        with_modes: None,
+    },
+    Peer {
+        name: "hypre PFMG",
+        parallelism: Parallelism::Processes,
+        source: "hypre_pfmg.c",
+        compiler: Some("mpicc"),
+        flags: [&["-O3", "-march=native", "-I/usr/include/hypre"], &["-lHYPRE", "-lm"]],
+        package: None,
+        slow_to_compile: false,
+        install: "apt install libhypre-dev libopenmpi-dev openmpi-bin",
+        scalar: &["0 1", "0 2", "1 1", "1 2"],
+        elastic: &["0 1"],
         with_modes: None,
     },
     Peer {

@@ -15,8 +15,9 @@ pub(super) fn table(measured: &Measured) {
         let modes = if entry.modes { " (rigid-body modes)" } else { "" };
         let label = format!("{}{modes}", entry.label);
         let Some(run) = &entry.best else {
-            let reasons: Vec<String> =
+            let mut reasons: Vec<String> =
                 entry.tried.iter().filter_map(|(_, result)| result.clone().err()).collect();
+            reasons.dedup();
             table.row([format!("{label}: failed: {}", reasons.join("; "))]);
             continue;
         };
