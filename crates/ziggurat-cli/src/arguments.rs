@@ -97,7 +97,7 @@ pub(crate) struct Source {
 pub(crate) struct SolveOptions {
     #[command(flatten)]
     pub(crate) source: Source,
-    /// Right-hand side: a Matrix Market, NumPy .npy or PETSc binary vector [default: all ones]
+    /// Right-hand side: a vector in Matrix Market, .npy, PETSc or plain text [default: all ones]
     ///
     /// Without a file it is that of the model problem or all ones. If the rows of the matrix sum to
     /// zero, its range does not contain all ones; then it is 1 in the first half of the rows and −1
@@ -161,7 +161,7 @@ pub(crate) struct SolveOptions {
     /// Where the levels of the hierarchy are made [default: host]
     #[arg(long, value_parser = choice::<SetupPlace>())]
     pub(crate) setup: Option<SetupPlace>,
-    /// Coordinates of the nodes for elasticity: Matrix Market or .npy, one row per node
+    /// Coordinates of the nodes for elasticity: Matrix Market, .npy or plain text, one row per node
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) coords: Option<PathBuf>,
     /// Write the solution to this file
@@ -220,7 +220,7 @@ pub(crate) struct CompareOptions {
     /// Tolerance of the true residual, relative to the right-hand side [default: 1e-8]
     #[arg(long, value_parser = tolerance)]
     pub(crate) rtol: Option<f64>,
-    /// Coordinates of the nodes for elasticity: Matrix Market or .npy, one row per node
+    /// Coordinates of the nodes for elasticity: Matrix Market, .npy or plain text, one row per node
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) coords: Option<PathBuf>,
     /// Write the comparison as JSON to this file; `-` writes only JSON to standard output
@@ -251,7 +251,7 @@ pub(crate) struct TuneOptions {
     /// Right-hand side, in a file as for `ziggurat solve` [default: as `ziggurat solve`]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) rhs: Option<PathBuf>,
-    /// Coordinates of the nodes for elasticity: Matrix Market or .npy, one row per node
+    /// Coordinates of the nodes for elasticity: Matrix Market, .npy or plain text, one row per node
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) coords: Option<PathBuf>,
     /// Configuration to start from, TOML or JSON

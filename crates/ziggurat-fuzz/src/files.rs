@@ -24,6 +24,7 @@ pub fn files(data: &[u8]) {
         return; // the target `matrix_market`
     }
     let _ = read_dense_from(data, NAME);
+    let _ = read_dense_from(data, "table.txt");
     if let Ok(vector) = read_vector_from(data, NAME) {
         vector_survives(data, &vector);
     }

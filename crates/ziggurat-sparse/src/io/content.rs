@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::binary_fault::Located;
 use super::format::Start;
-use super::{BinaryFault, FileFormat, ReadError, npy, npz, petsc, rutherford_boeing};
+use super::{BinaryFault, FileFormat, ReadError, npy, npz, petsc, rutherford_boeing, text};
 use crate::{Csr, Dense, MatrixError};
 
 /// What a caller wants from a file. A PETSc file may hold several objects.
@@ -33,6 +33,7 @@ impl Content {
             FileFormat::Npy => Content::Dense(npy::read(&bytes).map_err(at)?),
             FileFormat::Npz => Content::Sparse(npz::read(&bytes).map_err(at)?),
             FileFormat::Petsc => petsc::read(&bytes, wanted).map_err(at)?,
+            FileFormat::Text => Content::Dense(text::read(&bytes, name)?),
             FileFormat::RutherfordBoeing | FileFormat::MatrixMarket => {
                 Content::Sparse(rutherford_boeing::read(&bytes, name)?)
             }

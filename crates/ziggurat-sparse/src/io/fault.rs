@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::{MatrixError, UnknownName};
 
-/// What is wrong with a line of a text file: Matrix Market or Rutherford–Boeing.
+/// What is wrong with a line of a text file: Matrix Market, Rutherford–Boeing, or a table.
 ///
 /// ```
 /// use ziggurat_sparse::io::Fault;
@@ -153,6 +153,14 @@ pub enum Fault {
         declared: u64,
         /// Entries found.
         found: u64,
+    },
+    /// A row of a table that has another length than the first one.
+    #[error("the line has {found} numbers, but the first one has {expected}")]
+    Ragged {
+        /// Numbers of the first row.
+        expected: usize,
+        /// Numbers of this row.
+        found: usize,
     },
     /// A matrix with more than one column, where a vector is expected.
     #[error("expected a vector (1 column), found {columns} columns; use `read_dense` for several columns")]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
-use super::{WriteError, npy, npz, petsc, rutherford_boeing};
+use super::{WriteError, npy, npz, petsc, rutherford_boeing, text};
 
 /// Bytes at the start of a file by which its format is recognised. Enough for the header of a gzip
 /// file and the first lines of a text.
@@ -35,6 +35,8 @@ pub enum FileFormat {
     Petsc,
     /// Rutherford–Boeing or Harwell–Boeing, a text format for sparse matrices.
     RutherfordBoeing,
+    /// A table of numbers as text, for vectors and dense matrices. It is only read.
+    Text,
 }
 
 impl fmt::Display for FileFormat {
@@ -45,6 +47,7 @@ impl fmt::Display for FileFormat {
             FileFormat::Npz => "scipy .npz",
             FileFormat::Petsc => "PETSc binary",
             FileFormat::RutherfordBoeing => "Rutherford–Boeing",
+            FileFormat::Text => "plain text",
         })
     }
 }
@@ -58,6 +61,7 @@ impl FileFormat {
     /// use ziggurat_sparse::io::FileFormat;
     /// let start = 1_211_216_i32.to_be_bytes();
     /// assert_eq!(FileFormat::detect(&start, "A.dat"), FileFormat::Petsc);
+    /// assert_eq!(FileFormat::detect(b"# x y z\n0.5 0.25 1e-3\n", "xyz.csv"), FileFormat::Text);
     /// ```
     pub fn detect(start: &[u8], name: impl AsRef<Path>) -> Self {
         if npy::is_npy(start) {
@@ -70,6 +74,8 @@ impl FileFormat {
             FileFormat::MatrixMarket
         } else if rutherford_boeing::is_header(start) || is_boeing(name.as_ref()) {
             FileFormat::RutherfordBoeing
+        } else if text::is_table(start) {
+            FileFormat::Text
         } else {
             FileFormat::MatrixMarket
         }

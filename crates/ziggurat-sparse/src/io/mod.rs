@@ -6,6 +6,7 @@
 //! | NumPy `.npy` | vectors, dense | vectors, dense; `.npy` | its first bytes |
 //! | scipy `.npz` | matrices | matrices; `.npz` | its first bytes |
 //! | PETSc binary | matrices, vectors, dense | all three; `.petsc` | its first bytes |
+//! | tables as text, CSV | vectors, dense | | numbers only in the first line |
 //! | Rutherford–Boeing, Harwell–Boeing | matrices | matrices; `.rb` | its header, or `.rb`, `.hb`, `.rua`, … |
 //!
 //! Each may be compressed with gzip, whatever its name. A dense matrix is accepted where a sparse
@@ -38,6 +39,7 @@ mod part;
 mod petsc;
 mod read;
 mod rutherford_boeing;
+mod text;
 mod vector_writer;
 mod write;
 

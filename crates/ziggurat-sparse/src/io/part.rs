@@ -98,7 +98,8 @@ pub fn read_matrix_part_from(
         return Err(ReadError::NoSuchPart { path: name.to_owned(), part, parts });
     }
     let start = look(&mut reader, name);
-    if start.format == FileFormat::MatrixMarket {
+    // The reader of Matrix Market says what a sparse matrix looks like.
+    if matches!(start.format, FileFormat::MatrixMarket | FileFormat::Text) {
         reader.rewind().map_err(ReadError::io(name))?;
         return matrix_market::read_matrix_part(reader, name, part, parts);
     }

@@ -39,13 +39,14 @@ pub fn read_matrix(path: impl AsRef<Path>) -> Result<Csr<f64>, ReadError> {
 pub fn read_matrix_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Result<Csr<f64>, ReadError> {
     let (start, name) = (look(reader, name.as_ref()), name.as_ref());
     match start.format {
-        FileFormat::MatrixMarket => matrix_market::read_matrix(start.reader, name),
+        // The reader of Matrix Market says what a sparse matrix looks like.
+        FileFormat::MatrixMarket | FileFormat::Text => matrix_market::read_matrix(start.reader, name),
         _ => Content::read(start, name, Wanted::Matrix).map(Content::into_matrix),
     }
 }
 
-/// Reads a vector: a dense or a sparse matrix with one column, whose missing entries are zero. In a
-/// PETSc file, matrices before the vector are skipped.
+/// Reads a vector: a dense or a sparse matrix with one column, whose missing entries are zero. It
+/// may be a list of numbers as plain text. In a PETSc file, matrices before the vector are skipped.
 ///
 /// ```no_run
 /// let b = ziggurat_sparse::io::read_vector("thermal2_b.mtx")?;
@@ -75,8 +76,8 @@ pub fn read_vector_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Res
 }
 
 /// Reads a dense matrix: right-hand sides, node coordinates, near-null-space vectors. It is a
-/// Matrix Market `array`, a NumPy array with one or two axes, or a dense matrix or a vector of
-/// PETSc.
+/// Matrix Market `array`, a NumPy array with one or two axes, a dense matrix or a vector of PETSc,
+/// or a table as plain text, one row per line.
 ///
 /// ```no_run
 /// let modes = ziggurat_sparse::io::read_dense("beam_rbm.mtx.gz")?;

@@ -221,7 +221,7 @@ fn matrix_to(
         FileFormat::Npz => npz::write(&mut out, a),
         FileFormat::Petsc => petsc::write_matrix(&mut out, a),
         FileFormat::RutherfordBoeing => rutherford_boeing::write(&mut out, a, lower, comment),
-        FileFormat::Npy => Err(unsuitable(format, "sparse matrices")),
+        FileFormat::Npy | FileFormat::Text => Err(unsuitable(format, "sparse matrices")),
     }
 }
 
@@ -236,7 +236,9 @@ fn vector_to(mut out: impl Write + Send, gzip: bool, format: FileFormat, vector:
             petsc::write_vector_header(&mut out, vector.len() as u64)?;
             petsc::write_values(&mut out, vector)
         }
-        FileFormat::Npz | FileFormat::RutherfordBoeing => Err(unsuitable(format, "vectors")),
+        FileFormat::Npz | FileFormat::RutherfordBoeing | FileFormat::Text => {
+            Err(unsuitable(format, "vectors"))
+        }
     }
 }
 
@@ -255,13 +257,15 @@ fn dense_to(
             npy::write_values(&mut out, dense.values())
         }
         FileFormat::Petsc => petsc::write_dense(&mut out, dense),
-        FileFormat::Npz | FileFormat::RutherfordBoeing => Err(unsuitable(format, "dense matrices")),
+        FileFormat::Npz | FileFormat::RutherfordBoeing | FileFormat::Text => {
+            Err(unsuitable(format, "dense matrices"))
+        }
     }
 }
 
 /// The error for a writer without a name.
 fn unsuitable(format: FileFormat, what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, format!("{format} files hold no {what}"))
+    io::Error::new(io::ErrorKind::Unsupported, format!("{format} files with {what} are not written"))
 }
 
 /// Whether to write only the lower triangle. Rejects matrices that could not be read back.
