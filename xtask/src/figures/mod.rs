@@ -9,6 +9,7 @@ mod bytes;
 mod choosing;
 mod drawing;
 mod smoothing;
+mod timeline;
 
 use std::error::Error;
 use std::fs;
@@ -18,11 +19,12 @@ use std::path::Path;
 type Make = fn() -> Result<String, Box<dyn Error>>;
 
 /// The figures by name.
-const FIGURES: [(&str, Make); 4] = [
+const FIGURES: [(&str, Make); 5] = [
     ("aggregates", aggregates::svg),
     ("bytes", bytes::svg),
     ("choosing", choosing::svg),
     ("smoothing", smoothing::svg),
+    ("timeline", timeline::svg),
 ];
 
 /// Writes all figures.
