@@ -1,16 +1,17 @@
 //! The difference between a matrix and its transpose, without forming the transpose.
 //!
 //! A first pass looks up the mirror image of every entry above the diagonal. If all are equal, and
-//! the numbers of entries above and below the diagonal agree, the matrix is symmetric. Otherwise a
-//! second pass computes differences |a_ij − a_ji| relative to √(r_i r_j), where r_i is the largest
-//! |a_ij| of row i. This makes them independent of a common factor and of different units of the
-//! rows. It also computes the skew part of the whole matrix,
+//! the numbers of entries above and below the diagonal agree, the matrix is symmetric. Differences
+//! |a_ij − a_ji| are relative to √(r_i r_j), where r_i is the largest |a_ij| of row i. This makes
+//! them independent of a common factor and of different units of the rows. Assembled matrices are
+//! mostly symmetric up to rounding only, and the first pass sees this, too. A second pass computes
+//! the largest difference and the skew part of the whole matrix,
 //!
 //! ```text
 //! skew = ‖A − Aᵀ‖_F / (2 ‖A‖_F)        0: symmetric, 1: skew-symmetric, 0.7 (√½): triangular
 //! ```
 //!
-//! Cost: nnz / 2 searches if the matrix is symmetric, three times as many if not. Sums run over
+//! Cost: nnz / 2 searches, which solvers need, and twice as many in the second pass. Sums run over
 //! fixed pieces in a fixed order.
 
 use std::ops::Range;
@@ -21,7 +22,7 @@ use ziggurat_amg::halo::Processes;
 use ziggurat_sparse::CsrRef;
 
 use super::ROUNDING;
-use super::rows::{RowFacts, tally};
+use super::rows::RowFacts;
 
 /// Number of rows per task. The rounding of the sums depends only on it, not on the number of
 /// threads.
@@ -58,7 +59,7 @@ pub(super) fn symmetry(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64) -> 
     if a.rows() != a.cols() {
         return None;
     }
-    let quick = compare_quickly(a);
+    let quick = compare_quickly(a, a.all_rows());
     if !quick.exact() {
         return Some(measure(a, facts, largest, quick.structure()));
     }
@@ -72,31 +73,44 @@ pub(super) fn symmetry(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64) -> 
     })
 }
 
-/// Whether a matrix is square and symmetric up to rounding. For most matrices only the first pass
-/// is needed. `a` contains the owned rows of `halo` and those of its neighbours. Collective.
+/// Whether a matrix is square and symmetric up to rounding. Only a matrix whose pattern is not
+/// symmetric needs more than the first pass. `a` contains the owned rows of `halo` and those of its
+/// neighbours. Collective.
 pub(super) fn is_symmetric<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> bool {
-    if !halo.is_whole() {
-        return !halo.any(!own_rows_are_mirrored(a, halo.owned()));
-    }
-    if a.rows() != a.cols() {
+    if halo.is_whole() && a.rows() != a.cols() {
         return false;
     }
-    let quick = compare_quickly(a);
-    quick.exact() || {
-        let (tally, facts) = tally(a);
-        measure(a, &facts, tally.largest, quick.structure()).to_rounding
+    let Quick { above, below, alone, apart, .. } = compare_quickly(a, halo.owned());
+    let mut totals = [above as u64, below as u64, alone as u64, apart.into()];
+    halo.sum(&mut totals);
+    match totals {
+        [above, below, 0, apart] if above == below => apart == 0,
+        // An entry without a mirror image may be as small as rounding errors.
+        _ => !halo.any(!own_rows_are_mirrored(a, halo.owned())),
+    }
+}
+
+/// The largest absolute value of a row.
+fn size(a: CsrRef<'_, f64>, row: usize) -> f64 {
+    a.row(row).1.iter().fold(0.0, |size: f64, value| size.max(value.abs()))
+}
+
+/// Whether an entry equals its mirror image up to rounding, by the sizes of their rows.
+fn is_near(value: f64, mirrored: f64, sizes: impl FnOnce() -> (f64, f64)) -> bool {
+    let difference = (value - mirrored).abs();
+    // An entry is not larger than the largest of its row, so most need no sizes.
+    value == mirrored || difference <= ROUNDING * value.abs().min(mirrored.abs()) || {
+        let (one, other) = sizes();
+        difference.is_finite() && difference <= ROUNDING * one.sqrt() * other.sqrt()
     }
 }
 
 /// Whether every entry of the rows `own` has an equal mirror image, up to rounding. `a` must
 /// contain the mirrored rows.
 fn own_rows_are_mirrored(a: CsrRef<'_, f64>, own: Range<usize>) -> bool {
-    let size = |row: usize| a.row(row).1.iter().fold(0.0, |size: f64, value| size.max(value.abs()));
-    let sizes: Vec<f64> = a.all_rows().into_par_iter().map(size).collect();
     let is_mirrored = |row: usize, column: usize, value: f64| {
         let mirrored = a.get(column, row).unwrap_or(0.0);
-        let allowed = || ROUNDING * sizes[row].sqrt() * sizes[column].sqrt();
-        value == mirrored || (value - mirrored).abs() <= allowed()
+        is_near(value, mirrored, || (size(a, row), size(a, column)))
     };
     own.into_par_iter().with_min_len(PIECE).all(|row| {
         let (columns, values) = a.row(row);
@@ -134,6 +148,8 @@ struct Quick {
     alone: usize,
     /// Whether some entry differs from its mirror image.
     differs: bool,
+    /// Whether one differs by more than rounding.
+    apart: bool,
 }
 
 impl Quick {
@@ -151,16 +167,18 @@ impl Quick {
             below: self.below + other.below,
             alone: self.alone + other.alone,
             differs: self.differs || other.differs,
+            apart: self.apart || other.apart,
         }
     }
 }
 
-fn compare_quickly(a: CsrRef<'_, f64>) -> Quick {
+/// The first pass, over the rows `own`. `a` must contain the mirrored rows.
+fn compare_quickly(a: CsrRef<'_, f64>, own: Range<usize>) -> Quick {
     let compare = |piece: usize| {
         let mut found = Quick::default();
         // Where the mirror images of the last row were.
         let mut places: Vec<usize> = Vec::new();
-        for row in piece * PIECE..a.rows().min((piece + 1) * PIECE) {
+        for row in own.start + piece * PIECE..own.end.min(own.start + (piece + 1) * PIECE) {
             let (columns, values) = a.row(row);
             let above = columns.partition_point(|&column| column as usize <= row);
             let diagonal = usize::from(above > 0 && columns[above - 1] as usize == row);
@@ -170,14 +188,19 @@ fn compare_quickly(a: CsrRef<'_, f64>) -> Quick {
             let entries = columns[above..].iter().zip(&values[above..]);
             for ((&column, &value), place) in entries.zip(&mut places) {
                 match a.get_near(column as usize, row, place) {
-                    Some(mirrored) => found.differs |= mirrored != value,
+                    Some(mirrored) if mirrored == value => {}
+                    Some(mirrored) => {
+                        found.differs = true;
+                        let sizes = || (size(a, row), size(a, column as usize));
+                        found.apart = found.apart || !is_near(value, mirrored, sizes);
+                    }
                     None => found.alone += 1,
                 }
             }
         }
         found
     };
-    let pieces = (0..a.rows().div_ceil(PIECE)).into_par_iter();
+    let pieces = (0..own.len().div_ceil(PIECE)).into_par_iter();
     pieces.map(compare).reduce(Quick::default, Quick::join)
 }
 

@@ -24,6 +24,11 @@ fn from_triplets(rows: usize, cols: usize, triplets: &[(usize, usize, f64)]) -> 
     coo.into_csr()
 }
 
+/// What solvers ask, which need no measure of the asymmetry.
+fn is_symmetric(a: &Csr<f64>) -> bool {
+    symmetry::is_symmetric(a.view(), &Whole::new(a.rows()))
+}
+
 /// Random matrices of small integers: sums are exact, and zero sums, ties and symmetric pairs
 /// occur.
 fn matrices() -> impl Strategy<Value = Csr<f64>> {
@@ -111,6 +116,7 @@ proptest! {
         prop_assert_eq!(symmetry.exact, pairs.iter().all(|&(i, j)| at(i, j) == at(j, i)));
         prop_assert_eq!(symmetry.to_rounding, symmetry.exact); // for integers
         prop_assert_eq!(d.symmetric, symmetry.exact);
+        prop_assert_eq!(is_symmetric(&a), symmetry.exact);
         let norm = |value: &dyn Fn(usize, usize) -> f64| pairs.iter().map(|&(i, j)| value(i, j).powi(2)).sum::<f64>().sqrt();
         let whole = norm(&at);
         let skew = if whole == 0.0 { 0.0 } else { norm(&|i, j| at(i, j) - at(j, i)) / 2.0 / whole };
@@ -193,11 +199,19 @@ fn only_differences_within_rounding_are_symmetric() {
     let mut a = problem("poisson2d:6");
     a.values_mut()[1] *= 1.0 + 1e-14; // (0, 1)
     let near = diagnose(a.view()).symmetry.unwrap();
-    assert!(!near.exact && near.to_rounding && near.structure);
+    assert!(!near.exact && near.to_rounding && near.structure && is_symmetric(&a));
     a.values_mut()[1] *= 1.0 + 1e-9;
     let off = diagnose(a.view());
-    assert!(!off.symmetric);
+    assert!(!off.symmetric && !is_symmetric(&a));
     assert_eq!(codes(&off)[0], "nearly-symmetric");
+    // What assembly leaves of an entry that is zero: nothing of it is right but its smallness.
+    for (value, mirrored, expected) in [(3e-16, -2e-16, true), (3e-16, 0.0, true), (3e-11, -2e-11, false)] {
+        let corner = [(0, 0, 2.0), (1, 1, 2.0), (0, 1, value), (1, 0, mirrored)];
+        assert_eq!(is_symmetric(&from_triplets(2, 2, &corner)), expected, "{value} {mirrored}");
+        assert_eq!(is_symmetric(&from_triplets(2, 2, &corner[..3])), expected, "{value} alone");
+    }
+    let infinite = [(0, 0, 2.0), (1, 1, 2.0), (0, 1, f64::INFINITY), (1, 0, 1.0)];
+    assert!(!is_symmetric(&from_triplets(2, 2, &infinite)));
 }
 
 #[test]
