@@ -27,7 +27,7 @@ pub use error::SetupError;
 pub use hierarchy::{
     Air, Bamg, Built, Cells, Classical, Coarsening, CoarseningStop, Coarser, Cpr, Hierarchy, HierarchyConfig,
     HierarchyFileError, Interpolation, Level, LevelMatrix, MAX_LEVELS, MatrixProperties, Method, Pairwise,
-    Restriction, Setup, SmoothedAggregation, Stage, Stages, WholeMatrix, WholeTransfer, cells,
+    Restriction, Setup, SmoothedAggregation, Stage, Stages, WholeMatrix, WholeTransfer, cells, negative,
 };
 pub use lower::{
     COARSE_FALLBACK_SMOOTHER, Coarsest, ExactMatrix, Formats, InverseSource, LevelPrecision, LevelSource,

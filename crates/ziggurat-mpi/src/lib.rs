@@ -56,6 +56,7 @@ mod matrix;
 mod near_kernel;
 mod neighbourhood;
 mod partition;
+mod placed;
 mod redistribution;
 mod report;
 mod rows;

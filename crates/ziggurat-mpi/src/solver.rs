@@ -32,9 +32,10 @@ use crate::error::{DistributedError, agree, agree_as, check_same, together};
 use crate::levels::{Lowerable, is_shared, lower};
 use crate::matrix::DistributedCsr;
 use crate::partition::Partition;
+use crate::placed::{check, oriented, placed, placed_kernel};
 use crate::redistribution::Redistribution;
 use crate::report::LevelReport;
-use crate::setup::{self, grain, moved, row_by_row, row_multiple};
+use crate::setup::{grain, row_multiple};
 
 /// A distributed system that is set up. Every method is collective.
 ///
@@ -72,7 +73,7 @@ pub struct DistributedSolver<D: Device = Cpu> {
     /// Memory for [`apply`](Self::apply), made by its first call.
     cycle: Mutex<Option<Cycle<D>>>,
     stages: Vec<(&'static str, f64)>,
-    stop: CoarseningStop,
+    pub(crate) stop: CoarseningStop,
     seconds: f64,
 }
 
@@ -167,35 +168,10 @@ impl<D: Device> DistributedSolver<D> {
         check_same(&*comm, "configuration", &format!("{asked:?}"))?;
         check_same(&*comm, "number of near-kernel vectors", &format!("{vectors:?}"))?;
         agree(&*comm, asked.validate().map_err(SolveError::from))?;
-        let refused = match asked.method {
-            Method::Direct if comm.size() > 1 => {
-                Some("`direct` needs one process; choose a multigrid method, or run without mpirun")
-            }
-            Method::Structured => {
-                Some("`structured` is not distributed yet; choose another method, or run without mpirun")
-            }
-            Method::Cpr => Some("`cpr` is not distributed yet; choose classical, or run without mpirun"),
-            _ => None,
-        };
-        if let Some(reason) = refused {
-            let (path, reason) = ("method".into(), reason.into());
-            return Err(SolveError::from(ConfigError::Value { path, reason }).into());
-        }
-        let refused = match (asked.reorder, asked.setup) {
-            (Reorder::On, _) => {
-                Some(("reorder", "ranks keep the given order; leave it at auto, or run without mpirun"))
-            }
-            (_, SetupPlace::Device) => {
-                Some(("setup", "ranks set up on the host; leave it there, or run without mpirun"))
-            }
-            _ => None,
-        };
-        if let Some((path, reason)) = refused {
-            let (path, reason) = (path.into(), reason.into());
-            return Err(SolveError::from(ConfigError::Value { path, reason }).into());
-        }
+        refuse(&*comm, &asked)?;
         agree(&*comm, check(given, kernel))?;
-        let kind = MatrixKind::of(given)?;
+        let (negative, kind) = oriented(given)?;
+        let given = negative.as_ref().unwrap_or(given);
         let config = resolved(&asked, &kind, &device);
         config.check_for(kind.facts(&device)).map_err(SolveError::from)?;
         let hierarchy_config = config.hierarchy_config();
@@ -225,40 +201,12 @@ impl<D: Device> DistributedSolver<D> {
             }
             break (hierarchy, inside, given_kernel);
         };
-        let lowering = Instant::now();
-        let conversion = trace::stage("conversion", None, given.global_rows());
-        let (mut stages, stop) = (hierarchy.stages(), hierarchy.stop());
-        let Lowered { levels, multigrid, matrix, kernel, reports } =
-            Lowered::new(&comm, &device, hierarchy.into_levels(), &kind, &config)?;
-        drop(conversion);
-        let iteration = Iteration::new(device, matrix, multigrid, kernel, config, asked);
+        let mut stages = hierarchy.stages();
         stages.insert(0, ("diagnosis", diagnosed));
-        stages.push(("conversion", lowering.elapsed().as_secs_f64()));
-        let given = (*given.rows).clone();
-        let vectors = Redistribution::new(&comm, &given, &inside);
-        let entries = of_entries(&vectors, &levels[0]);
-        let seconds = start.elapsed().as_secs_f64();
-        if comm.rank() == 0 {
-            let levels: Vec<_> = reports.iter().map(LevelReport::summary).collect();
-            events::set_up(&levels, iteration.config(), &stages);
-        }
-        Ok(DistributedSolver {
-            comm,
-            given,
-            inside,
-            vectors,
-            entries,
-            kind,
-            levels,
-            iteration,
-            near_kernel,
-            pace: Pace::default(),
-            reports,
-            cycle: Mutex::new(None),
-            stages,
-            stop,
-            seconds,
-        })
+        let (given, stop) = ((*given.rows).clone(), hierarchy.stop());
+        let levels = hierarchy.into_levels();
+        let made = Made { comm, given, inside, kind, levels, stop, near_kernel, stages, start };
+        made.lowered(device, config, asked)
     }
 
     /// The same solver for a caller whose rows are distributed as in `other`, which has the same
@@ -336,8 +284,9 @@ impl<D: Device> DistributedSolver<D> {
             None => Ok(()),
         });
         agree(&*self.comm, checked)?;
-        let inside = |x: &[f64]| self.vectors.inwards(x);
-        let (b, guess) = (inside(b), guess.map(inside));
+        let b = self.vectors.inwards(b);
+        // (−A)(−x) = b, where −A is set up.
+        let guess = guess.map(|guess| self.in_sign(self.vectors.inwards(guess)));
         let raise = |to| match to {
             Stronger::Levels(kind) => lower(&self.levels, &self.config().in_precision(kind)).map(Some),
             Stronger::Smoother(_) | Stronger::Factors => Ok(None), // never asked for: see the configuration
@@ -364,7 +313,7 @@ impl<D: Device> DistributedSolver<D> {
         if self.comm.rank() == 0 {
             events::solved(&report, promotion.as_ref());
         }
-        Ok(Solution { x: self.vectors.outwards(&x), report, promotion, traffic })
+        Ok(Solution { x: self.vectors.outwards(&self.in_sign(x)), report, promotion, traffic })
     }
 
     /// One multigrid cycle, z ≈ A⁻¹ r, as the preconditioner of another iteration. `r` and `z` hold
@@ -417,9 +366,17 @@ impl<D: Device> DistributedSolver<D> {
         cycle.apply(device, &input, &mut output, &mut work);
         let mut inside = vec![0.0; self.inside.len()];
         agree(&*self.comm, device.download(&output, &mut inside).map_err(SolveError::from))?;
-        z.copy_from_slice(&self.vectors.outwards(&inside));
+        z.copy_from_slice(&self.vectors.outwards(&self.in_sign(inside)));
         *kept = Some((work, input, output));
         Ok(())
+    }
+
+    /// −x if the levels are those of −A, else x.
+    fn in_sign(&self, mut x: Vec<f64>) -> Vec<f64> {
+        if self.kind.negated {
+            x.iter_mut().for_each(|x| *x = -*x);
+        }
+        x
     }
 
     /// Drops the memory of a cycle that is no longer in use.
@@ -485,6 +442,29 @@ impl<D: Device> DistributedSolver<D> {
     }
 }
 
+/// Refuses what ranks do not have.
+pub(crate) fn refuse(comm: &dyn Comm, asked: &SolverConfig) -> Result<(), SolveError> {
+    let refused = match (asked.method, asked.reorder, asked.setup) {
+        (Method::Direct, ..) if comm.size() > 1 => {
+            ("method", "`direct` needs one process; choose a multigrid method, or run without mpirun")
+        }
+        (Method::Structured, ..) => {
+            ("method", "`structured` is not distributed yet; choose another method, or run without mpirun")
+        }
+        (Method::Cpr, ..) => {
+            ("method", "`cpr` is not distributed yet; choose classical, or run without mpirun")
+        }
+        (_, Reorder::On, _) => {
+            ("reorder", "ranks keep the given order; leave it at auto, or run without mpirun")
+        }
+        (_, _, SetupPlace::Device) => {
+            ("setup", "ranks set up on the host; leave it there, or run without mpirun")
+        }
+        _ => return Ok(()),
+    };
+    Err(ConfigError::Value { path: refused.0.into(), reason: refused.1.into() }.into())
+}
+
 /// The configuration for this matrix on ranks. Factors and refinement need one process. Without the
 /// fallback, an iteration needs no observer, which costs a message.
 pub(crate) fn resolved(asked: &SolverConfig, kind: &MatrixKind, device: &impl Device) -> SolverConfig {
@@ -502,6 +482,62 @@ fn of_entries<D: Device>(vectors: &Redistribution, finest: &Lowerable<D>) -> Red
         sums
     };
     vectors.of_entries(&sums(&mut { given }), &sums(&mut inside.into_iter()))
+}
+
+/// Levels before lowering, and what a solver keeps of how they were made.
+pub(crate) struct Made {
+    pub(crate) comm: Arc<dyn Comm>,
+    pub(crate) given: Partition,
+    pub(crate) inside: Arc<Partition>,
+    pub(crate) kind: MatrixKind,
+    pub(crate) levels: Vec<Level<DistributedCsr>>,
+    pub(crate) stop: CoarseningStop,
+    pub(crate) near_kernel: Option<NearKernel>,
+    pub(crate) stages: Vec<(&'static str, f64)>,
+    pub(crate) start: Instant,
+}
+
+impl Made {
+    /// Lowers the levels. Collective.
+    pub(crate) fn lowered<D: Device>(
+        self,
+        device: Distributed<D>,
+        config: SolverConfig,
+        asked: SolverConfig,
+    ) -> Result<DistributedSolver<D>, DistributedError> {
+        let Made { comm, given, inside, kind, levels, stop, near_kernel, mut stages, start } = self;
+        let lowering = Instant::now();
+        let conversion = trace::stage("conversion", None, given.global());
+        let Lowered { levels, multigrid, matrix, kernel, reports } =
+            Lowered::new(&comm, &device, levels, &kind, &config)?;
+        drop(conversion);
+        let iteration = Iteration::new(device, matrix, multigrid, kernel, config, asked);
+        stages.push(("conversion", lowering.elapsed().as_secs_f64()));
+        let vectors = Redistribution::new(&comm, &given, &inside);
+        let entries = of_entries(&vectors, &levels[0]);
+        let seconds = start.elapsed().as_secs_f64();
+        if comm.rank() == 0 {
+            let levels: Vec<_> = reports.iter().map(LevelReport::summary).collect();
+            events::set_up(&levels, iteration.config(), &stages);
+        }
+        Ok(DistributedSolver {
+            comm,
+            given,
+            inside,
+            vectors,
+            entries,
+            kind,
+            levels,
+            iteration,
+            near_kernel,
+            pace: Pace::default(),
+            reports,
+            cycle: Mutex::new(None),
+            stages,
+            stop,
+            seconds,
+        })
+    }
 }
 
 /// Levels on this rank's device, and what they were made from.
@@ -543,54 +579,4 @@ impl<D: Device> Lowered<D> {
         let matrix = agree(&**comm, matrix.map_err(SolveError::from))?;
         Ok(Lowered { levels, multigrid, matrix, kernel, reports })
     }
-}
-
-/// Rejects a matrix or a near-kernel that is not finite or does not fit.
-pub(crate) fn check(a: &DistributedCsr, kernel: Option<&NearKernel>) -> Result<(), DistributedError> {
-    let finite = a.view().check_finite().map_err(|error| a.with_global_ids(error.into()));
-    finite?;
-    let mismatch = |what, expected, found| Err(MatrixError::Mismatch { what, expected, found }.into());
-    match kernel {
-        Some(kernel) if kernel.rows() != a.own.len() => mismatch(
-            "values of each near-kernel vector, one per row of this rank",
-            a.own.len(),
-            kernel.rows(),
-        ),
-        Some(kernel) if kernel.block() != a.block() => {
-            mismatch("unknowns per node of the near-kernel", a.block(), kernel.block())
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The matrix with its rows distributed as `inside`.
-pub(crate) fn placed(
-    a: &DistributedCsr,
-    inside: &Arc<Partition>,
-) -> Result<DistributedCsr, DistributedError> {
-    let comm = a.comm();
-    if !comm.any(a.rows.own() != inside.own()) {
-        return Ok(a.clone());
-    }
-    a.redistributed(inside)
-}
-
-/// The near-kernel of those rows; constants if none is given.
-fn placed_kernel(
-    a: &DistributedCsr,
-    inside: &Partition,
-    kernel: Option<&NearKernel>,
-) -> Result<NearKernel, DistributedError> {
-    let comm = &**a.comm();
-    let Some(kernel) = kernel else { return agree(comm, NearKernel::constants(inside.len(), a.block())) };
-    let count = kernel.count();
-    // A constant must have the same value on every rank.
-    let value = kernel.vectors().values().first().copied();
-    let (least, most) = (
-        comm.most(value.map_or(f64::NEG_INFINITY, |value| -value)),
-        comm.most(value.unwrap_or(f64::NEG_INFINITY)),
-    );
-    let constant = !comm.any(!kernel.is_constant()) && -least == most;
-    let values = moved(comm, &a.rows, inside, count, &row_by_row(kernel));
-    agree(comm, setup::near_kernel(&values, kernel.block(), count, inside.len(), constant))
 }

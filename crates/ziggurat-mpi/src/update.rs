@@ -7,7 +7,6 @@
 //! rows of other ranks come as rows and not as plans.
 
 use ziggurat::Updated;
-use ziggurat::diagnose::MatrixKind;
 use ziggurat_amg::{Level, LevelMatrix, spectral_radius};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::{MatrixError, trace};
@@ -15,9 +14,10 @@ use ziggurat_sparse::{MatrixError, trace};
 use crate::error::{DistributedError, agree, together};
 use crate::levels::Lowerable;
 use crate::matrix::DistributedCsr;
+use crate::placed::{check, oriented, placed};
 use crate::rows::NamedRows;
 use crate::setup::{Transfer, empty, set_dead_diagonal};
-use crate::solver::{DistributedSolver, Lowered, check, placed, resolved};
+use crate::solver::{DistributedSolver, Lowered, resolved};
 use crate::triple_product::triple_product;
 
 impl<D: Device> DistributedSolver<D> {
@@ -74,16 +74,17 @@ impl<D: Device> DistributedSolver<D> {
         let _update = trace::stage("update", None, a.global_rows());
         let comm = self.comm.clone();
         agree(&*comm, check(&a, None))?;
-        let kind = MatrixKind::of(&a)?;
+        let (negative, kind) = oriented(&a)?;
         let (asked, device) = (self.iteration.asked().clone(), &self.iteration.device);
-        let same_kind = resolved(&asked, &kind, device) == *self.config();
+        let same_kind =
+            resolved(&asked, &kind, device) == *self.config() && kind.negated == self.kind.negated;
         if self.pace.asks_for_rebuild(self.config().update) || !same_kind {
             let rebuilt = Self::set_up_together(device.clone(), &a, self.near_kernel.as_ref(), asked)?;
             // Its caller still has the rows as they were given.
             *self = rebuilt.for_rows_of(self);
             return Ok(Updated::Rebuilt);
         }
-        let levels = updated(&self.levels, a)?;
+        let levels = updated(&self.levels, negative.unwrap_or(a))?;
         // A raised precision stays raised.
         let config = self.iteration.config_in_use();
         let Lowered { levels, multigrid, matrix, kernel, reports } =

@@ -31,7 +31,7 @@ use std::time::Instant;
 
 use ziggurat_amg::halo::Whole;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{ExactMatrix, Hierarchy, MatrixProperties, Multigrid, Part, SetupError};
+use ziggurat_amg::{ExactMatrix, Hierarchy, MatrixProperties, Multigrid, Part, SetupError, negative};
 use ziggurat_krylov::{KrylovReport, Observer};
 use ziggurat_sparse::device::{Cpu, Device, Traffic};
 use ziggurat_sparse::{Csr, MatrixError, trace};
@@ -47,7 +47,7 @@ pub use error::SolveError;
 pub use iteration::Iteration;
 use iteration::Matrix;
 pub use options::SolveOptions;
-use order::{in_given_order, in_order};
+use order::{in_given_order, in_order, in_sign};
 pub use promotion::{Fault, Promotion, Raise, Stronger};
 use refine::{refined, refined_by_factors};
 pub use update::{Pace, Updated};
@@ -172,7 +172,7 @@ impl<D: Device> Solver<D> {
             Some(kernel) => kernel.block(),
             None => unknowns_per_node(a.view(), &Whole::new(a.rows())),
         };
-        let kind = kind_of(a, block, near_kernel.as_ref())?;
+        let (oriented, kind) = oriented(a, block, near_kernel.as_ref())?;
         let kernel = match &near_kernel {
             Some(kernel) => kernel.clone(),
             None => NearKernel::constants(a.rows(), block).map_err(SetupError::from)?,
@@ -187,10 +187,10 @@ impl<D: Device> Solver<D> {
             (asked.fallback && asked.method == Method::Auto).then(|| (device.clone(), asked.by_factors()));
         let hierarchy = match (config.setup, device.for_setup()) {
             (SetupPlace::Host, _) => {
-                Hierarchy::with_properties(a.clone(), properties, &config.hierarchy_config())
+                Hierarchy::with_properties(oriented, properties, &config.hierarchy_config())
             }
             (SetupPlace::Device, Some(device)) => {
-                Hierarchy::build_on(device, a.clone(), &properties, &config.hierarchy_config())
+                Hierarchy::build_on(device, oriented, &properties, &config.hierarchy_config())
             }
             (SetupPlace::Device, None) => {
                 let reason =
@@ -199,6 +199,7 @@ impl<D: Device> Solver<D> {
             }
         };
         let set_up = hierarchy.map_err(SolveError::from).and_then(|hierarchy| {
+            let hierarchy = if kind.negated { hierarchy.of_negative() } else { hierarchy };
             Self::with_parts(device, hierarchy, kind, config, asked, near_kernel.clone(), diagnosed)
         });
         match set_up {
@@ -228,6 +229,7 @@ impl<D: Device> Solver<D> {
         let diagnosis = trace::stage("diagnosis", None, rows);
         let mut kind = MatrixKind::of(hierarchy.levels()[0].distributed_matrix())?;
         kind.scattered = hierarchy.order().is_some();
+        kind.negated = hierarchy.is_negated();
         let config = asked.resolve(kind.facts(&device));
         config.check_for(kind.facts(&device))?;
         drop(diagnosis);
@@ -378,10 +380,10 @@ impl<D: Device> Solver<D> {
             Stronger::Smoother(smoother) => self.smoothed_by(smoother),
             Stronger::Factors => self.factors(),
         };
-        // The iteration is in the order of the levels.
+        // The iteration is in the order of the levels, and (−A)(−x) = b in their sign.
         let order = self.hierarchy.order();
         let b = &*in_order(order, b);
-        let guess = guess.map(|guess| in_order(order, guess));
+        let guess = guess.map(|guess| in_sign(self.kind.negated, in_order(order, guess)));
         let (uploaded, guess) = (device.upload(b)?, guess.map(|guess| device.upload(&guess)).transpose()?);
         let observing = observer.as_mut().map(|observer| &mut **observer as &mut Observer<'_>);
         let solution = self.iteration.solve(uploaded, guess, options, observing, raise)?;
@@ -399,7 +401,7 @@ impl<D: Device> Solver<D> {
             refined(&self.iteration, steps, options, solution, residual, observer, raise)?
         };
         let Solution { x, report, promotion, .. } = solution;
-        let x = in_given_order(order, x)?;
+        let x = in_sign(self.kind.negated, in_given_order(order, x)?.into()).into_owned();
         self.pace.note(report.iterations);
         events::solved(&report, promotion.as_ref());
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
@@ -551,6 +553,21 @@ fn kind_of(
     let mut kind = MatrixKind::of_blocks(a, block, constants && unknowns == 1)?;
     kind.block = unknowns;
     Ok(kind)
+}
+
+/// The matrix that is set up, A or −A, and its kind.
+fn oriented(
+    a: &Arc<Csr<f64>>,
+    block: usize,
+    near_kernel: Option<&NearKernel>,
+) -> Result<(Arc<Csr<f64>>, MatrixKind), SolveError> {
+    let kind = kind_of(a, block, near_kernel)?;
+    if !kind.is_negative() {
+        return Ok((a.clone(), kind));
+    }
+    let a = negative(a);
+    let kind = kind_of(&a, block, near_kernel)?;
+    Ok((a, MatrixKind { negated: true, ..kind }))
 }
 
 fn has_zero_diagonal(error: &SetupError) -> bool {

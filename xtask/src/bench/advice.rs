@@ -162,7 +162,6 @@ fn advised(code: &str, given: &Attempt, path: &Path) -> Result<Vec<(String, Atte
             vec![with_krylov(Krylov::Gmres), with_krylov(Krylov::Bicgstab)]
         }
         "indefinite" => vec![with_krylov(Krylov::Gmres)],
-        "negative-diagonal" => named(with_scaled_rows(given, &vec![-1.0; given.a.rows()])?),
         "zero-diagonal" => vec![with_factors()],
         "mixed-diagonal" => {
             let diagonal = diagonal();

@@ -2,7 +2,7 @@
 //! machines.
 //!
 //! ```text
-//! "ziggurat hierarchy\n", version, stop, number of levels
+//! "ziggurat hierarchy\n", version, stop, number of levels, 1 if they are those of −A, else 0
 //! per level: block, ρ(D⁻¹A) or 0 if unknown, dead unknowns, rows that the next level keeps (none
 //!            if it does not keep rows), A, and except for the last level P and R
 //! the given number of each unknown (none if the order is the given one)
@@ -13,7 +13,8 @@
 //! Galerkin products are not in the file; [`Hierarchy::update_values`] makes them again. A file is
 //! checked like a caller's arrays, and reading never allocates more than the file holds. Levels
 //! become smaller, and there are at most [`MAX_LEVELS`], because cycles recurse over them. Formats
-//! 2, which lacks the rows that the next level keeps, and 3, which lacks the order, are read, too.
+//! 2, which lacks the rows that the next level keeps, 3, which lacks the order, and 4, which lacks
+//! the sign, are read, too.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -29,13 +30,16 @@ use super::{CoarseningStop, Hierarchy, MAX_LEVELS};
 const MAGIC: &[u8; 19] = b"ziggurat hierarchy\n";
 
 /// Incremented whenever the format changes.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 
 /// The oldest format that is read.
 const OLDEST: u64 = 2;
 
 /// The first format with the order of the unknowns.
 const ORDERED: u64 = 4;
+
+/// The first format with the sign of the matrix.
+const SIGNED: u64 = 5;
 
 /// Bytes per read, so that a wrong length fails at the end of the file instead of in an allocation.
 const CHUNK: usize = 1 << 20;
@@ -109,7 +113,8 @@ impl Hierarchy {
         let mut out = io::BufWriter::with_capacity(CHUNK, out);
         out.write_all(MAGIC)?;
         let stop = CoarseningStop::ALL.iter().position(|stop| *stop == self.stop).unwrap_or(0);
-        integers(&mut out, &[VERSION, stop as u64, self.levels.len() as u64])?;
+        let header = [VERSION, stop as u64, self.levels.len() as u64, self.is_negated().into()];
+        integers(&mut out, &header)?;
         for level in &self.levels {
             let dead = level.transfer.as_ref().map_or(&[][..], |transfer| &transfer.dead);
             let radius = level.radius.unwrap_or(0.0).to_bits();
@@ -152,6 +157,7 @@ impl Hierarchy {
             Ok(count) if (1..=MAX_LEVELS).contains(&count) => count,
             _ => return Err(HierarchyFileError::Levels { found: count }),
         };
+        let negated = found >= SIGNED && integer(&mut input)? != 0;
         let mut levels: Vec<Level<WholeMatrix>> = Vec::new();
         for index in 0..count {
             let (block, radius) = (integer(&mut input)?, f64::from_bits(integer(&mut input)?));
@@ -194,7 +200,7 @@ impl Hierarchy {
                 if !(increasing && inside && [0, p.cols()].contains(&points.len())) {
                     return Err(broken(index, "the rows that the next level keeps do not fit it"));
                 }
-                Some(WholeTransfer { p: p.into(), r: r.into(), galerkin: None, dead })
+                Some(WholeTransfer::new(p, r, dead))
             } else {
                 None
             };
@@ -210,7 +216,7 @@ impl Hierarchy {
             let order = order.filter(|order| order.len() == levels[0].rows());
             Some(order.ok_or(broken(0, "its order does not have every row once"))?.into())
         };
-        Ok(Hierarchy { levels, stop, seconds: 0.0, order })
+        Ok(Hierarchy { levels, stop, seconds: 0.0, order, negated })
     }
 }
 
@@ -324,15 +330,15 @@ mod tests {
         };
         assert!(with(19, 1).contains("format 1"), "{}", with(19, 1));
         // A wrong length fails at the end of the file, without an allocation of that size.
-        for place in [35, 59, 67, 75, 83, 91] {
+        for place in [35, 67, 75, 83, 91, 99] {
             with(place, u64::MAX);
             with(place, 1 << 60);
         }
         for radius in [-1.0, f64::NAN, f64::INFINITY] {
-            assert!(with(51, radius.to_bits()).contains("spectral radius"), "{radius}");
+            assert!(with(59, radius.to_bits()).contains("spectral radius"), "{radius}");
         }
         // A column beyond the matrix.
-        let columns = 19 + 8 * (3 + 4 + 3 + 626 + 1);
+        let columns = 19 + 8 * (4 + 4 + 3 + 626 + 1);
         assert!(with(columns, u64::MAX).contains("level 0"), "{}", with(columns, u64::MAX));
     }
 
@@ -340,7 +346,7 @@ mod tests {
     /// have as many columns as the next level has rows.
     fn file_of(levels: &[(usize, u64)]) -> Vec<u8> {
         let mut file = MAGIC.to_vec();
-        integers(&mut file, &[VERSION, 0, levels.len() as u64]).unwrap();
+        integers(&mut file, &[VERSION, 0, levels.len() as u64, 0]).unwrap();
         for (index, &(rows, block)) in levels.iter().enumerate() {
             integers(&mut file, &[block, 0, 0, 0]).unwrap();
             matrix(&mut file, &Csr::identity(rows).unwrap()).unwrap();

@@ -45,6 +45,7 @@ pub use cpr::Cpr;
 pub use file::HierarchyFileError;
 pub use matrix::{Built, Coarser, Level, LevelMatrix, Restriction, Setup};
 pub(crate) use order::in_given_order;
+pub use order::negative;
 pub use pairwise::Pairwise;
 pub use smoothed_aggregation::SmoothedAggregation;
 pub use stages::{Stage, Stages};
@@ -287,6 +288,8 @@ pub struct Hierarchy<M: LevelMatrix = WholeMatrix> {
     seconds: f64,
     /// The order of the finest level's unknowns, if it is not the given one.
     order: Option<Arc<Permutation>>,
+    /// Whether the matrix is that of the caller times −1.
+    negated: bool,
 }
 
 impl Hierarchy {
@@ -332,13 +335,11 @@ impl Hierarchy {
         let setup = Setup { config, symmetry, row_multiple: 1 };
         if let Coarsening::Structured(_) = config.coarsening {
             let start = Instant::now();
-            let Built { levels, stop } = build_structured(a, &setup)?;
-            return Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64(), order: None });
+            return Ok(Hierarchy::from_built(build_structured(a, &setup)?, start));
         }
         if let Coarsening::Cpr(cpr, classical) = config.coarsening {
             let (start, a) = (Instant::now(), WholeMatrix::new(a, near_kernel.block()));
-            let Built { levels, stop } = build_cpr(a, cpr, classical, &setup)?;
-            return Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64(), order: None });
+            return Ok(Hierarchy::from_built(build_cpr(a, cpr, classical, &setup)?, start));
         }
         if config.reorder {
             return Self::in_new_order(&a, &near_kernel, &setup);
@@ -354,8 +355,13 @@ impl<M: LevelMatrix> Hierarchy<M> {
     /// If a row of any process has no usable diagonal entry, or a parameter is out of range.
     pub fn of_matrix(a: M, near_kernel: NearKernel, setup: &Setup<'_>) -> Result<Self, SetupError> {
         let start = Instant::now();
-        let Built { levels, stop } = build(a, near_kernel, setup, 0)?;
-        Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64(), order: None })
+        Ok(Hierarchy::from_built(build(a, near_kernel, setup, 0)?, start))
+    }
+
+    /// Levels in the given order, which took the time since `start`.
+    fn from_built(built: Built<M>, start: Instant) -> Self {
+        let Built { levels, stop } = built;
+        Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64(), order: None, negated: false }
     }
 
     /// Consumes the hierarchy and returns its levels.
@@ -401,6 +407,20 @@ impl<M: LevelMatrix> Hierarchy<M> {
 }
 
 impl Hierarchy {
+    /// Levels that were made elsewhere, finest first. At least one is needed.
+    ///
+    /// ```
+    /// use ziggurat_amg::{CoarseningStop, Hierarchy, Level, WholeMatrix};
+    /// let a = ziggurat_sparse::Csr::identity(3)?;
+    /// let only = Level::last(WholeMatrix::new(a.into(), 1));
+    /// let hierarchy = Hierarchy::from_levels(vec![only], CoarseningStop::SmallEnough);
+    /// assert_eq!(hierarchy.levels()[0].rows(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_levels(levels: Vec<Level<WholeMatrix>>, stop: CoarseningStop) -> Self {
+        Hierarchy { levels, stop, seconds: 0.0, order: None, negated: false }
+    }
+
     /// Operator complexity: entries of all levels over entries of the finest. It measures the cost
     /// of a cycle.
     pub fn operator_complexity(&self) -> f64 {

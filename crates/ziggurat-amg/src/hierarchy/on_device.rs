@@ -15,7 +15,7 @@ use ziggurat_sparse::spectrum::{LanczosOperator, lanczos_with};
 use ziggurat_sparse::{Csr, Kind, Reads, Real};
 
 use super::build::{last, stop_before};
-use super::matrix::{Level, Setup};
+use super::matrix::{Built, Level, Setup};
 use super::stages::Stages;
 use super::{
     Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, MatrixProperties, SmoothedAggregation,
@@ -63,7 +63,7 @@ impl Hierarchy {
             true => on_device.build::<f64>(a, properties)?,
             false => on_device.build::<f32>(a, properties)?,
         };
-        Ok(Hierarchy { levels, stop, seconds: start.elapsed().as_secs_f64(), order: None })
+        Ok(Hierarchy::from_built(Built { levels, stop }, start))
     }
 }
 

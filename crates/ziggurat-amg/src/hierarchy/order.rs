@@ -1,7 +1,7 @@
-//! A hierarchy of the matrix in another order of its unknowns.
+//! A hierarchy of the matrix in another order of its unknowns, or with the other sign.
 //!
 //! ```text
-//! A x = b   ⇔   (Π A Πᵀ)(Π x) = Π b
+//! A x = b   ⇔   (Π A Πᵀ)(Π x) = Π b   ⇔   (−A)(−x) = b
 //! ```
 //!
 //! If neighbours have numbers far apart, every pass over the matrix waits for memory: products,
@@ -9,10 +9,14 @@
 //! order: they give and get matrices in it, and so do the cycles that a hierarchy is lowered to
 //! ([`Multigrid`](crate::Multigrid)). The matrices of the levels are in the new one. Cost: a pass
 //! over the pattern, a copy of the matrix, and 8 bytes per row.
+//!
+//! Setup expects positive diagonals, and −A is set up where A is negative definite, as a discrete
+//! Laplacian is that was not negated. Callers keep their sign, too. Cost: a copy of the matrix.
 
 use std::sync::Arc;
 use std::time::Instant;
 
+use rayon::prelude::*;
 use ziggurat_sparse::algebra::transpose;
 use ziggurat_sparse::graph::{Permutation, breadth_first, permute_rows, permute_symmetric};
 use ziggurat_sparse::{Csr, Dense, MatrixError, trace};
@@ -47,8 +51,28 @@ impl Hierarchy {
         self.in_given_order(self.levels[0].matrix())
     }
 
-    /// A matrix that is in the order of the levels, such as their finest before an update, in its
-    /// given order.
+    /// Whether the levels are those of −A.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Hierarchy, HierarchyConfig, negative};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let laplacian = negative(&"poisson2d:40".parse::<Problem>()?.matrix()?.into());
+    /// let hierarchy = Hierarchy::build(negative(&laplacian), &HierarchyConfig::default())?.of_negative();
+    /// assert!(hierarchy.is_negated() && hierarchy.matrix()? == laplacian);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_negated(&self) -> bool {
+        self.negated
+    }
+
+    /// States that the matrix of this hierarchy is that of the caller times −1.
+    #[must_use]
+    pub fn of_negative(self) -> Self {
+        Hierarchy { negated: true, ..self }
+    }
+
+    /// A matrix that is in the order and sign of the levels, such as their finest before an update,
+    /// as it was given.
     ///
     /// ```
     /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
@@ -65,9 +89,10 @@ impl Hierarchy {
     /// # Errors
     /// If it has another number of rows, or the copy does not fit into memory.
     pub fn in_given_order(&self, a: &Arc<Csr<f64>>) -> Result<Arc<Csr<f64>>, MatrixError> {
+        let a = if self.negated { negative(a) } else { a.clone() };
         match self.order() {
             Some(order) => Ok(Arc::new(permute_symmetric(a.view(), &order.inverse())?)),
-            None => Ok(a.clone()),
+            None => Ok(a),
         }
     }
 
@@ -95,7 +120,8 @@ impl Hierarchy {
         Ok(Some([Arc::new(given(p)?), Arc::new(transpose(columns.view(), columns.all_rows()))]))
     }
 
-    /// States that the matrix of this hierarchy is the finest of another one, and so in its order.
+    /// States that the matrix of this hierarchy is the finest of another one, and so in its order
+    /// and sign.
     ///
     /// ```
     /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
@@ -109,7 +135,7 @@ impl Hierarchy {
     #[must_use]
     pub fn in_order_of(self, other: &Hierarchy) -> Self {
         let order = other.order.clone().filter(|order| order.len() == self.levels[0].rows());
-        Hierarchy { order, ..self }
+        Hierarchy { order, negated: other.negated, ..self }
     }
 
     /// Coarsens a matrix in a new order.
@@ -134,13 +160,27 @@ impl Hierarchy {
         Ok(Hierarchy { order, ..made })
     }
 
-    /// A matrix of the caller in the order of the levels.
+    /// A matrix of the caller in the order and sign of the levels.
     pub(super) fn ordered(&self, a: Arc<Csr<f64>>) -> Result<Arc<Csr<f64>>, MatrixError> {
+        let a = if self.negated { negative(&a) } else { a };
         match self.order() {
             Some(order) => Ok(Arc::new(permute_symmetric(a.view(), order)?)),
             None => Ok(a),
         }
     }
+}
+
+/// −A.
+///
+/// ```
+/// let a = ziggurat_sparse::Csr::identity(3)?;
+/// assert_eq!(ziggurat_amg::negative(&a.into()).values(), [-1.0; 3]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn negative(a: &Arc<Csr<f64>>) -> Arc<Csr<f64>> {
+    let mut a = Csr::clone(a);
+    a.values_mut().par_iter_mut().for_each(|value| *value = -*value);
+    Arc::new(a)
 }
 
 impl NearKernel {

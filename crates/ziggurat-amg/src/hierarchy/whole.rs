@@ -39,6 +39,19 @@ impl WholeMatrix {
     }
 }
 
+impl WholeTransfer {
+    /// A transfer that was formed elsewhere; `dead` are the coarse unknowns whose columns of P are
+    /// zero.
+    pub fn new(p: Arc<Csr<f64>>, r: Arc<Csr<f64>>, dead: Vec<u32>) -> Self {
+        WholeTransfer { p: p.into(), r: r.into(), galerkin: None, dead }
+    }
+
+    /// The coarse unknowns whose columns of P are zero.
+    pub fn dead(&self) -> &[u32] {
+        &self.dead
+    }
+}
+
 impl LevelMatrix for WholeMatrix {
     type Halo<'a> = Whole;
     type Transfer = WholeTransfer;

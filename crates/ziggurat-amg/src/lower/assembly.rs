@@ -75,6 +75,7 @@ impl<D: Device> Multigrid<D> {
             cycling: cycling.clone(),
             entry: entry?,
             order: None,
+            negated: false,
         })
     }
 }

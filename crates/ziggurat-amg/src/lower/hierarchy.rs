@@ -93,6 +93,6 @@ impl Hierarchy {
             })
             .collect();
         let lowered = Multigrid::new(&sources, cycling, precision, lowering);
-        Ok(lowered.map_err(|error| in_given_order(error, self.order()))?.with_order(self.order().cloned()))
+        Ok(lowered.map_err(|error| in_given_order(error, self.order()))?.for_caller_of(self))
     }
 }

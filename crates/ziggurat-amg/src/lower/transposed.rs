@@ -99,7 +99,7 @@ impl Hierarchy {
             })
             .collect();
         let lowered = Multigrid::new(&sources, &exchanged, precision, lowering);
-        Ok(lowered.map_err(|error| in_given_order(error, self.order()))?.with_order(self.order().cloned()))
+        Ok(lowered.map_err(|error| in_given_order(error, self.order()))?.for_caller_of(self))
     }
 }
 

@@ -179,6 +179,8 @@ pub struct Multigrid<D: Device> {
     pub(crate) entry: Option<Entry<D>>,
     /// The order of the unknowns of the levels, if it is not the given one.
     pub(crate) order: Option<Arc<Permutation>>,
+    /// Whether the levels are those of −A.
+    pub(crate) negated: bool,
 }
 
 impl<D: Device> fmt::Debug for Multigrid<D> {

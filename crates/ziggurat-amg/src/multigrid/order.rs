@@ -1,15 +1,13 @@
 //! A cycle as a linear operator, in the given order of the unknowns and in that of the levels.
 //!
 //! ```text
-//! y = Πᵀ cycle(Π x)
+//! y = Πᵀ cycle(Π x), or −Πᵀ cycle(Π x) if the levels are those of −A
 //! ```
 //!
 //! Π renumbers the unknowns as the hierarchy does. An iteration whose matrix and vectors are in the
-//! order of the levels needs no Π: it uses [`Multigrid::in_level_order`]. Elsewhere Π is a matrix
-//! with a one in each row, so any device can apply it. Cost of Π and Πᵀ: 32 bytes per row and two
-//! vectors in the workspace, and two passes over the vectors.
-
-use std::sync::Arc;
+//! order and sign of the levels needs no Π: it uses [`Multigrid::in_level_order`]. Elsewhere Π is a
+//! matrix with a one in each row, so any device can apply it. Cost of Π and Πᵀ: 32 bytes per row and
+//! two vectors in the workspace, and two passes over the vectors; of the sign: one pass.
 
 use ziggurat_sparse::device::{Device, DeviceError};
 use ziggurat_sparse::graph::Permutation;
@@ -19,15 +17,17 @@ use ziggurat_sparse::{Csr, Kind, Real};
 use super::Multigrid;
 use super::vectors::{WorkMut, WorkRef};
 use super::workspace::CycleWork;
+use crate::Hierarchy;
 
 impl<D: Device> Multigrid<D> {
-    /// States the order of the unknowns of the levels.
-    pub(crate) fn with_order(self, order: Option<Arc<Permutation>>) -> Self {
-        Multigrid { order, ..self }
+    /// States the order of the unknowns of the levels and their sign.
+    pub(crate) fn for_caller_of(self, hierarchy: &Hierarchy) -> Self {
+        Multigrid { order: hierarchy.order().cloned(), negated: hierarchy.is_negated(), ..self }
     }
 
     /// The cycle for vectors in the order of the levels, which is the given one unless the
-    /// hierarchy [has another](crate::Hierarchy::order).
+    /// hierarchy [has another](crate::Hierarchy::order), and for the matrix of the finest level,
+    /// which may [be −A](crate::Hierarchy::is_negated).
     ///
     /// ```
     /// use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering};
@@ -97,7 +97,7 @@ macro_rules! operator {
             }
         }
 
-        /// In the given order of the unknowns.
+        /// In the given order of the unknowns, and for the given sign of the matrix.
         impl<D: Device> LinearOperator<D, $t> for Multigrid<D> {
             fn shape(&self) -> (usize, usize) {
                 (self.rows, self.rows)
@@ -113,12 +113,17 @@ macro_rules! operator {
 
             fn apply(&self, device: &D, x: &D::Vector<$t>, y: &mut D::Vector<$t>, work: &mut Workspace) {
                 if self.order.is_none() {
-                    return self.in_level_order().apply(device, x, y, work);
+                    self.in_level_order().apply(device, x, y, work);
+                } else {
+                    let Renumbered { work, enter, leave, b, x: inside } = work.get::<Renumbered<D, $t>>();
+                    enter.apply(device, x, b, &mut Workspace::none());
+                    self.cycle(device, WorkRef::$variant(b), WorkMut::$variant(inside), work);
+                    leave.apply(device, inside, y, &mut Workspace::none());
                 }
-                let Renumbered { work, enter, leave, b, x: inside } = work.get::<Renumbered<D, $t>>();
-                enter.apply(device, x, b, &mut Workspace::none());
-                self.cycle(device, WorkRef::$variant(b), WorkMut::$variant(inside), work);
-                leave.apply(device, inside, y, &mut Workspace::none());
+                if self.negated {
+                    let none: &[D::Vector<$t>] = &[];
+                    device.combine(&[], none, -1.0, y);
+                }
             }
         }
     };

@@ -160,6 +160,9 @@ pub(super) fn krylov(config: &SolverConfig, facts: MatrixFacts) -> (Krylov, &'st
             "restriction is not the transpose of interpolation, so the cycle is not symmetric",
         ),
         _ if config.basis != Basis::F64 => (Krylov::Fgmres, "it has a basis to compress"),
+        (true, true) if facts.negated => {
+            (Krylov::Cg, "every diagonal entry is negative, so −A is solved, which is symmetric and positive")
+        }
         (true, true) => (Krylov::Cg, "matrix and cycle are symmetric and positive"),
         (true, false) => (Krylov::Fcg, "the matrix is symmetric and positive, the cycle may vary"),
         (false, _) => (Krylov::Fgmres, "no assumption about matrix or cycle"),
@@ -172,7 +175,7 @@ impl SolverConfig {
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::MatrixFacts};
-    /// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: true, positive_couplings: false, one_way: false, block: 1, grid: false, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
+    /// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, negated: false, heterogeneous: true, positive_couplings: false, one_way: false, block: 1, grid: false, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
     /// let decisions = SolverConfig::default().decisions(facts);
     /// assert_eq!((decisions[0].key, &*decisions[0].value), ("method", "classical"));
     /// assert!(decisions[0].reason.starts_with("connections differ by orders of magnitude"));

@@ -58,7 +58,7 @@ use super::{
 ///
 /// ```
 /// use ziggurat::config::MatrixFacts;
-/// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, heterogeneous: false, positive_couplings: false, one_way: false, block: 3, grid: false, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
+/// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, negated: false, heterogeneous: false, positive_couplings: false, one_way: false, block: 3, grid: false, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
 /// assert_eq!(ziggurat::SolverConfig::default().resolve(facts).smoother.kind.name(), "chebyshev");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,8 @@ pub struct MatrixFacts {
     pub symmetric: bool,
     /// Every diagonal entry is positive.
     pub positive_diagonal: bool,
+    /// Whether these are the properties of −A, which is solved in place of a negative definite A.
+    pub negated: bool,
     /// An M-matrix whose connections differ by orders of magnitude.
     pub heterogeneous: bool,
     /// Symmetric, and most couplings have the sign of the diagonal, as in a mass matrix.
@@ -99,7 +101,8 @@ const PLAIN_CHEBYSHEV: (usize, f64) = (3, 12.0);
 const COARSE_ROWS_OF_NODES: usize = 1000;
 
 impl SolverConfig {
-    /// Replaces every `auto`:
+    /// Replaces every `auto`. A symmetric matrix with a negative diagonal is solved as −A, and the
+    /// choices are those for −A:
     ///
     /// - method: `sa` if levels are made on a device; else `structured` if the matrix is large,
     ///   symmetric with a positive diagonal, and that of a structured grid; else `classical` if it
@@ -130,7 +133,7 @@ impl SolverConfig {
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{MatrixFacts, Method}};
-    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, one_way: false, block: 1, grid: true, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
+    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, negated: false, heterogeneous: false, positive_couplings: false, one_way: false, block: 1, grid: true, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
     /// let config = SolverConfig::default().resolve(convection);
     /// assert_eq!((config.method, config.krylov.name()), (Method::Classical, "fgmres"));
     /// ```
@@ -236,7 +239,7 @@ impl SolverConfig {
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{MatrixFacts, SmootherKind}};
-    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, heterogeneous: false, positive_couplings: false, one_way: false, block: 1, grid: true, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
+    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, negated: false, heterogeneous: false, positive_couplings: false, one_way: false, block: 1, grid: true, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
     /// let mut config = SolverConfig::default();
     /// config.smoother.kind = SmootherKind::Fsai;
     /// let error = config.check_for(convection).unwrap_err();

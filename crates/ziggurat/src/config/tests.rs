@@ -7,6 +7,7 @@ fn k_cycles_minimise_the_residual_unless_the_matrix_is_positive() {
     let facts = |symmetric, positive_diagonal| MatrixFacts {
         symmetric,
         positive_diagonal,
+        negated: false,
         block: 1,
         grid: false,
         heterogeneous: false,
@@ -95,6 +96,7 @@ fn auto_depends_on_the_matrix_and_given_values_are_kept() {
     let facts = |symmetric, block| MatrixFacts {
         symmetric,
         positive_diagonal: true,
+        negated: false,
         block,
         grid: false,
         heterogeneous: false,

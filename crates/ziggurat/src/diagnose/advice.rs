@@ -198,10 +198,10 @@ impl Diagnosis {
         let have = rows_have(diagonal.zero, diagonal.first_zero_row);
         match diagonal.sign {
             DiagonalSign::Positive => {}
-            DiagonalSign::Negative if self.symmetric => say.warning(
+            DiagonalSign::Negative if self.symmetric => say.note(
                 "negative-diagonal",
-                "every diagonal entry is negative and −A looks positive definite: solve −A x = −b instead, with \
-                 conjugate gradients (cg)",
+                "every diagonal entry is negative and −A looks positive definite: −A is solved, with the result \
+                 for A",
             ),
             // A method for nonsymmetric matrices takes the same iterations for −A.
             DiagonalSign::Negative => say.note("negative-diagonal", "every diagonal entry is negative"),

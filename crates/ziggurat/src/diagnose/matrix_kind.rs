@@ -44,6 +44,10 @@ pub struct MatrixKind {
     pub symmetric: bool,
     /// Every diagonal entry is positive.
     pub positive_diagonal: bool,
+    /// Every diagonal entry is negative.
+    pub negative_diagonal: bool,
+    /// Whether this describes −A, which is solved in place of a [negative](Self::is_negative) A.
+    pub negated: bool,
     /// Every row sums to zero, up to rounding: the constant vector is in the null space.
     pub annihilates_constants: bool,
     /// max_i Σ_j |a_ij|, which bounds the rounding errors of a product.
@@ -80,10 +84,12 @@ impl MatrixKind {
     pub fn of<M: LevelMatrix>(a: &M) -> Result<Self, SetupError> {
         let wide = &*a.extended(1)?;
         let (matrix, halo) = (wide.view(), wide.rows());
-        let Rows { positive_diagonal, zero_sums, largest_sum } = Rows::of(matrix, &halo);
+        let Rows { positive_diagonal, negative_diagonal, zero_sums, largest_sum } = Rows::of(matrix, &halo);
         let own = halo.owned();
         let entries = matrix.row_ptr()[own.end] - matrix.row_ptr()[own.start];
-        let mut totals = [u64::from(!positive_diagonal), u64::from(!zero_sums), entries as u64];
+        let [not_positive, not_negative, not_zero] =
+            [!positive_diagonal, !negative_diagonal, !zero_sums].map(u64::from);
+        let mut totals = [not_positive, not_negative, not_zero, entries as u64];
         halo.sum(&mut totals);
         let symmetric = is_symmetric(matrix, &halo);
         let weights = match symmetric {
@@ -93,7 +99,9 @@ impl MatrixKind {
         Ok(MatrixKind {
             symmetric,
             positive_diagonal: totals[0] == 0,
-            annihilates_constants: totals[1] == 0 && a.global_rows() > 0,
+            negative_diagonal: totals[1] == 0,
+            negated: false,
+            annihilates_constants: totals[2] == 0 && a.global_rows() > 0,
             largest_row_sum: halo.largest(largest_sum),
             heterogeneous: weights.heterogeneous,
             positive_couplings: weights.positive,
@@ -103,7 +111,7 @@ impl MatrixKind {
             cells: None,
             scattered: false,
             rows: a.global_rows(),
-            nnz: totals[2],
+            nnz: totals[3],
         })
     }
 
@@ -136,11 +144,26 @@ impl MatrixKind {
         Ok(kind)
     }
 
+    /// Whether the matrix is symmetric with a negative diagonal, and so probably negative definite.
+    /// Then −A is set up, and x = −(−A)⁻¹ b.
+    ///
+    /// ```
+    /// use ziggurat::{amg::negative, diagnose::MatrixKind};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let laplacian = negative(&"poisson3d:6".parse::<Problem>()?.matrix()?.into());
+    /// assert!(MatrixKind::of_whole(&laplacian)?.is_negative());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_negative(&self) -> bool {
+        self.symmetric && self.negative_diagonal && self.rows > 0
+    }
+
     /// The input of [`SolverConfig::resolve`](crate::SolverConfig::resolve), for a device.
     pub fn facts(&self, device: &impl Device) -> MatrixFacts {
         MatrixFacts {
             symmetric: self.symmetric,
             positive_diagonal: self.positive_diagonal,
+            negated: self.negated,
             heterogeneous: self.heterogeneous,
             positive_couplings: self.positive_couplings,
             one_way: self.one_way,
@@ -190,6 +213,8 @@ impl MatrixKind {
 struct Rows {
     /// Every diagonal entry is positive.
     positive_diagonal: bool,
+    /// Every diagonal entry is negative.
+    negative_diagonal: bool,
     /// Every row sums to zero.
     zero_sums: bool,
     /// The largest Σ_j |a_ij|.
@@ -198,7 +223,8 @@ struct Rows {
 
 impl Rows {
     /// Those of no rows.
-    const NONE: Rows = Rows { positive_diagonal: true, zero_sums: true, largest_sum: 0.0 };
+    const NONE: Rows =
+        Rows { positive_diagonal: true, negative_diagonal: true, zero_sums: true, largest_sum: 0.0 };
 
     fn of<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> Self {
         let own = halo.owned();
@@ -207,7 +233,9 @@ impl Rows {
             for row in own.start + piece * PIECE..own.end.min(own.start + (piece + 1) * PIECE) {
                 let values = a.row(row).1;
                 let (sum, size) = values.iter().fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
-                rows.positive_diagonal &= a.get_near(row, row, &mut place).is_some_and(|value| value > 0.0);
+                let diagonal = a.get_near(row, row, &mut place).unwrap_or(0.0);
+                rows.positive_diagonal &= diagonal > 0.0;
+                rows.negative_diagonal &= diagonal < 0.0;
                 rows.zero_sums &= sums_to_zero(sum, size, values.len());
                 rows.largest_sum = rows.largest_sum.max(size);
             }
@@ -218,6 +246,7 @@ impl Rows {
             || Rows::NONE,
             |one, other| Rows {
                 positive_diagonal: one.positive_diagonal && other.positive_diagonal,
+                negative_diagonal: one.negative_diagonal && other.negative_diagonal,
                 zero_sums: one.zero_sums && other.zero_sums,
                 largest_sum: one.largest_sum.max(other.largest_sum),
             },

@@ -1,9 +1,10 @@
-//! Vectors of the caller in the order of the levels, and back. Cost: a pass over the vector, if the
-//! orders differ.
+//! Vectors of the caller in the order and sign of the levels, and back. Cost: a pass over the
+//! vector, if the orders or signs differ.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use ziggurat_sparse::MatrixError;
 use ziggurat_sparse::graph::Permutation;
 
@@ -16,6 +17,14 @@ pub(super) fn in_order<'a>(order: Option<&Arc<Permutation>>, given: &'a [f64]) -
         Ok(()) => ordered.into(),
         Err(_) => given.into(),
     }
+}
+
+/// −x if the matrix is negated, else x.
+pub(super) fn in_sign(negated: bool, mut x: Cow<'_, [f64]>) -> Cow<'_, [f64]> {
+    if negated {
+        x.to_mut().par_iter_mut().for_each(|x| *x = -*x);
+    }
+    x
 }
 
 /// A vector of the levels in the order of the caller.

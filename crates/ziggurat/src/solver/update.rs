@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::Device;
 
-use super::{SolveError, Solver, kind_of, lower};
+use super::{SolveError, Solver, lower, oriented};
 use crate::config::{Krylov, Rebuild, SolverConfig, Update};
 
 /// Outcome of an update.
@@ -112,10 +112,11 @@ impl<D: Device> Solver<D> {
         // Checked before a possible rebuild, which would accept any matrix.
         self.hierarchy.check_pattern(&a)?;
         let block = self.hierarchy.levels()[0].block();
-        let mut kind = kind_of(&a, block, self.near_kernel.as_ref())?;
+        let mut kind = oriented(&a, block, self.near_kernel.as_ref())?.1;
         // The pattern is the same, so its order is as good as before.
         kind.scattered = self.hierarchy.order().is_some();
-        let same_kind = self.iteration.asked.resolve(kind.facts(self.device())) == *self.config();
+        let same_kind = self.iteration.asked.resolve(kind.facts(self.device())) == *self.config()
+            && kind.negated == self.kind.negated;
         let wanted = self.pace.asks_for_rebuild(self.config().update);
         let is_factorised = self.iteration.is_factorised();
         let smoother = self.iteration.smoother_in_use();

@@ -11,6 +11,7 @@ mod cpr;
 mod fallback;
 mod far;
 mod hostile_numbers;
+mod negative;
 mod never_wrong;
 mod order;
 mod refinement;
