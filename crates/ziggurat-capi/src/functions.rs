@@ -221,7 +221,7 @@ pub unsafe extern "C" fn ziggurat_save(solver: *mut ZigguratSolver, path: *const
         ZigguratSolver::call(solver, |state| {
             let path = text("path", path)?;
             let (_, ready) = state.ready()?;
-            let file = File::create(path).map_err(|error| file(path, &error))?;
+            let file = File::create(path).map_err(|error| Failure::file(path, &error))?;
             ready.solver.hierarchy().save(file)?;
             Ok(Status::Ok)
         })
@@ -239,7 +239,8 @@ pub unsafe extern "C" fn ziggurat_load(solver: *mut ZigguratSolver, path: *const
     unsafe {
         ZigguratSolver::call(solver, |state| {
             let path = text("path", path)?;
-            let hierarchy = Hierarchy::load(File::open(path).map_err(|error| file(path, &error))?)?;
+            let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
+            let hierarchy = Hierarchy::load(file)?;
             let config = state.settings.config.clone();
             let solver = state.runtime().run(|| Solver::from_hierarchy(hierarchy, config))?;
             state.keep(solver, None)?;
@@ -318,8 +319,4 @@ unsafe fn describe(
         });
         write_text(buffer, room, &made)
     }
-}
-
-fn file(path: &str, error: &std::io::Error) -> Failure {
-    Failure::new(Status::File, format!("{path}: {error}"))
 }

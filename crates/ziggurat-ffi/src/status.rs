@@ -60,6 +60,13 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// A file that cannot be opened.
+    pub fn file(path: &str, error: &std::io::Error) -> Self {
+        Failure::new(Status::File, format!("{path}: {error}"))
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

@@ -7,10 +7,10 @@
  *     fprintf(stderr, "%s\n", ziggurat_mpi_solver_error(solver));
  *   ziggurat_mpi_solver_destroy(&solver);
  *
- * Link with -lziggurat_mpi (`cargo xtask install --prefix DIR --mpi` installs the library, the headers
- * and a pkg-config file). MPI is neither initialised nor finalised. examples/c/steps.c is a whole
- * program, and examples/c/poisson.c one with ziggurat_mpi_solve, which sets up and solves in one call.
- * Statuses and the report are those of ziggurat.h, for one process.
+ * Link with -lziggurat_mpi (`cargo xtask install --prefix DIR --mpi` installs the library, the headers,
+ * a Fortran module, a pkg-config file and a CMake package). MPI is neither initialised nor finalised.
+ * examples/c/steps.c is a whole program, and examples/c/poisson.c one with ziggurat_mpi_solve, which
+ * sets up and solves in one call. Statuses and the report are those of ziggurat.h, for one process.
  *
  * Arrays are copied: none is kept after a call. Nothing is printed. Each rank uses as many threads as
  * RAYON_NUM_THREADS says, or as the process is bound to cores; MPI is called by the calling thread
@@ -40,8 +40,9 @@ extern "C" {
 typedef struct ziggurat_mpi_solver ziggurat_mpi_solver;
 
 /* Makes a solver with default options on a duplicate of comm; the second function takes a communicator
- * of Fortran. All ranks of comm call it. Returns NULL if MPI is not initialised, or if comm is not an
- * intracommunicator; ziggurat_mpi_solver_error(NULL) then says so. */
+ * of Fortran, for the module fortran/ziggurat_mpi.f90. All ranks of comm call it. Returns NULL if MPI
+ * is not initialised, or if comm is not an intracommunicator; ziggurat_mpi_solver_error(NULL) then
+ * says so. */
 ziggurat_mpi_solver *ziggurat_mpi_solver_create(MPI_Comm comm);
 ziggurat_mpi_solver *ziggurat_mpi_solver_create_f(MPI_Fint comm);
 
@@ -106,6 +107,13 @@ int ziggurat_mpi_solver_solve(ziggurat_mpi_solver *solver, const double *b, doub
 /* One multigrid cycle, z = M r, as a preconditioner of the caller's own iteration. It is symmetric
  * positive definite if the matrix is. All ranks call it. */
 int ziggurat_mpi_solver_apply(ziggurat_mpi_solver *solver, const double *r, double *z);
+
+/* Writes the levels to a file, and reads them in place of a setup; rank 0 does both. The file is that
+ * of one process, so any number of ranks can read it, and ziggurat_load, and ranks a file of
+ * ziggurat_save. rows_here are the rows of this rank, as in setup. After loading, new values are given
+ * with increasing columns in each row. All ranks call it. */
+int ziggurat_mpi_solver_save(ziggurat_mpi_solver *solver, const char *path);
+int ziggurat_mpi_solver_load(ziggurat_mpi_solver *solver, int64_t rows_here, const char *path);
 
 /* Number of rows of this rank; 0 before setup. */
 int64_t ziggurat_mpi_solver_rows(ziggurat_mpi_solver *solver);

@@ -66,6 +66,7 @@ mod split;
 mod transpose;
 mod triple_product;
 mod update;
+mod whole;
 
 pub use c::*;
 pub use comm::{Alone, Comm, Mpi, MpiError, Session};

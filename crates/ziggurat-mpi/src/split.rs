@@ -99,6 +99,11 @@ impl Split {
         Ok(DistributedCsr { rows, cols, around, local, own })
     }
 
+    /// The ids of own rows.
+    pub(crate) fn own_rows(&self) -> Range<u64> {
+        self.rows.own()
+    }
+
     /// The number of entries of each own row.
     pub(crate) fn row_lengths(&self) -> Vec<usize> {
         let mut lengths: Vec<usize> = self.own.row_ptr().windows(2).map(|pair| pair[1] - pair[0]).collect();

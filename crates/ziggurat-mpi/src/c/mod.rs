@@ -2,7 +2,7 @@
 //! programs in C, C++, Fortran and anything that calls C. The header `include/ziggurat_mpi.h`
 //! documents every function.
 //!
-//! - `functions` and `settings`: the functions of a handle.
+//! - `functions`, `files` and `settings`: the functions of a handle.
 //! - `state`: what a handle holds, and how ranks agree on what a call ends with.
 //! - `one_call`: setup and solve in one call.
 //!
@@ -11,11 +11,13 @@
 
 #![allow(unsafe_code)]
 
+mod files;
 mod functions;
 mod one_call;
 mod settings;
 mod state;
 
+pub use files::*;
 pub use functions::*;
 pub use one_call::{ZigguratMpiReport, ziggurat_mpi_solve, ziggurat_mpi_solve_f};
 pub use settings::*;

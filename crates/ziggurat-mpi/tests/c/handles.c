@@ -36,6 +36,8 @@ enum { ROWS = 700, MOST = 3 * ROWS }; /* not a multiple of what ranks own inside
 int main(int argc, char **argv) {
   ziggurat_mpi_solver *early_solver = ziggurat_mpi_solver_create(MPI_COMM_WORLD);
   row("before MPI_Init", NULL, early_solver == NULL, 1, "no solver was made");
+  early_solver = ziggurat_mpi_solver_create_f(0);
+  row("Fortran before MPI_Init", NULL, early_solver == NULL, 1, "no solver was made");
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -68,6 +70,8 @@ int main(int argc, char **argv) {
   ziggurat_mpi_solver_destroy(NULL), ziggurat_mpi_solver_destroy(&none);
   none = ziggurat_mpi_solver_create(MPI_COMM_NULL);
   row("null communicator", none, none == NULL, 1, "no solver was made");
+  none = ziggurat_mpi_solver_create_f(MPI_Comm_c2f(MPI_COMM_NULL));
+  row("null of Fortran", none, none == NULL, 1, "no solver was made");
   row("option", none, ziggurat_mpi_solver_set_option(none, "method", "sa"), ZIGGURAT_ARGUMENT, "");
   row("config", none, ziggurat_mpi_solver_set_config(none, ""), ZIGGURAT_ARGUMENT, "");
   row("block", none, ziggurat_mpi_solver_set_block_size(none, 1), ZIGGURAT_ARGUMENT, "");
@@ -79,6 +83,8 @@ int main(int argc, char **argv) {
   row("update", none, ziggurat_mpi_solver_update_values(none, entries, vals), ZIGGURAT_ARGUMENT, "");
   row("solve", none, ziggurat_mpi_solver_solve(none, b, x, 0, NULL), ZIGGURAT_ARGUMENT, "");
   row("apply", none, ziggurat_mpi_solver_apply(none, b, z), ZIGGURAT_ARGUMENT, "");
+  row("save", none, ziggurat_mpi_solver_save(none, argv[0]), ZIGGURAT_ARGUMENT, "");
+  row("load", none, ziggurat_mpi_solver_load(none, ROWS, argv[0]), ZIGGURAT_ARGUMENT, "");
   row("rows", none, (int)ziggurat_mpi_solver_rows(none), 0, "");
   row("describe", none, (int)ziggurat_mpi_solver_describe(none, text, sizeof text), 0, "");
 
@@ -88,6 +94,7 @@ int main(int argc, char **argv) {
   row("early update", s, ziggurat_mpi_solver_update_values(s, entries, vals), ZIGGURAT_ORDER, early);
   row("early solve", s, ziggurat_mpi_solver_solve(s, b, x, 0, NULL), ZIGGURAT_ORDER, early);
   row("early apply", s, ziggurat_mpi_solver_apply(s, b, z), ZIGGURAT_ORDER, early);
+  row("early save", s, ziggurat_mpi_solver_save(s, "/nowhere/at/all"), ZIGGURAT_ORDER, early);
   row("early describe", s, (int)ziggurat_mpi_solver_describe(s, text, sizeof text), 0, "");
   /* Ranks in different functions: the failure of one ends the others. */
   int status = last ? ziggurat_mpi_solver_solve(s, b, x, 0, NULL)
@@ -198,6 +205,21 @@ int main(int argc, char **argv) {
   row("z is r", s, ziggurat_mpi_solver_apply(s, last ? z : b, z), ZIGGURAT_ARGUMENT, "overlap");
   row("apply", s, ziggurat_mpi_solver_apply(s, b, z), ZIGGURAT_OK, "");
   row("a cycle", s, fabs(z[ROWS / 2] - 0.5) < 0.4, 1, "");
+
+  /* Files. */
+  char file[512];
+  snprintf(file, sizeof file, "%s.levels", argv[0]);
+  row("no path", s, ziggurat_mpi_solver_save(s, last ? NULL : file), ZIGGURAT_ARGUMENT, "path is a null");
+  row("bad path", s, ziggurat_mpi_solver_save(s, "/nowhere/at/all"), ZIGGURAT_FILE, "/nowhere/at/all");
+  row("save", s, ziggurat_mpi_solver_save(s, file), ZIGGURAT_OK, "");
+  row("no file", s, ziggurat_mpi_solver_load(s, ROWS, last ? NULL : file), ZIGGURAT_ARGUMENT, "path is a null");
+  row("few rows", s, ziggurat_mpi_solver_load(s, last ? ROWS - 1 : ROWS, file), ZIGGURAT_ARGUMENT, "rows on all ranks");
+  row("minus rows", s, ziggurat_mpi_solver_load(s, last ? -1 : ROWS, file), ZIGGURAT_ARGUMENT, "rows_here is -1");
+  row("not levels", s, ziggurat_mpi_solver_load(s, ROWS, argv[0]), ZIGGURAT_FILE, "hierarchy");
+  row("load", s, ziggurat_mpi_solver_load(s, ROWS, file), ZIGGURAT_OK, "");
+  row("solve loaded", s, ziggurat_mpi_solver_solve(s, b, x, 0, NULL), ZIGGURAT_OK, "");
+  row("same solution", s, fabs(x[ROWS / 2] - 0.5) < 1e-10, 1, "");
+  if (rank == 0) remove(file);
 
   /* Monitor, limits, texts. */
   row("monitor", s, ziggurat_mpi_solver_set_monitor(s, stop, s), ZIGGURAT_OK, "");

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ziggurat::amg::interpolate::NearKernel;
+use ziggurat::amg::{self, interpolate::NearKernel};
 use ziggurat::config::Krylov;
 use ziggurat::krylov::{Progress, StopReason, Stopping};
 use ziggurat::sparse::device::{Cpu, Reference};
@@ -18,12 +18,13 @@ use crate::launch::{is_rank, mpirun, rank};
 /// A row: its name, whether one process can, and whether ranks can, or why not.
 type Ability = (&'static str, fn() -> bool, fn(&Arc<dyn Comm>) -> Result<bool, String>);
 
-const TABLE: [Ability; 17] = [
+const TABLE: [Ability; 18] = [
     ("solve", || one("{}").is_some(), |comm| ranks(comm, "{}").map(|_| true)),
     ("guess and options", || guess(&one("{}").unwrap()), |comm| ranks(comm, "{}").map(|s| their_guess(&s))),
     ("observer", || observed(&one("{}").unwrap()), |comm| ranks(comm, "{}").map(|s| their_observed(&s))),
     ("update_values", updated, they_updated),
     ("one cycle", || cycle(&one("{}").unwrap()), |comm| ranks(comm, "{}").map(|s| their_cycle(&s))),
+    ("negative definite", negative_definite, they_are_negative),
     ("near-null space", || elastic(false), |comm| their_elastic(comm, false)),
     ("coordinates", || elastic(true), |comm| their_elastic(comm, true)),
     (
@@ -69,8 +70,8 @@ const TABLE: [Ability; 17] = [
         |comm| ranks(comm, r#"{"setup": "device"}"#).map(|_| true),
     ),
     ("method cpr", cpr_is_known, |comm| ranks(comm, r#"{"method": "cpr"}"#).map(|_| true)),
-    // These have no function on ranks, so their rows state it.
-    ("save and load", || saved(&one("{}").unwrap()), |_| Err("no function on ranks".into())),
+    ("save and load", || saved(&one("{}").unwrap()), |comm| ranks(comm, "{}").map(|s| they_saved(comm, &s))),
+    // This has no function on ranks, so its row states it.
     (
         "transposed cycle",
         || one("{}").unwrap().transposed_preconditioner().is_ok(),
@@ -79,7 +80,8 @@ const TABLE: [Ability; 17] = [
 ];
 
 /// What the second column of the table says on two ranks.
-const ON_RANKS: [&str; 17] = [
+const ON_RANKS: [&str; 18] = [
+    "yes",
     "yes",
     "yes",
     "yes",
@@ -95,7 +97,7 @@ const ON_RANKS: [&str; 17] = [
     "`reorder`: ranks keep the given order; leave it at auto, or run without mpirun",
     "`setup`: ranks set up on the host; leave it there, or run without mpirun",
     "`method`: `cpr` is not distributed yet; choose classical, or run without mpirun",
-    "no function on ranks",
+    "yes",
     "no function on ranks",
 ];
 
@@ -205,6 +207,31 @@ fn their_cycle(solver: &DistributedSolver) -> bool {
     z.iter().all(|&z| z > 0.0)
 }
 
+/// −A has the solution −x, by conjugate gradients, and its cycle is −M, also after an update.
+fn negative_definite() -> bool {
+    let a = amg::negative(&problem(POISSON).matrix().unwrap().into());
+    let mut solver = Solver::new(a.clone(), SolverConfig::default()).unwrap();
+    let is_negative = |solver: &Solver| {
+        let x = solver.solve(&vec![1.0; 1000]).unwrap().x;
+        x.iter().all(|&x| x < 0.0) && !cycle(solver) && solver.config().krylov == Krylov::Cg
+    };
+    is_negative(&solver) && solver.update_values(a).unwrap() == Updated::Values && is_negative(&solver)
+}
+
+fn they_are_negative(comm: &Arc<dyn Comm>) -> Result<bool, String> {
+    let generator = problem(POISSON).generator();
+    let own = DistributedCsr::generate(comm, problem(POISSON)).unwrap().own_rows();
+    let mut entries = Vec::new();
+    own.clone().for_each(|row| generator.row(row, |column, value| entries.push((row, column, -value))));
+    let a = DistributedCsr::from_entries(comm, own.clone().count(), 1, entries).unwrap();
+    let mut solver = DistributedSolver::new(&a, SolverConfig::default()).unwrap();
+    let is_negative = |solver: &DistributedSolver| {
+        let x = solver.solve(&vec![1.0; own.clone().count()]).unwrap().x;
+        x.iter().all(|&x| x < 0.0) && !their_cycle(solver) && solver.config().krylov == Krylov::Cg
+    };
+    Ok(is_negative(&solver) && solver.update_values(&a).unwrap() == Updated::Values && is_negative(&solver))
+}
+
 /// Elasticity by coordinates or by its rigid-body modes takes few iterations.
 fn elastic(by_coordinates: bool) -> bool {
     let problem = problem("elasticity3d:6");
@@ -252,7 +279,12 @@ fn cpr_is_known() -> bool {
 
 fn saved(solver: &Solver) -> bool {
     let mut file = Vec::new();
-    solver.hierarchy().save(&mut file).is_ok() && ziggurat::amg::Hierarchy::load(&file[..]).is_ok()
+    solver.hierarchy().save(&mut file).is_ok() && amg::Hierarchy::load(&file[..]).is_ok()
+}
+
+fn they_saved(comm: &Arc<dyn Comm>, solver: &DistributedSolver) -> bool {
+    let (hierarchy, rows) = (solver.hierarchy().unwrap(), solver.own_rows().count());
+    DistributedSolver::from_hierarchy(comm, rows, hierarchy.as_ref(), SolverConfig::default()).is_ok()
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod edges;
 mod failures;
 mod faults;
 mod faulty;
+mod files;
 mod launch;
 mod same_hierarchy;
 mod updates;
