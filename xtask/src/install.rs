@@ -15,14 +15,16 @@
 //!
 //! ```text
 //! include/ziggurat_mpi.h
-//! lib/libziggurat_mpi.so
+//! share/ziggurat/ziggurat_mpi.f90, pcziggurat.c
+//! lib/libziggurat_mpi.so -> libziggurat_mpi.so.0 -> libziggurat_mpi.so.0.1.0
 //! lib/pkgconfig/ziggurat_mpi.pc
-//! share/ziggurat/pcziggurat.c
+//! lib/cmake/Ziggurat/Ziggurat-MPI.cmake
 //! ```
 //!
-//! The number in the name of the shared library is that of its binary interface (`SONAME`, set in
-//! `crates/ziggurat-capi/build.rs`). All files find each other relative to their own place, so that
-//! the prefix can be moved.
+//! The number in the names of the shared libraries is that of their binary interface (`SONAME`, set
+//! in the `build.rs` of `ziggurat-capi` and `ziggurat-mpi`). All files find each other relative to
+//! their own place, so that the prefix can be moved. The texts for pkg-config and CMake are in the
+//! folder `install`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,51 +61,14 @@ pub(crate) enum InstallError {
     },
 }
 
-/// The number of the binary interface.
-const INTERFACE: u32 = 0;
+/// The number of the binary interface, the same for both libraries.
+const INTERFACE: &str = "0";
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// For programs on MPI ranks that use pkg-config. Their compiler knows MPI.
-fn pkg_config_mpi() -> String {
-    format!(
-        "prefix=${{pcfiledir}}/../..\nincludedir=${{prefix}}/include\nlibdir=${{prefix}}/lib\n\nName: \
-         ziggurat_mpi\nDescription: Algebraic multigrid on MPI ranks\nVersion: {VERSION}\nCflags: \
-         -I${{includedir}}\nLibs: -L${{libdir}} -lziggurat_mpi\n"
-    )
-}
-
-/// For programs that use pkg-config.
-fn pkg_config() -> String {
-    format!(
-        "prefix=${{pcfiledir}}/../..\nincludedir=${{prefix}}/include\nlibdir=${{prefix}}/lib\n\nName: \
-         ziggurat\nDescription: Algebraic multigrid for large sparse linear systems\nVersion: \
-         {VERSION}\nCflags: -I${{includedir}}\nLibs: -L${{libdir}} -lziggurat\nLibs.private: -lm -lpthread \
-         -ldl\n"
-    )
-}
-
-/// For programs that use CMake: the target `Ziggurat::ziggurat`.
-fn cmake_package() -> String {
-    format!(
-        "get_filename_component(_ziggurat_prefix \"${{CMAKE_CURRENT_LIST_DIR}}/../../..\" ABSOLUTE)\n\
-         if(NOT TARGET Ziggurat::ziggurat)\n  add_library(Ziggurat::ziggurat SHARED IMPORTED)\n  \
-         set_target_properties(Ziggurat::ziggurat PROPERTIES\n    IMPORTED_LOCATION \
-         \"${{_ziggurat_prefix}}/lib/libziggurat.so.{VERSION}\"\n    IMPORTED_SONAME \
-         \"libziggurat.so.{INTERFACE}\"\n    INTERFACE_INCLUDE_DIRECTORIES \
-         \"${{_ziggurat_prefix}}/include\")\nendif()\nunset(_ziggurat_prefix)\n"
-    )
-}
-
-/// Versions with the same first number that is not zero are compatible.
-fn cmake_version() -> String {
-    format!(
-        "set(PACKAGE_VERSION \"{VERSION}\")\n\
-         if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION\n   OR NOT PACKAGE_FIND_VERSION_MAJOR \
-         EQUAL 0)\n  set(PACKAGE_VERSION_COMPATIBLE FALSE)\nelse()\n  set(PACKAGE_VERSION_COMPATIBLE \
-         TRUE)\n  if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)\n    set(PACKAGE_VERSION_EXACT \
-         TRUE)\n  endif()\nendif()\n"
-    )
+/// A text for pkg-config or CMake, with the numbers of this version.
+fn filled(template: &str) -> String {
+    template.replace("@VERSION@", VERSION).replace("@INTERFACE@", INTERFACE)
 }
 
 /// Builds and installs.
@@ -139,25 +104,49 @@ pub(crate) fn place(built: &Path, root: &Path, prefix: &Path) -> Result<(), Inst
         copy(&capi.join(from), &prefix.join(to))?;
     }
     let lib = prefix.join("lib");
-    let versioned = format!("libziggurat.so.{VERSION}");
-    let named = format!("libziggurat.so.{INTERFACE}");
-    copy(&built.join("libziggurat_capi.so"), &lib.join(&versioned))?;
+    place_library(&built.join("libziggurat_capi.so"), &lib, "libziggurat.so")?;
     copy(&built.join("libziggurat_capi.a"), &lib.join("libziggurat.a"))?;
-    link(&versioned, &lib.join(&named))?;
-    link(&named, &lib.join("libziggurat.so"))?;
-    write(&lib.join("pkgconfig/ziggurat.pc"), &pkg_config())?;
-    write(&lib.join("cmake/Ziggurat/ZigguratConfig.cmake"), &cmake_package())?;
-    write(&lib.join("cmake/Ziggurat/ZigguratConfigVersion.cmake"), &cmake_version())
+    for (to, template) in [
+        ("pkgconfig/ziggurat.pc", include_str!("install/ziggurat.pc.in")),
+        ("cmake/Ziggurat/ZigguratConfig.cmake", include_str!("install/ZigguratConfig.cmake.in")),
+        (
+            "cmake/Ziggurat/ZigguratConfigVersion.cmake",
+            include_str!("install/ZigguratConfigVersion.cmake.in"),
+        ),
+    ] {
+        write(&lib.join(to), &filled(template))?;
+    }
+    Ok(())
 }
 
 /// The same for the library for MPI ranks, and the plug-in for PETSc as source.
 fn place_mpi(built: &Path, root: &Path, prefix: &Path) -> Result<(), InstallError> {
     let crates = root.join("crates");
-    copy(&crates.join("ziggurat-mpi/include/ziggurat_mpi.h"), &prefix.join("include/ziggurat_mpi.h"))?;
-    copy(&crates.join("ziggurat-capi/petsc/pcziggurat.c"), &prefix.join("share/ziggurat/pcziggurat.c"))?;
+    for (from, to) in [
+        ("ziggurat-mpi/include/ziggurat_mpi.h", "include/ziggurat_mpi.h"),
+        ("ziggurat-mpi/fortran/ziggurat_mpi.f90", "share/ziggurat/ziggurat_mpi.f90"),
+        ("ziggurat-capi/petsc/pcziggurat.c", "share/ziggurat/pcziggurat.c"),
+    ] {
+        copy(&crates.join(from), &prefix.join(to))?;
+    }
     let lib = prefix.join("lib");
-    copy(&built.join("libziggurat_mpi.so"), &lib.join("libziggurat_mpi.so"))?;
-    write(&lib.join("pkgconfig/ziggurat_mpi.pc"), &pkg_config_mpi())
+    place_library(&built.join("libziggurat_mpi.so"), &lib, "libziggurat_mpi.so")?;
+    for (to, template) in [
+        ("pkgconfig/ziggurat_mpi.pc", include_str!("install/ziggurat_mpi.pc.in")),
+        ("cmake/Ziggurat/Ziggurat-MPI.cmake", include_str!("install/Ziggurat-MPI.cmake.in")),
+    ] {
+        write(&lib.join(to), &filled(template))?;
+    }
+    Ok(())
+}
+
+/// Copies a shared library under the name of its version. Links to it have the names that programs
+/// and linkers look for.
+fn place_library(built: &Path, lib: &Path, name: &str) -> Result<(), InstallError> {
+    let (versioned, named) = (format!("{name}.{VERSION}"), format!("{name}.{INTERFACE}"));
+    copy(built, &lib.join(&versioned))?;
+    link(&versioned, &lib.join(&named))?;
+    link(&named, &lib.join(name))
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> InstallError {
@@ -198,37 +187,141 @@ mod tests {
     use super::*;
     use std::process::Command;
 
+    /// A folder with a prefix that was moved after everything had been installed there, twice.
+    struct Moved(PathBuf);
+
+    impl Moved {
+        /// `build` writes a library to a path, by its name.
+        fn new(name: &str, build: impl Fn(&Path, &str)) -> Moved {
+            let folder = std::env::temp_dir().join(format!("ziggurat-{name}-{}", std::process::id()));
+            let (built, prefix) = (folder.join("built"), folder.join("prefix"));
+            for name in ["ziggurat", "libziggurat_capi.a"] {
+                write(&built.join(name), name).unwrap();
+            }
+            for name in ["ziggurat_capi", "ziggurat_mpi"] {
+                build(&built.join(format!("lib{name}.so")), name);
+            }
+            for _ in 0..2 {
+                place(&built, crate::workspace_root(), &prefix).unwrap(); // also over an older one
+                place_mpi(&built, crate::workspace_root(), &prefix).unwrap();
+            }
+            std::fs::rename(&prefix, folder.join("moved")).unwrap();
+            Moved(folder)
+        }
+
+        fn path(&self, path: &str) -> PathBuf {
+            self.0.join("moved").join(path)
+        }
+
+        /// The options of pkg-config for a package.
+        fn pkg_config(&self, package: &str) -> Vec<String> {
+            let mut pkg_config = Command::new("pkg-config");
+            pkg_config.args(["--cflags", "--libs", package]);
+            output(pkg_config.env("PKG_CONFIG_PATH", self.path("lib/pkgconfig")))
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect()
+        }
+    }
+
+    impl Drop for Moved {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// What a command prints; it must succeed.
+    fn output(command: &mut Command) -> String {
+        let done = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let said = String::from_utf8_lossy(&[&done.stdout[..], &done.stderr[..]].concat()).into_owned();
+        assert!(done.status.success(), "{command:?}: {said}");
+        said
+    }
+
     #[test]
     fn pkg_config_finds_a_prefix_that_was_moved() {
-        let folder = std::env::temp_dir().join(format!("ziggurat-install-{}", std::process::id()));
-        let (built, prefix, moved) = (folder.join("built"), folder.join("prefix"), folder.join("moved"));
-        for name in ["ziggurat", "libziggurat_capi.so", "libziggurat_capi.a", "libziggurat_mpi.so"] {
-            write(&built.join(name), name).unwrap();
+        let moved = Moved::new("install", |path, name| write(path, name).unwrap());
+        for (package, built) in [("ziggurat", "ziggurat_capi"), ("ziggurat_mpi", "ziggurat_mpi")] {
+            for suffix in ["so", "so.0", concat!("so.", env!("CARGO_PKG_VERSION"))] {
+                let library = moved.path(&format!("lib/lib{package}.{suffix}"));
+                assert_eq!(std::fs::read_to_string(library).unwrap(), built);
+            }
+            let words = moved.pkg_config(package);
+            let folder = |option: &str| {
+                let found = words.iter().find_map(|word| word.strip_prefix(option));
+                Path::new(found.unwrap_or_else(|| panic!("{words:?}"))).to_owned()
+            };
+            assert!(folder("-I").join(format!("{package}.h")).exists(), "{words:?}");
+            assert!(folder("-L").join(format!("lib{package}.so")).exists(), "{words:?}");
+            assert!(words.contains(&format!("-l{package}")), "{words:?}");
+            assert!(moved.path(&format!("share/ziggurat/{package}.f90")).exists());
         }
-        for _ in 0..2 {
-            place(&built, crate::workspace_root(), &prefix).unwrap(); // also over an older one
-            place_mpi(&built, crate::workspace_root(), &prefix).unwrap();
-        }
-        std::fs::rename(&prefix, &moved).unwrap();
-        let lib = moved.join("lib");
-        assert_eq!(std::fs::read_to_string(lib.join("libziggurat.so")).unwrap(), "libziggurat_capi.so");
-        let mut pkg_config = Command::new("pkg-config");
-        pkg_config.args(["--cflags", "--libs", "ziggurat"]).env("PKG_CONFIG_PATH", lib.join("pkgconfig"));
-        let said = String::from_utf8(pkg_config.output().unwrap().stdout).unwrap();
-        let include = said.split_whitespace().find_map(|word| word.strip_prefix("-I")).unwrap();
-        assert!(Path::new(include).join("ziggurat.h").exists(), "{said}");
-        let found = said.split_whitespace().find_map(|word| word.strip_prefix("-L")).unwrap();
-        assert!(Path::new(found).join("libziggurat.so").exists() && said.contains("-lziggurat"), "{said}");
-        let mut pkg_config = Command::new("pkg-config");
-        pkg_config.args(["--cflags", "--libs", "ziggurat_mpi"]).env("PKG_CONFIG_PATH", lib.join("pkgconfig"));
-        let said = String::from_utf8(pkg_config.output().unwrap().stdout).unwrap();
-        let include = said.split_whitespace().find_map(|word| word.strip_prefix("-I")).unwrap();
-        assert!(
-            Path::new(include).join("ziggurat_mpi.h").exists() && said.contains("-lziggurat_mpi"),
-            "{said}"
-        );
-        let error = place(&folder.join("nothing"), crate::workspace_root(), &prefix).unwrap_err();
+        let error = place(&moved.0.join("nothing"), crate::workspace_root(), &moved.0).unwrap_err();
         assert!(error.to_string().contains("nothing/ziggurat"), "{error}");
-        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// With libraries of one function each, and a component that does not exist.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn programs_are_linked_by_pkg_config_and_by_cmake() {
+        let missing = |program: &str| Command::new(program).arg("--version").output().is_err();
+        if missing("mpicc") || missing("cmake") {
+            return; // CI has both
+        }
+        let moved = Moved::new("link", |path, name| {
+            let (function, soname) = match name {
+                "ziggurat_mpi" => ("ziggurat_mpi_solver_rows", "libziggurat_mpi.so.0"),
+                _ => ("ziggurat_rows", "libziggurat.so.0"),
+            };
+            let source = path.with_extension("c");
+            let text = format!("long long {function}(void *solver) {{ return solver ? 0 : 42; }}\n");
+            write(&source, &text).unwrap();
+            let mut compiler = Command::new("cc");
+            compiler.args(["-shared", "-fPIC", &format!("-Wl,-soname,{soname}")]).arg(source);
+            output(compiler.arg("-o").arg(path));
+        });
+        let project = moved.0.join("project");
+        let source = "
+            #include <ziggurat_mpi.h>
+            int main(void) {
+              int initialized = 1;
+              MPI_Initialized(&initialized);
+              return initialized || ziggurat_rows(NULL) != 42 || ziggurat_mpi_solver_rows(NULL) != 42;
+            }
+        ";
+        let lists = "
+            cmake_minimum_required(VERSION 3.16)
+            project(program C)
+            find_package(Ziggurat 0.1 CONFIG REQUIRED COMPONENTS MPI OPTIONAL_COMPONENTS Config)
+            if(Ziggurat_Config_FOUND)
+              message(FATAL_ERROR found)
+            endif()
+            add_executable(program program.c)
+            target_link_libraries(program Ziggurat::ziggurat Ziggurat::mpi)
+        ";
+        write(&project.join("program.c"), source).unwrap();
+        write(&project.join("CMakeLists.txt"), lists).unwrap();
+
+        let mut compiler = Command::new("mpicc");
+        compiler.arg(project.join("program.c"));
+        compiler.args(moved.pkg_config("ziggurat")).args(moved.pkg_config("ziggurat_mpi"));
+        output(compiler.arg("-o").arg(project.join("program")));
+        output(Command::new(project.join("program")).env("LD_LIBRARY_PATH", moved.path("lib")));
+
+        let build = project.join("build");
+        let mut cmake = Command::new("cmake");
+        cmake.arg("-S").arg(&project).arg("-B").arg(&build);
+        output(cmake.arg(format!("-DCMAKE_PREFIX_PATH={}", moved.path("").display())));
+        output(Command::new("cmake").arg("--build").arg(&build));
+        output(&mut Command::new(build.join("program"))); // CMake has set its path
+    }
+
+    #[test]
+    fn libraries_are_installed_under_the_number_they_are_built_with() {
+        for (part, name) in [("capi", "libziggurat"), ("mpi", "libziggurat_mpi")] {
+            let path = crate::workspace_root().join(format!("crates/ziggurat-{part}/build.rs"));
+            let script = std::fs::read_to_string(path).unwrap();
+            assert!(script.contains(&format!("-soname,{name}.so.{INTERFACE}\"")), "{part}");
+        }
     }
 }

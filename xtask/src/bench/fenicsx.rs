@@ -63,6 +63,7 @@ fn plug_in(root: &Path, built: &Path, folder: &Path) -> Result<PathBuf, BenchErr
         ("libziggurat_capi.so", "libziggurat.so"),
         ("libziggurat_capi.so", "libziggurat.so.0"),
         ("libziggurat_mpi.so", "libziggurat_mpi.so"),
+        ("libziggurat_mpi.so", "libziggurat_mpi.so.0"),
     ] {
         std::fs::copy(built.join(from), folder.join(to)).map_err(failed)?;
     }

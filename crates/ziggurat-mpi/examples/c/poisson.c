@@ -1,8 +1,7 @@
 /* The Poisson equation in two dimensions on a communicator of the caller: each rank assembles some
  * lines of an n x n grid. With several unknowns per node, as many coupled equations.
  *
- *   mpicc poisson.c -I../../include -L../../../../target/release -lziggurat_mpi -o poisson
- *   export LD_LIBRARY_PATH=../../../../target/release
+ *   mpicc poisson.c $(pkg-config --cflags --libs ziggurat_mpi) -o poisson
  *   mpirun -n 4 ./poisson 200        one unknown per node
  *   mpirun -n 4 ./poisson 200 2      two unknowns per node
  *   mpirun -n 4 ./poisson 200 2 0    the same, detected by the library

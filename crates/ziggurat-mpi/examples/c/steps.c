@@ -1,7 +1,7 @@
 /* Implicit time steps of the heat equation on n^2 points: (I + dt L) u' = u, with a step that grows, so
  * that the values of the matrix change and its pattern does not. One setup, and an update per step.
  *
- *   mpicc steps.c -lziggurat_mpi -o steps && mpirun -n 4 ./steps 200 */
+ *   mpicc steps.c $(pkg-config --cflags --libs ziggurat_mpi) -o steps && mpirun -n 4 ./steps 200 */
 #include "ziggurat_mpi.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,46 +1,74 @@
-//! Programs in C: compiled by mpicc, linked with this library, run by mpirun.
+//! Programs in C and Fortran: compiled by the wrappers of MPI, linked with this library, run by
+//! mpirun.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::launch::{launcher, run};
+use crate::launch::{Ran, launcher, run};
 
-/// The folder of the C library: an ancestor of the test program.
-fn library_folder() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let folder = test.ancestors().find(|folder| folder.join("libziggurat_mpi.so").exists());
-    folder.expect("cargo has built libziggurat_mpi.so").to_owned()
+/// The name by which programs look for the library.
+const SONAME: &str = "libziggurat_mpi.so.0";
+
+/// A folder with the library under the names of an installation, and room for a program.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let folder = std::env::temp_dir().join(format!("ziggurat-mpi-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let test = std::env::current_exe().unwrap();
+        let mut paths = test.ancestors().map(|folder| folder.join("libziggurat_mpi.so"));
+        let built = paths.find(|path| path.exists()).expect("cargo has built libziggurat_mpi.so");
+        for name in [SONAME, "libziggurat_mpi.so"] {
+            std::os::unix::fs::symlink(&built, folder.join(name)).unwrap();
+        }
+        Place(folder)
+    }
+
+    /// Compiles a program of this crate from its sources and links it with the library.
+    fn compile(&self, compiler: &str, sources: &[&str], options: &[&str]) -> PathBuf {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let program = self.0.join("program");
+        let mut command = Command::new(compiler);
+        command.current_dir(&self.0).args(["-Wall", "-Wextra", "-Werror", "-O1"]).args(options);
+        // Libraries come after what needs them.
+        command.args(sources.iter().map(|source| here.join(source)));
+        for headers in ["include", "../ziggurat-capi/include"] {
+            command.arg("-I").arg(here.join(headers));
+        }
+        command.arg("-L").arg(&self.0).args(["-lziggurat_mpi", "-lm", "-o"]).arg(&program);
+        let compiled = command.output().unwrap_or_else(|error| panic!("{compiler}: {error}"));
+        assert!(compiled.status.success(), "{sources:?}: {}", String::from_utf8_lossy(&compiled.stderr));
+        let bytes = std::fs::read(&program).unwrap();
+        let named = bytes.windows(SONAME.len()).any(|part| part == SONAME.as_bytes());
+        assert!(named, "{sources:?} does not look for {SONAME}");
+        program
+    }
+
+    fn compile_c(&self, source: &str) -> PathBuf {
+        self.compile("mpicc", &[source], &[])
+    }
+
+    fn run(&self, ranks: usize, program: &Path, arguments: &[&str]) -> Ran {
+        let mut command = launcher(ranks);
+        command.arg(program).args(arguments).env("LD_LIBRARY_PATH", &self.0);
+        run(command)
+    }
 }
 
-/// Compiles a program and links it with the library. Returns its path.
-fn compiled(source: &str) -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let name = Path::new(source).file_stem().unwrap().to_str().unwrap();
-    let program = std::env::temp_dir().join(format!("ziggurat-{name}-{}", std::process::id()));
-    let compiled = Command::new("mpicc")
-        .args(["-Wall", "-Wextra", "-Werror", "-O1"])
-        .arg(here.join(source))
-        .arg("-I")
-        .arg(here.join("include"))
-        .arg("-I")
-        .arg(here.join("../ziggurat-capi/include"))
-        .arg("-L")
-        .arg(library_folder())
-        .args(["-lziggurat_mpi", "-lm", "-o"])
-        .arg(&program)
-        .status();
-    assert!(compiled.expect("mpicc is installed").success());
-    program
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 #[test]
 fn a_c_program_solves_on_its_communicator() {
-    let (library, program) = (library_folder(), compiled("examples/c/poisson.c"));
+    let place = Place::new("poisson");
+    let program = place.compile_c("examples/c/poisson.c");
     // The iterations that the program prints, on the given number of ranks.
     let iterations = |ranks: usize, arguments: &[&str]| {
-        let mut command = launcher(ranks);
-        command.arg(&program).args(arguments).env("LD_LIBRARY_PATH", &library);
-        let ran = run(command);
+        let ran = place.run(ranks, &program, arguments);
         let line = ran.everything.lines().find(|line| line.starts_with("converged in"));
         assert!(ran.success && line.is_some(), "{arguments:?} on {ranks} ranks: {}", ran.everything);
         line.and_then(|line| line.split_whitespace().nth(2)).map(str::to_owned)
@@ -51,21 +79,45 @@ fn a_c_program_solves_on_its_communicator() {
     // Detected from the pattern.
     assert_eq!(iterations(3, &["60", "2", "0"]), iterations(3, &["60", "2"]));
     // Lines of 61 nodes are not whole nodes of 4 unknowns.
-    let mut command = launcher(3);
-    command.arg(&program).args(["61", "1", "4"]).env("LD_LIBRARY_PATH", &library);
-    let ran = run(command);
+    let ran = place.run(3, &program, &["61", "1", "4"]);
     assert!(!ran.success && ran.everything.contains("give every rank whole nodes"), "{}", ran.everything);
-    let _ = std::fs::remove_file(program);
+}
+
+#[test]
+fn a_fortran_program_finds_the_known_solution() {
+    let place = Place::new("fortran");
+    let sources = ["fortran/ziggurat_mpi.f90", "examples/fortran/poisson.f90"];
+    let program = place.compile("mpifort", &sources, &["-std=f2008"]);
+    // What the program prints about its two solves, without their errors.
+    let solves = |ranks: usize| {
+        let Ran { success, everything, .. } = place.run(ranks, &program, &[]);
+        let solves: Vec<_> =
+            everything.lines().filter_map(|line| line.split_once(", largest error")).collect();
+        assert!(success && solves.len() == 2, "{ranks} ranks: {everything}");
+        let small = |error: &str| error.trim().parse::<f64>().is_ok_and(|error| error < 1e-10);
+        assert!(solves.iter().all(|(_, error)| small(error)), "{everything}");
+        assert!(everything.contains("status 1: ") && everything.contains("classical"), "{everything}");
+        solves.into_iter().map(|(before, _)| before.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(solves(1), solves(3));
+}
+
+#[test]
+fn misuse_from_fortran_ends_with_the_same_status_on_all_ranks() {
+    let place = Place::new("misuse");
+    let sources = ["fortran/ziggurat_mpi.f90", "tests/fortran/misuse.f90"];
+    let program = place.compile("mpifort", &sources, &["-std=f2008"]);
+    for ranks in [1, 3] {
+        let ran = place.run(ranks, &program, &[]);
+        assert!(ran.success, "{ranks} ranks: {}", ran.everything);
+    }
 }
 
 #[test]
 fn a_bad_argument_on_one_rank_is_an_error_on_all() {
-    let (library, program) = (library_folder(), compiled("tests/c/faults.c"));
-    let run = |fault: &str| {
-        let mut command = launcher(2);
-        command.arg(&program).arg(fault).env("LD_LIBRARY_PATH", &library);
-        run(command)
-    };
+    let place = Place::new("faults");
+    let program = place.compile_c("tests/c/faults.c");
+    let run = |fault: &str| place.run(2, &program, &[fault]);
     let fine = run("none");
     assert!(
         fine.everything.contains("rank 0: 0") && fine.everything.contains("rank 1: 0"),
@@ -97,28 +149,24 @@ fn a_bad_argument_on_one_rank_is_an_error_on_all() {
             assert!(line.is_some_and(|line| line.contains(words)), "{fault}: {}", ran.everything);
         }
     }
-    let _ = std::fs::remove_file(program);
 }
 
 #[test]
 fn hostile_calls_of_handles_end_with_the_same_status_on_all_ranks() {
-    let (library, program) = (library_folder(), compiled("tests/c/handles.c"));
+    let place = Place::new("handles");
+    let program = place.compile_c("tests/c/handles.c");
     for ranks in [1, 2, 3] {
-        let mut command = launcher(ranks);
-        command.arg(&program).env("LD_LIBRARY_PATH", &library);
-        let ran = run(command);
+        let ran = place.run(ranks, &program, &[]);
         assert!(ran.success, "{ranks} ranks: {}", ran.everything);
     }
-    let _ = std::fs::remove_file(program);
 }
 
 #[test]
 fn time_steps_by_updates_are_the_same_on_any_number_of_ranks() {
-    let (library, program) = (library_folder(), compiled("examples/c/steps.c"));
+    let place = Place::new("steps");
+    let program = place.compile_c("examples/c/steps.c");
     let steps = |ranks: usize| {
-        let mut command = launcher(ranks);
-        command.arg(&program).arg("90").env("LD_LIBRARY_PATH", &library);
-        let ran = run(command);
+        let ran = place.run(ranks, &program, &["90"]);
         let lines = ran.everything.lines().filter(|line| line.starts_with("step ")).map(str::to_owned);
         let lines: Vec<String> = lines.collect();
         assert!(ran.success && lines.len() == 5, "{ranks} ranks: {}", ran.everything);
@@ -127,7 +175,6 @@ fn time_steps_by_updates_are_the_same_on_any_number_of_ranks() {
     let alone = steps(1);
     assert_eq!(alone, steps(2));
     assert_eq!(alone, steps(3));
-    let _ = std::fs::remove_file(program);
 }
 
 #[test]
