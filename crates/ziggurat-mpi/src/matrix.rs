@@ -38,7 +38,8 @@ pub struct DistributedCsr {
     pub(crate) cols: Arc<Partition>,
     /// The neighbourhood of the columns.
     pub(crate) around: Arc<Neighbourhood>,
-    pub(crate) local: Csr<f64>,
+    /// Shared by the copies of a matrix, which differ in little.
+    pub(crate) local: Arc<Csr<f64>>,
     /// The range of own rows among the local ones.
     pub(crate) own: Range<usize>,
 }
@@ -121,7 +122,13 @@ impl DistributedCsr {
         let row_ptr = before.chain(own.row_ptr.iter().copied()).chain(after).collect();
         let columns = renumbered(&own.columns, &own.ids, &around);
         let local = agree(&**comm, Csr::try_new(local, local, row_ptr, columns, own.values))?;
-        Ok(DistributedCsr { cols: rows.clone(), rows, own: owned, around: Arc::new(around), local })
+        Ok(DistributedCsr {
+            cols: rows.clone(),
+            rows,
+            own: owned,
+            around: Arc::new(around),
+            local: local.into(),
+        })
     }
 
     /// A matrix of own rows; `block` is the number of unknowns per node of the columns.
@@ -137,7 +144,7 @@ impl DistributedCsr {
         let count = own.row_ptr.len() - 1;
         let local =
             agree(&**comm, Csr::try_new(count, around.rows().local(), own.row_ptr, columns, own.values))?;
-        Ok(DistributedCsr { rows, cols, around: Arc::new(around), local, own: 0..count })
+        Ok(DistributedCsr { rows, cols, around: Arc::new(around), local: local.into(), own: 0..count })
     }
 
     /// A matrix with the given own rows, whose columns are the local rows of this one. Collective.
@@ -182,7 +189,7 @@ impl DistributedCsr {
         let others = ((0..own.start).map(row_of), (own.end..all).map(row_of));
         let local = agree(&**comm, between((self.view(), &self.own, &table), others, all, number))?;
         let (rows, cols) = (self.rows.clone(), self.cols.clone());
-        Ok(DistributedCsr { rows, cols, own, around: Arc::new(around), local })
+        Ok(DistributedCsr { rows, cols, own, around: Arc::new(around), local: local.into() })
     }
 
     /// The communicator of the ranks that hold the matrix.

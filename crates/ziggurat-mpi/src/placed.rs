@@ -23,7 +23,7 @@ pub(crate) fn oriented(a: &DistributedCsr) -> Result<(Option<DistributedCsr>, Ma
         return Ok((None, kind));
     }
     let mut a = a.clone();
-    a.local.values_mut().par_iter_mut().for_each(|value| *value = -*value);
+    Arc::make_mut(&mut a.local).values_mut().par_iter_mut().for_each(|value| *value = -*value);
     let mut kind = MatrixKind::of(&a)?;
     kind.negated = true;
     Ok((Some(a), kind))

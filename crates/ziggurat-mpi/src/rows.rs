@@ -219,7 +219,12 @@ pub(crate) fn between<'a>(
     number: impl Fn(u64) -> u32,
 ) -> Result<Csr<f64>, MatrixError> {
     let entries = matrix.row_ptr()[own.start]..matrix.row_ptr()[own.end];
-    let (mut row_ptr, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    let [below, above]: [Vec<Other<'a>>; 2] = [below.collect(), above.collect()];
+    let length = |row: &Other<'a>| row.map_or(0, |(columns, _)| columns.len());
+    let all = entries.len() + below.iter().chain(&above).map(length).sum::<usize>();
+    let mut row_ptr = Vec::with_capacity(below.len() + own.len() + above.len() + 1);
+    row_ptr.push(0);
+    let (mut columns, mut values) = (Vec::with_capacity(all), Vec::with_capacity(all));
     let push = |row: Other<'a>, row_ptr: &mut Vec<usize>, columns: &mut Vec<u32>, values: &mut Vec<f64>| {
         if let Some((row_columns, row_values)) = row {
             columns.extend(row_columns.iter().map(|&id| number(id)));
@@ -227,12 +232,12 @@ pub(crate) fn between<'a>(
         }
         row_ptr.push(columns.len());
     };
-    below.for_each(|row| push(row, &mut row_ptr, &mut columns, &mut values));
+    below.into_iter().for_each(|row| push(row, &mut row_ptr, &mut columns, &mut values));
     let before = columns.len();
     row_ptr.extend(matrix.row_ptr()[own.start + 1..=own.end].iter().map(|end| end - entries.start + before));
     columns.par_extend(matrix.columns()[entries.clone()].par_iter().map(|&column| table[column as usize]));
     values.extend_from_slice(&matrix.values()[entries]);
-    above.for_each(|row| push(row, &mut row_ptr, &mut columns, &mut values));
+    above.into_iter().for_each(|row| push(row, &mut row_ptr, &mut columns, &mut values));
     Csr::try_new(row_ptr.len() - 1, cols, row_ptr, columns, values)
 }
 

@@ -350,7 +350,7 @@ pub(crate) fn set_dead_diagonal(a: &mut DistributedCsr, dead: &[u32]) {
         let local = a.own.start + row as usize;
         let begin = a.local.row_ptr()[local];
         if let Ok(place) = a.local.row(local).0.binary_search(&(local as u32)) {
-            a.local.values_mut()[begin + place] = scale;
+            Arc::make_mut(&mut a.local).values_mut()[begin + place] = scale;
         }
     }
 }

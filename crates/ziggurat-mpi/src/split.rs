@@ -33,7 +33,7 @@ impl Split {
         if a.around.halo_rows() == 0 && a.own.len() == a.local.rows() {
             let matrix = Csr::try_new(0, 0, vec![0], Vec::new(), Vec::new())?;
             let remote = Remote { rows: Vec::new(), matrix, halo: HaloOf(a.around) };
-            return Ok(Split { own: Arc::new(a.local), remote, rows, cols, place, local_rows });
+            return Ok(Split { own: a.local, remote, rows, cols, place, local_rows });
         }
         let columns = a.around.rows().owned();
         let (count, halo_rows) = (a.own.len(), a.around.halo_rows());
@@ -96,7 +96,7 @@ impl Split {
         row_ptr.resize(self.local_rows + 1, made.0.len());
         let local = Csr::try_new(self.local_rows, around.rows().local(), row_ptr, made.0, made.1)?;
         let (rows, cols, own) = (self.rows.clone(), self.cols.clone(), self.place.clone());
-        Ok(DistributedCsr { rows, cols, around, local, own })
+        Ok(DistributedCsr { rows, cols, around, local: local.into(), own })
     }
 
     /// The ids of own rows.
@@ -122,6 +122,6 @@ impl Split {
         row_ptr.resize(self.local_rows + 1, columns.len());
         let local = Csr::try_new(self.local_rows, self.local_rows, row_ptr, columns, own.values)?;
         let (rows, cols, own) = (self.rows.clone(), self.cols.clone(), self.place.clone());
-        Ok(DistributedCsr { rows, cols, around, local, own })
+        Ok(DistributedCsr { rows, cols, around, local: local.into(), own })
     }
 }

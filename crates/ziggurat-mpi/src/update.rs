@@ -6,6 +6,8 @@
 //! of one process after an update, too. The symbolic phases of the products are repeated, because
 //! rows of other ranks come as rows and not as plans.
 
+use std::sync::Arc;
+
 use ziggurat::Updated;
 use ziggurat_amg::{Level, LevelMatrix, spectral_radius};
 use ziggurat_sparse::device::Device;
@@ -64,7 +66,7 @@ impl<D: Device> DistributedSolver<D> {
             agree(&*comm, same(what, expected, values.len()))?;
             let mut a = agree(&*comm, self.levels[0].a.joined())?;
             let entries = a.own_entries();
-            a.local.values_mut()[entries].copy_from_slice(&self.entries.inwards(values));
+            Arc::make_mut(&mut a.local).values_mut()[entries].copy_from_slice(&self.entries.inwards(values));
             self.update(a)
         })
     }

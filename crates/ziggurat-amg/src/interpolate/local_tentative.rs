@@ -134,7 +134,13 @@ impl OwnTentative {
             received_members(true).chain(own_members).chain(received_members(false)).collect();
         let is_root = |&(node, root): &(u64, &u64)| node == *root;
         let own_roots: Vec<u64> = own_nodes.clone().zip(roots).filter(is_root).map(|found| found.0).collect();
-        let number = |root: u64| own_roots.partition_point(|&other| other < root);
+        // The number of owned roots up to each owned node, so that no root has to be searched for.
+        let counts = own_nodes.clone().zip(roots).scan(0u32, |count, found| {
+            *count += u32::from(is_root(&found));
+            Some(*count)
+        });
+        let counts: Vec<u32> = counts.collect();
+        let number = |root: u64| counts[(root - first_node) as usize] as usize - 1;
         let of: Vec<u32> = members.par_iter().map(|member| number(member.root) as u32).collect();
         let made = Dense::zeros(members.len() * block, k).map_err(SetupError::from).and_then(|vectors| {
             let vectors = gathered(vectors, &members, kernel, first_node);
@@ -198,8 +204,20 @@ impl OwnTentative {
         };
         let values = of_all(&self.values, kernel.block() * k);
         let of_aggregate = of_all(&self.of_aggregate, k * k);
-        let firsts = sorted(first.iter().copied().filter(|&id| id != NO_ROOT));
-        let number = |&id: &u64| firsts.binary_search(&id).map_or(Aggregates::NONE, |at| at as u32);
+        // Owned aggregates have consecutive coarse rows; only the others have to be searched for.
+        let own_rows = self.coarse.first..self.coarse.first + self.coarse.own as u64;
+        let others = sorted(first.iter().copied().filter(|id| *id != NO_ROOT && !own_rows.contains(id)));
+        let (below, above) = others.split_at(others.partition_point(|&id| id < own_rows.start));
+        let owned = self.coarse.own / k;
+        let number = |&id: &u64| {
+            if own_rows.contains(&id) {
+                return (below.len() + (id - own_rows.start) as usize / k) as u32;
+            }
+            let place = others.binary_search(&id).map(|at| at + if at < below.len() { 0 } else { owned });
+            place.map_or(Aggregates::NONE, |at| at as u32)
+        };
+        let own_firsts = own_rows.clone().step_by(k);
+        let firsts: Vec<u64> = below.iter().copied().chain(own_firsts).chain(above.iter().copied()).collect();
         let made = numbered(firsts.len(), first.iter().map(number).collect()).and_then(|aggregates| {
             let mut coarse = Dense::zeros(aggregates.count() * k, k)?;
             for column in 0..k {
