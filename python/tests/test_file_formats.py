@@ -1,4 +1,4 @@
-"""Files of every format: what scipy and NumPy write is read, and scipy reads what ziggurat writes."""
+"""Files of every format: what scipy, NumPy and h5py write is read, and scipy reads what ziggurat writes."""
 
 from __future__ import annotations
 
@@ -84,6 +84,35 @@ def test_petsc(tmp_path, integer):
     integers = [1211216, *matrix.shape, matrix.nnz, *lengths, *matrix.indices]
     path.write_bytes(struct.pack(f">{len(integers)}{integer}", *integers) + matrix.data.astype(">f8").tobytes())
     same(ziggurat.read_matrix(path), matrix)
+
+
+@pytest.mark.parametrize("matlab", [False, True])
+def test_hdf5(tmp_path, matlab):
+    h5py = pytest.importorskip("h5py")
+    path, matrix = tmp_path / "system.h5", MATRICES["wide"]
+    columns = sparse.csc_array(matrix)
+    kind = np.uint64 if matlab else np.int32
+    with h5py.File(path, "w", userblock_size=512 if matlab else 0) as file:
+        for name in ("A", "M"):
+            group = file.create_group(f"Problem/{name}")
+            group.attrs["MATLAB_sparse"] = kind(matrix.shape[0])
+            members = {"data": columns.data, "ir": columns.indices.astype(kind), "jc": columns.indptr.astype(kind)}
+            for member, array in members.items():
+                group.create_dataset(member, data=array, compression="gzip" if matlab else None)
+        dense = file.create_dataset("dense", data=matrix.toarray().T if matlab else matrix.toarray())
+        if matlab:
+            dense.attrs["MATLAB_class"] = np.bytes_("double")
+    try:
+        read = ziggurat.read_matrix(path)  # by its name
+    except ziggurat.MatrixError as error:
+        if "without the cargo feature `hdf5`" not in str(error):
+            raise
+        pytest.skip("built without the feature hdf5")
+    same(read, matrix)
+    same(ziggurat.read_matrix(f"{path}:Problem/M"), matrix)
+    same(ziggurat.read_matrix(f"{path}:dense"), matrix)
+    with pytest.raises(ziggurat.MatrixError, match="object `B`: the file has no such object"):
+        ziggurat.read_matrix(f"{path}:B")
 
 
 @pytest.mark.skipif(not FILES.is_dir(), reason="not in the repository")

@@ -79,10 +79,13 @@ impl Command {
 /// The source of the matrix.
 #[derive(Args, Debug)]
 pub(crate) struct Source {
-    /// Matrix: a Matrix Market, scipy .npz, PETSc binary or Rutherford–Boeing file, or gzipped
+    /// Matrix: a Matrix Market, scipy .npz, PETSc binary, HDF5 or Rutherford–Boeing file, or
+    /// gzipped
     ///
     /// The format is recognised by the content. Rutherford–Boeing files, which include the older
-    /// Harwell–Boeing files, are also recognised by names such as A.rb and A.rua
+    /// Harwell–Boeing files, are also recognised by names such as A.rb and A.rua. HDF5 files, among
+    /// them those of MATLAB 7.3, are read by commands built with the feature `hdf5`; an object in
+    /// one is named after a colon, such as system.h5:Problem/A
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
     /// Model problem instead of a file, such as poisson3d:100 (see `ziggurat generate --help`)
@@ -97,7 +100,8 @@ pub(crate) struct Source {
 pub(crate) struct SolveOptions {
     #[command(flatten)]
     pub(crate) source: Source,
-    /// Right-hand side: a vector in Matrix Market, .npy, PETSc or plain text [default: all ones]
+    /// Right-hand side: a vector in Matrix Market, .npy, PETSc, HDF5 or plain text [default: all
+    /// ones]
     ///
     /// Without a file it is that of the model problem or all ones. If the rows of the matrix sum to
     /// zero, its range does not contain all ones; then it is 1 in the first half of the rows and −1

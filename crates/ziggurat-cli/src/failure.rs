@@ -86,8 +86,8 @@ impl From<ReadError> for Failure {
             ReadError::Io { .. } => "the file is damaged or truncated; download or write it again",
             ReadError::Line { fault, .. } => match fault {
                 Fault::Banner { .. } => {
-                    "Matrix Market, .npy, .npz, PETSc binary and Rutherford–Boeing files are supported; \
-                     convert the file to one of them"
+                    "Matrix Market, .npy, .npz, PETSc binary, HDF5 and Rutherford–Boeing files are \
+                     supported; convert the file to one of them"
                 }
                 Fault::NotSupported { .. } => {
                     "only real matrices are supported; rewrite the system as a real one"
@@ -107,6 +107,13 @@ impl From<ReadError> for Failure {
             ReadError::Binary { fault, .. } => match fault {
                 BinaryFault::Truncated { .. } | BinaryFault::Damaged { .. } => {
                     "the file is damaged or truncated; download or write it again"
+                }
+                BinaryFault::Unreadable { .. } => {
+                    "the file is damaged, or uses a part of HDF5 that is not supported; write it again, \
+                     in an older version of the format"
+                }
+                BinaryFault::SeveralObjects { .. } | BinaryFault::NoSuchName { .. } => {
+                    "name an object of the file after a colon, such as system.h5:Problem/A"
                 }
                 BinaryFault::NotAVector { .. } => "give a file with one value per row of the matrix",
                 BinaryFault::NotDense => "write the values as an array, by `numpy.save`",

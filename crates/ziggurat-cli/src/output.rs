@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use same_file::Handle;
 use serde::Serialize;
+use ziggurat_sparse::io::file_of;
 
 use crate::failure::Failure;
 
@@ -74,7 +75,7 @@ pub(crate) fn check<'a>(
 ) -> Result<(), Failure> {
     // Handles, because one file may have several names.
     let mut taken: Vec<_> =
-        inputs.into_iter().filter_map(|path| Some((None, Handle::from_path(path).ok()?))).collect();
+        inputs.into_iter().filter_map(|path| Some((None, Handle::from_path(file_of(path)).ok()?))).collect();
     let mut created = Vec::new();
     for (option, path) in outputs.into_iter().filter(|(_, path)| !is_standard(path)) {
         // Not of a symbolic link, but of the file it names.

@@ -16,7 +16,7 @@ use ziggurat_report::figures::{counted, grouped};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::gallery::{self, Model, Problem};
 use ziggurat_sparse::graph::Permutation;
-use ziggurat_sparse::io::{read_dense_from, read_matrix_from, read_vector_from};
+use ziggurat_sparse::io::{file_of, read_dense_from, read_matrix_from, read_vector_from};
 
 use crate::arguments::Source;
 use crate::failure::Failure;
@@ -340,12 +340,12 @@ fn open(path: &Path, progress: &Progress) -> Result<(File, Stage), Failure> {
     let bytes = check_readable(path)?;
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let stage = progress.bytes(&format!("reading {name}"), bytes);
-    Ok((File::open(path).map_err(|error| Failure::reading(path, &error))?, stage))
+    Ok((File::open(file_of(path)).map_err(|error| Failure::reading(path, &error))?, stage))
 }
 
 /// Refuses a path that is a folder or an empty file. Returns the size of the file.
 pub(crate) fn check_readable(path: &Path) -> Result<u64, Failure> {
-    let facts = fs::metadata(path).map_err(|error| Failure::reading(path, &error))?;
+    let facts = fs::metadata(file_of(path)).map_err(|error| Failure::reading(path, &error))?;
     if facts.is_dir() {
         let hint = match first_matrix(path) {
             Some(file) => format!("give a file in it, such as {}", file.display()),

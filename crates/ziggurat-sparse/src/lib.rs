@@ -10,7 +10,8 @@
 //! - [`device`]: where vectors live and kernels run: [`device::Cpu`] and the readable oracle
 //!   [`device::Reference`], and which arithmetic reads which memory ([`Reads`]).
 //! - [`algebra`]: transposes, products, sums, scalings and truncation for multigrid setup.
-//! - [`io`]: reading and writing files: Matrix Market, NumPy, scipy, PETSc, Rutherford–Boeing.
+//! - [`io`]: reading and writing files: Matrix Market, NumPy, scipy, PETSc, HDF5,
+//!   Rutherford–Boeing.
 //! - [`trace`]: `tracing` spans of setup and solve, for timelines.
 
 #![deny(unsafe_code)]

@@ -18,7 +18,8 @@ def read_matrix(path: Union[str, os.PathLike[str]]) -> sparse.csr_array:
     The formats are Matrix Market, scipy's ``.npz`` (:func:`scipy.sparse.save_npz`), PETSc binary
     (``MatView``), and Rutherford–Boeing, which includes Harwell–Boeing. They are recognised by the
     content; Rutherford–Boeing also by names such as ``A.rb`` and ``A.rua``. A matrix in a NumPy
-    ``.npy`` file is read without its zeros.
+    ``.npy`` file is read without its zeros. HDF5 files in the layout of MATLAB 7.3 are read if the
+    package was built with the feature ``hdf5``; ``"system.h5:Problem/A"`` names an object in one.
 
     Matrix Market is read in parallel. Symmetric files give the full matrix, duplicate entries are
     summed, and explicit zeros are kept. Of a PETSc file, the first matrix is read. Right-hand sides

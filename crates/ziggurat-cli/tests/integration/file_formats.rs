@@ -53,6 +53,34 @@ fn a_petsc_file_may_hold_the_matrix_and_the_right_hand_side() {
     assert_eq!(one["residuals"], two["residuals"]);
 }
 
+/// A file in the layout of MATLAB, with a matrix, a right-hand side and coordinates.
+#[cfg(feature = "hdf5")]
+#[test]
+fn an_hdf5_file_may_hold_the_whole_system() {
+    let place = Place::new("an_hdf5_file_may_hold_the_whole_system");
+    let files = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../ziggurat-sparse/tests/files");
+    std::fs::copy(files.join("matlab.mat"), place.path("system.mat")).unwrap();
+    place.succeed(&["inspect", "system.mat"]);
+    place.succeed(&["inspect", "system.mat:Problem/Zeros"]);
+    for (arguments, expected) in [
+        (&["inspect", "system.mat:B"][..], "system.mat:B, object `B`: the file has no such object (it has "),
+        (&["inspect", "system.mat:Problem/title"], "object `Problem/title`: a dataset of anything but"),
+        (&["inspect", "none.mat:A"], "cannot read none.mat:A: no such file or directory"),
+        (
+            &["solve", "system.mat", "--rhs", "system.mat:Problem/id"],
+            "system.mat:Problem/id has 1 value, but system.mat has 5 rows",
+        ),
+        (
+            &["solve", "system.mat:Problem/A", "--output", "system.mat"],
+            "--output would overwrite the input system.mat",
+        ),
+    ] {
+        let said = place.run(arguments);
+        assert_eq!(said.code, Some(1), "{arguments:?}");
+        assert!(said.err.contains(expected) && said.err.contains("\nhint: "), "{}", said.err);
+    }
+}
+
 #[test]
 fn unsuitable_names_are_refused_before_the_work() {
     let place = Place::new("unsuitable_names_are_refused_before_the_work");

@@ -20,6 +20,8 @@ pub enum Position {
     Byte(u64),
     /// An array of an archive, by its name.
     Array(String),
+    /// An object of an HDF5 file, by its path.
+    Object(String),
 }
 
 impl fmt::Display for Position {
@@ -27,12 +29,13 @@ impl fmt::Display for Position {
         match self {
             Position::Byte(offset) => write!(f, "byte {offset}"),
             Position::Array(name) => write!(f, "array `{}`", name.escape_debug()),
+            Position::Object(path) => write!(f, "object `{}`", path.escape_debug()),
         }
     }
 }
 
-/// What is wrong with a binary file: a NumPy array, a scipy archive, or a PETSc file. Entries are
-/// numbered from zero.
+/// What is wrong with a binary file: a NumPy array, a scipy archive, a PETSc file or an HDF5 file.
+/// Entries are numbered from zero.
 ///
 /// ```
 /// use ziggurat_sparse::io::{BinaryFault, ReadError, read_vector_from};
@@ -80,6 +83,12 @@ pub enum BinaryFault {
         /// The message of the decompressor.
         cause: String,
     },
+    /// An HDF5 file is damaged, or uses a part of the format that is not supported.
+    #[error("the file cannot be read: {cause}")]
+    Unreadable {
+        /// The message of the library.
+        cause: String,
+    },
     /// The archive lacks an array.
     #[error("the archive has no such array (it has {found}); `scipy.sparse.save_npz` writes one")]
     NoSuchArray {
@@ -91,6 +100,18 @@ pub enum BinaryFault {
     NoSuchObject {
         /// "matrix" or "vector".
         what: &'static str,
+    },
+    /// An HDF5 file lacks the object that the path names, or that a sparse matrix consists of.
+    #[error("the file has no such object (it has {found})")]
+    NoSuchName {
+        /// The names of objects that are there instead.
+        found: String,
+    },
+    /// An HDF5 file has several objects of the wanted kind.
+    #[error("several objects could be meant: {found}; name one of them, as in `FILE:NAME`")]
+    SeveralObjects {
+        /// Their names.
+        found: String,
     },
     /// An array has another shape than expected.
     #[error("the shape is {found}, expected {expected}")]
@@ -184,6 +205,12 @@ impl BinaryFault {
     /// This fault in an array of an archive.
     pub(super) fn in_array(self, name: &str) -> Located {
         Located { position: Position::Array(name.to_owned()), fault: self }
+    }
+
+    /// This fault in an object of an HDF5 file.
+    #[cfg(feature = "hdf5")]
+    pub(super) fn in_object(self, path: &str) -> Located {
+        Located { position: Position::Object(path.to_owned()), fault: self }
     }
 }
 

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use super::binary_fault::Located;
 use super::format::Start;
-use super::{BinaryFault, FileFormat, ReadError, npy, npz, petsc, rutherford_boeing, text};
+use super::{BinaryFault, FileFormat, ReadError, hdf5, npy, npz, petsc, rutherford_boeing, text};
 use crate::{Csr, Dense, MatrixError};
 
-/// What a caller wants from a file. A PETSc file may hold several objects.
+/// What a caller wants from a file. PETSc and HDF5 files may hold several objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Matrix,
@@ -33,6 +33,10 @@ impl Content {
             FileFormat::Npy => Content::Dense(npy::read(&bytes).map_err(at)?),
             FileFormat::Npz => Content::Sparse(npz::read(&bytes).map_err(at)?),
             FileFormat::Petsc => petsc::read(&bytes, wanted).map_err(at)?,
+            FileFormat::Hdf5 => {
+                let object = hdf5::object_in(name).map(|(_, object)| object);
+                hdf5::read(bytes, object, wanted).map_err(at)?
+            }
             FileFormat::Text => Content::Dense(text::read(&bytes, name)?),
             FileFormat::RutherfordBoeing | FileFormat::MatrixMarket => {
                 Content::Sparse(rutherford_boeing::read(&bytes, name)?)

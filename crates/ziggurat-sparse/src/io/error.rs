@@ -62,7 +62,7 @@ pub enum ReadError {
         /// The number of parts.
         parts: usize,
     },
-    /// A binary file (NumPy, scipy, PETSc) violates its format.
+    /// A binary file (NumPy, scipy, PETSc, HDF5) violates its format.
     #[error("{}, {position}: {fault}", path.display())]
     Binary {
         /// The file.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
-use super::{WriteError, npy, npz, petsc, rutherford_boeing, text};
+use super::{WriteError, hdf5, npy, npz, petsc, rutherford_boeing, text};
 
 /// Bytes at the start of a file by which its format is recognised. Enough for the header of a gzip
 /// file and the first lines of a text.
@@ -33,6 +33,8 @@ pub enum FileFormat {
     Npz,
     /// Matrices and vectors of PETSc, as `MatView` and `VecView` write them to a binary viewer.
     Petsc,
+    /// HDF5 in the layout of MATLAB 7.3. It is only read, and only with the feature `hdf5`.
+    Hdf5,
     /// Rutherford–Boeing or Harwell–Boeing, a text format for sparse matrices.
     RutherfordBoeing,
     /// A table of numbers as text, for vectors and dense matrices. It is only read.
@@ -46,6 +48,7 @@ impl fmt::Display for FileFormat {
             FileFormat::Npy => "NumPy .npy",
             FileFormat::Npz => "scipy .npz",
             FileFormat::Petsc => "PETSc binary",
+            FileFormat::Hdf5 => "HDF5",
             FileFormat::RutherfordBoeing => "Rutherford–Boeing",
             FileFormat::Text => "plain text",
         })
@@ -70,6 +73,8 @@ impl FileFormat {
             FileFormat::Npz
         } else if petsc::is_petsc(start) {
             FileFormat::Petsc
+        } else if hdf5::is_hdf5(start) {
+            FileFormat::Hdf5
         } else if start.get(..2) == Some(b"%%") {
             FileFormat::MatrixMarket
         } else if rutherford_boeing::is_header(start) || is_boeing(name.as_ref()) {

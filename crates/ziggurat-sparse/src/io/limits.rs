@@ -1,7 +1,8 @@
-//! How many rows a file may declare.
+//! How many rows a file may declare, and how large its arrays may be.
 //!
 //! A few bytes of a file can declare billions of empty rows, for which a matrix needs row pointers.
-//! So the number of rows that is accepted depends on the number of bytes that the file has.
+//! So the number of rows that is accepted depends on the number of bytes that the file has. The
+//! same is true of arrays that a library decompresses.
 
 use super::BinaryFault;
 use crate::MatrixError;
@@ -13,6 +14,16 @@ const ROWS_GRANTED: u64 = 1 << 20;
 /// The most rows accepted for a file with this many bytes, after decompression.
 pub(super) fn most_rows(bytes: u64) -> u64 {
     bytes.saturating_mul(ROWS_PER_BYTE).saturating_add(ROWS_GRANTED)
+}
+
+/// How many bytes deflate, the compression within HDF5 files, makes of one at most.
+#[cfg(feature = "hdf5")]
+const EXPANSION: u64 = 1032;
+
+/// The most bytes accepted for an array within a file with this many bytes.
+#[cfg(feature = "hdf5")]
+pub(super) fn most_bytes(bytes: u64) -> u64 {
+    bytes.saturating_mul(EXPANSION).saturating_add(8 * ROWS_GRANTED)
 }
 
 /// Rejects dimensions that local indices cannot address, and more rows than is plausible for a file

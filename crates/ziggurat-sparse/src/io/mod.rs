@@ -6,12 +6,19 @@
 //! | NumPy `.npy` | vectors, dense | vectors, dense; `.npy` | its first bytes |
 //! | scipy `.npz` | matrices | matrices; `.npz` | its first bytes |
 //! | PETSc binary | matrices, vectors, dense | all three; `.petsc` | its first bytes |
+//! | HDF5 (feature `hdf5`) | matrices, vectors, dense | | its first bytes |
 //! | tables as text, CSV | vectors, dense | | numbers only in the first line |
 //! | Rutherford–Boeing, Harwell–Boeing | matrices | matrices; `.rb` | its header, or `.rb`, `.hb`, `.rua`, … |
 //!
 //! Each may be compressed with gzip, whatever its name. A dense matrix is accepted where a sparse
-//! one is expected, and a sparse matrix with one column where a vector is expected. HDF5 is not
-//! supported: its only complete implementation is a C library.
+//! one is expected, and a sparse matrix with one column where a vector is expected.
+//!
+//! HDF5 files have the layout of MATLAB 7.3 (`save -v7.3`), which PETSc reads too: a sparse matrix
+//! is a group with the attribute `MATLAB_sparse`, its number of rows, and the datasets `data`, `ir`
+//! and `jc` (compressed columns); vectors and dense matrices are datasets. If MATLAB wrote a dense
+//! matrix, which the attribute `MATLAB_class` shows, its columns are the rows of the dataset, and
+//! otherwise the dataset is read as it is. `system.h5:Problem/A` names an object of a file. Without
+//! a name, it is `A`, `b`, `rhs` or `coord` in any group, or the only object of the wanted kind.
 //!
 //! ```
 //! use ziggurat_sparse::{Csr, io};
@@ -27,10 +34,12 @@
 //! ```
 
 mod binary_fault;
+mod compressed;
 mod content;
 mod error;
 mod fault;
 mod format;
+mod hdf5;
 mod limits;
 mod matrix_market;
 mod npy;
@@ -47,6 +56,7 @@ pub use binary_fault::{BinaryFault, Position};
 pub use error::{ReadError, WriteError};
 pub use fault::Fault;
 pub use format::FileFormat;
+pub use hdf5::file_of;
 pub use matrix_market::StoredSymmetry;
 pub use part::{
     MatrixPart, read_matrix_part, read_matrix_part_from, read_vector_part, read_vector_part_from,

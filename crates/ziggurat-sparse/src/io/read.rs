@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::content::{Content, Wanted};
 use super::format::look;
-use super::{FileFormat, ReadError, matrix_market};
+use super::{FileFormat, ReadError, file_of, matrix_market};
 use crate::{Csr, Dense};
 
 /// Reads a matrix from a file of any [format](super), plain or compressed with gzip. The format is
@@ -17,7 +17,8 @@ use crate::{Csr, Dense};
 ///
 /// Errors name the offending line, byte or array. Memory use grows with the bytes actually read.
 /// The only allocation whose size comes from a header is the array of row pointers, so a file with
-/// `b` bytes (after decompression) may have at most 1024 `b` + 2^20 rows.
+/// `b` bytes (after decompression) may have at most 1024 `b` + 2^20 rows. Each array within an HDF5
+/// file may have at most 1032 `b` + 2^23 bytes.
 ///
 /// ```no_run
 /// let a = ziggurat_sparse::io::read_matrix("thermal2.mtx.gz")?;
@@ -47,6 +48,7 @@ pub fn read_matrix_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Res
 
 /// Reads a vector: a dense or a sparse matrix with one column, whose missing entries are zero. It
 /// may be a list of numbers as plain text. In a PETSc file, matrices before the vector are skipped.
+/// In an HDF5 file, the vector may also have the shape of a row.
 ///
 /// ```no_run
 /// let b = ziggurat_sparse::io::read_vector("thermal2_b.mtx")?;
@@ -77,7 +79,7 @@ pub fn read_vector_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Res
 
 /// Reads a dense matrix: right-hand sides, node coordinates, near-null-space vectors. It is a
 /// Matrix Market `array`, a NumPy array with one or two axes, a dense matrix or a vector of PETSc,
-/// or a table as plain text, one row per line.
+/// a dataset of HDF5, or a table as plain text, one row per line.
 ///
 /// ```no_run
 /// let modes = ziggurat_sparse::io::read_dense("beam_rbm.mtx.gz")?;
@@ -108,5 +110,5 @@ pub fn read_dense_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Resu
 }
 
 pub(super) fn open(path: &Path) -> Result<File, ReadError> {
-    File::open(path).map_err(ReadError::io(path))
+    File::open(file_of(path)).map_err(ReadError::io(path))
 }

@@ -221,7 +221,7 @@ fn matrix_to(
         FileFormat::Npz => npz::write(&mut out, a),
         FileFormat::Petsc => petsc::write_matrix(&mut out, a),
         FileFormat::RutherfordBoeing => rutherford_boeing::write(&mut out, a, lower, comment),
-        FileFormat::Npy | FileFormat::Text => Err(unsuitable(format, "sparse matrices")),
+        FileFormat::Npy | FileFormat::Hdf5 | FileFormat::Text => Err(unsuitable(format, "sparse matrices")),
     }
 }
 
@@ -236,7 +236,7 @@ fn vector_to(mut out: impl Write + Send, gzip: bool, format: FileFormat, vector:
             petsc::write_vector_header(&mut out, vector.len() as u64)?;
             petsc::write_values(&mut out, vector)
         }
-        FileFormat::Npz | FileFormat::RutherfordBoeing | FileFormat::Text => {
+        FileFormat::Npz | FileFormat::Hdf5 | FileFormat::RutherfordBoeing | FileFormat::Text => {
             Err(unsuitable(format, "vectors"))
         }
     }
@@ -257,7 +257,7 @@ fn dense_to(
             npy::write_values(&mut out, dense.values())
         }
         FileFormat::Petsc => petsc::write_dense(&mut out, dense),
-        FileFormat::Npz | FileFormat::RutherfordBoeing | FileFormat::Text => {
+        FileFormat::Npz | FileFormat::Hdf5 | FileFormat::RutherfordBoeing | FileFormat::Text => {
             Err(unsuitable(format, "dense matrices"))
         }
     }

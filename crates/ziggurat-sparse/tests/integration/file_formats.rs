@@ -20,7 +20,7 @@ use ziggurat_sparse::io::{
 };
 use ziggurat_sparse::{Csr, Dense};
 
-fn file(name: &str) -> PathBuf {
+pub(crate) fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files").join(name)
 }
 
@@ -32,16 +32,16 @@ fn folder(test: &str) -> PathBuf {
     folder
 }
 
-/// The matrix that scipy and PETSc wrote.
-fn expected() -> Csr<f64> {
+/// The matrix that scipy, PETSc and h5py wrote.
+pub(crate) fn expected() -> Csr<f64> {
     let columns = vec![0, 1, 1, 3, 0, 3, 2, 4];
     let values = vec![4.0, -1.5, 1.0 / 3.0, 1e-300, 2.5, -7.0, 1e100, 6.0];
     Csr::try_new(5, 5, vec![0, 2, 4, 4, 6, 8], columns, values).unwrap()
 }
 
-const VECTOR: [f64; 5] = [1.0, -0.1, 1.0 / 3.0, 0.0, 1e-300];
+pub(crate) const VECTOR: [f64; 5] = [1.0, -0.1, 1.0 / 3.0, 0.0, 1e-300];
 
-fn points() -> Dense<f64> {
+pub(crate) fn points() -> Dense<f64> {
     let column = |first: usize| (0..5).map(move |row| (2 * row + first) as f64 / 8.0);
     Dense::try_new(5, 2, column(0).chain(column(1)).collect()).unwrap()
 }

@@ -7,6 +7,8 @@ mod conformance;
 #[cfg(feature = "conformance")]
 mod conformance_catches;
 mod file_formats;
+#[cfg(feature = "hdf5")]
+mod hdf5_files;
 mod matrix_market;
 mod matrix_market_parts;
 mod shared_matrices;

@@ -6,10 +6,10 @@ use flate2::bufread::DeflateDecoder;
 use rawzip::{CompressionMethod, ZipArchive};
 
 use crate::algebra::transpose;
-use crate::io::BinaryFault;
 use crate::io::binary_fault::{Located, check_finite};
 use crate::io::limits::check_size;
 use crate::io::npy::Array;
+use crate::io::{BinaryFault, compressed};
 use crate::{Coo, Csr, MatrixError};
 
 /// Reads a matrix.
@@ -142,42 +142,18 @@ impl Input<'_> {
 
     /// The array `indptr` for `rows` rows and `entries` entries.
     fn pointers(&self, rows: usize, entries: usize) -> Result<Vec<usize>, Located> {
-        let pointers = self.archive.integers("indptr")?;
-        self.same_length("indptr", pointers.len(), rows + 1)?;
-        let fault = |entry: usize, expected: String| {
-            let (entry, found) = (entry as u64, pointers[entry]);
-            Err(BinaryFault::Pointer { entry, found, expected }.in_array("indptr"))
-        };
-        if pointers[0] != 0 {
-            return fault(0, "0".to_owned());
-        }
-        if let Some(at) = (1..pointers.len()).find(|&at| pointers[at] < pointers[at - 1]) {
-            return fault(at, format!("at least {}", pointers[at - 1]));
-        }
-        if pointers[rows] != entries as i64 {
-            return fault(rows, format!("{entries}, the number of entries"));
-        }
-        Ok(pointers.into_iter().map(|pointer| pointer as usize).collect())
+        let found = self.archive.integers("indptr")?;
+        compressed::pointers(found, rows, entries).map_err(|fault| fault.in_array("indptr"))
     }
 
     /// An array of indices below `extent`.
     fn indices(&self, name: &str, extent: usize) -> Result<Vec<u32>, Located> {
-        let indices = self.archive.integers(name)?;
-        match indices.iter().position(|index| !(0..extent as i64).contains(index)) {
-            None => Ok(indices.into_iter().map(|index| index as u32).collect()), // below 2^32
-            Some(at) => {
-                let (entry, found, extent) = (at as u64, indices[at], extent as u64);
-                Err(BinaryFault::IndexOutOfRange { entry, found, extent }.in_array(name))
-            }
-        }
+        let found = self.archive.integers(name)?;
+        compressed::indices(found, extent).map_err(|fault| fault.in_array(name))
     }
 
     fn same_length(&self, name: &str, found: usize, expected: usize) -> Result<(), Located> {
-        if found == expected {
-            return Ok(());
-        }
-        let (found, expected) = (format!("({found})"), format!("({expected})"));
-        Err(BinaryFault::Shape { found, expected }.in_array(name))
+        compressed::same_length(found, expected).map_err(|fault| fault.in_array(name))
     }
 }
 
