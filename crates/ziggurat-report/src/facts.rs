@@ -41,6 +41,9 @@ pub fn facts(d: &Diagnosis, memory: u64) -> Vec<(&'static str, String)> {
     facts.push((
         "blocks",
         match d.graph.block_size {
+            1 if d.graph.fields > 1 => {
+                format!("none: {} fields, numbered one after the other", d.graph.fields)
+            }
             1 => "none: one unknown per node".to_owned(),
             block => format!("{block} x {block}"),
         },

@@ -24,7 +24,7 @@ use ziggurat_amg::halo::Whole;
 use ziggurat_amg::interpolate::{NearKernel, NearKernelError};
 use ziggurat_sparse::{CsrRef, Dense};
 
-use crate::diagnose::unknowns_per_node;
+use crate::diagnose::{numbered_by_fields, unknowns_per_node};
 
 /// The largest number of unknowns of a node, in elements with rotations.
 const MOST_UNKNOWNS: usize = 6;
@@ -191,12 +191,20 @@ impl Coordinates {
 
     /// The near-kernel of a matrix whose unknowns are displacements: its rigid-body modes. `None`
     /// if there is one unknown per node, so that coordinates are not needed. Constants, if there
-    /// are several unknowns per node, but not as many as dimensions.
+    /// are several unknowns per node, but not as many as dimensions. Displacements may also be
+    /// numbered field by field.
     ///
     /// # Errors
     /// If the coordinates do not fit the matrix.
     pub fn near_kernel(&self, a: CsrRef<'_, f64>) -> Result<Option<NearKernel>, CoordinatesError> {
         let dimension = self.dimension;
+        if dimension > 1 && numbered_by_fields(a) == dimension {
+            let (nodes, repeated) = (a.rows() / dimension, self.points.len() == a.rows());
+            if self.points.len() == nodes || repeated && self.repeated(a.rows()).is_some() {
+                let modes = NearKernel::rigid_body_modes(&self.points[..nodes], dimension)?;
+                return Ok(Some(modes.by_fields()?));
+            }
+        }
         match self.by_node(a.rows())? {
             Some((1, _)) => match unknowns_per_node(a, &Whole::new(a.rows())) {
                 1 => Ok(None),

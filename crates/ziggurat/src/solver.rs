@@ -16,6 +16,7 @@ mod compared;
 mod compiled;
 mod error;
 mod iteration;
+mod known;
 mod options;
 mod order;
 mod promotion;
@@ -31,7 +32,7 @@ use std::time::Instant;
 
 use ziggurat_amg::halo::Whole;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{ExactMatrix, Hierarchy, MatrixProperties, Multigrid, Part, SetupError, negative};
+use ziggurat_amg::{ExactMatrix, Hierarchy, MatrixProperties, Multigrid, Part, SetupError};
 use ziggurat_krylov::{KrylovReport, Observer};
 use ziggurat_sparse::device::{Cpu, Device, Traffic};
 use ziggurat_sparse::{Csr, MatrixError, trace};
@@ -46,6 +47,7 @@ use compiled::{Compiled, on_cpu};
 pub use error::SolveError;
 pub use iteration::Iteration;
 use iteration::Matrix;
+use known::{of_fields, oriented};
 pub use options::SolveOptions;
 use order::{in_given_order, in_order, in_sign};
 pub use promotion::{Fault, Promotion, Raise, Stronger};
@@ -172,7 +174,12 @@ impl<D: Device> Solver<D> {
             Some(kernel) => kernel.block(),
             None => unknowns_per_node(a.view(), &Whole::new(a.rows())),
         };
-        let (oriented, kind) = oriented(a, block, near_kernel.as_ref())?;
+        let (oriented, mut kind) = oriented(a, block, near_kernel.as_ref())?;
+        let mut near_kernel = near_kernel;
+        if near_kernel.is_none() && block == 1 && kind.symmetric {
+            near_kernel = of_fields(a)?;
+            kind.block = near_kernel.as_ref().map_or(1, NearKernel::unknowns_per_node);
+        }
         let kernel = match &near_kernel {
             Some(kernel) => kernel.clone(),
             None => NearKernel::constants(a.rows(), block).map_err(SetupError::from)?,
@@ -539,35 +546,6 @@ fn lower<D: Device>(
     let precision = |index| config.precision.level(index);
     let multigrid = hierarchy.lower_with(finest, device, &config.cycling(), precision, config.lowering())?;
     Ok((finest.operator(device)?, multigrid))
-}
-
-/// The kind of a matrix with blocks of size `block`. A given near-kernel knows the unknowns per
-/// node.
-fn kind_of(
-    a: &Arc<Csr<f64>>,
-    block: usize,
-    near_kernel: Option<&NearKernel>,
-) -> Result<MatrixKind, SolveError> {
-    let constants = near_kernel.is_none_or(NearKernel::is_constant);
-    let unknowns = near_kernel.map_or(block, NearKernel::unknowns_per_node);
-    let mut kind = MatrixKind::of_blocks(a, block, constants && unknowns == 1)?;
-    kind.block = unknowns;
-    Ok(kind)
-}
-
-/// The matrix that is set up, A or −A, and its kind.
-fn oriented(
-    a: &Arc<Csr<f64>>,
-    block: usize,
-    near_kernel: Option<&NearKernel>,
-) -> Result<(Arc<Csr<f64>>, MatrixKind), SolveError> {
-    let kind = kind_of(a, block, near_kernel)?;
-    if !kind.is_negative() {
-        return Ok((a.clone(), kind));
-    }
-    let a = negative(a);
-    let kind = kind_of(&a, block, near_kernel)?;
-    Ok((a, MatrixKind { negated: true, ..kind }))
 }
 
 fn has_zero_diagonal(error: &SetupError) -> bool {

@@ -229,6 +229,31 @@ impl NearKernel {
         Ok(NearKernel { nodes: Some(nodes), ..Self::try_new(vectors, 1)? })
     }
 
+    /// The same vectors for unknowns that are numbered field by field instead of node by node: row
+    /// c m + i is unknown c of node i, for m nodes.
+    ///
+    /// ```
+    /// use ziggurat_amg::interpolate::NearKernel;
+    /// let by_fields = NearKernel::constants(6, 2)?.by_fields()?;
+    /// assert_eq!(by_fields.vectors().column(1), [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
+    /// assert_eq!((by_fields.block(), by_fields.unknowns_per_node()), (1, 2));
+    /// # Ok::<(), ziggurat_amg::interpolate::NearKernelError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if a vector is invalid.
+    pub fn by_fields(&self) -> Result<Self, NearKernelError> {
+        let (rows, nodes) = (self.rows(), self.nodes());
+        let mut vectors = Dense::zeros(rows, self.count())?;
+        for (vector, column) in self.vectors.columns().enumerate() {
+            let values = vectors.column_mut(vector).iter_mut().enumerate();
+            values.for_each(|(row, value)| *value = column[row % nodes * self.block + row / nodes]);
+        }
+        let of = (0..rows).map(|row| (row % nodes) as u32).collect();
+        let found = || NearKernelError::Nodes { rows, found: nodes };
+        Self::with_nodes(vectors, Aggregates::try_new(nodes, of).map_err(|_| found())?)
+    }
+
     /// The rows of the near-kernel that one process owns. The vectors are not validated, because a
     /// valid near-kernel may have parts that are not valid on their own. The caller states whether
     /// the whole near-kernel is one constant vector.

@@ -6,7 +6,7 @@
 //!
 //! Π renumbers the unknowns as the hierarchy does. An iteration whose matrix and vectors are in the
 //! order and sign of the levels needs no Π: it uses [`Multigrid::in_level_order`]. Elsewhere Π is a
-//! matrix with a one in each row, so any device can apply it. Cost of Π and Πᵀ: 32 bytes per row and
+//! matrix with a one in each row, so any device can apply it. Cost of Π and Πᵀ: 32 bytes per row,
 //! two vectors in the workspace, and two passes over the vectors; of the sign: one pass.
 
 use ziggurat_sparse::device::{Device, DeviceError};

@@ -35,7 +35,7 @@ fn the_json_has_these_keys_and_no_others() {
          diagonal.sign diagonal.smallest diagonal.stored diagonal.zero entries entries.empty_rows entries.explicit_zeros \
          entries.first_empty_row entries.first_not_finite_row entries.longest_row entries.not_finite \
          entries.per_row_average entries.per_row_max entries.per_row_min graph graph.bandwidth graph.block_size \
-         graph.components graph.floating_components graph.grid graph.isolated_rows graph.largest_component \
+         graph.components graph.fields graph.floating_components graph.grid graph.isolated_rows graph.largest_component \
          looks_like_saddle_point looks_singular nnz off_diagonal off_diagonal.negative off_diagonal.opposing_fraction \
          off_diagonal.positive rows source special_rows special_rows.dirichlet special_rows.dominant \
          special_rows.dominant_fraction special_rows.zero_sum symmetric symmetry symmetry.but_for_dirichlet \

@@ -287,6 +287,15 @@ impl Diagnosis {
             let elastic =
                 "for elasticity, provide the coordinates of the nodes, which define the rigid-body modes";
             say.note("blocks", if self.symmetric { format!("{blocks}: {elastic}") } else { blocks });
+        } else if self.graph.fields > 1 && self.symmetric {
+            let fields = self.graph.fields;
+            say.note(
+                "fields",
+                format!(
+                    "unknowns are numbered field by field, {fields} per node, and are coarsened by nodes; node by node, \
+                     levels would be smaller in memory. For elasticity, provide the coordinates of the nodes"
+                ),
+            );
         } else if self.off_diagonal.opposing_fraction < 0.75 {
             say.note(
                 "positive-couplings",

@@ -11,6 +11,7 @@
 //! takes 16 bytes of memory per row. The result is the same for any number of threads.
 
 mod advice;
+mod fields;
 mod floating;
 mod flow;
 mod matrix_kind;
@@ -29,6 +30,7 @@ use ziggurat_sparse::grid::recognise;
 use ziggurat_sparse::{CsrRef, Kind};
 
 pub use advice::{Advice, AdviceLevel};
+pub use fields::numbered_by_fields;
 pub use matrix_kind::MatrixKind;
 pub use nodes::unknowns_per_node;
 use rows::RowFacts;
@@ -270,6 +272,8 @@ pub struct Values {
 pub struct Graph {
     /// Number of unknowns per node, detected from the pattern; 1 for a scalar problem.
     pub block_size: usize,
+    /// Number of fields, if the unknowns are numbered field by field; 1 if they are not.
+    pub fields: usize,
     /// The structured grid that the matrix belongs to, such as `100×100×100, 7 points`; `None` if
     /// its rows are not the points of a grid in natural order.
     pub grid: Option<String>,
@@ -383,6 +387,7 @@ fn fit(kind: Kind, smallest: f64, largest: f64) -> Fit {
 fn graph(a: CsrRef<'_, f64>, facts: &[RowFacts]) -> Graph {
     let mut graph = Graph {
         block_size: unknowns_per_node(a, &Whole::new(a.rows())),
+        fields: numbered_by_fields(a),
         grid: recognise(a).ok().map(|found| format!("{}, {} points", found.grid, found.stencil.len())),
         bandwidth: bandwidth(a),
         components: None,

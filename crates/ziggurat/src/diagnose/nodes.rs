@@ -126,7 +126,12 @@ fn balanced_fraction<H: Processes>(a: CsrRef<'_, f64>, halo: &H, size: usize, ro
 }
 
 /// Whether the entries of each unknown but `own` are present and cancel each other.
-fn is_balanced_row(ids: impl Iterator<Item = u64>, values: &[f64], size: usize, own: usize) -> bool {
+pub(super) fn is_balanced_row(
+    ids: impl Iterator<Item = u64>,
+    values: &[f64],
+    size: usize,
+    own: usize,
+) -> bool {
     let (mut sums, mut sizes) = ([0.0; 3], [0.0; 3]);
     for (id, value) in ids.zip(values) {
         let unknown = (id % size as u64) as usize;

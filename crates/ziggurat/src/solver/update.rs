@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::Device;
 
-use super::{SolveError, Solver, lower, oriented};
+use super::known::oriented;
+use super::{SolveError, Solver, lower};
 use crate::config::{Krylov, Rebuild, SolverConfig, Update};
 
 /// Outcome of an update.

@@ -10,6 +10,7 @@ mod configurations;
 mod cpr;
 mod fallback;
 mod far;
+mod fields;
 mod hostile_numbers;
 mod negative;
 mod never_wrong;
