@@ -156,6 +156,14 @@ fn petsc_loads_the_preconditioner_by_options() {
     }
     assert!(said.contains("operator complexity"), "{said}");
 
+    // Time steps: one setup, no memory that is lost with an update.
+    let (success, said) = run(&["-n", "16", "-steps", "101", "-info", ":pc"]);
+    let count = |words: &str| said.lines().filter(|line| line.contains(words)).count();
+    assert_eq!((success, count("ziggurat: setup"), count("ziggurat: update")), (true, 1, 100), "{said}");
+    let bytes = said.lines().find_map(|line| line.strip_prefix("bytes ")).unwrap();
+    let bytes: Vec<f64> = bytes.split(' ').map(|number| number.parse().unwrap()).collect();
+    assert!(bytes[1] < 1.02 * bytes[0], "{bytes:?}");
+
     // Options are honoured or refused.
     let (success, said) = run(&["-n", "10", "-pc_ziggurat_method", "classic"]);
     assert!(!success && said.contains("did you mean `classical`?"), "{said}");

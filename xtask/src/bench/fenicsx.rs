@@ -22,8 +22,8 @@ pub(super) const BENCH: Bench = Bench {
 
 /// The Python of the distribution, which has its packages.
 const PYTHON: &str = "/usr/bin/python3";
-/// 107,163 displacements, and 117,649 unknowns of quadratic elements.
-const PROBLEMS: [&str; 2] = ["elasticity:20", "poisson:24"];
+/// 107,163 and 421,443 displacements, and 117,649 unknowns of quadratic elements.
+const PROBLEMS: [&str; 3] = ["elasticity:20", "elasticity:32", "poisson:24"];
 const QUICK_PROBLEMS: [&str; 2] = ["elasticity:3", "poisson:4"];
 
 fn run(setting: &Setting) -> Result<Value, BenchError> {

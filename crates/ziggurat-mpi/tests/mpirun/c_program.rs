@@ -84,6 +84,24 @@ fn a_c_program_solves_on_its_communicator() {
 }
 
 #[test]
+fn hypre_is_preconditioned() {
+    // CI does not install hypre. This test runs where it is installed.
+    const HEADERS: &str = "/usr/include/hypre";
+    if !Path::new(HEADERS).join("_hypre_parcsr_mv.h").exists() {
+        return;
+    }
+    let place = Place::new("hypre");
+    let options = ["-isystem", HEADERS, "-Wl,--no-as-needed", "-lHYPRE"];
+    let program = place.compile("mpicc", &["examples/c/hypre_pcg.c"], &options);
+    for ranks in [1, 2, 3] {
+        let ran = place.run(ranks, &program, &["24"]);
+        let iterations =
+            ran.everything.lines().find_map(|line| line.split_once(" iterations, ")?.0.parse().ok());
+        assert!(ran.success && iterations.is_some_and(|found: u32| found <= 16), "{}", ran.everything);
+    }
+}
+
+#[test]
 fn a_fortran_program_finds_the_known_solution() {
     let place = Place::new("fortran");
     let sources = ["fortran/ziggurat_mpi.f90", "examples/fortran/poisson.f90"];
@@ -182,7 +200,7 @@ fn the_header_declares_what_the_library_exports() {
     let read =
         |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
     let is_part_of_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
-    let sources = ["functions", "settings", "one_call"].map(|name| read(&format!("src/c/{name}.rs")));
+    let sources = ["files", "functions", "settings", "one_call"].map(|name| read(&format!("src/c/{name}.rs")));
     let exported = sources.iter().flat_map(|source| source.split("extern \"C\" fn ").skip(1));
     let mut exported: Vec<String> =
         exported.map(|rest| rest.chars().take_while(is_part_of_name).collect()).collect();
