@@ -200,7 +200,8 @@ fn the_header_declares_what_the_library_exports() {
     let read =
         |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
     let is_part_of_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
-    let sources = ["files", "functions", "settings", "one_call"].map(|name| read(&format!("src/c/{name}.rs")));
+    let sources =
+        ["files", "functions", "settings", "one_call"].map(|name| read(&format!("src/c/{name}.rs")));
     let exported = sources.iter().flat_map(|source| source.split("extern \"C\" fn ").skip(1));
     let mut exported: Vec<String> =
         exported.map(|rest| rest.chars().take_while(is_part_of_name).collect()).collect();
