@@ -112,6 +112,7 @@ impl DistributedSolver {
     }
 }
 
+/// Distributes the hierarchy of rank 0 and lowers it. Collective.
 fn taken_over(
     device: Distributed<Cpu>,
     comm: &Arc<dyn Comm>,
