@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use ziggurat::diagnose::MatrixKind;
 use ziggurat_amg::interpolate::NearKernel;
+use ziggurat_amg::negative;
 use ziggurat_sparse::MatrixError;
 
 use crate::error::{DistributedError, agree};
@@ -23,7 +23,7 @@ pub(crate) fn oriented(a: &DistributedCsr) -> Result<(Option<DistributedCsr>, Ma
         return Ok((None, kind));
     }
     let mut a = a.clone();
-    Arc::make_mut(&mut a.local).values_mut().par_iter_mut().for_each(|value| *value = -*value);
+    a.local = negative(&a.local);
     let mut kind = MatrixKind::of(&a)?;
     kind.negated = true;
     Ok((Some(a), kind))

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::systems::uneven;
 use ziggurat::amg::{Hierarchy, negative};
 use ziggurat::config::{Krylov, Method, Reorder};
 use ziggurat::krylov::StopReason;
@@ -14,11 +15,6 @@ use ziggurat::{SolveOptions, Solver, SolverConfig, Updated};
 
 fn matrix(name: &str) -> Arc<Csr<f64>> {
     name.parse::<Problem>().unwrap().matrix().unwrap().into()
-}
-
-/// A right-hand side that differs from row to row.
-fn uneven(rows: usize) -> Vec<f64> {
-    (0..rows).map(|row| ((row * 7919) % 101) as f64 - 20.0).collect()
 }
 
 fn minus(x: &[f64]) -> Vec<f64> {

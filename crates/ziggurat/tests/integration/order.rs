@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::far::Far;
-use crate::systems::{residual, scattered};
+use crate::systems::{residual, scattered, uneven};
 use ziggurat::amg::Hierarchy;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::config::{Method, Precision, Reorder, SmootherKind};
@@ -16,11 +16,6 @@ use ziggurat::{SolveError, SolveOptions, Solver, SolverBuilder, Stronger, Update
 
 fn reordering() -> SolverBuilder {
     Solver::builder().with(|config| config.reorder = Reorder::On)
-}
-
-/// A right-hand side without symmetry, so that a wrong order shows.
-fn uneven(rows: usize) -> Vec<f64> {
-    (0..rows).map(|row| ((row * 7919) % 101) as f64 - 20.0).collect()
 }
 
 #[test]

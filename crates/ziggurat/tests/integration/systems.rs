@@ -48,3 +48,8 @@ pub(crate) fn solved_everywhere(
     let solution = solver.solve(&b).unwrap();
     assert!(solution.report.iterations <= iterations + more && residual(a, &solution.x, &b) <= 1e-8);
 }
+
+/// A right-hand side without symmetry, so that a wrong order or sign shows.
+pub(crate) fn uneven(rows: usize) -> Vec<f64> {
+    (0..rows).map(|row| ((row * 7919) % 101) as f64 - 20.0).collect()
+}
