@@ -189,7 +189,7 @@ fn run_until(phase: Phase) -> Result<(), InstructionsError> {
             if matches!(phase, Phase::Hierarchy) {
                 let near_kernel =
                     NearKernel::constants(a.rows(), 1).map_err(|error| setup_error(error.into()))?;
-                let properties = MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric };
+                let properties = MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric, grid: None };
                 let hierarchy: HierarchyConfig = config.hierarchy_config();
                 Hierarchy::with_properties(a, properties, &hierarchy).map_err(setup_error)?;
             }

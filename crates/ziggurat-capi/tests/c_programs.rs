@@ -243,7 +243,7 @@ fn petsc_solves_on_ranks() {
         assert!(said.contains("reason DIVERGED_PC_FAILED"), "{said}");
         let (success, said) = run(ranks, &program, &["-n", "10", "-pc_ziggurat_method", "classic"]);
         assert!(!success && said.contains("did you mean `classical`?"), "{said}");
-        let (success, said) = run(ranks, &program, &["-n", "10", "-pc_ziggurat_method", "structured"]);
+        let (success, said) = run(ranks, &program, &["-n", "10", "-pc_ziggurat_method", "cpr"]);
         assert!(!success && said.contains("not distributed yet"), "{said}");
     }
 

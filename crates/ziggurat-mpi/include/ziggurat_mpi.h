@@ -53,8 +53,8 @@ void ziggurat_mpi_solver_destroy(ziggurat_mpi_solver **solver);
 const char *ziggurat_mpi_solver_error(const ziggurat_mpi_solver *solver);
 
 /* Options, as ziggurat_set_option and ziggurat_set_config of ziggurat.h. They concern the calling
- * rank; setup and solve refuse options that differ between ranks. The methods direct, structured and
- * cpr need one process. */
+ * rank; setup and solve refuse options that differ between ranks. The methods direct and cpr need one
+ * process. */
 int ziggurat_mpi_solver_set_option(ziggurat_mpi_solver *solver, const char *key, const char *value);
 int ziggurat_mpi_solver_set_config(ziggurat_mpi_solver *solver, const char *toml);
 

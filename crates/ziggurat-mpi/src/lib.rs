@@ -50,6 +50,7 @@ pub mod comm;
 mod coordinates;
 mod device;
 mod error;
+mod grid;
 mod input;
 mod levels;
 mod matrix;

@@ -16,15 +16,19 @@ use crate::matrix::DistributedCsr;
 use crate::partition::Partition;
 use crate::setup::{self, moved, row_by_row};
 
-/// −A, if that is set up in place of A, and the kind of the matrix that is. Collective.
-pub(crate) fn oriented(a: &DistributedCsr) -> Result<(Option<DistributedCsr>, MatrixKind), DistributedError> {
+/// −A, if that is set up in place of A, and the kind of the matrix that is. `constants` states that
+/// nothing but constants is known of the near-kernel. Collective.
+pub(crate) fn oriented(
+    a: &DistributedCsr,
+    constants: bool,
+) -> Result<(Option<DistributedCsr>, MatrixKind), DistributedError> {
     let kind = MatrixKind::of(a)?;
     if !kind.is_negative() {
-        return Ok((None, kind));
+        return Ok((None, kind.with_grid(a, constants)));
     }
     let mut a = a.clone();
     a.local = negative(&a.local);
-    let mut kind = MatrixKind::of(&a)?;
+    let mut kind = MatrixKind::of(&a)?.with_grid(&a, constants);
     kind.negated = true;
     Ok((Some(a), kind))
 }

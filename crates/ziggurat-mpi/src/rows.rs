@@ -181,6 +181,12 @@ impl NamedRows {
         NamedRows { ids: numbering.ids, row_ptr, columns, values }
     }
 
+    /// Rows whose columns are places in a list of ids.
+    pub(crate) fn of(rows: Csr<f64>, ids: Vec<u64>) -> Self {
+        let (row_ptr, columns, values) = rows.into_parts();
+        NamedRows { ids, row_ptr, columns, values }
+    }
+
     /// Marks the ids that are used.
     pub(crate) fn used(&self) -> Vec<bool> {
         let mut used = vec![false; self.ids.len()];

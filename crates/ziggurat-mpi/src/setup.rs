@@ -19,13 +19,15 @@ use ziggurat_amg::halo::{Halo, Processes};
 use ziggurat_amg::interpolate::NearKernel;
 use ziggurat_amg::smoother::Smoother;
 use ziggurat_amg::{
-    Built, CoarseningStop, Coarser, Level, LevelMatrix, MAX_SPARSE_ROWS, Restriction, Setup, SetupError,
-    Stages,
+    Built, CoarseningStop, Coarser, Descent, Level, LevelMatrix, MAX_SPARSE_ROWS, Restriction, Setup,
+    SetupError, Stages,
 };
-use ziggurat_sparse::{Csr, CsrRef, Dense};
+use ziggurat_sparse::grid::GridPattern;
+use ziggurat_sparse::{Csr, CsrRef, Dense, ExactSum};
 
 use crate::comm::{Alone, Comm};
 use crate::error::{DistributedError, agree};
+use crate::grid;
 use crate::matrix::DistributedCsr;
 use crate::neighbourhood::Items;
 use crate::partition::Partition;
@@ -120,7 +122,7 @@ impl LevelMatrix for DistributedCsr {
         setup: &Setup<'_>,
         stages: &mut Stages,
         next: impl FnOnce(Self, NearKernel) -> Result<Built<Self>, SetupError>,
-    ) -> Result<(Transfer, Built<Self>), SetupError> {
+    ) -> Result<Descent<Self>, SetupError> {
         let comm = self.comm().clone();
         let (coarse, block) = (&coarser.coarse, coarser.block);
         let own = coarse.first..coarse.first + coarse.own as u64;
@@ -132,7 +134,7 @@ impl LevelMatrix for DistributedCsr {
             _ => coarse.ids.clone(),
         };
         let stage = stages.begin("transpose");
-        let p = named(coarser.p, ids);
+        let p = NamedRows::of(coarser.p, ids);
         let p = DistributedCsr::rectangular(&comm, self.rows.clone(), target.clone(), block, p)?;
         let r = match coarser.restriction {
             None => p.transposed(self.block())?,
@@ -150,23 +152,69 @@ impl LevelMatrix for DistributedCsr {
             None => dead_rows(&values, block, vectors),
             Some(_) => Vec::new(),
         };
-        let mut transfer = Transfer { r, p, dead };
-        let dead = &transfer.dead;
-        let below = match comm.subset(!target.is_empty()) {
-            Some(comm) => coarse_matrix(&comm, &target, block, product, (&values, vectors), dead)
-                .map_err(SetupError::from)
-                .and_then(|(a, kernel)| next(a, kernel)),
-            // The other ranks continue; this one only waits for their result.
-            None => Ok(Built { levels: Vec::new(), stop: CoarseningStop::SmallEnough }),
-        };
-        let mut below = shared(&*comm, agree(&*comm, below)?, block)?;
-        let on_several = |level: &Level<Self>| level.distributed_matrix().comm().size() > 1;
-        let on_several = below.levels.len() == 1 && on_several(&below.levels[0]);
-        if comm.any(on_several && target.global() <= MAX_SPARSE_ROWS as u64) {
-            below.levels = vec![onto_one_rank(self, &mut transfer, &below.levels[0], &target, block)?];
-        }
-        Ok((transfer, below))
+        let coarse = CoarseRows { target, block, product, kernel: (values, vectors) };
+        below(self, coarse, Transfer { r, p, dead }, next)
     }
+
+    fn axis_strengths(&self, pattern: &GridPattern) -> [ExactSum; 3] {
+        grid::axis_strengths(self, pattern)
+    }
+
+    fn descend_grid(
+        &mut self,
+        pattern: &GridPattern,
+        axes: &[usize],
+        setup: &Setup<'_>,
+        stages: &mut Stages,
+        next: impl FnOnce(Self, &GridPattern) -> Result<Built<Self>, SetupError>,
+    ) -> Result<Option<Descent<Self>>, SetupError> {
+        let natural = grid::natural(self, pattern, axes);
+        let target = Arc::new(target(&**self.comm(), &natural, 1, stages.level() + 1, setup));
+        let Some(step) = grid::coarsened(self, pattern, axes, &target, stages)? else { return Ok(None) };
+        let stage = stages.begin("transpose");
+        let p = DistributedCsr::rectangular(self.comm(), self.rows.clone(), target.clone(), 1, step.p)?;
+        let r = p.transposed(1)?;
+        stages.end(stage);
+        let coarse = CoarseRows { target, block: 1, product: step.product, kernel: (Vec::new(), 0) };
+        let next = |a, _| next(a, &pattern.coarse(axes));
+        below(self, coarse, Transfer { r, p, dead: Vec::new() }, next).map(Some)
+    }
+}
+
+/// The rows of a coarse level, on the ranks that own them.
+struct CoarseRows {
+    target: Arc<Partition>,
+    block: usize,
+    product: NamedRows,
+    /// The near-kernel, row by row, and its number of vectors.
+    kernel: (Vec<f64>, usize),
+}
+
+/// The levels below `fine`, of which `next` makes all but the distribution of the first. Returns
+/// the transfer to it, too. Collective.
+fn below(
+    fine: &DistributedCsr,
+    coarse: CoarseRows,
+    mut transfer: Transfer,
+    next: impl FnOnce(DistributedCsr, NearKernel) -> Result<Built<DistributedCsr>, SetupError>,
+) -> Result<Descent<DistributedCsr>, SetupError> {
+    let comm = fine.comm().clone();
+    let CoarseRows { target, block, product, kernel: (values, vectors) } = coarse;
+    let dead = &transfer.dead;
+    let below = match comm.subset(!target.is_empty()) {
+        Some(comm) => coarse_matrix(&comm, &target, block, product, (&values, vectors), dead)
+            .map_err(SetupError::from)
+            .and_then(|(a, kernel)| next(a, kernel)),
+        // The other ranks continue; this one only waits for their result.
+        None => Ok(Built { levels: Vec::new(), stop: CoarseningStop::SmallEnough }),
+    };
+    let mut below = shared(&*comm, agree(&*comm, below)?, block)?;
+    let on_several = |level: &Level<DistributedCsr>| level.distributed_matrix().comm().size() > 1;
+    let on_several = below.levels.len() == 1 && on_several(&below.levels[0]);
+    if comm.any(on_several && target.global() <= MAX_SPARSE_ROWS as u64) {
+        below.levels = vec![onto_one_rank(fine, &mut transfer, &below.levels[0], &target, block)?];
+    }
+    Ok((transfer, below))
 }
 
 /// Makes the number of levels the same on every rank: a rank without rows of a level holds an empty
@@ -359,10 +407,4 @@ pub(crate) fn set_dead_diagonal(a: &mut DistributedCsr, dead: &[u32]) {
 pub(crate) fn row_by_row(kernel: &NearKernel) -> Vec<f64> {
     let vectors = kernel.vectors();
     (0..vectors.rows()).flat_map(|row| vectors.columns().map(move |column| column[row])).collect()
-}
-
-/// Own rows of a matrix whose columns are indices into `ids`.
-fn named(p: Csr<f64>, ids: Vec<u64>) -> NamedRows {
-    let (row_ptr, columns, values) = p.into_parts();
-    NamedRows { ids, row_ptr, columns, values }
 }

@@ -170,14 +170,14 @@ impl<D: Device> DistributedSolver<D> {
         agree(&*comm, asked.validate().map_err(SolveError::from))?;
         refuse(&*comm, &asked)?;
         agree(&*comm, check(given, kernel))?;
-        let (negative, kind) = oriented(given)?;
+        let (negative, kind) = oriented(given, kernel.is_none())?;
         let given = negative.as_ref().unwrap_or(given);
         let config = resolved(&asked, &kind, &device);
         config.check_for(kind.facts(&device)).map_err(SolveError::from)?;
         let hierarchy_config = config.hierarchy_config();
         let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
         let row_multiple = row_multiple(config.cycling().smoothers());
-        let setup = Setup { config: &hierarchy_config, symmetry, row_multiple };
+        let setup = Setup { config: &hierarchy_config, symmetry, row_multiple, grid: kind.grid.as_ref() };
         drop(diagnosis);
         let diagnosed = start.elapsed().as_secs_f64();
 
@@ -447,9 +447,6 @@ pub(crate) fn refuse(comm: &dyn Comm, asked: &SolverConfig) -> Result<(), SolveE
     let refused = match (asked.method, asked.reorder, asked.setup) {
         (Method::Direct, ..) if comm.size() > 1 => {
             ("method", "`direct` needs one process; choose a multigrid method, or run without mpirun")
-        }
-        (Method::Structured, ..) => {
-            ("method", "`structured` is not distributed yet; choose another method, or run without mpirun")
         }
         (Method::Cpr, ..) => {
             ("method", "`cpr` is not distributed yet; choose classical, or run without mpirun")

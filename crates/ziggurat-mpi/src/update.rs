@@ -4,11 +4,13 @@
 //! the rows of every level and the messages of its halo. Galerkin products, spectral radii,
 //! smoothers and the factors of the coarsest level are computed again. So the levels have the bits
 //! of one process after an update, too. The symbolic phases of the products are repeated, because
-//! rows of other ranks come as rows and not as plans.
+//! rows of other ranks come as rows and not as plans. Interpolation on structured grids follows the
+//! values, so their levels are all set up again.
 
 use std::sync::Arc;
 
 use ziggurat::Updated;
+use ziggurat::config::Method;
 use ziggurat_amg::{Level, LevelMatrix, spectral_radius};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::{MatrixError, trace};
@@ -76,11 +78,12 @@ impl<D: Device> DistributedSolver<D> {
         let _update = trace::stage("update", None, a.global_rows());
         let comm = self.comm.clone();
         agree(&*comm, check(&a, None))?;
-        let (negative, kind) = oriented(&a)?;
+        let (negative, kind) = oriented(&a, self.near_kernel.is_none())?;
         let (asked, device) = (self.iteration.asked().clone(), &self.iteration.device);
         let same_kind =
             resolved(&asked, &kind, device) == *self.config() && kind.negated == self.kind.negated;
-        if self.pace.asks_for_rebuild(self.config().update) || !same_kind {
+        let on_grid = self.config().method == Method::Structured;
+        if on_grid || self.pace.asks_for_rebuild(self.config().update) || !same_kind {
             let rebuilt = Self::set_up_together(device.clone(), &a, self.near_kernel.as_ref(), asked)?;
             // Its caller still has the rows as they were given.
             *self = rebuilt.for_rows_of(self);

@@ -3,7 +3,7 @@
 //! The levels do not depend on the number of ranks, and neither does the hierarchy that rank 0
 //! gathers: saved, it is the file of one process. So a hierarchy that was set up on some ranks can
 //! be loaded on fewer or more of them, or by [`ziggurat::Solver::from_hierarchy`], and ranks can
-//! use one that only one process can make, such as that of a structured grid.
+//! use one that only one process can make, such as that of a reservoir (CPR).
 //!
 //! Coarse rows are divided evenly, in grains, as in setup (`setup.rs`). Cost: rank 0 holds all
 //! levels for a while, and every entry is sent once.

@@ -176,7 +176,7 @@ impl<D: Device> Solver<D> {
         };
         let (oriented, mut kind) = oriented(a, block, near_kernel.as_ref())?;
         let mut near_kernel = near_kernel;
-        if near_kernel.is_none() && block == 1 && kind.symmetric {
+        if near_kernel.is_none() && block == 1 && kind.symmetric && kind.grid.is_none() {
             near_kernel = of_fields(a)?;
             kind.block = near_kernel.as_ref().map_or(1, NearKernel::unknowns_per_node);
         }
@@ -187,7 +187,7 @@ impl<D: Device> Solver<D> {
         let config = asked.resolve(kind.facts(&device));
         config.check_for(kind.facts(&device))?;
         let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
-        let properties = MatrixProperties { near_kernel: kernel, symmetry };
+        let properties = MatrixProperties { near_kernel: kernel, symmetry, grid: kind.grid.clone() };
         drop(diagnosis);
         let diagnosed = start.elapsed().as_secs_f64();
         let direct =

@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn a_loaded_hierarchy_equals_the_saved_one() {
         let (a, near_kernel) = rigid_bodies(6);
-        let known = MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric };
+        let known = MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric, grid: None };
         let mut hierarchy = Hierarchy::with_properties(&a, known, &HierarchyConfig::default()).unwrap();
         let mut loaded = Hierarchy::load(&saved(&hierarchy)[..]).unwrap();
         let same = |one: &Hierarchy, other: &Hierarchy| {

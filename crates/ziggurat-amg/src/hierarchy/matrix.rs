@@ -7,7 +7,8 @@
 use std::borrow::Cow;
 use std::fmt::Debug;
 
-use ziggurat_sparse::{Csr, CsrRef};
+use ziggurat_sparse::grid::GridPattern;
+use ziggurat_sparse::{Csr, CsrRef, ExactSum};
 
 use super::stages::Stages;
 use super::{CoarseningStop, HierarchyConfig};
@@ -66,8 +67,28 @@ pub trait LevelMatrix: Clone + Debug {
         setup: &Setup<'_>,
         stages: &mut Stages,
         next: impl FnOnce(Self, NearKernel) -> Result<Built<Self>, SetupError>,
-    ) -> Result<(Self::Transfer, Built<Self>), SetupError>;
+    ) -> Result<Descent<Self>, SetupError>;
+
+    /// This process's part of the sums of
+    /// [`axis_strengths`](ziggurat_sparse::grid::axis_strengths), for the matrix of a structured
+    /// grid.
+    fn axis_strengths(&self, pattern: &GridPattern) -> [ExactSum; 3];
+
+    /// As [`descend`](Self::descend), for the matrix of a structured grid and the given axes:
+    /// `next` also gets the next level's grid. `None` if that would not resolve the coefficients
+    /// ([`is_ragged`](crate::is_ragged)), or if there are no axes.
+    fn descend_grid(
+        &mut self,
+        pattern: &GridPattern,
+        axes: &[usize],
+        setup: &Setup<'_>,
+        stages: &mut Stages,
+        next: impl FnOnce(Self, &GridPattern) -> Result<Built<Self>, SetupError>,
+    ) -> Result<Option<Descent<Self>>, SetupError>;
 }
+
+/// The transfer to the next level, and the levels from that one on.
+pub type Descent<M> = (<M as LevelMatrix>::Transfer, Built<M>);
 
 /// The settings of hierarchy construction.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +100,8 @@ pub struct Setup<'a> {
     /// Processes own multiples of this many rows, so that the blocks of smoothers do not depend on
     /// the number of processes.
     pub row_multiple: u64,
+    /// The structured grid of the matrix, if it is already known.
+    pub grid: Option<&'a GridPattern>,
 }
 
 /// The levels, finest first, and why coarsening stopped.

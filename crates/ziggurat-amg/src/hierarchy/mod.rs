@@ -13,6 +13,7 @@ mod cells;
 mod classical;
 mod cpr;
 mod file;
+mod grid_of_matrix;
 mod matrix;
 mod on_device;
 mod order;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ziggurat_sparse::graph::Permutation;
+use ziggurat_sparse::grid::GridPattern;
 use ziggurat_sparse::{Csr, MatrixError, choice};
 
 use crate::interpolate::{NearKernel, Symmetry};
@@ -43,7 +45,8 @@ pub use cells::{Cells, cells};
 pub use classical::{Classical, Interpolation};
 pub use cpr::Cpr;
 pub use file::HierarchyFileError;
-pub use matrix::{Built, Coarser, Level, LevelMatrix, Restriction, Setup};
+pub use grid_of_matrix::{grid_of, is_ragged};
+pub use matrix::{Built, Coarser, Descent, Level, LevelMatrix, Restriction, Setup};
 pub(crate) use order::in_given_order;
 pub use order::negative;
 pub use pairwise::Pairwise;
@@ -210,6 +213,9 @@ pub struct MatrixProperties {
     pub near_kernel: NearKernel,
     /// Whether the matrix is symmetric, which makes classical setup faster.
     pub symmetry: Symmetry,
+    /// The structured grid of the matrix, if [`grid_of`] has already found it. Only the coarsening
+    /// of structured grids uses it.
+    pub grid: Option<GridPattern>,
 }
 
 impl MatrixProperties {
@@ -304,7 +310,11 @@ impl Hierarchy {
     pub fn build(a: impl Into<Arc<Csr<f64>>>, config: &HierarchyConfig) -> Result<Self, SetupError> {
         let a = a.into();
         let near_kernel = NearKernel::constants(a.rows(), 1)?;
-        Self::with_properties(a, MatrixProperties { near_kernel, symmetry: Symmetry::General }, config)
+        Self::with_properties(
+            a,
+            MatrixProperties { near_kernel, symmetry: Symmetry::General, grid: None },
+            config,
+        )
     }
 
     /// As [`Hierarchy::build`], with known properties of the matrix.
@@ -315,7 +325,7 @@ impl Hierarchy {
     /// use ziggurat_sparse::gallery::{Problem, rigid_body_modes};
     /// let problem: Problem = "elasticity3d:6".parse()?;
     /// let modes = rigid_body_modes(&problem.coordinates().unwrap());
-    /// let known = MatrixProperties { near_kernel: NearKernel::from_vectors(&modes, 3)?, symmetry: Symmetry::Symmetric };
+    /// let known = MatrixProperties { near_kernel: NearKernel::from_vectors(&modes, 3)?, symmetry: Symmetry::Symmetric, grid: None };
     /// let hierarchy = Hierarchy::with_properties(problem.matrix()?, known, &HierarchyConfig::default())?;
     /// assert_eq!(hierarchy.levels()[1].block(), 6);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -331,11 +341,10 @@ impl Hierarchy {
     ) -> Result<Self, SetupError> {
         let a = a.into();
         properties.check(&a)?;
-        let MatrixProperties { near_kernel, symmetry } = properties;
-        let setup = Setup { config, symmetry, row_multiple: 1 };
+        let MatrixProperties { near_kernel, symmetry, grid } = properties;
+        let setup = Setup { config, symmetry, row_multiple: 1, grid: grid.as_ref() };
         if let Coarsening::Structured(_) = config.coarsening {
-            let start = Instant::now();
-            return Ok(Hierarchy::from_built(build_structured(a, &setup)?, start));
+            return Self::of_matrix(WholeMatrix::new(a, 1), near_kernel, &setup);
         }
         if let Coarsening::Cpr(cpr, classical) = config.coarsening {
             let (start, a) = (Instant::now(), WholeMatrix::new(a, near_kernel.block()));
@@ -355,7 +364,14 @@ impl<M: LevelMatrix> Hierarchy<M> {
     /// If a row of any process has no usable diagonal entry, or a parameter is out of range.
     pub fn of_matrix(a: M, near_kernel: NearKernel, setup: &Setup<'_>) -> Result<Self, SetupError> {
         let start = Instant::now();
-        Ok(Hierarchy::from_built(build(a, near_kernel, setup, 0)?, start))
+        let built = match setup.config.coarsening {
+            Coarsening::Structured(_) => {
+                drop(near_kernel); // it holds constants only
+                build_structured(a, setup)?
+            }
+            _ => build(a, near_kernel, setup, 0)?,
+        };
+        Ok(Hierarchy::from_built(built, start))
     }
 
     /// Levels in the given order, which took the time since `start`.

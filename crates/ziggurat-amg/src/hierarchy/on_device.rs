@@ -36,7 +36,7 @@ impl Hierarchy {
     /// use ziggurat_sparse::device::Reference; // or a GPU
     /// use ziggurat_sparse::gallery::Problem;
     /// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
-    /// let known = MatrixProperties { near_kernel: NearKernel::constants(a.rows(), 1)?, symmetry: Symmetry::Symmetric };
+    /// let known = MatrixProperties { near_kernel: NearKernel::constants(a.rows(), 1)?, symmetry: Symmetry::Symmetric, grid: None };
     /// let on_device = Hierarchy::build_on(&Reference, &a, &known, &HierarchyConfig::default())?;
     /// let on_host = Hierarchy::build(&a, &HierarchyConfig::default())?;
     /// assert_eq!(on_device.levels()[1].matrix().columns(), on_host.levels()[1].matrix().columns());
@@ -56,7 +56,7 @@ impl Hierarchy {
         let a = a.into();
         properties.check(&a)?;
         let method = supported(&a, properties, config)?;
-        let setup = Setup { config, symmetry: properties.symmetry, row_multiple: 1 };
+        let setup = Setup { config, symmetry: properties.symmetry, row_multiple: 1, grid: None };
         let start = Instant::now();
         let on_device = OnDevice { device, method, setup: &setup };
         let (levels, stop) = match device.computes_in(Kind::F64) {
@@ -266,7 +266,7 @@ mod tests {
 
     fn scalar(a: &Csr<f64>) -> MatrixProperties {
         let near_kernel = NearKernel::constants(a.rows(), 1).unwrap();
-        MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric }
+        MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric, grid: None }
     }
 
     fn aggregation(plain_levels: usize) -> HierarchyConfig {
@@ -328,7 +328,7 @@ mod tests {
         let general = MatrixProperties { symmetry: Symmetry::General, ..scalar(&a) };
         assert!(refused(general, &usual, &a).contains("not symmetric"));
         let (body, near_kernel) = rigid_bodies(3);
-        let modes = MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric };
+        let modes = MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric, grid: None };
         assert!(refused(modes, &usual, &body).contains("several unknowns per node"));
         let mut negative = a.clone();
         negative.values_mut().iter_mut().for_each(|value| *value = -*value);

@@ -296,7 +296,7 @@ mod tests {
         let problem: Problem = "elasticity3d:6".parse().unwrap();
         let a = problem.matrix().unwrap();
         let modes = NearKernel::rigid_body_modes(&problem.coordinates().unwrap(), 3).unwrap();
-        let known = |near_kernel| MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric };
+        let known = |near_kernel| MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric, grid: None };
         let blocks = Hierarchy::with_properties(&a, known(modes.clone()), &REORDERED()).unwrap();
         assert_eq!(blocks.levels()[0].block(), 3);
         assert_eq!(*blocks.matrix().unwrap(), a);

@@ -57,6 +57,14 @@ impl SetupMatrix {
         }
     }
 
+    /// The stencils; `None` if the matrix is not stored as that of a grid.
+    pub(crate) fn grid(&self) -> Option<&Arc<GridMatrix>> {
+        match self {
+            SetupMatrix::Grid(a, _) => Some(a),
+            SetupMatrix::Rows(_) | SetupMatrix::Transfer(..) => None,
+        }
+    }
+
     /// The matrix in compressed rows, made now if there are none.
     pub(crate) fn csr(&self) -> &Arc<Csr<f64>> {
         match self {

@@ -8,20 +8,25 @@
 //! change from point to point so that a coarser grid would not resolve them, smoothed aggregation
 //! continues with its matrix.
 //!
+//! Processes hold slabs of planes, and coarsen them with the planes around them that they fetch
+//! ([`LevelMatrix::descend_grid`]), so that their levels have the same bits as those of one.
+//!
 //! Cost: some ten passes over the matrix. Operator complexity 1.14 for 27 points and 1.5 for seven,
 //! whose coarse levels have 27; about 2 with semi-coarsening along two axes.
 
 use std::sync::Arc;
 
-use ziggurat_sparse::Csr;
-use ziggurat_sparse::grid::{GridMatrix, GridTransfer, recognise};
+use ziggurat_sparse::ExactSum;
+use ziggurat_sparse::grid::{GridMatrix, GridPattern, recognise, samples};
 
-use super::matrix::{Built, Level, Setup};
+use super::grid_of_matrix::grid_of;
+use super::matrix::{Built, Level, LevelMatrix, Setup};
 use super::stages::Stages;
 use super::storage::SetupMatrix;
-use super::whole::{WholeMatrix, WholeTransfer};
+use super::whole::WholeTransfer;
 use super::{Hierarchy, build::build};
 use crate::SetupError;
+use crate::halo::{Halo, sum_exactly};
 use crate::interpolate::NearKernel;
 
 /// A grid with fewer points is left to smoothed aggregation, which also follows coefficients that
@@ -32,57 +37,52 @@ const FEWEST_POINTS: usize = 4096;
 /// axis.
 const STRONG: f64 = 0.1;
 
-/// The share of points that follow one coarse neighbour only, beyond which a grid is not coarsened
-/// further.
-const RAGGED: f64 = 0.5;
-
-/// Coarsens the grid of a matrix, and continues with smoothed aggregation.
-pub(super) fn build_structured(
-    a: Arc<Csr<f64>>,
-    setup: &Setup<'_>,
-) -> Result<Built<WholeMatrix>, SetupError> {
-    let at = |stage| SetupError::at(0, stage);
-    let mut stages = Stages::new(0, a.rows() as u64);
+/// Coarsens the grid of a matrix, and continues with smoothed aggregation. Collective.
+pub(super) fn build_structured<M: LevelMatrix>(a: M, setup: &Setup<'_>) -> Result<Built<M>, SetupError> {
+    let mut stages = Stages::new(0, a.global_rows());
     let stage = stages.begin("recognition");
-    let pattern = recognise(a.view()).map_err(SetupError::from).map_err(at("recognition"))?;
+    let pattern = match setup.grid {
+        Some(pattern) => pattern.clone(),
+        None => grid_of(&a).map_err(SetupError::from).map_err(SetupError::at(0, "recognition"))?,
+    };
     stages.end(stage);
-    let stage = stages.begin("stencils");
-    let matrix = GridMatrix::from_csr(a.view(), &pattern).map_err(SetupError::from);
-    let mut matrix = Arc::new(matrix.map_err(at("recognition"))?);
-    let mut stored = SetupMatrix::of_both(a, matrix.clone());
-    stages.end(stage);
-    let mut levels: Vec<Level<WholeMatrix>> = Vec::new();
+    build_on_grid(a, &pattern, setup, stages)
+}
+
+/// The levels from that of `a` on, which is the matrix of a grid.
+fn build_on_grid<M: LevelMatrix>(
+    mut a: M,
+    pattern: &GridPattern,
+    setup: &Setup<'_>,
+    mut stages: Stages,
+) -> Result<Built<M>, SetupError> {
+    let level = stages.level();
     let enough = FEWEST_POINTS.max(setup.config.coarse_rows);
-    while matrix.grid().len() > enough && levels.len() + 2 < setup.config.max_levels {
-        let stage = stages.begin("Galerkin product");
-        let axes = strong_axes(&matrix);
-        let coarsened = matrix.coarsen(&axes).filter(|(p, _)| p.one_sided() <= RAGGED);
-        let Some((p, coarse)) = coarsened else { break };
-        stages.end(stage);
-        matrix = Arc::new(coarse);
-        let next = SetupMatrix::of_grid(matrix.clone());
-        let a = WholeMatrix { a: std::mem::replace(&mut stored, next), block: 1 };
-        let transfer = Some(transfer(p));
-        levels.push(Level { transfer, stages: stages.into_seconds(), ..Level::last(a) });
-        stages = Stages::new(levels.len(), matrix.grid().len() as u64);
+    if pattern.grid.len() > enough && level + 2 < setup.config.max_levels {
+        let axes = strong_axes(&a, pattern);
+        let next = |a: M, coarse: &GridPattern| {
+            let stages = Stages::new(level + 1, a.global_rows());
+            build_on_grid(a, coarse, setup, stages)
+        };
+        if let Some((transfer, below)) = a.descend_grid(pattern, &axes, setup, &mut stages, next)? {
+            let level = Level { stages: stages.into_seconds(), ..Level::with_transfer(a, transfer) };
+            let levels = std::iter::once(level).chain(below.levels).collect();
+            return Ok(Built { levels, stop: below.stop });
+        }
     }
-    let count = levels.len();
-    let kernel = NearKernel::constants(stored.rows(), 1)?;
-    let below = build(WholeMatrix { a: stored, block: 1 }, kernel, setup, count)?;
-    levels.extend(below.levels);
-    Ok(Built { levels, stop: below.stop })
+    let kernel = NearKernel::constants(a.rows().owned().len(), 1)?;
+    let mut built = build(a, kernel, setup, level)?;
+    built.levels[0].stages.splice(0..0, stages.into_seconds());
+    Ok(built)
 }
 
-/// The axes along which a grid is coarsened.
-fn strong_axes(a: &GridMatrix) -> Vec<usize> {
-    let (points, strengths) = (a.grid().points(), a.axis_strengths());
-    [2, 1, 0].into_iter().filter(|&axis| points[axis] > 2 && strengths[axis] >= STRONG).collect()
-}
-
-fn transfer(p: GridTransfer<f64>) -> WholeTransfer {
-    let r = p.transposed();
-    let [p, r] = [p, r].map(SetupMatrix::of_transfer);
-    WholeTransfer { p, r, galerkin: None, dead: Vec::new() }
+/// The axes along which a grid is coarsened. Collective.
+fn strong_axes<M: LevelMatrix>(a: &M, pattern: &GridPattern) -> Vec<usize> {
+    let mut sums: [ExactSum; 3] = a.axis_strengths(pattern);
+    sum_exactly(&mut sums, &a.rows());
+    let (points, count) = (pattern.grid.points(), samples(pattern.grid).max(1) as f64);
+    let is_strong = |axis: &usize| points[*axis] > 2 && sums[*axis].rounded() / count >= STRONG;
+    [2, 1, 0].into_iter().filter(is_strong).collect()
 }
 
 impl Hierarchy {
@@ -120,7 +120,7 @@ impl Hierarchy {
         for (index, axes) in axes.iter().enumerate() {
             let Some((p, coarse)) = matrix.coarsen(axes) else { break };
             matrix = Arc::new(coarse);
-            self.levels[index].transfer = Some(transfer(p));
+            self.levels[index].transfer = Some(WholeTransfer::of_grid(p));
             self.levels[index + 1].a.a = SetupMatrix::of_grid(matrix.clone());
         }
         Ok(axes.len())

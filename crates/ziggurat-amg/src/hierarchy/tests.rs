@@ -36,7 +36,7 @@ fn pairwise() -> HierarchyConfig {
 /// Elasticity and its rigid-body modes.
 fn elasticity(size: u32) -> (Csr<f64>, MatrixProperties) {
     let (a, near_kernel) = crate::testing::rigid_bodies(size);
-    (a, MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric })
+    (a, MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric, grid: None })
 }
 
 fn asymmetry(a: CsrRef<'_, f64>) -> f64 {

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use ziggurat_sparse::algebra::{TripleProductPlan, transpose};
-use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+use ziggurat_sparse::grid::{GridMatrix, GridPattern, GridTransfer, MatrixRows, axis_strengths};
+use ziggurat_sparse::{Csr, CsrRef, ExactSum, MatrixError};
 
-use super::matrix::{Built, Coarser, Level, LevelMatrix, Setup};
+use super::grid_of_matrix::is_ragged;
+use super::matrix::{Built, Coarser, Descent, Level, LevelMatrix, Setup};
 use super::stages::Stages;
 use super::storage::SetupMatrix;
 use crate::SetupError;
@@ -44,6 +46,13 @@ impl WholeTransfer {
     /// zero.
     pub fn new(p: Arc<Csr<f64>>, r: Arc<Csr<f64>>, dead: Vec<u32>) -> Self {
         WholeTransfer { p: p.into(), r: r.into(), galerkin: None, dead }
+    }
+
+    /// The transfer between two structured grids.
+    pub(super) fn of_grid(p: GridTransfer<f64>) -> Self {
+        let r = p.transposed();
+        let [p, r] = [p, r].map(SetupMatrix::of_transfer);
+        WholeTransfer { p, r, galerkin: None, dead: Vec::new() }
     }
 
     /// The coarse unknowns whose columns of P are zero.
@@ -95,7 +104,7 @@ impl LevelMatrix for WholeMatrix {
         _: &Setup<'_>,
         stages: &mut Stages,
         next: impl FnOnce(Self, NearKernel) -> Result<Built<Self>, SetupError>,
-    ) -> Result<(WholeTransfer, Built<Self>), SetupError> {
+    ) -> Result<Descent<Self>, SetupError> {
         let Coarser { p, block, kernel, dead, restriction, .. } = coarser;
         let r = match restriction {
             Some(restriction) => restriction.rows,
@@ -116,6 +125,50 @@ impl LevelMatrix for WholeMatrix {
         let transfer = WholeTransfer { p: p.into(), r: r.into(), galerkin: Some(galerkin), dead };
         let below = next(WholeMatrix { a: coarse.into(), block }, kernel)?;
         Ok((transfer, below))
+    }
+
+    fn axis_strengths(&self, pattern: &GridPattern) -> [ExactSum; 3] {
+        let places = pattern.places();
+        axis_strengths(pattern, 0..pattern.grid.len(), |point, values| match self.a.grid() {
+            Some(a) => a.at(point, values),
+            None => {
+                let rows = MatrixRows::all(self.view());
+                let _only_neighbours = places.spread(point, rows.row(point), values);
+            }
+        })
+    }
+
+    fn descend_grid(
+        &mut self,
+        pattern: &GridPattern,
+        axes: &[usize],
+        _: &Setup<'_>,
+        stages: &mut Stages,
+        next: impl FnOnce(Self, &GridPattern) -> Result<Built<Self>, SetupError>,
+    ) -> Result<Option<Descent<Self>>, SetupError> {
+        let matrix = match self.a.grid() {
+            Some(matrix) => matrix.clone(),
+            None => {
+                let rows = self.a.csr().clone();
+                let matrix = stages.run("stencils", &self.rows(), || {
+                    GridMatrix::from_csr(rows.view(), pattern).map(Arc::new)
+                })?;
+                self.a = SetupMatrix::of_both(rows, matrix.clone());
+                matrix
+            }
+        };
+        let stage = stages.begin("Galerkin product");
+        let coarsened = matrix.coarsen(axes);
+        stages.end(stage);
+        let planes = pattern.grid.points()[2];
+        let Some((p, coarse)) =
+            coarsened.filter(|(p, _)| !is_ragged(&p.sided_points(0..planes), &self.rows()))
+        else {
+            return Ok(None);
+        };
+        let pattern = coarse.pattern();
+        let below = next(WholeMatrix { a: SetupMatrix::of_grid(Arc::new(coarse)), block: 1 }, &pattern)?;
+        Ok(Some((WholeTransfer::of_grid(p), below)))
     }
 }
 

@@ -112,6 +112,7 @@ fn only_levels_return_to_the_host() {
     let known = ziggurat::amg::MatrixProperties {
         near_kernel: ziggurat::amg::interpolate::NearKernel::constants(a.rows(), 1).unwrap(),
         symmetry: ziggurat::amg::interpolate::Symmetry::Symmetric,
+        grid: None,
     };
     let hierarchy = Hierarchy::build_on(&gpu, &a, &known, &Default::default()).unwrap();
     let traffic = gpu.traffic().unwrap().since(before);

@@ -92,7 +92,7 @@ const ON_RANKS: [&str; 18] = [
     "yes",
     "yes",
     "`method`: `direct` needs one process; choose a multigrid method, or run without mpirun",
-    "`method`: `structured` is not distributed yet; choose another method, or run without mpirun",
+    "yes",
     "yes",
     "`reorder`: ranks keep the given order; leave it at auto, or run without mpirun",
     "`setup`: ranks set up on the host; leave it there, or run without mpirun",

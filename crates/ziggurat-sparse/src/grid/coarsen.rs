@@ -32,10 +32,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::GridMatrix;
 use super::matrix::pieces;
 use super::plane::{PlaneWeights, Scratch, Step};
 use super::transfer::{AxisWeights, GridTransfer, TransferDirection};
+use super::{GridMatrix, GridPattern};
 
 /// The fewest planes per task, so that those that two tasks compute are few.
 const FEWEST_PLANES: usize = 8;
@@ -61,13 +61,8 @@ impl GridMatrix {
         if axes.is_empty() || axes.iter().any(|&axis| points.get(axis).is_none_or(|&along| along < 2)) {
             return None;
         }
-        let (mut grid, mut stencil) = (self.grid(), self.stencil().to_vec());
-        let mut steps = Vec::new();
-        for axis in [2, 1, 0].into_iter().filter(|axis| axes.contains(axis)) {
-            let step = Step::new(grid, &stencil, axis);
-            (grid, stencil) = (grid.coarse(axis), step.coarse_stencil().to_vec());
-            steps.push(step);
-        }
+        let steps = steps(&self.pattern(), axes);
+        let GridPattern { grid, stencil } = self.pattern().coarse(axes);
         let mut values = vec![0.0; stencil.len() * grid.len()];
         let mut weights: Vec<AxisWeights<f64>> =
             steps.iter().map(|step| AxisWeights::zeros(step.axis(), step.fine())).collect();
@@ -94,6 +89,39 @@ impl GridMatrix {
         let product = GridMatrix::by_direction(grid, stencil, values);
         Some((GridTransfer::of_axes(weights, TransferDirection::Prolongation), product))
     }
+}
+
+impl GridPattern {
+    /// The grid of every second point along the given axes, and the directions of its matrix.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// use ziggurat_sparse::grid::recognise;
+    /// let a = "poisson3d:9".parse::<Problem>()?.matrix()?;
+    /// let coarse = recognise(a.view())?.coarse(&[0, 2]);
+    /// assert_eq!((coarse.grid.points(), coarse.stencil.len()), ([4, 9, 4], 27));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn coarse(&self, axes: &[usize]) -> GridPattern {
+        let last = steps(self, axes).pop();
+        last.map_or_else(
+            || self.clone(),
+            |step| GridPattern { grid: step.coarse(), stencil: step.coarse_stencil().to_vec() },
+        )
+    }
+}
+
+/// The steps of coarsening along the given axes, falling.
+fn steps(pattern: &GridPattern, axes: &[usize]) -> Vec<Step> {
+    let (mut grid, mut stencil) = (pattern.grid, pattern.stencil.clone());
+    let mut steps = Vec::new();
+    for axis in [2, 1, 0].into_iter().filter(|axis| axes.contains(axis)) {
+        let step = Step::new(grid, &stencil, axis);
+        (grid, stencil) = (step.coarse(), step.coarse_stencil().to_vec());
+        steps.push(step);
+    }
+    steps
 }
 
 /// The work for consecutive planes of the coarse grid.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::rows::{axis_strengths, samples};
 use super::{Grid, GridPattern};
 use crate::matrix::ScaleFactors;
 use crate::matrix::dia::{Dia, WINDOW, scale_diagonal};
@@ -286,27 +287,22 @@ impl GridMatrix {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn axis_strengths(&self) -> [f64; 3] {
-        let (n, mut sums) = (self.grid.len(), [0.0; 3]);
-        // A step without a common divisor with the sizes of usual grids.
-        let step = (n / 4096).max(1) | 1;
-        let points = (0..n).step_by(step);
-        let count = points.len();
-        for point in points {
-            let mut strengths = [0.0; 3];
-            for (s, direction) in self.stencil.iter().enumerate() {
-                let value = self.value(s, point);
-                for (strength, &step) in strengths.iter_mut().zip(direction) {
-                    if step != 0 {
-                        *strength -= value;
-                    }
-                }
-            }
-            let strongest = strengths.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-            if strongest > 0.0 {
-                sums.iter_mut().zip(strengths).for_each(|(sum, x)| *sum += x.max(0.0) / strongest);
-            }
-        }
-        sums.map(|sum| sum / count.max(1) as f64)
+        let sums =
+            axis_strengths(&self.pattern(), 0..self.grid.len(), |point, values| self.at(point, values));
+        sums.map(|sum| sum.rounded() / samples(self.grid).max(1) as f64)
+    }
+
+    /// Writes the values of all directions at a point.
+    ///
+    /// # Panics
+    /// If there are fewer places than directions.
+    pub fn at(&self, point: usize, values: &mut [f64]) {
+        (0..self.stencil.len()).for_each(|s| values[s] = self.value(s, point));
+    }
+
+    /// The grid and the directions.
+    pub fn pattern(&self) -> GridPattern {
+        GridPattern { grid: self.grid, stencil: self.stencil.clone() }
     }
 }
 

@@ -9,11 +9,14 @@ mod coarsen;
 mod matrix;
 mod plane;
 mod recognise;
+mod rows;
 pub(crate) mod transfer;
+mod transfer_rows;
 
 pub use matrix::{GridMatrix, GridValues};
-pub use recognise::{GridPattern, NotAGrid, recognise};
-pub use transfer::{GridTransfer, TransferDirection};
+pub use recognise::{GridPattern, MatrixRows, NotAGrid, recognise};
+pub use rows::{StencilPlaces, axis_strengths, samples};
+pub use transfer::{GridTransfer, SidedPoints, TransferDirection};
 
 /// A box of points, numbered with x fastest. A grid of two dimensions has the axes x and z, so that
 /// planes of constant z are its lines.

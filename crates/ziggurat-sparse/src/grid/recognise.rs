@@ -6,14 +6,18 @@
 //! has a neighbour at x − 1, and so on. Numberings with other neighbours are refused: shuffled
 //! ones, grids with missing points, periodic grids, and several grids in one matrix.
 //!
-//! Cost: two passes over the columns; for matrices with many diagonals a look at 256 rows.
+//! Cost: two passes over the columns; for matrices with many diagonals a look at 256 rows. A
+//! process that has only some of the rows ([`MatrixRows`]) makes the same two passes over these.
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 use thiserror::Error;
 
 use super::Grid;
+use super::rows::MOST_DIRECTIONS;
 use crate::CsrRef;
-use crate::matrix::dia::offsets_of;
+use crate::matrix::dia::{offsets_of, positions};
 
 /// A grid and the directions in which its points have neighbours, in the order of their numbers;
 /// the point itself is one of them.
@@ -68,15 +72,102 @@ pub fn recognise(a: CsrRef<'_, f64>) -> Result<GridPattern, NotAGrid> {
     if a.rows() != a.cols() || a.rows() == 0 {
         return Err(NotAGrid::NotSquare);
     }
-    let offsets = offsets_of(a).filter(|offsets| offsets.len() <= 27).ok_or(NotAGrid::Diagonals)?;
-    let mut reason = NotAGrid::Distances;
-    for pattern in candidates(a.rows(), &offsets) {
-        match pattern.first_outside(a, &offsets) {
+    let offsets = offsets_of(a).ok_or(NotAGrid::Diagonals)?;
+    let (rows, mut reason) = (MatrixRows::all(a), NotAGrid::Distances);
+    for pattern in GridPattern::candidates(a.rows(), a.nnz(), &offsets)? {
+        match pattern.first_outside(&rows) {
             None => return Ok(pattern),
             Some((row, column)) => reason = NotAGrid::NotNeighbours { row, column },
         }
     }
     Err(reason)
+}
+
+/// Consecutive rows of a matrix, all of them or those of one process, by their numbers and columns
+/// in the whole matrix.
+///
+/// ```
+/// use ziggurat_sparse::gallery::Problem;
+/// use ziggurat_sparse::grid::{GridPattern, MatrixRows, recognise};
+/// let a = "poisson2d:9".parse::<Problem>()?.matrix()?;
+/// let ids: Vec<u64> = (0..81).collect();
+/// let half = MatrixRows::new(a.view(), 0..40, 0, &ids);
+/// let distances = half.distances().ok_or("too many diagonals")?;
+/// assert_eq!(distances, [-9, -1, 0, 1, 9]);
+/// let found = GridPattern::candidates(81, a.nnz(), &distances)?;
+/// assert_eq!(found[0], recognise(a.view())?);
+/// assert!(found[0].first_outside(&half).is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct MatrixRows<'a> {
+    a: CsrRef<'a, f64>,
+    /// The rows of `a`.
+    rows: Range<usize>,
+    /// The number of the first of them in the whole matrix.
+    first: usize,
+    /// The numbers of the columns of `a` in the whole matrix, if they are others there.
+    ids: Option<&'a [u64]>,
+}
+
+impl<'a> MatrixRows<'a> {
+    /// All rows.
+    pub fn all(a: CsrRef<'a, f64>) -> Self {
+        MatrixRows { a, rows: a.all_rows(), first: 0, ids: None }
+    }
+
+    /// The given rows of `a`, the first of which has the number `first`. Columns have the numbers
+    /// `ids`, in the same order.
+    pub fn new(a: CsrRef<'a, f64>, rows: Range<usize>, first: u64, ids: &'a [u64]) -> Self {
+        MatrixRows { a, rows, first: first as usize, ids: Some(ids) }
+    }
+
+    /// The numbers of the rows.
+    pub fn numbers(&self) -> Range<usize> {
+        self.first..self.first + self.rows.len()
+    }
+
+    /// The columns and values of the row with this number.
+    ///
+    /// # Panics
+    /// If it is not one of the rows.
+    pub fn row(&self, number: usize) -> impl Iterator<Item = (usize, f64)> {
+        let (columns, values) = self.a.row(self.rows.start + number - self.first);
+        let id = |column: u32| self.ids.map_or(column as usize, |ids| ids[column as usize] as usize);
+        columns.iter().map(move |&column| id(column)).zip(values.iter().copied())
+    }
+
+    /// The distances of all entries from the diagonal, increasing; `None` if no stencil has so
+    /// many.
+    pub fn distances(&self) -> Option<Vec<isize>> {
+        const PIECE: usize = 4096;
+        let of_piece = |piece: usize| {
+            let (numbers, mut known) = (self.numbers(), Vec::new());
+            for row in numbers.start + piece * PIECE..numbers.end.min(numbers.start + (piece + 1) * PIECE) {
+                let mut at = 0;
+                for (column, _) in self.row(row) {
+                    let distance = column as isize - row as isize;
+                    while at < known.len() && known[at] < distance {
+                        at += 1;
+                    }
+                    if known.get(at) != Some(&distance) {
+                        known.insert(at, distance);
+                    }
+                }
+                if known.len() > MOST_DIRECTIONS {
+                    return None;
+                }
+            }
+            Some(known)
+        };
+        let joined = |mut one: Vec<isize>, other: Vec<isize>| {
+            one.extend(other);
+            one.sort_unstable();
+            one.dedup();
+            (one.len() <= MOST_DIRECTIONS).then_some(one)
+        };
+        (0..self.rows.len().div_ceil(PIECE)).into_par_iter().map(of_piece).try_reduce(Vec::new, joined)
+    }
 }
 
 /// The grids in which all distances are those of neighbours. Sizes that are themselves distances
@@ -121,49 +212,44 @@ fn direction(grid: &Grid, offset: isize) -> Option<[i8; 3]> {
 }
 
 impl GridPattern {
+    /// The grids with `n` points in which neighbours have these distances, increasing, for a matrix
+    /// with `nnz` entries. The likeliest come first.
+    ///
+    /// # Errors
+    /// If there are too many distances, or the diagonals are badly filled.
+    pub fn candidates(n: usize, nnz: usize, distances: &[isize]) -> Result<Vec<Self>, NotAGrid> {
+        if distances.len() > MOST_DIRECTIONS || 2 * positions(n, n, distances) > 3 * nnz {
+            return Err(NotAGrid::Diagonals);
+        }
+        Ok(candidates(n, distances))
+    }
+
     /// Whether there are neighbours along every axis with more than one point.
     fn uses_every_axis(&self) -> bool {
         let used = |axis: usize| self.stencil.iter().any(|direction| direction[axis] != 0);
         (0..3).all(|axis| self.grid.points()[axis] == 1 || used(axis))
     }
 
-    /// An entry that is not zero and connects a point to one outside the box.
-    fn first_outside(&self, a: CsrRef<'_, f64>, offsets: &[isize]) -> Option<(usize, usize)> {
-        let points = self.grid.points();
-        // A bit per face of the box.
-        let forbidden: Vec<u8> = (self.stencil.iter())
-            .map(|direction| {
-                let faces = (0..3).map(|axis| match direction[axis] {
-                    -1 => 1 << (2 * axis),
-                    1 => 2 << (2 * axis),
-                    _ => 0,
-                });
-                faces.sum()
-            })
-            .collect();
+    /// An entry that is not zero and connects a point to one outside the box: the numbers of both.
+    pub fn first_outside(&self, rows: &MatrixRows<'_>) -> Option<(usize, usize)> {
+        let (points, places, numbers) = (self.grid.points(), self.places(), rows.numbers());
         let line = points[0];
         let in_line = |line_number: usize| {
             let first = line_number * line;
             let [_, y, z] = self.grid.position(first);
-            let face = |axis: usize, at: usize| {
-                u8::from(at == 0) << (2 * axis) | u8::from(at + 1 == points[axis]) << (2 * axis + 1)
-            };
-            let of_line = face(1, y) | face(2, z);
-            (first..first + line).find_map(|row| {
-                let faces = of_line | face(0, row - first);
-                if faces == 0 {
+            let is_inner = |at: usize, axis: usize| at > 0 && at + 1 < points[axis] || points[axis] == 1;
+            let inner = is_inner(y, 1) && is_inner(z, 2);
+            let mut values = [0.0; MOST_DIRECTIONS];
+            (first.max(numbers.start)..(first + line).min(numbers.end)).find_map(|row| {
+                if inner && row > first && row + 1 < first + line {
                     return None;
                 }
-                let (columns, values) = a.row(row);
-                let mut diagonals = offsets.iter().zip(&forbidden);
-                columns.iter().zip(values).find_map(|(&column, &value)| {
-                    let offset = column as isize - row as isize;
-                    let (_, forbidden) = diagonals.find(|(known, _)| **known == offset)?;
-                    (forbidden & faces != 0 && value != 0.0).then_some((row, column as usize))
-                })
+                let outside = places.spread(row, rows.row(row), &mut values[..self.stencil.len()]);
+                outside.err().map(|column| (row, column))
             })
         };
-        (0..a.rows() / line).into_par_iter().with_min_len(16).find_map_first(in_line)
+        let lines = numbers.start / line..numbers.end.div_ceil(line);
+        lines.into_par_iter().with_min_len(16).find_map_first(in_line)
     }
 }
 

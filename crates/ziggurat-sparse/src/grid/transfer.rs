@@ -9,15 +9,16 @@
 //! 7/4 numbers per fine point in three dimensions, instead of the 27/8 entries of the product and
 //! their columns. Scale factors of rows and columns are powers of two in single precision.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
 use super::Grid;
+use crate::Csr;
 use crate::matrix::ScaleFactors;
-use crate::matrix::format::{Format, FormatPlan, RowEntries};
+use crate::matrix::format::{Format, FormatPlan};
 use crate::number::Store;
-use crate::{Csr, parallel};
 
 /// Whether a transfer interpolates or restricts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,19 +81,46 @@ impl AxisWeights<f64> {
         AxisWeights { axis, fine, lower: vec![0.0; len], upper: vec![0.0; len] }
     }
 
-    /// The share of points between two coarse ones that follow one of them ten times as much as the
-    /// other.
-    fn one_sided(&self) -> f64 {
-        let pairs = self.lower.par_chunks(1024).zip(self.upper.par_chunks(1024));
+    /// Of the points in some planes of the grid of weights, those between two coarse ones, and
+    /// those of them that follow one of the two ten times as much as the other.
+    fn sided(&self, planes: Range<usize>) -> SidedPoints {
+        let plane = self.fine.left_out(self.axis).stride(2);
+        let points = planes.start * plane..planes.end * plane;
+        let pairs = self.lower[points.clone()].par_chunks(1024).zip(self.upper[points].par_chunks(1024));
         let count = |(lower, upper): (&[f64], &[f64])| {
             let inner = lower.iter().zip(upper).filter(|(lower, upper)| **lower > 0.0 && **upper > 0.0);
-            inner.fold((0usize, 0usize), |(sided, all), (&lower, &upper)| {
-                (sided + usize::from(lower.max(upper) > 10.0 * lower.min(upper)), all + 1)
+            inner.fold(SidedPoints::default(), |SidedPoints { sided, all }, (&lower, &upper)| SidedPoints {
+                sided: sided + u64::from(lower.max(upper) > 10.0 * lower.min(upper)),
+                all: all + 1,
             })
         };
-        let (sided, all) =
-            pairs.map(count).reduce(|| (0, 0), |one, other| (one.0 + other.0, one.1 + other.1));
-        sided as f64 / all.max(1) as f64
+        let both = |one: SidedPoints, other: SidedPoints| SidedPoints {
+            sided: one.sided + other.sided,
+            all: one.all + other.all,
+        };
+        pairs.map(count).reduce(SidedPoints::default, both)
+    }
+}
+
+/// Points between two coarse ones along an axis.
+///
+/// ```
+/// use ziggurat_sparse::grid::SidedPoints;
+/// assert_eq!(SidedPoints { sided: 1, all: 4 }.share(), 0.25);
+/// assert_eq!(SidedPoints::default().share(), 0.0);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SidedPoints {
+    /// Those that follow one of the two ten times as much as the other.
+    pub sided: u64,
+    /// All of them.
+    pub all: u64,
+}
+
+impl SidedPoints {
+    /// The share of those that follow one.
+    pub fn share(&self) -> f64 {
+        self.sided as f64 / self.all.max(1) as f64
     }
 }
 
@@ -134,9 +162,10 @@ fn narrowed<S: Store, T: Store>(weights: &[S]) -> Vec<T> {
 }
 
 impl GridTransfer<f64> {
-    /// The largest share, of all axes, of points between two coarse ones that follow one of them
-    /// ten times as much as the other. Where that is most points, coefficients change from point to
-    /// point, and a coarser grid does not resolve them.
+    /// Along each axis, falling: the points between two coarse ones, and those that follow one of
+    /// them much more than the other. Where that is most points, coefficients change from point to
+    /// point, and a coarser grid does not resolve them. Only given planes of the fine grid count,
+    /// so that processes that share a grid can add their numbers.
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Problem;
@@ -144,11 +173,21 @@ impl GridTransfer<f64> {
     /// let a = "poisson2d:9".parse::<Problem>()?.matrix()?;
     /// let a = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?;
     /// let (p, _) = a.coarsen(&[0, 2]).ok_or("too few points")?;
-    /// assert_eq!(p.one_sided(), 0.0);
+    /// let [z, x] = p.sided_points(0..9)[..] else { return Err("two axes".into()) };
+    /// assert_eq!((z.sided, z.all, x.all), (0, 3 * 9, 4 * 3)); // lines 2, 4 and 6; 4 coarse lines
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn one_sided(&self) -> f64 {
-        self.steps.iter().fold(0.0, |most, along| most.max(along.one_sided()))
+    ///
+    /// # Panics
+    /// If there are no such planes.
+    pub fn sided_points(&self, planes: Range<usize>) -> Vec<SidedPoints> {
+        let halves = |odd: usize| (planes.start + 1 - odd) / 2..(planes.end + 1 - odd) / 2;
+        let of_step = |step: &AxisWeights<f64>| match (step.axis, self.step(2)) {
+            (2, _) => step.sided(halves(0)),       // even planes
+            (_, Some(_)) => step.sided(halves(1)), // odd planes
+            _ => step.sided(planes.clone()),
+        };
+        self.steps.iter().map(of_step).collect()
     }
 }
 
@@ -231,6 +270,11 @@ impl<S: Store> GridTransfer<S> {
         (self.fine, self.coarse)
     }
 
+    /// The factors, finest first.
+    pub(super) fn steps(&self) -> &[AxisWeights<S>] {
+        &self.steps
+    }
+
     pub(crate) fn step(&self, axis: usize) -> Option<&AxisWeights<S>> {
         self.steps.iter().find(|step| step.axis == axis)
     }
@@ -260,94 +304,6 @@ impl<S: Store> GridTransfer<S> {
         let result = work(&mut buffer[..len]);
         buffers().idle.push(buffer);
         result
-    }
-
-    /// Calls `each` with the column and the value of every entry of a row of P, without scaling.
-    fn prolongation_row(&self, point: usize, each: &mut impl FnMut(usize, f64)) {
-        fn follow<S: Store>(
-            steps: &[AxisWeights<S>],
-            at: [usize; 3],
-            coarse: &Grid,
-            value: f64,
-            each: &mut impl FnMut(usize, f64),
-        ) {
-            let Some((step, rest)) = steps.split_first() else {
-                let [nx, ny, _] = coarse.points();
-                return each(at[0] + nx * (at[1] + ny * at[2]), value);
-            };
-            let along = at[step.axis];
-            let moved = |to: usize| {
-                let mut at = at;
-                at[step.axis] = to;
-                at
-            };
-            if along % 2 == 1 {
-                return follow(rest, moved(along / 2), coarse, value, each);
-            }
-            let e = moved(along / 2);
-            let [nx, ny, _] = step.fine.left_out(step.axis).points();
-            let number = e[0] + nx * (e[1] + ny * e[2]);
-            let nc = step.fine.points()[step.axis] / 2;
-            if along > 0 {
-                follow(rest, moved(along / 2 - 1), coarse, value * step.lower[number].wide(), each);
-            }
-            if along / 2 < nc {
-                follow(rest, moved(along / 2), coarse, value * step.upper[number].wide(), each);
-            }
-        }
-        follow(&self.steps, self.fine.position(point), &self.coarse, 1.0, each);
-    }
-
-    /// The columns and values of a row in increasing order of columns, scaled.
-    fn row(&self, row: usize) -> Vec<(usize, S)> {
-        let mut entries: Vec<(usize, f64)> = Vec::new();
-        match self.direction {
-            TransferDirection::Prolongation => {
-                self.prolongation_row(row, &mut |column, value| entries.push((column, value)));
-            }
-            TransferDirection::Restriction => {
-                // The fine points around a coarse one.
-                let at = self.coarse.position(row);
-                let along = |axis: usize| match self.step(axis) {
-                    Some(step) => 2 * at[axis]..(2 * at[axis] + 3).min(step.fine.points()[axis]),
-                    None => at[axis]..at[axis] + 1,
-                };
-                let [nx, ny, _] = self.fine.points();
-                for (z, y) in along(2).flat_map(|z| along(1).map(move |y| (z, y))) {
-                    for point in along(0).map(|x| x + nx * (y + ny * z)) {
-                        self.prolongation_row(point, &mut |column, value| {
-                            if column == row {
-                                entries.push((point, value));
-                            }
-                        });
-                    }
-                }
-            }
-        }
-        entries.sort_unstable_by_key(|entry| entry.0);
-        let scale = |column: usize| {
-            let left = self.left.as_ref().map_or(1.0, |left| f64::from(left[row]));
-            let right = self.right.as_ref().map_or(1.0, |right| f64::from(right[column]));
-            left * right * self.factor
-        };
-        entries.into_iter().map(|(column, value)| (column, S::narrow(value * scale(column)))).collect()
-    }
-
-    /// The matrix in compressed rows, without zeros.
-    pub fn to_csr(&self) -> Csr<S> {
-        let rows: Vec<Vec<(usize, S)>> = {
-            let entries = |row| {
-                let mut entries = self.row(row);
-                entries.retain(|entry| entry.1 != S::default());
-                entries
-            };
-            (0..self.rows()).into_par_iter().map(entries).collect()
-        };
-        let mut row_ptr: Vec<usize> = rows.iter().map(Vec::len).chain([0]).collect();
-        parallel::counts_to_starts(&mut row_ptr);
-        let columns = rows.iter().flatten().map(|entry| entry.0 as u32).collect();
-        let values = rows.iter().flatten().map(|entry| entry.1).collect();
-        Csr::from_valid_parts(self.rows(), self.cols(), row_ptr, columns, values)
     }
 }
 
@@ -387,15 +343,6 @@ impl<S: Store> Format<S> for GridTransfer<S> {
         scaled.right = relative(factors.right, self.right.as_ref(), right);
         scaled.factor = self.factor * factors.factor * left * right;
         Some(scaled)
-    }
-}
-
-impl<S: Store> RowEntries for &GridTransfer<S> {
-    type Value = S;
-
-    /// Multiplies the weights of all paths, so it is slow.
-    fn for_each_entry(self, row: usize, mut each: impl FnMut(usize, S)) {
-        self.row(row).into_iter().for_each(|(column, value)| each(column, value));
     }
 }
 

@@ -278,7 +278,7 @@ pub(crate) fn inside(rows: usize, cols: usize, offset: isize, first: usize) -> s
 }
 
 /// The number of positions of the diagonals within the matrix.
-fn positions(rows: usize, cols: usize, offsets: &[isize]) -> usize {
+pub(crate) fn positions(rows: usize, cols: usize, offsets: &[isize]) -> usize {
     let of = |&offset: &isize| {
         let low = if offset < 0 { offset.unsigned_abs() } else { 0 };
         cols.saturating_add_signed(-offset).min(rows).saturating_sub(low)

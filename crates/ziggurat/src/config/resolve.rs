@@ -77,7 +77,7 @@ pub struct MatrixFacts {
     pub one_way: bool,
     /// Number of unknowns per node.
     pub block: usize,
-    /// Whether it is the matrix of a structured grid, held by one process.
+    /// Whether it is the matrix of a structured grid.
     pub grid: bool,
     /// The cells of a reservoir system, held by one process.
     pub cells: Option<Cells>,

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use ziggurat_amg::halo::{Halo, Whole};
-use ziggurat_amg::{Cells, LevelMatrix, SetupError, WholeMatrix, cells};
+use ziggurat_amg::{Cells, LevelMatrix, SetupError, WholeMatrix, cells, grid_of};
 use ziggurat_sparse::device::Device;
-use ziggurat_sparse::grid::recognise;
+use ziggurat_sparse::grid::GridPattern;
 use ziggurat_sparse::{Csr, CsrRef};
 
 use super::floating::FloatingParts;
@@ -37,7 +37,7 @@ const PIECE: usize = 4096;
 /// assert!(kind.symmetric && kind.annihilates_constants && kind.rows == 216);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MatrixKind {
     /// a_ij = a_ji, up to rounding.
@@ -62,9 +62,9 @@ pub struct MatrixKind {
     pub one_way: bool,
     /// Number of unknowns per node.
     pub block: usize,
-    /// Whether it is the matrix of a structured grid in natural order, with one unknown per point.
-    /// Examined only where one process has the whole matrix.
-    pub grid: bool,
+    /// The structured grid, if it is the matrix of one in natural order with one unknown per point.
+    /// Examined by [`with_grid`](Self::with_grid).
+    pub grid: Option<GridPattern>,
     /// The cells of a reservoir system. Examined only where one process has the whole matrix.
     pub cells: Option<Cells>,
     /// Whether it is large and its rows refer to scattered columns. Examined only where one process
@@ -107,7 +107,7 @@ impl MatrixKind {
             positive_couplings: weights.positive,
             one_way: !symmetric && is_one_way(matrix, &halo, a.global_rows()),
             block: a.block(),
-            grid: false,
+            grid: None,
             cells: None,
             scattered: false,
             rows: a.global_rows(),
@@ -122,7 +122,7 @@ impl MatrixKind {
     /// use ziggurat::diagnose::MatrixKind;
     /// use ziggurat_sparse::gallery::Problem;
     /// let a = "poisson3d:6".parse::<Problem>()?.matrix()?;
-    /// assert!(MatrixKind::of_whole(&a.into())?.grid);
+    /// assert!(MatrixKind::of_whole(&a.into())?.grid.is_some());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -136,12 +136,30 @@ impl MatrixKind {
     /// As [`MatrixKind::of_whole`], with a known number of unknowns per node. `constants` states
     /// that nothing but constants is known of the near-kernel.
     pub(crate) fn of_blocks(a: &Arc<Csr<f64>>, block: usize, constants: bool) -> Result<Self, SetupError> {
-        let mut kind = MatrixKind::of(&WholeMatrix::new(a.clone(), block))?;
-        // Interpolation on grids reproduces the constants, and no other vectors.
-        kind.grid = block == 1 && constants && kind.symmetric && recognise(a.view()).is_ok();
+        let whole = WholeMatrix::new(a.clone(), block);
+        let mut kind = MatrixKind::of(&whole)?.with_grid(&whole, constants);
         kind.cells = if kind.symmetric { None } else { cells(a.view()) };
         kind.scattered = is_scattered(a.view());
         Ok(kind)
+    }
+
+    /// The same with the structured grid of `a`, if it has one. `constants` states that nothing but
+    /// constants is known of the near-kernel: interpolation on grids reproduces no other vectors.
+    /// Collective.
+    ///
+    /// ```
+    /// use ziggurat::{amg::WholeMatrix, diagnose::MatrixKind};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = WholeMatrix::new("poisson3d:6".parse::<Problem>()?.matrix()?.into(), 1);
+    /// let kind = MatrixKind::of(&a)?.with_grid(&a, true);
+    /// assert_eq!(kind.grid.map(|found| found.grid.points()), Some([6; 3]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_grid<M: LevelMatrix>(mut self, a: &M, constants: bool) -> Self {
+        let possible = self.block == 1 && constants && self.symmetric;
+        self.grid = if possible { grid_of(a).ok() } else { None };
+        self
     }
 
     /// Whether the matrix is symmetric with a negative diagonal, and so probably negative definite.
@@ -168,7 +186,7 @@ impl MatrixKind {
             positive_couplings: self.positive_couplings,
             one_way: self.one_way,
             block: self.block,
-            grid: self.grid,
+            grid: self.grid.is_some(),
             cells: self.cells,
             scattered: self.scattered,
             nnz: self.nnz as usize,

@@ -50,7 +50,7 @@ impl<D: Device> Solver<D> {
         let a = self.hierarchy.levels()[0].matrix().clone();
         let near_kernel = NearKernel::constants(a.rows(), self.hierarchy.levels()[0].block());
         let near_kernel = near_kernel.map_err(SetupError::from)?;
-        let properties = MatrixProperties { near_kernel, symmetry: Symmetry::General };
+        let properties = MatrixProperties { near_kernel, symmetry: Symmetry::General, grid: None };
         // The matrix of the finest level is in its order already.
         let config = HierarchyConfig { reorder: false, ..config.hierarchy_config() };
         let made = Hierarchy::with_properties(a, properties, &config)?;
@@ -65,7 +65,7 @@ impl<D: Device> Solver<D> {
         let config = SolverConfig { precision: Precision::F64, ..self.config().by_factors() };
         let a = self.hierarchy.levels()[0].matrix().clone();
         let near_kernel = NearKernel::constants(a.rows(), 1).map_err(SetupError::from)?;
-        let properties = MatrixProperties { near_kernel, symmetry: Symmetry::General };
+        let properties = MatrixProperties { near_kernel, symmetry: Symmetry::General, grid: None };
         let whole = Hierarchy::with_properties(a, properties, &config.hierarchy_config())?;
         let whole = whole.in_order_of(&self.hierarchy);
         match lower(self.device(), &whole, &self.finest, &config) {
