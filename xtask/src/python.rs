@@ -144,8 +144,8 @@ impl Environment {
         let out = folder("notebooks").display().to_string();
         let execute =
             ["-m", "nbconvert", "--log-level", "WARN", "--to", "notebook", "--execute", "--output-dir", &out];
-        let notebooks =
-            ["first_steps", "elasticity", "sixteen_bits"].map(|name| format!("notebooks/{name}.ipynb"));
+        let notebooks = ["first_steps", "elasticity", "sixteen_bits", "nested_solvers"]
+            .map(|name| format!("notebooks/{name}.ipynb"));
         let names: Vec<&str> = notebooks.iter().map(String::as_str).collect();
         run("notebooks", &python, &[&execute[..], &names].concat(), &sources)?;
         EXAMPLES.iter().try_for_each(|name| {

@@ -17,7 +17,8 @@
 //! | [`cgs`](cgs()) | any A, fixed M, little memory | 7 | 3, for two products with A |
 //! | [`richardson`](richardson()) | M alone, without a Krylov method | 2 | 1 |
 //!
-//! GMRES and FGMRES can store their basis in fewer bits ([`compressed_basis`]).
+//! GMRES and FGMRES can store their basis in fewer bits ([`compressed_basis`]). Any method can
+//! precondition another one ([`InnerSolver`]).
 //!
 //! **Convergence is verified.** A method reports [`Converged`](StopReason::Converged) only after
 //! computing b − A x from x and finding its norm within the tolerances of [`Stopping`]. If its
@@ -59,6 +60,7 @@ pub mod gmres;
 mod goal;
 mod gram_schmidt;
 pub mod idr;
+mod inner_solver;
 mod method;
 pub mod minres;
 mod observer;
@@ -79,6 +81,7 @@ pub use fgmres::{FgmresWork, fgmres};
 pub use flexible_cg::flexible_cg;
 pub use gmres::{ArnoldiWork, GmresWork, gmres};
 pub use idr::{IdrWork, idr};
+pub use inner_solver::InnerSolver;
 pub use method::{DEFAULT_RESTART, Krylov, MAX_RESTART, Method, Work, solve};
 pub use minres::{MinresWork, minres};
 pub use observer::{Observer, Progress};

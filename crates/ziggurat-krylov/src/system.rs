@@ -81,8 +81,8 @@ impl<'a, D: Device, C: Real> System<'a, D, C> {
         removed.sqrt()
     }
 
-    /// The number of rows, after a check that all sizes match.
-    pub(crate) fn rows(&self, device: &D) -> Result<usize, KrylovError> {
+    /// The number of rows, after a check that A is square and M fits it.
+    pub(crate) fn rows_of_operators(&self) -> Result<usize, KrylovError> {
         let (rows, cols) = self.matrix.shape();
         if rows != cols {
             return Err(KrylovError::NotSquare { rows, cols });
@@ -94,6 +94,12 @@ impl<'a, D: Device, C: Real> System<'a, D, C> {
             let (rows, cols) = preconditioner.shape();
             return Err(KrylovError::Preconditioner { rows, cols, n });
         }
+        Ok(n)
+    }
+
+    /// The number of rows, after a check that all sizes match.
+    pub(crate) fn rows(&self, device: &D) -> Result<usize, KrylovError> {
+        let n = self.rows_of_operators()?;
         for vector in self.kernel {
             check_length("a kernel vector", device.len(vector), n)?;
         }

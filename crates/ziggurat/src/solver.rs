@@ -17,6 +17,7 @@ mod compiled;
 mod error;
 mod iteration;
 mod known;
+mod operator;
 mod options;
 mod order;
 mod promotion;

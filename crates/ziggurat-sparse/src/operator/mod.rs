@@ -3,12 +3,21 @@
 //! This is the only interface that Krylov methods use. An operator is shared (`&self`,
 //! `Send + Sync`). Its scratch memory belongs to the caller, in a [`Workspace`] that is created
 //! once, so that many threads can use one operator and iterations allocate nothing.
+//!
+//! Operators can be scaled, added and multiplied ([`Combination`], [`Composition`]), and applied in
+//! another number type ([`InPrecision`]).
+
+mod combination;
+mod elementary;
 
 use std::any::Any;
 use std::fmt;
 
 use crate::device::{Device, DeviceError, HostMatrix, Reads, Remote};
 use crate::number::{Real, Store};
+
+pub use combination::{Combination, Composition};
+pub use elementary::{Diagonal, Identity, InPrecision, MatrixFree};
 
 /// Scratch memory of one operator, owned by the caller.
 ///
@@ -91,6 +100,31 @@ pub trait LinearOperator<D: Device, C: Real>: Send + Sync {
     ) {
         self.apply(device, x, r, work);
         device.axpby(C::one(), b, -C::one(), r);
+    }
+}
+
+impl<D: Device, C: Real, O: LinearOperator<D, C> + ?Sized> LinearOperator<D, C> for &O {
+    fn shape(&self) -> (usize, usize) {
+        (**self).shape()
+    }
+
+    fn workspace(&self, device: &D) -> Result<Workspace, DeviceError> {
+        (**self).workspace(device)
+    }
+
+    fn apply(&self, device: &D, x: &D::Vector<C>, y: &mut D::Vector<C>, work: &mut Workspace) {
+        (**self).apply(device, x, y, work);
+    }
+
+    fn residual(
+        &self,
+        device: &D,
+        x: &D::Vector<C>,
+        b: &D::Vector<C>,
+        r: &mut D::Vector<C>,
+        work: &mut Workspace,
+    ) {
+        (**self).residual(device, x, b, r, work);
     }
 }
 
