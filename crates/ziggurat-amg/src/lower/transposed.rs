@@ -112,7 +112,7 @@ mod tests {
     use ziggurat_sparse::operator::LinearOperator;
 
     use super::*;
-    use crate::smoother::{ChebyshevBase, FsaiParameters, IlutParameters, Smoother};
+    use crate::smoother::{ChebyshevBase, FsaiParameters, IlutParameters, Smoother, SpaiParameters};
     use crate::{Air, Classical, Coarsening, Cycle, HierarchyConfig};
 
     /// |x · M y − Mᵀ x · y|, relative to the size of the terms.
@@ -153,6 +153,7 @@ mod tests {
             Smoother::GaussSeidel { block: 64 },
             Smoother::FcJacobi { omega: Some(0.8) },
             Smoother::Fsai { parameters: FsaiParameters::default(), omega: Some(0.8) },
+            Smoother::Spai { parameters: SpaiParameters { entries: 4 }, omega: None },
             Smoother::Ilu0 { block: 128, node_rows: 1, omega: Some(0.9) },
             Smoother::Ilu0 { block: 128, node_rows: 2, omega: Some(0.9) },
             Smoother::Ilut { block: 128, parameters: IlutParameters::default(), omega: Some(0.9) },

@@ -161,10 +161,10 @@ impl<D: Device> Multigrid<D> {
     }
 
     /// x ← the sweeps of a cycle without a coarse-grid correction. Without one, post-smoothing
-    /// serves only to make the operator symmetric, so smoothers that are symmetric alone omit it.
+    /// serves only to make the operator symmetric, so smoothers that repeat pre-smoothing omit it.
     fn smooth_alone(&self, here: &mut Visit<'_, D>, b: WorkRef<'_, D>, mut x: WorkMut<'_, D>) {
         let LevelSmoothing { pre_sweeps, post_sweeps, smoother } = self.cycling.on_level(here.index);
-        if smoother.is_self_adjoint() {
+        if !smoother.reverses() {
             let count = if pre_sweeps > 0 { pre_sweeps } else { post_sweeps };
             return here.smooth(b, x, Sweeps { count, from_zero: true, post: false });
         }

@@ -31,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use ziggurat_sparse::matrix::Entries;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
+use super::cholesky::Cholesky;
 use crate::{OutOfRange, SetupError};
 
 /// The parameters of FSAI.
@@ -115,12 +116,8 @@ struct Row {
     index: usize,
     diagonal: f64,
     columns: Vec<u32>,
-    /// A[P,i]
-    right: Vec<f64>,
-    /// The Cholesky factor L of A[P,P], row by row: row k has k + 1 entries.
-    factor: Vec<f64>,
-    /// L⁻¹ A[P,i]
-    forward: Vec<f64>,
+    /// The system A[P,P] (−g̃) = A[P,i].
+    system: Cholesky,
     /// g̃
     g: Vec<f64>,
     psi: f64,
@@ -139,9 +136,7 @@ impl Row {
             index: 0,
             diagonal: 1.0,
             columns: Vec::new(),
-            right: Vec::new(),
-            factor: Vec::new(),
-            forward: Vec::new(),
+            system: Cholesky::default(),
             g: Vec::new(),
             psi: 1.0,
             place: vec![0; columns],
@@ -153,9 +148,8 @@ impl Row {
 
     fn begin(&mut self, index: usize, diagonal: f64) {
         (self.index, self.diagonal, self.psi) = (index, diagonal, diagonal);
-        for list in [&mut self.right, &mut self.factor, &mut self.forward, &mut self.g] {
-            list.clear();
-        }
+        self.system.clear();
+        self.g.clear();
         self.columns.clear();
     }
 
@@ -240,59 +234,31 @@ impl Row {
     /// Adds a column to the pattern: a row of the Cholesky factor. Returns whether it exists.
     fn add(&mut self, a: CsrRef<'_, f64>, column: u32) -> bool {
         let size = self.columns.len();
-        let begin = self.factor.len();
-        self.factor.resize(begin + size + 1, 0.0);
+        let new = self.system.next_row();
         let (others, values) = a.row(column as usize);
         let mut right = 0.0;
         for (&other, &value) in others.iter().zip(values) {
             if other == column {
-                self.factor[begin + size] = value;
+                new[size] = value;
             } else if other as usize == self.index {
                 right = value;
             } else if let Some(place) = (self.place[other as usize] as usize).checked_sub(1) {
-                self.factor[begin + place] = value;
+                new[place] = value;
             }
         }
-        let (before, new) = self.factor.split_at_mut(begin);
-        let mut from = 0;
-        for k in 0..size {
-            let row = &before[from..=from + k];
-            from += k + 1;
-            let sum: f64 = row[..k].iter().zip(&new[..k]).map(|(x, y)| x * y).sum();
-            new[k] = (new[k] - sum) / row[k];
-        }
-        let pivot = new[size];
-        let rest = pivot - new[..size].iter().map(|x| x * x).sum::<f64>();
-        // A pivot that rounding has left nothing of, or that is negative.
-        if rest.is_nan() || rest <= 1e-14 * pivot || rest.is_infinite() {
-            self.factor.truncate(begin);
+        if !self.system.add(right) {
             return false;
         }
-        new[size] = rest.sqrt();
-        let sum: f64 = new[..size].iter().zip(&self.forward).map(|(x, y)| x * y).sum();
-        let forward = (right - sum) / new[size];
-        self.forward.push(forward);
-        self.right.push(right);
         self.columns.push(column);
         self.place[column as usize] = size as u32 + 1;
         true
     }
 
-    /// g̃ and ψ for the current pattern.
+    /// g̃ and ψ = a_ii − ‖L⁻¹ A[P,i]‖² for the current pattern.
     fn solve(&mut self) {
-        let size = self.columns.len();
-        self.g.clear();
-        self.g.extend(self.forward.iter().map(|value| -value));
-        let mut begin = self.factor.len();
-        for k in (0..size).rev() {
-            begin -= k + 1;
-            let row = &self.factor[begin..=begin + k];
-            let value = self.g[k] / row[k];
-            self.g[k] = value;
-            self.g[..k].iter_mut().zip(row).for_each(|(g, factor)| *g -= factor * value);
-        }
-        // ψ = a_ii − ‖L⁻¹ A[P,i]‖²
-        self.psi = self.diagonal - self.forward.iter().map(|x| x * x).sum::<f64>();
+        self.system.solve(&mut self.g);
+        self.g.iter_mut().for_each(|g| *g = -*g);
+        self.psi = self.diagonal - self.system.energy();
     }
 
     /// Writes the row and forgets its pattern.

@@ -5,7 +5,7 @@
 //! in double precision from the full-precision matrix, which lowering rounds to the level's
 //! precision and moves to a device. A cycle is symmetric, as conjugate gradients requires, if
 //! post-smoothing is the adjoint of pre-smoothing. Gauss–Seidel reverses its direction; the others
-//! are self-adjoint where the matrix is symmetric.
+//! are self-adjoint where the matrix is symmetric, except for SPAI, whose cycles are not symmetric.
 //!
 //! Pointwise smoothers multiply residuals by a diagonal. Approximate inverses multiply them by one
 //! or two sparse matrices (`approximate_inverse.rs`), and incomplete factors are solved with; both
@@ -14,6 +14,7 @@
 mod approximate_inverse;
 mod block_jacobi;
 mod chebyshev;
+mod cholesky;
 mod fc_jacobi;
 mod fsai;
 mod gauss_seidel;
@@ -22,6 +23,7 @@ mod ilut;
 mod jacobi;
 mod l1_jacobi;
 mod on_grid;
+mod spai;
 mod spai0;
 
 use std::sync::Arc;
@@ -41,6 +43,7 @@ pub use fsai::FsaiParameters;
 pub use gauss_seidel::DEFAULT_BLOCK;
 pub use ilu0::IncompleteFactors;
 pub use ilut::IlutParameters;
+pub use spai::SpaiParameters;
 
 /// The available smoothers.
 ///
@@ -90,6 +93,14 @@ pub enum Smoother {
         /// How the pattern of G is found.
         parameters: FsaiParameters,
         /// The damping factor ω; without it, 4 / (3 ρ(GᵀG A)).
+        omega: Option<f64>,
+    },
+    /// Sparse approximate inverse of any matrix: x ← x + ω M (b − A x), where every row of M is a
+    /// least-squares solution.
+    Spai {
+        /// How many entries a row of M has.
+        parameters: SpaiParameters,
+        /// The damping factor ω; without it, one.
         omega: Option<f64>,
     },
     /// Incomplete LU factors without fill, within blocks of rows.
@@ -151,6 +162,8 @@ choice! {
     GaussSeidel = "gauss-seidel",
     /// Factorised sparse approximate inverse, for symmetric positive definite matrices.
     Fsai = "fsai",
+    /// Sparse approximate inverse with about the pattern of the matrix, which needs no symmetry.
+    Spai = "spai",
     /// Incomplete LU factors without fill; incomplete Cholesky for symmetric matrices.
     Ilu0 = "ilu0",
     /// Incomplete LU factors with fill; incomplete Cholesky for symmetric matrices.
@@ -189,6 +202,8 @@ pub struct SmootherParameters {
     pub node_rows: Option<usize>,
     /// The pattern of FSAI.
     pub fsai: FsaiParameters,
+    /// The entries of SPAI.
+    pub spai: SpaiParameters,
     /// The entries of ILUT.
     pub ilut: IlutParameters,
 }
@@ -204,6 +219,7 @@ impl Default for SmootherParameters {
             block_rows: MAX_BLOCK,
             node_rows: None,
             fsai: FsaiParameters::default(),
+            spai: SpaiParameters::default(),
             ilut: IlutParameters::default(),
         }
     }
@@ -221,8 +237,9 @@ impl SmootherParameters {
     /// # Errors
     /// The first that is not.
     pub fn check(&self) -> Result<(), OutOfRange> {
-        let SmootherParameters { kind: _, omega, degree, ratio, block, block_rows, node_rows, fsai, ilut } =
-            *self;
+        let SmootherParameters {
+            omega, degree, ratio, block, block_rows, node_rows, fsai, spai, ilut, ..
+        } = *self;
         if let Some(omega) = omega {
             OutOfRange::unless("omega", omega, omega.is_finite() && omega > 0.0, "finite and positive")?;
         }
@@ -232,13 +249,14 @@ impl SmootherParameters {
         OutOfRange::unless_in("block_rows", block_rows, 1..=MAX_BLOCK)?;
         OutOfRange::unless_in("node_rows", node_rows.unwrap_or(1), 1..=MAX_BLOCK)?;
         fsai.check().map_err(|error| error.within("fsai"))?;
+        spai.check().map_err(|error| error.within("spai"))?;
         ilut.check().map_err(|error| error.within("ilut"))
     }
 
     /// The smoother with its parameters; `auto` counts as Jacobi.
     pub fn smoother(&self) -> Smoother {
-        let SmootherParameters { kind, omega, degree, ratio, block, block_rows, node_rows, fsai, ilut } =
-            *self;
+        let SmootherParameters { kind, omega, degree, ratio, block, .. } = *self;
+        let SmootherParameters { block_rows, node_rows, fsai, spai, ilut, .. } = *self;
         let chebyshev = |base| Smoother::Chebyshev { degree, base, ratio };
         match kind {
             SmootherKind::Auto | SmootherKind::Jacobi => Smoother::Jacobi { omega },
@@ -249,6 +267,7 @@ impl SmootherParameters {
             SmootherKind::FcJacobi => Smoother::FcJacobi { omega },
             SmootherKind::GaussSeidel => Smoother::GaussSeidel { block },
             SmootherKind::Fsai => Smoother::Fsai { parameters: fsai, omega },
+            SmootherKind::Spai => Smoother::Spai { parameters: spai, omega },
             SmootherKind::Ilu0 => Smoother::Ilu0 { block, node_rows: node_rows.unwrap_or(1), omega },
             SmootherKind::Ilut => Smoother::Ilut { block, parameters: ilut, omega },
             SmootherKind::BlockJacobi => Smoother::BlockJacobi { rows: block_rows, omega },
@@ -368,6 +387,10 @@ impl Smoother {
             Smoother::Fsai { parameters, omega } => {
                 Ok(SmootherData::inverse(fsai::factor(a, rows, &parameters)?, true, omega))
             }
+            Smoother::Spai { parameters, omega } => {
+                let omega = Some(omega.unwrap_or(1.0)); // the eigenvalues of M A are around one
+                Ok(SmootherData::inverse(spai::inverse(a, rows, parameters)?, false, omega))
+            }
             Smoother::Ilu0 { block, node_rows, omega } => {
                 Ok(SmootherData::Factors(ilu0::factorise_nodes(a, rows, [block, node_rows], omega)?))
             }
@@ -389,6 +412,7 @@ impl Smoother {
     pub fn depth(&self) -> usize {
         match self {
             Smoother::Fsai { parameters, .. } => parameters.depth(),
+            Smoother::Spai { .. } => spai::DEPTH,
             _ => 0,
         }
     }
@@ -403,10 +427,10 @@ impl Smoother {
         }
     }
 
-    /// Whether a sweep is self-adjoint for a symmetric matrix, so that post-smoothing may repeat
-    /// pre-smoothing.
-    pub(crate) fn is_self_adjoint(&self) -> bool {
-        !matches!(self, Smoother::GaussSeidel { .. } | Smoother::FcJacobi { .. })
+    /// Whether post-smoothing takes the steps of pre-smoothing in reverse order, which makes both
+    /// together self-adjoint for a symmetric matrix. Other smoothers repeat pre-smoothing.
+    pub(crate) fn reverses(&self) -> bool {
+        matches!(self, Smoother::GaussSeidel { .. } | Smoother::FcJacobi { .. })
     }
 
     /// Whether the step size depends on ρ(D⁻¹A).

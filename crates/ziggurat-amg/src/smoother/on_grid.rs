@@ -25,6 +25,7 @@ impl Smoother {
             | Smoother::FcJacobi { .. }
             | Smoother::Chebyshev { base: ChebyshevBase::Jacobi, .. }
             | Smoother::Fsai { .. }
+            | Smoother::Spai { .. }
             | Smoother::Ilu0 { .. }
             | Smoother::Ilut { .. }
             | Smoother::BlockJacobi { .. } => return Ok(None),

@@ -151,6 +151,8 @@ fn other_methods() {
             smoothed("poisson3d:20", "none", "fsai"),
             smoothed("elasticity3d:8", "sa", "block-jacobi"),
             smoothed("convection3d:20", "auto", "ilu0"),
+            smoothed("convection3d:20", "auto", "spai"),
+            smoothed("jump3d:12", "sa", "spai"),
             smoothed("jump3d:20", "none", "ilu0"),
             smoothed("jump3d:20", "none", "ilut"),
             smoothed("poisson3d:20", "none", "block-jacobi"),

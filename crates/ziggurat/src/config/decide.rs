@@ -160,6 +160,9 @@ pub(super) fn krylov(config: &SolverConfig, facts: MatrixFacts) -> (Krylov, &'st
             "restriction is not the transpose of interpolation, so the cycle is not symmetric",
         ),
         _ if config.basis != Basis::F64 => (Krylov::Fgmres, "it has a basis to compress"),
+        _ if config.smoother_kinds().any(|kind| kind == SmootherKind::Spai) => {
+            (Krylov::Fgmres, "rows of a sparse approximate inverse are independent, so it is not symmetric")
+        }
         (true, true) if facts.negated => {
             (Krylov::Cg, "every diagonal entry is negative, so −A is solved, which is symmetric and positive")
         }

@@ -13,7 +13,7 @@ use super::{ConfigError, SolverConfig, choices};
 const COLUMNS: usize = 100;
 
 /// All keys in the order of a file, with what they do. A table follows the keys that are beside it.
-const KEYS: [(&str, &str); 79] = [
+const KEYS: [(&str, &str); 80] = [
     ("method", "The coarsening method."),
     ("effort", "What setup is worth: how many systems are solved with one matrix."),
     ("krylov", "The Krylov method of the outer iteration."),
@@ -94,6 +94,7 @@ const KEYS: [(&str, &str); 79] = [
         "smoother.fsai.tolerance",
         "A row is finished once its Kaporin functional has fallen to this fraction of the diagonal entry.",
     ),
+    ("smoother.spai.entries", "SPAI: maximum number of entries of a row of the approximate inverse."),
     ("smoother.ilut.entries", "ILUT: maximum number of entries of a row of L, and of U."),
     ("smoother.ilut.tolerance", "Entries below this fraction of the norm of the row are dropped."),
     ("sa.damping", "Smoothed aggregation: damping of interpolation smoothing, ω ρ(D⁻¹A)."),

@@ -35,6 +35,7 @@
 //! | | `k`, but not symmetric or without a positive diagonal | `k-gcr` | conjugate gradients require a positive definite matrix |
 //! | | else | `v` | the cheapest |
 //! | krylov | `basis` is not `f64` | `fgmres` | it has a basis to compress |
+//! | | `spai` | `fgmres` | a sparse approximate inverse is not symmetric |
 //! | | symmetric, positive diagonal; symmetric cycle | `cg` | the cheapest |
 //! | | symmetric, positive diagonal; another cycle | `fcg` | the preconditioner may differ between iterations |
 //! | | else | `fgmres` | makes no assumptions about matrix or cycle |
@@ -124,9 +125,9 @@ impl SolverConfig {
     /// - test vectors of smoothed aggregation: two if most couplings are positive, else none;
     /// - cycle: `k` with `pairwise`, else `v`; `k` becomes `k-gcr` if the matrix is not symmetric
     ///   with a positive diagonal;
-    /// - krylov: `fgmres` with `air` and if a compressed basis is given; else `cg` if the matrix is
-    ///   symmetric with a positive diagonal and the cycle is symmetric, `fcg` if only the cycle is
-    ///   nonsymmetric, else `fgmres`;
+    /// - krylov: `fgmres` with `air` or `spai` and if a compressed basis is given; else `cg` if the
+    ///   matrix is symmetric with a positive diagonal and the cycle is symmetric, `fcg` if only the
+    ///   cycle is nonsymmetric, else `fgmres`;
     /// - precision: `f16` if the matrix is large, has a positive diagonal, and is symmetric (with
     ///   `air` it need not be), and the smoother is not Gauss–Seidel, else `f64`. On a device
     ///   without `f64`, `f32` replaces `f64`, also if it was requested.

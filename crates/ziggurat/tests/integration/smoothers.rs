@@ -85,6 +85,25 @@ fn fill_pays_in_iterations() {
 }
 
 #[test]
+fn sparse_approximate_inverses_need_no_symmetry() {
+    for (name, method, most) in [
+        ("convection3d:20", Method::None, 0.7),
+        ("convection3d:20", Method::Auto, 0.8),
+        ("jump3d:20", Method::Sa, 1.0),
+    ] {
+        let iterations =
+            |smoother, precision| solve(name, method, smoother, precision).report.iterations as f64;
+        let jacobi = iterations(SmootherKind::L1Jacobi, Precision::F64);
+        let [wide, narrow] =
+            [Precision::F64, Precision::F16].map(|precision| iterations(SmootherKind::Spai, precision));
+        assert!(wide <= most * jacobi, "{name} {method}: {wide} iterations, l1-Jacobi {jacobi}");
+        assert!(narrow <= 1.1 * wide + 1.0, "{name} {method}: {narrow} iterations in 16 bits, {wide} in 64");
+    }
+    let symmetric = Solver::builder().smoother(SmootherKind::Spai).build(matrix("poisson3d:6")).unwrap();
+    assert_eq!(symmetric.config().krylov, Krylov::Fgmres);
+}
+
+#[test]
 fn fsai_is_refused_where_it_does_not_apply() {
     let fsai = || Solver::builder().smoother(SmootherKind::Fsai);
     let error = fsai().build(matrix("convection3d:10")).unwrap_err();
@@ -97,7 +116,13 @@ fn fsai_is_refused_where_it_does_not_apply() {
 
 #[test]
 fn results_do_not_depend_on_threads() {
-    for smoother in [SmootherKind::Fsai, SmootherKind::Ilu0, SmootherKind::Ilut, SmootherKind::BlockJacobi] {
+    for smoother in [
+        SmootherKind::Fsai,
+        SmootherKind::Spai,
+        SmootherKind::Ilu0,
+        SmootherKind::Ilut,
+        SmootherKind::BlockJacobi,
+    ] {
         let of = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| solve("jump3d:20", Method::Sa, smoother, Precision::F16).x)
