@@ -24,7 +24,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Bench, BenchError, Setting};
-pub(super) use defaults::HypreDefaults;
+pub(super) use defaults::{HypreDefaults, HypreSmoothers};
 use peers::{Contestant, contestants, output};
 use system::{RaceSystem, collection, read_solution};
 

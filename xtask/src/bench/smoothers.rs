@@ -1,5 +1,5 @@
 //! Smoothers on real symmetric positive definite matrices, alone and in multigrid; approximate
-//! inverses in 16 bits; and the cost of their setup.
+//! inverses in 16 bits; and the cost of their setup, beside hypre's.
 //!
 //! Alone, the smoother preconditions conjugate gradients (`method = "none"`). In multigrid, all
 //! else is as `auto` chooses it. Nothing falls back to sparse factors, and the true residual is
@@ -15,6 +15,8 @@ use ziggurat::{Solver, SolverConfig};
 use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
 
 use super::pool::Pool;
+use super::race::HypreSmoothers;
+use super::race::driver::product_seconds;
 use super::systems::{ModelSystem, RealSystem, collection, keep_smallest, relative_residual};
 use super::table::Table;
 use super::timing::{Contestant, alternate};
@@ -215,38 +217,96 @@ fn name((kind, steps): (SmootherKind, Option<(usize, usize)>)) -> String {
     }
 }
 
-/// The setup of FSAI and ILU(0) alone, in products A·x, with each number of threads.
-fn setup(setting: &Setting) -> Result<Vec<Value>, BenchError> {
+/// The setup of a smoother, and conjugate gradients with it.
+#[derive(Debug, Serialize)]
+struct Setup {
+    smoother: String,
+    /// Threads, or processes of hypre.
+    threads: usize,
+    seconds: f64,
+    /// The time of A·x in this library, on as many threads.
+    product_seconds: f64,
+    iterations: usize,
+}
+
+/// The setup of smoothers alone, in products A·x, with each number of threads; and of hypre's.
+fn setup(setting: &Setting) -> Result<Vec<Setup>, BenchError> {
     let system = ModelSystem::new(if setting.quick { "poisson3d:12" } else { "poisson3d:100" })?;
-    let mut table = Table::new(["smoother", "threads", "setup s", "in A·x"]);
-    let mut results = Vec::new();
+    let mut setups = Vec::new();
     for smoother in [SmootherKind::Jacobi, SmootherKind::BlockJacobi, SmootherKind::Ilu0, SmootherKind::Fsai]
     {
         for pool in &setting.pools {
             let (cpu, a) = (Cpu::new(), HostMatrix::from(system.a.clone()));
             let (x, mut y) = (vec![1.0; system.a.cols()], vec![0.0; system.a.rows()]);
             let config = configuration(Method::None, smoother);
+            let set_up = || Solver::new(system.a.clone(), config.clone());
             let times = alternate(
                 vec![
                     Contestant::new("A x", || pool.run(|| cpu.spmv(1.0, &a, &x, 0.0, &mut y))),
-                    Contestant::new("setup", || {
-                        pool.run(|| Solver::new(system.a.clone(), config.clone()).is_ok())
-                    }),
+                    Contestant::new("setup", || pool.run(|| set_up().is_ok())),
                 ],
                 setting.rounds,
             );
-            let (product, seconds) = (times[0].best, times[1].best);
-            table.row([
-                smoother.name().to_owned(),
-                pool.threads.to_string(),
-                format!("{seconds:.3}"),
-                format!("{:.0}", seconds / product),
-            ]);
-            results.push(serde_json::json!({
-                "smoother": smoother.name(), "threads": pool.threads, "seconds": seconds, "product_seconds": product
-            }));
+            let solved = pool.solve(&system.b, set_up).map_err(|error| system.refused(&error))?;
+            setups.push(Setup {
+                smoother: smoother.name().to_owned(),
+                threads: pool.threads,
+                seconds: times[1].best,
+                product_seconds: times[0].best,
+                iterations: solved.solution.report.iterations,
+            });
         }
     }
-    println!("Setup on {}, with diagnosis and conversion\n\n{table}", system.name);
-    Ok(results)
+    if let Some(pool) = setting.pools.last() {
+        setups.extend(hypre(setting, &system, pool)?);
+    }
+    let mut table = Table::new(["smoother", "threads", "setup s", "in A·x", "iterations"]);
+    for setup in &setups {
+        table.row([
+            setup.smoother.clone(),
+            setup.threads.to_string(),
+            format!("{:.3}", setup.seconds),
+            format!("{:.0}", setup.seconds / setup.product_seconds),
+            setup.iterations.to_string(),
+        ]);
+    }
+    println!("Setup on {}, with diagnosis and conversion; hypre's on processes\n\n{table}", system.name);
+    Ok(setups)
+}
+
+/// The setup of hypre's smoothers, on as many processes as the pool has threads. Assembling hypre's
+/// matrix is not included.
+fn hypre(setting: &Setting, system: &ModelSystem, pool: &Pool) -> Result<Vec<Setup>, BenchError> {
+    let hypre = match HypreSmoothers::new(&system.a, &system.b, setting.quick) {
+        Ok(hypre) => hypre,
+        Err(error) => {
+            println!("without hypre: {error}\n");
+            return Ok(Vec::new());
+        }
+    };
+    // mpirun and loading hypre take half a second, so a quick run has time for one smoother only.
+    let names = hypre.names().iter().take(if setting.quick { 1 } else { usize::MAX });
+    let mut setups = Vec::new();
+    for name in names {
+        let (mut best, mut product) = (None, f64::INFINITY);
+        for _ in 0..setting.rounds {
+            product = product.min(pool.run(|| product_seconds(&system.a)));
+            match hypre.solve(name, pool.threads)? {
+                Ok(run) if best.is_none_or(|(seconds, _)| run.0 < seconds) => best = Some(run),
+                Ok(_) => {}
+                Err(reason) => {
+                    println!("without hypre {name}: {reason}\n");
+                    break;
+                }
+            }
+        }
+        setups.extend(best.map(|(seconds, iterations)| Setup {
+            smoother: format!("hypre {name}"),
+            threads: pool.threads,
+            seconds,
+            product_seconds: product,
+            iterations,
+        }));
+    }
+    Ok(setups)
 }

@@ -147,6 +147,15 @@ const PEERS: [Peer; 6] = [
     },
 ];
 
+/// The smoothers of hypre for `cargo xtask bench smoothers`; no contestant of the race.
+const HYPRE_SMOOTHERS: Peer = Peer {
+    name: "hypre smoothers",
+    source: "hypre_smoothers.c",
+    scalar: &["fsai", "ilu0", "ilu0_natural"],
+    elastic: &["fsai", "ilu0", "ilu0_natural"],
+    ..PEERS[0]
+};
+
 /// A contestant that is ready to run.
 pub(super) struct Contestant {
     pub(super) name: &'static str,
@@ -265,6 +274,11 @@ pub(super) fn hypre(quick: bool) -> Result<Contestant, String> {
     PEERS[0].contestant(quick)
 }
 
+/// The smoothers of hypre, or how to install it.
+pub(super) fn hypre_smoothers(quick: bool) -> Result<Contestant, String> {
+    HYPRE_SMOOTHERS.contestant(quick)
+}
+
 impl Peer {
     /// The peer, ready to run. On failure, says how to install it.
     fn contestant(&self, quick: bool) -> Result<Contestant, String> {
@@ -355,7 +369,7 @@ mod tests {
     #[test]
     fn every_driver_exists_and_every_peer_has_settings() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("competitors");
-        for peer in &PEERS {
+        for peer in PEERS.iter().chain([&HYPRE_SMOOTHERS]) {
             assert!(folder.join(peer.source).exists(), "{}", peer.source);
             assert!(!peer.scalar.is_empty() && !peer.elastic.is_empty(), "{}", peer.name);
         }
