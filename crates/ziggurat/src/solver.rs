@@ -472,6 +472,22 @@ impl<D: Device> Solver<D> {
     /// assert_eq!(LinearOperator::<Cpu, f64>::shape(solver.preconditioner()), (3, 3));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// It also works on vectors in single precision, for programs that have no others:
+    ///
+    /// ```
+    /// use ziggurat::krylov::{LinearProblem, Method, Stopping, System, Work, solve};
+    /// use ziggurat::sparse::{device::Cpu, gallery::Problem, operator::MatrixOperator};
+    /// let (cpu, a) = (Cpu::new(), "poisson3d:10".parse::<Problem>()?.matrix()?);
+    /// let solver = ziggurat::Solver::builder().build(&a)?;
+    /// let a = MatrixOperator::<Cpu, f32>::new(&cpu, a.view().stored_as::<f32>())?;
+    /// let system = System::<Cpu, f32>::new(&a).preconditioner(solver.preconditioner());
+    /// let mut work = Work::new(Method::Cg, &cpu, &system)?;
+    /// let (b, mut x) = (vec![1.0_f32; 1000], vec![0.0_f32; 1000]);
+    /// let problem = LinearProblem::new(&cpu, &system, &b).stopping(Stopping::default().rtol(1e-5));
+    /// assert!(solve(problem, &mut x, &mut work)?.reason.is_converged());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn preconditioner(&self) -> &Multigrid<D> {
         self.iteration.preconditioner()
     }

@@ -14,6 +14,7 @@ mod fenicsx;
 mod gpu;
 mod machine;
 mod order;
+mod overhead;
 mod papers;
 mod pool;
 mod precision;
@@ -63,6 +64,7 @@ const BENCHES: &[Bench] = &[
     auto::BENCH,
     basis::BENCH,
     order::BENCH,
+    overhead::BENCH,
     collection::BENCH,
     tune::BENCH,
     advice::BENCH,

@@ -11,7 +11,7 @@ use super::format::{Coarsest, Lowering};
 use super::level::{LevelParts, SmootherParts, TransferParts, TriangularParts, level};
 use super::part::Part;
 use super::precision::LevelPrecision;
-use super::scaling::{Diagonal, LevelScaling, lifted, scaled_smoother};
+use super::scaling::{Diagonal, LevelScaling, lifted, scaled_by, scaled_smoother};
 use super::source::{InverseSource, LevelSource};
 use crate::SetupError;
 use crate::multigrid::coarse::CoarseSolver;
@@ -56,9 +56,12 @@ impl<D: Device> Multigrid<D> {
         let assembly = Assembly { levels, scalings: &scalings, cycling, lowering };
         // A process that fails here takes part in the messages of all levels before it returns.
         let lowered: Vec<_> = (0..finer.len()).map(|index| assembly.level(index, precision)).collect();
-        let finest = scalings[0].as_ref().map(|scaling| &scaling.inverses[..]);
+        let finest = scalings[0].as_ref();
         let narrow = finest.is_some() || !finer.is_empty() && precision(0).working != Kind::F64;
-        let entry = narrow.then(|| Entry::new(levels[0].device, finest)).transpose();
+        let entry = narrow.then(|| match LevelScaling::inverse(finest) {
+            Diagonal::Constant(inverse) => Ok(Entry::constant(inverse)),
+            Diagonal::List(inverses) => Entry::new(levels[0].device, inverses),
+        });
         let coarse = match coarsest {
             Some(coarsest) => {
                 let _stage = trace::stage("lowering", Some(finer.len()), coarsest.a.rows() as u64);
@@ -73,7 +76,7 @@ impl<D: Device> Multigrid<D> {
             rows: levels[0].a.rows(),
             coarse_rows: coarsest.map_or(0, |coarsest| coarsest.a.rows()),
             cycling: cycling.clone(),
-            entry: entry?,
+            entry: entry.transpose()?,
             order: None,
             negated: false,
         })
@@ -194,12 +197,10 @@ fn triangular_parts<'a, D: Device>(
 ) -> TriangularParts<'a, D> {
     let (scaling, inverse) = (LevelScaling::diagonal(own), LevelScaling::inverse(own));
     let inverse_pivots = factors.pivots.iter().map(|pivot| pivot.recip());
-    let (of_lower, inverse_pivots) = match own {
-        None => (ScaleFactors::ONE, inverse_pivots.collect()),
-        Some(scaling) => (
-            ScaleFactors { left: Some(&scaling.inverses), right: Some(&scaling.factors), factor: 1.0 },
-            inverse_pivots.zip(&scaling.factors).map(|(pivot, s)| pivot * s * s).collect(),
-        ),
+    let of_lower = scaled_by(inverse, scaling);
+    let inverse_pivots = match scaling {
+        Diagonal::Constant(s) => inverse_pivots.map(|pivot| pivot * s * s).collect(),
+        Diagonal::List(factors) => inverse_pivots.zip(factors).map(|(pivot, s)| pivot * s * s).collect(),
     };
     let beside = |matrix: &'a Option<Arc<Csr<f64>>>, sides: [Diagonal<'a>; 2]| {
         let part = Part::from(matrix.as_ref()?);

@@ -75,7 +75,7 @@ pub(super) fn coarse_solver<D: Device>(
     if (is_small || coarsest == Coarsest::Dense) && !shared {
         let mut inverse = inverse(a.view())?;
         if let Some(scaling) = scaling {
-            scale_symmetric(&mut inverse, &scaling.factors)?;
+            scale_symmetric(&mut inverse, &scaling.factors())?;
         }
         let inverse = HostMatrix::from(inverse);
         let bytes = inverse.bytes();

@@ -36,13 +36,21 @@ use crate::smoother::SmootherData;
 
 /// The diagonal matrix S of a level.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct LevelScaling {
-    /// s_i
-    pub(crate) factors: Vec<f64>,
-    /// 1 / s_i
-    pub(crate) inverses: Vec<f64>,
-    /// 1 / s_i if all of them are equal, on all processes that share the level.
-    constant: Option<f64>,
+pub(crate) enum LevelScaling {
+    /// 1 / s_i, which is the same for all rows, on all processes that share the level.
+    Constant {
+        /// Own rows.
+        rows: usize,
+        /// 1 / s_i
+        inverse: f64,
+    },
+    /// Lists of the own rows.
+    ByRow {
+        /// s_i
+        factors: Vec<f64>,
+        /// 1 / s_i
+        inverses: Vec<f64>,
+    },
 }
 
 impl LevelScaling {
@@ -86,9 +94,7 @@ impl LevelScaling {
             let factor = power_of_two::nearest(size.sqrt());
             let both = Diagonal::Constant(factor.recip());
             let factor = factor / root(part.largest(device, device, scaled_by(both, both)));
-            factors.fill(factor);
-            let inverses = vec![factor.recip(); factors.len()];
-            return Some(LevelScaling { factors, inverses, constant: Some(factor.recip()) });
+            return Some(LevelScaling::Constant { rows: factors.len(), inverse: factor.recip() });
         }
         factors.par_iter_mut().enumerate().for_each(|(row, factor)| {
             // A row without a diagonal entry uses its largest entry.
@@ -100,30 +106,52 @@ impl LevelScaling {
         factors.par_iter_mut().for_each(|factor| *factor = factor.clamp(mean / SPREAD, mean * SPREAD));
         let mut inverses: Vec<f64> = factors.par_iter().map(|factor| factor.recip()).collect();
         let constant = constant(device, &inverses);
-        let both = Diagonal::of(&inverses, constant);
+        let both = constant.map_or(Diagonal::List(&inverses), Diagonal::Constant);
         let root = root(part.largest(device, device, scaled_by(both, both)));
+        if let Some(inverse) = constant {
+            return Some(LevelScaling::Constant { rows: inverses.len(), inverse: inverse * root });
+        }
         factors.par_iter_mut().for_each(|factor| *factor /= root);
         inverses.par_iter_mut().for_each(|inverse| *inverse *= root);
-        Some(LevelScaling { factors, inverses, constant: constant.map(|inverse| inverse * root) })
+        Some(LevelScaling::ByRow { factors, inverses })
+    }
+
+    /// s_i of the own rows.
+    pub(super) fn factors(&self) -> Cow<'_, [f64]> {
+        match self {
+            &LevelScaling::Constant { rows, inverse } => vec![inverse.recip(); rows].into(),
+            LevelScaling::ByRow { factors, .. } => factors.into(),
+        }
     }
 
     /// S, as the level's processes see it.
     pub(super) fn diagonal(this: Option<&LevelScaling>) -> Diagonal<'_> {
-        let constant = this.and_then(|scaling| scaling.constant).map(f64::recip);
-        this.map_or(Diagonal::Constant(1.0), |scaling| Diagonal::of(&scaling.factors, constant))
+        match this {
+            None => Diagonal::Constant(1.0),
+            Some(LevelScaling::Constant { inverse, .. }) => Diagonal::Constant(inverse.recip()),
+            Some(LevelScaling::ByRow { factors, .. }) => Diagonal::List(factors),
+        }
     }
 
     /// S⁻¹, as the processes of the finer level `device` see it. Some of them may have no rows of
     /// this level. Collective.
     pub(super) fn inverse_from<'a, D: Device>(device: &D, this: Option<&'a LevelScaling>) -> Diagonal<'a> {
-        this.map_or(Diagonal::Constant(1.0), |scaling| {
-            Diagonal::of(&scaling.inverses, constant(device, &scaling.inverses))
-        })
+        let (own, inverses): (&[f64], &[f64]) = match this {
+            None => return Diagonal::Constant(1.0),
+            Some(LevelScaling::Constant { rows: 0, .. }) => (&[], &[]),
+            Some(LevelScaling::Constant { inverse, .. }) => (std::slice::from_ref(inverse), &[]),
+            Some(LevelScaling::ByRow { inverses, .. }) => (inverses, inverses),
+        };
+        constant(device, own).map_or(Diagonal::List(inverses), Diagonal::Constant)
     }
 
     /// S⁻¹, as the level's processes see it.
     pub(super) fn inverse(this: Option<&LevelScaling>) -> Diagonal<'_> {
-        this.map_or(Diagonal::Constant(1.0), |scaling| Diagonal::of(&scaling.inverses, scaling.constant))
+        match this {
+            None => Diagonal::Constant(1.0),
+            Some(LevelScaling::Constant { inverse, .. }) => Diagonal::Constant(*inverse),
+            Some(LevelScaling::ByRow { inverses, .. }) => Diagonal::List(inverses),
+        }
     }
 
     /// The factors of the unscaled matrix: S⁻¹ A S⁻¹.
@@ -150,10 +178,6 @@ pub(super) enum Diagonal<'a> {
 }
 
 impl<'a> Diagonal<'a> {
-    fn of(factors: &'a [f64], constant: Option<f64>) -> Self {
-        constant.map_or(Diagonal::List(factors), Diagonal::Constant)
-    }
-
     /// The factors that differ, and the one that they share.
     fn split(self) -> (Option<&'a [f64]>, f64) {
         match self {
@@ -164,7 +188,7 @@ impl<'a> Diagonal<'a> {
 }
 
 /// The factors of L A M.
-fn scaled_by<'a>(left: Diagonal<'a>, right: Diagonal<'a>) -> ScaleFactors<'a> {
+pub(super) fn scaled_by<'a>(left: Diagonal<'a>, right: Diagonal<'a>) -> ScaleFactors<'a> {
     let ((left, one), (right, other)) = (left.split(), right.split());
     ScaleFactors { left, right, factor: one * other }
 }
@@ -196,7 +220,15 @@ pub(crate) fn scaled_smoother<'a>(
         if let SmootherData::Diagonal { diagonal, .. } | SmootherData::FineCoarse(diagonal) =
             smoother.to_mut()
         {
-            diagonal.par_iter_mut().zip(&scaling.factors).for_each(|(d, s)| *d *= s * s);
+            match scaling {
+                LevelScaling::Constant { inverse, .. } => {
+                    let square = (inverse * inverse).recip();
+                    diagonal.par_iter_mut().for_each(|d| *d *= square);
+                }
+                LevelScaling::ByRow { factors, .. } => {
+                    diagonal.par_iter_mut().zip(factors).for_each(|(d, s)| *d *= s * s);
+                }
+            }
         }
     }
     smoother
@@ -204,7 +236,8 @@ pub(crate) fn scaled_smoother<'a>(
 
 /// S⁻¹ A S⁻¹
 pub(crate) fn scaled_matrix(a: &Csr<f64>, scaling: &LevelScaling) -> Result<Csr<f64>, MatrixError> {
-    scaled(a.view(), a.all_rows(), &scaling.inverses, &scaling.inverses)
+    let inverses: Vec<f64> = scaling.factors().iter().map(|factor| factor.recip()).collect();
+    scaled(a.view(), a.all_rows(), &inverses, &inverses)
 }
 
 /// The factors of a transfer in scaled variables, L T M, with a power of two that moves its largest
@@ -266,7 +299,8 @@ mod tests {
                 let narrow = scaled_matrix(&a, &scaling).unwrap();
                 let largest = narrow.values().iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
                 assert!((16376.0..=65504.0).contains(&largest), "{name} times {factor}: {largest}");
-                let back = scaled(narrow.view(), a.all_rows(), &scaling.factors, &scaling.factors).unwrap();
+                let back =
+                    scaled(narrow.view(), a.all_rows(), &scaling.factors(), &scaling.factors()).unwrap();
                 assert_eq!(back, a);
                 // Stored in 16 bits, entries change only by rounding. Assembly errors of 10⁻¹² of
                 // the largest entry may be lost.
@@ -287,7 +321,7 @@ mod tests {
         assert!(narrow.values().iter().all(|value| value.abs() <= 65504.0));
         assert_eq!(of(&a, Kind::F64), None);
         let zero = Csr::try_new(1, 1, vec![0, 1], vec![0], vec![0.0]).unwrap();
-        assert!(of(&zero, Kind::F16).unwrap().factors[0].is_finite());
+        assert!(of(&zero, Kind::F16).unwrap().factors()[0].is_finite());
     }
 
     #[test]
@@ -295,7 +329,10 @@ mod tests {
         let p = Csr::try_new(2, 1, vec![0, 1, 2], vec![0, 0], vec![1.0, 1e-6]).unwrap();
         let (cpu, p) = (Cpu::new(), Arc::new(p));
         for left in [[4.0, 4.0], [4.0, 8.0]] {
-            let diagonals = [Diagonal::of(&left, constant(&cpu, &left)), Diagonal::Constant(0.25)];
+            let diagonals = [
+                constant(&cpu, &left).map_or(Diagonal::List(&left), Diagonal::Constant),
+                Diagonal::Constant(0.25),
+            ];
             let (factors, undo) = lifted([&cpu; 2], Part::from(&p), diagonals, Kind::F16);
             assert!((32752.0..=65504.0).contains(&factors.of(0, 0)));
             assert_eq!(factors.of(0, 0) * undo, 1.0);

@@ -29,10 +29,14 @@ pub(crate) struct Entry<D: Device> {
 }
 
 impl<D: Device> Entry<D> {
-    /// `inverses` is the diagonal of S⁻¹. Without it, vectors only change their precision.
-    /// Collective.
-    pub(crate) fn new(device: &D, inverses: Option<&[f64]>) -> Result<Self, DeviceError> {
-        let Some(inverses) = inverses else { return Ok(Entry { inverses: None, mean: 1.0 }) };
+    /// For a scaling whose inverse is the same for all rows. With 1, vectors only change their
+    /// precision.
+    pub(crate) fn constant(inverse: f64) -> Self {
+        Entry { inverses: None, mean: inverse }
+    }
+
+    /// `inverses` is the diagonal of S⁻¹. Collective.
+    pub(crate) fn new(device: &D, inverses: &[f64]) -> Result<Self, DeviceError> {
         let mean = power_of_two::mean(device, inverses);
         let mut others = [inverses.iter().filter(|&&inverse| inverse != mean).count() as i64];
         device.sum_of_all(&mut others);

@@ -144,7 +144,9 @@ impl Row {
     }
 
     fn write(&mut self, index: usize, diagonal: f64, entries: &mut Entries<f64>) {
-        if self.m.is_empty() || self.m.iter().any(|value| !value.is_finite()) {
+        // Without the diagonal entry, nothing of the row's residual would be used.
+        let usable = self.columns.first() == Some(&(index as u32));
+        if !usable || self.m.iter().any(|value| !value.is_finite()) {
             entries.push(index as u32, diagonal.recip());
             return;
         }
@@ -221,8 +223,14 @@ mod tests {
 
     #[test]
     fn without_a_solution_a_row_is_that_of_jacobi() {
-        let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1e200, 2.0]).unwrap();
-        assert_eq!(of(&a, 4).values(), [1e-200, 0.5]);
+        // The squares of the first row are infinite.
+        let a = Csr::try_new(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![2.0, 1e300, 4.0]).unwrap();
+        let m = of(&a, 4);
+        assert_eq!((m.row(0), m.row(1).0), ((&[0][..], &[0.5][..]), &[1][..]));
+        assert!((m.row(1).1[0] - 0.25).abs() < 1e-15);
+        let far = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1e200, -1e-200]).unwrap();
+        let m = of(&far, 4);
+        assert!((m.values()[0] * 1e200 - 1.0).abs() < 1e-15 && (m.values()[1] * 1e-200 + 1.0).abs() < 1e-15);
         let zero = Csr::try_new(1, 1, vec![0, 1], vec![0], vec![0.0]).unwrap();
         assert!(inverse(zero.view(), 0..1, SpaiParameters::default()).is_err());
     }
