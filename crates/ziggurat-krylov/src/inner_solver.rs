@@ -46,7 +46,7 @@ use crate::system::System;
 /// let mut work = Work::new(Method::Fgmres { restart: 30 }, &device, &outer)?;
 /// let (b, mut x) = (vec![1.0; 400], vec![0.0; 400]);
 /// let report = solve(LinearProblem::new(&device, &outer, &b), &mut x, &mut work)?;
-/// assert!(report.reason.is_converged() && report.iterations <= 8);
+/// assert!(report.reason.is_converged() && report.iterations < 20);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

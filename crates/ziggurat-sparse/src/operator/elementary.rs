@@ -133,7 +133,8 @@ where
 /// let single = MatrixOperator::<Cpu, f32>::new(&cpu, Csr::identity(2)?)?;
 /// let m = InPrecision::<_, f32>::new(&single);
 /// let (x, mut y) = (vec![3e-200_f64, 4e-200], vec![0.0; 2]);
-/// m.apply(&cpu, &x, &mut y, &mut m.workspace(&cpu)?);
+/// let mut work = LinearOperator::<Cpu, f64>::workspace(&m, &cpu)?;
+/// m.apply(&cpu, &x, &mut y, &mut work);
 /// assert!((y[0] - 3e-200).abs() < 1e-206 && (y[1] - 4e-200).abs() < 1e-206);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
