@@ -196,9 +196,11 @@ impl Programs {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Solves a model problem with the command.
+    /// Solves a model problem with the command, by smoothed aggregation, which the model is about.
     fn solve(&self, problem: &str, ranks: usize, threads: usize) -> Result<Solved, BenchError> {
-        let arguments = ["solve", "--problem", problem, "--threads", &threads.to_string(), "--json", "-"];
+        let threads_given = threads.to_string();
+        let arguments =
+            ["solve", "--problem", problem, "--method", "sa", "--threads", &threads_given, "--json", "-"];
         let json: Value = serde_json::from_str(&Self::run(&self.command, &arguments, ranks)?)?;
         let count = |value: &Value| value.as_u64().unwrap_or(0);
         let level = |level: &Value| LevelCounts {
