@@ -202,7 +202,7 @@ impl<'a> Slab<'a> {
         let below = others.ids.partition_point(|&id| id < own.start);
         let [nx, ny, _] = self.pattern.grid.points();
         let grid = Grid::new([nx, ny, self.planes.len()]);
-        let pattern = GridPattern { grid, stencil: self.pattern.stencil.clone() };
+        let pattern = GridPattern::new(grid, self.pattern.stencil.clone());
         let row = |point: usize| {
             let id = (first + point) as u64;
             let (own_row, other) = match () {

@@ -304,7 +304,7 @@ impl<D: Device> DistributedSolver<D> {
         let x = agree(&*self.comm, device.to_host(x).map_err(SolveError::from))?;
         let finest = &self.levels[0];
         let (part, stopping) = (finest.part(&finest.a), &options.stopping);
-        let report = certified(report, device, part, self.kind.largest_row_sum, stopping, &b, &x);
+        let report = certified(report, device, || part, self.kind.largest_row_sum, stopping, &b, &x);
         let report = agree(&*self.comm, report.map_err(SolveError::from))?;
         if promotion.is_some() {
             self.forget_cycle();
@@ -557,7 +557,7 @@ impl<D: Device> Lowered<D> {
         config: &SolverConfig,
     ) -> Result<Self, DistributedError> {
         let facts = LevelReport::facts(&levels);
-        let kernel = agree(&**comm, kind.null_space(device, levels[0].distributed_matrix()))?;
+        let kernel = agree(&**comm, kind.null_space(device, levels[0].distributed_matrix(), None))?;
         let (cycling, coarsest) = (config.cycling(), config.lowering().coarsest);
         let levels = levels.into_iter().enumerate();
         let levels = levels

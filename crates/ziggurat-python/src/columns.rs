@@ -37,7 +37,7 @@ pub(crate) struct Columns<'a> {
 
 impl Columns<'_> {
     fn rows(&self) -> usize {
-        self.solver.hierarchy().levels()[0].matrix().rows()
+        self.solver.hierarchy().levels()[0].rows()
     }
 
     /// The number of right-hand sides. A matrix without rows has one, which is empty.

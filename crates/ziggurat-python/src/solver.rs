@@ -158,7 +158,7 @@ impl NativeSolver {
         let guard = self.read(py)?;
         let state: &State = &guard;
         let applied = within(py, &pool, || {
-            let rows = state.solver.hierarchy().levels()[0].matrix().rows();
+            let rows = state.solver.hierarchy().levels()[0].rows();
             if !transposed {
                 return state.workspaces.apply(state.solver.preconditioner(), columns, rows);
             }
@@ -238,7 +238,7 @@ impl NativeSolver {
     fn complexity(&self, py: Python<'_>) -> PyResult<(usize, f64, f64)> {
         let state = self.read(py)?;
         let hierarchy = state.solver.hierarchy();
-        let rows = hierarchy.levels()[0].matrix().rows();
+        let rows = hierarchy.levels()[0].rows();
         Ok((rows, hierarchy.operator_complexity(), hierarchy.grid_complexity()))
     }
 

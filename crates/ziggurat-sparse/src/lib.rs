@@ -38,6 +38,6 @@ pub mod trace;
 pub use choice::Choice;
 pub use device::Reads;
 pub use exact_sum::ExactSum;
-pub use matrix::{Bsr, BsrRef, Coo, Csr, CsrRef, DeltaSell, Dense, Dia, MatrixError, Tiles};
+pub use matrix::{Bsr, BsrRef, Coo, Csr, CsrRef, DeltaSell, Dense, Dia, DiaSection, MatrixError, Tiles};
 pub use name::UnknownName;
 pub use number::{Kind, NumberFacts, Real, Store, bf16, f16};

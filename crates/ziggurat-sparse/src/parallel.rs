@@ -5,6 +5,7 @@
 //! cuts depend only on the matrix. Since every row is computed independently, the result depends
 //! neither on the cuts nor on the number of threads.
 
+use std::collections::TryReserveError;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -21,6 +22,42 @@ pub(crate) fn over_pieces<T: Send>(out: &mut [T], work: &(impl Fn(usize, &mut [T
     } else {
         out.par_chunks_mut(PIECE).enumerate().for_each(|(index, piece)| work(index * PIECE, piece));
     }
+}
+
+/// Elements that a thread writes at a time into memory that is used for the first time.
+const BLOCK: usize = 512;
+
+/// Zeros, or an error if there is no memory.
+///
+/// The system clears every page when it is first written to. So all threads write, where `vec!`
+/// would have one thread clear and write while the others wait.
+pub(crate) fn try_zeros<T: Copy + Default + Send + Sync>(len: usize) -> Result<Vec<T>, TryReserveError> {
+    if len <= PIECE {
+        return Ok(vec![T::default(); len]);
+    }
+    let mut blocks: Vec<[T; BLOCK]> = Vec::new();
+    blocks.try_reserve_exact(len.div_ceil(BLOCK))?;
+    let zeros = (0..len.div_ceil(BLOCK)).into_par_iter().with_min_len(PIECE / BLOCK);
+    blocks.par_extend(zeros.map(|_| [T::default(); BLOCK]));
+    let mut all = blocks.into_flattened();
+    all.truncate(len);
+    Ok(all)
+}
+
+/// As [`try_zeros`], where missing memory ends the program, as it does in `vec!`.
+pub(crate) fn zeros<T: Copy + Default + Send + Sync>(len: usize) -> Vec<T> {
+    try_zeros(len).unwrap_or_else(|_| vec![T::default(); len])
+}
+
+/// A copy, written by all threads, or an error if there is no memory.
+pub(crate) fn try_copied<T: Copy + Default + Send + Sync>(from: &[T]) -> Result<Vec<T>, TryReserveError> {
+    let (whole, rest) = from.as_chunks::<BLOCK>();
+    let mut blocks: Vec<[T; BLOCK]> = Vec::new();
+    blocks.try_reserve_exact(from.len().div_ceil(BLOCK))?;
+    blocks.par_extend(whole.par_iter().with_min_len(PIECE / BLOCK).copied());
+    let mut all = blocks.into_flattened();
+    all.extend_from_slice(rest); // there is room for a whole block
+    Ok(all)
 }
 
 /// Scratch values that tasks reuse: at most one is created per concurrently running task.
@@ -191,6 +228,16 @@ pub(crate) fn counts_to_starts(counts: &mut [usize]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zeros_and_copies_have_every_length() {
+        for len in [0, 1, 511, 512, 513, PIECE, PIECE + 1, 100_000] {
+            assert_eq!(zeros::<u16>(len), vec![0; len]);
+            let from: Vec<u64> = (0..len as u64).collect();
+            assert_eq!(try_copied(&from).unwrap(), from);
+        }
+        assert!(try_zeros::<f64>(usize::MAX / 4).is_err());
+    }
 
     #[test]
     fn pieces_cover_every_row_once_however_uneven() {

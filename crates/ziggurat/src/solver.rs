@@ -177,15 +177,22 @@ impl<D: Device> Solver<D> {
         };
         let (oriented, mut kind) = oriented(a, block, near_kernel.as_ref())?;
         let mut near_kernel = near_kernel;
-        if near_kernel.is_none() && block == 1 && kind.symmetric && kind.grid.is_none() {
+        let mut config = asked.resolve(kind.facts(&device));
+        let may_have_fields = kind.grid.as_ref().is_none_or(|grid| grid.unknowns > 1);
+        if near_kernel.is_none()
+            && block == 1
+            && kind.symmetric
+            && may_have_fields
+            && config.method != Method::Structured
+        {
             near_kernel = of_fields(a)?;
             kind.block = near_kernel.as_ref().map_or(1, NearKernel::unknowns_per_node);
+            config = asked.resolve(kind.facts(&device));
         }
         let kernel = match &near_kernel {
             Some(kernel) => kernel.clone(),
             None => NearKernel::constants(a.rows(), block).map_err(SetupError::from)?,
         };
-        let config = asked.resolve(kind.facts(&device));
         config.check_for(kind.facts(&device))?;
         let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
         let properties = MatrixProperties { near_kernel: kernel, symmetry, grid: kind.grid.clone() };
@@ -235,7 +242,7 @@ impl<D: Device> Solver<D> {
         let _setup = trace::stage("setup", None, rows);
         let start = Instant::now();
         let diagnosis = trace::stage("diagnosis", None, rows);
-        let mut kind = MatrixKind::of(hierarchy.levels()[0].distributed_matrix())?;
+        let mut kind = MatrixKind::of(&hierarchy.finest_matrix().0)?;
         kind.scattered = hierarchy.order().is_some();
         kind.negated = hierarchy.is_negated();
         let config = asked.resolve(kind.facts(&device));
@@ -260,7 +267,8 @@ impl<D: Device> Solver<D> {
         let finest = hierarchy.finest(config.lowering().formats);
         let (matrix, multigrid) = lower(&device, &hierarchy, &finest, &config)?;
         hierarchy.release();
-        let kernel = kind.null_space(&device, hierarchy.levels()[0].distributed_matrix())?;
+        let (finest_matrix, order) = hierarchy.finest_matrix();
+        let kernel = kind.null_space(&device, &finest_matrix, order.map(|order| &**order))?;
         drop(conversion);
         let pace = Pace::default();
         let mut stages = hierarchy.stages();
@@ -398,7 +406,7 @@ impl<D: Device> Solver<D> {
         let Solution { x, report, promotion, .. } = solution;
         let x = device.to_host(x)?;
         let a = || Part::from(self.hierarchy.levels()[0].matrix());
-        let report = certified(report, device, a(), self.kind.largest_row_sum, &options.stopping, b, &x)?;
+        let report = certified(report, device, a, self.kind.largest_row_sum, &options.stopping, b, &x)?;
         let solution = Solution { x, report, promotion, traffic: None };
         let residual = |unit, x: &[f64]| a().accurate_residual(device, unit, x, b);
         let steps = self.config().refinement_steps;

@@ -46,7 +46,12 @@ pub fn is_ragged<H: Halo>(counts: &[SidedPoints], halo: &H) -> bool {
 pub fn grid_of<M: LevelMatrix>(a: &M) -> Result<GridPattern, NotAGrid> {
     let halo = a.rows();
     if halo.is_whole() {
-        return recognise(a.view());
+        let found = recognise(a.view())?;
+        return match found.unknowns {
+            1 => Ok(found),
+            _ if M::UNKNOWNS_ON_GRIDS => Ok(found),
+            unknowns => Err(NotAGrid::SharedUnknowns { unknowns }),
+        };
     }
     let ids: Vec<u64> = (0..halo.local()).map(|local| halo.global_id(local)).collect();
     let own = halo.owned();

@@ -31,6 +31,9 @@ pub trait LevelMatrix: Clone + Debug {
     /// Restriction and prolongation to the next level.
     type Transfer: Clone + Debug;
 
+    /// Whether the points of a structured grid may have several unknowns.
+    const UNKNOWNS_ON_GRIDS: bool;
+
     /// The local rows.
     fn view(&self) -> CsrRef<'_, f64>;
 

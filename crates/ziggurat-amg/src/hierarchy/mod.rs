@@ -344,7 +344,7 @@ impl Hierarchy {
         let MatrixProperties { near_kernel, symmetry, grid } = properties;
         let setup = Setup { config, symmetry, row_multiple: 1, grid: grid.as_ref() };
         if let Coarsening::Structured(_) = config.coarsening {
-            return Self::of_matrix(WholeMatrix::new(a, 1), near_kernel, &setup);
+            return Self::on_grid(a, &setup);
         }
         if let Coarsening::Cpr(cpr, classical) = config.coarsening {
             let (start, a) = (Instant::now(), WholeMatrix::new(a, near_kernel.block()));

@@ -22,6 +22,7 @@ use ziggurat_sparse::graph::{Permutation, breadth_first, permute_rows, permute_s
 use ziggurat_sparse::{Csr, Dense, MatrixError, trace};
 
 use super::matrix::Setup;
+use super::storage::SetupMatrix;
 use super::whole::WholeMatrix;
 use super::{Hierarchy, SetupError};
 use crate::interpolate::NearKernel;
@@ -48,7 +49,27 @@ impl Hierarchy {
     /// # Errors
     /// If the copy does not fit into memory.
     pub fn matrix(&self) -> Result<Arc<Csr<f64>>, MatrixError> {
-        self.in_given_order(self.levels[0].matrix())
+        self.in_given_order(&self.levels[0].a)
+    }
+
+    /// The finest matrix for a diagnosis, and the order in which its results are those of the
+    /// level. Without a copy, unlike [`matrix`](Self::matrix).
+    ///
+    /// ```
+    /// use ziggurat_amg::{Coarsening, Hierarchy, HierarchyConfig, SmoothedAggregation};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "radiation3t:6".parse::<Problem>()?.matrix()?;
+    /// let coarsening = Coarsening::Structured(SmoothedAggregation::default());
+    /// let hierarchy = Hierarchy::build(&a, &HierarchyConfig { coarsening, ..HierarchyConfig::default() })?;
+    /// let (finest, order) = hierarchy.finest_matrix();
+    /// assert_eq!((finest.a(), order), (&a.into(), hierarchy.order())); // one unknown after the other
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn finest_matrix(&self) -> (WholeMatrix, Option<&Arc<Permutation>>) {
+        match self.levels[0].a.a.in_other_order() {
+            Some(a) => (WholeMatrix::new(a.clone(), 1), self.order()),
+            None => (self.levels[0].a.clone(), None),
+        }
     }
 
     /// Whether the levels are those of −A.
@@ -71,15 +92,14 @@ impl Hierarchy {
         Hierarchy { negated: true, ..self }
     }
 
-    /// A matrix that is in the order and sign of the levels, such as their finest before an update,
-    /// as it was given.
+    /// A matrix of the finest level, such as that before an update, as it was given.
     ///
     /// ```
     /// use ziggurat_amg::{Hierarchy, HierarchyConfig};
     /// use ziggurat_sparse::gallery::Problem;
     /// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
     /// let mut hierarchy = Hierarchy::build(&a, &HierarchyConfig { reorder: true, ..HierarchyConfig::default() })?;
-    /// let (old, mut new) = (hierarchy.levels()[0].matrix().clone(), a.clone());
+    /// let (old, mut new) = (hierarchy.levels()[0].distributed_matrix().clone(), a.clone());
     /// new.values_mut().iter_mut().for_each(|value| *value *= 2.0);
     /// hierarchy.update_values(new)?;
     /// assert_eq!(*hierarchy.in_given_order(&old)?, a);
@@ -88,9 +108,13 @@ impl Hierarchy {
     ///
     /// # Errors
     /// If it has another number of rows, or the copy does not fit into memory.
-    pub fn in_given_order(&self, a: &Arc<Csr<f64>>) -> Result<Arc<Csr<f64>>, MatrixError> {
+    pub fn in_given_order(&self, a: &WholeMatrix) -> Result<Arc<Csr<f64>>, MatrixError> {
+        let (a, order) = match a.a.in_other_order() {
+            Some(a) => (a, None),
+            None => (a.a(), self.order()),
+        };
         let a = if self.negated { negative(a) } else { a.clone() };
-        match self.order() {
+        match order {
             Some(order) => Ok(Arc::new(permute_symmetric(a.view(), &order.inverse())?)),
             None => Ok(a),
         }
@@ -160,13 +184,16 @@ impl Hierarchy {
         Ok(Hierarchy { order, ..made })
     }
 
-    /// A matrix of the caller in the order and sign of the levels.
-    pub(super) fn ordered(&self, a: Arc<Csr<f64>>) -> Result<Arc<Csr<f64>>, MatrixError> {
+    /// A matrix of the caller as the finest one: in the order and sign of the levels.
+    pub(super) fn as_finest(&self, a: Arc<Csr<f64>>) -> Result<SetupMatrix, MatrixError> {
         let a = if self.negated { negative(&a) } else { a };
-        match self.order() {
-            Some(order) => Ok(Arc::new(permute_symmetric(a.view(), order)?)),
-            None => Ok(a),
-        }
+        Ok(match self.order() {
+            Some(order) if self.levels[0].a.a.in_other_order().is_some() => {
+                SetupMatrix::unordered(a, order.clone())
+            }
+            Some(order) => permute_symmetric(a.view(), order)?.into(),
+            None => a.into(),
+        })
     }
 }
 

@@ -7,17 +7,37 @@
 use std::sync::{Arc, OnceLock};
 
 use ziggurat_sparse::Csr;
-use ziggurat_sparse::grid::{GridMatrix, GridTransfer};
+use ziggurat_sparse::graph::{Permutation, permute_symmetric};
+use ziggurat_sparse::grid::{GridSystem, GridTransfer};
 
 /// A matrix in double precision, with compressed rows on demand.
 #[derive(Clone, Debug)]
 pub(crate) enum SetupMatrix {
     /// Compressed rows.
     Rows(Arc<Csr<f64>>),
-    /// The stencils of a structured grid, and compressed rows once they were asked for.
-    Grid(Arc<GridMatrix>, OnceLock<Arc<Csr<f64>>>),
+    /// A matrix in another order than that of its level, and its compressed rows in the level's
+    /// order once they were asked for.
+    Unordered(Unordered, OnceLock<Arc<Csr<f64>>>),
+    /// The stencils of a structured grid, the matrix that they come from if it is in another order,
+    /// and compressed rows once they were asked for.
+    Grid(Arc<GridSystem>, Option<Unordered>, OnceLock<Arc<Csr<f64>>>),
     /// A transfer between grids, and compressed rows once they were asked for.
     Transfer(Arc<GridTransfer<f64>>, OnceLock<Arc<Csr<f64>>>),
+}
+
+/// A matrix of a structured grid in which the unknowns of a point follow one another.
+#[derive(Clone, Debug)]
+pub(crate) struct Unordered {
+    pub(crate) a: Arc<Csr<f64>>,
+    /// The order in which those of one kind do.
+    pub(crate) order: Arc<Permutation>,
+}
+
+impl Unordered {
+    /// The matrix in its order, which has as many rows, so that permuting it does not fail.
+    fn ordered(&self) -> Arc<Csr<f64>> {
+        permute_symmetric(self.a.view(), &self.order).map_or_else(|_| self.a.clone(), Arc::new)
+    }
 }
 
 impl From<Arc<Csr<f64>>> for SetupMatrix {
@@ -34,13 +54,33 @@ impl From<Csr<f64>> for SetupMatrix {
 
 impl SetupMatrix {
     /// The matrix of a structured grid.
-    pub(crate) fn of_grid(a: Arc<GridMatrix>) -> Self {
-        SetupMatrix::Grid(a, OnceLock::new())
+    pub(crate) fn of_grid(a: Arc<GridSystem>) -> Self {
+        SetupMatrix::Grid(a, None, OnceLock::new())
     }
 
-    /// The matrix of a structured grid that is also given in compressed rows.
-    pub(crate) fn of_both(rows: Arc<Csr<f64>>, grid: Arc<GridMatrix>) -> Self {
-        SetupMatrix::Grid(grid, OnceLock::from(rows))
+    /// The same matrix as that of a structured grid. What it was is kept.
+    pub(crate) fn with_grid(self, grid: Arc<GridSystem>) -> Self {
+        match self {
+            SetupMatrix::Unordered(unordered, rows) => SetupMatrix::Grid(grid, Some(unordered), rows),
+            SetupMatrix::Rows(rows) => SetupMatrix::Grid(grid, None, OnceLock::from(rows)),
+            SetupMatrix::Grid(_, unordered, rows) => SetupMatrix::Grid(grid, unordered, rows),
+            SetupMatrix::Transfer(..) => self,
+        }
+    }
+
+    /// A matrix in another order than that of its level.
+    pub(crate) fn unordered(a: Arc<Csr<f64>>, order: Arc<Permutation>) -> Self {
+        SetupMatrix::Unordered(Unordered { a, order }, OnceLock::new())
+    }
+
+    /// The matrix in its other order.
+    pub(crate) fn in_other_order(&self) -> Option<&Arc<Csr<f64>>> {
+        match self {
+            SetupMatrix::Unordered(unordered, _) | SetupMatrix::Grid(_, Some(unordered), _) => {
+                Some(&unordered.a)
+            }
+            _ => None,
+        }
     }
 
     /// A transfer between grids.
@@ -48,20 +88,25 @@ impl SetupMatrix {
         SetupMatrix::Transfer(Arc::new(transfer), OnceLock::new())
     }
 
-    /// Frees the stencils where compressed rows exist, too.
+    /// Frees the stencils where the matrix exists in another form, too.
     pub(crate) fn release(&mut self) {
-        if let SetupMatrix::Grid(_, rows) = self
-            && let Some(rows) = rows.take()
-        {
-            *self = SetupMatrix::Rows(rows);
+        if let SetupMatrix::Grid(_, unordered, rows) = self {
+            match (unordered.take(), rows.take()) {
+                (Some(unordered), rows) => {
+                    *self =
+                        SetupMatrix::Unordered(unordered, rows.map_or_else(OnceLock::new, OnceLock::from));
+                }
+                (None, Some(rows)) => *self = SetupMatrix::Rows(rows),
+                (None, None) => {}
+            }
         }
     }
 
     /// The stencils; `None` if the matrix is not stored as that of a grid.
-    pub(crate) fn grid(&self) -> Option<&Arc<GridMatrix>> {
+    pub(crate) fn grid(&self) -> Option<&Arc<GridSystem>> {
         match self {
-            SetupMatrix::Grid(a, _) => Some(a),
-            SetupMatrix::Rows(_) | SetupMatrix::Transfer(..) => None,
+            SetupMatrix::Grid(a, ..) => Some(a),
+            _ => None,
         }
     }
 
@@ -69,7 +114,10 @@ impl SetupMatrix {
     pub(crate) fn csr(&self) -> &Arc<Csr<f64>> {
         match self {
             SetupMatrix::Rows(a) => a,
-            SetupMatrix::Grid(a, rows) => rows.get_or_init(|| Arc::new(a.to_dia::<f64>().to_csr())),
+            SetupMatrix::Unordered(a, rows) | SetupMatrix::Grid(_, Some(a), rows) => {
+                rows.get_or_init(|| a.ordered())
+            }
+            SetupMatrix::Grid(a, None, rows) => rows.get_or_init(|| Arc::new(a.to_dia::<f64>().to_csr())),
             SetupMatrix::Transfer(a, rows) => rows.get_or_init(|| Arc::new(a.to_csr())),
         }
     }
@@ -78,7 +126,7 @@ impl SetupMatrix {
     pub(crate) fn csr_mut(&mut self) -> Option<&mut Csr<f64>> {
         match self {
             SetupMatrix::Rows(a) => Some(Arc::make_mut(a)),
-            SetupMatrix::Grid(..) | SetupMatrix::Transfer(..) => None,
+            _ => None,
         }
     }
 
@@ -93,8 +141,8 @@ impl SetupMatrix {
     /// Number of rows.
     pub(crate) fn rows(&self) -> usize {
         match self {
-            SetupMatrix::Rows(a) => a.rows(),
-            SetupMatrix::Grid(a, _) => a.grid().len(),
+            SetupMatrix::Rows(a) | SetupMatrix::Unordered(Unordered { a, .. }, _) => a.rows(),
+            SetupMatrix::Grid(a, ..) => a.rows(),
             SetupMatrix::Transfer(a, _) => a.rows(),
         }
     }
@@ -102,8 +150,8 @@ impl SetupMatrix {
     /// Number of entries; of a transfer between grids, its weights.
     pub(crate) fn nnz(&self) -> usize {
         match self {
-            SetupMatrix::Rows(a) => a.nnz(),
-            SetupMatrix::Grid(a, _) => a.nnz(),
+            SetupMatrix::Rows(a) | SetupMatrix::Unordered(Unordered { a, .. }, _) => a.nnz(),
+            SetupMatrix::Grid(a, ..) => a.nnz(),
             SetupMatrix::Transfer(a, _) => a.nnz(),
         }
     }

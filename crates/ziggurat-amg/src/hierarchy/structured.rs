@@ -6,7 +6,9 @@
 //! Galerkin products, as in hypre's PFMG and in StructMG (Zong, Yu, Huang & Xue, *FP16 acceleration
 //! in structured multigrid preconditioner*, ICPP 2024). When a grid is small, or its coefficients
 //! change from point to point so that a coarser grid would not resolve them, smoothed aggregation
-//! continues with its matrix.
+//! continues with its matrix. Grids with several unknowns per point go on to the coarsest level,
+//! and all unknowns have the same interpolation ([`GridSystem`]); the levels hold one unknown of all
+//! points after the other, whatever the order of the caller.
 //!
 //! Processes hold slabs of planes, and coarsen them with the planes around them that they fetch
 //! ([`LevelMatrix::descend_grid`]), so that their levels have the same bits as those of one.
@@ -15,22 +17,24 @@
 //! whose coarse levels have 27; about 2 with semi-coarsening along two axes.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use ziggurat_sparse::ExactSum;
-use ziggurat_sparse::grid::{GridMatrix, GridPattern, recognise, samples};
+use ziggurat_sparse::grid::{GridPattern, GridSystem, UnknownOrder, recognise, samples};
+use ziggurat_sparse::{Csr, ExactSum};
 
 use super::grid_of_matrix::grid_of;
 use super::matrix::{Built, Level, LevelMatrix, Setup};
 use super::stages::Stages;
 use super::storage::SetupMatrix;
-use super::whole::WholeTransfer;
-use super::{Hierarchy, build::build};
+use super::whole::{WholeMatrix, WholeTransfer};
+use super::{Hierarchy, build::build, in_given_order};
 use crate::SetupError;
 use crate::halo::{Halo, sum_exactly};
 use crate::interpolate::NearKernel;
 
 /// A grid with fewer points is left to smoothed aggregation, which also follows coefficients that
-/// no longer resolve.
+/// no longer resolve. Not so with several unknowns per point: aggregation would need to know which
+/// motions cost no energy, and interpolation on a grid reproduces them.
 const FEWEST_POINTS: usize = 4096;
 
 /// An axis is coarsened if its connections are at least this strong, relative to the strongest
@@ -57,8 +61,12 @@ fn build_on_grid<M: LevelMatrix>(
     mut stages: Stages,
 ) -> Result<Built<M>, SetupError> {
     let level = stages.level();
-    let enough = FEWEST_POINTS.max(setup.config.coarse_rows);
-    if pattern.grid.len() > enough && level + 2 < setup.config.max_levels {
+    let rows = pattern.grid.len() * pattern.unknowns;
+    let enough = match pattern.unknowns {
+        1 => FEWEST_POINTS.max(setup.config.coarse_rows),
+        _ => setup.config.coarse_rows,
+    };
+    if rows > enough && level + 2 < setup.config.max_levels {
         let axes = strong_axes(&a, pattern);
         let next = |a: M, coarse: &GridPattern| {
             let stages = Stages::new(level + 1, a.global_rows());
@@ -70,7 +78,10 @@ fn build_on_grid<M: LevelMatrix>(
             return Ok(Built { levels, stop: below.stop });
         }
     }
-    let kernel = NearKernel::constants(a.rows().owned().len(), 1)?;
+    let kernel = match pattern.unknowns {
+        1 => NearKernel::constants(a.rows().owned().len(), 1)?,
+        unknowns => NearKernel::constants(rows, unknowns)?.by_fields()?,
+    };
     let mut built = build(a, kernel, setup, level)?;
     built.levels[0].stages.splice(0..0, stages.into_seconds());
     Ok(built)
@@ -86,6 +97,31 @@ fn strong_axes<M: LevelMatrix>(a: &M, pattern: &GridPattern) -> Vec<usize> {
 }
 
 impl Hierarchy {
+    /// Coarsens the grid of a matrix, with the unknowns of one kind one after another.
+    pub(super) fn on_grid(a: Arc<Csr<f64>>, setup: &Setup<'_>) -> Result<Self, SetupError> {
+        let start = Instant::now();
+        let grid = match setup.grid {
+            Some(grid) => grid.clone(),
+            None => {
+                recognise(a.view()).map_err(SetupError::from).map_err(SetupError::at(0, "recognition"))?
+            }
+        };
+        let recognised = start.elapsed().as_secs_f64();
+        let order = grid.by_unknown().map(Arc::new);
+        let a = match order.clone() {
+            Some(order) => WholeMatrix { a: SetupMatrix::unordered(a, order), block: 1 },
+            None => WholeMatrix::new(a, 1),
+        };
+        let grid = GridPattern { order: UnknownOrder::ByUnknown, ..grid };
+        let constants = NearKernel::constants(a.a.rows(), 1)?;
+        let made = Self::of_matrix(a, constants, &Setup { grid: Some(&grid), ..*setup });
+        let mut made = made.map_err(|error| in_given_order(error, order.as_ref()))?;
+        made.order = order;
+        made.levels[0].stages.insert(0, ("recognition", recognised));
+        made.seconds += recognised;
+        Ok(made)
+    }
+
     /// Frees what lowering reads and nothing else needs: the stencils of a finest matrix that is
     /// also in compressed rows. Lowering again works with the rows.
     ///
@@ -114,9 +150,10 @@ impl Hierarchy {
         if axes.is_empty() {
             return Ok(0);
         }
-        let a = self.levels[0].matrix();
-        let mut matrix = Arc::new(GridMatrix::from_csr(a.view(), &recognise(a.view())?)?);
-        self.levels[0].a.a = SetupMatrix::of_both(a.clone(), matrix.clone());
+        let finest = &mut self.levels[0].a.a;
+        let a = finest.in_other_order().unwrap_or_else(|| finest.csr());
+        let mut matrix = Arc::new(GridSystem::from_csr(a.view(), &recognise(a.view())?)?);
+        *finest = finest.clone().with_grid(matrix.clone());
         for (index, axes) in axes.iter().enumerate() {
             let Some((p, coarse)) = matrix.coarsen(axes) else { break };
             matrix = Arc::new(coarse);

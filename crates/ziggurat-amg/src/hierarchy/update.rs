@@ -36,7 +36,7 @@ impl Hierarchy {
         let a = a.into();
         self.check_pattern(&a)?;
         a.view().check_finite()?;
-        self.levels[0].a.a = self.ordered(a)?.into();
+        self.levels[0].a.a = self.as_finest(a)?;
         let on_grids = self.update_grids()?;
         for index in 1 + on_grids..self.levels.len() {
             let (finer, coarser) = self.levels.split_at_mut(index);
@@ -86,12 +86,13 @@ impl Hierarchy {
     /// # Errors
     /// If its size or its pattern differs.
     pub fn check_pattern(&self, a: &Csr<f64>) -> Result<(), SetupError> {
-        let old = self.levels[0].matrix();
+        let unordered = self.levels[0].a.a.in_other_order();
+        let old = unordered.unwrap_or_else(|| self.levels[0].matrix());
         if old.rows() != a.rows() || old.cols() != a.cols() {
             let what = "rows of the matrix whose values are to be replaced";
             return Err(MatrixError::Mismatch { what, expected: old.rows(), found: a.rows() }.into());
         }
-        if let Some(order) = self.order() {
+        if let (Some(order), None) = (self.order(), unordered) {
             let row = a.all_rows().into_par_iter().find_first(|&row| !is_row(old, row, a.row(row).0, order));
             let difference = row.and_then(|row| {
                 let columns = old.row(order.old_to_new()[row] as usize).0;

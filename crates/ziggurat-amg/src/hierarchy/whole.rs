@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use ziggurat_sparse::algebra::{TripleProductPlan, transpose};
-use ziggurat_sparse::grid::{GridMatrix, GridPattern, GridTransfer, MatrixRows, axis_strengths};
+use ziggurat_sparse::grid::{GridPattern, GridSystem, GridTransfer, UnknownOrder, axis_strengths};
 use ziggurat_sparse::{Csr, CsrRef, ExactSum, MatrixError};
 
 use super::grid_of_matrix::is_ragged;
@@ -39,6 +39,19 @@ impl WholeMatrix {
     pub fn new(a: Arc<Csr<f64>>, block: usize) -> Self {
         WholeMatrix { a: a.into(), block }
     }
+
+    /// The matrix in compressed rows, which are made now if there are none.
+    pub fn a(&self) -> &Arc<Csr<f64>> {
+        self.a.csr()
+    }
+
+    /// The compressed rows that exist, and their pattern; `pattern` is in the order of the level.
+    pub(super) fn on_grid(&self, pattern: &GridPattern) -> (Arc<Csr<f64>>, GridPattern) {
+        match self.a.in_other_order() {
+            Some(a) => (a.clone(), GridPattern { order: UnknownOrder::ByPoint, ..pattern.clone() }),
+            None => (self.a.csr().clone(), pattern.clone()),
+        }
+    }
 }
 
 impl WholeTransfer {
@@ -64,6 +77,7 @@ impl WholeTransfer {
 impl LevelMatrix for WholeMatrix {
     type Halo<'a> = Whole;
     type Transfer = WholeTransfer;
+    const UNKNOWNS_ON_GRIDS: bool = true;
 
     fn view(&self) -> CsrRef<'_, f64> {
         self.a.csr().view()
@@ -128,14 +142,13 @@ impl LevelMatrix for WholeMatrix {
     }
 
     fn axis_strengths(&self, pattern: &GridPattern) -> [ExactSum; 3] {
-        let places = pattern.places();
-        axis_strengths(pattern, 0..pattern.grid.len(), |point, values| match self.a.grid() {
-            Some(a) => a.at(point, values),
-            None => {
-                let rows = MatrixRows::all(self.view());
-                let _only_neighbours = places.spread(point, rows.row(point), values);
-            }
-        })
+        let points = 0..pattern.grid.len();
+        if let Some(a) = self.a.grid() {
+            return axis_strengths(pattern, points, |point, values| a.sum().at(point, values));
+        }
+        let (rows, pattern) = &self.on_grid(pattern);
+        let sums = pattern.sums_of(rows.view());
+        axis_strengths(pattern, points, |point, values| sums.at(point, values))
     }
 
     fn descend_grid(
@@ -149,11 +162,11 @@ impl LevelMatrix for WholeMatrix {
         let matrix = match self.a.grid() {
             Some(matrix) => matrix.clone(),
             None => {
-                let rows = self.a.csr().clone();
+                let (rows, pattern) = self.on_grid(pattern);
                 let matrix = stages.run("stencils", &self.rows(), || {
-                    GridMatrix::from_csr(rows.view(), pattern).map(Arc::new)
+                    GridSystem::from_csr(rows.view(), &pattern).map(Arc::new)
                 })?;
-                self.a = SetupMatrix::of_both(rows, matrix.clone());
+                self.a = self.a.clone().with_grid(matrix.clone());
                 matrix
             }
         };

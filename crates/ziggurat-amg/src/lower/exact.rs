@@ -5,7 +5,6 @@
 
 use rayon::prelude::*;
 use ziggurat_sparse::device::{Device, DeviceError, HostMatrix, Remote};
-use ziggurat_sparse::grid::GridValues;
 use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
 use ziggurat_sparse::{Kind, Store};
@@ -53,7 +52,7 @@ impl ExactMatrix {
         let a = part.own;
         let purpose = Purpose { formats, block, row_by_row: false };
         if let (OwnMatrix::Grid(grid), Formats::FewestBytes) = (a, formats)
-            && let GridValues::Single(values) = grid.values()
+            && let Some(values) = grid.single()
         {
             let stored = HostMatrix::from(values.clone());
             let considered = Considered::only(stored.format().into(), stored.bytes(), "a structured grid");
@@ -64,10 +63,14 @@ impl ExactMatrix {
         let remote = part.remote.map_or(&[][..], |remote| remote.matrix.values());
         let own = match a {
             OwnMatrix::Rows(a) => a.values(),
-            OwnMatrix::Grid(_) | OwnMatrix::Transfer(_) => &[f64::NAN], // not exact in single precision
+            OwnMatrix::Grid(_) | OwnMatrix::Transfer(_) => &[][..],
         };
         let values = own.par_chunks(PIECE).chain(remote.par_chunks(PIECE));
-        if formats != Formats::Csr && values.all(exact) {
+        let is_exact = match a {
+            OwnMatrix::Grid(grid) => grid.is_exact_in_single(),
+            OwnMatrix::Rows(_) | OwnMatrix::Transfer(_) => values.all(exact),
+        };
+        if formats != Formats::Csr && is_exact {
             let (matrix, considered) = host_matrix(a, ScaleFactors::ONE, purpose);
             return ExactMatrix { stored: Stored::F32(matrix), considered };
         }
@@ -174,12 +177,12 @@ mod tests {
 
     #[test]
     fn the_matrix_of_a_grid_is_shared_with_setup() {
-        use ziggurat_sparse::grid::{GridMatrix, recognise};
+        use ziggurat_sparse::grid::{GridSystem, recognise};
         let a = "poisson3d:8".parse::<Problem>().unwrap().matrix().unwrap();
-        let a = GridMatrix::from_csr(a.view(), &recognise(a.view()).unwrap()).unwrap();
+        let a = GridSystem::from_csr(a.view(), &recognise(a.view()).unwrap()).unwrap();
         let exact = ExactMatrix::of_part(Part::<Cpu>::whole(OwnMatrix::Grid(&a)), 1, Formats::FewestBytes);
-        match (a.values(), &exact.stored) {
-            (GridValues::Single(ours), Stored::F32(HostMatrix::Dia(stored))) => {
+        match (a.single(), &exact.stored) {
+            (Some(ours), Stored::F32(HostMatrix::Dia(stored))) => {
                 assert!(Arc::ptr_eq(ours, stored));
             }
             other => panic!("{other:?}"),

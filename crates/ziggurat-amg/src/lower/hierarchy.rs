@@ -15,8 +15,8 @@ use crate::multigrid::{Cycling, Multigrid};
 /// A matrix as lowering reads it.
 fn part<D: Device>(a: &SetupMatrix) -> Part<'_, D> {
     match a {
-        SetupMatrix::Rows(a) => Part::from(a),
-        SetupMatrix::Grid(a, _) => Part::whole(OwnMatrix::Grid(a)),
+        SetupMatrix::Rows(_) | SetupMatrix::Unordered(..) => Part::from(a.csr()),
+        SetupMatrix::Grid(a, ..) => Part::whole(OwnMatrix::Grid(a)),
         SetupMatrix::Transfer(a, _) => Part::whole(OwnMatrix::Transfer(a)),
     }
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use ziggurat_sparse::device::{Device, HostMatrix, Remote};
-use ziggurat_sparse::grid::{GridMatrix, GridTransfer};
+use ziggurat_sparse::grid::{GridSystem, GridTransfer};
 use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError, Store};
 
@@ -51,7 +51,7 @@ pub enum OwnMatrix<'a> {
     /// unchanged.
     Rows(&'a Arc<Csr<f64>>),
     /// The stencils of a structured grid, which are stored by diagonals.
-    Grid(&'a GridMatrix),
+    Grid(&'a GridSystem),
     /// A transfer between structured grids, whose format lowering keeps.
     Transfer(&'a Arc<GridTransfer<f64>>),
 }
@@ -61,7 +61,7 @@ impl<'a> OwnMatrix<'a> {
     pub fn rows(&self) -> usize {
         match self {
             OwnMatrix::Rows(a) => a.rows(),
-            OwnMatrix::Grid(a) => a.grid().len(),
+            OwnMatrix::Grid(a) => a.rows(),
             OwnMatrix::Transfer(a) => a.rows(),
         }
     }
@@ -78,13 +78,11 @@ impl<'a> OwnMatrix<'a> {
     /// The absolute value of every diagonal entry; zero where there is none.
     pub(crate) fn diagonal_sizes(&self) -> Vec<f64> {
         match self {
-            OwnMatrix::Grid(a) => match a.of_direction([0; 3]) {
-                Some(mut diagonal) => {
-                    diagonal.par_iter_mut().for_each(|entry| *entry = entry.abs());
-                    diagonal
-                }
-                None => vec![0.0; a.grid().len()],
-            },
+            OwnMatrix::Grid(a) => {
+                let mut diagonal = a.diagonal();
+                diagonal.par_iter_mut().for_each(|entry| *entry = entry.abs());
+                diagonal
+            }
             OwnMatrix::Rows(_) | OwnMatrix::Transfer(_) => {
                 let a = self.csr();
                 let entry = |place: &mut usize, row| a.view().get_near(row, row, place).unwrap_or(0.0).abs();

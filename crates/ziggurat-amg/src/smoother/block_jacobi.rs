@@ -5,7 +5,8 @@
 //! the given number of rows (Chow, Anzt, Scott & Dongarra, *Using Jacobi iterations and blocking
 //! for solving sparse triangular systems in incomplete factorization preconditioning*, 2018, and
 //! the block-Jacobi preconditioner of Ginkgo). Blocks begin anew at every 512th row, where the rows
-//! of a process may begin, so they do not depend on the number of processes.
+//! of a process may begin, so they do not depend on the number of processes. On a structured grid
+//! with several unknowns per point, blocks are the unknowns of a point.
 //!
 //! The inverses are stored as one sparse matrix, so a sweep is two products. Blocks are
 //! equilibrated before they are inverted, because the unknowns of a node may have different units.
@@ -17,6 +18,7 @@ use std::ops::Range;
 use faer::Mat;
 use faer::linalg::solvers::DenseSolveCore;
 use rayon::prelude::*;
+use ziggurat_sparse::grid::GridSystem;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use crate::halo::Halo;
@@ -49,6 +51,62 @@ pub(crate) fn inverse_of_nodes(
     let node = |begin: usize| begin..(begin + unknowns).min(rows.end);
     let nodes: Vec<Range<usize>> = rows.clone().step_by(unknowns.max(1)).map(node).collect();
     stored(a, rows, &nodes)
+}
+
+/// The inverses of the blocks of points.
+///
+/// # Errors
+/// As [`inverse`].
+pub(super) fn inverse_of_points(a: &GridSystem) -> Result<Csr<f64>, SetupError> {
+    let (m, n) = (a.unknowns(), a.grid().len());
+    let own = |place: usize| a.block(place / m, place % m).and_then(|block| block.of_direction([0; 3]));
+    let entries: Vec<Option<Vec<f64>>> = (0..m * m).map(own).collect();
+    let mut inverses = vec![0.0; m * m * n];
+    inverses.par_chunks_mut(m * m).enumerate().with_min_len(256).try_for_each(|(point, inverse)| {
+        let entry = |place: usize| entries[place].as_ref().map_or(0.0, |values| values[point]);
+        (0..m * m).for_each(|place| inverse[place] = entry(place));
+        if !invert_definite(inverse, m) {
+            let dense = Mat::from_fn(m, m, |row, column| entry(row * m + column));
+            inverse.copy_from_slice(&inverse_or_diagonal(&dense, |unknown| unknown * n + point)?);
+        }
+        Ok::<_, SetupError>(())
+    })?;
+    let row_ptr = (0..=m * n).map(|row| row * m).collect();
+    let (mut columns, mut values) = (vec![0; m * m * n], vec![0.0; m * m * n]);
+    let rows = columns.par_chunks_mut(m).zip(values.par_chunks_mut(m)).enumerate().with_min_len(1024);
+    rows.for_each(|(row, (columns, values))| {
+        let (unknown, point) = (row / n, row % n);
+        (0..m).for_each(|other| columns[other] = (other * n + point) as u32);
+        values.copy_from_slice(&inverses[point * m * m + unknown * m..][..m]);
+    });
+    Ok(Csr::try_new(m * n, m * n, row_ptr, columns, values)?)
+}
+
+/// Inverts a positive definite matrix in place, row by row, by Gauss–Jordan elimination; false if a
+/// pivot is too small.
+fn invert_definite(a: &mut [f64], m: usize) -> bool {
+    const SMALLEST_PIVOT: f64 = 1e-10;
+    for k in 0..m {
+        let diagonal = a[k * m + k];
+        if diagonal.is_nan() || diagonal <= 0.0 {
+            return false;
+        }
+        let inverse = diagonal.recip();
+        a[k * m + k] = 1.0;
+        a[k * m..(k + 1) * m].iter_mut().for_each(|x| *x *= inverse);
+        for row in (0..m).filter(|&row| row != k) {
+            let factor = std::mem::replace(&mut a[row * m + k], 0.0);
+            let before = a[row * m + row];
+            for column in 0..m {
+                a[row * m + column] -= factor * a[k * m + column];
+            }
+            // Rows below k have not been pivots yet.
+            if row > k && a[row * m + row] < SMALLEST_PIVOT * before {
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// The inverses of the given blocks of consecutive rows as one matrix.
@@ -109,14 +167,21 @@ fn inverse_of(a: CsrRef<'_, f64>, block: Range<usize>) -> Result<Vec<f64>, Setup
             dense[(row - block.start, column as usize - block.start)] = value;
         }
     }
-    if let Some(values) = equilibrated_inverse(&dense) {
+    inverse_or_diagonal(&dense, |row| block.start + row)
+}
+
+/// The inverse of a block, row by row, or that of its diagonal if it is singular. `row_of_a` names
+/// its rows in an error.
+fn inverse_or_diagonal(block: &Mat<f64>, row_of_a: impl Fn(usize) -> usize) -> Result<Vec<f64>, SetupError> {
+    if let Some(values) = equilibrated_inverse(block) {
         return Ok(values);
     }
+    let size = block.nrows();
     let mut values = vec![0.0; size * size];
     for row in 0..size {
-        let (value, row_of_a) = (dense[(row, row)], block.start + row);
+        let value = block[(row, row)];
         if !(value.is_finite() && value != 0.0) {
-            return Err(MatrixError::ZeroDiagonal { row: row_of_a, value }.into());
+            return Err(MatrixError::ZeroDiagonal { row: row_of_a(row), value }.into());
         }
         values[row * (size + 1)] = value.recip();
     }
@@ -152,6 +217,8 @@ mod tests {
     use crate::halo::Whole;
     use ziggurat_sparse::algebra::product;
     use ziggurat_sparse::gallery::Problem;
+    use ziggurat_sparse::graph::permute_symmetric;
+    use ziggurat_sparse::grid::recognise;
 
     #[test]
     fn blocks_are_nodes_joined_up_to_the_limit() {
@@ -191,6 +258,31 @@ mod tests {
         for row in 0..3 {
             assert!((one.get(row, row).unwrap() - 1.0).abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn on_a_grid_the_unknowns_of_a_point_are_a_block() {
+        let a = "radiation3t:6".parse::<Problem>().unwrap().matrix().unwrap();
+        let grid = recognise(a.view()).unwrap();
+        let on_grid = GridSystem::from_csr(a.view(), &grid).unwrap();
+        let expected = inverse_of_nodes(a.view(), a.all_rows(), 3).unwrap();
+        let expected = permute_symmetric(expected.view(), &grid.by_unknown().unwrap()).unwrap();
+        let found = inverse_of_points(&on_grid).unwrap();
+        for row in expected.all_rows() {
+            for (&column, &value) in expected.row(row).0.iter().zip(expected.row(row).1) {
+                let found = found.get(row, column as usize).unwrap();
+                assert!((found - value).abs() <= 1e-9 * value.abs(), "({row}, {column}) {found} {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn nearly_singular_blocks_are_left_to_pivoting() {
+        let mut a = [4.0, 2.0, 2.0, 3.0];
+        assert!(invert_definite(&mut a, 2));
+        assert!(a.iter().zip([0.375, -0.25, -0.25, 0.5]).all(|(x, y)| (x - y).abs() < 1e-15));
+        assert!(!invert_definite(&mut [1.0, 1.0, 1.0, 1.0 + 1e-13], 2));
+        assert!(!invert_definite(&mut [0.0, 1.0, 1.0, 0.0], 2));
     }
 
     #[test]

@@ -1,14 +1,17 @@
 //! The data of smoothers for the matrix of a structured grid, in one pass over it.
 //!
-//! Each smoother has the formula of its own file; only the way to the row sums differs.
+//! Each smoother has the formula of its own file; only the way to the row sums differs, or to the
+//! unknowns of a point.
+
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use ziggurat_sparse::MatrixError;
-use ziggurat_sparse::grid::GridMatrix;
+use ziggurat_sparse::grid::GridSystem;
 
 use super::chebyshev::{ChebyshevBase, coefficients};
 use super::spai0::PROVED;
-use super::{Relaxation, Smoother, SmootherData};
+use super::{ApproximateInverse, Relaxation, Smoother, SmootherData, block_jacobi};
 use crate::SetupError;
 
 impl Smoother {
@@ -17,7 +20,7 @@ impl Smoother {
     ///
     /// # Errors
     /// If a row has no usable diagonal entry.
-    pub(crate) fn data_on_grid(&self, a: &GridMatrix) -> Result<Option<SmootherData>, SetupError> {
+    pub(crate) fn data_on_grid(&self, a: &GridSystem) -> Result<Option<SmootherData>, SetupError> {
         let one_step = || Relaxation::Recurrence(vec![(1.0, 0.0)]);
         let l1 = || a.map_rows(|diagonal, sum, _| sum.recip().copysign(diagonal));
         let (steps, relaxation) = match *self {
@@ -27,8 +30,13 @@ impl Smoother {
             | Smoother::Fsai { .. }
             | Smoother::Spai { .. }
             | Smoother::Ilu0 { .. }
-            | Smoother::Ilut { .. }
-            | Smoother::BlockJacobi { .. } => return Ok(None),
+            | Smoother::Ilut { .. } => return Ok(None),
+            Smoother::BlockJacobi { rows, omega } if (2..=rows).contains(&a.unknowns()) => {
+                let factor = Arc::new(block_jacobi::inverse_of_points(a)?);
+                let inverse = ApproximateInverse { factor, is_product: false, omega };
+                return Ok(Some(SmootherData::Inverse(inverse)));
+            }
+            Smoother::BlockJacobi { .. } => return Ok(None),
             Smoother::Jacobi { omega: Some(omega) } => {
                 (a.map_rows(|diagonal, _, _| omega / diagonal), one_step())
             }
@@ -51,7 +59,7 @@ impl Smoother {
         let unusable = |step: &f64| !(step.is_finite() && *step != 0.0);
         match steps.par_iter().position_first(unusable) {
             Some(row) => {
-                let value = a.of_direction([0; 3]).map_or(0.0, |diagonal| diagonal[row]);
+                let value = a.diagonal()[row];
                 Err(MatrixError::ZeroDiagonal { row, value }.into())
             }
             None => Ok(Some(SmootherData::Diagonal { diagonal: steps, relaxation })),
@@ -70,7 +78,7 @@ mod tests {
     fn the_data_are_those_of_compressed_rows() {
         for name in ["poisson3d:9", "jump3d:12", "poisson3d27:7"] {
             let a = name.parse::<Problem>().unwrap().matrix().unwrap();
-            let on_grid = GridMatrix::from_csr(a.view(), &recognise(a.view()).unwrap()).unwrap();
+            let on_grid = GridSystem::from_csr(a.view(), &recognise(a.view()).unwrap()).unwrap();
             let chebyshev = Smoother::Chebyshev { degree: 3, base: ChebyshevBase::L1Jacobi, ratio: 4.0 };
             let jacobi = [None, Some(0.7)].map(|omega| Smoother::Jacobi { omega });
             for smoother in [jacobi[0], jacobi[1], Smoother::L1Jacobi, Smoother::Spai0, chebyshev] {
@@ -90,7 +98,7 @@ mod tests {
         }
         let mut zero = "poisson2d:5".parse::<Problem>().unwrap().matrix().unwrap();
         zero.values_mut().fill(0.0);
-        let zero = GridMatrix::from_csr(zero.view(), &recognise(zero.view()).unwrap()).unwrap();
+        let zero = GridSystem::from_csr(zero.view(), &recognise(zero.view()).unwrap()).unwrap();
         assert!(Smoother::L1Jacobi.data_on_grid(&zero).is_err());
     }
 }

@@ -7,12 +7,13 @@
 //! Neighbouring units read neighbouring values and elements of x, so every load is coalesced and
 //! none fetches an index. A word of two 16-bit values is read by the two units of its rows, in the
 //! same transaction. Offsets are added modulo 2³², so that a column before the first row becomes
-//! larger than any other and is skipped like one after the last. Memory traffic in bytes: the
-//! stored values, and the vectors.
+//! larger than any other and is skipped like one after the last. Where sections of rows have
+//! diagonals of their own, a unit looks its section up in a table of a few words. Memory traffic in
+//! bytes: the stored values, and the vectors.
 
 use cubecl::prelude::*;
 use ziggurat_sparse::device::DeviceError;
-use ziggurat_sparse::{Dia, Store};
+use ziggurat_sparse::{Dia, DiaSection, Store};
 
 use crate::Gpu;
 use crate::device_format::{Buffer, DeviceFormat, RowsCall, SweepCall};
@@ -31,12 +32,43 @@ const WINDOW: u32 = Dia::<f32>::WINDOW as u32;
 pub(crate) struct DiaShape {
     pub(crate) packing: Packing,
     pub(crate) operation: Operation,
+    /// Whether there are several sections.
+    pub(crate) sections: bool,
 }
 
-/// The place of a row's value on a diagonal.
+/// Words per section in the table before the offsets: its first window, the places of its first
+/// offset and of its first value, and the number of its diagonals.
+const ENTRY: u32 = 4;
+
+/// Where the offsets and values of a row are.
+#[derive(CubeType, Clone, Copy)]
+struct RowPlace {
+    offsets: u32,
+    diagonals: u32,
+    /// The place of the row's value on the first diagonal.
+    values: u32,
+}
+
+/// The place of a row. With one section, there is no table.
 #[cube]
-fn place(row: u32, d: u32, diagonals: u32) -> usize {
-    ((row / WINDOW * diagonals + d) * WINDOW + row % WINDOW) as usize
+fn row_place(offsets: &Array<u32>, row: u32, n: u32, #[comptime] several: bool) -> RowPlace {
+    let window = row / WINDOW;
+    let mut place =
+        RowPlace { offsets: 0u32.runtime(), diagonals: n, values: window * n * WINDOW + row % WINDOW };
+    if several {
+        // n is the number of sections; the last one that does not begin behind the row is its own.
+        for section in 0..n {
+            let entry = (ENTRY * section) as usize;
+            let first = offsets[entry];
+            if first <= window {
+                place.offsets = offsets[entry + 1];
+                place.diagonals = offsets[entry + 3];
+                place.values =
+                    offsets[entry + 2] + (window - first) * place.diagonals * WINDOW + row % WINDOW;
+            }
+        }
+    }
+    place
 }
 
 /// Applies an operation to all rows.
@@ -52,17 +84,19 @@ pub(crate) fn dia_rows<V: Numeric, C: Float + CubeElement>(
     beta: C,
     rows: u32,
     columns: u32,
-    diagonals: u32,
+    diagonals_or_sections: u32,
     #[comptime] shape: DiaShape,
 ) {
     let index = CUBE_POS * comptime!(UNITS as usize) + UNIT_POS as usize;
     if index < rows as usize {
         let row = u32::cast_from(index);
+        let place = row_place(offsets, row, diagonals_or_sections, shape.sections);
         let mut sum = C::new(0.0);
-        for k in 0..diagonals {
-            let column = row + offsets[k as usize];
+        for k in 0..place.diagonals {
+            let column = row + offsets[(place.offsets + k) as usize];
             if column < columns {
-                let stored = value::<V, C>(values, place(row, k, diagonals), comptime!(shape.packing));
+                let at = (place.values + k * WINDOW) as usize;
+                let stored = value::<V, C>(values, at, comptime!(shape.packing));
                 sum += stored * x[column as usize];
             }
         }
@@ -85,8 +119,9 @@ pub(crate) fn gauss_seidel_diagonals<V: Numeric, C: Float + CubeElement>(
     blocks: u32,
     from: u32,
     to: u32,
-    diagonals: u32,
+    diagonals_or_sections: u32,
     #[comptime] shape: GaussSeidelShape,
+    #[comptime] sections: bool,
 ) {
     let unit = CUBE_POS * comptime!(UNITS as usize) + UNIT_POS as usize;
     if unit < blocks as usize {
@@ -98,11 +133,13 @@ pub(crate) fn gauss_seidel_diagonals<V: Numeric, C: Float + CubeElement>(
             if comptime!(shape.backward) {
                 row = last - 1 - step;
             }
+            let place = row_place(offsets, row, diagonals_or_sections, sections);
             let mut sum = C::new(0.0);
-            for k in 0..diagonals {
-                let column = row + offsets[k as usize];
+            for k in 0..place.diagonals {
+                let column = row + offsets[(place.offsets + k) as usize];
                 if column < rows {
-                    let stored = value::<V, C>(values, place(row, k, diagonals), comptime!(shape.packing));
+                    let at = (place.values + k * WINDOW) as usize;
+                    let stored = value::<V, C>(values, at, comptime!(shape.packing));
                     sum += stored * newest::<C>(x, y, column, row, first, last, shape);
                 }
             }
@@ -117,18 +154,26 @@ pub(super) struct DiaArrays {
     offsets: Buffer,
     values: Buffer,
     columns: u32,
-    diagonals: u32,
+    /// The sections, or the diagonals of the only one.
+    count: u32,
+    sections: bool,
+    longest_row: usize,
 }
 
 impl DiaArrays {
     pub(super) fn upload<S: Store>(gpu: &Gpu, a: &Dia<S>) -> Result<Self, DeviceError> {
         countable("stored values of a matrix", a.values().len())?;
-        let offsets: Vec<u32> = a.offsets().iter().map(|&offset| offset as i32 as u32).collect();
+        let sections = a.sections();
+        let offsets = table(a);
+        let longest_row = sections.iter().map(|section| section.offsets().len()).max().unwrap_or(0);
+        let count = if sections.len() > 1 { sections.len() } else { longest_row };
         Ok(DiaArrays {
             offsets: gpu.words(&offsets)?,
             values: gpu.values(a.values())?,
             columns: countable("columns of a matrix", a.cols())?,
-            diagonals: offsets.len() as u32,
+            count: count as u32,
+            sections: sections.len() > 1,
+            longest_row,
         })
     }
 
@@ -147,8 +192,8 @@ impl DeviceFormat for DiaArrays {
             call.rows.div_ceil(UNITS as usize),
             UNITS,
             [offsets, values, x, b, d, y],
-            [N::of(alpha), N::of(beta), call.rows as u32, self.columns, self.diagonals],
-            |target| [DiaShape { packing: packing(call.stored, target), operation }]
+            [N::of(alpha), N::of(beta), call.rows as u32, self.columns, self.count],
+            |target| [DiaShape { packing: packing(call.stored, target), operation, sections: self.sections }]
         ));
     }
 
@@ -160,31 +205,54 @@ impl DeviceFormat for DiaArrays {
             call.cubes(),
             UNITS,
             [offsets, values, d, b, x, y],
-            [call.rows, call.rows_per_unit, call.blocks, call.from, call.to, self.diagonals],
-            |target| [call.shape(packing(call.stored, target), 1)]
+            [call.rows, call.rows_per_unit, call.blocks, call.from, call.to, self.count],
+            |target| [call.shape(packing(call.stored, target), 1), self.sections]
         ));
     }
 
     fn longest_row(&self) -> usize {
-        self.diagonals as usize
+        self.longest_row
     }
+}
+
+/// The offsets of all sections, after a table of these if there are several.
+fn table<S: Store>(a: &Dia<S>) -> Vec<u32> {
+    let sections = a.sections();
+    let mut words = Vec::new();
+    let mut first = ENTRY as usize * sections.len();
+    for section in sections.iter().filter(|_| sections.len() > 1) {
+        let value = a.place(section.windows().start);
+        words.extend([section.windows().start, first, value, section.offsets().len()].map(|x| x as u32));
+        first += section.offsets().len();
+    }
+    let offsets = sections.iter().flat_map(DiaSection::offsets);
+    words.extend(offsets.map(|&offset| offset as i32 as u32));
+    words
 }
 
 /// The size of the arrays in bytes, and the requests of a product.
 pub(super) fn traffic<S: Store>(a: &Dia<S>, computed: usize) -> (usize, Requests) {
-    let arrays = 4 * a.offsets().len() + words(size_of_val(a.values()));
+    let arrays = 4 * table(a).len() + words(size_of_val(a.values()));
     let (mut requests, window) = (Requests::default(), WINDOW as usize);
-    for first in (0..a.rows()).step_by(PLANE) {
-        let rows = first..(first + PLANE).min(a.rows());
-        for (d, &offset) in a.offsets().iter().enumerate() {
-            let place = |row: usize| (row / window * a.offsets().len() + d) * window + row % window;
-            let column = |row: usize| row.checked_add_signed(offset).filter(|&column| column < a.cols());
-            let active = || rows.clone().filter(|&row| column(row).is_some());
-            requests.load(4, std::iter::once(d));
-            requests.load(size_of::<S>(), active().map(place));
-            requests.load(computed, rows.clone().filter_map(column));
+    let several = a.sections().len() > 1;
+    for section in a.sections() {
+        let offsets = section.offsets();
+        let rows = section.windows().start * window..(section.windows().end * window).min(a.rows());
+        for first in rows.step_by(PLANE) {
+            let rows = first..(first + PLANE).min(a.rows());
+            if several {
+                (0..a.sections().len()).for_each(|entry| requests.load(4, std::iter::once(4 * entry)));
+            }
+            for (d, &offset) in offsets.iter().enumerate() {
+                let place = |row: usize| a.place(row / window) + d * window + row % window;
+                let column = |row: usize| row.checked_add_signed(offset).filter(|&column| column < a.cols());
+                let active = || rows.clone().filter(|&row| column(row).is_some());
+                requests.load(4, std::iter::once(d));
+                requests.load(size_of::<S>(), active().map(place));
+                requests.load(computed, rows.clone().filter_map(column));
+            }
+            requests.store(computed, rows);
         }
-        requests.store(computed, rows);
     }
     (arrays, requests)
 }

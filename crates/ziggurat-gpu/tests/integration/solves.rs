@@ -9,10 +9,10 @@ use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::io::read_matrix;
 use ziggurat_sparse::{Csr, Kind};
 
-const RTOL: f64 = 1e-8;
+pub(crate) const RTOL: f64 = 1e-8;
 
 /// ‖b − Ax‖/‖b‖, computed on the host.
-fn relative_residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn relative_residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
     let product = |row: usize| {
         let (columns, values) = a.row(row);
         columns.iter().zip(values).map(|(&k, v)| v * x[k as usize]).sum::<f64>()
@@ -21,7 +21,7 @@ fn relative_residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
     (residual / b.iter().map(|b| b * b).sum::<f64>()).sqrt()
 }
 
-fn solved<D: Device>(builder: SolverBuilder<D>, a: &Csr<f64>, b: &[f64]) -> Solution {
+pub(crate) fn solved<D: Device>(builder: SolverBuilder<D>, a: &Csr<f64>, b: &[f64]) -> Solution {
     builder.rtol(RTOL).build(a).expect("a solver").solve(b).expect("a solution")
 }
 

@@ -2,17 +2,18 @@
 
 use super::error::DeviceError;
 use crate::number::Store;
+use crate::parallel;
 
-/// Reserves memory before filling it, so that an excessive request is an error and not an abort.
-pub(super) fn allocate<T>(len: usize, fill: impl FnOnce(&mut Vec<T>)) -> Result<Vec<T>, DeviceError> {
-    let mut vector = Vec::new();
-    let reserved = vector.try_reserve_exact(len);
-    reserved.map_err(|_| DeviceError::OutOfMemory { bytes: len.saturating_mul(size_of::<T>()) })?;
-    fill(&mut vector);
-    Ok(vector)
+/// A vector of zeros in host memory. An excessive request is an error and not an abort.
+pub(super) fn zeros<T: Store>(len: usize) -> Result<Vec<T>, DeviceError> {
+    parallel::try_zeros(len).map_err(|_| out_of_memory::<T>(len))
 }
 
-/// A vector of zeros in host memory.
-pub(super) fn zeros<T: Store>(len: usize) -> Result<Vec<T>, DeviceError> {
-    allocate(len, |vector| vector.resize(len, T::default()))
+/// A copy in host memory.
+pub(super) fn copied<T: Store>(from: &[T]) -> Result<Vec<T>, DeviceError> {
+    parallel::try_copied(from).map_err(|_| out_of_memory::<T>(from.len()))
+}
+
+fn out_of_memory<T>(len: usize) -> DeviceError {
+    DeviceError::OutOfMemory { bytes: len.saturating_mul(size_of::<T>()) }
 }

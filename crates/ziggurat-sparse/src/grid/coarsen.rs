@@ -36,6 +36,7 @@ use super::matrix::pieces;
 use super::plane::{PlaneWeights, Scratch, Step};
 use super::transfer::{AxisWeights, GridTransfer, TransferDirection};
 use super::{GridMatrix, GridPattern};
+use crate::parallel::zeros;
 
 /// The fewest planes per task, so that those that two tasks compute are few.
 const FEWEST_PLANES: usize = 8;
@@ -62,32 +63,96 @@ impl GridMatrix {
             return None;
         }
         let steps = steps(&self.pattern(), axes);
-        let GridPattern { grid, stencil } = self.pattern().coarse(axes);
-        let mut values = vec![0.0; stencil.len() * grid.len()];
         let mut weights: Vec<AxisWeights<f64>> =
             steps.iter().map(|step| AxisWeights::zeros(step.axis(), step.fine())).collect();
+        let mut rest: Vec<[&mut [f64]; 2]> =
+            weights.iter_mut().map(|along| [&mut along.lower[..], &mut along.upper[..]]).collect();
+        let product = self.product(axes, &steps, |planes, last| {
+            let mut of_task = Vec::new();
+            for (step, [lower, upper]) in steps.iter().zip(&mut rest) {
+                // Along z there may be a plane after the last coarse one.
+                let len = if last { lower.len() } else { planes.len() * step.weights_of_plane() };
+                of_task.push([lower, upper].map(|rest| rest.split_off_mut(..len).unwrap_or_default()));
+            }
+            Weights::Made(of_task)
+        });
+        Some((GridTransfer::of_axes(weights, TransferDirection::Prolongation), product))
+    }
+
+    /// Pᵀ A P for an interpolation on the same grid.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// use ziggurat_sparse::grid::{GridMatrix, recognise};
+    /// let a = "poisson2d:9".parse::<Problem>()?.matrix()?;
+    /// let a = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?;
+    /// let (p, coarse) = a.coarsen(&[0, 2]).ok_or("too few points")?;
+    /// assert_eq!(a.coarsen_by(&p), coarse);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the interpolation is that of another grid.
+    #[must_use]
+    pub fn coarsen_by(&self, p: &GridTransfer<f64>) -> GridMatrix {
+        assert_eq!(p.grids().0, self.grid(), "the fine grid of the interpolation");
+        let axes = p.axes();
+        self.product(&axes, &steps(&self.pattern(), &axes), |_, _| Weights::Given(p.steps()))
+    }
+
+    /// Pᵀ A P. `weights` are those of consecutive coarse planes, called for one task after another
+    /// and told which is the last.
+    fn product<'a>(
+        &'a self,
+        axes: &[usize],
+        steps: &'a [Step],
+        mut weights: impl FnMut(&Range<usize>, bool) -> Weights<'a>,
+    ) -> GridMatrix {
+        let GridPattern { grid, stencil, .. } = self.pattern().coarse(axes);
+        let mut values = zeros(stencil.len() * grid.len());
         let planes = grid.points()[2];
         let tasks = (planes / FEWEST_PLANES).clamp(1, 2 * rayon::current_num_threads());
         let mut outputs = pieces(&mut values, grid.len(), grid.stride(2)).into_iter();
-        let mut rest: Vec<[&mut [f64]; 2]> =
-            weights.iter_mut().map(|along| [&mut along.lower[..], &mut along.upper[..]]).collect();
         let tasks: Vec<Task<'_, '_>> = (0..tasks)
             .map(|task| {
                 let planes = task * planes / tasks..(task + 1) * planes / tasks;
-                let last = task + 1 == tasks;
-                let mut of_task = Vec::new();
-                for (step, [lower, upper]) in steps.iter().zip(&mut rest) {
-                    // Along z there may be a plane after the last coarse one.
-                    let len = if last { lower.len() } else { planes.len() * step.weights_of_plane() };
-                    of_task.push([lower, upper].map(|rest| rest.split_off_mut(..len).unwrap_or_default()));
-                }
                 let outputs = outputs.by_ref().take(planes.len()).collect();
-                Task { a: self, steps: &steps, planes, weights: of_task, outputs }
+                Task { a: self, steps, weights: weights(&planes, task + 1 == tasks), planes, outputs }
             })
             .collect();
         tasks.into_par_iter().for_each(Task::run);
-        let product = GridMatrix::by_direction(grid, stencil, values);
-        Some((GridTransfer::of_axes(weights, TransferDirection::Prolongation), product))
+        GridMatrix::by_direction(grid, stencil, values)
+    }
+}
+
+/// The weights of interpolation in the planes of a task.
+enum Weights<'a> {
+    /// To be computed and stored: lower and upper ones of each axis in these planes.
+    Made(Vec<[&'a mut [f64]; 2]>),
+    /// Those of all planes.
+    Given(&'a [AxisWeights<f64>]),
+}
+
+impl Weights<'_> {
+    /// The weights along an axis in one of its planes, of which `compute` knows the stencils.
+    fn of_plane(
+        &self,
+        axis: usize,
+        at: usize,
+        out: &mut PlaneWeights,
+        compute: impl FnOnce(&mut PlaneWeights),
+    ) {
+        match self {
+            Weights::Made(_) => compute(out),
+            Weights::Given(steps) => out.copy_from(&steps[axis], at),
+        }
+    }
+
+    /// Stores the weights of an axis in a plane of this task.
+    fn store(&mut self, axis: usize, at: usize, weights: &PlaneWeights) {
+        if let Weights::Made(all) = self {
+            weights.copy_to(&mut all[axis], at);
+        }
     }
 }
 
@@ -107,7 +172,7 @@ impl GridPattern {
         let last = steps(self, axes).pop();
         last.map_or_else(
             || self.clone(),
-            |step| GridPattern { grid: step.coarse(), stencil: step.coarse_stencil().to_vec() },
+            |step| GridPattern { grid: step.coarse(), stencil: step.coarse_stencil().to_vec(), ..*self },
         )
     }
 }
@@ -130,8 +195,7 @@ struct Task<'a, 'b> {
     /// The axes, falling.
     steps: &'a [Step],
     planes: Range<usize>,
-    /// The weights of each axis in these planes, lower and upper.
-    weights: Vec<[&'b mut [f64]; 2]>,
+    weights: Weights<'a>,
     /// The values of all directions in each of these planes.
     outputs: Vec<Vec<&'b mut [f64]>>,
 }
@@ -164,7 +228,8 @@ impl Task<'_, '_> {
         let mut sides = along_z.map(|step| {
             let start = begin.max(0) as usize;
             let mut sides = [step.no_weights(), step.no_weights()];
-            step.weights(self.a.plane(2 * start), &mut sides[start % 2]);
+            let first = |out: &mut PlaneWeights| step.weights(self.a.plane(2 * start), out);
+            self.weights.of_plane(0, start, &mut sides[start % 2], first);
             sides
         });
         let scratch = &mut *Scratch::new();
@@ -182,14 +247,14 @@ impl Task<'_, '_> {
                 // The last plane that was made of this grid. Beyond the grid there are no weights.
                 let made = k - j as isize;
                 let slot = &mut weights[made.rem_euclid(3) as usize];
+                let axis = j + usize::from(along_z.is_some());
                 if (0..count).contains(&made) {
-                    step.weights(plane(made), slot);
+                    self.weights.of_plane(axis, made as usize, slot, |out| step.weights(plane(made), out));
                 } else {
                     slot.clear();
                 }
                 if (first..end).contains(&made) {
-                    let axis = j + usize::from(along_z.is_some());
-                    slot.copy_to(&mut self.weights[axis], (made - first) as usize);
+                    self.weights.store(axis, (made - first) as usize, slot);
                 }
                 // The plane before it, of which the weights of both neighbours are known now.
                 let ready = made - 1;
@@ -225,14 +290,14 @@ impl Task<'_, '_> {
         let [e, f] = [2 * k, 2 * k + 1].map(|plane| self.a.plane(plane));
         let right = (2 * k + 2 < step.fine().points()[2]).then(|| self.a.plane(2 * k + 2));
         if let Some(right) = right {
-            step.weights(right, &mut sides[(k + 1) % 2]);
+            self.weights.of_plane(0, k + 1, &mut sides[(k + 1) % 2], |out| step.weights(right, out));
         }
         let own = k.wrapping_sub(self.planes.start);
         if self.planes.contains(&k) {
-            sides[k % 2].copy_to(&mut self.weights[0], own);
+            self.weights.store(0, own, &sides[k % 2]);
             // The plane after the last coarse one.
             if right.is_some() && k + 1 == step.coarse().points()[2] {
-                sides[(k + 1) % 2].copy_to(&mut self.weights[0], own + 1);
+                self.weights.store(0, own + 1, &sides[(k + 1) % 2]);
             }
         }
         let around = [&sides[k % 2], &sides[(k + 1) % 2]];

@@ -13,16 +13,16 @@ use rayon::prelude::*;
 use super::rows::{axis_strengths, samples};
 use super::{Grid, GridPattern};
 use crate::matrix::ScaleFactors;
-use crate::matrix::dia::{Dia, WINDOW, scale_diagonal};
-use crate::matrix::format::Format;
+use crate::matrix::dia::{Dia, scale_diagonal};
 use crate::number::Store;
+use crate::parallel::zeros;
 use crate::{CsrRef, MatrixError};
 
 /// Points per task.
 const TASK: usize = 8 * 1024;
 
 /// Points that are processed at a time; their buffers fit into the first-level cache.
-const PIECE: usize = 512;
+pub(super) const PIECE: usize = 512;
 
 /// The matrix of a grid with one unknown per point.
 ///
@@ -32,7 +32,7 @@ const PIECE: usize = 512;
 /// let a = "poisson3d:8".parse::<Problem>()?.matrix()?;
 /// let on_grid = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?;
 /// assert_eq!(on_grid.of_direction([0, 0, 0]).map(|values| values[77]), Some(6.0));
-/// assert_eq!(on_grid.to_dia::<f64>().to_csr(), a);
+/// assert_eq!(on_grid.rows_to_csr(a.all_rows()), a);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +67,7 @@ impl GridMatrix {
     /// # Errors
     /// If the matrix does not have that pattern.
     pub fn from_csr(a: CsrRef<'_, f64>, pattern: &GridPattern) -> Result<Self, MatrixError> {
-        let GridPattern { grid, stencil } = pattern;
+        let GridPattern { grid, stencil, .. } = pattern;
         let n = grid.len();
         if a.rows() != n || a.cols() != n {
             return Err(MatrixError::Mismatch {
@@ -81,7 +81,7 @@ impl GridMatrix {
         if let Some(single) = Dia::exact(a, offsets.clone()) {
             return with(GridValues::Single(Arc::new(single)));
         }
-        let mut values = vec![0.0; stencil.len() * n];
+        let mut values = zeros(stencil.len() * n);
         let tasks = pieces(&mut values, n, TASK).into_par_iter().enumerate();
         let wrong = tasks.find_map_any(|(task, mut out)| {
             for row in task * TASK..(task * TASK + TASK).min(n) {
@@ -126,7 +126,7 @@ impl GridMatrix {
     /// The values of a direction; `None` if it is not one of the stencil's.
     pub fn of_direction(&self, direction: [i8; 3]) -> Option<Vec<f64>> {
         let s = self.stencil.iter().position(|&other| other == direction)?;
-        let mut values = vec![0.0; self.grid.len()];
+        let mut values = zeros(self.grid.len());
         values.par_chunks_mut(TASK).enumerate().for_each(|(task, out)| self.copy(s, task * TASK, out));
         Some(values)
     }
@@ -162,75 +162,6 @@ impl GridMatrix {
     /// All values, with zeros where a point has no neighbour.
     pub fn values(&self) -> &GridValues {
         &self.values
-    }
-
-    /// The matrix stored by diagonals.
-    pub fn to_dia<S: Store>(&self) -> Dia<S> {
-        self.scaled_dia(ScaleFactors::ONE)
-    }
-
-    /// The matrix times its factors, stored by diagonals and rounded to `S`. Directions may share a
-    /// diagonal where the grid has fewer than three points along an axis; at every point, only one
-    /// of them is not zero.
-    ///
-    /// # Panics
-    /// If there are fewer factors than points.
-    pub fn scaled_dia<S: Store>(&self, factors: ScaleFactors<'_>) -> Dia<S> {
-        let n = self.grid.len();
-        if let GridValues::Single(values) = &self.values
-            && let Some(scaled) = values.scaled_as(factors)
-        {
-            return scaled;
-        }
-        let mut directions: Vec<(isize, usize)> =
-            self.stencil.iter().enumerate().map(|(s, &direction)| (self.grid.offset(direction), s)).collect();
-        directions.sort_unstable();
-        let groups: Vec<&[(isize, usize)]> = directions.chunk_by(|one, other| one.0 == other.0).collect();
-        let groups: Vec<_> =
-            groups.into_iter().filter(|group| group[0].0.unsigned_abs() < n.max(1)).collect();
-        let offsets = groups.iter().map(|group| group[0].0).collect();
-        Dia::from_diagonals(n, n, offsets, |d, first, out| {
-            let mut buffer = [0.0; WINDOW];
-            for &(_, s) in groups[d] {
-                let values = &mut buffer[..out.len()];
-                self.copy(s, first, values);
-                out.iter_mut().zip(&*values).for_each(|(out, value)| *out += value);
-            }
-            scale_diagonal(out, first, groups[d][0].0, factors);
-        })
-    }
-
-    /// f(a_ii, Σ_j |a_ij|, Σ_j a_ij²) for every row, in one pass.
-    ///
-    /// ```
-    /// use ziggurat_sparse::gallery::Problem;
-    /// use ziggurat_sparse::grid::{GridMatrix, recognise};
-    /// let a = "poisson2d:9".parse::<Problem>()?.matrix()?;
-    /// let a = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?;
-    /// let of_rows = a.map_rows(|diagonal, sum, squares| diagonal + 10.0 * sum + 1000.0 * squares);
-    /// assert_eq!(of_rows[40], 4.0 + 80.0 + 20_000.0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn map_rows(&self, f: impl Fn(f64, f64, f64) -> f64 + Sync) -> Vec<f64> {
-        let mut mapped = vec![0.0; self.grid.len()];
-        mapped.par_chunks_mut(PIECE).enumerate().with_min_len(16).for_each(|(piece, mapped)| {
-            let [mut own, mut sums, mut squares, mut values] = [[0.0; PIECE]; 4];
-            let values = &mut values[..mapped.len()];
-            for (s, direction) in self.stencil.iter().enumerate() {
-                self.copy(s, piece * PIECE, values);
-                for ((value, sum), square) in values.iter().zip(&mut sums).zip(&mut squares) {
-                    *sum += value.abs();
-                    *square += value * value;
-                }
-                if *direction == [0; 3] {
-                    own[..values.len()].copy_from_slice(values);
-                }
-            }
-            for (lane, mapped) in mapped.iter_mut().enumerate() {
-                *mapped = f(own[lane], sums[lane], squares[lane]);
-            }
-        });
-        mapped
     }
 
     /// The largest absolute entry, multiplied by its factors.
@@ -302,7 +233,48 @@ impl GridMatrix {
 
     /// The grid and the directions.
     pub fn pattern(&self) -> GridPattern {
-        GridPattern { grid: self.grid, stencil: self.stencil.clone() }
+        GridPattern::new(self.grid, self.stencil.clone())
+    }
+}
+
+/// Sums over the rows of a piece.
+pub(super) struct RowSums {
+    diagonal: [f64; PIECE],
+    /// Σ_j |a_ij| and Σ_j a_ij²
+    sums: [f64; PIECE],
+    squares: [f64; PIECE],
+}
+
+impl Default for RowSums {
+    fn default() -> Self {
+        let [diagonal, sums, squares] = [[0.0; PIECE]; 3];
+        RowSums { diagonal, sums, squares }
+    }
+}
+
+impl RowSums {
+    /// Adds the entries of `len` points from `first` on, which may include the diagonal.
+    #[inline]
+    pub(super) fn add(&mut self, a: &GridMatrix, first: usize, len: usize, with_diagonal: bool) {
+        let mut values = [0.0; PIECE];
+        let values = &mut values[..len];
+        for (s, direction) in a.stencil.iter().enumerate() {
+            a.copy(s, first, values);
+            for ((value, sum), square) in values.iter().zip(&mut self.sums).zip(&mut self.squares) {
+                *sum += value.abs();
+                *square += value * value;
+            }
+            if with_diagonal && *direction == [0; 3] {
+                self.diagonal[..len].copy_from_slice(values);
+            }
+        }
+    }
+
+    /// f of every row.
+    pub(super) fn map(&self, mapped: &mut [f64], f: impl Fn(f64, f64, f64) -> f64) {
+        for (lane, mapped) in mapped.iter_mut().enumerate() {
+            *mapped = f(self.diagonal[lane], self.sums[lane], self.squares[lane]);
+        }
     }
 }
 
@@ -332,7 +304,7 @@ mod tests {
     use crate::grid::recognise;
 
     #[test]
-    fn sums_and_largest_entries_are_those_of_compressed_rows() {
+    fn largest_entries_are_those_of_compressed_rows() {
         // Some planes have more points than a piece.
         for name in ["poisson3d:9", "jump3d:12", "poisson3d27:7", "convection3d:11", "jump3d:26"] {
             let csr = name.parse::<Problem>().unwrap().matrix().unwrap();
@@ -342,13 +314,8 @@ mod tests {
             let factors: Vec<f64> = csr.all_rows().map(factor).collect();
             let scaled = ScaleFactors { left: Some(&factors), right: Some(&factors), factor: 0.5 };
             let mut largest: f64 = 0.0;
-            let sums = a.map_rows(|diagonal, sum, squares| diagonal + 3.0 * sum + 7.0 * squares);
             for row in csr.all_rows() {
                 let (columns, values) = csr.row(row);
-                let sum: f64 = values.iter().map(|x| x.abs()).sum();
-                let squares: f64 = values.iter().map(|x| x * x).sum();
-                let expected = csr.get(row, row).unwrap() + 3.0 * sum + 7.0 * squares;
-                assert!((sums[row] - expected).abs() <= 1e-12 * expected, "{name}, row {row}");
                 let most = values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
                 assert_eq!(a.largest_in_row(row), most);
                 for (&column, value) in columns.iter().zip(values) {
@@ -356,14 +323,6 @@ mod tests {
                 }
             }
             assert!((a.largest(scaled) - largest).abs() <= 1e-14 * largest, "{name}");
-            let stored = a.scaled_dia::<f64>(scaled).to_csr();
-            let expected = scaled.apply::<f64>(csr.view());
-            for row in csr.all_rows() {
-                for (&column, value) in expected.row(row).0.iter().zip(expected.row(row).1) {
-                    let found = stored.get(row, column as usize).unwrap_or(0.0);
-                    assert!((found - value).abs() <= 1e-14 * value.abs(), "{name} ({row}, {column})");
-                }
-            }
         }
     }
 
@@ -377,7 +336,7 @@ mod tests {
         a.values_mut()[middle] = 0.1;
         let wide = GridMatrix::from_csr(a.view(), &pattern).unwrap();
         assert!(matches!(wide.values(), GridValues::ByDirection(_)));
-        assert_eq!(wide.to_dia::<f64>().to_csr(), a);
+        assert_eq!(wide.rows_to_csr(a.all_rows()), a);
         // Another grid with as many points.
         let other = GridPattern { grid: Grid::new([35, 1, 140]), ..pattern };
         for values in [a.values().to_vec(), vec![1.0; a.nnz()]] {

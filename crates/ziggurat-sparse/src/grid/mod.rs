@@ -1,22 +1,27 @@
 //! Structured grids: boxes of points in one to three dimensions, whose matrices have one stencil.
 //!
 //! [`recognise`] finds the grid of a matrix in compressed rows. [`GridMatrix`] holds the stencil
-//! values of every point, [`GridMatrix::coarsen`] makes the matrix of every second point along some
-//! axes, and [`GridTransfer`] interpolates between the two grids. None of them stores an index.
-//! The solve phase stores a grid's matrix by diagonals ([`Dia`](crate::Dia)).
+//! values of every point, and [`GridSystem`] those of several unknowns per point.
+//! [`GridSystem::coarsen`] makes the matrix of every second point along some axes, and
+//! [`GridTransfer`] interpolates between the two grids. None of them stores an index. The solve
+//! phase stores a grid's matrix by diagonals ([`Dia`](crate::Dia)).
 
 mod coarsen;
 mod matrix;
 mod plane;
 mod recognise;
 mod rows;
+mod system;
 pub(crate) mod transfer;
 mod transfer_rows;
+mod unknowns;
 
 pub use matrix::{GridMatrix, GridValues};
 pub use recognise::{GridPattern, MatrixRows, NotAGrid, recognise};
 pub use rows::{StencilPlaces, axis_strengths, samples};
+pub use system::GridSystem;
 pub use transfer::{GridTransfer, SidedPoints, TransferDirection};
+pub use unknowns::UnknownOrder;
 
 /// A box of points, numbered with x fastest. A grid of two dimensions has the axes x and z, so that
 /// planes of constant z are its lines.

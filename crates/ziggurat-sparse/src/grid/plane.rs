@@ -14,6 +14,7 @@
 
 use std::ops::Range;
 
+use super::transfer::AxisWeights;
 use super::{Grid, GridMatrix, GridValues};
 use crate::matrix::dia::Dia;
 use crate::simd::{Isa, Kernel, Simd};
@@ -81,6 +82,14 @@ impl PlaneWeights {
     pub(super) fn clear(&mut self) {
         self.lower.fill(0.0);
         self.upper.fill(0.0);
+    }
+
+    /// The weights in plane `at` of an axis.
+    pub(super) fn copy_from(&mut self, from: &AxisWeights<f64>, at: usize) {
+        let inner = self.pad..self.lower.len() - self.pad;
+        let plane = at * inner.len()..(at + 1) * inner.len();
+        self.lower[inner.clone()].copy_from_slice(&from.lower[plane.clone()]);
+        self.upper[inner].copy_from_slice(&from.upper[plane]);
     }
 
     /// Copies the weights to plane `at` of lists without padding.

@@ -4,7 +4,8 @@
 //! of these. So the distances of all entries from the diagonal determine n_x and n_y, up to a few
 //! candidates. A candidate is accepted if no entry leaves the box, that is, if no point at x = 0
 //! has a neighbour at x − 1, and so on. Numberings with other neighbours are refused: shuffled
-//! ones, grids with missing points, periodic grids, and several grids in one matrix.
+//! ones, grids with missing points, periodic grids, and several grids in one matrix. If no grid
+//! with one unknown per point fits, several are tried (`unknowns.rs`).
 //!
 //! Cost: two passes over the columns; for matrices with many diagonals a look at 256 rows. A
 //! process that has only some of the rows ([`MatrixRows`]) makes the same two passes over these.
@@ -14,8 +15,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 use thiserror::Error;
 
-use super::Grid;
 use super::rows::MOST_DIRECTIONS;
+use super::unknowns::recognise_unknowns;
+use super::{Grid, UnknownOrder};
 use crate::CsrRef;
 use crate::matrix::dia::{offsets_of, positions};
 
@@ -25,8 +27,19 @@ use crate::matrix::dia::{offsets_of, positions};
 pub struct GridPattern {
     /// The grid.
     pub grid: Grid,
-    /// The directions.
+    /// The directions, of all unknowns together.
     pub stencil: Vec<[i8; 3]>,
+    /// Unknowns per point.
+    pub unknowns: usize,
+    /// The order of several unknowns.
+    pub order: UnknownOrder,
+}
+
+impl GridPattern {
+    /// A grid with one unknown per point.
+    pub fn new(grid: Grid, stencil: Vec<[i8; 3]>) -> Self {
+        GridPattern { grid, stencil, unknowns: 1, order: UnknownOrder::default() }
+    }
 }
 
 /// Why a matrix does not come from a structured grid.
@@ -50,6 +63,12 @@ pub enum NotAGrid {
         /// The column.
         column: usize,
     },
+    /// The grid has several unknowns per point, and is shared by processes.
+    #[error("its points have {unknowns} unknowns each, which only one process coarsens; run without mpirun")]
+    SharedUnknowns {
+        /// Unknowns per point.
+        unknowns: usize,
+    },
 }
 
 /// Finds the grid of a matrix.
@@ -61,8 +80,9 @@ pub enum NotAGrid {
 /// let found = recognise(a.view())?;
 /// assert_eq!((found.grid, found.stencil.len()), (Grid::new([12, 12, 12]), 27));
 ///
-/// let elements = "elasticity3d:4".parse::<Problem>()?.matrix()?; // three unknowns per node
-/// assert!(recognise(elements.view()).is_err());
+/// let a = "elasticity3d:4".parse::<Problem>()?.matrix()?;
+/// let found = recognise(a.view())?;
+/// assert_eq!((found.grid, found.unknowns), (Grid::new([4, 5, 5]), 3));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -72,15 +92,18 @@ pub fn recognise(a: CsrRef<'_, f64>) -> Result<GridPattern, NotAGrid> {
     if a.rows() != a.cols() || a.rows() == 0 {
         return Err(NotAGrid::NotSquare);
     }
-    let offsets = offsets_of(a).ok_or(NotAGrid::Diagonals)?;
-    let (rows, mut reason) = (MatrixRows::all(a), NotAGrid::Distances);
-    for pattern in GridPattern::candidates(a.rows(), a.nnz(), &offsets)? {
-        match pattern.first_outside(&rows) {
-            None => return Ok(pattern),
-            Some((row, column)) => reason = NotAGrid::NotNeighbours { row, column },
+    let one_unknown = || {
+        let offsets = offsets_of(a).ok_or(NotAGrid::Diagonals)?;
+        let (rows, mut reason) = (MatrixRows::all(a), NotAGrid::Distances);
+        for pattern in GridPattern::candidates(a.rows(), a.nnz(), &offsets)? {
+            match pattern.first_outside(&rows) {
+                None => return Ok(pattern),
+                Some((row, column)) => reason = NotAGrid::NotNeighbours { row, column },
+            }
         }
-    }
-    Err(reason)
+        Err(reason)
+    };
+    one_unknown().or_else(|reason| recognise_unknowns(a).ok_or(reason))
 }
 
 /// Consecutive rows of a matrix, all of them or those of one process, by their numbers and columns
@@ -185,7 +208,7 @@ fn candidates(n: usize, offsets: &[isize]) -> Vec<GridPattern> {
     let mut consider = |points: [usize; 3]| {
         let grid = Grid::new(points);
         let stencil: Option<Vec<_>> = offsets.iter().map(|&offset| direction(&grid, offset)).collect();
-        let pattern = stencil.map(|stencil| GridPattern { grid, stencil });
+        let pattern = stencil.map(|stencil| GridPattern::new(grid, stencil));
         found.extend(pattern.filter(|pattern| !found.contains(pattern) && pattern.uses_every_axis()));
     };
     consider([n, 1, 1]);
@@ -222,6 +245,11 @@ impl GridPattern {
             return Err(NotAGrid::Diagonals);
         }
         Ok(candidates(n, distances))
+    }
+
+    /// The grids with `n` points in which neighbours have these distances, increasing.
+    pub(super) fn with_distances(n: usize, distances: &[isize]) -> Vec<Self> {
+        candidates(n, distances)
     }
 
     /// Whether there are neighbours along every axis with more than one point.
@@ -360,6 +388,5 @@ mod tests {
         for a in [periodic, missing, both] {
             assert!(recognise(a.to_csr().view()).is_err());
         }
-        assert_eq!(refused(matrix("elasticity3d:4")), NotAGrid::Diagonals);
     }
 }

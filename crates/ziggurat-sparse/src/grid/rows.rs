@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::matrix::pieces;
 use super::{Grid, GridMatrix, GridPattern};
 use crate::exact_sum::ExactSum;
+use crate::parallel::zeros;
 use crate::{Csr, MatrixError};
 
 /// Rows per task.
@@ -68,12 +69,20 @@ impl GridPattern {
 
 impl StencilPlaces {
     /// The faces of the box that a point lies on.
-    fn faces_at(&self, point: usize) -> u8 {
+    pub(super) fn faces_at(&self, point: usize) -> u8 {
         let (at, points) = (self.grid.position(point), self.grid.points());
         let face = |axis: usize| {
             u8::from(at[axis] == 0) << (2 * axis) | u8::from(at[axis] + 1 == points[axis]) << (2 * axis + 1)
         };
         face(0) | face(1) | face(2)
+    }
+
+    /// The place of the direction with this distance, of a point with the given faces; `near` is
+    /// looked at first.
+    #[inline(always)]
+    pub(super) fn find(&self, faces: u8, distance: isize, near: usize) -> Option<usize> {
+        let is = |at: usize| self.distances[at] == distance && self.faces[at] & faces == 0;
+        (near..self.distances.len()).find(|&at| is(at)).or_else(|| (0..near).find(|&at| is(at)))
     }
 
     /// Writes the entries of a row, in increasing order of columns, to the places of their
@@ -128,7 +137,7 @@ impl GridMatrix {
         row: impl Fn(usize) -> I + Sync,
     ) -> Result<Self, MatrixError> {
         let (n, count, places) = (pattern.grid.len(), pattern.stencil.len(), pattern.places());
-        let mut values = vec![0.0; count * n];
+        let mut values = zeros(count * n);
         let tasks = pieces(&mut values, n, TASK).into_par_iter().enumerate();
         let wrong = tasks.find_map_any(|(task, mut out)| {
             let mut of_row = [0.0; MOST_DIRECTIONS];
@@ -286,7 +295,7 @@ mod tests {
             // Planes 2 to 5, without the entries that leave them.
             let (first, mut points) = (2 * plane, pattern.grid.points());
             points[2] = 4;
-            let slab = GridPattern { grid: Grid::new(points), stencil: pattern.stencil.clone() };
+            let slab = GridPattern::new(Grid::new(points), pattern.stencil.clone());
             let row = |row: usize| {
                 let (columns, values) = a.row(first + row);
                 let columns = columns.iter().map(move |&column| (column as usize).wrapping_sub(first));
@@ -313,7 +322,7 @@ mod tests {
     fn directions_at_the_same_distance_are_told_apart() {
         // Two points along x: the next point along x and the one before it on the next line.
         let stencil = vec![[-1, 0, -1], [-1, 0, 0], [0, 0, 0], [1, 0, 0], [-1, 0, 1], [1, 0, 1]];
-        let pattern = GridPattern { grid: Grid::new([2, 1, 5]), stencil };
+        let pattern = GridPattern::new(Grid::new([2, 1, 5]), stencil);
         let mut values = [0.0; 6];
         pattern.places().spread(2, [(3, 7.0)].into_iter(), &mut values).unwrap();
         assert_eq!(values, [0.0, 0.0, 0.0, 7.0, 0.0, 0.0]);

@@ -7,7 +7,9 @@
 //! Each factor interpolates along one axis, with two weights for every point that coarsening along
 //! it leaves out; coarse points keep their value. Only the weights are stored:
 //! 7/4 numbers per fine point in three dimensions, instead of the 27/8 entries of the product and
-//! their columns. Scale factors of rows and columns are powers of two in single precision.
+//! their columns. Scale factors of rows and columns are powers of two in single precision. With
+//! several unknowns per point, all kinds of them have the same weights, and vectors hold one kind
+//! after another.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +21,7 @@ use crate::Csr;
 use crate::matrix::ScaleFactors;
 use crate::matrix::format::{Format, FormatPlan};
 use crate::number::Store;
+use crate::parallel::zeros;
 
 /// Whether a transfer interpolates or restricts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +47,8 @@ pub enum TransferDirection {
 #[derive(Debug)]
 pub struct GridTransfer<S> {
     direction: TransferDirection,
+    /// Unknowns per point.
+    unknowns: usize,
     fine: Grid,
     coarse: Grid,
     /// The factors, finest first, in the order of falling axes.
@@ -78,7 +83,7 @@ impl AxisWeights<f64> {
     /// Weights of zero.
     pub(super) fn zeros(axis: usize, fine: Grid) -> Self {
         let len = fine.left_out(axis).len();
-        AxisWeights { axis, fine, lower: vec![0.0; len], upper: vec![0.0; len] }
+        AxisWeights { axis, fine, lower: zeros(len), upper: zeros(len) }
     }
 
     /// Of the points in some planes of the grid of weights, those between two coarse ones, and
@@ -128,6 +133,7 @@ impl<S: Clone> Clone for GridTransfer<S> {
     fn clone(&self) -> Self {
         GridTransfer {
             direction: self.direction,
+            unknowns: self.unknowns,
             fine: self.fine,
             coarse: self.coarse,
             steps: self.steps.clone(),
@@ -141,7 +147,7 @@ impl<S: Clone> Clone for GridTransfer<S> {
 
 impl<S: PartialEq> PartialEq for GridTransfer<S> {
     fn eq(&self, other: &Self) -> bool {
-        let of = |this: &Self| (this.direction, this.fine, this.factor);
+        let of = |this: &Self| (this.direction, this.unknowns, this.fine, this.factor);
         of(self) == of(other)
             && self.steps == other.steps
             && (&self.left, &self.right) == (&other.left, &other.right)
@@ -151,7 +157,7 @@ impl<S: PartialEq> PartialEq for GridTransfer<S> {
 /// The weights, rounded to another type.
 fn narrowed<S: Store, T: Store>(weights: &[S]) -> Vec<T> {
     const PIECE: usize = 1024;
-    let mut narrow = vec![T::default(); weights.len()];
+    let mut narrow = zeros(weights.len());
     let pieces = weights.par_chunks(PIECE).zip(narrow.par_chunks_mut(PIECE)).with_min_len(16);
     pieces.for_each(|(weights, narrow)| {
         let mut wide = [0.0; PIECE];
@@ -206,6 +212,34 @@ impl<S: Store> GridTransfer<S> {
         GridTransfer { direction, buffers: Mutex::default(), ..self.clone() }
     }
 
+    /// The transfer of several unknowns per point, all with the same weights. Vectors hold the
+    /// first unknown of all points, then the second, and so on.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// use ziggurat_sparse::grid::{GridMatrix, recognise};
+    /// let a = "poisson2d:9".parse::<Problem>()?.matrix()?;
+    /// let a = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?;
+    /// let (p, _) = a.coarsen(&[0, 2]).ok_or("too few points")?;
+    /// let p = p.of_unknowns(3);
+    /// assert_eq!((p.rows(), p.cols()), (3 * 81, 3 * 16));
+    /// assert_eq!(p.to_csr().row(2 * 81 + 80).0, [2 * 16 + 15]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If it is scaled.
+    #[must_use]
+    pub fn of_unknowns(self, unknowns: usize) -> Self {
+        assert!(self.left.is_none() && self.right.is_none(), "a transfer without scale factors");
+        GridTransfer { unknowns, ..self }
+    }
+
+    /// Unknowns per point.
+    pub fn unknowns(&self) -> usize {
+        self.unknowns
+    }
+
     /// The axes along which it interpolates, falling.
     pub fn axes(&self) -> Vec<usize> {
         self.steps.iter().map(|step| step.axis).collect()
@@ -223,6 +257,7 @@ impl<S: Store> GridTransfer<S> {
         assert!(steps.windows(2).all(|pair| pair[0].axis > pair[1].axis), "falling axes");
         GridTransfer {
             direction,
+            unknowns: 1,
             fine,
             coarse,
             steps: steps.into(),
@@ -244,6 +279,12 @@ impl<S: Store> GridTransfer<S> {
     }
 
     pub(crate) fn shape(&self) -> (usize, usize) {
+        let (rows, cols) = self.points();
+        (self.unknowns * rows, self.unknowns * cols)
+    }
+
+    /// The numbers of points that it transfers to and from.
+    pub(crate) fn points(&self) -> (usize, usize) {
         match self.direction {
             TransferDirection::Prolongation => (self.fine.len(), self.coarse.len()),
             TransferDirection::Restriction => (self.coarse.len(), self.fine.len()),
@@ -266,8 +307,27 @@ impl<S: Store> GridTransfer<S> {
         self.direction
     }
 
-    pub(crate) fn grids(&self) -> (Grid, Grid) {
+    /// The fine and the coarse grid.
+    pub fn grids(&self) -> (Grid, Grid) {
         (self.fine, self.coarse)
+    }
+
+    /// The weights along an axis towards smaller and larger coordinates, if it interpolates along
+    /// it. They belong to the points 0, 2, 4, … along this axis, of a grid that is coarse along the
+    /// larger axes and fine along the smaller ones, and are numbered as points of a grid.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// use ziggurat_sparse::grid::{GridMatrix, recognise};
+    /// let a = "poisson2d:9".parse::<Problem>()?.matrix()?;
+    /// let a = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?;
+    /// let (p, _) = a.coarsen(&[0, 2]).ok_or("too few points")?;
+    /// let along = |axis| p.weights(axis).map(|[lower, _]| lower.len());
+    /// assert_eq!([0, 1, 2].map(along), [Some(5 * 4), None, Some(9 * 5)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn weights(&self, axis: usize) -> Option<[&[S]; 2]> {
+        self.step(axis).map(|step| [&step.lower[..], &step.upper])
     }
 
     /// The factors, finest first.
@@ -280,7 +340,17 @@ impl<S: Store> GridTransfer<S> {
     }
 
     /// The scale factors of rows and columns, and of all entries.
-    pub(crate) fn scales(&self) -> (Option<&[f32]>, Option<&[f32]>, f64) {
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// use ziggurat_sparse::grid::{GridMatrix, recognise};
+    /// let a = "poisson2d:9".parse::<Problem>()?.matrix()?;
+    /// let a = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?;
+    /// let (p, _) = a.coarsen(&[0, 2]).ok_or("too few points")?;
+    /// assert_eq!(p.scales(), (None, None, 1.0)); // before a level is scaled
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn scales(&self) -> (Option<&[f32]>, Option<&[f32]>, f64) {
         (self.left.as_deref(), self.right.as_deref(), self.factor)
     }
 
@@ -329,7 +399,7 @@ impl<S: Store> Format<S> for GridTransfer<S> {
             lower: narrowed(&step.lower),
             upper: narrowed(&step.upper),
         });
-        let mut scaled = GridTransfer::of_axes(steps.collect(), self.direction);
+        let mut scaled = GridTransfer::of_axes(steps.collect(), self.direction).of_unknowns(self.unknowns);
         let unit = |list: Option<&[f64]>| list.and_then(|list| list.first().copied()).unwrap_or(1.0);
         let (left, right) = (unit(factors.left), unit(factors.right));
         let relative = |list: Option<&[f64]>, old: Option<&Vec<f32>>, unit: f64| match (list, old) {
@@ -372,7 +442,7 @@ mod tests {
             assert_eq!(r, transpose(p.view(), p.all_rows()), "{name}");
             let ap = product(csr.view(), csr.all_rows(), p.view()).unwrap();
             let expected = product(r.view(), r.all_rows(), ap.view()).unwrap();
-            let found = a.to_dia::<f64>().to_csr();
+            let found = a.rows_to_csr(0..a.grid().len());
             let largest = expected.values().iter().fold(0.0, |most: f64, x| most.max(x.abs()));
             for row in expected.all_rows() {
                 for column in 0..expected.cols() {

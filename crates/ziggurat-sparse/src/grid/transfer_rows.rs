@@ -55,9 +55,11 @@ impl<S: Store> GridTransfer<S> {
     fn row(&self, row: usize, each: &mut impl FnMut(usize, S)) {
         let (left, right, factor) = self.scales();
         let left = left.map_or(1.0, |left| f64::from(left[row]));
+        let (rows, cols) = self.points();
+        let (row, before) = (row % rows, row / rows * cols);
         let mut each = |column: usize, value: f64| {
-            let right = right.map_or(1.0, |right| f64::from(right[column]));
-            each(column, S::narrow(value * (left * right * factor)));
+            let right = right.map_or(1.0, |right| f64::from(right[before + column]));
+            each(before + column, S::narrow(value * (left * right * factor)));
         };
         if let TransferDirection::Prolongation = self.direction() {
             return self.prolongation_row(row, &mut each); // lower planes, lines and points first
@@ -105,7 +107,7 @@ impl<S: Store> GridTransfer<S> {
         let first = rows.start;
         csr_of_rows(rows.len(), self.cols(), |some, made| match self.direction() {
             TransferDirection::Prolongation => {
-                let nx = self.grids().0.points()[0];
+                let nx = self.grids().0.points()[0]; // lines follow one another in all unknowns
                 let (mut row, end) = (first + some.start, first + some.end);
                 while row < end {
                     let len = (nx - row % nx).min(end - row);
@@ -129,7 +131,8 @@ impl<S: Store> GridTransfer<S> {
     /// Appends the rows of `len` points of a line from `row` on.
     fn line_to_csr(&self, row: usize, len: usize, made: &mut RowsOfTask<S>) {
         let (fine, coarse) = self.grids();
-        let [first, y, z] = fine.position(row);
+        let [first, y, z] = fine.position(row % fine.len());
+        let before = row / fine.len() * coarse.len();
         let points = first..first + len;
         let mut lines = vec![Line { y, z, weights: vec![1.0; len] }];
         for step in [2, 1].into_iter().filter_map(|axis| self.step(axis)) {
@@ -141,6 +144,7 @@ impl<S: Store> GridTransfer<S> {
         for (k, x) in points.enumerate() {
             let left = left.map_or(1.0, |left| f64::from(left[row + k]));
             let mut push = |column: usize, value: f64| {
+                let column = before + column;
                 let right = right.map_or(1.0, |right| f64::from(right[column]));
                 let value = S::narrow(value * (left * right * factor));
                 if value != S::default() {

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::csr::check_extents;
 use super::{Csr, CsrRef, MatrixError};
 use crate::number::Store;
+use crate::parallel::zeros;
 use crate::parallel::{counts_to_starts, over_entries};
 
 /// Rows that share one scratch value during counting.
@@ -69,7 +70,7 @@ fn assemble_parts<T: Store, Scratch>(
 ) -> (Vec<usize>, Vec<u32>, Vec<T>) {
     let row_ptr = count_rows(rows.clone(), &scratch, count);
     let nnz = row_ptr[rows.len()];
-    let (mut columns, mut values) = (vec![0; nnz], vec![T::default(); nnz]);
+    let (mut columns, mut values) = (zeros(nnz), zeros(nnz));
     let first = rows.start;
     over_entries(&row_ptr, rows, &mut columns, &mut values, &|piece, columns, values| {
         let mut scratch = scratch();

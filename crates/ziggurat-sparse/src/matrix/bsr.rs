@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use super::MatrixError;
 use super::csr::{check_extents, check_layout, check_order};
 use crate::number::Store;
+use crate::parallel::zeros;
 use crate::parallel::{first_position, over_blocks};
 
 /// The largest supported block size. Kernels keep the sums of a block row in registers or on the
@@ -174,7 +175,7 @@ impl<'a, T: Store> BsrRef<'a, T> {
     /// ```
     pub fn rescaled<S: Store>(&self, scale: impl Fn(usize, usize) -> f64 + Sync) -> Bsr<S> {
         let (size, all) = (self.block, 0..self.block_rows);
-        let (mut columns, mut values) = (self.columns.to_vec(), vec![S::default(); self.values.len()]);
+        let (mut columns, mut values) = (self.columns.to_vec(), zeros(self.values.len()));
         over_blocks(self.row_ptr, all, size * size, &mut columns, &mut values, &|rows, columns, values| {
             let offset = self.row_ptr[rows.start];
             for row in rows {

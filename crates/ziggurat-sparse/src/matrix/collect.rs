@@ -17,6 +17,7 @@ use rayon::prelude::*;
 use super::csr::{check_extents, check_layout, check_order};
 use super::{Csr, MatrixError};
 use crate::number::Store;
+use crate::parallel::zeros;
 use crate::parallel::{Scratch as Shared, split_row};
 
 /// Buffer in which consecutive rows of a matrix are collected. `T` is `()` for a pattern without
@@ -364,7 +365,7 @@ fn join<T: Copy + Default + Send + Sync>(extent: usize, mut pieces: Vec<Piece<T>
     }
     let mut row_ptr = vec![0; extent + 1];
     let nnz = pieces.iter().map(|piece| piece.columns.len()).sum();
-    let (mut columns, mut values) = (vec![0; nnz], vec![T::default(); nnz]);
+    let (mut columns, mut values) = (zeros(nnz), zeros(nnz));
     let (mut ends_left, mut columns_left, mut values_left) =
         (&mut row_ptr[1..], &mut columns[..], &mut values[..]);
     let mut parts = Vec::with_capacity(pieces.len());

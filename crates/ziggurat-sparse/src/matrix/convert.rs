@@ -20,6 +20,7 @@ use super::format::{Format, FormatPlan, RowEntries};
 use super::{Bsr, BsrRef, Coo, Csr, CsrRef, Dense, MatrixError, ScaleFactors, count_rows};
 use crate::number::{Real, Store};
 use crate::parallel::over_blocks;
+use crate::parallel::zeros;
 
 /// Relative fill-in up to which [`detect_block_size`] accepts a block size. A few rows (boundary
 /// conditions, zeros dropped in assembly) may break the pattern.
@@ -189,7 +190,7 @@ impl<T: Store> CsrRef<'_, T> {
         );
         let blocks = row_ptr[block_rows.end];
         let size = block * block;
-        let (mut columns, mut values) = (vec![0; blocks], vec![T::default(); blocks * size]);
+        let (mut columns, mut values) = (zeros(blocks), zeros(blocks * size));
         over_blocks(&row_ptr, block_rows, size, &mut columns, &mut values, &|piece, columns, values| {
             let offset = row_ptr[piece.start];
             for block_row in piece {

@@ -13,9 +13,11 @@
 //! of 64, and a window stores its diagonals one after the other: one stream of memory instead of
 //! one per diagonal.
 //!
-//! A diagonal is stored for all rows. Where a row has no entry on it, as at the boundary of a
-//! grid, a zero is stored.
+//! A diagonal is stored for all rows of a section. Where a row has no entry on it, as at the
+//! boundary of a grid, a zero is stored. A matrix with one unknown per point has one section; with
+//! several, those of one kind follow one another, each with diagonals of its own.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -23,6 +25,7 @@ use rayon::prelude::*;
 use super::format::{Format, FormatPlan, RowEntries};
 use super::{Csr, CsrRef, ScaleFactors};
 use crate::number::Store;
+use crate::parallel::zeros;
 
 /// Rows per window.
 pub(crate) const WINDOW: usize = 64;
@@ -39,7 +42,7 @@ const TASK: usize = 32;
 /// use ziggurat_sparse::{Dia, f16, gallery::Problem};
 /// let a = "poisson3d:16".parse::<Problem>()?.matrix()?;
 /// let stored = Dia::<f16>::from_csr(a.view()).ok_or("not a few diagonals")?;
-/// assert_eq!(stored.offsets(), [-256, -16, -1, 0, 1, 16, 256]);
+/// assert_eq!(stored.sections()[0].offsets(), [-256, -16, -1, 0, 1, 16, 256]);
 /// assert_eq!(stored.bytes(), 7 * (2 * a.rows() + 8));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -47,10 +50,50 @@ const TASK: usize = 32;
 pub struct Dia<S> {
     rows: usize,
     cols: usize,
-    /// Column minus row of each diagonal, increasing.
-    offsets: Vec<isize>,
-    /// Entry (i, i + offsets[d]) is at ((i / WINDOW) · D + d) · WINDOW + i mod WINDOW.
+    /// At least one; their windows follow one another.
+    sections: Vec<DiaSection>,
+    /// Entry (i, i + offsets[d]) of a section is at first + ((i / WINDOW − windows.start) · D + d)
+    /// · WINDOW + i mod WINDOW.
     values: Vec<S>,
+}
+
+/// Consecutive windows with the same diagonals.
+///
+/// ```
+/// use ziggurat_sparse::{Csr, Dia};
+/// let a = Dia::<f64>::from_csr(Csr::identity(100)?.view()).ok_or("not a few diagonals")?;
+/// let [section] = a.sections() else { return Err("one unknown per point".into()) };
+/// assert_eq!((section.windows(), section.offsets()), (0..2, &[0][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiaSection {
+    windows: Range<usize>,
+    offsets: Vec<isize>,
+    /// The place of the first value.
+    first: usize,
+}
+
+impl DiaSection {
+    /// The windows of 64 rows.
+    pub fn windows(&self) -> Range<usize> {
+        self.windows.clone()
+    }
+
+    /// Column minus row of each diagonal, increasing.
+    pub fn offsets(&self) -> &[isize] {
+        &self.offsets
+    }
+
+    /// Values per window.
+    fn width(&self) -> usize {
+        self.offsets.len() * WINDOW
+    }
+
+    /// The place of the first value of a window.
+    pub(crate) fn place(&self, window: usize) -> usize {
+        self.first + (window - self.windows.start) * self.width()
+    }
 }
 
 impl<S: Store> Dia<S> {
@@ -63,41 +106,61 @@ impl<S: Store> Dia<S> {
         Some(Self::fill(a, offsets, ScaleFactors::ONE))
     }
 
-    /// The matrix of given size whose value on diagonal `d` in the rows from `first` on is
-    /// `values(d, first, buffer)`, written into the buffer; entries outside the matrix are ignored.
+    /// The matrix of given size with the diagonals `sections`, each with the number of its windows.
+    /// The value on diagonal `d` of a section, in the rows from `first` on, is
+    /// `values(section, d, first, buffer)`, written into the buffer, which contains zeros; entries
+    /// outside the matrix are ignored.
     pub(crate) fn from_diagonals(
         rows: usize,
         cols: usize,
-        offsets: Vec<isize>,
-        values: impl Fn(usize, usize, &mut [f64]) + Sync,
+        sections: Vec<(usize, Vec<isize>)>,
+        values: impl Fn(usize, usize, usize, &mut [f64]) + Sync,
     ) -> Self {
-        let mut dia = Self::zeros(rows, cols, offsets);
-        let (offsets, count) = (&dia.offsets, dia.offsets.len());
-        dia.values.par_chunks_mut((count * WINDOW * TASK).max(1)).enumerate().for_each(|(task, stored)| {
-            let mut buffer = [0.0; WINDOW];
-            for (slot, stored) in stored.chunks_exact_mut(WINDOW).enumerate() {
-                let (first, d) = ((task * TASK + slot / count) * WINDOW, slot % count);
-                let inside = inside(rows, cols, offsets[d], first);
-                buffer.fill(0.0);
-                if !inside.is_empty() {
-                    let from = inside.start;
-                    values(d, first + from, &mut buffer[inside]);
+        let mut dia = Self::zeros(rows, cols, sections);
+        let mut rest = &mut dia.values[..];
+        for (index, section) in dia.sections.iter().enumerate() {
+            let count = section.offsets.len();
+            let Some(stored) = rest.split_off_mut(..section.windows.len() * section.width()) else { break };
+            stored.par_chunks_mut((section.width() * TASK).max(1)).enumerate().for_each(|(task, stored)| {
+                let mut buffer = [0.0; WINDOW];
+                for (slot, stored) in stored.chunks_exact_mut(WINDOW).enumerate() {
+                    let window = section.windows.start + task * TASK + slot / count;
+                    let (first, d) = (window * WINDOW, slot % count);
+                    let inside = inside(rows, cols, section.offsets[d], first);
+                    buffer.fill(0.0);
+                    if !inside.is_empty() {
+                        let from = inside.start;
+                        values(index, d, first + from, &mut buffer[inside]);
+                    }
+                    S::narrow_all(&buffer, stored);
                 }
-                S::narrow_all(&buffer, stored);
-            }
-        });
+            });
+        }
         dia
     }
 
-    fn zeros(rows: usize, cols: usize, offsets: Vec<isize>) -> Self {
-        let values = vec![S::default(); rows.div_ceil(WINDOW) * WINDOW * offsets.len()];
-        Dia { rows, cols, offsets, values }
+    /// Zeros on the diagonals of sections, each with the number of its windows.
+    fn zeros(rows: usize, cols: usize, sections: Vec<(usize, Vec<isize>)>) -> Self {
+        let (mut end, mut len) = (0, 0);
+        let sections = sections.into_iter().map(|(windows, offsets)| {
+            let section = DiaSection { windows: end..end + windows, offsets, first: len };
+            (end, len) = (end + windows, len + windows * section.width());
+            section
+        });
+        let sections = sections.collect();
+        debug_assert_eq!(end, rows.div_ceil(WINDOW), "windows of all sections");
+        Dia { rows, cols, sections, values: zeros(len) }
+    }
+
+    /// Zeros on the same diagonals in all rows.
+    fn one_section(rows: usize, cols: usize, offsets: Vec<isize>) -> Self {
+        Self::zeros(rows, cols, vec![(rows.div_ceil(WINDOW), offsets)])
     }
 
     /// All entries of `a` are on the diagonals `offsets`.
     fn fill(a: CsrRef<'_, f64>, offsets: Vec<isize>, factors: ScaleFactors<'_>) -> Self {
-        let mut dia = Self::zeros(a.rows(), a.cols(), offsets);
-        let offsets = &dia.offsets;
+        let mut dia = Self::one_section(a.rows(), a.cols(), offsets);
+        let offsets = &dia.sections[0].offsets;
         dia.values.par_chunks_mut((offsets.len() * WINDOW * TASK).max(1)).enumerate().for_each(
             |(task, stored)| {
                 let mut buffer = vec![0.0; offsets.len() * WINDOW];
@@ -113,8 +176,8 @@ impl<S: Store> Dia<S> {
     /// The matrix on the diagonals `offsets`; `None` if an entry is elsewhere, or if `S` does not
     /// represent every value exactly.
     pub(crate) fn exact(a: CsrRef<'_, f64>, offsets: Vec<isize>) -> Option<Self> {
-        let mut dia = Self::zeros(a.rows(), a.cols(), offsets);
-        let offsets = &dia.offsets;
+        let mut dia = Self::one_section(a.rows(), a.cols(), offsets);
+        let offsets = &dia.sections[0].offsets;
         let tasks = dia.values.par_chunks_mut((offsets.len() * WINDOW * TASK).max(1)).enumerate();
         let fits = tasks.all(|(task, stored)| {
             let mut buffer = vec![0.0; offsets.len() * WINDOW];
@@ -129,13 +192,13 @@ impl<S: Store> Dia<S> {
         fits.then_some(dia)
     }
 
-    /// Copies the values of diagonal `d` in the rows from `first` on.
+    /// Copies the values of diagonal `d` of the first section in the rows from `first` on.
     #[inline(always)]
     pub(crate) fn copy_diagonal(&self, d: usize, first: usize, out: &mut [f64]) {
         let mut done = 0;
         while done < out.len() {
             let row = first + done;
-            let values = &self.window(row / WINDOW, d)[row % WINDOW..];
+            let values = &self.window(&self.sections[0], row / WINDOW, d)[row % WINDOW..];
             let out = &mut out[done..];
             out.iter_mut().zip(values).for_each(|(out, value)| *out = value.wide());
             done += values.len().min(out.len());
@@ -144,10 +207,13 @@ impl<S: Store> Dia<S> {
 
     /// The matrix times its factors, rounded to `T`.
     fn rescaled<T: Store>(&self, factors: ScaleFactors<'_>) -> Dia<T> {
-        Dia::from_diagonals(self.rows, self.cols, self.offsets.clone(), |d, first, out| {
-            let values = &self.window(first / WINDOW, d)[first % WINDOW..][..out.len()];
+        let sections = &self.sections;
+        let same = sections.iter().map(|section| (section.windows.len(), section.offsets.clone())).collect();
+        Dia::from_diagonals(self.rows, self.cols, same, |section, d, first, out| {
+            let section = &sections[section];
+            let values = &self.window(section, first / WINDOW, d)[first % WINDOW..][..out.len()];
             out.iter_mut().zip(values).for_each(|(out, value)| *out = value.wide());
-            scale_diagonal(out, first, self.offsets[d], factors);
+            scale_diagonal(out, first, section.offsets[d], factors);
         })
     }
 
@@ -163,17 +229,24 @@ impl<S: Store> Dia<S> {
 
     /// Number of stored values that belong to the matrix, zeros included.
     pub fn nnz(&self) -> usize {
-        positions(self.rows, self.cols, &self.offsets)
+        let of_section = |section: &DiaSection| {
+            let rows = (section.windows.end * WINDOW).min(self.rows);
+            let before = (section.windows.start * WINDOW).min(self.rows);
+            let positions = |rows| positions(rows, self.cols, &section.offsets);
+            positions(rows) - positions(before)
+        };
+        self.sections.iter().map(of_section).sum()
     }
 
-    /// Column minus row of each diagonal, increasing.
-    pub fn offsets(&self) -> &[isize] {
-        &self.offsets
+    /// The rows by their diagonals: one section if all have the same, and always at least one.
+    pub fn sections(&self) -> &[DiaSection] {
+        &self.sections
     }
 
     /// Memory used by the arrays, in bytes.
     pub fn bytes(&self) -> usize {
-        size_of_val(&self.values[..]) + size_of_val(&self.offsets[..])
+        let offsets: usize = self.sections.iter().map(|section| size_of_val(&section.offsets[..])).sum();
+        size_of_val(&self.values[..]) + offsets
     }
 
     /// All stored values, zeros that fill diagonals and windows included.
@@ -182,15 +255,31 @@ impl<S: Store> Dia<S> {
     }
 
     /// The values of a diagonal in the rows of a window. Those outside the matrix are zero.
-    fn window(&self, window: usize, d: usize) -> &[S] {
-        &self.values[(window * self.offsets.len() + d) * WINDOW..][..WINDOW]
+    fn window(&self, section: &DiaSection, window: usize, d: usize) -> &[S] {
+        &self.values[section.place(window) + d * WINDOW..][..WINDOW]
+    }
+
+    /// The section of a window.
+    fn section_of(&self, window: usize) -> &DiaSection {
+        &self.sections[self.sections.partition_point(|section| section.windows.end <= window)]
+    }
+
+    /// The place of the first of a window's [`values`](Self::values), which are stored diagonal by
+    /// diagonal; the number of all values after the last window.
+    pub fn place(&self, window: usize) -> usize {
+        if window < self.rows.div_ceil(WINDOW) {
+            self.section_of(window).place(window)
+        } else {
+            self.values.len()
+        }
     }
 
     /// The values of a row, in the order of the diagonals, with their columns.
     fn row(&self, row: usize) -> impl Iterator<Item = (usize, S)> + '_ {
-        (self.offsets.iter().enumerate()).filter_map(move |(d, &offset)| {
+        let section = self.section_of(row / WINDOW);
+        (section.offsets.iter().enumerate()).filter_map(move |(d, &offset)| {
             let column = row.checked_add_signed(offset).filter(|&column| column < self.cols)?;
-            Some((column, self.window(row / WINDOW, d)[row % WINDOW]))
+            Some((column, self.window(section, row / WINDOW, d)[row % WINDOW]))
         })
     }
 
@@ -209,7 +298,7 @@ impl<S: Store> Dia<S> {
             (0..self.rows).into_par_iter().map(|row| self.row(row).filter(|entry| entry.1 != zero).count());
         let mut row_ptr: Vec<usize> = counts.chain(rayon::iter::once(0)).collect();
         let nnz = crate::parallel::counts_to_starts(&mut row_ptr);
-        let (mut columns, mut values) = (vec![0; nnz], vec![zero; nnz]);
+        let (mut columns, mut values) = (zeros(nnz), zeros(nnz));
         let parts = (&mut columns[..], &mut values[..]);
         crate::parallel::over_entries(&row_ptr, 0..self.rows, parts.0, parts.1, &|rows, columns, values| {
             let entries = rows.flat_map(|row| self.row(row).filter(|entry| entry.1 != zero));
@@ -270,7 +359,7 @@ pub(crate) fn scale_diagonal(
 }
 
 /// The rows of the window from `first` on, counted from there, in which a diagonal has a column.
-pub(crate) fn inside(rows: usize, cols: usize, offset: isize, first: usize) -> std::ops::Range<usize> {
+pub(crate) fn inside(rows: usize, cols: usize, offset: isize, first: usize) -> Range<usize> {
     let low = if offset < 0 { offset.unsigned_abs() } else { 0 };
     let high = cols.saturating_add_signed(-offset).min(rows);
     let (start, end) = (low.saturating_sub(first), high.saturating_sub(first).min(WINDOW));
@@ -361,7 +450,7 @@ mod tests {
         for (name, diagonals) in [("poisson2d:30", 5), ("poisson3d27:9", 27), ("convection3d:8", 7)] {
             let a = matrix(name);
             let stored = Dia::<f64>::from_csr(a.view()).unwrap();
-            assert_eq!((stored.offsets().len(), stored.to_csr()), (diagonals, a), "{name}");
+            assert_eq!((stored.sections()[0].offsets().len(), stored.to_csr()), (diagonals, a), "{name}");
         }
         let mut scattered = crate::Coo::new(900, 900).unwrap();
         let a = matrix("poisson2d:30");
@@ -373,6 +462,28 @@ mod tests {
         // One diagonal with a single entry.
         let thin = Csr::try_new(3, 3, vec![0, 2, 3, 4], vec![0, 2, 1, 2], vec![1.0; 4]).unwrap();
         assert!(Dia::<f64>::from_csr(thin.view()).is_some());
+    }
+
+    #[test]
+    fn sections_have_diagonals_of_their_own() {
+        // Rows 0 to 127 are tridiagonal, the others are coupled with the row 128 before them.
+        let sections = vec![(2, vec![-1, 0, 1]), (1, vec![-128, 0])];
+        let of = |section: usize, d: usize| [&[-1.0, 2.0, -3.0][..], &[5.0, 4.0]][section][d];
+        let a = Dia::<f16>::from_diagonals(150, 150, sections, |section, d, _, out| out.fill(of(section, d)));
+        let rows = a.to_csr();
+        assert_eq!((rows.row(127).0, rows.row(127).1[2].wide()), (&[126, 127, 128][..], -3.0));
+        assert_eq!((rows.row(149).0, rows.row(149).1[0].wide()), (&[21, 149][..], 5.0));
+        assert_eq!((a.nnz(), a.values().len()), (rows.nnz(), 64 * (2 * 3 + 2)));
+        let scaled = a.rescaled::<f64>(ScaleFactors { left: None, right: None, factor: 2.0 }).to_csr();
+        assert_eq!((scaled.row(0).1, scaled.row(130).1), (&[4.0, -6.0][..], &[10.0, 8.0][..]));
+        let (cpu, x) = (crate::device::Cpu::new(), (0..150).map(f64::from).collect::<Vec<_>>());
+        let mut y = vec![0.0; 150];
+        crate::device::Device::spmv(&cpu, 1.0, &a.into(), &x, 0.0, &mut y);
+        for (row, &y) in y.iter().enumerate() {
+            let (columns, values) = rows.row(row);
+            let sum: f64 = columns.iter().zip(values).map(|(&j, value)| value.wide() * x[j as usize]).sum();
+            assert_eq!(y, sum, "row {row}");
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) use csr::check_extents;
 pub use csr::{Csr, CsrRef};
 pub use delta_sell::{DeltaSell, DeltaSellParts, DeltaSellPlan};
 pub use dense::Dense;
-pub use dia::Dia;
+pub use dia::{Dia, DiaSection};
 pub use error::MatrixError;
 pub use format::FormatPlan;
 pub use scale_factors::ScaleFactors;

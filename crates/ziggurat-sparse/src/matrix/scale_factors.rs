@@ -6,6 +6,7 @@
 use super::{Csr, CsrRef};
 use crate::number::Store;
 use crate::parallel::over_values;
+use crate::parallel::zeros;
 
 /// The scaling of a stored matrix: factor · diag(left) A diag(right).
 ///
@@ -47,7 +48,7 @@ impl ScaleFactors<'_> {
     /// # Panics
     /// If there are fewer factors than rows or columns.
     pub fn apply<S: Store>(&self, a: CsrRef<'_, f64>) -> Csr<S> {
-        let mut scaled = vec![S::default(); a.nnz()];
+        let mut scaled = zeros(a.nnz());
         over_values(a.row_ptr(), a.all_rows(), &mut scaled, &|rows, scaled| {
             let mut scaled = scaled.iter_mut();
             for row in rows {

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use ziggurat_amg::halo::{Halo, Whole};
 use ziggurat_amg::{Cells, LevelMatrix, SetupError, WholeMatrix, cells, grid_of};
 use ziggurat_sparse::device::Device;
+use ziggurat_sparse::graph::Permutation;
 use ziggurat_sparse::grid::GridPattern;
 use ziggurat_sparse::{Csr, CsrRef};
 
@@ -62,8 +63,7 @@ pub struct MatrixKind {
     pub one_way: bool,
     /// Number of unknowns per node.
     pub block: usize,
-    /// The structured grid, if it is the matrix of one in natural order with one unknown per point.
-    /// Examined by [`with_grid`](Self::with_grid).
+    /// The structured grid, if it is the matrix of one in natural order. Examined by [`with_grid`](Self::with_grid).
     pub grid: Option<GridPattern>,
     /// The cells of a reservoir system. Examined only where one process has the whole matrix.
     pub cells: Option<Cells>,
@@ -157,8 +157,8 @@ impl MatrixKind {
     /// ```
     #[must_use]
     pub fn with_grid<M: LevelMatrix>(mut self, a: &M, constants: bool) -> Self {
-        let possible = self.block == 1 && constants && self.symmetric;
-        self.grid = if possible { grid_of(a).ok() } else { None };
+        let grid = if constants && self.symmetric { grid_of(a).ok() } else { None };
+        self.grid = grid.filter(|grid| self.block == 1 || self.block == grid.unknowns);
         self
     }
 
@@ -197,7 +197,8 @@ impl MatrixKind {
 
     /// An orthonormal basis of the known null space of this matrix: the constants on each floating
     /// part, that is each connected component in which every row sums to zero. If there are very
-    /// many, only the constants over all rows are known. Collective.
+    /// many, only the constants over all rows are known. The rows of the vectors are in the given
+    /// order, if there is one. Collective.
     ///
     /// # Errors
     /// If the device has no memory for the vectors.
@@ -205,6 +206,7 @@ impl MatrixKind {
         &self,
         device: &D,
         a: &M,
+        order: Option<&Permutation>,
     ) -> Result<Vec<D::Vector<f64>>, SetupError> {
         if !self.symmetric {
             return Ok(Vec::new());
@@ -220,9 +222,13 @@ impl MatrixKind {
         let vector = |(part, &size): (usize, &u64)| {
             let value = (size as f64).sqrt().recip();
             let of = parts.part.iter().map(|&of| if of == Some(part) { value } else { 0.0 });
-            device.upload(&of.collect::<Vec<f64>>())
+            let mut vector: Vec<f64> = of.collect();
+            if let Some(order) = order {
+                order.apply(&vector.clone(), &mut vector)?;
+            }
+            Ok::<_, SetupError>(device.upload(&vector)?)
         };
-        Ok(parts.sizes.iter().enumerate().map(vector).collect::<Result<_, _>>()?)
+        parts.sizes.iter().enumerate().map(vector).collect()
     }
 }
 

@@ -26,7 +26,7 @@ mod weights;
 use serde::Serialize;
 use ziggurat_amg::halo::Whole;
 use ziggurat_sparse::graph::{bandwidth, connected_components};
-use ziggurat_sparse::grid::recognise;
+use ziggurat_sparse::grid::{GridPattern, recognise};
 use ziggurat_sparse::{CsrRef, Kind};
 
 pub use advice::{Advice, AdviceLevel};
@@ -384,11 +384,20 @@ fn fit(kind: Kind, smallest: f64, largest: f64) -> Fit {
     }
 }
 
+/// A structured grid in a few words.
+fn described(found: &GridPattern) -> String {
+    let unknowns = match found.unknowns {
+        1 => String::new(),
+        several => format!(", {several} unknowns each"),
+    };
+    format!("{}, {} points{unknowns}", found.grid, found.stencil.len())
+}
+
 fn graph(a: CsrRef<'_, f64>, facts: &[RowFacts]) -> Graph {
     let mut graph = Graph {
         block_size: unknowns_per_node(a, &Whole::new(a.rows())),
         fields: numbered_by_fields(a),
-        grid: recognise(a).ok().map(|found| format!("{}, {} points", found.grid, found.stencil.len())),
+        grid: recognise(a).ok().map(|found| described(&found)),
         bandwidth: bandwidth(a),
         components: None,
         largest_component: None,

@@ -33,7 +33,7 @@ const ERRORS: f64 = 4.0;
 /// let solution = ziggurat::Solver::new(a.clone(), Default::default())?.solve(&b)?;
 /// let check = |largest_row_sum, x: &[f64]| {
 ///     let (report, part) = (solution.report.clone(), Part::from(&a));
-///     ziggurat::certified(report, &Cpu::new(), part, largest_row_sum, &Stopping::default(), &b, x)
+///     ziggurat::certified(report, &Cpu::new(), || part, largest_row_sum, &Stopping::default(), &b, x)
 /// };
 /// assert_eq!(check(1.0, &solution.x)?.reason, StopReason::Converged);
 /// // With rows this large, rounding could hide a wrong x, so the residual is computed again.
@@ -44,10 +44,10 @@ const ERRORS: f64 = 4.0;
 ///
 /// # Errors
 /// If the device fails.
-pub fn certified<D: Device>(
+pub fn certified<'a, D: Device>(
     report: KrylovReport,
     device: &D,
-    a: Part<'_, D>,
+    a: impl FnOnce() -> Part<'a, D>,
     largest_row_sum: f64,
     stopping: &Stopping,
     b: &[f64],
@@ -70,7 +70,7 @@ pub fn certified<D: Device>(
     if rounding <= NEGLIGIBLE * target {
         return Ok(report);
     }
-    let r = a.accurate_residual(device, unit, x, b);
+    let r = a().accurate_residual(device, unit, x, b);
     let residual = device.norm(&device.upload(&r)?);
     (report.residual, report.relative_residual) = (residual * unit, residual / b_norm);
     if residual.is_nan() || residual > (1.0 + NEGLIGIBLE) * target {

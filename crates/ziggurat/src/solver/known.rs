@@ -22,7 +22,7 @@ fn kind_of(
 ) -> Result<MatrixKind, SolveError> {
     let constants = near_kernel.is_none_or(NearKernel::is_constant);
     let unknowns = near_kernel.map_or(block, NearKernel::unknowns_per_node);
-    let mut kind = MatrixKind::of_blocks(a, block, constants && unknowns == 1)?;
+    let mut kind = MatrixKind::of_blocks(a, block, constants)?;
     kind.block = unknowns;
     Ok(kind)
 }

@@ -14,7 +14,7 @@ use ziggurat_sparse::device::Device;
 
 use super::known::oriented;
 use super::{SolveError, Solver, lower};
-use crate::config::{Krylov, Rebuild, SolverConfig, Update};
+use crate::config::{Krylov, Rebuild, Reorder, SolverConfig, Update};
 
 /// Outcome of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl<D: Device> Solver<D> {
         let block = self.hierarchy.levels()[0].block();
         let mut kind = oriented(&a, block, self.near_kernel.as_ref())?.1;
         // The pattern is the same, so its order is as good as before.
-        kind.scattered = self.hierarchy.order().is_some();
+        kind.scattered = self.config().reorder == Reorder::On;
         let same_kind = self.iteration.asked.resolve(kind.facts(self.device())) == *self.config()
             && kind.negated == self.kind.negated;
         let wanted = self.pace.asks_for_rebuild(self.config().update);
@@ -133,14 +133,15 @@ impl<D: Device> Solver<D> {
             *self = Solver::set_up(device, &a, self.near_kernel.clone(), asked)?;
             return Ok(Updated::Rebuilt);
         }
-        let old = self.hierarchy.levels()[0].matrix().clone();
+        let old = self.hierarchy.levels()[0].distributed_matrix().clone();
         let updated = self.hierarchy.update_values(a).map_err(SolveError::from);
         // A raised precision stays raised.
         let config = self.iteration.config_in_use();
         let device = self.device();
         let moved = updated.and_then(|()| {
             let finest = self.hierarchy.finest(config.lowering().formats);
-            let kernel = kind.null_space(device, self.hierarchy.levels()[0].distributed_matrix())?;
+            let (finest_matrix, order) = self.hierarchy.finest_matrix();
+            let kernel = kind.null_space(device, &finest_matrix, order.map(|order| &**order))?;
             Ok((lower(device, &self.hierarchy, &finest, &config)?, finest, kernel))
         });
         match moved {

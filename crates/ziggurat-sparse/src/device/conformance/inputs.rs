@@ -12,7 +12,7 @@ use crate::device::{HostMatrix, MatrixFormat};
 use crate::grid::transfer::AxisWeights;
 use crate::grid::{Grid, GridTransfer, TransferDirection};
 use crate::hash::hash_id;
-use crate::matrix::{Csr, ScaleFactors};
+use crate::matrix::{Csr, Dia, ScaleFactors};
 use crate::number::{Real, Store};
 
 /// The description of a matrix.
@@ -37,6 +37,16 @@ pub struct Input {
     pub block: usize,
     /// Determines the columns and the values.
     pub seed: u64,
+}
+
+/// The number of kinds of transfers between grids: seven choices of axes, in both directions, with
+/// and without scale factors.
+pub const GRID_TRANSFERS: u64 = 28;
+
+/// A transfer between small grids, of the kind `seed % GRID_TRANSFERS`.
+pub fn grid_transfer(seed: u64) -> Input {
+    let (format, reach) = (MatrixFormat::GridTransfer, 0);
+    Input { rows: 0, cols: 0, per_row: 0, empty_every: 0, dense_every: 0, reach, format, block: 1, seed }
 }
 
 /// Matrices of up to a few hundred rows: no rows, no columns, one row, empty and dense rows,
@@ -77,7 +87,8 @@ pub fn large(format: MatrixFormat) -> Input {
         _ => 1,
     };
     let rows = 100_000 / block;
-    let (per_row, empty_every, dense_every, reach, seed) = (9, 7, rows / 3, rows, 5);
+    let (per_row, empty_every, dense_every, reach) = (9, 7, rows / 3, rows);
+    let seed = 27; // of transfers: a scaled restriction along all axes
     Input { rows, cols: rows, per_row, empty_every, dense_every, reach, format, block, seed }
 }
 
@@ -103,9 +114,12 @@ impl Input {
     /// # Panics
     /// If no matrix suits the format.
     #[allow(clippy::expect_used)] // a fault of the suite itself, which runs in tests only
-    pub fn matrix<S: Store>(&self, f: impl Fn(f64) -> f64) -> HostMatrix<S> {
+    pub fn matrix<S: Store>(&self, f: impl Fn(f64) -> f64 + Sync) -> HostMatrix<S> {
         if self.format == MatrixFormat::GridTransfer {
             return self.grid_transfer(f);
+        }
+        if self.format == MatrixFormat::Dia && self.rows > 64 && self.cols > 4 && self.seed % 2 == 1 {
+            return self.in_sections(f);
         }
         let near = Input { dense_every: 0, reach: self.reach.min(300), ..self.clone() };
         let diagonals = Input { dense_every: 0, reach: 0, ..self.clone() };
@@ -117,19 +131,36 @@ impl Input {
         stored.expect("a matrix that suits the format")
     }
 
-    /// A transfer between grids whose sizes come from the seed, or of about `rows` points if there
-    /// are many. Products of its weights are exact in every storage type.
+    /// Three sections of rows with other diagonals each, as several unknowns per point have.
+    fn in_sections<S: Store>(&self, f: impl Fn(f64) -> f64 + Sync) -> HostMatrix<S> {
+        let windows = self.rows.div_ceil(Dia::<S>::WINDOW);
+        let far = self.cols as isize / 2;
+        let near: Vec<isize> = (-1..=(self.per_row as isize).min(9)).collect();
+        let sections =
+            vec![(1, near), ((windows - 1) / 2, vec![-far, 0, far]), (windows / 2, vec![-65, 0, 1])];
+        HostMatrix::from(Dia::from_diagonals(self.rows, self.cols, sections, |section, d, first, out| {
+            for (k, out) in out.iter_mut().enumerate() {
+                *out = f(value(self.seed, ((10 * section + d) * self.rows + first + k) as u64));
+            }
+        }))
+    }
+
+    /// A transfer between grids, of the kind `seed % GRID_TRANSFERS`: along which axes, in which
+    /// direction, and whether it is scaled. The sizes come from the seed, or are about `rows`
+    /// points if there are many. Products of its weights are exact in every storage type.
     fn grid_transfer<S: Store>(&self, f: impl Fn(f64) -> f64) -> HostMatrix<S> {
+        let kind = self.seed % GRID_TRANSFERS;
+        let is_along = |axis: usize| (1 + kind % 7) >> axis & 1 == 1;
         let hash = |k: u64| hash_id(k ^ hash_id(self.seed));
-        let extent = |k: u64, most: u64| 2 + (hash(k) % most) as usize;
+        let extent =
+            |axis: usize, most: u64| 1 + usize::from(is_along(axis)) + (hash(axis as u64) % most) as usize;
         let points = match self.rows {
-            0..1000 => [extent(0, 50), extent(1, 6) - 1, extent(2, 9)],
+            0..1000 => [extent(0, 50), extent(1, 5), extent(2, 9)],
             rows => [47, 40, rows / (47 * 40)],
         };
         let (mut grid, mut steps) = (Grid::new(points), Vec::new());
         for axis in [2, 1, 0] {
-            let chosen = hash(3 + axis as u64) % 4 > 0 || (axis == 0 && steps.is_empty());
-            if chosen && grid.points()[axis] > 1 {
+            if is_along(axis) {
                 let count = grid.left_out(axis).len() as u64;
                 let weight = |k: u64| {
                     let bits = hash_id(k ^ hash_id(self.seed ^ axis as u64));
@@ -141,15 +172,16 @@ impl Input {
                 grid = grid.coarse(axis);
             }
         }
-        let direction = match hash(6) % 2 {
+        let direction = match kind / 7 % 2 {
             0 => TransferDirection::Prolongation,
             _ => TransferDirection::Restriction,
         };
-        let transfer = HostMatrix::from(GridTransfer::of_axes(steps, direction));
+        let unknowns = if self.rows < 1000 { 1 + (hash(3) % 3) as usize } else { 1 };
+        let transfer = HostMatrix::from(GridTransfer::of_axes(steps, direction).of_unknowns(unknowns));
         let scale = |len: usize, k: usize| (0..len).map(|i| 2f64.powi(((i * k) % 3) as i32)).collect();
         let (left, right): (Vec<f64>, Vec<f64>) = (scale(transfer.rows(), 5), scale(transfer.cols(), 7));
         let scaled = ScaleFactors { left: Some(&left), right: Some(&right), factor: 0.25 };
-        let factors = if hash(7) % 2 == 0 { ScaleFactors::ONE } else { scaled };
+        let factors = if kind < 14 { ScaleFactors::ONE } else { scaled };
         transfer.scaled_as(factors).unwrap_or(transfer)
     }
 

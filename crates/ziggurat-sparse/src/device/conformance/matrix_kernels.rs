@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::bounds::{assert_close, content, row_terms, wide};
-use super::inputs::{Input, large, small, vector};
+use super::inputs::{GRID_TRANSFERS, Input, grid_transfer, large, small, vector};
 use crate::device::{Device, Direction, MatrixFormat, Reads, Reference};
 use crate::number::Store;
 
@@ -198,6 +198,20 @@ fn check_gauss_seidel<D: Device, C: Reads<S>, S: Store>(
     let mut found = device.upload(&vec![C::nan(); n]).expect("an upload");
     device.gauss_seidel(&a, &d, &b, guess.then_some(&x), block, direction, &mut found);
     assert_close("gauss_seidel", &content(device, &found), &expected, &vec![largest; n], |_| terms);
+}
+
+/// SpMV for transfers between grids along all choices of axes, in both directions, with and without
+/// scale factors.
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn grid_transfers<D: Device, C: Reads<S>, S: Store>(device: &D)
+where
+    f64: Reads<S>,
+{
+    for seed in 0..GRID_TRANSFERS {
+        check_spmv::<D, C, S>(device, &grid_transfer(seed), -2.5, (seed % 2) as f64);
+    }
 }
 
 /// SpMV, residual and sweep on 10⁵ rows with empty and dense rows, where the work is split among

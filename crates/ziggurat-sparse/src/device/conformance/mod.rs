@@ -62,6 +62,10 @@ macro_rules! conformance_suite {
                 $crate::device::conformance::matrix_kernels::gauss_seidel::<_, $c, $s>(&$device);
             }
             #[test]
+            fn grid_transfers() {
+                $crate::device::conformance::matrix_kernels::grid_transfers::<_, $c, $s>(&$device);
+            }
+            #[test]
             fn large_matrix() {
                 $crate::device::conformance::matrix_kernels::large_matrix::<_, $c, $s>(&$device);
             }

@@ -29,7 +29,7 @@ impl<C: InLanes<S>, S: Store> RowProducts<C> for &Dia<S> {
     }
 
     fn entries_before(&self, step: usize) -> usize {
-        step * self.offsets().len() * WINDOW
+        self.place(step)
     }
 
     fn rows_per_step(&self) -> usize {
@@ -42,14 +42,21 @@ impl<C: InLanes<S>, S: Store> RowProducts<C> for &Dia<S> {
 
     #[inline(always)]
     fn products<I: Isa>(self, steps: Range<usize>, x: &[C], out: &mut [C]) {
-        let (rows, cols, offsets) = (self.rows(), self.cols(), self.offsets());
+        let (rows, cols) = (self.rows(), self.cols());
         assert!(x.len() == cols);
-        let below = offsets.first().map_or(0, |&first| first.min(0).unsigned_abs());
-        let above = offsets.last().map_or(0, |&last| last.max(0).unsigned_abs());
+        let mut sections = self.sections().iter();
+        let mut section = sections.next();
         let mut padded = [C::zero(); WINDOW];
         for (window, out) in steps.zip(out.chunks_exact_mut(WINDOW)) {
+            while section.is_some_and(|section| section.windows().end <= window) {
+                section = sections.next();
+            }
+            let Some(section) = section else { break };
+            let offsets = section.offsets();
+            let below = offsets.first().map_or(0, |&first| first.min(0).unsigned_abs());
+            let above = offsets.last().map_or(0, |&last| last.max(0).unsigned_abs());
             let first = window * WINDOW;
-            let values = &self.values()[window * offsets.len() * WINDOW..][..offsets.len() * WINDOW];
+            let values = &self.values()[section.place(window)..][..offsets.len() * WINDOW];
             let all_inside = first >= below && first + WINDOW + above <= cols && first + WINDOW <= rows;
             // SAFETY: the instruction set is that of the running kernel.
             let mut sums = unsafe { [C::In::<I>::zero(); VECTORS] };

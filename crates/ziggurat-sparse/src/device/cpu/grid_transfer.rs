@@ -7,7 +7,7 @@
 //! A plane of the fine grid is made from one or two coarse planes that were interpolated along x
 //! and y into a buffer; restriction goes the other way. Buffers of a few planes stay in the
 //! second-level cache. Every plane is computed independently, so the result does not depend on the
-//! number of threads.
+//! number of threads. Several unknowns per point are transferred one after another.
 
 #![allow(unsafe_code)]
 
@@ -61,13 +61,27 @@ pub(super) fn apply<C: InLanes<S>, S: Store>(
     y: &mut [C],
 ) {
     assert_eq!(t.shape(), (y.len(), x.len()), "rows of T, length of y; columns of T, length of x");
+    let ((rows, cols), (left, right, _)) = (t.points(), t.scales());
+    if y.is_empty() || x.is_empty() {
+        y.iter_mut().for_each(|y| *y = if beta.is_zero() { C::zero() } else { beta * *y });
+        return;
+    }
+    for (unknown, (x, y)) in x.chunks_exact(cols).zip(y.chunks_exact_mut(rows)).enumerate() {
+        let left = left.map(|left| &left[unknown * rows..][..rows]);
+        let right = right.map(|right| &right[unknown * cols..][..cols]);
+        transfer(simd, Plane { t, alpha, beta, x, left, right }, y);
+    }
+}
+
+/// The same for one unknown of all points.
+fn transfer<C: InLanes<S>, S: Store>(simd: Simd, of_plane: Plane<'_, C, S>, y: &mut [C]) {
+    let t = of_plane.t;
     let (fine, coarse) = t.grids();
     let ([nx, ny, nz], [cx, cy, _]) = (fine.points(), coarse.points());
     // Whole planes, as few tasks as keep all threads busy: neighbouring tasks interpolate the plane
     // between them twice.
     let tasks = 4 * rayon::current_num_threads();
     let planes = |count: usize| (count.div_ceil(tasks)).max(2);
-    let of_plane = Plane { t, alpha, beta, x };
     let len = 2 * nx * ny + nx * cy + 4 * nx + cx * cy;
     let run = |first: usize, y: &mut [C]| {
         t.with_buffer(len, |buffer| {
@@ -82,9 +96,6 @@ pub(super) fn apply<C: InLanes<S>, S: Store>(
         TransferDirection::Prolongation => (nx * ny, nz),
         TransferDirection::Restriction => (cx * cy, coarse.points()[2]),
     };
-    if plane == 0 || y.is_empty() {
-        return;
-    }
     let chunk = planes(count);
     if count <= chunk || y.len() < 4096 {
         return run(0, y);
@@ -100,6 +111,9 @@ struct Plane<'a, C, S> {
     alpha: C,
     beta: C,
     x: &'a [C],
+    /// The scale factors of y and x.
+    left: Option<&'a [f32]>,
+    right: Option<&'a [f32]>,
 }
 
 /// Planes of the fine grid from `first` on.
@@ -115,11 +129,10 @@ impl<C: InLanes<S>, S: Store> Kernel for Prolong<'_, C, S> {
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Prolong { of_plane: Plane { t, alpha, beta, x, .. }, first, buffer, y } = self;
+        let Prolong { of_plane: Plane { t, alpha, beta, x, left, right }, first, buffer, y } = self;
         let (fine, coarse) = t.grids();
         let ([nx, ny, _], [cx, cy, _]) = (fine.points(), coarse.points());
-        let (left, right, factor) = t.scales();
-        let alpha = alpha * C::narrow(factor);
+        let alpha = alpha * C::narrow(t.scales().2);
         let plane = nx * ny;
         let (mut below, rest) = buffer.split_at_mut(plane);
         let (mut above, rest) = rest.split_at_mut(plane);
@@ -278,11 +291,10 @@ impl<C: InLanes<S>, S: Store> Kernel for Restrict<'_, C, S> {
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Restrict { of_plane: Plane { t, alpha, beta, x, .. }, first, buffer, y } = self;
+        let Restrict { of_plane: Plane { t, alpha, beta, x, left, right }, first, buffer, y } = self;
         let (fine, coarse) = t.grids();
         let ([nx, ny, nz], [cx, cy, _]) = (fine.points(), coarse.points());
-        let (left, right, factor) = t.scales();
-        let alpha = alpha * C::narrow(factor);
+        let alpha = alpha * C::narrow(t.scales().2);
         let plane = nx * ny;
         let (sum, rest) = buffer.split_at_mut(plane);
         let (scaled, rest) = rest.split_at_mut(plane);

@@ -19,7 +19,7 @@ mod vector;
 
 use std::borrow::Borrow;
 
-use super::memory::{allocate, zeros};
+use super::memory::{copied, zeros};
 use super::{Device, DeviceError, Direction, HostMatrix, Nobody, Reads, Reference, Remote};
 use crate::number::{Real, Store};
 use crate::parallel::over_pieces;
@@ -86,7 +86,7 @@ impl Device for Cpu {
     }
 
     fn upload<T: Store>(&self, host: &[T]) -> Result<Vec<T>, DeviceError> {
-        allocate(host.len(), |vector| vector.extend_from_slice(host))
+        copied(host)
     }
 
     fn write<T: Store>(&self, host: &[T], x: &mut Vec<T>) -> Result<(), DeviceError> {

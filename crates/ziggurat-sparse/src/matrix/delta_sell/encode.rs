@@ -9,6 +9,7 @@ use super::{CHUNKS, DeltaSell, LANES, WIDTHS, WINDOW, Width};
 use crate::matrix::{CsrRef, MatrixError};
 use crate::number::Store;
 use crate::parallel::counts_to_starts;
+use crate::parallel::zeros;
 use crate::simd::{Isa, Kernel, Simd};
 
 /// Rows are sorted by length if that reduces the stored values to at most this fraction.
@@ -133,8 +134,8 @@ impl DeltaSellPlan {
             return Err(other);
         }
         let mut bases = vec![0; self.stored() / LANES];
-        let mut values = vec![S::default(); self.stored()];
-        let mut deltas = vec![0; self.delta_bytes()];
+        let mut values = zeros(self.stored());
+        let mut deltas = zeros(self.delta_bytes());
         let windows = 0..self.value_ptr.len() - 1;
         let parts = Parts { bases: &mut bases, values: &mut values, deltas: &mut deltas };
         if !self.write(a, &scale, windows, parts) {

@@ -7,6 +7,7 @@
 use super::{DeltaSell, LANES, ScaleFactors, WINDOW, Width};
 use crate::number::Store;
 use crate::parallel::over_values;
+use crate::parallel::zeros;
 use crate::simd::{Isa, Kernel, Simd};
 
 impl<S: Store> DeltaSell<S> {
@@ -25,7 +26,7 @@ impl<S: Store> DeltaSell<S> {
     /// # Panics
     /// If there are fewer factors than rows or columns.
     pub fn rescaled<T: Store>(&self, factors: ScaleFactors<'_>) -> DeltaSell<T> {
-        let mut values = vec![T::default(); self.values.len()];
+        let mut values = zeros(self.values.len());
         let windows = 0..self.value_ptr.len() - 1;
         over_values(&self.value_ptr, windows, &mut values, &|windows, values| {
             let offset = self.value_ptr[windows.start];
