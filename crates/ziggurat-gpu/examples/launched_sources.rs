@@ -69,6 +69,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             solver.solve(&b)?;
         }
     }
+    // Grids that are coarsened along all axes, two, and both of a plane.
+    for name in ["poisson3d:32", "anisotropic3d:32", "poisson2d:90"] {
+        let problem: Problem = name.parse()?;
+        let (a, b) = (problem.matrix()?, problem.rhs()?);
+        for precision in precisions.clone() {
+            let solver = Solver::builder().device(gpu.clone()).precision(precision);
+            solver.method(Method::Structured).build(&a)?.solve(&b)?;
+        }
+    }
     // Tiles, also by matrix units; the star has a row of several pieces.
     let problem: Problem = "elasticity3d:6".parse()?;
     for a in [problem.matrix()?, star(3000)?] {

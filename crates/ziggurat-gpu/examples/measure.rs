@@ -23,6 +23,8 @@ use ziggurat::config::Precision;
 use ziggurat_gpu::{Bytes, Gpu};
 use ziggurat_sparse::device::{Device, HostMatrix};
 use ziggurat_sparse::gallery::{Problem, shuffle};
+use ziggurat_sparse::grid::{GridMatrix, recognise};
+use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::{Csr, DeltaSell, Reads, Store, Tiles, bf16, f16};
 
 /// Number of launches per timing, which share one synchronisation.
@@ -48,14 +50,14 @@ impl Measure {
         Ok(best)
     }
 
-    /// Measures product, residual and sweep of a matrix.
+    /// Measures product, residual and sweep of a matrix, or only the product if it is not square.
     fn matrix<C: Reads<S>, S: Store>(&self, name: &str, host: HostMatrix<S>) -> Result<(), Box<dyn Error>> {
-        let (gpu, n, format) = (&self.gpu, host.rows(), host.format());
+        let (gpu, n, columns, format) = (&self.gpu, host.rows(), host.cols(), host.format());
         let bytes = gpu.product_bytes::<C>(&host);
         let a = gpu.upload_matrix(host)?;
-        let [x, b, d] = [1.0, 2.0, 3.0].map(|value| vec![C::narrow(value); n]);
-        let (x, b, d) = (gpu.upload(&x)?, gpu.upload(&b)?, gpu.upload(&d)?);
-        let mut y = gpu.zeros::<C>(n)?;
+        let [b, d] = [2.0, 3.0].map(|value| vec![C::narrow(value); n]);
+        let (b, d) = (gpu.upload(&b)?, gpu.upload(&d)?);
+        let (x, mut y) = (gpu.upload(&vec![C::one(); columns])?, gpu.zeros::<C>(n)?);
         let line = |kernel: &str, bytes: Bytes, seconds: f64| {
             let (computed, stored) = (C::KIND, S::KIND);
             let Bytes { least, requested, .. } = bytes;
@@ -63,6 +65,9 @@ impl Measure {
         };
         let seconds = self.time(|| gpu.spmv(C::one(), &a, &x, C::zero(), &mut y))?;
         line("product", bytes, seconds);
+        if n != columns {
+            return Ok(());
+        }
         let seconds = self.time(|| gpu.residual(&a, &x, &b, &mut y))?;
         line("residual", bytes.with_vectors(1), seconds);
         let seconds = self.time(|| gpu.sweep(&a, C::one(), &d, &b, &x, C::zero(), &mut y))?;
@@ -89,6 +94,21 @@ impl Measure {
         self.matrix::<f32, f32>(name, DeltaSell::from_csr(a.view()).ok_or(long)?.into())?;
         self.matrix::<f32, f16>(name, DeltaSell::<f16>::from_csr(a.view()).ok_or(long)?.into())?;
         self.matrix::<f32, bf16>(name, DeltaSell::<bf16>::from_csr(a.view()).ok_or(long)?.into())?;
+        Ok(())
+    }
+
+    /// Measures interpolation and restriction between the grids of a model problem, as weights and
+    /// in compressed rows.
+    fn transfers<C: Reads<S>, S: Store>(&self, name: &str, a: &Csr<f64>) -> Result<(), Box<dyn Error>> {
+        let a = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?;
+        let (p, _) = a.coarsen(&[2, 1, 0]).ok_or("too few points")?;
+        for (direction, transfer) in [("P", p.clone()), ("R", p.transposed())] {
+            let name = format!("{name},{direction}");
+            let rows = transfer.to_csr().view().stored_as::<S>();
+            let weights = HostMatrix::from(transfer).scaled_as::<S>(ScaleFactors::ONE);
+            self.matrix::<C, S>(&name, rows.into())?;
+            self.matrix::<C, S>(&name, weights.ok_or("a transfer of narrow weights")?)?;
+        }
         Ok(())
     }
 
@@ -147,6 +167,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for name in [format!("poisson3d:{edge}"), format!("poisson3d27:{edge}")] {
         let a = name.parse::<Problem>()?.matrix()?;
         measure.formats(&name, &a, 1)?;
+        measure.transfers::<f64, f64>(&name, &a)?;
+        measure.transfers::<f32, f16>(&name, &a)?;
         let (shuffled, _) = shuffle(a.view(), 1, 64.try_into()?)?;
         measure.formats(&format!("{name},shuffled"), &shuffled, 1)?;
     }

@@ -6,6 +6,7 @@ mod csr;
 mod csr_balanced;
 mod delta_sell;
 mod dia;
+mod grid_transfer;
 mod tiles;
 
 use ziggurat_sparse::Store;
@@ -19,6 +20,7 @@ use bsr::BsrArrays;
 pub(crate) use csr::CsrArrays;
 use delta_sell::DeltaSellArrays;
 use dia::DiaArrays;
+use grid_transfer::TransferArrays;
 use tiles::TileArrays;
 
 /// Uploads a matrix in the device layout of its format.
@@ -33,8 +35,7 @@ pub(crate) fn upload<S: Store>(
         HostMatrix::Dia(a) => Box::new(DiaArrays::upload(gpu, a)?),
         HostMatrix::DeltaSell(a) => Box::new(DeltaSellArrays::upload(gpu, a)?),
         HostMatrix::Tiles(a) => Box::new(TileArrays::upload(gpu, a)?),
-        // No kernel of its own yet: the product of the interpolations along the axes.
-        HostMatrix::GridTransfer(a) => Box::new(CsrArrays::upload(gpu, &a.to_csr())?),
+        HostMatrix::GridTransfer(a) => Box::new(TransferArrays::upload(gpu, a)?),
         other => {
             let (device, format) = (gpu.found().name.clone(), other.format());
             return Err(DeviceError::UnknownFormat { device, format });
@@ -58,7 +59,7 @@ pub(crate) fn traffic<S: Store>(
         HostMatrix::Dia(a) => dia::traffic(a, computed),
         HostMatrix::DeltaSell(a) => delta_sell::traffic(a, computed),
         HostMatrix::Tiles(a) => tiles::traffic(a, computed, capabilities),
-        HostMatrix::GridTransfer(a) => csr::traffic(&a.to_csr(), computed, capabilities),
+        HostMatrix::GridTransfer(a) => grid_transfer::traffic(a, computed),
         other => (other.bytes(), Requests::default()),
     }
 }

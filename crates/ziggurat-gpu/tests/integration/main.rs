@@ -8,6 +8,7 @@ mod f16_bits;
 mod matrix_units;
 mod setup;
 mod solves;
+mod structured;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
