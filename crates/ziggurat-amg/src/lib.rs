@@ -26,9 +26,9 @@ pub mod strength;
 pub use error::SetupError;
 pub use hierarchy::{
     Air, Bamg, Built, Cells, Classical, Coarsening, CoarseningStop, Coarser, Cpr, Descent, Hierarchy,
-    HierarchyConfig, HierarchyFileError, Interpolation, Level, LevelMatrix, MAX_LEVELS, MatrixProperties,
-    Method, Pairwise, Restriction, Setup, SmoothedAggregation, Stage, Stages, WholeMatrix, WholeTransfer,
-    cells, grid_of, is_ragged, negative,
+    HierarchyConfig, HierarchyFileError, Interpolation, KnownGrid, Level, LevelMatrix, MAX_LEVELS,
+    MatrixProperties, Method, Pairwise, Restriction, Setup, SmoothedAggregation, Stage, Stages, WholeMatrix,
+    WholeTransfer, cells, grid_of, is_ragged, negative,
 };
 pub use lower::{
     COARSE_FALLBACK_SMOOTHER, Coarsest, ExactMatrix, Formats, InverseSource, LevelPrecision, LevelSource,

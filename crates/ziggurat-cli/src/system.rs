@@ -223,7 +223,7 @@ impl System {
         file: Option<&Path>,
         progress: &Progress,
     ) -> Result<Option<NearKernel>, Failure> {
-        if file.is_none() && self.problem.is_none_or(|problem| problem.block_size() == 1) {
+        if file.is_none() && !self.problem.is_some_and(|problem| problem.has_displacements()) {
             return Ok(None);
         }
         match self.coordinates(file, progress)? {

@@ -121,6 +121,10 @@ impl<D: Device> Device for Distributed<D> {
         self.device.upload(host)
     }
 
+    fn adopt<T: Store>(&self, host: Vec<T>) -> Result<D::Vector<T>, DeviceError> {
+        self.device.adopt(host)
+    }
+
     fn write<T: Store>(&self, host: &[T], x: &mut D::Vector<T>) -> Result<(), DeviceError> {
         self.device.write(host, x)
     }

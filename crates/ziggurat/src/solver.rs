@@ -48,7 +48,7 @@ use compiled::{Compiled, on_cpu};
 pub use error::SolveError;
 pub use iteration::Iteration;
 use iteration::Matrix;
-use known::{of_fields, oriented};
+use known::{Oriented, of_fields, oriented};
 pub use options::SolveOptions;
 use order::{in_given_order, in_order, in_sign};
 pub use promotion::{Fault, Promotion, Raise, Stronger};
@@ -164,7 +164,7 @@ impl<D: Device> Solver<D> {
     fn set_up(
         device: D,
         a: &Arc<Csr<f64>>,
-        near_kernel: Option<NearKernel>,
+        mut near_kernel: Option<NearKernel>,
         asked: SolverConfig,
     ) -> Result<Self, SolveError> {
         asked.validate()?;
@@ -175,8 +175,7 @@ impl<D: Device> Solver<D> {
             Some(kernel) => kernel.block(),
             None => unknowns_per_node(a.view(), &Whole::new(a.rows())),
         };
-        let (oriented, mut kind) = oriented(a, block, near_kernel.as_ref())?;
-        let mut near_kernel = near_kernel;
+        let Oriented { a: oriented, mut kind, grid } = oriented(a, block, near_kernel.as_ref())?;
         let mut config = asked.resolve(kind.facts(&device));
         let may_have_fields = kind.grid.as_ref().is_none_or(|grid| grid.unknowns > 1);
         if near_kernel.is_none()
@@ -195,7 +194,8 @@ impl<D: Device> Solver<D> {
         };
         config.check_for(kind.facts(&device))?;
         let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
-        let properties = MatrixProperties { near_kernel: kernel, symmetry, grid: kind.grid.clone() };
+        let grid = grid.filter(|_| config.method == Method::Structured);
+        let properties = MatrixProperties { near_kernel: kernel, symmetry, grid };
         drop(diagnosis);
         let diagnosed = start.elapsed().as_secs_f64();
         let direct =

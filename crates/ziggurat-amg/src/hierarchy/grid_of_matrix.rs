@@ -5,7 +5,10 @@
 //! passes over the columns and some thirty small messages; a matrix with many diagonals is refused
 //! after a few rows.
 
-use ziggurat_sparse::grid::{GridPattern, MatrixRows, NotAGrid, SidedPoints, recognise};
+use std::sync::Arc;
+
+use ziggurat_sparse::grid::{GridPattern, GridSystem, MatrixRows, NotAGrid, SidedPoints, recognise};
+use ziggurat_sparse::{Csr, MatrixError};
 
 use super::matrix::LevelMatrix;
 use crate::halo::{Halo, Processes};
@@ -13,6 +16,57 @@ use crate::halo::{Halo, Processes};
 /// The share of points that follow one coarse neighbour only, beyond which a grid is not coarsened
 /// further.
 const RAGGED: f64 = 0.5;
+
+/// The structured grid of a matrix, and its stencils if they are known.
+///
+/// ```
+/// use std::sync::Arc;
+/// use ziggurat_amg::KnownGrid;
+/// use ziggurat_sparse::{gallery::Problem, grid::recognise};
+/// let a = Arc::new("poisson3d:12".parse::<Problem>()?.matrix()?);
+/// let known = KnownGrid::with_stencils(&a, recognise(a.view())?)?;
+/// assert!(known.stencils().is_some_and(|stencils| stencils.is_symmetric(0.0)));
+/// assert_eq!(KnownGrid::from(known.pattern().clone()).stencils(), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownGrid {
+    pattern: GridPattern,
+    /// The matrix that the stencils come from, so that they are not taken for those of another.
+    stencils: Option<(Arc<Csr<f64>>, Arc<GridSystem>)>,
+}
+
+impl From<GridPattern> for KnownGrid {
+    fn from(pattern: GridPattern) -> Self {
+        KnownGrid { pattern, stencils: None }
+    }
+}
+
+impl KnownGrid {
+    /// Converts a matrix with this pattern.
+    ///
+    /// # Errors
+    /// If it has another pattern.
+    pub fn with_stencils(a: &Arc<Csr<f64>>, pattern: GridPattern) -> Result<Self, MatrixError> {
+        let stencils = GridSystem::from_csr(a.view(), &pattern)?;
+        Ok(KnownGrid { pattern, stencils: Some((a.clone(), Arc::new(stencils))) })
+    }
+
+    /// The grid, the directions and the unknowns of a point.
+    pub fn pattern(&self) -> &GridPattern {
+        &self.pattern
+    }
+
+    /// The stencils, if they are known.
+    pub fn stencils(&self) -> Option<&GridSystem> {
+        self.stencils.as_ref().map(|(_, stencils)| &**stencils)
+    }
+
+    /// The stencils, if they are those of this matrix.
+    pub(super) fn into_stencils_of(self, a: &Arc<Csr<f64>>) -> Option<Arc<GridSystem>> {
+        self.stencils.filter(|(from, _)| Arc::ptr_eq(from, a)).map(|(_, stencils)| stencils)
+    }
+}
 
 /// Whether most points along some axis follow one coarse neighbour only. `counts` are those of this
 /// process. Collective.

@@ -30,7 +30,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ziggurat_sparse::graph::Permutation;
-use ziggurat_sparse::grid::GridPattern;
 use ziggurat_sparse::{Csr, MatrixError, choice};
 
 use crate::interpolate::{NearKernel, Symmetry};
@@ -45,7 +44,7 @@ pub use cells::{Cells, cells};
 pub use classical::{Classical, Interpolation};
 pub use cpr::Cpr;
 pub use file::HierarchyFileError;
-pub use grid_of_matrix::{grid_of, is_ragged};
+pub use grid_of_matrix::{KnownGrid, grid_of, is_ragged};
 pub use matrix::{Built, Coarser, Descent, Level, LevelMatrix, Restriction, Setup};
 pub(crate) use order::in_given_order;
 pub use order::negative;
@@ -215,7 +214,7 @@ pub struct MatrixProperties {
     pub symmetry: Symmetry,
     /// The structured grid of the matrix, if [`grid_of`] has already found it. Only the coarsening
     /// of structured grids uses it.
-    pub grid: Option<GridPattern>,
+    pub grid: Option<KnownGrid>,
 }
 
 impl MatrixProperties {
@@ -342,10 +341,11 @@ impl Hierarchy {
         let a = a.into();
         properties.check(&a)?;
         let MatrixProperties { near_kernel, symmetry, grid } = properties;
-        let setup = Setup { config, symmetry, row_multiple: 1, grid: grid.as_ref() };
+        let setup = Setup { config, symmetry, row_multiple: 1, grid: None };
         if let Coarsening::Structured(_) = config.coarsening {
-            return Self::on_grid(a, &setup);
+            return Self::on_grid(a, grid, &setup);
         }
+        drop(grid);
         if let Coarsening::Cpr(cpr, classical) = config.coarsening {
             let (start, a) = (Instant::now(), WholeMatrix::new(a, near_kernel.block()));
             return Ok(Hierarchy::from_built(build_cpr(a, cpr, classical, &setup)?, start));

@@ -7,8 +7,8 @@
 //! in structured multigrid preconditioner*, ICPP 2024). When a grid is small, or its coefficients
 //! change from point to point so that a coarser grid would not resolve them, smoothed aggregation
 //! continues with its matrix. Grids with several unknowns per point go on to the coarsest level,
-//! and all unknowns have the same interpolation ([`GridSystem`]); the levels hold one unknown of all
-//! points after the other, whatever the order of the caller.
+//! and all unknowns have the same interpolation ([`GridSystem`]); the levels hold one unknown of
+//! all points after the other, whatever the order of the caller.
 //!
 //! Processes hold slabs of planes, and coarsen them with the planes around them that they fetch
 //! ([`LevelMatrix::descend_grid`]), so that their levels have the same bits as those of one.
@@ -22,7 +22,7 @@ use std::time::Instant;
 use ziggurat_sparse::grid::{GridPattern, GridSystem, UnknownOrder, recognise, samples};
 use ziggurat_sparse::{Csr, ExactSum};
 
-use super::grid_of_matrix::grid_of;
+use super::grid_of_matrix::{KnownGrid, grid_of};
 use super::matrix::{Built, Level, LevelMatrix, Setup};
 use super::stages::Stages;
 use super::storage::SetupMatrix;
@@ -98,20 +98,26 @@ fn strong_axes<M: LevelMatrix>(a: &M, pattern: &GridPattern) -> Vec<usize> {
 
 impl Hierarchy {
     /// Coarsens the grid of a matrix, with the unknowns of one kind one after another.
-    pub(super) fn on_grid(a: Arc<Csr<f64>>, setup: &Setup<'_>) -> Result<Self, SetupError> {
+    pub(super) fn on_grid(
+        a: Arc<Csr<f64>>,
+        known: Option<KnownGrid>,
+        setup: &Setup<'_>,
+    ) -> Result<Self, SetupError> {
         let start = Instant::now();
-        let grid = match setup.grid {
-            Some(grid) => grid.clone(),
+        let grid = match &known {
+            Some(known) => known.pattern().clone(),
             None => {
                 recognise(a.view()).map_err(SetupError::from).map_err(SetupError::at(0, "recognition"))?
             }
         };
         let recognised = start.elapsed().as_secs_f64();
+        let stencils = known.and_then(|known| known.into_stencils_of(&a));
         let order = grid.by_unknown().map(Arc::new);
         let a = match order.clone() {
-            Some(order) => WholeMatrix { a: SetupMatrix::unordered(a, order), block: 1 },
-            None => WholeMatrix::new(a, 1),
+            Some(order) => SetupMatrix::unordered(a, order),
+            None => SetupMatrix::from(a),
         };
+        let a = WholeMatrix { a: stencils.map_or(a.clone(), |stencils| a.with_grid(stencils)), block: 1 };
         let grid = GridPattern { order: UnknownOrder::ByUnknown, ..grid };
         let constants = NearKernel::constants(a.a.rows(), 1)?;
         let made = Self::of_matrix(a, constants, &Setup { grid: Some(&grid), ..*setup });

@@ -9,7 +9,7 @@ use ziggurat_sparse::{Csr, Kind, MatrixError, trace};
 use super::coarse::coarse_solver;
 use super::format::{Coarsest, Lowering};
 use super::level::{LevelParts, SmootherParts, TransferParts, TriangularParts, level};
-use super::part::Part;
+use super::part::{OwnMatrix, Part};
 use super::precision::LevelPrecision;
 use super::scaling::{Diagonal, LevelScaling, lifted, scaled_by, scaled_smoother};
 use super::source::{InverseSource, LevelSource};
@@ -123,11 +123,16 @@ impl<D: Device> Assembly<'_, '_, D> {
             TransferParts { r: (r_factors, r, r_undo), p: (p_factors, p, p_undo), coarse, coarse_working }
         });
         let (data, factors);
-        let smoother = match source.inverse {
-            Some(inverse) => inverse_parts(device, inverse, own, storage),
-            None => {
-                let made =
-                    source.smoother_data(&self.cycling.on_level(index).smoother).map_err(at("smoother"))?;
+        let smoother = self.cycling.on_level(index).smoother;
+        let smoother = match (source.inverse, source.a.own, LevelScaling::diagonal(own)) {
+            (Some(inverse), ..) => inverse_parts(device, inverse, own, storage),
+            (None, OwnMatrix::Grid(a), Diagonal::Constant(s))
+                if source.smoother.is_none() && smoother.has_steps_on_grid() =>
+            {
+                SmootherParts::OnGrid { a, smoother, factor: s * s }
+            }
+            _ => {
+                let made = source.smoother_data(&smoother).map_err(at("smoother"))?;
                 data = scaled_smoother(made, own);
                 match &*data {
                     SmootherData::Diagonal { diagonal, relaxation } => {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use ziggurat_sparse::device::Device;
+use ziggurat_sparse::grid::GridSystem;
 use ziggurat_sparse::matrix::ScaleFactors;
-use ziggurat_sparse::{Csr, Kind, Reads, Store};
+use ziggurat_sparse::{Csr, Kind, MatrixError, Reads, Store};
 
 use super::damping::damping;
 use super::exact::ExactMatrix;
@@ -15,7 +16,7 @@ use crate::SetupError;
 use crate::multigrid::StoredLevel;
 use crate::multigrid::level::{CycleLevel, LevelOps, LevelSmoother, StoredFactors, StoredInverse, Transfer};
 use crate::multigrid::vectors::Working;
-use crate::smoother::Relaxation;
+use crate::smoother::{Relaxation, Smoother};
 
 /// The parts of a level on a device.
 pub(super) struct LevelParts<'a, D: Device> {
@@ -40,9 +41,23 @@ pub(super) type FactorParts<'a, D> = (ScaleFactors<'a>, Part<'a, D>, f64);
 
 /// The smoother of a level.
 pub(super) enum SmootherParts<'a, D: Device> {
-    Diagonal { diagonal: &'a [f64], relaxation: &'a Relaxation },
+    Diagonal {
+        diagonal: &'a [f64],
+        relaxation: &'a Relaxation,
+    },
+    /// The steps of the matrix of a grid times a factor, which are computed in the number of the
+    /// level.
+    OnGrid {
+        a: &'a GridSystem,
+        smoother: Smoother,
+        factor: f64,
+    },
     FineCoarse(&'a [f64]),
-    Inverse { first: FactorParts<'a, D>, second: Option<FactorParts<'a, D>>, omega: Option<f64> },
+    Inverse {
+        first: FactorParts<'a, D>,
+        second: Option<FactorParts<'a, D>>,
+        omega: Option<f64>,
+    },
     Factors(TriangularParts<'a, D>),
 }
 
@@ -118,11 +133,22 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
                 .map(|(fine, coarse)| LevelSmoother::FineCoarse { fine, coarse })
                 .map_err(SetupError::from)
         }
+        &SmootherParts::OnGrid { a, smoother, factor } => {
+            smoother.steps_on_grid::<C>(a, factor).and_then(|made| match made {
+                Some((steps, relaxation)) => {
+                    Ok(LevelSmoother::Diagonal { diagonal: device.adopt(steps)?, relaxation })
+                }
+                None => {
+                    let what = "steps of a smoother on a grid";
+                    Err(MatrixError::Mismatch { what, expected: a.rows(), found: 0 }.into())
+                }
+            })
+        }
         SmootherParts::Diagonal { diagonal, relaxation } => {
             let diagonal: Vec<C> = diagonal.par_iter().map(|&d| C::narrow(d)).collect();
             let relaxation = Relaxation::clone(relaxation);
             device
-                .upload(&diagonal)
+                .adopt(diagonal)
                 .map(|diagonal| LevelSmoother::Diagonal { diagonal, relaxation })
                 .map_err(SetupError::from)
         }

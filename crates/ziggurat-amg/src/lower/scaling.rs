@@ -87,14 +87,23 @@ impl LevelScaling {
         if storage == Kind::F64 {
             return None;
         }
-        let mut factors = part.own.diagonal_sizes();
         // √G for factors whose largest scaled entry is `largest`.
         let root = |largest: f64| power_of_two::at_most((most(storage) / largest).sqrt());
-        if let Some(size) = constant(device, &factors) {
+        let same = |size: f64| {
             let factor = power_of_two::nearest(size.sqrt());
             let both = Diagonal::Constant(factor.recip());
             let factor = factor / root(part.largest(device, device, scaled_by(both, both)));
-            return Some(LevelScaling::Constant { rows: factors.len(), inverse: factor.recip() });
+            Some(LevelScaling::Constant { rows: part.own.rows(), inverse: factor.recip() })
+        };
+        // One process has all of a grid, so it needs neither a list nor the others to see this.
+        if let OwnMatrix::Grid(a) = part.own
+            && let Some(diagonal) = a.constant_diagonal().filter(|&diagonal| diagonal != 0.0)
+        {
+            return same(diagonal.abs());
+        }
+        let mut factors = part.own.diagonal_sizes();
+        if let Some(size) = constant(device, &factors) {
+            return same(size);
         }
         factors.par_iter_mut().enumerate().for_each(|(row, factor)| {
             // A row without a diagonal entry uses its largest entry.

@@ -6,13 +6,16 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use ziggurat_sparse::MatrixError;
 use ziggurat_sparse::grid::GridSystem;
+use ziggurat_sparse::{MatrixError, Real, Store};
 
 use super::chebyshev::{ChebyshevBase, coefficients};
 use super::spai0::PROVED;
 use super::{ApproximateInverse, Relaxation, Smoother, SmootherData, block_jacobi};
 use crate::SetupError;
+
+/// Rows that are checked at a time.
+const PIECE: usize = 4096;
 
 impl Smoother {
     /// The smoother's data; `None` if it needs more than the sums of rows: an estimate of the
@@ -21,50 +24,79 @@ impl Smoother {
     /// # Errors
     /// If a row has no usable diagonal entry.
     pub(crate) fn data_on_grid(&self, a: &GridSystem) -> Result<Option<SmootherData>, SetupError> {
-        let one_step = || Relaxation::Recurrence(vec![(1.0, 0.0)]);
-        let l1 = || a.map_rows(|diagonal, sum, _| sum.recip().copysign(diagonal));
-        let (steps, relaxation) = match *self {
-            Smoother::GaussSeidel { .. }
-            | Smoother::FcJacobi { .. }
-            | Smoother::Chebyshev { base: ChebyshevBase::Jacobi, .. }
-            | Smoother::Fsai { .. }
-            | Smoother::Spai { .. }
-            | Smoother::Ilu0 { .. }
-            | Smoother::Ilut { .. } => return Ok(None),
+        match *self {
             Smoother::BlockJacobi { rows, omega } if (2..=rows).contains(&a.unknowns()) => {
                 let factor = Arc::new(block_jacobi::inverse_of_points(a)?);
-                let inverse = ApproximateInverse { factor, is_product: false, omega };
-                return Ok(Some(SmootherData::Inverse(inverse)));
-            }
-            Smoother::BlockJacobi { .. } => return Ok(None),
-            Smoother::Jacobi { omega: Some(omega) } => {
-                (a.map_rows(|diagonal, _, _| omega / diagonal), one_step())
+                Ok(Some(SmootherData::Inverse(ApproximateInverse { factor, is_product: false, omega })))
             }
             Smoother::Jacobi { omega: None } => {
-                let steps = a.map_rows(|diagonal, sum, squares| {
+                let steps = a.map_squares(|diagonal, size, squares| {
                     let step = diagonal / squares;
-                    if step > 0.0 && step * sum <= PROVED { step } else { f64::NAN }
+                    if step > 0.0 && step * size <= PROVED { step } else { f64::NAN }
                 });
-                if steps.par_iter().any(|step| step.is_nan()) {
-                    return Ok(None);
-                }
-                (steps, one_step())
+                let proved = !steps.par_iter().any(|step| step.is_nan());
+                Ok(proved.then(|| SmootherData::Diagonal { diagonal: steps, relaxation: one_step() }))
             }
-            Smoother::Spai0 => (a.map_rows(|diagonal, _, squares| diagonal / squares), one_step()),
+            _ => {
+                let steps = self.steps_on_grid(a, 1.0)?;
+                Ok(steps.map(|(diagonal, relaxation)| SmootherData::Diagonal { diagonal, relaxation }))
+            }
+        }
+    }
+
+    /// Whether the step of a row depends on its sums alone.
+    pub(crate) fn has_steps_on_grid(&self) -> bool {
+        use Smoother::{Chebyshev, Jacobi, L1Jacobi, Spai0};
+        matches!(
+            self,
+            Jacobi { omega: Some(_) } | L1Jacobi | Spai0 | Chebyshev { base: ChebyshevBase::L1Jacobi, .. }
+        )
+    }
+
+    /// The step of every row times a factor, in the number that the level computes in; `None` if a
+    /// step needs more than the sums of its row.
+    ///
+    /// # Errors
+    /// If a row has no usable diagonal entry.
+    #[allow(clippy::type_complexity)] // a list and a recurrence
+    pub(crate) fn steps_on_grid<T: Real>(
+        &self,
+        a: &GridSystem,
+        factor: f64,
+    ) -> Result<Option<(Vec<T>, Relaxation)>, SetupError> {
+        let l1 = || a.map_sizes(|diagonal, size| T::narrow(factor * size.recip().copysign(diagonal)));
+        let (steps, relaxation) = match *self {
+            Smoother::Jacobi { omega: Some(omega) } => {
+                (a.map_sizes(|diagonal, _| T::narrow(factor * (omega / diagonal))), one_step())
+            }
+            Smoother::Spai0 => {
+                (a.map_squares(|diagonal, _, squares| T::narrow(factor * (diagonal / squares))), one_step())
+            }
             Smoother::L1Jacobi => (l1(), one_step()),
-            Smoother::Chebyshev { degree, ratio, .. } => {
+            Smoother::Chebyshev { degree, ratio, base: ChebyshevBase::L1Jacobi } => {
                 (l1(), Relaxation::Recurrence(coefficients(degree, 1.0 / ratio, 1.0)))
             }
+            _ => return Ok(None),
         };
-        let unusable = |step: &f64| !(step.is_finite() && *step != 0.0);
-        match steps.par_iter().position_first(unusable) {
-            Some(row) => {
+        // A fold without an early exit is vectorised.
+        let is_usable = |steps: &[T]| {
+            let zero = T::zero();
+            steps.iter().fold(true, |all, &step| all & Store::is_finite(step) & (step != zero))
+        };
+        match steps.par_chunks(PIECE).position_first(|steps| !is_usable(steps)) {
+            Some(piece) => {
+                let rows = piece * PIECE..steps.len();
+                let row = rows.into_iter().find(|&row| !is_usable(&steps[row..=row])).unwrap_or(0);
                 let value = a.diagonal()[row];
                 Err(MatrixError::ZeroDiagonal { row, value }.into())
             }
-            None => Ok(Some(SmootherData::Diagonal { diagonal: steps, relaxation })),
+            None => Ok(Some((steps, relaxation))),
         }
     }
+}
+
+fn one_step() -> Relaxation {
+    Relaxation::Recurrence(vec![(1.0, 0.0)])
 }
 
 #[cfg(test)]

@@ -217,7 +217,7 @@ impl Part {
                 let own = own(dimension);
                 (dimension, points[own.start as usize..own.end as usize].to_vec())
             }
-            (None, Some(problem)) if problem.block_size() == 3 => {
+            (None, Some(problem)) if problem.has_displacements() => {
                 let generator = problem.generator();
                 (3, own(3).map(|node| generator.coordinates(node)).collect())
             }

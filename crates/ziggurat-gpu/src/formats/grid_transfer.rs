@@ -9,8 +9,8 @@
 //! which gives the products of weights of all paths without storing an intermediate vector. P
 //! takes z first and R takes x first, so that a weight is loaded once for all paths that share it.
 //! Positions are computed, so no index is stored. With several unknowns per point, the rows of each
-//! follow those of the one before, and all have the same weights. Memory traffic in bytes: 7/4 weights per fine
-//! point in three dimensions, 4 per scaled row or column, and the vectors.
+//! follow those of the one before, and all have the same weights. Memory traffic in bytes: 7/4
+//! weights per fine point in three dimensions, 4 per scaled row or column, and the vectors.
 
 use std::cmp::Ordering;
 

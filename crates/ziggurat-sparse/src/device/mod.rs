@@ -116,6 +116,19 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// Copies a host array to the device.
     fn upload<T: Store>(&self, host: &[T]) -> Result<Self::Vector<T>, DeviceError>;
 
+    /// Converts a host array to a vector. Consumes the array, so nothing is copied if vectors are
+    /// in host memory.
+    ///
+    /// ```
+    /// use ziggurat_sparse::device::{Cpu, Device};
+    /// let x = Cpu::new().adopt(vec![3.0, 4.0])?;
+    /// assert_eq!(Cpu::new().norm(&x), 5.0);
+    /// # Ok::<(), ziggurat_sparse::device::DeviceError>(())
+    /// ```
+    fn adopt<T: Store>(&self, host: Vec<T>) -> Result<Self::Vector<T>, DeviceError> {
+        self.upload(&host)
+    }
+
     /// Overwrites a vector with a host array of the same length.
     fn write<T: Store>(&self, host: &[T], x: &mut Self::Vector<T>) -> Result<(), DeviceError>;
 

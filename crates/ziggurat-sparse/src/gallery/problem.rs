@@ -212,6 +212,18 @@ impl Problem {
         }
     }
 
+    /// Whether the unknowns of a node are displacements, so that rigid bodies move without force.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// assert!("solid3d:4".parse::<Problem>()?.has_displacements());
+    /// assert!(!"radiation3t:4".parse::<Problem>()?.has_displacements()); // temperatures
+    /// # Ok::<(), ziggurat_sparse::gallery::ProblemError>(())
+    /// ```
+    pub fn has_displacements(&self) -> bool {
+        matches!(self.model, Model::Elasticity3d | Model::Solid3d)
+    }
+
     /// Whether the matrix is (bitwise) symmetric.
     pub fn is_symmetric(&self) -> bool {
         !matches!(self.model, Model::Convection3d | Model::Transport3d)

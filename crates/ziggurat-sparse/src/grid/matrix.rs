@@ -131,6 +131,20 @@ impl GridMatrix {
         Some(values)
     }
 
+    /// The value that a direction has at all points; `None` if it differs.
+    pub(super) fn constant_of(&self, direction: [i8; 3]) -> Option<f64> {
+        let s = self.stencil.iter().position(|&other| other == direction)?;
+        let (n, first) = (self.grid.len(), self.value(s, 0));
+        let of_piece = |piece: usize| {
+            let mut buffer = [0.0; PIECE];
+            let values = &mut buffer[..PIECE.min(n - piece * PIECE)];
+            self.copy(s, piece * PIECE, values);
+            // A fold without an early exit is vectorised.
+            values.iter().fold(true, |all, &value| all & (value == first))
+        };
+        (0..n.div_ceil(PIECE)).into_par_iter().with_min_len(16).all(of_piece).then_some(first)
+    }
+
     /// Copies the values of direction `s` at the points from `first` on.
     #[inline]
     pub(super) fn copy(&self, s: usize, first: usize, out: &mut [f64]) {
@@ -234,47 +248,6 @@ impl GridMatrix {
     /// The grid and the directions.
     pub fn pattern(&self) -> GridPattern {
         GridPattern::new(self.grid, self.stencil.clone())
-    }
-}
-
-/// Sums over the rows of a piece.
-pub(super) struct RowSums {
-    diagonal: [f64; PIECE],
-    /// Σ_j |a_ij| and Σ_j a_ij²
-    sums: [f64; PIECE],
-    squares: [f64; PIECE],
-}
-
-impl Default for RowSums {
-    fn default() -> Self {
-        let [diagonal, sums, squares] = [[0.0; PIECE]; 3];
-        RowSums { diagonal, sums, squares }
-    }
-}
-
-impl RowSums {
-    /// Adds the entries of `len` points from `first` on, which may include the diagonal.
-    #[inline]
-    pub(super) fn add(&mut self, a: &GridMatrix, first: usize, len: usize, with_diagonal: bool) {
-        let mut values = [0.0; PIECE];
-        let values = &mut values[..len];
-        for (s, direction) in a.stencil.iter().enumerate() {
-            a.copy(s, first, values);
-            for ((value, sum), square) in values.iter().zip(&mut self.sums).zip(&mut self.squares) {
-                *sum += value.abs();
-                *square += value * value;
-            }
-            if with_diagonal && *direction == [0; 3] {
-                self.diagonal[..len].copy_from_slice(values);
-            }
-        }
-    }
-
-    /// f of every row.
-    pub(super) fn map(&self, mapped: &mut [f64], f: impl Fn(f64, f64, f64) -> f64) {
-        for (lane, mapped) in mapped.iter_mut().enumerate() {
-            *mapped = f(self.diagonal[lane], self.sums[lane], self.squares[lane]);
-        }
     }
 }
 

@@ -10,7 +10,9 @@ mod coarsen;
 mod matrix;
 mod plane;
 mod recognise;
+mod row_sums;
 mod rows;
+mod symmetry;
 mod system;
 pub(crate) mod transfer;
 mod transfer_rows;
@@ -18,6 +20,7 @@ mod unknowns;
 
 pub use matrix::{GridMatrix, GridValues};
 pub use recognise::{GridPattern, MatrixRows, NotAGrid, recognise};
+pub use row_sums::RowSum;
 pub use rows::{StencilPlaces, axis_strengths, samples};
 pub use system::GridSystem;
 pub use transfer::{GridTransfer, SidedPoints, TransferDirection};

@@ -12,10 +12,10 @@
 //! Xue, *FP16 acceleration in structured multigrid preconditioner*, ICPP 2024).
 //!
 //! All unknowns have the same interpolation, that of the sum of all blocks. An error that is
-//! constant in all unknowns, as where temperatures exchange heat, and one that is constant in one of
-//! them, as a translation of an elastic body, are then interpolated exactly away from boundaries.
-//! With an interpolation for each unknown, unknowns that nearly equal each other would differ
-//! between coarse points, and the large coupling entries would penalise that.
+//! constant in all unknowns, as where temperatures exchange heat, and one that is constant in one
+//! of them, as a translation of an elastic body, are then interpolated exactly away from
+//! boundaries. With an interpolation for each unknown, unknowns that nearly equal each other would
+//! differ between coarse points, and the large coupling entries would penalise that.
 //!
 //! Cost: the passes of one unknown, for every block that is not zero.
 
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::matrix::{PIECE, RowSums, pieces};
+use super::matrix::{PIECE, pieces};
 use super::rows::MOST_DIRECTIONS;
 use super::unknowns::{NumberedPoints, UnknownOrder, place};
 use super::{Grid, GridMatrix, GridPattern, GridTransfer, GridValues};
@@ -142,7 +142,7 @@ impl GridSystem {
     }
 
     /// The blocks of unknown `i`.
-    fn row_of_blocks(&self, i: usize) -> &[Option<Arc<GridMatrix>>] {
+    pub(super) fn row_of_blocks(&self, i: usize) -> &[Option<Arc<GridMatrix>>] {
         &self.blocks[i * self.unknowns..][..self.unknowns]
     }
 
@@ -195,6 +195,13 @@ impl GridSystem {
             }
         }
         all
+    }
+
+    /// The diagonal entry that all rows have; `None` if they differ, or a row has none.
+    pub fn constant_diagonal(&self) -> Option<f64> {
+        let of = |i: usize| self.block(i, i).and_then(|block| block.constant_of([0; 3]));
+        let first = if self.rows() > 0 { of(0)? } else { return None };
+        (1..self.unknowns).all(|i| of(i) == Some(first)).then_some(first)
     }
 
     /// The matrix stored by diagonals.
@@ -271,34 +278,6 @@ impl GridSystem {
         let entries =
             groups.map(|group| (group[0].0, group.iter().map(|&(_, block, s)| (block, s)).collect()));
         entries.collect()
-    }
-
-    /// f(a_ii, Σ_j |a_ij|, Σ_j a_ij²) for every row, in one pass.
-    ///
-    /// ```
-    /// use ziggurat_sparse::gallery::Problem;
-    /// use ziggurat_sparse::grid::{GridSystem, recognise};
-    /// let a = "poisson2d:9".parse::<Problem>()?.matrix()?;
-    /// let a = GridSystem::from_csr(a.view(), &recognise(a.view())?)?;
-    /// let of_rows = a.map_rows(|diagonal, sum, squares| diagonal + 10.0 * sum + 1000.0 * squares);
-    /// assert_eq!(of_rows[40], 4.0 + 80.0 + 20_000.0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn map_rows(&self, f: impl Fn(f64, f64, f64) -> f64 + Sync) -> Vec<f64> {
-        let mut mapped = zeros(self.rows());
-        for (i, mapped) in mapped.chunks_mut(self.grid.len().max(1)).enumerate() {
-            let blocks = self.row_of_blocks(i);
-            mapped.par_chunks_mut(PIECE).enumerate().with_min_len(16).for_each(|(piece, mapped)| {
-                let mut sums = RowSums::default();
-                for (j, block) in blocks.iter().enumerate() {
-                    if let Some(block) = block {
-                        sums.add(block, piece * PIECE, mapped.len(), j == i);
-                    }
-                }
-                sums.map(mapped, &f);
-            });
-        }
-        mapped
     }
 
     /// The largest absolute entry, multiplied by its factors.
@@ -428,7 +407,16 @@ mod tests {
             let factors: Vec<f64> = csr.all_rows().map(|row| 1.0 + (row * 7 % 13) as f64).collect();
             let scaled = ScaleFactors { left: Some(&factors), right: Some(&factors), factor: 0.5 };
             let mut largest: f64 = 0.0;
-            let sums = a.map_rows(|diagonal, sum, squares| diagonal + 3.0 * sum + 7.0 * squares);
+            let sums = a.map_squares(|diagonal, size, squares| diagonal + 3.0 * size + 7.0 * squares);
+            let sizes = a.map_sizes(|diagonal, size| diagonal + 3.0 * size);
+            let entries = a.fold_rows(0, |entries, row| entries + row.entries, |one, other| one + other);
+            assert_eq!(entries, csr.values().iter().filter(|value| **value != 0.0).count(), "{name}");
+            let largest_sum = a.fold_rows(0.0, |most: f64, row| most.max(row.sum), f64::max);
+            let row_sum = |row: usize| csr.row(row).1.iter().sum::<f64>();
+            let expected = csr.all_rows().map(row_sum).fold(0.0, f64::max);
+            assert!((largest_sum - expected).abs() <= 1e-9 * a.largest(ScaleFactors::ONE), "{name}");
+            let constant = a.constant_diagonal();
+            assert_eq!(constant.is_some(), a.diagonal().iter().all(|&x| x == a.diagonal()[0]), "{name}");
             let diagonal = a.diagonal();
             for row in csr.all_rows() {
                 let (columns, values) = csr.row(row);
@@ -437,6 +425,8 @@ mod tests {
                 assert_eq!(diagonal[row], csr.get(row, row).unwrap());
                 let expected = diagonal[row] + 3.0 * sum + 7.0 * squares;
                 assert!((sums[row] - expected).abs() <= 1e-12 * expected, "{name}, row {row}");
+                let expected = diagonal[row] + 3.0 * sum;
+                assert!((sizes[row] - expected).abs() <= 1e-12 * expected, "{name}, row {row}");
                 assert_eq!(a.largest_in_row(row), values.iter().fold(0.0, |most: f64, x| most.max(x.abs())));
                 for (&column, value) in columns.iter().zip(values) {
                     largest = largest.max((value * scaled.of(row, column as usize)).abs());

@@ -50,8 +50,8 @@ impl GridPattern {
         StencilSums { rows: NumberedPoints::new(a, self) }
     }
 
-    /// The order of the rows in which the unknowns of one kind follow one another; `None` if they do
-    /// already.
+    /// The order of the rows in which the unknowns of one kind follow one another; `None` if they
+    /// do already.
     ///
     /// ```
     /// use ziggurat_sparse::gallery::Problem;

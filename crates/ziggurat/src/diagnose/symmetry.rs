@@ -108,13 +108,15 @@ fn is_near(value: f64, mirrored: f64, sizes: impl FnOnce() -> (f64, f64)) -> boo
 /// Whether every entry of the rows `own` has an equal mirror image, up to rounding. `a` must
 /// contain the mirrored rows.
 fn own_rows_are_mirrored(a: CsrRef<'_, f64>, own: Range<usize>) -> bool {
-    let is_mirrored = |row: usize, column: usize, value: f64| {
-        let mirrored = a.get(column, row).unwrap_or(0.0);
-        is_near(value, mirrored, || (size(a, row), size(a, column)))
-    };
-    own.into_par_iter().with_min_len(PIECE).all(|row| {
-        let (columns, values) = a.row(row);
-        columns.iter().zip(values).all(|(&column, &value)| is_mirrored(row, column as usize, value))
+    own.into_par_iter().with_min_len(PIECE).all(|row| is_mirrored(a, row))
+}
+
+/// Whether every entry of a row has an equal mirror image, up to rounding.
+pub(super) fn is_mirrored(a: CsrRef<'_, f64>, row: usize) -> bool {
+    let (columns, values) = a.row(row);
+    columns.iter().zip(values).all(|(&column, &value)| {
+        let column = column as usize;
+        is_near(value, a.get(column, row).unwrap_or(0.0), || (size(a, row), size(a, column)))
     })
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use ziggurat_amg::interpolate::NearKernel;
-use ziggurat_amg::{SetupError, negative};
+use ziggurat_amg::{KnownGrid, SetupError, negative};
 use ziggurat_sparse::Csr;
 
 use super::SolveError;
@@ -19,27 +19,37 @@ fn kind_of(
     a: &Arc<Csr<f64>>,
     block: usize,
     near_kernel: Option<&NearKernel>,
-) -> Result<MatrixKind, SolveError> {
+) -> Result<(MatrixKind, Option<KnownGrid>), SolveError> {
     let constants = near_kernel.is_none_or(NearKernel::is_constant);
     let unknowns = near_kernel.map_or(block, NearKernel::unknowns_per_node);
-    let mut kind = MatrixKind::of_blocks(a, block, constants)?;
+    let (mut kind, grid) = MatrixKind::of_blocks(a, block, constants)?;
     kind.block = unknowns;
-    Ok(kind)
+    Ok((kind, grid))
 }
 
-/// The matrix that is set up, A or −A, and its kind.
+/// What is set up.
+pub(super) struct Oriented {
+    /// A or −A.
+    pub(super) a: Arc<Csr<f64>>,
+    pub(super) kind: MatrixKind,
+    /// Its grid and stencils, if it is that of a structured grid.
+    pub(super) grid: Option<KnownGrid>,
+}
+
+/// The matrix that is set up, and what is known of it.
 pub(super) fn oriented(
     a: &Arc<Csr<f64>>,
     block: usize,
     near_kernel: Option<&NearKernel>,
-) -> Result<(Arc<Csr<f64>>, MatrixKind), SolveError> {
-    let kind = kind_of(a, block, near_kernel)?;
+) -> Result<Oriented, SolveError> {
+    let (kind, grid) = kind_of(a, block, near_kernel)?;
     if !kind.is_negative() {
-        return Ok((a.clone(), kind));
+        return Ok(Oriented { a: a.clone(), kind, grid });
     }
+    drop(grid);
     let a = negative(a);
-    let kind = kind_of(&a, block, near_kernel)?;
-    Ok((a, MatrixKind { negated: true, ..kind }))
+    let (kind, grid) = kind_of(&a, block, near_kernel)?;
+    Ok(Oriented { a, kind: MatrixKind { negated: true, ..kind }, grid })
 }
 
 /// The constants of every field of a symmetric matrix, if its unknowns are numbered field by field.

@@ -113,7 +113,7 @@ impl<D: Device> Solver<D> {
         // Checked before a possible rebuild, which would accept any matrix.
         self.hierarchy.check_pattern(&a)?;
         let block = self.hierarchy.levels()[0].block();
-        let mut kind = oriented(&a, block, self.near_kernel.as_ref())?.1;
+        let mut kind = oriented(&a, block, self.near_kernel.as_ref())?.kind;
         // The pattern is the same, so its order is as good as before.
         kind.scattered = self.config().reorder == Reorder::On;
         let same_kind = self.iteration.asked.resolve(kind.facts(self.device())) == *self.config()
