@@ -45,14 +45,19 @@ fn multiply<T: Real>(gpu: &Gpu, a: &Csr<f64>, b: &Csr<f64>) -> Result<(), Device
     gpu.finish()
 }
 
-/// The steps of smoothed aggregation on the device.
+/// The steps of smoothed aggregation on the device, with two rows per node.
 fn coarsen<T: Real>(gpu: &Gpu, a: &Csr<f64>) -> Result<(), DeviceError> {
     let a = gpu.upload_sparse(&a.view().stored_as::<T>())?;
-    let strong =
-        gpu.strong_connections(&a, &SymmetricStrength { threshold: 0.01, most: Some(4.0), sampled: true })?;
-    let ones = vec![T::one(); gpu.size(&a).rows];
-    gpu.tentative(gpu.aggregates(&strong, &a)?, &gpu.upload(&ones)?)?;
-    gpu.smoothing_matrix(&a, &FilteredStep { filter: 0.1, damping: 1.0, radius: 2.0 })?;
+    let nodes = gpu.node_matrix(&a, 2)?;
+    let strength = SymmetricStrength { threshold: 0.01, most: Some(4.0), sampled: true };
+    let strong = gpu.strong_connections(&nodes, &strength)?;
+    let ones = vec![T::one(); 3 * gpu.size(&a).rows];
+    // Three equal vectors: two of them are dead.
+    let (p, kernel) = gpu.tentative(&gpu.aggregates(&strong, &nodes)?, &gpu.upload(&ones)?, 3)?;
+    let step = gpu.smoothing_matrix(&a, &nodes, &FilteredStep { filter: 0.1, damping: 1.0, radius: 2.0 })?;
+    let p = gpu.product_once(&step, &p)?;
+    let mut coarse = gpu.triple_product(&gpu.transpose(&p)?, &a, &p)?;
+    gpu.set_dead_diagonal(&mut coarse, &kernel, 3)?;
     gpu.finish()
 }
 

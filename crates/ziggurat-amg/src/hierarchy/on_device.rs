@@ -5,6 +5,8 @@
 //! spectral radius. Sizes come back while a level is made, and then the level itself, because
 //! lowering starts from levels in host memory. Levels are those of the host: the same aggregates
 //! and patterns, and values up to rounding; on a device without `f64`, up to the rounding of `f32`.
+//! With several unknowns per node, the near-kernel crosses with the matrix, and aggregates are made
+//! of nodes, whose matrix the device computes.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -46,7 +48,7 @@ impl Hierarchy {
     /// # Errors
     /// As [`Hierarchy::with_properties`], and [`SetupError::NotOnDevice`] if the configuration or
     /// the matrix needs what devices do not have: another coarsening than smoothed aggregation,
-    /// several unknowns per node, no symmetry, or another order of the unknowns.
+    /// nodes that differ in the number of unknowns, no symmetry, or another order of the unknowns.
     pub fn build_on<D: AggregationDevice>(
         device: &D,
         a: impl Into<Arc<Csr<f64>>>,
@@ -78,10 +80,11 @@ fn supported(
         return refused("of all methods, devices have only smoothed aggregation (`sa`)");
     };
     let kernel = &properties.near_kernel;
-    let vectors = kernel.count().max(method.test_vectors.unwrap_or(0));
-    let scalar = kernel.block() == 1 && vectors == 1 && kernel.node_of_rows().is_none();
-    if !scalar {
-        return refused("the matrix has several unknowns per node, or several near-null-space vectors");
+    if kernel.node_of_rows().is_some() {
+        return refused("the nodes of the matrix differ in the number of unknowns");
+    }
+    if method.test_vectors.unwrap_or(0) > kernel.count() {
+        return refused("devices do not look for near-null-space vectors (`sa.test_vectors`)");
     }
     if properties.symmetry != Symmetry::Symmetric {
         return refused("the matrix is not symmetric");
@@ -116,41 +119,44 @@ impl<D: AggregationDevice> OnDevice<'_, D> {
         properties: &MatrixProperties,
     ) -> Result<(Vec<Level<WholeMatrix>>, CoarseningStop), SetupError> {
         let mut on_device = self.device.upload_sparse(&a.view().stored_as::<T>())?;
-        let kernel: Vec<T> =
-            properties.near_kernel.vectors().values().iter().map(|&b| T::narrow(b)).collect();
-        let mut kernel = self.device.upload(&kernel)?;
-        let (mut a, mut levels) = (WholeMatrix::new(a, 1), Vec::new());
+        let vectors = &properties.near_kernel;
+        let (block, count) = (vectors.block(), vectors.count());
+        let vectors: Vec<&[f64]> = vectors.vectors().columns().collect();
+        let rows = (0..a.rows()).flat_map(|row| vectors.iter().map(move |vector| T::narrow(vector[row])));
+        let mut kernel = self.device.upload(&rows.collect::<Vec<T>>())?;
+        let (mut a, mut levels) = (WholeMatrix::new(a, block), Vec::new());
         loop {
             let mut stages = Stages::new(levels.len(), a.a.rows() as u64);
             let made = match stop_before(&a, self.setup, levels.len()) {
                 Some(stop) => Err(stop),
-                None => self.coarser(&on_device, &kernel, &mut stages)?,
+                None => self.coarser(&on_device, (a.block, &kernel, count), &mut stages)?,
             };
-            let Made { p, r, coarse, on_device: next, kernel: next_kernel, radius } = match made {
+            let Made { p, r, coarse, on_device: next, kernel: next_kernel, dead, radius } = match made {
                 Ok(made) => made,
                 Err(stop) => {
                     levels.extend(last(a, stages, stop).levels);
                     return Ok((levels, stop));
                 }
             };
-            let transfer = WholeTransfer { p: p.into(), r: r.into(), galerkin: None, dead: Vec::new() };
+            let transfer = WholeTransfer { p: p.into(), r: r.into(), galerkin: None, dead };
             let level = Level::with_transfer(a, transfer).with_radius(radius);
             levels.push(Level { stages: stages.into_seconds(), ..level });
-            (a, on_device, kernel) = (WholeMatrix::new(coarse.into(), 1), next, next_kernel);
+            (a, on_device, kernel) = (WholeMatrix::new(coarse.into(), count), next, next_kernel);
         }
     }
 
-    /// One step from a level to the next, or why there is no next one.
+    /// One step from a level to the next, or why there is no next one. Nodes have `block` rows, and
+    /// the near-kernel has `count` vectors.
     fn coarser<T: Real + Reads<T>>(
         &self,
         a: &D::Sparse<T>,
-        kernel: &D::Vector<T>,
+        (block, kernel, count): (usize, &D::Vector<T>, usize),
         stages: &mut Stages,
     ) -> Result<Result<Made<D, T>, CoarseningStop>, SetupError> {
         let (device, rows, level) = (self.device, self.device.size(a).rows, stages.level());
         let halo = Whole::new(rows);
         let is_plain = level < self.method.plain_levels.unwrap_or(0);
-        let strength = match self.method.strength_of(is_plain).filter {
+        let strength = match self.method.strength_of(is_plain && block == 1).filter {
             Filter::Threshold(threshold) => SymmetricStrength { threshold, most: None, sampled: false },
             Filter::AverageConnections(most) => {
                 SymmetricStrength { threshold: 0.0, most: Some(most), sampled: false }
@@ -159,32 +165,41 @@ impl<D: AggregationDevice> OnDevice<'_, D> {
                 SymmetricStrength { threshold, most: Some(most), sampled: true }
             }
         };
-        let strong = stages.run("strength", &halo, || device.strong_connections(a, &strength))?;
-        let aggregates = stages.run("coarsening", &halo, || device.aggregates(&strong, a))?;
+        let nodes = match block {
+            1 => None,
+            _ => Some(stages.run("strength", &halo, || device.node_matrix(a, block))?),
+        };
+        let nodes = nodes.as_ref().unwrap_or(a);
+        let strong = stages.run("strength", &halo, || device.strong_connections(nodes, &strength))?;
+        let aggregates = stages.run("coarsening", &halo, || device.aggregates(&strong, nodes))?;
         drop(strong);
-        if let Some(stop) = CoarseningStop::after(rows as u64, device.size(&aggregates).cols as u64) {
+        let coarse = device.size(&aggregates).cols * count;
+        if let Some(stop) = CoarseningStop::after(rows as u64, coarse as u64) {
             return Ok(Err(stop));
         }
         let (tentative, kernel) =
-            stages.run("tentative interpolation", &halo, || device.tentative(aggregates, kernel))?;
+            stages.run("tentative interpolation", &halo, || device.tentative(&aggregates, kernel, count))?;
+        drop(aggregates);
         let (p, radius) = match is_plain {
             true => (tentative, None),
             false => {
                 let radius = stages.run("spectral radius", &halo, || spectral_radius(device, a))?;
                 let SmoothedAggregation { filter, damping, .. } = self.method;
                 let p = stages.run("interpolation", &halo, || {
-                    let step = device.smoothing_matrix(a, &FilteredStep { filter, damping, radius })?;
+                    let step =
+                        device.smoothing_matrix(a, nodes, &FilteredStep { filter, damping, radius })?;
                     device.product_once(&step, &tentative)
                 })?;
                 (p, Some(radius))
             }
         };
         let r = stages.run("transpose", &halo, || device.transpose(&p))?;
-        let on_device = stages.run("Galerkin product", &halo, || device.triple_product(&r, a, &p))?;
+        let mut on_device = stages.run("Galerkin product", &halo, || device.triple_product(&r, a, &p))?;
+        let dead = device.set_dead_diagonal(&mut on_device, &kernel, count)?;
         let (p, r, coarse) = stages.run("transfer to the host", &halo, || {
             Ok::<_, SetupError>((on_host(device, &p)?, on_host(device, &r)?, on_host(device, &on_device)?))
         })?;
-        Ok(Ok(Made { p, r, coarse, on_device, kernel, radius }))
+        Ok(Ok(Made { p, r, coarse, on_device, kernel, dead, radius }))
     }
 }
 
@@ -196,6 +211,8 @@ struct Made<D: AggregationDevice, T: Real> {
     /// The coarse matrix again, for the next step.
     on_device: D::Sparse<T>,
     kernel: D::Vector<T>,
+    /// The unknowns of the coarse level whose columns of P are zero.
+    dead: Vec<u32>,
     radius: Option<f64>,
 }
 
@@ -259,9 +276,11 @@ fn spectral_radius<D: AggregationDevice, T: Real + Reads<T>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coarsen::Aggregates;
     use crate::interpolate::NearKernel;
     use crate::testing::{problem, rigid_bodies};
     use crate::{Classical, Level};
+    use ziggurat_sparse::Dense;
     use ziggurat_sparse::device::Reference;
 
     fn scalar(a: &Csr<f64>) -> MatrixProperties {
@@ -290,14 +309,23 @@ mod tests {
     #[test]
     fn the_levels_are_those_of_the_host() {
         let names = ["poisson2d:30", "poisson3d:12", "poisson3d27:10", "jump3d:12", "anisotropic3d:12"];
-        for (name, plain_levels) in names.iter().flat_map(|name| [(name, 0), (name, 1)]) {
-            let (a, config) = (problem(name), aggregation(plain_levels));
-            let host = Hierarchy::with_properties(&a, scalar(&a), &config).unwrap();
-            let device = Hierarchy::build_on(&Reference, &a, &scalar(&a), &config).unwrap();
+        let scalars = names.map(|name| (name, problem(name), scalar(&problem(name))));
+        let nodes = |block: usize, (a, near_kernel): (Csr<f64>, NearKernel)| {
+            let properties = MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric, grid: None };
+            (["translations", "rigid bodies"][block], a, properties)
+        };
+        let body = problem("elasticity3d:6");
+        let translations = NearKernel::constants(body.rows(), 3).unwrap();
+        let all = scalars.into_iter().chain([nodes(0, (body, translations)), nodes(1, rigid_bodies(6))]);
+        for ((name, a, known), plain_levels) in all.flat_map(|input| [(input.clone(), 0), (input, 1)]) {
+            let config = aggregation(plain_levels);
+            let host = Hierarchy::with_properties(&a, known.clone(), &config).unwrap();
+            let device = Hierarchy::build_on(&Reference, &a, &known, &config).unwrap();
             assert_eq!(device.stop(), host.stop(), "{name}");
             let rows = |levels: &[Level<WholeMatrix>]| levels.iter().map(Level::rows).collect::<Vec<_>>();
             assert_eq!(rows(device.levels()), rows(host.levels()), "{name}");
             for (found, expected) in device.levels().iter().zip(host.levels()) {
+                assert_eq!(found.block(), expected.block(), "{name}");
                 assert_close(name, found.matrix(), expected.matrix());
                 let pairs = [
                     (found.prolongation(), expected.prolongation()),
@@ -327,9 +355,14 @@ mod tests {
         assert!(refused(scalar(&a), &renumbered, &a).contains("renumbered first"));
         let general = MatrixProperties { symmetry: Symmetry::General, ..scalar(&a) };
         assert!(refused(general, &usual, &a).contains("not symmetric"));
-        let (body, near_kernel) = rigid_bodies(3);
-        let modes = MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric, grid: None };
-        assert!(refused(modes, &usual, &body).contains("several unknowns per node"));
+        let nodes = Aggregates::try_new(2, (0..400).map(|row| u32::from(row > 9)).collect()).unwrap();
+        let vectors = Dense::try_new(400, 1, vec![1.0; 400]).unwrap();
+        let near_kernel = NearKernel::with_nodes(vectors, nodes).unwrap();
+        let ragged = MatrixProperties { near_kernel, symmetry: Symmetry::Symmetric, grid: None };
+        assert!(refused(ragged, &usual, &a).contains("differ in the number"));
+        let method = SmoothedAggregation { test_vectors: Some(2), ..SmoothedAggregation::default() };
+        let searched = HierarchyConfig { coarsening: Coarsening::SmoothedAggregation(method), ..usual };
+        assert!(refused(scalar(&a), &searched, &a).contains("sa.test_vectors"));
         let mut negative = a.clone();
         negative.values_mut().iter_mut().for_each(|value| *value = -*value);
         assert!(refused(scalar(&a), &usual, &negative).contains("positive"));

@@ -1,8 +1,7 @@
-//! Aggregates from roots, and tentative interpolation, one unit per row.
+//! Aggregates from roots, one unit per row.
 //!
 //! ```text
 //! roots numbered in order ▸ their neighbours join ▸ the others vote: (votes)·(members) ▸ the most
-//! p_ij = b_i / c_j,    c_j² = Σ b_i² over aggregate j
 //! ```
 //!
 //! The votes of a row for the aggregates around it are a row of a sparse product, which the kernels
@@ -144,43 +143,5 @@ pub(crate) fn write_members<C: Float + CubeElement>(
         let place = row_ptr[row] as usize;
         columns[place] = aggregate[row];
         values[place] = C::new(1.0);
-    }
-}
-
-/// The norm of the near-kernel vector on each aggregate; the rows of the matrix are the aggregates.
-#[cube(launch_unchecked)]
-pub(crate) fn kernel_norms<C: Float + CubeElement>(
-    row_ptr: &Array<u32>,
-    columns: &Array<u32>,
-    kernel: &Array<C>,
-    norms: &mut Array<C>,
-    rows: u32,
-) {
-    let row = position();
-    if row < rows as usize {
-        let mut sum = C::new(0.0);
-        for k in row_ptr[row]..row_ptr[row + 1] {
-            let value = kernel[columns[k as usize] as usize];
-            sum += value * value;
-        }
-        norms[row] = sum.sqrt();
-    }
-}
-
-/// The values of tentative interpolation.
-#[cube(launch_unchecked)]
-pub(crate) fn tentative_values<C: Float + CubeElement>(
-    row_ptr: &Array<u32>,
-    columns: &Array<u32>,
-    kernel: &Array<C>,
-    norms: &Array<C>,
-    values: &mut Array<C>,
-    rows: u32,
-) {
-    let row = position();
-    if row < rows as usize {
-        for k in row_ptr[row]..row_ptr[row + 1] {
-            values[k as usize] = kernel[row] / norms[columns[k as usize] as usize];
-        }
     }
 }

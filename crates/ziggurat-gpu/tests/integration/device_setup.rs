@@ -1,6 +1,7 @@
 //! Hierarchies whose levels are made on the device: those of the host, and solves with them.
 
 use crate::{gpu, real_matrices};
+use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::amg::{Hierarchy, Level, WholeMatrix};
 use ziggurat::config::{Method, SetupPlace};
 use ziggurat::{Solver, SolverBuilder};
@@ -66,6 +67,28 @@ fn levels_and_iterations_are_those_of_the_host() {
     }
 }
 
+/// Nodes with three displacements: interpolation of translations, and of rigid-body modes.
+#[test]
+fn levels_of_nodes_are_those_of_the_host() {
+    let (gpu, (a, b)) = (gpu(), problem("elasticity3d:10"));
+    let coordinates = "elasticity3d:10".parse::<Problem>().unwrap().coordinates().unwrap();
+    let modes = NearKernel::rigid_body_modes(&coordinates, 3).unwrap();
+    for (name, modes) in [("translations", None), ("rigid bodies", Some(modes))] {
+        let build = |builder: SolverBuilder<Gpu>| match modes.clone() {
+            Some(modes) => builder.near_kernel(modes).build(&a).unwrap(),
+            None => builder.build(&a).unwrap(),
+        };
+        let there = build(on_device(gpu.clone()));
+        let here = Solver::builder().device(gpu.clone()).method(Method::Sa);
+        let here = build(here.with(|config| config.sa.energy_steps = Some(0)));
+        assert!(there.hierarchy().levels().len() > 1, "{name}");
+        assert_same(name, there.hierarchy(), here.hierarchy(), 1e-11);
+        let [there, here] = [&there, &here].map(|solver| solver.solve(&b).unwrap().report);
+        assert!(there.reason.is_converged() && there.relative_residual <= 1e-8, "{name}: {}", there.reason);
+        assert!(there.iterations.abs_diff(here.iterations) <= 1, "{name}");
+    }
+}
+
 /// Meshes without any regularity: the same levels, too.
 #[test]
 fn levels_of_real_matrices_are_those_of_the_host() {
@@ -110,7 +133,7 @@ fn only_levels_return_to_the_host() {
     let gpu = gpu();
     let before = gpu.traffic().unwrap();
     let known = ziggurat::amg::MatrixProperties {
-        near_kernel: ziggurat::amg::interpolate::NearKernel::constants(a.rows(), 1).unwrap(),
+        near_kernel: NearKernel::constants(a.rows(), 1).unwrap(),
         symmetry: ziggurat::amg::interpolate::Symmetry::Symmetric,
         grid: None,
     };

@@ -34,7 +34,7 @@ pub use reference::Reference;
 pub use remote::{Nobody, Remote};
 pub use setup::{
     AggregationDevice, FilteredStep, LONE, SAMPLE_FACTOR, SAMPLE_SHIFT, SetupDevice, SparseSize,
-    SymmetricStrength, VOTE_UNITS, block_bits, is_sampled, root_key,
+    SymmetricStrength, VOTE_UNITS, block_bits, dependent, is_sampled, root_key,
 };
 pub use traffic::Traffic;
 

@@ -66,25 +66,53 @@ impl AggregationDevice for Broken {
         })
     }
 
+    fn node_matrix<T: Real>(&self, a: &Csr<T>, block: usize) -> Result<Csr<T>, DeviceError> {
+        let mut nodes = Reference.node_matrix(a, block)?;
+        if self.0 == Fault::NormsAreSquared {
+            nodes.values_mut().iter_mut().for_each(|norm| *norm *= *norm);
+        }
+        Ok(nodes)
+    }
+
     fn tentative<T: Real>(
         &self,
-        aggregates: Csr<T>,
+        aggregates: &Csr<T>,
         kernel: &Vec<T>,
+        count: usize,
     ) -> Result<(Csr<T>, Vec<T>), DeviceError> {
-        let ones = vec![T::one(); kernel.len()];
+        let (mut p, coarse) = Reference.tentative(aggregates, kernel, count)?;
         match self.0 {
             Fault::TentativeIsNotNormalised => {
-                let (_, norms) = Reference.tentative(aggregates.clone(), kernel)?;
-                Ok((aggregates, norms))
+                p.values_mut().iter_mut().for_each(|value| *value += *value);
+                Ok((p, coarse))
             }
-            Fault::TentativeForgetsKernel => Reference.tentative(aggregates, &ones),
-            _ => Reference.tentative(aggregates, kernel),
+            Fault::TentativeForgetsKernel => {
+                Reference.tentative(aggregates, &vec![T::one(); kernel.len()], count)
+            }
+            _ => Ok((p, coarse)),
         }
     }
 
-    fn smoothing_matrix<T: Real>(&self, a: &Csr<T>, step: &FilteredStep) -> Result<Csr<T>, DeviceError> {
+    fn set_dead_diagonal<T: Real>(
+        &self,
+        a: &mut Csr<T>,
+        kernel: &Vec<T>,
+        count: usize,
+    ) -> Result<Vec<u32>, DeviceError> {
+        match self.0 {
+            Fault::DeadStayZero => Reference.set_dead_diagonal(&mut a.clone(), kernel, count),
+            _ => Reference.set_dead_diagonal(a, kernel, count),
+        }
+    }
+
+    fn smoothing_matrix<T: Real>(
+        &self,
+        a: &Csr<T>,
+        nodes: &Csr<T>,
+        step: &FilteredStep,
+    ) -> Result<Csr<T>, DeviceError> {
         let filter = if self.0 == Fault::StepIgnoresFilter { 0.0 } else { step.filter };
-        let mut found = Reference.smoothing_matrix(a, &FilteredStep { filter, ..*step })?;
+        let mut found = Reference.smoothing_matrix(a, nodes, &FilteredStep { filter, ..*step })?;
         if self.0 == Fault::StepForgetsDiagonal {
             let (row_ptr, columns, mut values) = found.clone().into_parts();
             for row in 0..a.rows() {

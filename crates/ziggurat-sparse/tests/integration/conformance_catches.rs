@@ -78,8 +78,10 @@ pub(crate) enum Fault {
     StrongForgetsMagnitude,
     AggregatesLeaveVotersOut,
     AggregatesKeepLoneRowsOut,
+    NormsAreSquared,
     TentativeIsNotNormalised,
     TentativeForgetsKernel,
+    DeadStayZero,
     StepIgnoresFilter,
     StepForgetsDiagonal,
 }
@@ -559,8 +561,10 @@ faults! {
     strong_forgets_magnitude: StrongForgetsMagnitude;
     aggregates_leave_voters_out: AggregatesLeaveVotersOut;
     aggregates_keep_lone_rows_out: AggregatesKeepLoneRowsOut;
+    norms_are_squared: NormsAreSquared;
     tentative_is_not_normalised: TentativeIsNotNormalised;
     tentative_forgets_kernel: TentativeForgetsKernel;
+    dead_stay_zero: DeadStayZero;
     step_ignores_filter: StepIgnoresFilter;
     step_forgets_diagonal: StepForgetsDiagonal;
 }

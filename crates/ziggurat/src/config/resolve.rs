@@ -19,7 +19,7 @@
 //! | krylov, precision | method `direct` | `fgmres`, `f64` | a few iterations correct the rounding errors of the factors |
 //! | plain levels | `sa`, symmetric, many entries, `effort = "few-solves"` | 1 | setup takes half the time, a solve twice the iterations |
 //! | | else | 0 | the fewest iterations |
-//! | energy steps | `sa`, symmetric, positive diagonal, several unknowns per node | 2 | one smoothing step is too few on irregular meshes |
+//! | energy steps | `sa`, symmetric, positive diagonal, several unknowns per node, setup on the host | 2 | one smoothing step is too few on irregular meshes |
 //! | test vectors | `sa`, most couplings positive, one unknown per node | 2 | constants are not all that smoothing leaves |
 //! | rows of the coarsest level | `sa`, several unknowns per node, many entries | 1000 | a few nodes represent a slender body badly |
 //! | | else | 300 | the inverse costs next to nothing |
@@ -274,9 +274,8 @@ impl SolverConfig {
             let reason = "energy is minimised for symmetric matrices with a positive diagonal; leave it out";
             return Err(ConfigError::Value { path: "sa.energy_steps".into(), reason: reason.into() });
         }
-        if self.setup == SetupPlace::Device && !(facts.is_positive() && facts.block == 1) {
-            let reason = "`device` needs a symmetric matrix with a positive diagonal and one unknown per node; \
-                          leave it at host";
+        if self.setup == SetupPlace::Device && !facts.is_positive() {
+            let reason = "`device` needs a symmetric matrix with a positive diagonal; leave it at host";
             return Err(ConfigError::Value { path: "setup".into(), reason: reason.into() });
         }
         if facts.gpu && self.basis != Basis::F64 {

@@ -38,6 +38,11 @@ fn matrices() -> impl Strategy<Value = Symmetric> {
 }
 
 impl Symmetric {
+    /// With a whole number of nodes.
+    fn of_nodes(&self, block: usize) -> Self {
+        Symmetric { rows: self.rows.next_multiple_of(block), ..self.clone() }
+    }
+
     fn matrix<C: Real>(&self) -> Csr<C> {
         let mut all = Coo::new(self.rows, self.rows).expect("a small matrix");
         let mut there = std::collections::HashSet::new();
@@ -150,26 +155,91 @@ pub fn aggregates<D: AggregationDevice, C: Real>(device: &D) {
     });
 }
 
-/// Tentative interpolation and the coarse near-kernel.
+/// Norms of blocks.
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
+pub fn node_matrix<D: AggregationDevice, C: Real>(device: &D) {
+    run(device, (matrices(), 1..5usize), |(input, block)| {
+        let a = input.of_nodes(block).matrix::<C>();
+        let found = device.node_matrix(&on_device(device, &a), block).expect("a matrix of nodes");
+        let (found, expected) =
+            (on_host(device, &found), Reference.node_matrix(&a, block).expect("a matrix of nodes"));
+        let patterns = [&found, &expected].map(|nodes| (nodes.rows(), nodes.row_ptr(), nodes.columns()));
+        assert_eq!(patterns[0], patterns[1], "node_matrix");
+        let expected = wide(expected.values(), |x| x);
+        assert_close("node_matrix", found.values(), &expected, &expected, |_| 2 * block * block + 8);
+    });
+}
+
+/// Tentative interpolation and the coarse near-kernel: P Bc = B and Pᵀ P = 1 up to dead unknowns,
+/// and upper triangular blocks of Bc with a positive diagonal. There is one such decomposition.
+///
+/// # Panics
+/// If the device has another one, or another pattern or other dead unknowns than [`Reference`].
 pub fn tentative<D: AggregationDevice, C: Real>(device: &D) {
-    run(device, matrices(), |input| {
+    run(device, (matrices(), 1..4usize, 1..5usize), |(input, block, count)| {
         let a = input.matrix::<C>();
         let aggregates = Reference.aggregates(&strong(&a, 0.02), &a).expect("aggregates");
-        let element = |row| C::narrow(1.0 + (hash_id(input.seed ^ row) % 100) as f64 / 10.0);
-        let kernel: Vec<C> = (0..a.rows() as u64).map(element).collect();
+        // Whole numbers, so that vectors depend on others exactly or by far not.
+        let element = |place: usize| C::narrow((hash_id(input.seed ^ place as u64) % 17) as f64 - 6.0);
+        let kernel: Vec<C> = (0..a.rows() * block * count).map(element).collect();
         let upload = device.upload(&kernel).expect("an upload");
-        let (p, coarse) = device.tentative(on_device(device, &aggregates), &upload).expect("tentative");
-        let there = Reference.tentative(aggregates, &Reference.upload(&kernel).expect("an upload"));
-        let (expected_p, expected_coarse) = there.expect("tentative");
-        let (p, terms) = (on_host(device, &p), 2 * a.rows() + 16);
-        assert_eq!((p.row_ptr(), p.columns()), (expected_p.row_ptr(), expected_p.columns()), "tentative");
-        let expected = wide(expected_p.values(), |x| x);
-        assert_close("tentative", p.values(), &expected, &expected, |_| terms);
-        let expected = wide(&content(&Reference, &expected_coarse), |x| x);
-        assert_close("the coarse near-kernel", &content(device, &coarse), &expected, &expected, |_| terms);
+        let made = device.tentative(&on_device(device, &aggregates), &upload, count);
+        let (p, coarse) = made.expect("tentative");
+        let (p, coarse) = (on_host(device, &p), content(device, &coarse));
+        let there = Reference.tentative(&aggregates, &Reference.upload(&kernel).expect("an upload"), count);
+        let (expected, expected_coarse) = there.expect("tentative");
+        assert_eq!((p.row_ptr(), p.columns()), (expected.row_ptr(), expected.columns()), "tentative");
+        let expected_coarse = content(&Reference, &expected_coarse);
+        let entry = |row: usize, c: usize| p.row(row).1[c].wide();
+        for (of, r) in coarse.chunks(count * count).enumerate() {
+            let nodes = (0..a.rows()).filter(|&node| aggregates.row(node).0 == [of as u32]);
+            let rows: Vec<usize> = nodes.flat_map(|node| node * block..(node + 1) * block).collect();
+            let terms = |_| 8 * rows.len() + 64;
+            for c in 0..count {
+                let size = |&row: &usize| kernel[row * count + c].wide().powi(2);
+                let length = rows.iter().map(size).sum::<f64>().sqrt();
+                let dead = r[c * count + c] == C::zero();
+                assert_eq!(dead, expected_coarse[(of * count + c) * count + c] == C::zero(), "dead unknowns");
+                assert!(r[c * count + c] >= C::zero(), "the diagonal of R");
+                assert!(
+                    (c + 1..count).all(|below| r[below * count + c] == C::zero()),
+                    "R below the diagonal"
+                );
+                let product = |&row: &usize| {
+                    C::narrow((0..=c).map(|k| entry(row, k) * r[k * count + c].wide()).sum::<f64>())
+                };
+                let of_kernel: Vec<f64> = rows.iter().map(|&row| kernel[row * count + c].wide()).collect();
+                let (found, sizes) = (rows.iter().map(product).collect::<Vec<_>>(), vec![length; rows.len()]);
+                assert_close("P Bc", &found, &of_kernel, &sizes, terms);
+                let dot = |k: usize| C::narrow(rows.iter().map(|&row| entry(row, k) * entry(row, c)).sum());
+                let identity = |k: usize| f64::from(u8::from(k == c && !dead));
+                let (found, expected): (Vec<C>, Vec<f64>) = (0..=c).map(|k| (dot(k), identity(k))).unzip();
+                assert_close("Pᵀ P", &found, &expected, &vec![1.0; c + 1], terms);
+            }
+        }
+    });
+}
+
+/// The diagonal of dead unknowns.
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn set_dead_diagonal<D: AggregationDevice, C: Real>(device: &D) {
+    run(device, (matrices(), 1..5usize, 0..3u64), |(input, count, dead)| {
+        let a = input.of_nodes(count).matrix::<C>();
+        // Of every four elements, `dead` are zero.
+        let element =
+            |place: usize| C::narrow((hash_id(input.seed ^ place as u64) % 4).saturating_sub(dead) as f64);
+        let kernel: Vec<C> = (0..a.rows() * count).map(element).collect();
+        let upload = device.upload(&kernel).expect("an upload");
+        let (mut found, mut expected) = (on_device(device, &a), a);
+        let list = device.set_dead_diagonal(&mut found, &upload, count).expect("a diagonal");
+        let kernel = Reference.upload(&kernel).expect("an upload");
+        let there = Reference.set_dead_diagonal(&mut expected, &kernel, count).expect("a diagonal");
+        assert_eq!(list, there, "dead unknowns");
+        assert_eq!(on_host(device, &found), expected, "set_dead_diagonal");
     });
 }
 
@@ -179,12 +249,17 @@ pub fn tentative<D: AggregationDevice, C: Real>(device: &D) {
 /// If the device disagrees with [`Reference`].
 pub fn smoothing_matrix<D: AggregationDevice, C: Real>(device: &D) {
     let filters = prop_oneof![Just(0.0), Just(1.0), (1..10i32).prop_map(|k| 0.5_f64.powi(k))];
-    run(device, (matrices(), filters), |(input, filter)| {
-        let a = input.matrix::<C>();
+    run(device, (matrices(), 1..4usize, filters), |(input, block, filter)| {
+        let a = input.of_nodes(block).matrix::<C>();
+        let nodes = match block {
+            1 => a.clone(),
+            block => Reference.node_matrix(&a, block).expect("a matrix of nodes"),
+        };
         let step = FilteredStep { filter, damping: 1.25, radius: 2.0 };
-        let found = device.smoothing_matrix(&on_device(device, &a), &step).expect("a step");
+        let (there, nodes_there) = (on_device(device, &a), on_device(device, &nodes));
+        let found = device.smoothing_matrix(&there, &nodes_there, &step).expect("a step");
         let (found, expected) =
-            (on_host(device, &found), Reference.smoothing_matrix(&a, &step).expect("a step"));
+            (on_host(device, &found), Reference.smoothing_matrix(&a, &nodes, &step).expect("a step"));
         let patterns = [&found, &expected].map(|matrix| (matrix.row_ptr(), matrix.columns()));
         assert_eq!(patterns[0], patterns[1], "smoothing_matrix");
         // Of the diagonal, one minus a fraction is left.

@@ -187,8 +187,16 @@ macro_rules! aggregation_conformance_suite {
                 $crate::device::conformance::aggregation_kernels::aggregates::<_, $c>(&$device);
             }
             #[test]
+            fn node_matrix() {
+                $crate::device::conformance::aggregation_kernels::node_matrix::<_, $c>(&$device);
+            }
+            #[test]
             fn tentative() {
                 $crate::device::conformance::aggregation_kernels::tentative::<_, $c>(&$device);
+            }
+            #[test]
+            fn set_dead_diagonal() {
+                $crate::device::conformance::aggregation_kernels::set_dead_diagonal::<_, $c>(&$device);
             }
             #[test]
             fn smoothing_matrix() {

@@ -1,13 +1,17 @@
-//! The steps of smoothed aggregation on a device, for matrices with one unknown per node.
+//! The steps of smoothed aggregation on a device.
 //!
 //! ```text
-//! strong connections ▸ MIS-2 aggregates ▸ tentative interpolation ▸ 1 − ω D⁻¹ A_F
+//! matrix of nodes ▸ strong connections ▸ MIS-2 aggregates ▸ tentative interpolation ▸ 1 − ω D⁻¹ A_F
 //! ```
 //!
 //! The products that follow, P = (1 − ω D⁻¹ A_F) P_tent and Pᵀ A P, are those of [`SetupDevice`].
-//! The steps are those that `ziggurat-amg` has for the host, where they also work for ranks and for
-//! several unknowns per node; results are the same up to rounding. What both must agree on is here:
-//! the order in which rows become roots, and how rows choose an aggregate.
+//! The steps are those that `ziggurat-amg` has for the host, where they also work for ranks;
+//! results are the same up to rounding. What both must agree on is here: the order in which rows
+//! become roots, how rows choose an aggregate, and when a vector depends on others.
+//!
+//! **Several unknowns per node.** A node has b consecutive rows, and the near-kernel has k vectors.
+//! Aggregates consist of nodes, and each becomes a node with k unknowns. With one unknown, the
+//! matrix of nodes is the matrix itself.
 
 use super::SetupDevice;
 use crate::device::DeviceError;
@@ -88,6 +92,22 @@ impl SymmetricStrength {
         let counted = (0..rows as u64).filter(|&row| self.counts(row, rows as u64)).count();
         Some((most * counted as f64).round() as u64)
     }
+}
+
+/// A near-kernel vector counts as dependent on those before it, on an aggregate, if at most this
+/// fraction of it is left without them; see [`dependent`].
+const DEPENDENT: f64 = 1e-10;
+
+/// The fraction of a near-kernel vector below which the rest of it is rounding errors, in a number
+/// type.
+///
+/// ```
+/// use ziggurat_sparse::device::dependent;
+/// assert_eq!(dependent::<f64>(), 1e-10);
+/// assert!(dependent::<f32>() > 1e-6);
+/// ```
+pub fn dependent<T: Real>() -> f64 {
+    DEPENDENT.max(32.0 * T::epsilon().wide())
 }
 
 /// One step of Jacobi's method with the filtered matrix A_F, whose connections are at least
@@ -190,20 +210,47 @@ pub trait AggregationDevice: SetupDevice {
         a: &Self::Sparse<T>,
     ) -> Result<Self::Sparse<T>, DeviceError>;
 
-    /// Tentative interpolation of one near-kernel vector b: p_ij = b_i / c_j, where c_j is the norm
-    /// of b on aggregate j. Returns P and c, the near-kernel vector of the coarse level.
+    /// The matrix of nodes with `block` rows each: the Frobenius norms of the blocks that connect
+    /// them.
+    fn node_matrix<T: Real>(&self, a: &Self::Sparse<T>, block: usize)
+    -> Result<Self::Sparse<T>, DeviceError>;
+
+    /// Tentative interpolation of `count` near-kernel vectors, whose elements are stored row by
+    /// row.
+    ///
+    /// With the rows B_I of aggregate I and their thin QR decomposition B_I = Q_I R_I, P consists
+    /// of the Q_I, with an entry for every vector in each row of a node that has an aggregate.
+    /// Returns P, and the R_I as near-kernel of the coarse level. A vector that
+    /// [depends](dependent) on those before it has a column of zeros in Q_I and a row of zeros in
+    /// R_I.
     #[allow(clippy::type_complexity)] // a matrix and a vector
     fn tentative<T: Real>(
         &self,
-        aggregates: Self::Sparse<T>,
+        aggregates: &Self::Sparse<T>,
         kernel: &Self::Vector<T>,
+        count: usize,
     ) -> Result<(Self::Sparse<T>, Self::Vector<T>), DeviceError>;
+
+    /// Sets the diagonal entry of dead unknowns of Pᵀ A P, whose rows and columns are zero, to the
+    /// largest diagonal entry, and returns which they are: those with a zero on the diagonal of
+    /// R_I. `kernel` and `count` are those of the matrix.
+    fn set_dead_diagonal<T: Real>(
+        &self,
+        a: &mut Self::Sparse<T>,
+        kernel: &Self::Vector<T>,
+        count: usize,
+    ) -> Result<Vec<u32>, DeviceError>;
 
     /// 1 − ω D⁻¹ A_F, where D is the diagonal of the filtered matrix; where filtering has changed
     /// the sign of that, D is the larger of |a^F_ii| and ½ Σ_j |a^F_ij|, and ρ(D⁻¹A_F) at most 2.
+    ///
+    /// `nodes` is the [matrix of nodes](Self::node_matrix), or `a`. Which connections are kept is
+    /// decided by its entries; others are added to the entry of the same unknown in the row's own
+    /// node. All entries of that are stored.
     fn smoothing_matrix<T: Real>(
         &self,
         a: &Self::Sparse<T>,
+        nodes: &Self::Sparse<T>,
         step: &FilteredStep,
     ) -> Result<Self::Sparse<T>, DeviceError>;
 }

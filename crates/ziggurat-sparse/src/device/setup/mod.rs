@@ -22,7 +22,7 @@ use crate::number::Real;
 
 pub use aggregation::{
     AggregationDevice, FilteredStep, LONE, SAMPLE_FACTOR, SAMPLE_SHIFT, SymmetricStrength, VOTE_UNITS,
-    block_bits, is_sampled, root_key,
+    block_bits, dependent, is_sampled, root_key,
 };
 
 /// The size of a sparse matrix.

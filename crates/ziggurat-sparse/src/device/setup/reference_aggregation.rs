@@ -1,7 +1,10 @@
 //! Smoothed aggregation of the reference device, row by row.
 
+use std::collections::BTreeMap;
+
 use super::{
-    AggregationDevice, FilteredStep, LONE, SymmetricStrength, VOTE_UNITS, block_bits, expected, root_key,
+    AggregationDevice, FilteredStep, LONE, SymmetricStrength, VOTE_UNITS, block_bits, dependent, expected,
+    root_key,
 };
 use crate::device::{Device, DeviceError, Reference};
 use crate::matrix::Csr;
@@ -139,51 +142,125 @@ impl AggregationDevice for Reference {
         Ok(from_rows(count as usize, &(0..a.rows()).map(row).collect::<Vec<_>>()))
     }
 
-    fn tentative<T: Real>(
-        &self,
-        aggregates: Csr<T>,
-        kernel: &Self::Vector<T>,
-    ) -> Result<(Csr<T>, Self::Vector<T>), DeviceError> {
-        let mut kernel_on_host = vec![T::zero(); aggregates.rows()];
-        self.download(kernel, &mut kernel_on_host)?;
-        let mut norms = vec![T::zero(); aggregates.cols()];
-        for (row, &b) in kernel_on_host.iter().enumerate() {
-            entries(&aggregates, row).for_each(|(column, _)| norms[column as usize] += b * b);
-        }
-        norms.iter_mut().for_each(|norm| *norm = norm.sqrt());
-        let row = |row: usize| {
-            let value = |(column, _)| (column, kernel_on_host[row] / norms[column as usize]);
-            entries(&aggregates, row).map(value).collect()
+    fn node_matrix<T: Real>(&self, a: &Csr<T>, block: usize) -> Result<Csr<T>, DeviceError> {
+        assert!(a.rows().is_multiple_of(block) && a.cols().is_multiple_of(block), "whole nodes");
+        let node = |node: usize| {
+            let mut squares = BTreeMap::new();
+            for (column, value) in (node * block..(node + 1) * block).flat_map(|row| entries(a, row)) {
+                *squares.entry(column / block as u32).or_insert(T::zero()) += value * value;
+            }
+            squares.into_iter().map(|(column, sum)| (column, sum.sqrt())).collect()
         };
-        let p = from_rows(aggregates.cols(), &(0..aggregates.rows()).map(row).collect::<Vec<_>>());
-        Ok((p, self.upload(&norms)?))
+        Ok(from_rows(a.cols() / block, &(0..a.rows() / block).map(node).collect::<Vec<_>>()))
     }
 
-    fn smoothing_matrix<T: Real>(&self, a: &Csr<T>, step: &FilteredStep) -> Result<Csr<T>, DeviceError> {
-        let row = |row: usize| {
-            let largest = others(a, row).fold(T::zero(), |most, (_, value)| most.max(value.abs()));
-            let least = T::narrow(step.filter) * largest;
-            let is_strong = |value: T| value.abs() >= least && value != T::zero();
-            let (mut own, mut sum) = (entry(a, row, row), T::zero());
-            for (_, value) in others(a, row) {
-                if is_strong(value) {
-                    sum += value.abs();
-                } else {
-                    own += value;
+    fn tentative<T: Real>(
+        &self,
+        aggregates: &Csr<T>,
+        kernel: &Self::Vector<T>,
+        count: usize,
+    ) -> Result<(Csr<T>, Self::Vector<T>), DeviceError> {
+        let (nodes, coarse) = (aggregates.rows(), aggregates.cols());
+        let mut q = vec![T::zero(); kernel.len()];
+        self.download(kernel, &mut q)?;
+        let block = q.len() / (nodes * count).max(1);
+        let mut r = vec![T::zero(); coarse * count * count];
+        let mut members = vec![Vec::new(); coarse];
+        for node in 0..nodes {
+            let rows = node * block..(node + 1) * block;
+            entries(aggregates, node).for_each(|(of, _)| members[of as usize].extend(rows.clone()));
+        }
+        for (members, r) in members.iter().zip(r.chunks_mut((count * count).max(1))) {
+            // Modified Gram–Schmidt, twice.
+            for c in 0..count {
+                let sum = |q: &[T], one: usize, other: usize| {
+                    let product = |&row: &usize| q[row * count + one] * q[row * count + other];
+                    members.iter().map(product).fold(T::zero(), |sum, x| sum + x)
+                };
+                let before = sum(&q, c, c).sqrt();
+                for other in (0..c).chain(0..c) {
+                    let along = sum(&q, other, c);
+                    r[other * count + c] += along;
+                    for row in members {
+                        let basis = q[row * count + other];
+                        q[row * count + c] -= along * basis;
+                    }
+                }
+                let after = sum(&q, c, c).sqrt();
+                let is_new = after > T::narrow(dependent::<T>()) * before;
+                r[c * count + c] = if is_new { after } else { T::zero() };
+                for row in members {
+                    let rest = q[row * count + c] / after;
+                    q[row * count + c] = if is_new { rest } else { T::zero() };
                 }
             }
-            let half = T::narrow(0.5) * (sum + own.abs());
-            let factor = match own * entry(a, row, row) > T::zero() {
-                true => T::narrow(step.damping / step.radius) / own,
-                false if half > T::zero() => T::narrow(0.5 * step.damping) / own.abs().max(half),
+        }
+        let row = |row: usize| {
+            let of =
+                entries(aggregates, row / block).flat_map(|(of, _)| (0..count as u32).map(move |c| (of, c)));
+            of.map(|(of, c)| (of * count as u32 + c, q[row * count + c as usize])).collect()
+        };
+        let p = from_rows(coarse * count, &(0..nodes * block).map(row).collect::<Vec<_>>());
+        Ok((p, self.upload(&r)?))
+    }
+
+    fn set_dead_diagonal<T: Real>(
+        &self,
+        a: &mut Csr<T>,
+        kernel: &Self::Vector<T>,
+        count: usize,
+    ) -> Result<Vec<u32>, DeviceError> {
+        let mut r = vec![T::zero(); kernel.len()];
+        self.download(kernel, &mut r)?;
+        let is_dead = |row: &u32| r[*row as usize * count + *row as usize % count] == T::zero();
+        let dead: Vec<u32> = (0..a.rows() as u32).filter(is_dead).collect();
+        let largest = (0..a.rows()).fold(T::zero(), |most, row| most.max(entry(a, row, row).abs()));
+        let scale = if largest > T::zero() { largest } else { T::one() };
+        for &row in &dead {
+            let (start, place) = (a.row_ptr()[row as usize], a.row(row as usize).0.binary_search(&row));
+            if let Ok(place) = place {
+                a.values_mut()[start + place] = scale;
+            }
+        }
+        Ok(dead)
+    }
+
+    fn smoothing_matrix<T: Real>(
+        &self,
+        a: &Csr<T>,
+        nodes: &Csr<T>,
+        step: &FilteredStep,
+    ) -> Result<Csr<T>, DeviceError> {
+        let block = a.rows() / nodes.rows().max(1);
+        let row = |row: usize| {
+            let (node, first) = (row / block, row / block * block);
+            let largest = others(nodes, node).fold(T::zero(), |most, (_, norm)| most.max(norm.abs()));
+            let least = T::narrow(step.filter) * largest;
+            let is_strong = |column: u32| {
+                let norm = entry(nodes, node, column as usize / block).abs();
+                column as usize / block != node && norm >= least && norm > T::zero()
+            };
+            let mut own = vec![T::zero(); block];
+            for (column, value) in entries(a, row).filter(|(column, _)| !is_strong(*column)) {
+                own[column as usize % block] += value;
+            }
+            let strong: Row<T> = entries(a, row).filter(|(column, _)| is_strong(*column)).collect();
+            let sizes = own.iter().copied().chain(strong.iter().map(|(_, value)| *value));
+            let half = T::narrow(0.5) * sizes.fold(T::zero(), |sum, value| sum + value.abs());
+            let diagonal = own[row - first];
+            let factor = match diagonal * entry(a, row, row) > T::zero() {
+                true => T::narrow(step.damping / step.radius) / diagonal,
+                false if half > T::zero() => T::narrow(0.5 * step.damping) / diagonal.abs().max(half),
                 false => T::zero(),
             };
-            let kept = entries(a, row).filter(|&(column, value)| column as usize == row || is_strong(value));
-            let value = |(column, value)| match column as usize == row {
-                true => (column, T::one() - factor * own),
+            let own = (first as u32..).zip(own);
+            let mut all: Row<T> = strong.into_iter().chain(own).collect();
+            all.sort_by_key(|(column, _)| *column);
+            let value = |(column, value): (u32, T)| match column as usize == row {
+                true => (column, T::one() - factor * value),
                 false => (column, -factor * value),
             };
-            kept.map(value).collect()
+            all.into_iter().map(value).collect()
         };
         Ok(from_rows(a.cols(), &(0..a.rows()).map(row).collect::<Vec<_>>()))
     }
