@@ -10,18 +10,18 @@
 //! setup; and the times of the preconditioner and the solve in 64 and in 16 bits.
 
 mod kernels;
+mod recognised;
 
 use serde::Serialize;
 use serde_json::Value;
+use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::config::{Method, Precision};
 use ziggurat::{Solver, SolverConfig};
 use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
-use ziggurat_sparse::grid::recognise;
-use ziggurat_sparse::io::read_matrix;
 
 use super::pool::{Pool, TimedSolve};
 use super::precision;
-use super::systems::{ModelSystem, collection, relative_residual};
+use super::systems::{ModelSystem, relative_residual};
 use super::table::Table;
 use super::timing::{Contestant, alternate};
 use super::{Bench, BenchError, Setting};
@@ -116,7 +116,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     println!("{}, best of {} rounds, relative residual {RTOL:e}\n\n{table}", pool.label(), setting.rounds);
     let kernels = kernels::measure(setting, pool)?;
     let (counts, speeds) = paper(setting, pool)?;
-    let grids = grids(setting)?;
+    let grids = recognised::matrices(setting)?;
     Ok(serde_json::json!({
         "threads": pool.threads, "problems": results, "kernels": kernels, "iterations": counts,
         "speed": speeds, "grids": grids
@@ -135,7 +135,11 @@ pub(super) fn paper(
     let (mut counts, mut speeds) = (Vec::new(), Vec::new());
     let mut table = Table::new(std::iter::once("problem").chain(STORED));
     for name in if setting.quick { &QUICK_PAPER[..] } else { &PAPER } {
-        let system = ModelSystem::new(name)?;
+        let mut system = ModelSystem::new(name)?;
+        // Rigid-body modes would be reproduced by aggregates, not by a grid.
+        let constants = NearKernel::constants(system.a.rows(), system.block);
+        system.near_kernel =
+            constants.map_err(|error| BenchError::Solve((*name).to_owned(), error.to_string()))?;
         let iterations = precision::count(&system, &counted, &[1.0], RTOL, pool)?;
         let cells =
             iterations.iter().map(|count| count.iterations[0].map_or("none".into(), |n| n.to_string()));
@@ -182,33 +186,4 @@ fn measure(system: &ModelSystem, rounds: usize, pool: &Pool) -> Result<Vec<Measu
         }
     }
     Ok(best.into_iter().flatten().collect())
-}
-
-/// Which matrices are recognised: those of the collection, and shuffled grids.
-fn grids(setting: &Setting) -> Result<Vec<(String, String)>, BenchError> {
-    let mut found = Vec::new();
-    let mut table = Table::new(["matrix", "recognised as"]);
-    let shuffled = ModelSystem::new("poisson3d:12/64")?;
-    let mut matrices = vec![("poisson3d:12, shuffled by 64".to_owned(), shuffled.a.as_ref().clone())];
-    for path in collection(|_| !setting.quick).unwrap_or_default() {
-        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let Ok(a) = read_matrix(&path) else { continue };
-        matrices.push((name, a));
-    }
-    for (name, a) in matrices {
-        let what = match recognise(a.view()) {
-            Ok(pattern) => {
-                let (grid, directions, unknowns) = (pattern.grid, pattern.stencil.len(), pattern.unknowns);
-                match unknowns {
-                    1 => format!("grid {grid}, {directions} points"),
-                    _ => format!("grid {grid}, {directions} points, {unknowns} unknowns each"),
-                }
-            }
-            Err(reason) => reason.to_string(),
-        };
-        table.row([name.clone(), what.clone()]);
-        found.push((name, what));
-    }
-    println!("{table}");
-    Ok(found)
 }

@@ -154,7 +154,9 @@ impl ModelSystem {
         let problem: Problem = name.parse()?;
         let (a, block) = (Arc::new(problem.matrix()?), problem.block_size());
         let near_kernel = match problem.coordinates() {
-            Ok(coordinates) if block > 1 => NearKernel::from_vectors(&rigid_body_modes(&coordinates), block),
+            Ok(coordinates) if problem.has_displacements() => {
+                NearKernel::from_vectors(&rigid_body_modes(&coordinates), block)
+            }
             _ => NearKernel::constants(a.rows(), block),
         };
         let near_kernel = near_kernel.map_err(|error| refused(error.to_string()))?;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::rows::{axis_strengths, samples};
-use super::{Grid, GridPattern};
+use super::{Grid, GridPattern, NotAGrid};
 use crate::matrix::ScaleFactors;
 use crate::matrix::dia::{Dia, scale_diagonal};
 use crate::number::Store;
@@ -104,6 +104,51 @@ impl GridMatrix {
             Some((row, column)) => Err(MatrixError::NewPattern { row, column, missing: false }),
             None => with(GridValues::ByDirection(values)),
         }
+    }
+
+    /// The matrix of a stencil: `value` is called with the position of every point and with every
+    /// direction in which it has a neighbour, [0, 0, 0] included if it is in the stencil. A grid of
+    /// two dimensions has the axes x and z.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// use ziggurat_sparse::grid::{Grid, GridMatrix};
+    /// let five = [[0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 0, 1], [0, 0, -1]];
+    /// let laplacian = |_: [usize; 3], direction| if direction == [0; 3] { 4.0 } else { -1.0 };
+    /// let a = GridMatrix::from_stencil(Grid::new([9, 1, 9]), &five, laplacian)?;
+    /// assert_eq!(a.rows_to_csr(0..81), "poisson2d:9".parse::<Problem>()?.matrix()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a direction leads further than to the next point along an axis.
+    pub fn from_stencil(
+        grid: Grid,
+        stencil: &[[i8; 3]],
+        value: impl Fn([usize; 3], [i8; 3]) -> f64 + Sync,
+    ) -> Result<Self, NotAGrid> {
+        if stencil.iter().flatten().any(|step| step.abs() > 1) {
+            return Err(NotAGrid::Distances);
+        }
+        let (n, mut stencil) = (grid.len(), stencil.to_vec());
+        stencil.sort_unstable_by_key(|&[x, y, z]| [z, y, x]);
+        stencil.dedup();
+        let mut values = zeros(stencil.len() * n);
+        let tasks = pieces(&mut values, n, TASK).into_par_iter().enumerate();
+        tasks.for_each(|(task, mut out)| {
+            for point in task * TASK..(task * TASK + TASK).min(n) {
+                let at = grid.position(point);
+                let is_inside = |axis: usize, step: i8| {
+                    at[axis].checked_add_signed(step.into()).is_some_and(|to| to < grid.points()[axis])
+                };
+                for (out, &direction) in out.iter_mut().zip(&stencil) {
+                    if (0..3).all(|axis| is_inside(axis, direction[axis])) {
+                        out[point - task * TASK] = value(at, direction);
+                    }
+                }
+            }
+        });
+        Ok(GridMatrix::by_direction(grid, stencil, values))
     }
 
     /// The matrix whose values, direction by direction, are those of a list. Directions are sorted

@@ -8,6 +8,7 @@
 
 mod coarsen;
 mod matrix;
+mod periodic;
 mod plane;
 mod recognise;
 mod row_sums;

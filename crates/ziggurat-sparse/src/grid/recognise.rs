@@ -4,8 +4,9 @@
 //! of these. So the distances of all entries from the diagonal determine n_x and n_y, up to a few
 //! candidates. A candidate is accepted if no entry leaves the box, that is, if no point at x = 0
 //! has a neighbour at x − 1, and so on. Numberings with other neighbours are refused: shuffled
-//! ones, grids with missing points, periodic grids, and several grids in one matrix. If no grid
-//! with one unknown per point fits, several are tried (`unknowns.rs`).
+//! ones, grids with missing points, and several grids in one matrix. If no grid with one unknown
+//! per point fits, periodic axes are tried, which are refused by name (`periodic.rs`), and then
+//! several unknowns (`unknowns.rs`).
 //!
 //! Cost: two passes over the columns; for matrices with many diagonals a look at 256 rows. A
 //! process that has only some of the rows ([`MatrixRows`]) makes the same two passes over these.
@@ -15,6 +16,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 use thiserror::Error;
 
+use super::periodic::periodic;
 use super::rows::MOST_DIRECTIONS;
 use super::unknowns::recognise_unknowns;
 use super::{Grid, UnknownOrder};
@@ -63,12 +65,34 @@ pub enum NotAGrid {
         /// The column.
         column: usize,
     },
+    /// Neighbours are those of a grid, but too many of them are missing for storage by diagonals.
+    #[error("it is a grid {grid}, but more than a third of the entries of its stencil is missing")]
+    MissingEntries {
+        /// The grid.
+        grid: Grid,
+    },
+    /// Points at both ends of an axis are neighbours.
+    #[error("it is a grid {grid}, periodic along {}: points at both ends are neighbours", names(grid, axes))]
+    Periodic {
+        /// The grid.
+        grid: Grid,
+        /// Which axes are periodic.
+        axes: [bool; 3],
+    },
     /// The grid has several unknowns per point, and is shared by processes.
     #[error("its points have {unknowns} unknowns each, which only one process coarsens; run without mpirun")]
     SharedUnknowns {
         /// Unknowns per point.
         unknowns: usize,
     },
+}
+
+/// The axes that are marked, by names: those with more than one point are x, y and z.
+fn names(grid: &Grid, axes: &[bool; 3]) -> String {
+    let used = (0..3).filter(|&axis| grid.points()[axis] > 1);
+    let marked: Vec<&str> =
+        used.zip(["x", "y", "z"]).filter(|(axis, _)| axes[*axis]).map(|(_, name)| name).collect();
+    marked.join(" and ")
 }
 
 /// Finds the grid of a matrix.
@@ -103,7 +127,12 @@ pub fn recognise(a: CsrRef<'_, f64>) -> Result<GridPattern, NotAGrid> {
         }
         Err(reason)
     };
-    one_unknown().or_else(|reason| recognise_unknowns(a).ok_or(reason))
+    // These also look like grids with several unknowns: those of a line, or of planes.
+    let refused = || missing_entries(a).or_else(|| periodic(a));
+    one_unknown().or_else(|reason| match refused() {
+        Some(refused) => Err(refused),
+        None => recognise_unknowns(a).ok_or(reason),
+    })
 }
 
 /// Consecutive rows of a matrix, all of them or those of one process, by their numbers and columns
@@ -191,6 +220,14 @@ impl<'a> MatrixRows<'a> {
         };
         (0..self.rows.len().div_ceil(PIECE)).into_par_iter().map(of_piece).try_reduce(Vec::new, joined)
     }
+}
+
+/// Says that the matrix is one of a grid apart from entries that are missing.
+fn missing_entries(a: CsrRef<'_, f64>) -> Option<NotAGrid> {
+    let rows = MatrixRows::all(a);
+    let mut found = candidates(a.rows(), &rows.distances()?).into_iter();
+    let pattern = found.find(|pattern| pattern.first_outside(&rows).is_none())?;
+    Some(NotAGrid::MissingEntries { grid: pattern.grid })
 }
 
 /// The grids in which all distances are those of neighbours. Sizes that are themselves distances
@@ -346,6 +383,29 @@ mod tests {
             let found = recognise(matrix(name).view()).unwrap();
             assert_eq!(found.grid.points(), points, "{name}");
         }
+    }
+
+    /// Lines of 35 points are not seven points with five unknowns each.
+    #[test]
+    fn a_grid_that_is_mostly_empty_is_refused_as_one() {
+        let (full, points) =
+            (of_box([35, 11, 13], |d| d.iter().filter(|d| **d != 0).count() <= 1), 35 * 11 * 13);
+        let is_active = |point: usize| (point / 35 % 11 + point / 385).is_multiple_of(3);
+        let mut some = Coo::new(points, points).unwrap();
+        for row in full.all_rows() {
+            for &column in full.row(row).0 {
+                if row == column as usize || is_active(row) && is_active(column as usize) {
+                    some.push(row, column as usize, 1.0).unwrap();
+                }
+            }
+        }
+        // The ends of the other directions.
+        for (row, column) in [(0, 35), (0, 385)] {
+            some.push(row, column, 1.0).unwrap();
+            some.push(column, row, 1.0).unwrap();
+        }
+        let found = recognise(some.to_csr().view());
+        assert_eq!(found, Err(NotAGrid::MissingEntries { grid: Grid::new([35, 11, 13]) }));
     }
 
     #[test]

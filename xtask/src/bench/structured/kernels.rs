@@ -7,12 +7,14 @@
 //!
 //! Each is moved once, as in `bench spmv`, so writes and what they read first count as losses. The
 //! sets are larger than the last-level cache. A sweep as separate passes (residual, product with d,
-//! sum) shows what fusing them gains.
+//! sum) shows what fusing them gains. A product with the values of a point together, as plain
+//! loops, shows what storing them by diagonals gains; in 16 bits, conversions would decide instead.
 
+use rayon::prelude::*;
 use serde::Serialize;
 use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
 use ziggurat_sparse::gallery::Problem;
-use ziggurat_sparse::grid::{GridSystem, recognise};
+use ziggurat_sparse::grid::{GridMatrix, GridSystem, recognise};
 use ziggurat_sparse::{Reads, Real, Store, f16};
 
 use crate::bench::bandwidth::ReadSet;
@@ -59,9 +61,11 @@ pub(super) fn measure(setting: &Setting, pool: &Pool) -> Result<Vec<KernelSpeed>
             HostMatrix::from(grid.to_dia::<f32>()),
             HostMatrix::from(grid.to_dia::<f16>()),
         );
+        let point_by_point = (PointByPoint::<f64>::new(grid.sum()), PointByPoint::<f32>::new(grid.sum()));
         let mut kernels = of_pair::<f64, f64>(&cpu, &wide, pool)?;
         kernels.extend(of_pair::<f32, f32>(&cpu, &single, pool)?);
         kernels.extend(of_pair::<f32, f16>(&cpu, &half, pool)?);
+        kernels.extend([point_by_point.0.kernel(pool), point_by_point.1.kernel(pool)]);
         let mut contestants = set.contestants(std::slice::from_ref(pool));
         let mut facts = Vec::new();
         for Kernel { numbers, kernel, bytes, contestant } in kernels {
@@ -95,6 +99,53 @@ pub(super) fn measure(setting: &Setting, pool: &Pool) -> Result<Vec<KernelSpeed>
     }
     println!("{table}");
     Ok(all)
+}
+
+/// A matrix whose values are stored point by point (array of structures).
+struct PointByPoint<C> {
+    values: Vec<C>,
+    /// Of the neighbours in a vector with `reach` more elements at both ends.
+    offsets: Vec<usize>,
+    reach: usize,
+}
+
+impl<C: Real> PointByPoint<C> {
+    fn new(a: &GridMatrix) -> Self {
+        let offsets: Vec<isize> = a.stencil().iter().map(|&direction| a.grid().offset(direction)).collect();
+        let reach = offsets.iter().map(|offset| offset.unsigned_abs()).max().unwrap_or(0);
+        let mut values = vec![C::zero(); offsets.len() * a.grid().len()];
+        for (s, &direction) in a.stencil().iter().enumerate() {
+            let of_direction = a.of_direction(direction).unwrap_or_default();
+            let of_points = values.iter_mut().skip(s).step_by(offsets.len());
+            of_points.zip(of_direction).for_each(|(to, value)| *to = C::narrow(value));
+        }
+        let offsets = offsets.into_iter().map(|offset| reach.wrapping_add_signed(offset)).collect();
+        PointByPoint { values, offsets, reach }
+    }
+
+    fn kernel<'a>(&'a self, pool: &'a Pool) -> Kernel<'a> {
+        const POINTS: usize = 4096;
+        let (directions, kernel) = (self.offsets.len(), "product, point by point");
+        let n = self.values.len() / directions;
+        let (x, mut y) = (vec![C::one(); n + 2 * self.reach], vec![C::zero(); n]);
+        let mut work = move || {
+            y.par_chunks_mut(POINTS).zip(self.values.par_chunks(POINTS * directions)).enumerate().for_each(
+                |(piece, (y, values))| {
+                    let points = y.iter_mut().zip(values.chunks_exact(directions));
+                    for (point, (y, values)) in (piece * POINTS..).zip(points) {
+                        let entries = values.iter().zip(&self.offsets);
+                        *y = entries.fold(C::zero(), |sum, (&value, offset)| sum + value * x[point + offset]);
+                    }
+                },
+            );
+        };
+        Kernel {
+            numbers: format!("{}/{}", C::KIND, C::KIND),
+            kernel,
+            bytes: size_of_val(&self.values[..]) + 2 * n * size_of::<C>(),
+            contestant: Contestant::new(kernel, move || pool.run(&mut work)),
+        }
+    }
 }
 
 /// The kernels for one pair of numbers.
