@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use ziggurat::Solver;
-use ziggurat::config::{Format, Precision};
+use ziggurat::config::{Format, Method, Precision};
 use ziggurat::sparse::Csr;
 use ziggurat::sparse::gallery::{Problem, shuffle};
 
@@ -26,7 +26,9 @@ const PROBLEMS: [(&str, usize, &str); 3] = [
 
 /// Bytes per entry, and the format.
 fn stored(a: &Csr<f64>, format: Format, precision: Precision) -> Result<(f64, String), Box<dyn Error>> {
-    let solver = Solver::builder().precision(precision).with(|config| config.format = format).build(a)?;
+    // Grids have a format of their own, so this is not the method that `auto` would take for them.
+    let builder = Solver::builder().method(Method::Sa).precision(precision);
+    let solver = builder.with(|config| config.format = format).build(a)?;
     let levels = ziggurat_report::levels(&solver);
     let finest = levels.first().ok_or("a solver has a level")?;
     Ok((finest.bytes as f64 / finest.nnz as f64, finest.format.clone()))
