@@ -49,6 +49,7 @@ fn multiply<T: Real>(gpu: &Gpu, a: &Csr<f64>, b: &Csr<f64>) -> Result<(), Device
 fn coarsen<T: Real>(gpu: &Gpu, a: &Csr<f64>) -> Result<(), DeviceError> {
     let a = gpu.upload_sparse(&a.view().stored_as::<T>())?;
     let nodes = gpu.node_matrix(&a, 2)?;
+    gpu.pairs(&nodes, 2)?;
     let strength = SymmetricStrength { threshold: 0.01, most: Some(4.0), sampled: true };
     let strong = gpu.strong_connections(&nodes, &strength)?;
     let ones = vec![T::one(); 3 * gpu.size(&a).rows];

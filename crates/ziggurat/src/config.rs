@@ -380,9 +380,11 @@ impl SolverConfig {
         };
         match (self.setup, self.method, self.reorder) {
             (SetupPlace::Host, ..) => Ok(()),
-            (_, Method::Auto | Method::Sa, Reorder::Auto | Reorder::Off) => Ok(()),
-            (_, Method::Auto | Method::Sa, _) => refused("host with another order of the unknowns"),
-            _ => refused("host with this method; devices have `sa`"),
+            (_, Method::Auto | Method::Sa | Method::Pairwise, order) => match order {
+                Reorder::Auto | Reorder::Off => Ok(()),
+                Reorder::On => refused("host with another order of the unknowns"),
+            },
+            _ => refused("host with this method; devices have `sa` and `pairwise`"),
         }
     }
 

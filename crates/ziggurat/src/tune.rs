@@ -160,7 +160,7 @@ fn methods(chosen: &SolverConfig, rows: usize) -> Vec<Change> {
             config.reorder = Reorder::Auto;
         }
         if config.method != Method::Sa {
-            config.setup = SetupPlace::Host; // devices have no other method
+            config.setup = SetupPlace::Host; // devices have few methods
         }
     };
     let suits = |method: &Method| match method {

@@ -1,5 +1,5 @@
-//! Smoothed aggregation whose levels are made on a device: strong connections, aggregates,
-//! interpolation and Galerkin products are its kernels ([`AggregationDevice`]).
+//! Smoothed and plain aggregation whose levels are made on a device: strong connections, aggregates
+//! or pairs, interpolation and Galerkin products are its kernels ([`AggregationDevice`]).
 //!
 //! The matrix crosses the bus once on the way in, with one start vector per smoothed level for the
 //! spectral radius. Sizes come back while a level is made, and then the level itself, because
@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use ziggurat_sparse::device::{AggregationDevice, FilteredStep, SetupDevice, SymmetricStrength};
+use ziggurat_sparse::device::{AggregationDevice, DeviceError, FilteredStep, SetupDevice, SymmetricStrength};
 use ziggurat_sparse::hash::uniform_signed;
 use ziggurat_sparse::spectrum::{LanczosOperator, lanczos_with};
 use ziggurat_sparse::{Csr, Kind, Reads, Real};
@@ -20,10 +20,11 @@ use super::build::{last, stop_before};
 use super::matrix::{Built, Level, Setup};
 use super::stages::Stages;
 use super::{
-    Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, MatrixProperties, SmoothedAggregation,
+    Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, MatrixProperties, Pairwise, SmoothedAggregation,
     WholeMatrix, WholeTransfer,
 };
 use crate::SetupError;
+use crate::coarsen::MATCHING_ROUNDS;
 use crate::halo::Whole;
 use crate::interpolate::Symmetry;
 use crate::spectral_radius::LANCZOS_STEPS;
@@ -47,8 +48,9 @@ impl Hierarchy {
     ///
     /// # Errors
     /// As [`Hierarchy::with_properties`], and [`SetupError::NotOnDevice`] if the configuration or
-    /// the matrix needs what devices do not have: another coarsening than smoothed aggregation,
-    /// nodes that differ in the number of unknowns, no symmetry, or another order of the unknowns.
+    /// the matrix needs what devices do not have: another coarsening than aggregation, nodes that
+    /// differ in the number of unknowns, another order of the unknowns or, for smoothed
+    /// aggregation, a matrix that is not symmetric.
     pub fn build_on<D: AggregationDevice>(
         device: &D,
         a: impl Into<Arc<Csr<f64>>>,
@@ -74,15 +76,20 @@ fn supported(
     a: &Csr<f64>,
     properties: &MatrixProperties,
     config: &HierarchyConfig,
-) -> Result<SmoothedAggregation, SetupError> {
+) -> Result<Aggregation, SetupError> {
     let refused = |reason| Err(SetupError::NotOnDevice { reason });
-    let Coarsening::SmoothedAggregation(method) = config.coarsening else {
-        return refused("of all methods, devices have only smoothed aggregation (`sa`)");
-    };
     let kernel = &properties.near_kernel;
     if kernel.node_of_rows().is_some() {
         return refused("the nodes of the matrix differ in the number of unknowns");
     }
+    if config.reorder {
+        return refused("the unknowns are renumbered first");
+    }
+    let method = match config.coarsening {
+        Coarsening::SmoothedAggregation(method) => method,
+        Coarsening::Pairwise(pairwise) => return Ok(Aggregation::Plain(pairwise)),
+        _ => return refused("of all methods, devices have only aggregation (`sa` and `pairwise`)"),
+    };
     if method.test_vectors.unwrap_or(0) > kernel.count() {
         return refused("devices do not look for near-null-space vectors (`sa.test_vectors`)");
     }
@@ -95,19 +102,23 @@ fn supported(
     if method.energy_steps.unwrap_or(0) > 0 {
         return refused("devices do not minimise the energy of interpolation (`sa.energy_steps`)");
     }
-    if config.reorder {
-        return refused("the unknowns are renumbered first");
-    }
     if method.strength.measure != Measure::Symmetric || method.strength.max_row_sum.is_some() {
         return refused("of all strength measures, devices have only the symmetric one");
     }
-    Ok(method)
+    Ok(Aggregation::Smoothed(method))
+}
+
+/// A method that devices have.
+#[derive(Clone, Copy, Debug)]
+enum Aggregation {
+    Smoothed(SmoothedAggregation),
+    Plain(Pairwise),
 }
 
 /// Where and how levels are made.
 struct OnDevice<'a, D> {
     device: &'a D,
-    method: SmoothedAggregation,
+    method: Aggregation,
     setup: &'a Setup<'a>,
 }
 
@@ -153,26 +164,27 @@ impl<D: AggregationDevice> OnDevice<'_, D> {
         (block, kernel, count): (usize, &D::Vector<T>, usize),
         stages: &mut Stages,
     ) -> Result<Result<Made<D, T>, CoarseningStop>, SetupError> {
-        let (device, rows, level) = (self.device, self.device.size(a).rows, stages.level());
+        let (device, rows) = (self.device, self.device.size(a).rows);
         let halo = Whole::new(rows);
-        let is_plain = level < self.method.plain_levels.unwrap_or(0);
-        let strength = match self.method.strength_of(is_plain && block == 1).filter {
-            Filter::Threshold(threshold) => SymmetricStrength { threshold, most: None, sampled: false },
-            Filter::AverageConnections(most) => {
-                SymmetricStrength { threshold: 0.0, most: Some(most), sampled: false }
+        let smoothed = match self.method {
+            Aggregation::Smoothed(method) if stages.level() >= method.plain_levels.unwrap_or(0) => {
+                Some(method)
             }
-            Filter::Strongest { threshold, most } => {
-                SymmetricStrength { threshold, most: Some(most), sampled: true }
-            }
+            _ => None,
         };
         let nodes = match block {
             1 => None,
             _ => Some(stages.run("strength", &halo, || device.node_matrix(a, block))?),
         };
         let nodes = nodes.as_ref().unwrap_or(a);
-        let strong = stages.run("strength", &halo, || device.strong_connections(nodes, &strength))?;
-        let aggregates = stages.run("coarsening", &halo, || device.aggregates(&strong, nodes))?;
-        drop(strong);
+        let aggregates = match self.method {
+            Aggregation::Smoothed(method) => {
+                let strength = strength(&method, smoothed.is_none() && block == 1);
+                let strong = stages.run("strength", &halo, || device.strong_connections(nodes, &strength))?;
+                stages.run("coarsening", &halo, || device.aggregates(&strong, nodes))?
+            }
+            Aggregation::Plain(method) => stages.run("coarsening", &halo, || pairs(device, nodes, method))?,
+        };
         let coarse = device.size(&aggregates).cols * count;
         if let Some(stop) = CoarseningStop::after(rows as u64, coarse as u64) {
             return Ok(Err(stop));
@@ -180,11 +192,10 @@ impl<D: AggregationDevice> OnDevice<'_, D> {
         let (tentative, kernel) =
             stages.run("tentative interpolation", &halo, || device.tentative(&aggregates, kernel, count))?;
         drop(aggregates);
-        let (p, radius) = match is_plain {
-            true => (tentative, None),
-            false => {
+        let (p, radius) = match smoothed {
+            None => (tentative, None),
+            Some(SmoothedAggregation { filter, damping, .. }) => {
                 let radius = stages.run("spectral radius", &halo, || spectral_radius(device, a))?;
-                let SmoothedAggregation { filter, damping, .. } = self.method;
                 let p = stages.run("interpolation", &halo, || {
                     let step =
                         device.smoothing_matrix(a, nodes, &FilteredStep { filter, damping, radius })?;
@@ -201,6 +212,38 @@ impl<D: AggregationDevice> OnDevice<'_, D> {
         })?;
         Ok(Ok(Made { p, r, coarse, on_device, kernel, dead, radius }))
     }
+}
+
+/// Which connections are strong; `fewer` on scalar plain levels.
+fn strength(method: &SmoothedAggregation, fewer: bool) -> SymmetricStrength {
+    match method.strength_of(fewer).filter {
+        Filter::Threshold(threshold) => SymmetricStrength { threshold, most: None, sampled: false },
+        Filter::AverageConnections(most) => {
+            SymmetricStrength { threshold: 0.0, most: Some(most), sampled: false }
+        }
+        Filter::Strongest { threshold, most } => {
+            SymmetricStrength { threshold, most: Some(most), sampled: true }
+        }
+    }
+}
+
+/// Aggregates by several passes of pairing.
+fn pairs<D: AggregationDevice, T: Real>(
+    device: &D,
+    nodes: &D::Sparse<T>,
+    method: Pairwise,
+) -> Result<D::Sparse<T>, DeviceError> {
+    let mut aggregates = device.pairs(nodes, MATCHING_ROUNDS)?;
+    let mut coarse: Option<D::Sparse<T>> = None;
+    let mut last: Option<D::Sparse<T>> = None;
+    for _ in 1..method.passes {
+        let p = last.as_ref().unwrap_or(&aggregates);
+        let matrix = device.triple_product(&device.transpose(p)?, coarse.as_ref().unwrap_or(nodes), p)?;
+        let next = device.pairs(&matrix, MATCHING_ROUNDS)?;
+        aggregates = device.product_once(&aggregates, &next)?;
+        (coarse, last) = (Some(matrix), Some(next));
+    }
+    Ok(aggregates)
 }
 
 /// A level made on the device.
@@ -306,6 +349,11 @@ mod tests {
         }
     }
 
+    fn pairs(passes: usize) -> HierarchyConfig {
+        let coarsening = Coarsening::Pairwise(Pairwise { passes });
+        HierarchyConfig { coarsening, coarse_rows: 20, ..HierarchyConfig::default() }
+    }
+
     #[test]
     fn the_levels_are_those_of_the_host() {
         let names = ["poisson2d:30", "poisson3d:12", "poisson3d27:10", "jump3d:12", "anisotropic3d:12"];
@@ -317,8 +365,9 @@ mod tests {
         let body = problem("elasticity3d:6");
         let translations = NearKernel::constants(body.rows(), 3).unwrap();
         let all = scalars.into_iter().chain([nodes(0, (body, translations)), nodes(1, rigid_bodies(6))]);
-        for ((name, a, known), plain_levels) in all.flat_map(|input| [(input.clone(), 0), (input, 1)]) {
-            let config = aggregation(plain_levels);
+        let configs = [aggregation(0), aggregation(1), pairs(1), pairs(3)];
+        for ((name, a, known), config) in all.flat_map(|input| configs.map(|config| (input.clone(), config)))
+        {
             let host = Hierarchy::with_properties(&a, known.clone(), &config).unwrap();
             let device = Hierarchy::build_on(&Reference, &a, &known, &config).unwrap();
             assert_eq!(device.stop(), host.stop(), "{name}");
@@ -350,7 +399,7 @@ mod tests {
         };
         let usual = aggregation(0);
         let classical = HierarchyConfig { coarsening: Coarsening::Classical(Classical::default()), ..usual };
-        assert!(refused(scalar(&a), &classical, &a).contains("only smoothed aggregation"));
+        assert!(refused(scalar(&a), &classical, &a).contains("only aggregation"));
         let renumbered = HierarchyConfig { reorder: true, ..usual };
         assert!(refused(scalar(&a), &renumbered, &a).contains("renumbered first"));
         let general = MatrixProperties { symmetry: Symmetry::General, ..scalar(&a) };

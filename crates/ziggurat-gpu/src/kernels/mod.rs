@@ -10,6 +10,7 @@ pub(crate) mod fragments;
 pub(crate) mod gauss_seidel;
 pub(crate) mod mis2;
 pub(crate) mod node_matrix;
+pub(crate) mod pairs;
 pub(crate) mod product_marks;
 pub(crate) mod product_pattern;
 pub(crate) mod product_values;

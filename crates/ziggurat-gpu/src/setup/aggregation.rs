@@ -1,15 +1,15 @@
-//! Smoothed aggregation on the device: implementation of [`AggregationDevice`] for a GPU.
+//! Aggregation on the device: implementation of [`AggregationDevice`] for a GPU.
 //!
-//! Every step has one unit per row, node or aggregate; the kernels are in
-//! `kernels/node_matrix.rs`, `strong_connections.rs`, `mis2.rs`, `aggregates.rs`, `tentative.rs`
-//! and `filtered_step.rs`. Only sizes return to the host: of each matrix its number of entries, of
-//! the graph how long its connections are, and after every [`ROUNDS`] rounds how many rows are not
-//! decided yet; and of a coarse level which unknowns are dead, if any is.
+//! Every step has one unit per row, node or aggregate. Strong connections and MIS-2 aggregates are
+//! here, with kernels in `kernels/strong_connections.rs`, `mis2.rs` and `aggregates.rs`; pairs are
+//! in `pairs.rs`, and interpolation is in `interpolation.rs`. Only sizes return to the host: of
+//! each matrix its number of entries, of the graph how long its connections are, and after every
+//! [`ROUNDS`] rounds of MIS-2 how many rows are not decided yet.
 
 use ziggurat_sparse::Real;
 use ziggurat_sparse::device::{
     AggregationDevice, Device, DeviceError, FilteredStep, LONE, SetupDevice, SparseSize, SymmetricStrength,
-    VOTE_UNITS, block_bits, dependent,
+    VOTE_UNITS, block_bits,
 };
 
 use super::counts::cubes;
@@ -17,11 +17,8 @@ use super::sparse::{GpuSparse, Pattern};
 use crate::device_format::Buffer;
 use crate::kernels::aggregates::{elect, join_roots, mark_members, mark_roots, mark_votes, write_members};
 use crate::kernels::compaction::{keep_entries, keep_rows};
-use crate::kernels::filtered_step::{filtered_step, mark_filtered};
 use crate::kernels::mis2::{count_lengths, decide_rows, first_keys, nearest_keys};
-use crate::kernels::node_matrix::{block_norms, count_blocks};
 use crate::kernels::strong_connections::{count_strong, diagonal_scales, mark_strong};
-use crate::kernels::tentative::{find_dead, kernel_rows, orthogonalise, revive};
 use crate::kernels::vector::VECTOR_UNITS;
 use crate::launch::launch;
 use crate::numbers::{Coefficient, with_real};
@@ -38,7 +35,7 @@ const LONGEST: usize = 60_000;
 
 impl Gpu {
     /// Fails if kernels with one unit per row cannot process the matrix.
-    fn check_rows<T: Real>(&self, a: &GpuSparse<T>) -> Result<(), DeviceError> {
+    pub(super) fn check_rows<T: Real>(&self, a: &GpuSparse<T>) -> Result<(), DeviceError> {
         let too_large = |what, found, most| Err(DeviceError::TooLarge { what, found, most });
         if a.size().rows > MOST_ROWS {
             return too_large("rows of a matrix to be coarsened", a.size().rows, MOST_ROWS);
@@ -138,7 +135,11 @@ impl Gpu {
 
     /// A matrix whose rows have so many entries, which are to be computed. `counts` ends with a
     /// zero.
-    fn with_counts<T: Real>(&self, counts: &Buffer, cols: usize) -> Result<GpuSparse<T>, DeviceError> {
+    pub(super) fn with_counts<T: Real>(
+        &self,
+        counts: &Buffer,
+        cols: usize,
+    ) -> Result<GpuSparse<T>, DeviceError> {
         let (row_ptr, rows) = (self.scan(counts.span())?, counts.span().len - 1);
         let entries = self.sizes(row_ptr.span(), rows, 2)?[1] as usize;
         let (size, columns) = (SparseSize { rows, cols, entries }, self.uninitialised(entries)?);
@@ -201,7 +202,7 @@ impl Gpu {
     }
 
     /// The aggregates as a matrix, from the aggregate of each row.
-    fn members<T: Real>(
+    pub(super) fn members<T: Real>(
         &self,
         aggregate: &Buffer,
         rows: usize,
@@ -331,33 +332,12 @@ impl AggregationDevice for Gpu {
         self.members(&aggregate, rows, count)
     }
 
+    fn pairs<T: Real>(&self, a: &GpuSparse<T>, rounds: usize) -> Result<GpuSparse<T>, DeviceError> {
+        self.pairs_of(a, rounds)
+    }
+
     fn node_matrix<T: Real>(&self, a: &GpuSparse<T>, block: usize) -> Result<GpuSparse<T>, DeviceError> {
-        self.check_rows(a)?;
-        let SparseSize { rows, cols, .. } = a.size();
-        assert!(rows.is_multiple_of(block) && cols.is_multiple_of(block), "whole nodes");
-        let ([row_ptr, columns], nodes) = (a.pattern().spans(), rows / block);
-        let counts = self.zero_words(nodes + 1)?;
-        launch!(
-            self,
-            count_blocks::CountBlocks,
-            cubes(nodes),
-            VECTOR_UNITS,
-            [row_ptr, columns, counts.span()],
-            [block as u32, nodes as u32],
-            |_target| []
-        );
-        let result = self.with_counts::<T>(&counts, cols / block)?;
-        let [node_row_ptr, node_columns] = result.pattern().spans();
-        with_real!(T::KIND, |N| launch!(
-            self,
-            block_norms::BlockNorms<N>,
-            cubes(nodes),
-            VECTOR_UNITS,
-            [row_ptr, columns, a.values(), node_row_ptr, node_columns, result.values()],
-            [block as u32, nodes as u32],
-            |_target| []
-        ));
-        Ok(result)
+        self.norms_of_blocks(a, block)
     }
 
     fn tentative<T: Real>(
@@ -366,36 +346,7 @@ impl AggregationDevice for Gpu {
         kernel: &GpuVector<T>,
         count: usize,
     ) -> Result<(GpuSparse<T>, GpuVector<T>), DeviceError> {
-        let SparseSize { rows: nodes, cols, entries } = aggregates.size();
-        let block = self.len(kernel) / (nodes * count).max(1);
-        assert_eq!(self.len(kernel), nodes * block * count, "rows of the near-kernel");
-        let (rows, entries) = (nodes * block, entries * block * count);
-        let (row_ptr, columns) = (self.uninitialised(rows + 1)?, self.uninitialised(entries)?);
-        let size = SparseSize { rows, cols: cols * count, entries };
-        let p = GpuSparse::uninitialised(self, Pattern { size, row_ptr, columns })?;
-        let [member_ptr, members] = aggregates.pattern().spans();
-        let [row_ptr, columns] = p.pattern().spans();
-        with_real!(T::KIND, |N| launch!(
-            self,
-            kernel_rows::KernelRows<N>,
-            cubes(rows + 1),
-            VECTOR_UNITS,
-            [member_ptr, members, kernel.span(), row_ptr, columns, p.values()],
-            [block as u32, count as u32, rows as u32],
-            |_target| []
-        ));
-        let (members, r) = (self.transpose(aggregates)?, self.zeros::<T>(cols * count * count)?);
-        let [member_ptr, members] = members.pattern().spans();
-        with_real!(T::KIND, |N| launch!(
-            self,
-            orthogonalise::Orthogonalise<N>,
-            cubes(cols),
-            VECTOR_UNITS,
-            [member_ptr, members, row_ptr, p.values(), r.span()],
-            [N::of(T::narrow(dependent::<T>())), block as u32, count as u32, cols as u32],
-            |_target| []
-        ));
-        Ok((p, r))
+        self.orthogonal(aggregates, kernel, count)
     }
 
     fn set_dead_diagonal<T: Real>(
@@ -404,35 +355,7 @@ impl AggregationDevice for Gpu {
         kernel: &GpuVector<T>,
         count: usize,
     ) -> Result<Vec<u32>, DeviceError> {
-        let ([row_ptr, columns], rows) = (a.pattern().spans(), a.size().rows);
-        assert_eq!(self.len(kernel), rows * count, "rows of the near-kernel");
-        let (dead, sizes) = (self.zeros::<T>(rows)?, self.zeros::<T>(rows)?);
-        with_real!(T::KIND, |N| launch!(
-            self,
-            find_dead::FindDead<N>,
-            cubes(rows),
-            VECTOR_UNITS,
-            [row_ptr, columns, a.values(), kernel.span(), dead.span(), sizes.span()],
-            [count as u32, rows as u32],
-            |_target| []
-        ));
-        if self.norm_max(&dead) == 0.0 {
-            return Ok(Vec::new());
-        }
-        let largest = self.norm_max(&sizes);
-        let scale = if largest > 0.0 { T::narrow(largest) } else { T::one() };
-        with_real!(T::KIND, |N| launch!(
-            self,
-            revive::Revive<N>,
-            cubes(rows),
-            VECTOR_UNITS,
-            [row_ptr, columns, dead.span(), a.values()],
-            [N::of(scale), rows as u32],
-            |_target| []
-        ));
-        let mut flags = vec![T::zero(); rows];
-        self.download(&dead, &mut flags)?;
-        Ok((0..rows as u32).filter(|&row| flags[row as usize] > T::zero()).collect())
+        self.revived(a, kernel, count)
     }
 
     fn smoothing_matrix<T: Real>(
@@ -441,31 +364,6 @@ impl AggregationDevice for Gpu {
         nodes: &GpuSparse<T>,
         step: &FilteredStep,
     ) -> Result<GpuSparse<T>, DeviceError> {
-        let SparseSize { rows, cols, entries } = a.size();
-        let block = rows / nodes.size().rows.max(1);
-        let [row_ptr, columns] = a.pattern().spans();
-        let [node_row_ptr, node_columns] = nodes.pattern().spans();
-        let (kept, counts) = (self.uninitialised(entries)?, self.zero_words(rows + 1)?);
-        with_real!(T::KIND, |N| launch!(
-            self,
-            mark_filtered::MarkFiltered<N>,
-            cubes(rows),
-            VECTOR_UNITS,
-            [row_ptr, columns, node_row_ptr, node_columns, nodes.values(), kept.span(), counts.span()],
-            [N::of(step.filter), block as u32, rows as u32],
-            |_target| []
-        ));
-        let result = self.with_counts::<T>(&counts, cols)?;
-        let [new_row_ptr, new_columns] = result.pattern().spans();
-        with_real!(T::KIND, |N| launch!(
-            self,
-            filtered_step::FilteredStep<N>,
-            cubes(rows),
-            VECTOR_UNITS,
-            [row_ptr, columns, a.values(), kept.span(), new_row_ptr, new_columns, result.values()],
-            [N::of(step.damping / step.radius), N::of(0.5 * step.damping), block as u32, rows as u32],
-            |_target| []
-        ));
-        Ok(result)
+        self.filtered(a, nodes, step)
     }
 }

@@ -66,6 +66,15 @@ impl AggregationDevice for Broken {
         })
     }
 
+    fn pairs<T: Real>(&self, a: &Csr<T>, rounds: usize) -> Result<Csr<T>, DeviceError> {
+        let rounds = if self.0 == Fault::PairsMatchOnce { 1 } else { rounds };
+        let mut a = a.clone();
+        if self.0 == Fault::PairsIgnoreWeights {
+            a.values_mut().fill(T::one());
+        }
+        Reference.pairs(&a, rounds)
+    }
+
     fn node_matrix<T: Real>(&self, a: &Csr<T>, block: usize) -> Result<Csr<T>, DeviceError> {
         let mut nodes = Reference.node_matrix(a, block)?;
         if self.0 == Fault::NormsAreSquared {

@@ -78,6 +78,8 @@ pub(crate) enum Fault {
     StrongForgetsMagnitude,
     AggregatesLeaveVotersOut,
     AggregatesKeepLoneRowsOut,
+    PairsMatchOnce,
+    PairsIgnoreWeights,
     NormsAreSquared,
     TentativeIsNotNormalised,
     TentativeForgetsKernel,
@@ -485,7 +487,10 @@ where
         aggregation_kernels::diagonal_scales::<_, C>,
         aggregation_kernels::strong_connections::<_, C>,
         aggregation_kernels::aggregates::<_, C>,
+        aggregation_kernels::pairs::<_, C>,
+        aggregation_kernels::node_matrix::<_, C>,
         aggregation_kernels::tentative::<_, C>,
+        aggregation_kernels::set_dead_diagonal::<_, C>,
         aggregation_kernels::smoothing_matrix::<_, C>,
     ];
     suite.into_iter().any(|test| catch_unwind(AssertUnwindSafe(|| test(&device))).is_err())
@@ -561,6 +566,8 @@ faults! {
     strong_forgets_magnitude: StrongForgetsMagnitude;
     aggregates_leave_voters_out: AggregatesLeaveVotersOut;
     aggregates_keep_lone_rows_out: AggregatesKeepLoneRowsOut;
+    pairs_match_once: PairsMatchOnce;
+    pairs_ignore_weights: PairsIgnoreWeights;
     norms_are_squared: NormsAreSquared;
     tentative_is_not_normalised: TentativeIsNotNormalised;
     tentative_forgets_kernel: TentativeForgetsKernel;

@@ -60,7 +60,7 @@ choice! {
     SetupPlace, "place of setup":
     /// On the host, by the CPU's threads.
     Host = "host",
-    /// On the GPU of the iteration; symmetric matrices with a positive diagonal only.
+    /// On the GPU of the iteration; aggregation (`sa`, `pairwise`) only.
     Device = "device",
 }
 

@@ -42,7 +42,9 @@ impl MatrixFacts {
 pub(super) fn method(config: &SolverConfig, facts: MatrixFacts) -> (Method, &'static str) {
     let facts = config.reordered(facts);
     match facts.symmetric {
-        _ if config.setup == SetupPlace::Device => (Method::Sa, "devices make the levels of this method"),
+        _ if config.setup == SetupPlace::Device => {
+            (Method::Sa, "devices make its levels, with few iterations")
+        }
         true if facts.grid && facts.is_positive() && facts.nnz >= LARGE => {
             (Method::Structured, "the matrix is that of a structured grid: the cheapest setup, no indices")
         }

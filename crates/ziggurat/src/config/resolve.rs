@@ -2,7 +2,7 @@
 //!
 //! | choice | condition | result | reason |
 //! |---|---|---|---|
-//! | method | `setup = "device"` | `sa` | devices make the levels of this method only |
+//! | method | `setup = "device"` | `sa` | devices make its levels, with few iterations |
 //! | | a structured grid; symmetric, positive diagonal, many entries | `structured` | the cheapest setup, and levels without indices |
 //! | | symmetric M-matrix, connections differ by orders of magnitude | `classical` | it follows strong connections where aggregates cannot: a third to a sixth of the iterations |
 //! | | symmetric | `sa` | few entries on coarse levels; preserves the near-null space |
@@ -274,8 +274,9 @@ impl SolverConfig {
             let reason = "energy is minimised for symmetric matrices with a positive diagonal; leave it out";
             return Err(ConfigError::Value { path: "sa.energy_steps".into(), reason: reason.into() });
         }
-        if self.setup == SetupPlace::Device && !facts.is_positive() {
-            let reason = "`device` needs a symmetric matrix with a positive diagonal; leave it at host";
+        if self.setup == SetupPlace::Device && self.method != Method::Pairwise && !facts.is_positive() {
+            let reason = "`device` needs a symmetric matrix with a positive diagonal, or the method \
+                          `pairwise`; leave it at host";
             return Err(ConfigError::Value { path: "setup".into(), reason: reason.into() });
         }
         if facts.gpu && self.basis != Basis::F64 {

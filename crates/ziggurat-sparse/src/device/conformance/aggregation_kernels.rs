@@ -1,4 +1,4 @@
-//! The steps of smoothed aggregation on a device: the same connections and aggregates, and values
+//! The steps of aggregation on a device: the same connections and aggregates, and values
 //! within rounding.
 //!
 //! Off-diagonal entries are powers of two and diagonal entries powers of four, so that strengths
@@ -152,6 +152,29 @@ pub fn aggregates<D: AggregationDevice, C: Real>(device: &D) {
         let found = device.aggregates(&on_device(device, &strong), &on_device(device, &a));
         let expected = Reference.aggregates(&strong, &a).expect("aggregates");
         assert_eq!(on_host(device, &found.expect("aggregates")), expected, "aggregates");
+    });
+}
+
+/// Pairs, also of a matrix that is not symmetric: without some of its entries.
+///
+/// # Panics
+/// If the device disagrees with [`Reference`].
+pub fn pairs<D: AggregationDevice, C: Real>(device: &D) {
+    run(device, (matrices(), any::<bool>(), 0..5usize), |(input, symmetric, rounds)| {
+        let mut a = input.matrix::<C>();
+        if !symmetric {
+            let mut some = Coo::new(a.rows(), a.cols()).expect("a small matrix");
+            for row in 0..a.rows() {
+                for (&column, &value) in a.row(row).0.iter().zip(a.row(row).1) {
+                    if row == column as usize || uniform((row * 700 + column as usize) as u64) > 0.25 {
+                        some.push(row, column as usize, value).expect("an entry");
+                    }
+                }
+            }
+            a = some.into_csr();
+        }
+        let found = device.pairs(&on_device(device, &a), rounds).expect("pairs");
+        assert_eq!(on_host(device, &found), Reference.pairs(&a, rounds).expect("pairs"), "pairs");
     });
 }
 

@@ -187,6 +187,10 @@ macro_rules! aggregation_conformance_suite {
                 $crate::device::conformance::aggregation_kernels::aggregates::<_, $c>(&$device);
             }
             #[test]
+            fn pairs() {
+                $crate::device::conformance::aggregation_kernels::pairs::<_, $c>(&$device);
+            }
+            #[test]
             fn node_matrix() {
                 $crate::device::conformance::aggregation_kernels::node_matrix::<_, $c>(&$device);
             }

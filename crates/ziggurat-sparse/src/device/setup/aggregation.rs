@@ -1,7 +1,8 @@
-//! The steps of smoothed aggregation on a device.
+//! The steps of smoothed and of plain aggregation on a device.
 //!
 //! ```text
 //! matrix of nodes ▸ strong connections ▸ MIS-2 aggregates ▸ tentative interpolation ▸ 1 − ω D⁻¹ A_F
+//!                 ▸ pairs                                 ▸ tentative interpolation
 //! ```
 //!
 //! The products that follow, P = (1 − ω D⁻¹ A_F) P_tent and Pᵀ A P, are those of [`SetupDevice`].
@@ -209,6 +210,19 @@ pub trait AggregationDevice: SetupDevice {
         strong: &Self::Sparse<T>,
         a: &Self::Sparse<T>,
     ) -> Result<Self::Sparse<T>, DeviceError>;
+
+    /// Pairs of rows by graph matching (the parallel graph match of Ginkgo), as a matrix with a one
+    /// in the column of each row's aggregate. Rows without connections are empty. The matrix need
+    /// not be symmetric.
+    ///
+    /// The weight of a connection is ½ (|a_ij| + |a_ji|) / max(|a_ii|, |a_jj|); among equals the
+    /// smallest `i xor j` counts.
+    ///
+    /// 1. In each of `rounds` rounds, every row without a partner chooses the strongest neighbour
+    ///    without one, if both have an entry for the other; two rows that choose each other are a
+    ///    pair.
+    /// 2. Every other row joins the pair of its strongest neighbour that has one, or stays alone.
+    fn pairs<T: Real>(&self, a: &Self::Sparse<T>, rounds: usize) -> Result<Self::Sparse<T>, DeviceError>;
 
     /// The matrix of nodes with `block` rows each: the Frobenius norms of the blocks that connect
     /// them.

@@ -1,4 +1,4 @@
-//! Smoothed aggregation of the reference device, row by row.
+//! Aggregation of the reference device, row by row.
 
 use std::collections::BTreeMap;
 
@@ -140,6 +140,60 @@ impl AggregationDevice for Reference {
             aggregate.map(|aggregate| (aggregate, T::one())).into_iter().collect()
         };
         Ok(from_rows(count as usize, &(0..a.rows()).map(row).collect::<Vec<_>>()))
+    }
+
+    fn pairs<T: Real>(&self, a: &Csr<T>, rounds: usize) -> Result<Csr<T>, DeviceError> {
+        let strongest = |row: usize, both_sides: bool, allowed: &dyn Fn(usize) -> bool| {
+            let mut best = (T::zero(), usize::MAX, None);
+            for (column, value) in others(a, row).filter(|(column, _)| allowed(*column as usize)) {
+                let (other, back) = (column as usize, a.get(column as usize, row));
+                if both_sides && back.is_none() {
+                    continue;
+                }
+                let sizes = value.abs() + back.unwrap_or(T::zero()).abs();
+                let weight =
+                    T::narrow(0.5) * sizes / entry(a, row, row).abs().max(entry(a, other, other).abs());
+                let tie = row ^ other;
+                if weight > best.0 || weight == best.0 && tie < best.1 && best.2.is_some() {
+                    best = (weight, tie, Some(other));
+                }
+            }
+            best.2
+        };
+        let mut partners = vec![None; a.rows()];
+        for _ in 0..rounds {
+            let is_open = |row: &usize| partners[*row].is_none();
+            let choice = |row: usize| strongest(row, true, &|other| is_open(&other));
+            let choices: Vec<_> =
+                (0..a.rows()).map(|row| if is_open(&row) { choice(row) } else { None }).collect();
+            for row in 0..a.rows() {
+                if let Some(other) = choices[row].filter(|&other| choices[other] == Some(row)) {
+                    partners[row] = Some(other);
+                }
+            }
+        }
+        let taken: Vec<Option<usize>> = partners
+            .iter()
+            .enumerate()
+            .map(|(row, partner)| partner.map(|partner| partner.min(row)))
+            .collect();
+        let joins = |row: usize| {
+            let of_neighbour = || strongest(row, false, &|other| taken[other].is_some());
+            let alone = || strongest(row, false, &|_| true).map(|_| row);
+            taken[row].or_else(|| of_neighbour().and_then(|other| taken[other])).or_else(alone)
+        };
+        let roots: Vec<Option<usize>> = (0..a.rows()).map(joins).collect();
+        let mut count = 0;
+        let mut number = |(row, root): (usize, &Option<usize>)| {
+            count += u32::from(*root == Some(row));
+            count.wrapping_sub(1)
+        };
+        let numbers: Vec<u32> = roots.iter().enumerate().map(&mut number).collect();
+        let rows: Vec<Row<T>> = roots
+            .iter()
+            .map(|root| root.map(|root| (numbers[root], T::one())).into_iter().collect())
+            .collect();
+        Ok(from_rows(count as usize, &rows))
     }
 
     fn node_matrix<T: Real>(&self, a: &Csr<T>, block: usize) -> Result<Csr<T>, DeviceError> {
