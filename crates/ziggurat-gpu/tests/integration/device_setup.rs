@@ -93,11 +93,11 @@ fn levels_of_nodes_are_those_of_the_host() {
 #[test]
 fn pairs_are_those_of_the_host() {
     let gpu = gpu();
-    for name in ["poisson3d:16", "elasticity3d:6", "convection3d:12"] {
+    for name in ["poisson3d:16", "elasticity3d:10", "convection3d:12"] {
         let (a, b) = problem(name);
         let there = on_device(gpu.clone()).method(Method::Pairwise).build(&a).unwrap();
         let here = Solver::builder().device(gpu.clone()).method(Method::Pairwise).build(&a).unwrap();
-        assert!(there.hierarchy().levels().len() > 2, "{name}");
+        assert!(there.hierarchy().levels().len() > 1, "{name}");
         assert_same(name, there.hierarchy(), here.hierarchy(), 1e-11);
         let [there, here] = [&there, &here].map(|solver| solver.solve(&b).unwrap().report);
         assert!(there.reason.is_converged() && there.relative_residual <= 1e-8, "{name}: {}", there.reason);

@@ -66,7 +66,7 @@ pub enum NotAGrid {
         column: usize,
     },
     /// Neighbours are those of a grid, but too many of them are missing for storage by diagonals.
-    #[error("it is a grid {grid}, but more than a third of the entries of its stencil is missing")]
+    #[error("it is a grid {grid}, but more than half of the entries of its stencil are missing")]
     MissingEntries {
         /// The grid.
         grid: Grid,
@@ -128,11 +128,8 @@ pub fn recognise(a: CsrRef<'_, f64>) -> Result<GridPattern, NotAGrid> {
         Err(reason)
     };
     // These also look like grids with several unknowns: those of a line, or of planes.
-    let refused = || missing_entries(a).or_else(|| periodic(a));
-    one_unknown().or_else(|reason| match refused() {
-        Some(refused) => Err(refused),
-        None => recognise_unknowns(a).ok_or(reason),
-    })
+    let other = || with_missing_entries(a).or_else(|| periodic(a).map(Err));
+    one_unknown().or_else(|reason| other().unwrap_or_else(|| recognise_unknowns(a).ok_or(reason)))
 }
 
 /// Consecutive rows of a matrix, all of them or those of one process, by their numbers and columns
@@ -222,12 +219,24 @@ impl<'a> MatrixRows<'a> {
     }
 }
 
-/// Says that the matrix is one of a grid apart from entries that are missing.
-fn missing_entries(a: CsrRef<'_, f64>) -> Option<NotAGrid> {
+/// The grid of a matrix, if entries may be missing, or that too many are.
+fn with_missing_entries(a: CsrRef<'_, f64>) -> Option<Result<GridPattern, NotAGrid>> {
     let rows = MatrixRows::all(a);
-    let mut found = candidates(a.rows(), &rows.distances()?).into_iter();
+    let distances = rows.distances()?;
+    let mut found = candidates(a.rows(), &distances).into_iter();
     let pattern = found.find(|pattern| pattern.first_outside(&rows).is_none())?;
-    Some(NotAGrid::MissingEntries { grid: pattern.grid })
+    let grid = pattern.grid;
+    Some(if is_filled(a.rows(), a.nnz(), &distances) {
+        Ok(pattern)
+    } else {
+        Err(NotAGrid::MissingEntries { grid })
+    })
+}
+
+/// Whether diagonals at these distances have entries at half of their places. Without columns, and
+/// in 16 bits, they take no more memory then than compressed rows would.
+fn is_filled(n: usize, nnz: usize, distances: &[isize]) -> bool {
+    positions(n, n, distances) <= 2 * nnz
 }
 
 /// The grids in which all distances are those of neighbours. Sizes that are themselves distances
@@ -278,7 +287,7 @@ impl GridPattern {
     /// # Errors
     /// If there are too many distances, or the diagonals are badly filled.
     pub fn candidates(n: usize, nnz: usize, distances: &[isize]) -> Result<Vec<Self>, NotAGrid> {
-        if distances.len() > MOST_DIRECTIONS || 2 * positions(n, n, distances) > 3 * nnz {
+        if distances.len() > MOST_DIRECTIONS || !is_filled(n, nnz, distances) {
             return Err(NotAGrid::Diagonals);
         }
         Ok(candidates(n, distances))
