@@ -18,7 +18,7 @@ use thiserror::Error;
 
 use super::periodic::periodic;
 use super::rows::MOST_DIRECTIONS;
-use super::unknowns::recognise_unknowns;
+use super::unknowns::{MOST_UNKNOWNS, recognise_unknowns};
 use super::{Grid, UnknownOrder};
 use crate::CsrRef;
 use crate::matrix::dia::{offsets_of, positions};
@@ -219,11 +219,12 @@ impl<'a> MatrixRows<'a> {
     }
 }
 
-/// The grid of a matrix, if entries may be missing, or that too many are.
+/// The grid of a matrix, if entries may be missing, or that too many are. Lines of a few points are
+/// rather the unknowns of one.
 fn with_missing_entries(a: CsrRef<'_, f64>) -> Option<Result<GridPattern, NotAGrid>> {
     let rows = MatrixRows::all(a);
     let distances = rows.distances()?;
-    let mut found = candidates(a.rows(), &distances).into_iter();
+    let mut found = candidates(a.rows(), &distances).into_iter().filter(GridPattern::has_lines);
     let pattern = found.find(|pattern| pattern.first_outside(&rows).is_none())?;
     let grid = pattern.grid;
     Some(if is_filled(a.rows(), a.nnz(), &distances) {
@@ -290,7 +291,16 @@ impl GridPattern {
         if distances.len() > MOST_DIRECTIONS || !is_filled(n, nnz, distances) {
             return Err(NotAGrid::Diagonals);
         }
-        Ok(candidates(n, distances))
+        let mut found = candidates(n, distances);
+        if 2 * positions(n, n, distances) > 3 * nnz {
+            found.retain(Self::has_lines);
+        }
+        Ok(found)
+    }
+
+    /// Whether lines have so many points that they cannot be the unknowns of one.
+    fn has_lines(&self) -> bool {
+        self.grid.points()[0] > MOST_UNKNOWNS
     }
 
     /// The grids with `n` points in which neighbours have these distances, increasing.
@@ -392,6 +402,22 @@ mod tests {
             let found = recognise(matrix(name).view()).unwrap();
             assert_eq!(found.grid.points(), points, "{name}");
         }
+    }
+
+    /// Three unknowns, of which one depends on none of the others, are not lines of three points.
+    #[test]
+    fn unknowns_are_not_points() {
+        let of_points = of_box([10, 1, 12], |_| true);
+        let mut a = Coo::new(360, 360).unwrap();
+        for point in of_points.all_rows() {
+            for &other in of_points.row(point).0 {
+                for (i, j) in [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2)] {
+                    a.push(3 * point + i, 3 * other as usize + j, 1.0).unwrap();
+                }
+            }
+        }
+        let found = recognise(a.to_csr().view()).unwrap();
+        assert_eq!((found.grid, found.unknowns), (Grid::new([10, 1, 12]), 3));
     }
 
     /// Lines of 35 points are not seven points with five unknowns each.

@@ -17,7 +17,7 @@ use crate::CsrRef;
 use crate::graph::Permutation;
 
 /// The most unknowns of a point.
-const MOST_UNKNOWNS: usize = 8;
+pub(super) const MOST_UNKNOWNS: usize = 8;
 
 /// Points per task.
 const TASK: usize = 4096;
