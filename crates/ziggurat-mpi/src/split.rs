@@ -35,31 +35,38 @@ impl Split {
             let remote = Remote { rows: Vec::new(), matrix, halo: HaloOf(a.around) };
             return Ok(Split { own: a.local, remote, rows, cols, place, local_rows });
         }
-        let columns = a.around.rows().owned();
+        let own_columns = a.around.rows().owned();
         let (count, halo_rows) = (a.own.len(), a.around.halo_rows());
-        let mut own =
-            (Vec::with_capacity(count + 1), Vec::with_capacity(a.own_nnz()), Vec::with_capacity(a.own_nnz()));
+        // In the memory of the rows, which are not needed any more unless somebody shares them.
+        let (row_ptr, mut columns, mut values) = Arc::unwrap_or_clone(a.local).into_parts();
+        let (mut own_row_ptr, mut kept) = (Vec::with_capacity(count + 1), 0);
         let mut rest = (vec![0], Vec::new(), Vec::new());
         let mut border = Vec::new();
-        own.0.push(0);
+        own_row_ptr.push(0);
         for (place, row) in a.own.clone().enumerate() {
-            let (row_columns, row_values) = a.local.row(row);
+            let (first, last) = (row_ptr[row], row_ptr[row + 1]);
+            let of_row = &columns[first..last];
             // Halo columns are before and after the own ones.
-            let begin = row_columns.partition_point(|&column| (column as usize) < columns.start);
-            let end = row_columns.partition_point(|&column| (column as usize) < columns.end);
-            own.1.extend(row_columns[begin..end].iter().map(|&column| column - columns.start as u32));
-            own.2.extend_from_slice(&row_values[begin..end]);
-            own.0.push(own.1.len());
-            if begin > 0 || end < row_columns.len() {
-                rest.1.extend_from_slice(&row_columns[..begin]);
-                rest.1.extend(row_columns[end..].iter().map(|&column| column - columns.len() as u32));
-                rest.2.extend_from_slice(&row_values[..begin]);
-                rest.2.extend_from_slice(&row_values[end..]);
+            let begin = first + of_row.partition_point(|&column| (column as usize) < own_columns.start);
+            let end = first + of_row.partition_point(|&column| (column as usize) < own_columns.end);
+            if begin > first || end < last {
+                rest.1.extend_from_slice(&columns[first..begin]);
+                rest.1.extend(columns[end..last].iter().map(|&column| column - own_columns.len() as u32));
+                rest.2.extend_from_slice(&values[first..begin]);
+                rest.2.extend_from_slice(&values[end..last]);
                 rest.0.push(rest.1.len());
                 border.push(place as u32);
             }
+            columns.copy_within(begin..end, kept);
+            values.copy_within(begin..end, kept);
+            let of_own = &mut columns[kept..kept + end - begin];
+            of_own.iter_mut().for_each(|column| *column -= own_columns.start as u32);
+            kept += end - begin;
+            own_row_ptr.push(kept);
         }
-        let own = Csr::try_new(count, columns.len(), own.0, own.1, own.2)?;
+        columns.truncate(kept);
+        values.truncate(kept);
+        let own = Csr::try_new(count, own_columns.len(), own_row_ptr, columns, values)?;
         let matrix = Csr::try_new(border.len(), halo_rows, rest.0, rest.1, rest.2)?;
         let halo = HaloOf(a.around.clone());
         let remote = Remote { rows: border, matrix, halo };
