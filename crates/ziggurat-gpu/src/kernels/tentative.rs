@@ -120,28 +120,13 @@ pub(crate) fn orthogonalise<C: Float + CubeElement>(
     }
 }
 
-/// Whether each unknown of a coarse matrix is dead, as 1 or 0, and the magnitude of its diagonal
-/// entry.
+/// Whether each unknown of a coarse matrix is dead, as 1 or 0.
 #[cube(launch_unchecked)]
-pub(crate) fn find_dead<C: Float + CubeElement>(
-    row_ptr: &Array<u32>,
-    columns: &Array<u32>,
-    values: &Array<C>,
-    r: &Array<C>,
-    dead: &mut Array<C>,
-    sizes: &mut Array<C>,
-    count: u32,
-    rows: u32,
-) {
+pub(crate) fn find_dead<C: Float + CubeElement>(r: &Array<C>, dead: &mut Array<C>, count: u32, rows: u32) {
     let row = position();
     if row < rows as usize {
         let of_kernel = u32::cast_from(row) * count + u32::cast_from(row) % count;
         dead[row] = select(r[of_kernel as usize] == C::new(0.0), C::new(1.0), C::new(0.0));
-        let mut size = C::new(0.0);
-        for k in row_ptr[row]..row_ptr[row + 1] {
-            size = select(columns[k as usize] as usize == row, values[k as usize].abs(), size);
-        }
-        sizes[row] = size;
     }
 }
 

@@ -98,20 +98,20 @@ impl Gpu {
     ) -> Result<Vec<u32>, DeviceError> {
         let ([row_ptr, columns], rows) = (a.pattern().spans(), a.size().rows);
         assert_eq!(self.len(kernel), rows * count, "rows of the near-kernel");
-        let (dead, sizes) = (self.zeros::<T>(rows)?, self.zeros::<T>(rows)?);
+        let dead = self.zeros::<T>(rows)?;
         with_real!(T::KIND, |N| launch!(
             self,
             find_dead::FindDead<N>,
             cubes(rows),
             VECTOR_UNITS,
-            [row_ptr, columns, a.values(), kernel.span(), dead.span(), sizes.span()],
+            [kernel.span(), dead.span()],
             [count as u32, rows as u32],
             |_target| []
         ));
         if self.norm_max(&dead) == 0.0 {
             return Ok(Vec::new());
         }
-        let largest = self.norm_max(&sizes);
+        let largest = self.norm_max(&self.sizes_of_diagonal(a)?);
         let scale = if largest > 0.0 { T::narrow(largest) } else { T::one() };
         with_real!(T::KIND, |N| launch!(
             self,

@@ -6,15 +6,31 @@ use ziggurat_sparse::device::{Device, DeviceError};
 
 use super::counts::cubes;
 use super::sparse::GpuSparse;
-use crate::Gpu;
 use crate::kernels::pairs::{
     choose_partners, diagonal_sizes, join_pairs, mark_first, match_partners, number_pairs,
 };
 use crate::kernels::vector::VECTOR_UNITS;
 use crate::launch::launch;
 use crate::numbers::with_real;
+use crate::{Gpu, GpuVector};
 
 impl Gpu {
+    /// |a_ii| of every row.
+    pub(super) fn sizes_of_diagonal<T: Real>(&self, a: &GpuSparse<T>) -> Result<GpuVector<T>, DeviceError> {
+        let ([row_ptr, columns], rows) = (a.pattern().spans(), a.size().rows);
+        let sizes = self.zeros::<T>(rows)?;
+        with_real!(T::KIND, |N| launch!(
+            self,
+            diagonal_sizes::DiagonalSizes<N>,
+            cubes(rows),
+            VECTOR_UNITS,
+            [row_ptr, columns, a.values(), sizes.span()],
+            [rows as u32],
+            |_target| []
+        ));
+        Ok(sizes)
+    }
+
     /// Pairs, as a matrix.
     pub(super) fn pairs_of<T: Real>(
         &self,
@@ -23,16 +39,7 @@ impl Gpu {
     ) -> Result<GpuSparse<T>, DeviceError> {
         self.check_rows(a)?;
         let ([row_ptr, columns], rows) = (a.pattern().spans(), a.size().rows);
-        let diagonal = self.zeros::<T>(rows)?;
-        with_real!(T::KIND, |N| launch!(
-            self,
-            diagonal_sizes::DiagonalSizes<N>,
-            cubes(rows),
-            VECTOR_UNITS,
-            [row_ptr, columns, a.values(), diagonal.span()],
-            [rows as u32],
-            |_target| []
-        ));
+        let diagonal = self.sizes_of_diagonal(a)?;
         let (partners, choices) = (self.zero_words(rows)?, self.uninitialised(rows)?);
         // A round without a pair would be repeated without one, so nobody asks whether to go on.
         for _ in 0..rounds {

@@ -52,6 +52,13 @@ fn assert_same(name: &str, found: &Hierarchy, expected: &Hierarchy, digits: f64)
     }
 }
 
+/// The same iterations, give or take one, and convergence on the first device.
+fn assert_same_solve(name: &str, solvers: [&Solver<Gpu>; 2], b: &[f64]) {
+    let [there, here] = solvers.map(|solver| solver.solve(b).unwrap().report);
+    assert!(there.reason.is_converged() && there.relative_residual <= 1e-8, "{name}: {}", there.reason);
+    assert!(there.iterations.abs_diff(here.iterations) <= 1, "{name}");
+}
+
 #[test]
 fn levels_and_iterations_are_those_of_the_host() {
     let gpu = gpu();
@@ -61,9 +68,7 @@ fn levels_and_iterations_are_those_of_the_host() {
         let here = Solver::builder().device(gpu.clone()).method(Method::Sa).build(&a).unwrap();
         assert_eq!(there.config().method, Method::Sa, "{name}");
         assert_same(name, there.hierarchy(), here.hierarchy(), 1e-11);
-        let [there, here] = [&there, &here].map(|solver| solver.solve(&b).unwrap().report);
-        assert!(there.reason.is_converged() && there.relative_residual <= 1e-8, "{name}: {}", there.reason);
-        assert!(there.iterations.abs_diff(here.iterations) <= 1, "{name}");
+        assert_same_solve(name, [&there, &here], &b);
     }
 }
 
@@ -83,9 +88,7 @@ fn levels_of_nodes_are_those_of_the_host() {
         let here = build(here.with(|config| config.sa.energy_steps = Some(0)));
         assert!(there.hierarchy().levels().len() > 1, "{name}");
         assert_same(name, there.hierarchy(), here.hierarchy(), 1e-11);
-        let [there, here] = [&there, &here].map(|solver| solver.solve(&b).unwrap().report);
-        assert!(there.reason.is_converged() && there.relative_residual <= 1e-8, "{name}: {}", there.reason);
-        assert!(there.iterations.abs_diff(here.iterations) <= 1, "{name}");
+        assert_same_solve(name, [&there, &here], &b);
     }
 }
 
@@ -99,9 +102,7 @@ fn pairs_are_those_of_the_host() {
         let here = Solver::builder().device(gpu.clone()).method(Method::Pairwise).build(&a).unwrap();
         assert!(there.hierarchy().levels().len() > 1, "{name}");
         assert_same(name, there.hierarchy(), here.hierarchy(), 1e-11);
-        let [there, here] = [&there, &here].map(|solver| solver.solve(&b).unwrap().report);
-        assert!(there.reason.is_converged() && there.relative_residual <= 1e-8, "{name}: {}", there.reason);
-        assert!(there.iterations.abs_diff(here.iterations) <= 1, "{name}");
+        assert_same_solve(name, [&there, &here], &b);
     }
 }
 
