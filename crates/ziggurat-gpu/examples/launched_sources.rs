@@ -7,7 +7,7 @@
 //!
 //! `cargo xtask gpu-sources` runs this example and compiles the sources. The solves are those that
 //! the tests compare with the CPU (with the matrices given as arguments), some further methods,
-//! sparse products and the coarsening of a matrix.
+//! sparse products, and the coarsening and lowering of a matrix.
 
 #![allow(clippy::print_stdout)]
 
@@ -21,11 +21,12 @@ use ziggurat_gpu::Gpu;
 use ziggurat_gpu::sources::Sources;
 use ziggurat_sparse::algebra::transpose;
 use ziggurat_sparse::device::{
-    AggregationDevice, Device, DeviceError, FilteredStep, SetupDevice, SymmetricStrength,
+    AggregationDevice, Device, DeviceError, FilteredStep, LoweringDevice, RowStep, SetupDevice,
+    SparseFactors, SymmetricStrength,
 };
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::io::read_matrix;
-use ziggurat_sparse::{Csr, MatrixError, Real};
+use ziggurat_sparse::{Csr, MatrixError, Real, bf16, f16};
 
 /// The Laplacian of a star, plus the identity.
 fn star(leaves: usize) -> Result<Csr<f64>, MatrixError> {
@@ -59,6 +60,26 @@ fn coarsen<T: Real>(gpu: &Gpu, a: &Csr<f64>) -> Result<(), DeviceError> {
     let p = gpu.product_once(&step, &p)?;
     let mut coarse = gpu.triple_product(&gpu.transpose(&p)?, &a, &p)?;
     gpu.set_dead_diagonal(&mut coarse, &kernel, 3)?;
+    gpu.finish()
+}
+
+/// The lowering of a matrix on the device, with all factors that a level or a transfer has.
+fn lower<T: Real>(gpu: &Gpu, a: &Csr<f64>, block: usize) -> Result<(), DeviceError> {
+    let a = gpu.upload_sparse(&a.view().stored_as::<T>())?;
+    for step in [RowStep::Jacobi, RowStep::L1, RowStep::Spai0, RowStep::ProvedSpai0(1.9)] {
+        gpu.steps(&a, step)?;
+    }
+    let exponents = gpu.root_exponents(&gpu.row_sizes(&a)?)?;
+    let factors = gpu.powers_of_two(&exponents, (-63, 63), true, 0)?;
+    for (left, right) in [(false, false), (true, false), (false, true), (true, true)] {
+        let [left, right] = [left, right].map(|side| side.then_some(&factors));
+        let factors = SparseFactors { left, right, factor: 1.0 };
+        gpu.largest_scaled(&a, factors)?;
+        gpu.stored::<T, f64>(&a, factors, block)?;
+        gpu.stored::<T, f32>(&a, factors, block)?;
+        gpu.stored::<T, f16>(&a, factors, block)?;
+        gpu.stored::<T, bf16>(&a, factors, block)?;
+    }
     gpu.finish()
 }
 
@@ -126,6 +147,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     coarsen::<f64>(&gpu, &a)?;
     coarsen::<f32>(&gpu, &a)?;
+    // The formats with the fewest bytes: delta-SELL, blocks, compressed rows.
+    for (a, block) in [(&a, 1), (&b, 3), (&star(300)?, 1)] {
+        lower::<f64>(&gpu, a, block)?;
+        lower::<f32>(&gpu, a, block)?;
+    }
 
     let sources = gpu.sources().map(Sources::all).unwrap_or_default();
     let mut index = String::new();

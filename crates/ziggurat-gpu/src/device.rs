@@ -27,6 +27,14 @@ impl Device for Gpu {
         Some(self)
     }
 
+    fn matrix_of_setup<S: Store>(&self, made: GpuMatrix<S>) -> GpuMatrix<S> {
+        made
+    }
+
+    fn vector_of_setup<T: Store>(&self, made: GpuVector<T>) -> GpuVector<T> {
+        made
+    }
+
     fn name(&self) -> String {
         format!("{} ({})", self.found().name, self.found().description)
     }

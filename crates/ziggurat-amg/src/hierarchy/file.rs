@@ -110,6 +110,7 @@ impl Hierarchy {
     /// # Errors
     /// If writing fails.
     pub fn save(&self, out: impl Write) -> Result<(), HierarchyFileError> {
+        self.fetch().map_err(io::Error::other)?;
         let mut out = io::BufWriter::with_capacity(CHUNK, out);
         out.write_all(MAGIC)?;
         let stop = CoarseningStop::ALL.iter().position(|stop| *stop == self.stop).unwrap_or(0);

@@ -2,9 +2,10 @@
 //! or pairs, interpolation and Galerkin products are its kernels ([`AggregationDevice`]).
 //!
 //! The matrix crosses the bus once on the way in, with one start vector per smoothed level for the
-//! spectral radius. Sizes come back while a level is made, and then the level itself, because
-//! lowering starts from levels in host memory. Levels are those of the host: the same aggregates
-//! and patterns, and values up to rounding; on a device without `f64`, up to the rounding of `f32`.
+//! spectral radius. Sizes come back while a level is made. The level stays on the device, where
+//! lowering takes it (`lower/on_device.rs`); a copy is made if something else asks for it. Levels
+//! are those of the host: the same aggregates and patterns, and values up to rounding; on a device
+//! without `f64`, up to the rounding of `f32`.
 //! With several unknowns per node, the near-kernel crosses with the matrix, and aggregates are made
 //! of nodes, whose matrix the device computes.
 
@@ -17,8 +18,10 @@ use ziggurat_sparse::spectrum::{LanczosOperator, lanczos_with};
 use ziggurat_sparse::{Csr, Kind, Reads, Real};
 
 use super::build::{last, stop_before};
+use super::device_matrix::DeviceMatrix;
 use super::matrix::{Built, Level, Setup};
 use super::stages::Stages;
+use super::storage::SetupMatrix;
 use super::{
     Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, MatrixProperties, Pairwise, SmoothedAggregation,
     WholeMatrix, WholeTransfer,
@@ -129,30 +132,33 @@ impl<D: AggregationDevice> OnDevice<'_, D> {
         a: Arc<Csr<f64>>,
         properties: &MatrixProperties,
     ) -> Result<(Vec<Level<WholeMatrix>>, CoarseningStop), SetupError> {
-        let mut on_device = self.device.upload_sparse(&a.view().stored_as::<T>())?;
+        let device = self.device;
+        let mut on_device = DeviceMatrix::new(device, device.upload_sparse(&a.view().stored_as::<T>())?);
         let vectors = &properties.near_kernel;
         let (block, count) = (vectors.block(), vectors.count());
         let vectors: Vec<&[f64]> = vectors.vectors().columns().collect();
         let rows = (0..a.rows()).flat_map(|row| vectors.iter().map(move |vector| T::narrow(vector[row])));
-        let mut kernel = self.device.upload(&rows.collect::<Vec<T>>())?;
-        let (mut a, mut levels) = (WholeMatrix::new(a, block), Vec::new());
+        let mut kernel = device.upload(&rows.collect::<Vec<T>>())?;
+        let mut a = WholeMatrix { a: SetupMatrix::on_device(on_device.clone(), Some(a)), block };
+        let mut levels = Vec::new();
         loop {
             let mut stages = Stages::new(levels.len(), a.a.rows() as u64);
             let made = match stop_before(&a, self.setup, levels.len()) {
                 Some(stop) => Err(stop),
-                None => self.coarser(&on_device, (a.block, &kernel, count), &mut stages)?,
+                None => self.coarser(&on_device.a, (a.block, &kernel, count), &mut stages)?,
             };
-            let Made { p, r, coarse, on_device: next, kernel: next_kernel, dead, radius } = match made {
+            let Made { p, r, coarse, kernel: next_kernel, dead, radius } = match made {
                 Ok(made) => made,
                 Err(stop) => {
                     levels.extend(last(a, stages, stop).levels);
                     return Ok((levels, stop));
                 }
             };
-            let transfer = WholeTransfer { p: p.into(), r: r.into(), galerkin: None, dead };
-            let level = Level::with_transfer(a, transfer).with_radius(radius);
-            levels.push(Level { stages: stages.into_seconds(), ..level });
-            (a, on_device, kernel) = (WholeMatrix::new(coarse.into(), count), next, next_kernel);
+            let [p, r] = [p, r].map(|matrix| SetupMatrix::on_device(DeviceMatrix::new(device, matrix), None));
+            let level = Level::with_transfer(a, WholeTransfer { p, r, galerkin: None, dead });
+            levels.push(Level { stages: stages.into_seconds(), ..level.with_radius(radius) });
+            (on_device, kernel) = (DeviceMatrix::new(device, coarse), next_kernel);
+            a = WholeMatrix { a: SetupMatrix::on_device(on_device.clone(), None), block: count };
         }
     }
 
@@ -205,12 +211,9 @@ impl<D: AggregationDevice> OnDevice<'_, D> {
             }
         };
         let r = stages.run("transpose", &halo, || device.transpose(&p))?;
-        let mut on_device = stages.run("Galerkin product", &halo, || device.triple_product(&r, a, &p))?;
-        let dead = device.set_dead_diagonal(&mut on_device, &kernel, count)?;
-        let (p, r, coarse) = stages.run("transfer to the host", &halo, || {
-            Ok::<_, SetupError>((on_host(device, &p)?, on_host(device, &r)?, on_host(device, &on_device)?))
-        })?;
-        Ok(Ok(Made { p, r, coarse, on_device, kernel, dead, radius }))
+        let mut coarse = stages.run("Galerkin product", &halo, || device.triple_product(&r, a, &p))?;
+        let dead = device.set_dead_diagonal(&mut coarse, &kernel, count)?;
+        Ok(Ok(Made { p, r, coarse, kernel, dead, radius }))
     }
 }
 
@@ -248,20 +251,13 @@ fn pairs<D: AggregationDevice, T: Real>(
 
 /// A level made on the device.
 struct Made<D: AggregationDevice, T: Real> {
-    p: Csr<f64>,
-    r: Csr<f64>,
-    coarse: Csr<f64>,
-    /// The coarse matrix again, for the next step.
-    on_device: D::Sparse<T>,
+    p: D::Sparse<T>,
+    r: D::Sparse<T>,
+    coarse: D::Sparse<T>,
     kernel: D::Vector<T>,
     /// The unknowns of the coarse level whose columns of P are zero.
     dead: Vec<u32>,
     radius: Option<f64>,
-}
-
-/// A matrix in double precision, on the host.
-fn on_host<D: SetupDevice, T: Real>(device: &D, a: &D::Sparse<T>) -> Result<Csr<f64>, SetupError> {
-    Ok(device.download_sparse(a)?.view().stored_as())
 }
 
 /// D^-½ A D^-½, which is similar to D⁻¹A, on a device.
@@ -303,7 +299,7 @@ impl<D: SetupDevice, T: Real + Reads<T>> LanczosOperator for Scaled<'_, D, T> {
 
 /// An upper estimate of ρ(D⁻¹A), as that of the host: the smaller of two bounds. Its start vector
 /// is that of the host in the scaled variables.
-fn spectral_radius<D: AggregationDevice, T: Real + Reads<T>>(
+pub(crate) fn spectral_radius<D: AggregationDevice, T: Real + Reads<T>>(
     device: &D,
     a: &D::Sparse<T>,
 ) -> Result<f64, SetupError> {

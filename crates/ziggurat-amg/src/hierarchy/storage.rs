@@ -1,14 +1,17 @@
-//! A matrix of the hierarchy: in compressed rows, or that of a structured grid.
+//! A matrix of the hierarchy: in compressed rows, that of a structured grid, or on a device.
 //!
-//! Setup on a grid never forms compressed rows, and neither does lowering. Where something else
-//! asks for them (a saved hierarchy, a transposed solve, a user who looks at a level), they are
-//! made once and kept.
+//! Setup on a grid never forms compressed rows, and setup on a device never downloads them; neither
+//! does lowering. Where something else asks for them (a saved hierarchy, a transposed solve, a user
+//! who looks at a level), they are made once and kept.
 
 use std::sync::{Arc, OnceLock};
 
 use ziggurat_sparse::Csr;
+use ziggurat_sparse::device::DeviceError;
 use ziggurat_sparse::graph::{Permutation, permute_symmetric};
 use ziggurat_sparse::grid::{GridSystem, GridTransfer};
+
+use super::device_matrix::DeviceRows;
 
 /// A matrix in double precision, with compressed rows on demand.
 #[derive(Clone, Debug)]
@@ -23,6 +26,8 @@ pub(crate) enum SetupMatrix {
     Grid(Arc<GridSystem>, Option<Unordered>, OnceLock<Arc<Csr<f64>>>),
     /// A transfer between grids, and compressed rows once they were asked for.
     Transfer(Arc<GridTransfer<f64>>, OnceLock<Arc<Csr<f64>>>),
+    /// A matrix on the device that made it, and its copy on the host if there is one.
+    OnDevice(Arc<dyn DeviceRows>, OnceLock<Arc<Csr<f64>>>),
 }
 
 /// A matrix of a structured grid in which the unknowns of a point follow one another.
@@ -64,7 +69,7 @@ impl SetupMatrix {
             SetupMatrix::Unordered(unordered, rows) => SetupMatrix::Grid(grid, Some(unordered), rows),
             SetupMatrix::Rows(rows) => SetupMatrix::Grid(grid, None, OnceLock::from(rows)),
             SetupMatrix::Grid(_, unordered, rows) => SetupMatrix::Grid(grid, unordered, rows),
-            SetupMatrix::Transfer(..) => self,
+            SetupMatrix::Transfer(..) | SetupMatrix::OnDevice(..) => self,
         }
     }
 
@@ -86,6 +91,34 @@ impl SetupMatrix {
     /// A transfer between grids.
     pub(crate) fn of_transfer(transfer: GridTransfer<f64>) -> Self {
         SetupMatrix::Transfer(Arc::new(transfer), OnceLock::new())
+    }
+
+    /// A matrix on a device, with its copy on the host if there is one.
+    pub(crate) fn on_device(a: Arc<dyn DeviceRows>, host: Option<Arc<Csr<f64>>>) -> Self {
+        SetupMatrix::OnDevice(a, host.map_or_else(OnceLock::new, OnceLock::from))
+    }
+
+    /// The matrix as a device holds it; `None` if none does.
+    pub(crate) fn held_by_device(&self) -> Option<&dyn DeviceRows> {
+        match self {
+            SetupMatrix::OnDevice(a, _) => Some(&**a),
+            _ => None,
+        }
+    }
+
+    /// Copies a matrix that only a device holds to the host.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(crate) fn fetch(&self) -> Result<(), DeviceError> {
+        if let SetupMatrix::OnDevice(a, rows) = self
+            && rows.get().is_none()
+        {
+            let copy = Arc::new(a.download()?);
+            // Another thread may have been faster.
+            rows.get_or_init(|| copy);
+        }
+        Ok(())
     }
 
     /// Frees the stencils where the matrix exists in another form, too.
@@ -111,6 +144,9 @@ impl SetupMatrix {
     }
 
     /// The matrix in compressed rows, made now if there are none.
+    ///
+    /// # Panics
+    /// If they have to be [fetched](Self::fetch) from a device, and it fails.
     pub(crate) fn csr(&self) -> &Arc<Csr<f64>> {
         match self {
             SetupMatrix::Rows(a) => a,
@@ -119,11 +155,21 @@ impl SetupMatrix {
             }
             SetupMatrix::Grid(a, None, rows) => rows.get_or_init(|| Arc::new(a.to_dia::<f64>().to_csr())),
             SetupMatrix::Transfer(a, rows) => rows.get_or_init(|| Arc::new(a.to_csr())),
+            SetupMatrix::OnDevice(a, rows) => rows.get_or_init(|| {
+                #[expect(clippy::expect_used, reason = "callers that can return an error fetch first")]
+                Arc::new(a.download().expect("a matrix from the device that made it"))
+            }),
         }
     }
 
-    /// The shared compressed rows, to be changed; `None` if the matrix is that of a grid.
+    /// The shared compressed rows, to be changed; `None` if the matrix is that of a grid, or only
+    /// on a device. A device does not keep a matrix that was changed on the host.
     pub(crate) fn csr_mut(&mut self) -> Option<&mut Csr<f64>> {
+        if let SetupMatrix::OnDevice(_, rows) = self
+            && let Some(rows) = rows.take()
+        {
+            *self = SetupMatrix::Rows(rows);
+        }
         match self {
             SetupMatrix::Rows(a) => Some(Arc::make_mut(a)),
             _ => None,
@@ -144,6 +190,7 @@ impl SetupMatrix {
             SetupMatrix::Rows(a) | SetupMatrix::Unordered(Unordered { a, .. }, _) => a.rows(),
             SetupMatrix::Grid(a, ..) => a.rows(),
             SetupMatrix::Transfer(a, _) => a.rows(),
+            SetupMatrix::OnDevice(a, _) => a.size().rows,
         }
     }
 
@@ -153,6 +200,7 @@ impl SetupMatrix {
             SetupMatrix::Rows(a) | SetupMatrix::Unordered(Unordered { a, .. }, _) => a.nnz(),
             SetupMatrix::Grid(a, ..) => a.nnz(),
             SetupMatrix::Transfer(a, _) => a.nnz(),
+            SetupMatrix::OnDevice(a, _) => a.size().entries,
         }
     }
 }

@@ -34,6 +34,7 @@ impl Hierarchy {
     /// If the pattern differs; then [`Hierarchy::build`] is needed.
     pub fn update_values(&mut self, a: impl Into<Arc<Csr<f64>>>) -> Result<(), SetupError> {
         let a = a.into();
+        self.fetch()?; // products with new values are computed on the host
         self.check_pattern(&a)?;
         a.view().check_finite()?;
         self.levels[0].a.a = self.as_finest(a)?;
@@ -68,6 +69,17 @@ impl Hierarchy {
             let a = level.a.a.csr().view();
             let radius = spectral_radius(a, &Whole::new(a.rows()));
             level.radius = Some(radius.map_err(SetupError::at(index, "spectral radius"))?);
+        }
+        Ok(())
+    }
+
+    /// Copies everything that only a device holds to the host.
+    pub(crate) fn fetch(&self) -> Result<(), SetupError> {
+        for level in &self.levels {
+            level.a.a.fetch()?;
+            for matrix in level.transfer.iter().flat_map(|transfer| [&transfer.p, &transfer.r]) {
+                matrix.fetch()?;
+            }
         }
         Ok(())
     }

@@ -213,7 +213,8 @@ impl Level<WholeMatrix> {
         self.a.a.nnz()
     }
 
-    /// The level's matrix. On a structured grid, the first call makes its compressed rows.
+    /// The level's matrix. On a structured grid, the first call makes its compressed rows. Of a
+    /// level that was made on a device, the first call downloads them, and panics if that fails.
     pub fn matrix(&self) -> &Arc<Csr<f64>> {
         self.a.a.csr()
     }

@@ -3,14 +3,19 @@
 //! It is stored in the format with the fewest bytes, and in single precision if that represents
 //! every value exactly. A lowered level of the same precision shares it.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
-use ziggurat_sparse::device::{Device, DeviceError, HostMatrix, Remote};
+use ziggurat_sparse::device::{
+    Cpu, Device, DeviceError, HostMatrix, LoweringDevice, MatrixFormat, Remote, SparseFactors,
+};
 use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
-use ziggurat_sparse::{Kind, Store};
+use ziggurat_sparse::{Csr, Kind, Store};
 
 use super::format::{Formats, Purpose, host_matrix};
 use super::part::{OwnMatrix, PIECE, Part};
+use crate::hierarchy::device_matrix::{DeviceRows, on};
 use crate::multigrid::Considered;
 
 /// A matrix on the host for an iteration in double precision: in the format with the fewest bytes,
@@ -35,6 +40,49 @@ pub struct ExactMatrix {
 enum Stored {
     F64(HostMatrix<f64>),
     F32(HostMatrix<f32>),
+    OnDevice(OnDevice),
+}
+
+/// A matrix that the device of setup holds and stores itself.
+#[derive(Clone, Debug)]
+struct OnDevice {
+    held: Arc<dyn DeviceRows>,
+    /// The same for every other device.
+    host: Arc<Csr<f64>>,
+    block: usize,
+    storage: Kind,
+}
+
+impl OnDevice {
+    /// The matrix as an operator; `None` if another device holds it.
+    fn operator<D: Device>(
+        &self,
+        device: &D,
+    ) -> Result<Option<Box<dyn LinearOperator<D, f64>>>, DeviceError> {
+        let Some(setup) = device.for_setup() else { return Ok(None) };
+        let Some(a) = on::<D::Setup, f64>(setup, &*self.held) else { return Ok(None) };
+        Ok(Some(match self.storage {
+            Kind::F32 => {
+                let made = setup.stored::<f64, f32>(a, SparseFactors::ONE, self.block)?;
+                Box::new(MatrixOperator::on_device(device, device.matrix_of_setup(made.matrix)))
+            }
+            _ => {
+                let made = setup.stored::<f64, f64>(a, SparseFactors::ONE, self.block)?;
+                Box::new(MatrixOperator::on_device(device, device.matrix_of_setup(made.matrix)))
+            }
+        }))
+    }
+
+    /// The same matrix, stored on the host.
+    fn on_host(&self) -> ExactMatrix {
+        ExactMatrix::of_part(Part::<Cpu>::from(&self.host), self.block, Formats::FewestBytes)
+    }
+}
+
+/// Whether single precision represents all values exactly.
+fn is_exact_in_single(values: &[f64]) -> bool {
+    // A fold without an early exit is vectorised.
+    values.iter().fold(true, |all, &x| all & (f64::from(x as f32) == x))
 }
 
 impl ExactMatrix {
@@ -58,8 +106,6 @@ impl ExactMatrix {
             let considered = Considered::only(stored.format().into(), stored.bytes(), "a structured grid");
             return ExactMatrix { stored: Stored::F32(stored), considered };
         }
-        // A fold without an early exit is vectorised.
-        let exact = |values: &[f64]| values.iter().fold(true, |all, &x| all & (f64::from(x as f32) == x));
         let remote = part.remote.map_or(&[][..], |remote| remote.matrix.values());
         let own = match a {
             OwnMatrix::Rows(a) => a.values(),
@@ -68,7 +114,7 @@ impl ExactMatrix {
         let values = own.par_chunks(PIECE).chain(remote.par_chunks(PIECE));
         let is_exact = match a {
             OwnMatrix::Grid(grid) => grid.is_exact_in_single(),
-            OwnMatrix::Rows(_) | OwnMatrix::Transfer(_) => values.all(exact),
+            OwnMatrix::Rows(_) | OwnMatrix::Transfer(_) => values.all(is_exact_in_single),
         };
         if formats != Formats::Csr && is_exact {
             let (matrix, considered) = host_matrix(a, ScaleFactors::ONE, purpose);
@@ -78,11 +124,28 @@ impl ExactMatrix {
         ExactMatrix { stored: Stored::F64(matrix), considered }
     }
 
+    /// A matrix that the device of setup holds; `host` is a copy of it.
+    pub(super) fn on_device(
+        held: Arc<dyn DeviceRows>,
+        host: Arc<Csr<f64>>,
+        block: usize,
+        formats: Formats,
+    ) -> Self {
+        if formats != Formats::FewestBytes {
+            return ExactMatrix::of_part(Part::<Cpu>::from(&host), block, formats);
+        }
+        let is_exact = host.values().par_chunks(PIECE).all(is_exact_in_single);
+        let storage = if is_exact { Kind::F32 } else { Kind::F64 };
+        let considered = Considered::only(MatrixFormat::Csr.into(), host.bytes(), "on the device of setup");
+        ExactMatrix { stored: Stored::OnDevice(OnDevice { held, host, block, storage }), considered }
+    }
+
     /// The precision in which it is stored.
     pub fn storage(&self) -> Kind {
-        match self.stored {
+        match &self.stored {
             Stored::F64(_) => Kind::F64,
             Stored::F32(_) => Kind::F32,
+            Stored::OnDevice(matrix) => matrix.storage,
         }
     }
 
@@ -96,6 +159,10 @@ impl ExactMatrix {
         Ok(match &self.stored {
             Stored::F64(matrix) => Box::new(MatrixOperator::new(device, matrix.clone())?),
             Stored::F32(matrix) => Box::new(MatrixOperator::new(device, matrix.clone())?),
+            Stored::OnDevice(matrix) => match matrix.operator(device)? {
+                Some(operator) => operator,
+                None => matrix.on_host().operator(device)?,
+            },
         })
     }
 
@@ -125,6 +192,7 @@ impl ExactMatrix {
         remote: &Remote<f64, D::Halo>,
     ) -> Result<Box<dyn LinearOperator<D, f64>>, DeviceError> {
         Ok(match &self.stored {
+            Stored::OnDevice(own) => own.on_host().operator_of_part(device, remote)?,
             Stored::F64(own) => Box::new(MatrixOperator::part(device, own.clone(), remote.clone())?),
             Stored::F32(own) => {
                 let (rows, halo) = (remote.rows.clone(), remote.halo.clone());
@@ -143,6 +211,7 @@ impl ExactMatrix {
         let stored: &dyn std::any::Any = match &self.stored {
             Stored::F64(matrix) => matrix,
             Stored::F32(matrix) => matrix,
+            Stored::OnDevice(_) => return None,
         };
         if let Some(same) = stored.downcast_ref::<HostMatrix<S>>().filter(|_| factors.is_one()) {
             return Some((same.clone(), self.considered.clone()));
@@ -150,6 +219,7 @@ impl ExactMatrix {
         let scaled = match &self.stored {
             Stored::F64(matrix) => matrix.scaled_as(factors),
             Stored::F32(matrix) => matrix.scaled_as(factors),
+            Stored::OnDevice(_) => None,
         }?;
         let why = "as the outer iteration has it";
         let considered = Considered::only(scaled.format().into(), scaled.bytes(), why);
@@ -159,10 +229,7 @@ impl ExactMatrix {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use ziggurat_sparse::device::Cpu;
     use ziggurat_sparse::gallery::Problem;
 
     #[test]

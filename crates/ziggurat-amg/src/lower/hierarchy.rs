@@ -4,6 +4,7 @@ use ziggurat_sparse::device::{Cpu, Device};
 
 use super::exact::ExactMatrix;
 use super::format::{Formats, Lowering};
+use super::on_device;
 use super::part::{OwnMatrix, Part};
 use super::precision::LevelPrecision;
 use super::source::LevelSource;
@@ -15,7 +16,7 @@ use crate::multigrid::{Cycling, Multigrid};
 /// A matrix as lowering reads it.
 fn part<D: Device>(a: &SetupMatrix) -> Part<'_, D> {
     match a {
-        SetupMatrix::Rows(_) | SetupMatrix::Unordered(..) => Part::from(a.csr()),
+        SetupMatrix::Rows(_) | SetupMatrix::Unordered(..) | SetupMatrix::OnDevice(..) => Part::from(a.csr()),
         SetupMatrix::Grid(a, ..) => Part::whole(OwnMatrix::Grid(a)),
         SetupMatrix::Transfer(a, _) => Part::whole(OwnMatrix::Transfer(a)),
     }
@@ -35,6 +36,9 @@ impl Hierarchy {
     /// ```
     pub fn finest(&self, formats: Formats) -> ExactMatrix {
         let finest = &self.levels()[0];
+        if let SetupMatrix::OnDevice(a, _) = &finest.a.a {
+            return ExactMatrix::on_device(a.clone(), finest.matrix().clone(), finest.block(), formats);
+        }
         ExactMatrix::of_part::<Cpu>(part(&finest.a.a), finest.block(), formats)
     }
 
@@ -77,6 +81,10 @@ impl Hierarchy {
         precision: impl Fn(usize) -> LevelPrecision,
         lowering: Lowering,
     ) -> Result<Multigrid<D>, SetupError> {
+        if let Some(multigrid) = on_device::lowered(self, device, cycling, &precision, lowering)? {
+            return Ok(multigrid.for_caller_of(self));
+        }
+        self.fetch()?;
         let levels = self.levels().iter().enumerate();
         let sources: Vec<_> = levels
             .map(|(index, level)| LevelSource {

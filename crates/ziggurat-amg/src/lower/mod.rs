@@ -13,6 +13,7 @@ mod exact;
 mod format;
 mod hierarchy;
 mod level;
+mod on_device;
 mod part;
 mod precision;
 mod scaling;

@@ -22,6 +22,7 @@
 //! Cost: two passes over each matrix.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 use rayon::prelude::*;
 use ziggurat_sparse::algebra::scaled;
@@ -83,7 +84,7 @@ impl LevelScaling {
 
     /// The scaling of a square matrix to be stored as `storage`; `None` if that has the range of
     /// double precision.
-    fn of<D: Device>(device: &D, part: Part<'_, D>, storage: Kind) -> Option<LevelScaling> {
+    pub(super) fn of<D: Device>(device: &D, part: Part<'_, D>, storage: Kind) -> Option<LevelScaling> {
         if storage == Kind::F64 {
             return None;
         }
@@ -205,10 +206,9 @@ pub(super) fn scaled_by<'a>(left: Diagonal<'a>, right: Diagonal<'a>) -> ScaleFac
 /// Whether all diagonals are far from the limits of single precision; then so are all numbers that
 /// a cycle computes from them.
 fn are_usual<D: Device>(levels: &[LevelSource<'_, D>]) -> bool {
-    let usual = 2f64.powi(-40)..=2f64.powi(40);
     let unusual = |source: &LevelSource<'_, D>| {
         let sizes = source.a.own.diagonal_sizes();
-        sizes.par_iter().filter(|size| !usual.contains(*size)).count() as i64
+        sizes.par_iter().filter(|size| !USUAL.contains(*size)).count() as i64
     };
     let mut total = [levels.iter().map(unusual).sum()];
     // A process may hold nothing of a coarse level, but all processes share the finest.
@@ -270,15 +270,21 @@ pub(super) fn lifted<'a, D: Device>(
 
 /// The largest allowed entry. Precisions with the range of `f32` need no more than the range around
 /// one.
-fn most(storage: Kind) -> f64 {
+pub(super) fn most(storage: Kind) -> f64 {
     match storage {
         Kind::F16 => storage.facts().max,
         _ => 1.0,
     }
 }
 
-/// How far the factors of a level may be from their mean.
-const SPREAD: f64 = (1u64 << 63) as f64;
+/// How far the factors of a level may be from their mean, as an exponent.
+pub(super) const MOST_FROM_MEAN: i32 = 63;
+
+/// The same as a factor.
+const SPREAD: f64 = (1u64 << MOST_FROM_MEAN) as f64;
+
+/// The diagonal entries with which a cycle stays far from the limits of single precision.
+pub(super) const USUAL: RangeInclusive<f64> = 1.0 / (1u64 << 40) as f64..=(1u64 << 40) as f64;
 
 #[cfg(test)]
 mod tests {

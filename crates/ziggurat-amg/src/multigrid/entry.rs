@@ -48,6 +48,12 @@ impl<D: Device> Entry<D> {
         Ok(Entry { inverses: Some(device.upload(&relative)?), mean })
     }
 
+    /// For a scaling that is on the device already: S⁻¹ over a power of two close to its mean, and
+    /// that power.
+    pub(crate) fn of_device(relative: D::Vector<f32>, mean: f64) -> Self {
+        Entry { inverses: Some(relative), mean }
+    }
+
     /// Writes b'; returns σ.
     pub(crate) fn enter(&self, device: &D, b: WorkRef<'_, D>, mut into: WorkMut<'_, D>) -> f64 {
         let sigma = self.mean.recip();

@@ -33,7 +33,7 @@ pub enum ChebyshevBase {
 }
 
 /// Safety factor, because the estimate comes from inside the spectrum.
-const SAFETY: f64 = 1.05;
+pub(super) const SAFETY: f64 = 1.05;
 
 pub(super) fn data(
     a: CsrRef<'_, f64>,

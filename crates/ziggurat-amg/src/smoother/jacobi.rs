@@ -17,6 +17,9 @@ use ziggurat_sparse::{CsrRef, MatrixError};
 
 use crate::SetupError;
 
+/// ω ρ(D⁻¹A)
+pub(super) const DAMPING: f64 = 1.6;
+
 /// ω / a_ii
 pub(super) fn diagonal(
     a: CsrRef<'_, f64>,
@@ -25,7 +28,7 @@ pub(super) fn diagonal(
     radius: f64,
 ) -> Result<Vec<f64>, SetupError> {
     let inverse = inverse_diagonal(a, rows)?;
-    let omega = omega.unwrap_or(1.6 / radius);
+    let omega = omega.unwrap_or(DAMPING / radius);
     Ok(inverse.into_par_iter().map(|d| omega * d).collect())
 }
 

@@ -22,6 +22,7 @@ mod ilu0;
 mod ilut;
 mod jacobi;
 mod l1_jacobi;
+pub(crate) mod on_device;
 mod on_grid;
 mod spai;
 mod spai0;

@@ -95,7 +95,7 @@ impl Smoother {
     }
 }
 
-fn one_step() -> Relaxation {
+pub(super) fn one_step() -> Relaxation {
     Relaxation::Recurrence(vec![(1.0, 0.0)])
 }
 

@@ -95,7 +95,7 @@ pub(crate) fn bsr_rows<V: Numeric, C: Float + CubeElement>(
 
 /// The arrays of a BSR matrix.
 #[derive(Debug)]
-pub(super) struct BsrArrays {
+pub(crate) struct BsrArrays {
     row_ptr: Buffer,
     columns: Buffer,
     values: Buffer,
@@ -118,6 +118,12 @@ impl BsrArrays {
             block_rows: a.block_rows(),
             longest: longest(a.row_ptr()),
         })
+    }
+
+    /// A matrix whose arrays are on the device already.
+    pub(crate) fn of_device([row_ptr, columns, values]: [Buffer; 3], block: usize, longest: usize) -> Self {
+        let (blocks, block_rows) = (columns.span().len, row_ptr.span().len - 1);
+        BsrArrays { row_ptr, columns, values, block, blocks, block_rows, longest }
     }
 
     fn spans(&self) -> [Span<'_>; 3] {

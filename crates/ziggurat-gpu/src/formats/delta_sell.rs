@@ -26,11 +26,11 @@ use crate::numbers::{Coefficient, packing, with_pair};
 use crate::requests::{PLANE, Requests, words};
 
 /// Number of rows per chunk.
-const LANES: u32 = 16;
+pub(crate) const LANES: u32 = 16;
 
 /// Number of words in a chunk descriptor: its first slot, the offset of its differences (in words),
 /// and the number of slots with consecutive columns and with differences of 8, 16 and 32 bits.
-const CHUNK_WORDS: u32 = 6;
+pub(crate) const CHUNK_WORDS: u32 = 6;
 
 /// Compile-time arguments of [`delta_sell_rows`].
 #[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -253,7 +253,7 @@ pub(crate) fn gauss_seidel_slots<V: Numeric, C: Float + CubeElement>(
 
 /// The arrays of a delta-SELL matrix.
 #[derive(Debug)]
-pub(super) struct DeltaSellArrays {
+pub(crate) struct DeltaSellArrays {
     chunks: Buffer,
     bases: Buffer,
     deltas: Buffer,
@@ -291,6 +291,17 @@ impl DeltaSellArrays {
             places: parts.counts.len() * LANES as usize,
             longest: longest_chunk as usize,
         })
+    }
+
+    /// A matrix with rows in natural order, whose arrays are on the device already.
+    pub(crate) fn of_device(
+        gpu: &Gpu,
+        [chunks, bases, deltas, values]: [Buffer; 4],
+        longest: usize,
+    ) -> Result<Self, DeviceError> {
+        let places = chunks.span().len / CHUNK_WORDS as usize * LANES as usize;
+        let order = gpu.bytes(&[])?;
+        Ok(DeltaSellArrays { chunks, bases, deltas, values, order, sorted: false, places, longest })
     }
 
     fn spans(&self) -> [Span<'_>; 5] {

@@ -1,4 +1,5 @@
-//! The matrix of nodes: the Frobenius norm of every block, one unit per node.
+//! The blocks of nodes, one unit per node: their Frobenius norms, which are the matrix of nodes,
+//! and their entries, for a matrix in BSR format.
 //!
 //! ```text
 //! n_IJ = ‖A_IJ‖_F        A_IJ: the block that connects node J to node I
@@ -10,6 +11,7 @@
 
 use cubecl::prelude::*;
 
+use super::lowering::{Sides, scaled_entry};
 use super::product_values::first_from;
 use super::vector::position;
 
@@ -81,6 +83,57 @@ pub(crate) fn block_norms<C: Float + CubeElement>(
             }
             node_columns[place as usize] = other;
             norms[place as usize] = sum.sqrt();
+            other = next_node(row_ptr, columns, node, block, other + 1);
+        }
+    }
+}
+
+/// The columns of the blocks, and their entries times their factors, row by row; those that the
+/// matrix lacks are zeros.
+#[cube(launch_unchecked)]
+pub(crate) fn fill_blocks<C: Float + CubeElement>(
+    row_ptr: &Array<u32>,
+    columns: &Array<u32>,
+    values: &Array<C>,
+    left: &Array<C>,
+    right: &Array<C>,
+    node_row_ptr: &Array<u32>,
+    node_columns: &mut Array<u32>,
+    blocks: &mut Array<C>,
+    factor: C,
+    block: u32,
+    nodes: u32,
+    #[comptime] sides: Sides,
+) {
+    let node = u32::cast_from(position());
+    if node < nodes {
+        let mut other = next_node(row_ptr, columns, node, block, 0u32);
+        for place in node_row_ptr[node as usize]..node_row_ptr[node as usize + 1] {
+            for unknown in 0..block {
+                let row = (node * block + unknown) as usize;
+                let end = row_ptr[row + 1];
+                let mut k = first_from(columns, row_ptr[row], end, other * block);
+                for column in other * block..(other + 1) * block {
+                    let mut value = C::new(0.0);
+                    if k < end {
+                        let there = columns[k as usize];
+                        if there == column {
+                            value = scaled_entry::<C>(
+                                values[k as usize],
+                                left,
+                                right,
+                                row,
+                                column,
+                                factor,
+                                sides,
+                            );
+                            k += 1;
+                        }
+                    }
+                    blocks[((place * block + unknown) * block + column - other * block) as usize] = value;
+                }
+            }
+            node_columns[place as usize] = other;
             other = next_node(row_ptr, columns, node, block, other + 1);
         }
     }

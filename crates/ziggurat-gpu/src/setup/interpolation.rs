@@ -16,8 +16,8 @@ use crate::numbers::{Coefficient, with_real};
 use crate::{Gpu, GpuVector};
 
 impl Gpu {
-    /// The norms of blocks.
-    pub(super) fn norms_of_blocks<T: Real>(
+    /// A matrix with an entry for every block, whose columns and values are to be computed.
+    pub(super) fn counted_blocks<T: Real>(
         &self,
         a: &GpuSparse<T>,
         block: usize,
@@ -36,7 +36,17 @@ impl Gpu {
             [block as u32, nodes as u32],
             |_target| []
         );
-        let result = self.with_counts::<T>(&counts, cols / block)?;
+        self.with_counts(&counts, cols / block)
+    }
+
+    /// The norms of blocks.
+    pub(super) fn norms_of_blocks<T: Real>(
+        &self,
+        a: &GpuSparse<T>,
+        block: usize,
+    ) -> Result<GpuSparse<T>, DeviceError> {
+        let result = self.counted_blocks(a, block)?;
+        let ([row_ptr, columns], nodes) = (a.pattern().spans(), result.size().rows);
         let [node_row_ptr, node_columns] = result.pattern().spans();
         with_real!(T::KIND, |N| launch!(
             self,

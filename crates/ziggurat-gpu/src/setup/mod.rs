@@ -2,15 +2,17 @@
 //!
 //! A product has a symbolic phase (`pattern.rs`) and a numeric one (`product.rs`); a transpose is a
 //! stable sort (`transpose.rs`). Patterns are built from counts, scans and lists of rows
-//! (`counts.rs`). Coarsening is in `aggregation.rs`, `pairs.rs` and `interpolation.rs`. Only sizes
-//! return to the host.
+//! (`counts.rs`). Coarsening is in `aggregation.rs`, `pairs.rs` and `interpolation.rs`, lowering in
+//! `lowering.rs` and `slots.rs`. Only sizes return to the host.
 
 mod aggregation;
 mod counts;
 mod interpolation;
+mod lowering;
 mod pairs;
 mod pattern;
 mod product;
+mod slots;
 mod sparse;
 mod transpose;
 

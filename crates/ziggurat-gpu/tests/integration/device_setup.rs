@@ -3,8 +3,8 @@
 use crate::{gpu, real_matrices};
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::amg::{Hierarchy, Level, WholeMatrix};
-use ziggurat::config::{Method, SetupPlace};
-use ziggurat::{Solver, SolverBuilder};
+use ziggurat::config::{Method, Precision, SetupPlace, SmootherKind};
+use ziggurat::{Solver, SolverBuilder, SolverConfig};
 use ziggurat_gpu::Gpu;
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::gallery::Problem;
@@ -143,25 +143,55 @@ fn new_values_are_taken() {
     assert!(solver.solve(&b).unwrap().report.reason.is_converged());
 }
 
-/// What crosses the bus: the matrix, one vector per level, sizes, and the levels that are made.
+/// What crosses the bus: the matrix and one vector per level on the way in, sizes and the coarsest
+/// level on the way back; the coarsest level is inverted on the host. Constant and varying
+/// scalings, plain and smoothed levels, several unknowns per node.
 #[test]
-fn only_levels_return_to_the_host() {
-    let (a, _) = problem("poisson3d:20");
+fn only_sizes_and_the_coarsest_level_return() {
+    for (name, precision) in
+        [("poisson3d:20", Precision::F16), ("jump3d:20", Precision::F16), ("elasticity3d:12", Precision::F32)]
+    {
+        let (gpu, (a, _)) = (gpu(), problem(name));
+        let before = gpu.traffic().unwrap();
+        let few_rows = |config: &mut SolverConfig| config.hierarchy.coarse_rows = Some(100);
+        let solver = on_device(gpu.clone()).precision(precision).with(few_rows).build(&a).unwrap();
+        let traffic = gpu.traffic().unwrap().since(before);
+        let levels = solver.hierarchy().levels();
+        let rows: Vec<usize> = levels.iter().map(Level::rows).collect();
+        assert!(levels.len() > 2, "{name}: {rows:?}");
+        let csr = |level: &Level<WholeMatrix>| (4 * (level.rows() + 1) + 12 * level.nnz()) as u64;
+        let (finest, coarsest) = (&levels[0], levels.last().unwrap());
+        let inverse = 8 * (coarsest.rows() * coarsest.rows()) as u64;
+        let vectors: u64 = levels.iter().map(|level| 8 * level.rows() as u64).sum();
+        assert!(traffic.uploaded_bytes <= csr(finest) + inverse + 4 * vectors, "{name}: {traffic:?}");
+        let sizes = 2048 * levels.len() as u64;
+        assert!(traffic.downloaded_bytes <= csr(coarsest) + sizes, "{name}: {traffic:?}, {rows:?}");
+    }
+}
+
+/// Where the smoother needs whole rows, levels are copied to the host and lowered there.
+#[test]
+fn approximate_inverses_are_made_on_the_host() {
+    let (a, b) = problem("poisson3d:16");
+    let build = |builder: SolverBuilder<Gpu>| builder.smoother(SmootherKind::Fsai).build(&a).unwrap();
     let gpu = gpu();
-    let before = gpu.traffic().unwrap();
-    let known = ziggurat::amg::MatrixProperties {
-        near_kernel: NearKernel::constants(a.rows(), 1).unwrap(),
-        symmetry: ziggurat::amg::interpolate::Symmetry::Symmetric,
-        grid: None,
-    };
-    let hierarchy = Hierarchy::build_on(&gpu, &a, &known, &Default::default()).unwrap();
-    let traffic = gpu.traffic().unwrap().since(before);
-    let csr = |a: &Csr<f64>| (4 * (a.rows() + 1) + 12 * a.nnz()) as u64;
-    let finest = hierarchy.levels()[0].matrix();
-    let vectors: u64 = hierarchy.levels().iter().map(|level| 8 * level.rows() as u64).sum();
-    assert!(traffic.uploaded_bytes <= csr(finest) + 2 * vectors, "{traffic:?}");
-    let made: u64 = hierarchy.levels()[1..].iter().map(|level| csr(level.matrix())).sum();
-    let transfers = hierarchy.levels().iter().flat_map(|level| [level.prolongation(), level.restriction()]);
-    let transfers: u64 = transfers.flatten().map(|matrix| csr(matrix)).sum();
-    assert!(traffic.downloaded_bytes <= made + transfers + 4096, "{traffic:?}");
+    let there = build(on_device(gpu.clone()));
+    let here = build(Solver::builder().device(gpu).method(Method::Sa));
+    assert_same_solve("fsai", [&there, &here], &b);
+}
+
+/// Levels are stored as on the host: a stencil without its columns, nodes by blocks, in the asked
+/// precision.
+#[test]
+fn levels_are_stored_in_few_bytes() {
+    for (name, format, bytes_per_entry) in
+        [("poisson3d27:16", "delta-sell", 3.5), ("elasticity3d:8", "bsr", 2.75)]
+    {
+        let (a, _) = problem(name);
+        let solver = on_device(gpu()).precision(Precision::F16).build(&a).unwrap();
+        let finest = &solver.preconditioner().stored()[0];
+        assert_eq!((finest.storage, finest.format.format().name()), (Kind::F16, format), "{name}");
+        let bytes = finest.format.bytes() as f64 / a.nnz() as f64;
+        assert!(bytes < bytes_per_entry, "{name}: {bytes} bytes per entry");
+    }
 }

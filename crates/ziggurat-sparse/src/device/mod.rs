@@ -33,8 +33,9 @@ pub use reads::Reads;
 pub use reference::Reference;
 pub use remote::{Nobody, Remote};
 pub use setup::{
-    AggregationDevice, FilteredStep, LONE, SAMPLE_FACTOR, SAMPLE_SHIFT, SetupDevice, SparseSize,
-    SymmetricStrength, VOTE_UNITS, block_bits, dependent, is_sampled, root_key,
+    AggregationDevice, FilteredStep, LONE, LoweringDevice, RowStep, SAMPLE_FACTOR, SAMPLE_SHIFT, SetupDevice,
+    SparseFactors, SparseSize, StoredSparse, SymmetricStrength, VOTE_UNITS, block_bits, dependent,
+    is_sampled, root_exponent, root_key,
 };
 pub use traffic::Traffic;
 
@@ -84,12 +85,23 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// process uses [`Nobody`].
     type Halo: Clone + Debug + Send + Sync;
     /// The device that makes the levels of a hierarchy, if there is one; otherwise any.
-    type Setup: AggregationDevice;
+    type Setup: AggregationDevice + LoweringDevice;
 
     /// The device that makes the levels of a hierarchy where vectors live; `None` if only the host
     /// does.
     fn for_setup(&self) -> Option<&Self::Setup> {
         None
+    }
+
+    /// A matrix that the device of setup has stored, as one of this device. A device with a
+    /// [device for setup](Device::for_setup) has this; for others it is an error of the algorithm.
+    fn matrix_of_setup<S: Store>(&self, _: <Self::Setup as Device>::Matrix<S>) -> Self::Matrix<S> {
+        unimplemented!("{} has no device for setup", self.name())
+    }
+
+    /// As [`matrix_of_setup`](Device::matrix_of_setup), a vector.
+    fn vector_of_setup<T: Store>(&self, _: <Self::Setup as Device>::Vector<T>) -> Self::Vector<T> {
+        unimplemented!("{} has no device for setup", self.name())
     }
 
     /// The name of this device in reports.

@@ -52,6 +52,14 @@ impl Device for Reference {
         Some(self)
     }
 
+    fn matrix_of_setup<S: Store>(&self, made: HostMatrix<S>) -> HostMatrix<S> {
+        made
+    }
+
+    fn vector_of_setup<T: Store>(&self, made: Vec<T>) -> Vec<T> {
+        made
+    }
+
     fn name(&self) -> String {
         "reference".to_owned()
     }

@@ -184,7 +184,18 @@ impl<D: Device, S: Store> MatrixOperator<D, S> {
         Ok(Self::on_device(device, device.upload_part(own.into(), remote)?))
     }
 
-    fn on_device(device: &D, matrix: D::Matrix<S>) -> Self {
+    /// A matrix that is on the device already.
+    ///
+    /// ```
+    /// use ziggurat_sparse::device::{Cpu, Device};
+    /// use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
+    /// let cpu = Cpu::new();
+    /// let matrix = cpu.upload_matrix(ziggurat_sparse::Csr::<f64>::identity(2).unwrap().into())?;
+    /// let operator = MatrixOperator::on_device(&cpu, matrix);
+    /// assert_eq!(LinearOperator::<Cpu, f64>::shape(&operator), (2, 2));
+    /// # Ok::<(), ziggurat_sparse::device::DeviceError>(())
+    /// ```
+    pub fn on_device(device: &D, matrix: D::Matrix<S>) -> Self {
         let shape = device.shape(&matrix);
         MatrixOperator { matrix, shape }
     }

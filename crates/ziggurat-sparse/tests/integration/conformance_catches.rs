@@ -12,80 +12,105 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ziggurat_sparse::algebra::ProductPlan;
 use ziggurat_sparse::device::conformance::{
-    aggregation_kernels, matrix_kernels, setup_kernels, vector_kernels,
+    aggregation_kernels, lowering_kernels, matrix_kernels, setup_kernels, vector_kernels,
 };
 use ziggurat_sparse::device::{
     Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Reference, Remote, SetupDevice, SparseSize,
 };
 use ziggurat_sparse::{Csr, Reads, Real, Store, f16};
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Fault {
-    None,
-    SpmvForgetsLastRow,
-    SpmvIgnoresAlpha,
-    SpmvIgnoresBeta,
-    SpmvReadsOldContent,
-    SpmvInSinglePrecision,
-    ResidualWithWrongSign,
-    ResidualForgetsRightHandSide,
-    SweepIgnoresOmega,
-    SweepWithWrongMomentum,
-    SweepReadsOldContent,
-    GaussSeidelIsJacobi,
-    GaussSeidelInOneDirection,
-    GaussSeidelForgetsGuess,
-    ZerosAreNot,
-    WriteStopsEarly,
-    FillStopsEarly,
-    CopyStopsEarly,
-    UploadStopsEarly,
-    ToHostStopsEarly,
-    CastInHalfPrecision,
-    CastScaledIgnoresDiagonal,
-    CastScaledMaxIgnoresDiagonal,
-    CastScaledMaxIgnoresSign,
-    AxpbyIgnoresBeta,
-    AxpbypczIgnoresGamma,
-    DiagonalIgnoresDiagonal,
-    StepAndTurnDoesNotStep,
-    CombineReturnsHalf,
-    DotForgetsLastEntry,
-    DotInSinglePrecision,
-    NormMaxLosesNan,
-    NormMaxIgnoresSign,
-    CompressIgnoresScale,
-    CompressRoundsTwice,
-    DecompressIgnoresScale,
-    DotsCompressedForgetsLastEntry,
-    CombineCompressedIgnoresBeta,
-    CombineCompressedReadsOldContent,
-    UploadSparseForgetsEmptyRows,
-    DownloadSparseStopsEarly,
-    ProductForgetsLastRow,
-    ProductForgetsLastTerm,
-    ProductDropsZeros,
-    ProductInSinglePrecision,
-    UpdateKeepsOldValues,
-    UpdateAddsToOldValues,
-    TransposeOfPattern,
-    TransposeForgetsLastEntry,
-    TripleProductInWrongOrder,
-    ScalesAreSquared,
-    BoundIsTheSmallest,
-    StrongIgnoresThreshold,
-    StrongIgnoresNumber,
-    StrongForgetsMagnitude,
-    AggregatesLeaveVotersOut,
-    AggregatesKeepLoneRowsOut,
-    PairsMatchOnce,
-    PairsIgnoreWeights,
-    NormsAreSquared,
-    TentativeIsNotNormalised,
-    TentativeForgetsKernel,
-    DeadStayZero,
-    StepIgnoresFilter,
-    StepForgetsDiagonal,
+/// The faults, with a test for each.
+macro_rules! faults {
+    ($($test:ident: $fault:ident;)*) => {
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub(crate) enum Fault {
+            None,
+            $($fault,)*
+        }
+        $(#[test]
+        fn $test() {
+            assert!(is_noticed::<f64, f64>(Fault::$fault), "nobody noticed {:?}", Fault::$fault);
+        })*
+    };
+}
+faults! {
+    spmv_forgets_last_row: SpmvForgetsLastRow;
+    spmv_ignores_alpha: SpmvIgnoresAlpha;
+    spmv_ignores_beta: SpmvIgnoresBeta;
+    spmv_reads_old_content: SpmvReadsOldContent;
+    spmv_in_single_precision: SpmvInSinglePrecision;
+    residual_with_wrong_sign: ResidualWithWrongSign;
+    residual_forgets_right_hand_side: ResidualForgetsRightHandSide;
+    sweep_ignores_omega: SweepIgnoresOmega;
+    sweep_with_wrong_momentum: SweepWithWrongMomentum;
+    sweep_reads_old_content: SweepReadsOldContent;
+    gauss_seidel_is_jacobi: GaussSeidelIsJacobi;
+    gauss_seidel_in_one_direction: GaussSeidelInOneDirection;
+    gauss_seidel_forgets_guess: GaussSeidelForgetsGuess;
+    zeros_are_not: ZerosAreNot;
+    write_stops_early: WriteStopsEarly;
+    fill_stops_early: FillStopsEarly;
+    copy_stops_early: CopyStopsEarly;
+    upload_stops_early: UploadStopsEarly;
+    to_host_stops_early: ToHostStopsEarly;
+    cast_in_half_precision: CastInHalfPrecision;
+    cast_scaled_ignores_diagonal: CastScaledIgnoresDiagonal;
+    cast_scaled_max_ignores_diagonal: CastScaledMaxIgnoresDiagonal;
+    cast_scaled_max_ignores_sign: CastScaledMaxIgnoresSign;
+    axpby_ignores_beta: AxpbyIgnoresBeta;
+    axpbypcz_ignores_gamma: AxpbypczIgnoresGamma;
+    diagonal_ignores_diagonal: DiagonalIgnoresDiagonal;
+    step_and_turn_does_not_step: StepAndTurnDoesNotStep;
+    combine_returns_half: CombineReturnsHalf;
+    dot_forgets_last_entry: DotForgetsLastEntry;
+    dot_in_single_precision: DotInSinglePrecision;
+    norm_max_loses_nan: NormMaxLosesNan;
+    norm_max_ignores_sign: NormMaxIgnoresSign;
+    compress_ignores_scale: CompressIgnoresScale;
+    compress_rounds_twice: CompressRoundsTwice;
+    decompress_ignores_scale: DecompressIgnoresScale;
+    dots_compressed_forgets_last_entry: DotsCompressedForgetsLastEntry;
+    combine_compressed_ignores_beta: CombineCompressedIgnoresBeta;
+    combine_compressed_reads_old_content: CombineCompressedReadsOldContent;
+    upload_sparse_forgets_empty_rows: UploadSparseForgetsEmptyRows;
+    download_sparse_stops_early: DownloadSparseStopsEarly;
+    product_forgets_last_row: ProductForgetsLastRow;
+    product_forgets_last_term: ProductForgetsLastTerm;
+    product_drops_zeros: ProductDropsZeros;
+    product_in_single_precision: ProductInSinglePrecision;
+    update_keeps_old_values: UpdateKeepsOldValues;
+    update_adds_to_old_values: UpdateAddsToOldValues;
+    transpose_of_pattern: TransposeOfPattern;
+    transpose_forgets_last_entry: TransposeForgetsLastEntry;
+    triple_product_in_wrong_order: TripleProductInWrongOrder;
+    scales_are_squared: ScalesAreSquared;
+    bound_is_the_smallest: BoundIsTheSmallest;
+    strong_ignores_threshold: StrongIgnoresThreshold;
+    strong_ignores_number: StrongIgnoresNumber;
+    strong_forgets_magnitude: StrongForgetsMagnitude;
+    aggregates_leave_voters_out: AggregatesLeaveVotersOut;
+    aggregates_keep_lone_rows_out: AggregatesKeepLoneRowsOut;
+    pairs_match_once: PairsMatchOnce;
+    pairs_ignore_weights: PairsIgnoreWeights;
+    norms_are_squared: NormsAreSquared;
+    tentative_is_not_normalised: TentativeIsNotNormalised;
+    tentative_forgets_kernel: TentativeForgetsKernel;
+    dead_stay_zero: DeadStayZero;
+    step_ignores_filter: StepIgnoresFilter;
+    step_forgets_diagonal: StepForgetsDiagonal;
+    steps_are_jacobi: StepsAreJacobi;
+    steps_ignore_proof: StepsIgnoreProof;
+    steps_are_always_usable: StepsAreAlwaysUsable;
+    sizes_of_diagonals_only: SizesOfDiagonalsOnly;
+    exponents_are_rounded_down: ExponentsAreRoundedDown;
+    powers_ignore_bounds: PowersIgnoreBounds;
+    powers_ignore_sign: PowersIgnoreSign;
+    powers_ignore_shift: PowersIgnoreShift;
+    largest_ignores_factors: LargestIgnoresFactors;
+    stored_ignores_rows: StoredIgnoresRows;
+    stored_ignores_columns: StoredIgnoresColumns;
+    stored_ignores_factor: StoredIgnoresFactor;
+    stored_in_single_precision: StoredInSinglePrecision;
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -492,6 +517,12 @@ where
         aggregation_kernels::tentative::<_, C>,
         aggregation_kernels::set_dead_diagonal::<_, C>,
         aggregation_kernels::smoothing_matrix::<_, C>,
+        lowering_kernels::steps::<_, C>,
+        lowering_kernels::row_sizes::<_, C>,
+        lowering_kernels::powers_of_two::<_, C>,
+        lowering_kernels::scaled::<_, C, S>,
+        lowering_kernels::rounding::<_, C, S>,
+        lowering_kernels::stencils::<_, C, S>,
     ];
     suite.into_iter().any(|test| catch_unwind(AssertUnwindSafe(|| test(&device))).is_err())
 }
@@ -499,79 +530,4 @@ where
 #[test]
 fn the_wrapper_itself_passes() {
     assert!(!is_noticed::<f64, f64>(Fault::None));
-}
-
-macro_rules! faults {
-    ($($test:ident: $fault:ident;)*) => {$(
-        #[test]
-        fn $test() {
-            assert!(is_noticed::<f64, f64>(Fault::$fault), "nobody noticed {:?}", Fault::$fault);
-        }
-    )*};
-}
-faults! {
-    spmv_forgets_last_row: SpmvForgetsLastRow;
-    spmv_ignores_alpha: SpmvIgnoresAlpha;
-    spmv_ignores_beta: SpmvIgnoresBeta;
-    spmv_reads_old_content: SpmvReadsOldContent;
-    spmv_in_single_precision: SpmvInSinglePrecision;
-    residual_with_wrong_sign: ResidualWithWrongSign;
-    residual_forgets_right_hand_side: ResidualForgetsRightHandSide;
-    sweep_ignores_omega: SweepIgnoresOmega;
-    sweep_with_wrong_momentum: SweepWithWrongMomentum;
-    sweep_reads_old_content: SweepReadsOldContent;
-    gauss_seidel_is_jacobi: GaussSeidelIsJacobi;
-    gauss_seidel_in_one_direction: GaussSeidelInOneDirection;
-    gauss_seidel_forgets_guess: GaussSeidelForgetsGuess;
-    zeros_are_not: ZerosAreNot;
-    write_stops_early: WriteStopsEarly;
-    fill_stops_early: FillStopsEarly;
-    copy_stops_early: CopyStopsEarly;
-    upload_stops_early: UploadStopsEarly;
-    to_host_stops_early: ToHostStopsEarly;
-    cast_in_half_precision: CastInHalfPrecision;
-    cast_scaled_ignores_diagonal: CastScaledIgnoresDiagonal;
-    cast_scaled_max_ignores_diagonal: CastScaledMaxIgnoresDiagonal;
-    cast_scaled_max_ignores_sign: CastScaledMaxIgnoresSign;
-    axpby_ignores_beta: AxpbyIgnoresBeta;
-    axpbypcz_ignores_gamma: AxpbypczIgnoresGamma;
-    diagonal_ignores_diagonal: DiagonalIgnoresDiagonal;
-    step_and_turn_does_not_step: StepAndTurnDoesNotStep;
-    combine_returns_half: CombineReturnsHalf;
-    dot_forgets_last_entry: DotForgetsLastEntry;
-    dot_in_single_precision: DotInSinglePrecision;
-    norm_max_loses_nan: NormMaxLosesNan;
-    norm_max_ignores_sign: NormMaxIgnoresSign;
-    compress_ignores_scale: CompressIgnoresScale;
-    compress_rounds_twice: CompressRoundsTwice;
-    decompress_ignores_scale: DecompressIgnoresScale;
-    dots_compressed_forgets_last_entry: DotsCompressedForgetsLastEntry;
-    combine_compressed_ignores_beta: CombineCompressedIgnoresBeta;
-    combine_compressed_reads_old_content: CombineCompressedReadsOldContent;
-    upload_sparse_forgets_empty_rows: UploadSparseForgetsEmptyRows;
-    download_sparse_stops_early: DownloadSparseStopsEarly;
-    product_forgets_last_row: ProductForgetsLastRow;
-    product_forgets_last_term: ProductForgetsLastTerm;
-    product_drops_zeros: ProductDropsZeros;
-    product_in_single_precision: ProductInSinglePrecision;
-    update_keeps_old_values: UpdateKeepsOldValues;
-    update_adds_to_old_values: UpdateAddsToOldValues;
-    transpose_of_pattern: TransposeOfPattern;
-    transpose_forgets_last_entry: TransposeForgetsLastEntry;
-    triple_product_in_wrong_order: TripleProductInWrongOrder;
-    scales_are_squared: ScalesAreSquared;
-    bound_is_the_smallest: BoundIsTheSmallest;
-    strong_ignores_threshold: StrongIgnoresThreshold;
-    strong_ignores_number: StrongIgnoresNumber;
-    strong_forgets_magnitude: StrongForgetsMagnitude;
-    aggregates_leave_voters_out: AggregatesLeaveVotersOut;
-    aggregates_keep_lone_rows_out: AggregatesKeepLoneRowsOut;
-    pairs_match_once: PairsMatchOnce;
-    pairs_ignore_weights: PairsIgnoreWeights;
-    norms_are_squared: NormsAreSquared;
-    tentative_is_not_normalised: TentativeIsNotNormalised;
-    tentative_forgets_kernel: TentativeForgetsKernel;
-    dead_stay_zero: DeadStayZero;
-    step_ignores_filter: StepIgnoresFilter;
-    step_forgets_diagonal: StepForgetsDiagonal;
 }

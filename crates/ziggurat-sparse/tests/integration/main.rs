@@ -9,6 +9,8 @@ mod conformance_catches;
 mod file_formats;
 #[cfg(feature = "hdf5")]
 mod hdf5_files;
+#[cfg(feature = "conformance")]
+mod lowering_catches;
 mod matrix_market;
 mod matrix_market_parts;
 mod shared_matrices;

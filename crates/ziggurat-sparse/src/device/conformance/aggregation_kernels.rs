@@ -17,7 +17,7 @@ use crate::number::Real;
 
 /// A symmetric matrix.
 #[derive(Clone, Debug)]
-struct Symmetric {
+pub(super) struct Symmetric {
     rows: usize,
     per_row: usize,
     /// How far columns are from the diagonal.
@@ -26,7 +26,7 @@ struct Symmetric {
 }
 
 /// Matrices of up to 700 rows, with isolated rows, local or scattered connections.
-fn matrices() -> impl Strategy<Value = Symmetric> {
+pub(super) fn matrices() -> impl Strategy<Value = Symmetric> {
     let rows = prop_oneof![Just(1usize), 2..40usize, 40..700usize];
     let reach = prop_oneof![Just(1usize), 2..30usize, Just(usize::MAX)];
     (rows, 0..7usize, reach, any::<u64>()).prop_map(|(rows, per_row, reach, seed)| Symmetric {
@@ -43,7 +43,7 @@ impl Symmetric {
         Symmetric { rows: self.rows.next_multiple_of(block), ..self.clone() }
     }
 
-    fn matrix<C: Real>(&self) -> Csr<C> {
+    pub(super) fn matrix<C: Real>(&self) -> Csr<C> {
         let mut all = Coo::new(self.rows, self.rows).expect("a small matrix");
         let mut there = std::collections::HashSet::new();
         let mut push = |row: usize, column: usize, value: f64| {

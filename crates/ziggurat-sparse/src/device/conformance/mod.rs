@@ -12,6 +12,7 @@
 pub mod aggregation_kernels;
 mod bounds;
 pub mod inputs;
+pub mod lowering_kernels;
 pub mod matrix_kernels;
 pub mod setup_kernels;
 pub mod vector_kernels;
@@ -206,6 +207,48 @@ macro_rules! aggregation_conformance_suite {
             fn smoothing_matrix() {
                 $crate::device::conformance::aggregation_kernels::smoothing_matrix::<_, $c>(&$device);
             }
+        }
+    };
+}
+
+/// Generates the tests of a [`LoweringDevice`](super::LoweringDevice), as
+/// [`setup_conformance_suite!`](crate::setup_conformance_suite) does for products.
+///
+/// ```
+/// ziggurat_sparse::lowering_conformance_suite!(reference, ziggurat_sparse::device::Reference);
+/// ```
+#[macro_export]
+macro_rules! lowering_conformance_suite {
+    ($name:ident, $device:expr) => {
+        mod $name {
+            // The device expression uses names from the caller's scope.
+            #[allow(unused_imports)]
+            use super::*;
+            $crate::lowering_conformance_suite!(@computed f64_rows, f64, $device);
+            $crate::lowering_conformance_suite!(@computed f32_rows, f32, $device);
+            $crate::lowering_conformance_suite!(@pair f64_as_f64, f64, f64, $device);
+            $crate::lowering_conformance_suite!(@pair f64_as_f32, f64, f32, $device);
+            $crate::lowering_conformance_suite!(@pair f64_as_f16, f64, $crate::f16, $device);
+            $crate::lowering_conformance_suite!(@pair f64_as_bf16, f64, $crate::bf16, $device);
+            $crate::lowering_conformance_suite!(@pair f32_as_f32, f32, f32, $device);
+            $crate::lowering_conformance_suite!(@pair f32_as_f16, f32, $crate::f16, $device);
+            $crate::lowering_conformance_suite!(@pair f32_as_bf16, f32, $crate::bf16, $device);
+        }
+    };
+    (@computed $name:ident, $c:ty, $device:expr) => {
+        #[test]
+        fn $name() {
+            $crate::device::conformance::lowering_kernels::steps::<_, $c>(&$device);
+            $crate::device::conformance::lowering_kernels::row_sizes::<_, $c>(&$device);
+            $crate::device::conformance::lowering_kernels::powers_of_two::<_, $c>(&$device);
+        }
+    };
+    (@pair $name:ident, $c:ty, $s:ty, $device:expr) => {
+        #[test]
+        fn $name() {
+            $crate::device::conformance::lowering_kernels::scaled::<_, $c, $s>(&$device);
+            $crate::device::conformance::lowering_kernels::rounding::<_, $c, $s>(&$device);
+            $crate::device::conformance::lowering_kernels::stencils::<_, $c, $s>(&$device);
         }
     };
 }

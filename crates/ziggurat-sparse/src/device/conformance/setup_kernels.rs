@@ -12,7 +12,7 @@ use crate::matrix::Csr;
 use crate::number::Real;
 
 /// Matrices of up to 260 rows and columns: no rows, no columns, empty and dense rows, rectangular.
-fn shapes() -> impl Strategy<Value = Input> {
+pub(super) fn shapes() -> impl Strategy<Value = Input> {
     let extent = prop_oneof![Just(0usize), Just(1), 2..20usize, 20..260usize];
     let reach = prop_oneof![3 => Just(usize::MAX), 1 => Just(0usize), 2 => 1..50usize];
     (extent.clone(), extent, 0..40usize, 0..5usize, 0..9usize, reach, any::<u64>()).prop_map(
@@ -31,7 +31,7 @@ fn large() -> Input {
 }
 
 /// The matrix of an input, with values that use all digits of their type.
-fn matrix<C: Real>(input: &Input, seed: u64) -> Csr<C> {
+pub(super) fn matrix<C: Real>(input: &Input, seed: u64) -> Csr<C> {
     let pattern = input.matrix::<f64>(|value| value).to_csr();
     let values = (0..pattern.nnz() as u64).map(|index| C::narrow(value(seed, index) / 3.0));
     let (row_ptr, columns, _) = pattern.clone().into_parts();

@@ -11,8 +11,10 @@
 
 mod aggregation;
 mod cpu;
+mod lowering;
 mod reference;
 mod reference_aggregation;
+mod reference_lowering;
 
 use std::fmt::Debug;
 
@@ -24,6 +26,7 @@ pub use aggregation::{
     AggregationDevice, FilteredStep, LONE, SAMPLE_FACTOR, SAMPLE_SHIFT, SymmetricStrength, VOTE_UNITS,
     block_bits, dependent, is_sampled, root_key,
 };
+pub use lowering::{LoweringDevice, RowStep, SparseFactors, StoredSparse, root_exponent};
 
 /// The size of a sparse matrix.
 ///
@@ -76,7 +79,7 @@ pub struct SparseSize {
 /// ```
 pub trait SetupDevice: Device {
     /// A matrix in compressed rows, in device memory.
-    type Sparse<T: Real>: Debug + Send + Sync;
+    type Sparse<T: Real>: Debug + Send + Sync + 'static;
     /// The symbolic phase of a product.
     type ProductPlan: Debug + Send + Sync;
 
