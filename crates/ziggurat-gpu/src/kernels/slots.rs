@@ -1,15 +1,15 @@
 //! Conversion from compressed rows to delta-SELL on the device.
 //!
 //! ```text
-//! chunk: 16 rows    slot j: their j-th entries, as values and differences to one base column
-//! longest row of a chunk ▸ scan: first slot ▸ base and width of every slot ▸ slots by width ▸ fill
+//! chunk: 16 rows    slot: at most one entry of each, as values and differences to one base column
+//! slots of every chunk ▸ scan: first slot ▸ base and width of every slot ▸ slots by width ▸ fill
 //! ```
 //!
-//! The format is that of the host (`DeltaSell`), with a simpler rule: rows keep their order, and
-//! entries share a slot by position only. Where some rows of a chunk lack an entry of a stencil,
-//! the host would share slots by diagonal; here these chunks have wider differences. Sixteen units
-//! measure the slots of a chunk, four fill them. Memory traffic: the matrix twice, the result once,
-//! and 8 bytes per slot.
+//! The format is that of the host (`DeltaSell`); rows keep their order. In a chunk, entries share a
+//! slot either by diagonal (column minus row), so that a stencil needs no columns even where some
+//! rows lack entries of it, or by position in their row, whichever takes fewer slots, with a
+//! difference counted as a byte. One unit measures the slots of a chunk, four fill them. Memory
+//! traffic: the pattern three times, the values and the result once, and 16 bytes per slot.
 
 use cubecl::prelude::*;
 
@@ -17,56 +17,123 @@ use super::lowering::{Sides, scaled_entry};
 use super::vector::position;
 use crate::formats::{CHUNK_WORDS, LANES};
 
-/// The most entries of a row in every chunk.
+/// The position of a diagonal among those of a chunk: column minus row, from the first row on.
+#[cube]
+fn diagonal_of(column: u32, #[comptime] lane: u32) -> u32 {
+    column + comptime!(LANES - 1 - lane)
+}
+
+/// Comes after the last diagonal.
+const NO_DIAGONAL: u32 = u32::MAX;
+
+/// The first entries of the rows of a chunk, and where they end.
+#[cube]
+fn rows_of_chunk(row_ptr: &Array<u32>, chunk: usize, rows: u32) -> (Array<u32>, Array<u32>) {
+    let mut next = Array::<u32>::new(comptime!(LANES as usize));
+    let mut ends = Array::<u32>::new(comptime!(LANES as usize));
+    #[unroll]
+    for lane in 0..LANES {
+        let row = u32::cast_from(chunk) * LANES + lane;
+        next[lane as usize] = 0u32;
+        ends[lane as usize] = 0u32;
+        if row < rows {
+            next[lane as usize] = row_ptr[row as usize];
+            ends[lane as usize] = row_ptr[row as usize + 1];
+        }
+    }
+    (next, ends)
+}
+
+/// The first diagonal that an entry is left on.
+#[cube]
+fn next_diagonal(columns: &Array<u32>, next: &Array<u32>, ends: &Array<u32>) -> u32 {
+    let mut first = NO_DIAGONAL.runtime();
+    #[unroll]
+    for lane in 0..LANES {
+        if next[lane as usize] < ends[lane as usize] {
+            let diagonal = diagonal_of(columns[next[lane as usize] as usize], lane);
+            first = select(diagonal < first, diagonal, first);
+        }
+    }
+    first
+}
+
+/// The number of slots of every chunk, and whether entries share them by diagonal. A value takes
+/// `value_bytes` bytes.
 #[cube(launch_unchecked)]
-pub(crate) fn count_slots(row_ptr: &Array<u32>, slots: &mut Array<u32>, chunks: u32, rows: u32) {
+pub(crate) fn count_slots(
+    row_ptr: &Array<u32>,
+    columns: &Array<u32>,
+    slots: &mut Array<u32>,
+    by_diagonal: &mut Array<u32>,
+    value_bytes: u32,
+    chunks: u32,
+    rows: u32,
+) {
     let chunk = position();
     if chunk < chunks as usize {
-        let first = u32::cast_from(chunk) * LANES;
+        let (mut next, ends) = rows_of_chunk(row_ptr, chunk, rows);
         let mut longest = 0u32;
+        #[unroll]
         for lane in 0..LANES {
-            let row = (first + lane) as usize;
-            if row < rows as usize {
-                let length = row_ptr[row + 1] - row_ptr[row];
-                longest = select(length > longest, length, longest);
-            }
+            let length = ends[lane as usize] - next[lane as usize];
+            longest = select(length > longest, length, longest);
         }
-        slots[chunk] = longest;
+        // Slots by diagonal need no differences.
+        let values = LANES * value_bytes + 4;
+        let most = longest * (values + LANES) / values;
+        let mut diagonals = 0u32;
+        let mut diagonal = next_diagonal(columns, &next, &ends);
+        while diagonal != NO_DIAGONAL && diagonals <= most {
+            diagonals += 1;
+            #[unroll]
+            for lane in 0..LANES {
+                if next[lane as usize] < ends[lane as usize] {
+                    let own = diagonal_of(columns[next[lane as usize] as usize], lane);
+                    next[lane as usize] += select(own == diagonal, 1u32, 0u32);
+                }
+            }
+            diagonal = next_diagonal(columns, &next, &ends);
+        }
+        // Software Vulkan may have ended the loop early.
+        let fewer = diagonal == NO_DIAGONAL && diagonals <= most;
+        slots[chunk] = select(fewer, diagonals, longest);
+        by_diagonal[chunk] = select(fewer, 1u32, 0u32);
     }
 }
 
-/// The base column of every slot, and its width: 0 for consecutive columns, then 1, 2 and 3 for
-/// differences of one, two and four bytes. Unit k of a chunk measures the slots k, k + 16, …
+/// The base column of every slot, its width (0 for consecutive columns, then 1, 2 and 3 for
+/// differences of one, two and four bytes), and its diagonal, if entries share it by diagonal.
 #[cube(launch_unchecked)]
 pub(crate) fn measure_slots(
     row_ptr: &Array<u32>,
     columns: &Array<u32>,
     first_slots: &Array<u32>,
+    by_diagonal: &Array<u32>,
     bases: &mut Array<u32>,
     widths: &mut Array<u32>,
+    diagonals: &mut Array<u32>,
     chunks: u32,
     rows: u32,
     cols: u32,
 ) {
-    let unit = position();
-    let chunk = unit / LANES as usize;
+    let chunk = position();
     if chunk < chunks as usize {
-        let first = u32::cast_from(chunk) * LANES;
-        let end = first_slots[chunk + 1];
-        let mut slot = first_slots[chunk] + u32::cast_from(unit % LANES as usize);
-        while slot < end {
-            let place = slot - first_slots[chunk];
+        let (mut next, ends) = rows_of_chunk(row_ptr, chunk, rows);
+        let by_position = by_diagonal[chunk] == 0;
+        for slot in first_slots[chunk]..first_slots[chunk + 1] {
+            let diagonal = next_diagonal(columns, &next, &ends);
             let mut least = u32::MAX.runtime();
             let mut most = 0u32;
             // Columns before the first wrap around to huge numbers, which are not consecutive.
             let mut first_start = u32::MAX.runtime();
             let mut last_start = 0u32;
+            #[unroll]
             for lane in 0..LANES {
-                let row = (first + lane) as usize;
-                if row < rows as usize {
-                    let begin = row_ptr[row];
-                    if begin + place < row_ptr[row + 1] {
-                        let column = columns[(begin + place) as usize];
+                if next[lane as usize] < ends[lane as usize] {
+                    let column = columns[next[lane as usize] as usize];
+                    if by_position || diagonal_of(column, lane) == diagonal {
+                        next[lane as usize] += 1u32;
                         let start = column - lane;
                         least = select(column < least, column, least);
                         most = select(column > most, column, most);
@@ -80,7 +147,7 @@ pub(crate) fn measure_slots(
             let wide = select(span <= 0xFFu32, 1u32, select(span <= 0xFFFFu32, 2u32, 3u32));
             bases[slot as usize] = select(consecutive, first_start, least);
             widths[slot as usize] = select(consecutive, 0u32, wide);
-            slot += LANES;
+            diagonals[slot as usize] = diagonal;
         }
     }
 }
@@ -150,6 +217,8 @@ pub(crate) fn fill_slots<C: Float + CubeElement>(
     descriptions: &Array<u32>,
     measured: &Array<u32>,
     places: &Array<u32>,
+    by_diagonal: &Array<u32>,
+    diagonals: &Array<u32>,
     bases: &mut Array<u32>,
     stored: &mut Array<C>,
     deltas: &mut Array<u32>,
@@ -170,19 +239,35 @@ pub(crate) fn fill_slots<C: Float + CubeElement>(
         let two = one + descriptions[at + 4];
         let end = two + descriptions[at + 5];
         let first = u32::cast_from(chunk) * LANES + 4 * quarter;
+        let by_position = by_diagonal[chunk] == 0;
+        let mut next = Array::<u32>::new(4usize);
+        let mut ends = Array::<u32>::new(4usize);
+        #[unroll]
+        for lane in 0..4u32 {
+            next[lane as usize] = 0u32;
+            ends[lane as usize] = 0u32;
+            if first + lane < rows {
+                next[lane as usize] = row_ptr[(first + lane) as usize];
+                ends[lane as usize] = row_ptr[(first + lane) as usize + 1];
+            }
+        }
         for place in 0..end {
             let base = measured[(begin + place) as usize];
             let slot = places[(begin + place) as usize];
+            let diagonal = diagonals[(begin + place) as usize];
             let mut differences = Array::<u32>::new(4usize);
             #[unroll]
             for lane in 0..4u32 {
                 let row = (first + lane) as usize;
                 let mut value = C::new(0.0);
                 differences[lane as usize] = 0u32;
-                if row < rows as usize {
-                    let k = row_ptr[row] + place;
-                    if k < row_ptr[row + 1] {
-                        let column = columns[k as usize];
+                let k = next[lane as usize];
+                if k < ends[lane as usize] {
+                    let column = columns[k as usize];
+                    // Its place among the lanes of the chunk.
+                    let own = column + LANES - 1 - 4 * quarter - lane;
+                    if by_position || own == diagonal {
+                        next[lane as usize] = k + 1;
                         differences[lane as usize] = column - base;
                         value =
                             scaled_entry::<C>(values[k as usize], left, right, row, column, factor, sides);

@@ -24,6 +24,9 @@ pub(super) struct Slots {
     /// The base of each slot in the order of the rows, and its place among those of its chunk.
     measured: Buffer,
     places: Buffer,
+    /// Whether the entries of a chunk share slots by diagonal, and the diagonal of each slot.
+    by_diagonal: Buffer,
+    diagonals: Buffer,
     /// Slots, and words of differences.
     sizes: [usize; 2],
     longest: usize,
@@ -40,14 +43,14 @@ impl Gpu {
     ) -> Result<Option<Slots>, DeviceError> {
         let ([row_ptr, columns], SparseSize { rows, cols, .. }) = (a.pattern().spans(), a.size());
         let chunks = rows.div_ceil(LANES as usize);
-        let lengths = self.zero_words(chunks + 1)?;
+        let (lengths, by_diagonal) = (self.zero_words(chunks + 1)?, self.uninitialised(chunks)?);
         launch!(
             self,
             count_slots::CountSlots,
             cubes(chunks),
             VECTOR_UNITS,
-            [row_ptr, lengths.span()],
-            [chunks as u32, rows as u32],
+            [row_ptr, columns, lengths.span(), by_diagonal.span()],
+            [value_bytes as u32, chunks as u32, rows as u32],
             |_target| []
         );
         let first_slots = self.scan(lengths.span())?;
@@ -59,12 +62,21 @@ impl Gpu {
             return Ok(None);
         }
         let (measured, widths) = (self.uninitialised(slots)?, self.uninitialised(slots)?);
+        let diagonals = self.uninitialised(slots)?;
         launch!(
             self,
             measure_slots::MeasureSlots,
-            cubes(chunks * lanes),
+            cubes(chunks),
             VECTOR_UNITS,
-            [row_ptr, columns, first_slots.span(), measured.span(), widths.span()],
+            [
+                row_ptr,
+                columns,
+                first_slots.span(),
+                by_diagonal.span(),
+                measured.span(),
+                widths.span(),
+                diagonals.span()
+            ],
             [chunks as u32, rows as u32, cols as u32],
             |_target| []
         );
@@ -95,7 +107,8 @@ impl Gpu {
             |_target| []
         );
         let longest = self.longest(row_ptr)?;
-        Ok(Some(Slots { bytes, descriptions, measured, places, sizes: [slots, words], longest }))
+        let sizes = [slots, words];
+        Ok(Some(Slots { bytes, descriptions, measured, places, by_diagonal, diagonals, sizes, longest }))
     }
 }
 
@@ -108,7 +121,8 @@ impl Slots {
         factors: FactorSpans<'_>,
     ) -> Result<DeltaSellArrays, DeviceError> {
         let ([row_ptr, columns], rows) = (a.pattern().spans(), a.size().rows);
-        let Slots { descriptions, measured, places, sizes: [slots, words], longest, .. } = self;
+        let Slots { descriptions, measured, places, by_diagonal, diagonals, .. } = self;
+        let ([slots, words], longest) = (self.sizes, self.longest);
         let chunks = rows.div_ceil(LANES as usize);
         let stored = slots * LANES as usize;
         let (bases, deltas) = (gpu.uninitialised(slots)?, gpu.uninitialised(words)?);
@@ -128,6 +142,8 @@ impl Slots {
                 descriptions.span(),
                 measured.span(),
                 places.span(),
+                by_diagonal.span(),
+                diagonals.span(),
                 bases.span(),
                 values.span(),
                 deltas.span()
