@@ -5,8 +5,12 @@
 //! belongs to an aggregate, P = (I − 2/3 D⁻¹A) T (Vaněk, Mandel & Brezina, 1996), R = Pᵀ. The
 //! aggregates come from the geometry, so that the results do not depend on the coarsening.
 //!
+//! `tiles.rs` compares products by rows with those by blocks of nodes and by 4 by 4 tiles.
+//!
 //! Times are given in milliseconds and in products of A with a vector on the same number of
 //! threads, timed in the same run. The latter are less sensitive to noise.
+
+mod tiles;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -78,7 +82,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
         );
         results.push(measured);
     }
-    Ok(serde_json::json!({ "problems": results }))
+    Ok(serde_json::json!({ "problems": results, "tiles": tiles::run(setting)? }))
 }
 
 fn measure(problem: &Problem, setting: &Setting) -> Result<Measured, BenchError> {

@@ -33,7 +33,7 @@ pub(super) const BENCH: Bench =
     Bench { name: "spmv", what: "matrix times vector, as a fraction of the read bandwidth", rounds: 31, run };
 
 /// After the slash: the window within which rows are shuffled.
-const PROBLEMS: [&str; 7] = [
+const PROBLEMS: [&str; 8] = [
     "poisson3d:160",
     "poisson3d27:120",
     "poisson3d:160/64",
@@ -41,6 +41,7 @@ const PROBLEMS: [&str; 7] = [
     "poisson3d:160/1024",
     "poisson3d27:120/1024",
     "elasticity3d:60",
+    "crank_elas3d",
 ];
 const QUICK_PROBLEMS: [&str; 3] = ["poisson3d:12", "poisson3d27:12/64", "elasticity3d:5"];
 
@@ -91,8 +92,10 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     );
     let mut results = Vec::new();
     for name in if setting.quick { &QUICK_PROBLEMS[..] } else { &PROBLEMS } {
-        let system = ModelSystem::new(name)?;
-        results.push(measure(name, &system.a, &cpu, &set, setting)?);
+        match ModelSystem::with_modes(name)? {
+            Some(system) => results.push(measure(name, (&system.a, system.block), &cpu, &set, setting)?),
+            None => println!("no {name}: the collection is missing"),
+        }
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(REAL);
     if path.exists() && !setting.quick {
@@ -103,7 +106,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
         for (index, level) in hierarchy.levels().iter().enumerate() {
             if level.matrix().rows() >= SMALLEST_LEVEL {
                 let name = format!("crank_heat3d, level {index}");
-                results.push(measure(&name, level.matrix(), &cpu, &set, setting)?);
+                results.push(measure(&name, (level.matrix(), 1), &cpu, &set, setting)?);
             }
         }
     } else {
@@ -114,14 +117,13 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
 
 fn measure(
     problem: &str,
-    a: &Csr<f64>,
+    (a, block): (&Csr<f64>, usize),
     cpu: &Cpu,
     set: &ReadSet,
     setting: &Setting,
 ) -> Result<Measured, BenchError> {
     let pools = &setting.pools[..];
     println!("{problem}: {} rows, {} entries", a.rows(), a.nnz());
-    let block = if problem.starts_with("elasticity") { 3 } else { 1 };
     let (nnz, a) = (a.nnz(), Arc::new(a.clone()));
     let formats = MatrixFormat::ALL.iter().filter(|format| block > 1 || !format.has_blocks());
     let stored: Vec<Stored> = formats.filter_map(|&format| Stored::new(format, &a, block)).collect();
@@ -261,7 +263,7 @@ mod tests {
         let setting = Setting { quick: true, rounds: 1, pools: pools(&[1, 2]).unwrap() };
         let names = |problem: &str| -> Vec<(String, usize)> {
             let system = ModelSystem::new(problem).unwrap();
-            let measured = measure(problem, &system.a, &Cpu::new(), &set, &setting).unwrap();
+            let measured = measure(problem, (&system.a, system.block), &Cpu::new(), &set, &setting).unwrap();
             assert!(measured.figures.iter().all(|figure| figure.fraction_of_bandwidth > 0.0));
             measured.figures.into_iter().map(|figure| (figure.kernel, figure.threads)).collect()
         };

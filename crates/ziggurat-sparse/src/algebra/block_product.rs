@@ -78,6 +78,8 @@ fn compute<T: Real>(rows: BlockRows<'_, T>, shape: BlockShape) {
         (3, 3, 6) => Simd::best().run(Work { sums: FixedSums::<T, 3, 3, 6>::new(longest), rows }),
         (6, 3, 6) => Simd::best().run(Work { sums: FixedSums::<T, 6, 3, 6>::new(longest), rows }),
         (6, 6, 6) => Simd::best().run(Work { sums: FixedSums::<T, 6, 6, 6>::new(longest), rows }),
+        // Four unknowns per node on all levels, as velocities with a pressure.
+        (4, 4, 4) => Simd::best().run(Work { sums: FixedSums::<T, 4, 4, 4>::new(longest), rows }),
         _ => Simd::best().run(Work { sums: AnySums::new(shape, longest), rows }),
     }
 }
