@@ -200,7 +200,7 @@ impl Gpu {
     /// assert!(gpu.without_matrix_units().matrix_units().is_empty());
     /// ```
     pub fn matrix_units(&self) -> Vec<String> {
-        let MatrixUnitSet { f16, bf16, f64 } = self.capabilities().matrix_units;
+        let MatrixUnitSet { f16, bf16, f64, .. } = self.capabilities().matrix_units;
         let named = [("f16", f16), ("bf16", bf16), ("f64", f64)];
         let shape = |(name, units): (&str, Option<MatrixUnits>)| {
             units.map(|MatrixUnits { m, n, k, .. }| format!("{name} {m}x{n}x{k}"))
@@ -250,6 +250,14 @@ impl Gpu {
     #[cfg(feature = "sources")]
     pub fn sources(&self) -> Option<&Sources> {
         self.inner.sources.as_ref()
+    }
+
+    /// Whether the sources of kernels are recorded, also of those that the device cannot run.
+    pub(crate) fn records_sources(&self) -> bool {
+        #[cfg(feature = "sources")]
+        return self.sources().is_some();
+        #[cfg(not(feature = "sources"))]
+        false
     }
 
     pub(crate) fn client(&self) -> &Client {

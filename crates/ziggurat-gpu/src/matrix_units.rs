@@ -8,7 +8,9 @@
 //! matrix-vector product with 4 by 4 tiles uses m/4 columns of B for each part of the vector (see
 //! [`fragments`](crate::kernels::fragments)), so n must be at least that times the parts. Of the
 //! shapes that suit, the one with the fewest tiles per multiplication wastes least at the end of a
-//! block row.
+//! block row. A sparse product of two matrices (see
+//! [`tile_products`](crate::kernels::tile_products)) uses four rows of A for each part, so the
+//! shape with the fewest rows wastes least.
 
 use cubecl::features::MmaConfig;
 use cubecl::ir::{ElemType, FloatKind, StorageType};
@@ -60,22 +62,51 @@ impl MatrixUnits {
     }
 }
 
-/// The matrix units of a device for each number type that matrices are stored in.
+/// The shape of a multiplication in a sparse product of two matrices.
+#[derive(CubeType, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ProductUnits {
+    pub(crate) m: u32,
+    pub(crate) n: u32,
+    pub(crate) k: u32,
+    /// The parts that each element of both matrices is cut into.
+    pub(crate) parts: u32,
+    /// Units that work together: one plane.
+    pub(crate) units: u32,
+}
+
+impl ProductUnits {
+    /// Tiles of a row of the first matrix in one multiplication.
+    pub(crate) fn inner(&self) -> u32 {
+        self.k / 4
+    }
+
+    /// Tiles of a row of the result in one multiplication.
+    pub(crate) fn outer(&self) -> u32 {
+        self.n / (4 * self.parts)
+    }
+}
+
+/// The matrix units of a device: for products with vectors by the number type that matrices are
+/// stored in, for products of matrices by the type computed in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MatrixUnitSet {
     pub(crate) f16: Option<MatrixUnits>,
     pub(crate) bf16: Option<MatrixUnits>,
     pub(crate) f64: Option<MatrixUnits>,
+    pub(crate) products_in_f32: Option<ProductUnits>,
+    pub(crate) products_in_f64: Option<ProductUnits>,
 }
 
 impl MatrixUnitSet {
     /// Those of the multiplications that a device reports.
     pub(crate) fn of(offered: &[MmaConfig], units: u32) -> Self {
+        let type_of = |kind| StorageType::Scalar(ElemType::Float(kind));
+        let multiplies = |shape: &MmaConfig, stored, summed| {
+            (shape.a_type, shape.b_type, shape.cd_type) == (type_of(stored), type_of(stored), type_of(summed))
+        };
         let best = |stored: FloatKind, summed: FloatKind, split: Split| {
-            let type_of = |kind| StorageType::Scalar(ElemType::Float(kind));
             let suits = |shape: &&MmaConfig| {
-                (shape.a_type, shape.b_type, shape.cd_type)
-                    == (type_of(stored), type_of(stored), type_of(summed))
+                multiplies(shape, stored, summed)
                     && shape.m.is_multiple_of(4)
                     && (shape.m * shape.k).is_multiple_of(16)
                     && shape.m * shape.k <= LARGEST_FRAGMENT
@@ -84,10 +115,24 @@ impl MatrixUnitSet {
             let found = offered.iter().filter(suits).min_by_key(|shape| (shape.m * shape.k, shape.n));
             found.map(|&MmaConfig { m, n, k, .. }| MatrixUnits { m, n, k, split, units })
         };
+        // Rows beyond those of the parts are wasted; columns hold further tiles.
+        let product = |stored: FloatKind, summed: FloatKind, parts: u32| {
+            let suits = |shape: &&MmaConfig| {
+                multiplies(shape, stored, summed)
+                    && shape.m >= 4 * parts
+                    && shape.n.is_multiple_of(4 * parts)
+                    && shape.k.is_multiple_of(4)
+                    && (shape.k / 4) * (shape.n / (4 * parts)) <= units
+            };
+            let found = offered.iter().filter(suits).min_by_key(|shape| (shape.m, shape.n * shape.k));
+            found.map(|&MmaConfig { m, n, k, .. }| ProductUnits { m, n, k, parts, units })
+        };
         MatrixUnitSet {
             f16: best(FloatKind::F16, FloatKind::F32, Split::Integers),
             bf16: best(FloatKind::BF16, FloatKind::F32, Split::Digits),
             f64: best(FloatKind::F64, FloatKind::F64, Split::Whole),
+            products_in_f32: product(FloatKind::F16, FloatKind::F32, 2),
+            products_in_f64: product(FloatKind::F64, FloatKind::F64, 1),
         }
     }
 
@@ -98,6 +143,15 @@ impl MatrixUnitSet {
             (Kind::Bf16, Kind::F32) => self.bf16,
             (Kind::F64, Kind::F64) => self.f64,
             _ => None, // the sums would have too few digits
+        }
+    }
+
+    /// The units for a product of two matrices, computed in a number type.
+    pub(crate) fn of_products(&self, computed: Kind) -> Option<ProductUnits> {
+        match computed {
+            Kind::F32 => self.products_in_f32,
+            Kind::F64 => self.products_in_f64,
+            Kind::F16 | Kind::Bf16 => None, // setup does not compute in these
         }
     }
 }
@@ -126,6 +180,13 @@ mod tests {
         assert_eq!((found.f16, f16.tiles()), (Some(f16), 8));
         assert_eq!(found.of_pair(Kind::F64, Kind::F64).map(|f64| (f64.m, f64.tiles())), Some((8, 2)));
         assert_eq!((found.bf16, found.of_pair(Kind::F16, Kind::F64)), (None, None));
+        // Two parts of four tiles of the result, four tiles of a row.
+        let of_f32 = ProductUnits { m: 8, n: 32, k: 16, parts: 2, units: 32 };
+        assert_eq!((found.of_products(Kind::F32), of_f32.inner(), of_f32.outer()), (Some(of_f32), 4, 4));
+        assert_eq!(
+            found.of_products(Kind::F64).map(|f64| (f64.parts, f64.inner(), f64.outer())),
+            Some((1, 1, 2))
+        );
         assert_eq!(MatrixUnitSet::of(&[], 32), MatrixUnitSet::default());
     }
 }

@@ -23,5 +23,6 @@ pub(crate) mod slots;
 pub(crate) mod sort;
 pub(crate) mod strong_connections;
 pub(crate) mod tentative;
+pub(crate) mod tile_products;
 pub(crate) mod vector;
 pub(crate) mod widen;

@@ -5,9 +5,9 @@
 //! n_IJ = ‖A_IJ‖_F        A_IJ: the block that connects node J to node I
 //! ```
 //!
-//! The rows of a node need not have the same columns, so the next block of a row of blocks is the
-//! first that a binary search finds in any of them. Memory traffic: columns twice, values once, and
-//! the result.
+//! The last node may lack rows. The rows of a node need not have the same columns, so the next
+//! block of a row of blocks is the first that a binary search finds in any of them. Memory traffic:
+//! columns twice, values once, and the result.
 
 use cubecl::prelude::*;
 
@@ -20,18 +20,24 @@ const NO_NODE: u32 = u32::MAX;
 
 /// The first node from `from` on that the rows of a node are connected to.
 #[cube]
-fn next_node(row_ptr: &Array<u32>, columns: &Array<u32>, node: u32, block: u32, from: u32) -> u32 {
+fn next_node(row_ptr: &Array<u32>, columns: &Array<u32>, node: u32, block: u32, rows: u32, from: u32) -> u32 {
     let mut found = NO_NODE.runtime();
-    for unknown in 0..block {
-        let row = (node * block + unknown) as usize;
-        let end = row_ptr[row + 1];
-        let k = first_from(columns, row_ptr[row], end, from * block);
+    for row in node * block..end_of_node(node, block, rows) {
+        let end = row_ptr[row as usize + 1];
+        let k = first_from(columns, row_ptr[row as usize], end, from * block);
         if k < end {
             let other = columns[k as usize] / block;
             found = select(other < found, other, found);
         }
     }
     found
+}
+
+/// The row after the last of a node.
+#[cube]
+fn end_of_node(node: u32, block: u32, rows: u32) -> u32 {
+    let end = (node + 1) * block;
+    select(end > rows, rows, end)
 }
 
 /// The number of blocks of each node.
@@ -42,14 +48,15 @@ pub(crate) fn count_blocks(
     counts: &mut Array<u32>,
     block: u32,
     nodes: u32,
+    rows: u32,
 ) {
     let node = u32::cast_from(position());
     if node < nodes {
         let mut count = 0u32;
-        let mut next = next_node(row_ptr, columns, node, block, 0u32);
+        let mut next = next_node(row_ptr, columns, node, block, rows, 0u32);
         while next != NO_NODE {
             count += 1;
-            next = next_node(row_ptr, columns, node, block, next + 1);
+            next = next_node(row_ptr, columns, node, block, rows, next + 1);
         }
         counts[node as usize] = count;
     }
@@ -66,16 +73,16 @@ pub(crate) fn block_norms<C: Float + CubeElement>(
     norms: &mut Array<C>,
     block: u32,
     nodes: u32,
+    rows: u32,
 ) {
     let node = u32::cast_from(position());
     if node < nodes {
-        let mut other = next_node(row_ptr, columns, node, block, 0u32);
+        let mut other = next_node(row_ptr, columns, node, block, rows, 0u32);
         for place in node_row_ptr[node as usize]..node_row_ptr[node as usize + 1] {
             let mut sum = C::new(0.0);
-            for unknown in 0..block {
-                let row = (node * block + unknown) as usize;
-                let end = row_ptr[row + 1];
-                let begin = first_from(columns, row_ptr[row], end, other * block);
+            for row in node * block..end_of_node(node, block, rows) {
+                let end = row_ptr[row as usize + 1];
+                let begin = first_from(columns, row_ptr[row as usize], end, other * block);
                 let after = first_from(columns, begin, end, (other + 1) * block);
                 for k in begin..after {
                     sum += values[k as usize] * values[k as usize];
@@ -83,7 +90,7 @@ pub(crate) fn block_norms<C: Float + CubeElement>(
             }
             node_columns[place as usize] = other;
             norms[place as usize] = sum.sqrt();
-            other = next_node(row_ptr, columns, node, block, other + 1);
+            other = next_node(row_ptr, columns, node, block, rows, other + 1);
         }
     }
 }
@@ -103,16 +110,21 @@ pub(crate) fn fill_blocks<C: Float + CubeElement>(
     factor: C,
     block: u32,
     nodes: u32,
+    rows: u32,
     #[comptime] sides: Sides,
 ) {
     let node = u32::cast_from(position());
     if node < nodes {
-        let mut other = next_node(row_ptr, columns, node, block, 0u32);
+        let mut other = next_node(row_ptr, columns, node, block, rows, 0u32);
         for place in node_row_ptr[node as usize]..node_row_ptr[node as usize + 1] {
             for unknown in 0..block {
                 let row = (node * block + unknown) as usize;
-                let end = row_ptr[row + 1];
-                let mut k = first_from(columns, row_ptr[row], end, other * block);
+                let mut k = 0u32;
+                let mut end = 0u32;
+                if row < rows as usize {
+                    end = row_ptr[row + 1];
+                    k = first_from(columns, row_ptr[row], end, other * block);
+                }
                 for column in other * block..(other + 1) * block {
                     let mut value = C::new(0.0);
                     if k < end {
@@ -134,7 +146,7 @@ pub(crate) fn fill_blocks<C: Float + CubeElement>(
                 }
             }
             node_columns[place as usize] = other;
-            other = next_node(row_ptr, columns, node, block, other + 1);
+            other = next_node(row_ptr, columns, node, block, rows, other + 1);
         }
     }
 }

@@ -337,6 +337,8 @@ impl AggregationDevice for Gpu {
     }
 
     fn node_matrix<T: Real>(&self, a: &GpuSparse<T>, block: usize) -> Result<GpuSparse<T>, DeviceError> {
+        let SparseSize { rows, cols, .. } = a.size();
+        assert!(rows.is_multiple_of(block) && cols.is_multiple_of(block), "whole nodes");
         self.norms_of_blocks(a, block)
     }
 

@@ -16,7 +16,8 @@ use crate::numbers::{Coefficient, with_real};
 use crate::{Gpu, GpuVector};
 
 impl Gpu {
-    /// A matrix with an entry for every block, whose columns and values are to be computed.
+    /// A matrix with an entry for every block, whose columns and values are to be computed. The
+    /// last blocks may lack rows or columns.
     pub(super) fn counted_blocks<T: Real>(
         &self,
         a: &GpuSparse<T>,
@@ -24,8 +25,7 @@ impl Gpu {
     ) -> Result<GpuSparse<T>, DeviceError> {
         self.check_rows(a)?;
         let SparseSize { rows, cols, .. } = a.size();
-        assert!(rows.is_multiple_of(block) && cols.is_multiple_of(block), "whole nodes");
-        let ([row_ptr, columns], nodes) = (a.pattern().spans(), rows / block);
+        let ([row_ptr, columns], nodes) = (a.pattern().spans(), rows.div_ceil(block));
         let counts = self.zero_words(nodes + 1)?;
         launch!(
             self,
@@ -33,10 +33,10 @@ impl Gpu {
             cubes(nodes),
             VECTOR_UNITS,
             [row_ptr, columns, counts.span()],
-            [block as u32, nodes as u32],
+            [block as u32, nodes as u32, rows as u32],
             |_target| []
         );
-        self.with_counts(&counts, cols / block)
+        self.with_counts(&counts, cols.div_ceil(block))
     }
 
     /// The norms of blocks.
@@ -54,7 +54,7 @@ impl Gpu {
             cubes(nodes),
             VECTOR_UNITS,
             [row_ptr, columns, a.values(), node_row_ptr, node_columns, result.values()],
-            [block as u32, nodes as u32],
+            [block as u32, nodes as u32, a.size().rows as u32],
             |_target| []
         ));
         Ok(result)

@@ -22,7 +22,7 @@ use crate::kernels::lowering::{
 };
 use crate::kernels::node_matrix::fill_blocks;
 use crate::kernels::vector::{VECTOR_UNITS, cast_all};
-use crate::launch::{Span, launch};
+use crate::launch::{Span, countable, launch};
 use crate::numbers::{Coefficient, with_real};
 use crate::{Gpu, GpuMatrix, GpuVector};
 
@@ -107,17 +107,18 @@ impl Gpu {
         Ok(scaled)
     }
 
-    /// L A M by blocks, of which there is one for every entry of `nodes`.
-    fn in_blocks<T: Real, S: Store>(
+    /// The values of L A M by blocks; those of `nodes` are the blocks with an entry. Writes the
+    /// columns of `nodes`.
+    pub(super) fn block_values<T: Real>(
         &self,
         a: &GpuSparse<T>,
-        nodes: &GpuSparse<T>,
+        nodes: &Pattern,
         block: usize,
         factors: FactorSpans<'_>,
-    ) -> Result<BsrArrays, DeviceError> {
-        let ([row_ptr, columns], SparseSize { rows, entries, .. }) = (a.pattern().spans(), nodes.size());
-        let [node_row_ptr, node_columns] = nodes.pattern().spans();
-        let len = entries * block * block;
+    ) -> Result<Buffer, DeviceError> {
+        let ([row_ptr, columns], SparseSize { rows, entries, .. }) = (a.pattern().spans(), nodes.size);
+        let ([node_row_ptr, node_columns], len) = (nodes.spans(), entries * block * block);
+        countable("values of blocks", len)?;
         let blocks = Buffer::new(self.empty(len * size_of::<T>())?, len);
         let FactorSpans { left, right, factor, sides } = factors;
         with_real!(T::KIND, |N| launch!(
@@ -126,13 +127,10 @@ impl Gpu {
             cubes(rows),
             VECTOR_UNITS,
             [row_ptr, columns, a.values(), left, right, node_row_ptr, node_columns, blocks.span()],
-            [N::of(T::narrow(factor)), block as u32, rows as u32],
+            [N::of(T::narrow(factor)), block as u32, rows as u32, a.size().rows as u32],
             |_target| [sides]
         ));
-        let values = self.rounded::<T, S>(blocks)?;
-        let longest = self.longest(node_row_ptr)?;
-        let Pattern { row_ptr, columns, .. } = nodes.pattern().clone();
-        Ok(BsrArrays::of_device([row_ptr, columns, values], block, longest))
+        Ok(blocks)
     }
 
     /// A matrix of these arrays.
@@ -270,7 +268,11 @@ impl LoweringDevice for Gpu {
                 Gpu::matrix_of(a, slots.filled::<T, S>(self, a, factors)?)
             }
             (MatrixFormat::Bsr, _, Some(nodes)) => {
-                Gpu::matrix_of(a, self.in_blocks::<T, S>(a, &nodes, block, factors)?)
+                let values = self.block_values(a, nodes.pattern(), block, factors)?;
+                let Pattern { row_ptr, columns, .. } = nodes.pattern().clone();
+                let longest = self.longest(row_ptr.span())?;
+                let arrays = [row_ptr, columns, self.rounded::<T, S>(values)?];
+                Gpu::matrix_of(a, BsrArrays::of_device(arrays, block, longest))
             }
             _ => {
                 let values = self.rounded::<T, S>(self.scaled_values(a, factors)?)?;

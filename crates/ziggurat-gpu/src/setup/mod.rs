@@ -1,9 +1,9 @@
 //! Sparse algebra on the device: implementation of [`SetupDevice`] for a GPU.
 //!
-//! A product has a symbolic phase (`pattern.rs`) and a numeric one (`product.rs`); a transpose is a
-//! stable sort (`transpose.rs`). Patterns are built from counts, scans and lists of rows
-//! (`counts.rs`). Coarsening is in `aggregation.rs`, `pairs.rs` and `interpolation.rs`, lowering in
-//! `lowering.rs` and `slots.rs`. Only sizes return to the host.
+//! A product has a symbolic phase (`pattern.rs`) and a numeric one (`product.rs`, or by matrix
+//! units `tile_product.rs`); a transpose is a stable sort (`transpose.rs`). Patterns are built from
+//! counts, scans and lists of rows (`counts.rs`). Coarsening is in `aggregation.rs`, `pairs.rs` and
+//! `interpolation.rs`, lowering in `lowering.rs` and `slots.rs`. Only sizes return to the host.
 
 mod aggregation;
 mod counts;
@@ -14,6 +14,7 @@ mod pattern;
 mod product;
 mod slots;
 mod sparse;
+mod tile_product;
 mod transpose;
 
 pub use pattern::GpuProductPlan;
@@ -49,7 +50,7 @@ impl SetupDevice for Gpu {
         a: &GpuSparse<T>,
         b: &GpuSparse<T>,
     ) -> Result<GpuProductPlan, DeviceError> {
-        GpuProductPlan::new(self, a.pattern(), b.pattern())
+        GpuProductPlan::new(self, a, b)
     }
 
     fn product<T: Real>(

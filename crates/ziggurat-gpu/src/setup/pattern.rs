@@ -10,10 +10,12 @@
 //! the result: 40 bytes per row, and bitmaps of at most [`MARK_WORDS`] words. Transfers: five, of 4
 //! to 20 bytes.
 
+use ziggurat_sparse::Real;
 use ziggurat_sparse::device::{DeviceError, SparseSize};
 
 use super::counts::{RowLists, cubes};
-use super::sparse::Pattern;
+use super::sparse::{GpuSparse, Pattern};
+use super::tile_product::TilePlan;
 use crate::Gpu;
 use crate::device_format::Buffer;
 use crate::kernels::gauss_seidel::TURNS;
@@ -47,6 +49,8 @@ pub struct GpuProductPlan {
     pattern: Pattern,
     /// The rows of C by number of entries.
     lists: RowLists,
+    /// For a product by matrix units.
+    tiles: Option<TilePlan>,
 }
 
 /// The patterns of A and B, and the longest rows of both.
@@ -57,7 +61,13 @@ struct Factors<'a> {
 }
 
 impl GpuProductPlan {
-    pub(super) fn new(gpu: &Gpu, a: &Pattern, b: &Pattern) -> Result<Self, DeviceError> {
+    pub(super) fn new<T: Real>(gpu: &Gpu, a: &GpuSparse<T>, b: &GpuSparse<T>) -> Result<Self, DeviceError> {
+        let plan = GpuProductPlan::by_rows(gpu, a.pattern(), b.pattern())?;
+        Ok(GpuProductPlan { tiles: TilePlan::new(gpu, a, b)?, ..plan })
+    }
+
+    /// The symbolic phase without tiles.
+    pub(super) fn by_rows(gpu: &Gpu, a: &Pattern, b: &Pattern) -> Result<Self, DeviceError> {
         assert_eq!(a.size.cols, b.size.rows, "columns of A, rows of B");
         let (rows, cols) = (a.size.rows, b.size.cols);
         let factors = [a.size, b.size];
@@ -66,7 +76,7 @@ impl GpuProductPlan {
             let pattern =
                 Pattern { size, row_ptr: gpu.zero_words(rows + 1)?, columns: gpu.uninitialised(0)? };
             let lists = RowLists::empty(gpu, CLASSES as usize)?;
-            return Ok(GpuProductPlan { factors, longest: 0, pattern, lists });
+            return Ok(GpuProductPlan { factors, longest: 0, pattern, lists, tiles: None });
         }
         let longest = [gpu.longest(a.row_ptr.span())?, gpu.longest(b.row_ptr.span())?];
         let both = Factors { a, b, longest };
@@ -91,7 +101,7 @@ impl GpuProductPlan {
             |_target| []
         );
         let lists = gpu.listed(&flags, rows)?;
-        Ok(GpuProductPlan { factors, longest: longest[0], pattern, lists })
+        Ok(GpuProductPlan { factors, longest: longest[0], pattern, lists, tiles: None })
     }
 
     /// The pattern of C.
@@ -107,6 +117,11 @@ impl GpuProductPlan {
     /// The number of entries in the longest row of A.
     pub(super) fn longest(&self) -> usize {
         self.longest
+    }
+
+    /// The tiles, if the values are computed by matrix units.
+    pub(super) fn tiles(&self) -> Option<&TilePlan> {
+        self.tiles.as_ref()
     }
 
     /// The rows of C by number of entries.

@@ -29,6 +29,11 @@ impl GpuProductPlan {
     ) -> Result<(), DeviceError> {
         assert_eq!([a.size(), b.size()], self.factors(), "sizes of A and B");
         assert_eq!(c.size(), self.pattern().size, "size of C");
+        if let Some(tiles) = self.tiles()
+            && tiles.compute(gpu, a, b, c)?
+        {
+            return Ok(());
+        }
         let ([a_row_ptr, a_columns], [b_row_ptr, b_columns]) = (a.pattern().spans(), b.pattern().spans());
         let [row_ptr, columns] = self.pattern().spans();
         let classes = UNITS_OF_CLASS.into_iter().map(|units| (units, false)).chain([(UNITS, true)]);

@@ -1,16 +1,19 @@
-//! Products by matrix units (tensor cores): against the reference with all digits of the vector,
-//! and in whole solves. Debian 12's software Vulkan has none; Mesa 26's has `f16` 8x8x8, and
-//! `.ci/run` installs it beside the other and requires these tests to run there.
+//! Products by matrix units (tensor cores): with vectors, against the reference with all digits of
+//! the vector; of sparse matrices; and in whole setups and solves. Debian 12's software Vulkan has
+//! none; Mesa 26's has `f16` 8x8x8, and `.ci/run` installs it beside the other and requires these
+//! tests to run there.
 
 use std::io::Write;
 
 use crate::gpu;
 use ziggurat::Solver;
-use ziggurat::config::{Format, Precision};
+use ziggurat::config::{Format, Precision, SetupPlace};
 use ziggurat_gpu::Gpu;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::algebra::product as exact_product;
+use ziggurat_sparse::device::{Device, SetupDevice};
 use ziggurat_sparse::gallery::Problem;
-use ziggurat_sparse::{Csr, Tiles, f16};
+use ziggurat_sparse::hash::uniform_signed;
+use ziggurat_sparse::{Coo, Csr, Kind, Tiles, f16};
 
 /// The device, if it has matrix units for `f16`.
 fn with_units() -> Option<Gpu> {
@@ -123,4 +126,121 @@ fn solves_by_matrix_units() {
         assert_eq!(without.traffic.unwrap().by_matrix_units, 0);
         assert!(without.report.iterations.abs_diff(by_units.report.iterations) <= 1, "{name}");
     }
+}
+
+/// Rows of `per_row` entries whose columns are scattered but for those of the band.
+fn scattered(rows: usize, cols: usize, per_row: usize, value: impl Fn(u64) -> f32) -> Csr<f32> {
+    let mut all = Coo::new(rows, cols).unwrap();
+    for row in 0..rows {
+        let mut columns: Vec<usize> = (0..per_row).map(|k| (row + k * (k + row % 3)) % cols).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        for column in columns {
+            all.push(row, column, value((row * cols + column) as u64)).unwrap();
+        }
+    }
+    all.to_csr()
+}
+
+/// A B on the device by matrix units, its pattern checked.
+fn sparse_product(gpu: &Gpu, a: &Csr<f32>, b: &Csr<f32>) -> (Csr<f32>, Csr<f64>) {
+    let before = gpu.traffic().unwrap();
+    let [there, other] = [a, b].map(|matrix| gpu.upload_sparse(matrix).unwrap());
+    let found = gpu.download_sparse(&gpu.product_once(&there, &other).unwrap()).unwrap();
+    assert_eq!(gpu.traffic().unwrap().since(before).by_matrix_units, 1);
+    let [a, b] = [a, b].map(|matrix| matrix.view().stored_as::<f64>());
+    let expected = exact_product(a.view(), a.all_rows(), b.view()).unwrap();
+    assert_eq!((found.row_ptr(), found.columns()), (expected.row_ptr(), expected.columns()));
+    (found, expected)
+}
+
+/// The sizes of A and B: tiles that are cut off at the end, rows without entries, one tile.
+const SHAPES: [[usize; 4]; 5] =
+    [[1, 1, 1, 1], [4, 4, 4, 3], [37, 53, 29, 9], [66, 64, 150, 30], [203, 90, 11, 0]];
+
+/// Numbers of sixteen bits, whose products and sums are exact in `f32`.
+#[test]
+fn sparse_products_of_short_numbers_are_exact() {
+    let Some(gpu) = with_units() else { return };
+    let short = |i| (40.0 * uniform_signed(i)).round() as f32 / 8.0;
+    for [rows, inner, cols, per_row] in SHAPES {
+        let (a, b) = (scattered(rows, inner, per_row + 1, short), scattered(inner, cols, per_row + 2, short));
+        let (found, expected) = sparse_product(&gpu, &a, &b);
+        assert_eq!(found.view().stored_as::<f64>(), expected, "{rows} {inner} {cols}");
+    }
+    let e = matrix("elasticity3d:4");
+    sparse_product(&gpu, &e, &e);
+}
+
+fn matrix(name: &str) -> Csr<f32> {
+    name.parse::<Problem>().unwrap().matrix().unwrap().view().stored_as()
+}
+
+/// Numbers of 32 bits and all sizes: the error is that of sums in `f32`, compared with the largest
+/// product in four rows.
+#[test]
+fn sparse_products_keep_the_digits_of_single_precision() {
+    let Some(gpu) = with_units() else { return };
+    for spread in [0, 12, 60] {
+        let value = |i: u64| {
+            let exponent = (uniform_signed(i ^ 77) * f64::from(spread)) as i32;
+            (uniform_signed(i) * 2f64.powi(exponent)) as f32
+        };
+        for [rows, inner, cols, per_row] in SHAPES {
+            let a = scattered(rows, inner, per_row + 1, value);
+            let b = scattered(inner, cols, per_row + 2, value);
+            let (found, expected) = sparse_product(&gpu, &a, &b);
+            let largest = |m: &Csr<f32>, rows: std::ops::Range<usize>| {
+                rows.filter(|&row| row < m.rows())
+                    .flat_map(|row| m.row(row).1)
+                    .fold(0.0_f32, |x, v| x.max(v.abs()))
+            };
+            for row in 0..rows {
+                let first = row / 4 * 4;
+                let terms = (first..(first + 4).min(rows)).flat_map(|row| {
+                    let (columns, values) = a.row(row);
+                    columns.iter().zip(values).map(|(&j, value)| {
+                        let j = j as usize / 4 * 4;
+                        f64::from(value.abs()) * f64::from(largest(&b, j..j + 4))
+                    })
+                });
+                let size = terms.fold(0.0, f64::max);
+                let allowed = (a.row(row).0.len() + 4) as f64 * f64::from(f32::EPSILON) * size;
+                for (found, expected) in found.row(row).1.iter().zip(expected.row(row).1) {
+                    let error = (f64::from(*found) - expected).abs();
+                    assert!(error <= allowed, "{rows} {inner} {cols}, row {row}: {error:e} {allowed:e}");
+                }
+            }
+        }
+    }
+}
+
+/// Setup on a device without `f64`, whose Galerkin products take matrix units: the levels and the
+/// iterations of a setup without them.
+#[test]
+fn levels_by_matrix_units() {
+    let Some(gpu) = with_units() else { return };
+    let gpu = gpu.without(Kind::F64);
+    let problem: Problem = "elasticity3d:10".parse().unwrap();
+    let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
+    let build = |gpu: &Gpu| {
+        let before = gpu.traffic().unwrap();
+        let solver = Solver::builder().device(gpu.clone()).precision(Precision::F32);
+        let solver = solver.with(|config| config.setup = SetupPlace::Device).build(&a).unwrap();
+        (gpu.traffic().unwrap().since(before).by_matrix_units, solver)
+    };
+    let (by_units, there) = build(&gpu);
+    let (none, here) = build(&gpu.clone().without_matrix_units());
+    assert!(by_units > 0 && none == 0, "{by_units} {none}");
+    for (there, here) in there.hierarchy().levels().iter().zip(here.hierarchy().levels()) {
+        assert_eq!(there.matrix().columns(), here.matrix().columns());
+        for row in 0..here.rows() {
+            let (found, expected) = (there.matrix().row(row).1, here.matrix().row(row).1);
+            let largest = expected.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+            assert!(found.iter().zip(expected).all(|(x, y)| (x - y).abs() <= 1e-5 * largest), "row {row}");
+        }
+    }
+    let [there, here] = [there, here].map(|solver| solver.solve(&b).unwrap().report);
+    assert!(there.reason.is_converged() && there.relative_residual <= 1e-8);
+    assert!(there.iterations.abs_diff(here.iterations) <= 1);
 }
