@@ -19,10 +19,10 @@ use ziggurat::Solver;
 use ziggurat::config::{CycleKind, Format, Krylov, Method, Precision, SmootherKind};
 use ziggurat_gpu::Gpu;
 use ziggurat_gpu::sources::Sources;
-use ziggurat_sparse::algebra::transpose;
+use ziggurat_sparse::algebra::{Truncation, transpose};
 use ziggurat_sparse::device::{
-    AggregationDevice, Device, DeviceError, FilteredStep, LoweringDevice, RowStep, SetupDevice,
-    SparseFactors, SymmetricStrength,
+    AggregationDevice, ClassicalDevice, ClassicalStrength, Device, DeviceError, FilteredStep, LoweringDevice,
+    RowStep, SetupDevice, SparseFactors, SymmetricStrength,
 };
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::io::read_matrix;
@@ -60,6 +60,24 @@ fn coarsen<T: Real>(gpu: &Gpu, a: &Csr<f64>) -> Result<(), DeviceError> {
     let p = gpu.product_once(&step, &p)?;
     let mut coarse = gpu.triple_product(&gpu.transpose(&p)?, &a, &p)?;
     gpu.set_dead_diagonal(&mut coarse, &kernel, 3)?;
+    gpu.finish()
+}
+
+/// The steps of classical coarsening on the device, aggressively.
+fn coarsen_classically<T: Real>(gpu: &Gpu, a: &Csr<f64>) -> Result<(), DeviceError> {
+    let a = gpu.upload_sparse(&a.view().stored_as::<T>())?;
+    for (symmetric, max_row_sum) in [(true, Some(0.9)), (false, None)] {
+        let strong = gpu.dependences(&a, &ClassicalStrength { threshold: 0.25, max_row_sum })?;
+        let first = gpu.coarse_rows(&strong, None)?;
+        let of_first = gpu.transpose(&first)?;
+        let second = gpu.coarse_rows(&gpu.paths(&strong, &first, 1)?, Some(&of_first))?;
+        let second = gpu.product_once(&first, &second)?;
+        let truncation = Truncation { relative: 0.2, max_entries: Some(5), keep_row_sums: symmetric };
+        let p1 = gpu.extended_i(&a, &strong, &first, None, symmetric, truncation)?;
+        let p2 = gpu.extended_i(&a, &strong, &second, Some(&first), symmetric, truncation)?;
+        let p2 = gpu.product_once(&of_first, &p2)?;
+        gpu.two_stage(&p1, &p2, &first, truncation)?;
+    }
     gpu.finish()
 }
 
@@ -147,6 +165,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     coarsen::<f64>(&gpu, &a)?;
     coarsen::<f32>(&gpu, &a)?;
+    coarsen_classically::<f64>(&gpu, &a)?;
+    coarsen_classically::<f32>(&gpu, &a)?;
     // The formats with the fewest bytes: delta-SELL, blocks, compressed rows.
     for (a, block) in [(&a, 1), (&b, 3), (&star(300)?, 1)] {
         lower::<f64>(&gpu, a, block)?;

@@ -380,11 +380,14 @@ impl SolverConfig {
         };
         match (self.setup, self.method, self.reorder) {
             (SetupPlace::Host, ..) => Ok(()),
-            (_, Method::Auto | Method::Sa | Method::Pairwise, order) => match order {
+            (_, Method::Classical, _) if self.smoother.kind == SmootherKind::FcJacobi => {
+                refused("host with the smoother fc-jacobi")
+            }
+            (_, Method::Auto | Method::Sa | Method::Pairwise | Method::Classical, order) => match order {
                 Reorder::Auto | Reorder::Off => Ok(()),
                 Reorder::On => refused("host with another order of the unknowns"),
             },
-            _ => refused("host with this method; devices have `sa` and `pairwise`"),
+            _ => refused("host with this method; devices have `sa`, `pairwise` and `classical`"),
         }
     }
 

@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 use ziggurat_sparse::MatrixError;
-use ziggurat_sparse::hash::hash_id;
+use ziggurat_sparse::device::coarse_measure;
 
 use super::{Point, Splitting};
 use crate::halo::Halo;
@@ -138,8 +138,8 @@ fn exchange<H: Halo>(keys: &[AtomicU64], halo: &H) {
     }
 }
 
-/// The key of every row: 24 bits of influence, 39 bits of hash, and one bit for coarse rows. The
-/// keys of halo rows come from their owners.
+/// The key of every row: its measure, whose lowest bit is left for coarse rows. The keys of halo
+/// rows come from their owners.
 fn keys<H: Halo>(strong: &StrongGraph, halo: &H, isolated: Point) -> Vec<AtomicU64> {
     let (influence, owned) = (Influence::of(strong), halo.owned());
     let key = |row: usize| {
@@ -149,10 +149,7 @@ fn keys<H: Halo>(strong: &StrongGraph, halo: &H, isolated: Point) -> Vec<AtomicU
         match (influence.of_row(row), strong.row(row)) {
             (0, []) if isolated == Point::Coarse => COARSE,
             (0, _) => FINE,
-            (count, _) => {
-                let hash = hash_id(halo.global_id(row)) >> 24;
-                u64::from(count.min((1 << 24) - 1)) << 40 | hash & !COARSE
-            }
+            (count, _) => coarse_measure(count, halo.global_id(row)),
         }
     };
     (0..halo.local()).into_par_iter().map(|row| AtomicU64::new(key(row))).collect()
@@ -253,6 +250,7 @@ mod tests {
     use crate::halo::Whole;
     use crate::testing::{arbitrary_graph, on_ranks, on_threads, problem, strong};
     use proptest::prelude::*;
+    use ziggurat_sparse::hash::hash_id;
 
     fn depends_on_coarse(graph: &StrongGraph, splitting: &Splitting, row: usize) -> bool {
         graph.row(row).iter().any(|&column| splitting.point(column as usize) == Point::Coarse)

@@ -107,6 +107,11 @@ impl Classical {
         OutOfRange::unless("truncation.max_entries", most, most > 0, "at least 1")
     }
 
+    /// Whether level `level` has a second pass, after one that kept `coarse` of `all` rows.
+    pub(super) fn coarsens_again(&self, level: usize, coarse: u64, all: u64) -> bool {
+        level < self.aggressive_levels && coarse > all / FAST
+    }
+
     /// How many connections beyond own rows a step on level `level` reads.
     fn halo_depth(&self, level: usize) -> usize {
         match self.long_range {
@@ -166,7 +171,7 @@ impl Classical {
     ) -> Result<(Splitting, Option<Splitting>), SetupError> {
         let first = pmis(strong, halo)?;
         let [coarse, all] = first.totals(halo);
-        if index >= self.aggressive_levels || coarse <= all / FAST {
+        if !self.coarsens_again(index, coarse, all) {
             return Ok((first, None));
         }
         let second = coarsen_again(strong, &first, halo, self.paths)?;

@@ -5,6 +5,8 @@
 
 pub(crate) mod aggregates;
 pub(crate) mod compaction;
+pub(crate) mod dependences;
+pub(crate) mod extended_i;
 pub(crate) mod filtered_step;
 pub(crate) mod fragments;
 pub(crate) mod gauss_seidel;
@@ -12,6 +14,7 @@ pub(crate) mod lowering;
 pub(crate) mod mis2;
 pub(crate) mod node_matrix;
 pub(crate) mod pairs;
+pub(crate) mod pmis;
 pub(crate) mod product_marks;
 pub(crate) mod product_pattern;
 pub(crate) mod product_values;
@@ -24,5 +27,6 @@ pub(crate) mod sort;
 pub(crate) mod strong_connections;
 pub(crate) mod tentative;
 pub(crate) mod tile_products;
+pub(crate) mod truncation;
 pub(crate) mod vector;
 pub(crate) mod widen;

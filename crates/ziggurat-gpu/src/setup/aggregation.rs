@@ -20,7 +20,7 @@ use crate::kernels::compaction::{keep_entries, keep_rows};
 use crate::kernels::mis2::{count_lengths, decide_rows, first_keys, nearest_keys};
 use crate::kernels::strong_connections::{count_strong, diagonal_scales, mark_strong};
 use crate::kernels::vector::VECTOR_UNITS;
-use crate::launch::launch;
+use crate::launch::{Span, launch};
 use crate::numbers::{Coefficient, with_real};
 use crate::{Gpu, GpuVector};
 
@@ -31,7 +31,7 @@ const ROUNDS: usize = 16;
 const MOST_ROWS: usize = (1 << 31) - 2;
 
 /// Iterations that a loop of software Vulkan may have.
-const LONGEST: usize = 60_000;
+pub(super) const LONGEST: usize = 60_000;
 
 impl Gpu {
     /// Fails if kernels with one unit per row cannot process the matrix.
@@ -48,7 +48,7 @@ impl Gpu {
     }
 
     /// An array of the values of a matrix.
-    fn uninitialised_values<T: Real>(&self, len: usize) -> Result<Buffer, DeviceError> {
+    pub(super) fn uninitialised_values<T: Real>(&self, len: usize) -> Result<Buffer, DeviceError> {
         Ok(Buffer::new(self.empty(len * size_of::<T>())?, len))
     }
 
@@ -98,11 +98,11 @@ impl Gpu {
 
     /// The matrix of the entries that are kept, with new values. `kept` has a zero after the last
     /// entry.
-    fn kept<T: Real>(
+    pub(super) fn kept<T: Real>(
         &self,
         a: &GpuSparse<T>,
         kept: &Buffer,
-        values: &Buffer,
+        values: Span<'_>,
     ) -> Result<GpuSparse<T>, DeviceError> {
         let SparseSize { rows, cols, entries } = a.size();
         let places = self.scan(kept.span())?;
@@ -126,7 +126,7 @@ impl Gpu {
             keep_entries::KeepEntries<N>,
             cubes(entries),
             VECTOR_UNITS,
-            [places.span(), old_columns, values.span(), new_columns, result.values()],
+            [places.span(), old_columns, values, new_columns, result.values()],
             [entries as u32],
             |_target| []
         ));
@@ -272,7 +272,7 @@ impl AggregationDevice for Gpu {
             [N::of(threshold), rows as u32],
             |_target| []
         ));
-        self.kept(a, &kept, &sizes)
+        self.kept(a, &kept, sizes.span())
     }
 
     fn aggregates<T: Real>(
@@ -318,7 +318,7 @@ impl AggregationDevice for Gpu {
             [N::of(VOTE_UNITS), rows as u32],
             |_target| []
         ));
-        let votes = self.product_once(&self.kept(strong, &kept, &votes)?, &taken)?;
+        let votes = self.product_once(&self.kept(strong, &kept, votes.span())?, &taken)?;
         let [row_ptr, columns] = votes.pattern().spans();
         with_real!(T::KIND, |N| launch!(
             self,

@@ -2,10 +2,12 @@
 //!
 //! A product has a symbolic phase (`pattern.rs`) and a numeric one (`product.rs`, or by matrix
 //! units `tile_product.rs`); a transpose is a stable sort (`transpose.rs`). Patterns are built from
-//! counts, scans and lists of rows (`counts.rs`). Coarsening is in `aggregation.rs`, `pairs.rs` and
-//! `interpolation.rs`, lowering in `lowering.rs` and `slots.rs`. Only sizes return to the host.
+//! counts, scans and lists of rows (`counts.rs`). Coarsening is in `aggregation.rs`, `pairs.rs`,
+//! `interpolation.rs` and `classical.rs`, lowering in `lowering.rs` and `slots.rs`. Only sizes
+//! return to the host.
 
 mod aggregation;
+mod classical;
 mod counts;
 mod interpolation;
 mod lowering;

@@ -64,6 +64,17 @@ impl<T: Real> GpuSparse<T> {
         Ok(GpuSparse { pattern, values, number: PhantomData })
     }
 
+    /// A matrix with the same pattern and other values.
+    pub(super) fn with_values(&self, values: Buffer) -> Self {
+        GpuSparse { pattern: self.pattern.clone(), values, number: PhantomData }
+    }
+
+    /// The matrix with another number of columns, after they have been renumbered.
+    pub(super) fn with_cols(mut self, cols: usize) -> Self {
+        self.pattern.size.cols = cols;
+        self
+    }
+
     /// Copies a matrix to the host.
     pub(super) fn download(&self, gpu: &Gpu) -> Result<Csr<T>, DeviceError> {
         let SparseSize { rows, cols, entries } = self.size();

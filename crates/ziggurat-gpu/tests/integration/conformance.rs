@@ -4,13 +4,14 @@
 use crate::gpu;
 use ziggurat_sparse::device::conformance::{matrix_kernels, vector_kernels};
 use ziggurat_sparse::{
-    Kind, aggregation_conformance_suite, bf16, conformance_suite, f16, lowering_conformance_suite,
-    setup_conformance_suite,
+    Kind, aggregation_conformance_suite, bf16, classical_conformance_suite, conformance_suite, f16,
+    lowering_conformance_suite, setup_conformance_suite,
 };
 
 conformance_suite!(gpu, gpu());
 setup_conformance_suite!(setup_of_gpu, gpu());
 aggregation_conformance_suite!(aggregation_of_gpu, gpu());
+classical_conformance_suite!(classical_of_gpu, gpu());
 lowering_conformance_suite!(lowering_by_gpu, gpu());
 
 /// The units of a row exchange registers; by default software Vulkan uses shared memory.

@@ -106,11 +106,33 @@ fn pairs_are_those_of_the_host() {
     }
 }
 
+/// Extended+i, and twice of it on a level that is coarsened aggressively; matrices that are not
+/// symmetric, for which `auto` takes this method.
+#[test]
+fn classical_levels_are_those_of_the_host() {
+    let gpu = gpu();
+    for (name, method) in [
+        ("poisson3d:16", Method::Classical),
+        ("jump3d:16", Method::Classical),
+        ("anisotropic3d:16", Method::Classical),
+        ("elasticity3d:8", Method::Classical),
+        ("convection3d:16", Method::Auto),
+    ] {
+        let (a, b) = problem(name);
+        let there = on_device(gpu.clone()).method(method).build(&a).unwrap();
+        let here = Solver::builder().device(gpu.clone()).method(Method::Classical).build(&a).unwrap();
+        assert_eq!(there.config().method, Method::Classical, "{name}");
+        assert!(there.hierarchy().levels().len() > 2, "{name}");
+        assert_same(name, there.hierarchy(), here.hierarchy(), 1e-11);
+        assert_same_solve(name, [&there, &here], &b);
+    }
+}
+
 /// Meshes without any regularity: the same levels, too.
 #[test]
 fn levels_of_real_matrices_are_those_of_the_host() {
     let Some(folder) = real_matrices() else { return };
-    let gpu = gpu();
+    let (gpu, mut levels) = (gpu(), 0);
     for name in ["bodyy5", "4elt_lap", "wathen100"] {
         let a = read_matrix(folder.join(format!("{name}.mtx.gz"))).unwrap();
         let there = on_device(gpu.clone()).build(&a).unwrap();
@@ -119,7 +141,12 @@ fn levels_of_real_matrices_are_those_of_the_host() {
         let here = here.with(|config| config.sa.test_vectors = Some(0)).build(&a).unwrap();
         assert!(there.hierarchy().levels().len() > 2, "{name}");
         assert_same(name, there.hierarchy(), here.hierarchy(), 1e-11);
+        let there = on_device(gpu.clone()).method(Method::Classical).build(&a).unwrap();
+        let here = Solver::builder().device(gpu.clone()).method(Method::Classical).build(&a).unwrap();
+        assert_same(name, there.hierarchy(), here.hierarchy(), 1e-11);
+        levels += there.hierarchy().levels().len();
     }
+    assert!(levels > 5, "{levels}"); // the smoother alone solves bodyy5
 }
 
 /// A device without `f64` makes the levels in `f32`.
@@ -148,13 +175,17 @@ fn new_values_are_taken() {
 /// scalings, plain and smoothed levels, several unknowns per node.
 #[test]
 fn only_sizes_and_the_coarsest_level_return() {
-    for (name, precision) in
-        [("poisson3d:20", Precision::F16), ("jump3d:20", Precision::F16), ("elasticity3d:12", Precision::F32)]
-    {
+    for (name, precision, method) in [
+        ("poisson3d:20", Precision::F16, Method::Sa),
+        ("jump3d:20", Precision::F16, Method::Sa),
+        ("elasticity3d:12", Precision::F32, Method::Sa),
+        ("convection3d:20", Precision::F16, Method::Classical),
+    ] {
         let (gpu, (a, _)) = (gpu(), problem(name));
         let before = gpu.traffic().unwrap();
         let few_rows = |config: &mut SolverConfig| config.hierarchy.coarse_rows = Some(100);
-        let solver = on_device(gpu.clone()).precision(precision).with(few_rows).build(&a).unwrap();
+        let solver = on_device(gpu.clone()).precision(precision).method(method).with(few_rows);
+        let solver = solver.build(&a).unwrap();
         let traffic = gpu.traffic().unwrap().since(before);
         let levels = solver.hierarchy().levels();
         let rows: Vec<usize> = levels.iter().map(Level::rows).collect();

@@ -33,9 +33,9 @@ pub use reads::Reads;
 pub use reference::Reference;
 pub use remote::{Nobody, Remote};
 pub use setup::{
-    AggregationDevice, FilteredStep, LONE, LoweringDevice, RowStep, SAMPLE_FACTOR, SAMPLE_SHIFT, SetupDevice,
-    SparseFactors, SparseSize, StoredSparse, SymmetricStrength, VOTE_UNITS, block_bits, dependent,
-    is_sampled, root_exponent, root_key,
+    AggregationDevice, ClassicalDevice, ClassicalStrength, FilteredStep, LONE, LoweringDevice, RowStep,
+    SAMPLE_FACTOR, SAMPLE_SHIFT, SetupDevice, SparseFactors, SparseSize, StoredSparse, SymmetricStrength,
+    VOTE_UNITS, block_bits, coarse_measure, dependent, is_sampled, root_exponent, root_key,
 };
 pub use traffic::Traffic;
 
@@ -85,7 +85,7 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// process uses [`Nobody`].
     type Halo: Clone + Debug + Send + Sync;
     /// The device that makes the levels of a hierarchy, if there is one; otherwise any.
-    type Setup: AggregationDevice + LoweringDevice;
+    type Setup: AggregationDevice + ClassicalDevice + LoweringDevice;
 
     /// The device that makes the levels of a hierarchy where vectors live; `None` if only the host
     /// does.

@@ -2,7 +2,9 @@
 //! has.
 
 use ziggurat_sparse::device::{Cpu, Reference, Simd};
-use ziggurat_sparse::{aggregation_conformance_suite, conformance_suite, setup_conformance_suite};
+use ziggurat_sparse::{
+    aggregation_conformance_suite, classical_conformance_suite, conformance_suite, setup_conformance_suite,
+};
 
 /// The CPU with one instruction set; where the machine lacks it, the next best, so that the suite
 /// still runs.
@@ -17,3 +19,4 @@ conformance_suite!(cpu_portable, cpu(Simd::Portable));
 setup_conformance_suite!(setup_of_reference, Reference);
 setup_conformance_suite!(setup_of_cpu, Cpu::new());
 aggregation_conformance_suite!(aggregation_of_reference, Reference);
+classical_conformance_suite!(classical_of_reference, Reference);

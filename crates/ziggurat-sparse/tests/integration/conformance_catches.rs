@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ziggurat_sparse::algebra::ProductPlan;
 use ziggurat_sparse::device::conformance::{
-    aggregation_kernels, lowering_kernels, matrix_kernels, setup_kernels, vector_kernels,
+    aggregation_kernels, classical_kernels, lowering_kernels, matrix_kernels, setup_kernels, vector_kernels,
 };
 use ziggurat_sparse::device::{
     Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Reference, Remote, SetupDevice, SparseSize,
@@ -98,6 +98,25 @@ faults! {
     dead_stay_zero: DeadStayZero;
     step_ignores_filter: StepIgnoresFilter;
     step_forgets_diagonal: StepForgetsDiagonal;
+    dependences_ignore_threshold: DependencesIgnoreThreshold;
+    dependences_ignore_sums: DependencesIgnoreSums;
+    dependences_forget_diagonal: DependencesForgetDiagonal;
+    dependences_are_negative: DependencesAreNegative;
+    coarse_rows_ignore_dependents: CoarseRowsIgnoreDependents;
+    coarse_rows_ignore_direction: CoarseRowsIgnoreDirection;
+    coarse_rows_ignore_numbers: CoarseRowsIgnoreNumbers;
+    coarse_rows_keep_isolated: CoarseRowsKeepIsolated;
+    paths_count_once: PathsCountOnce;
+    paths_forget_direct: PathsForgetDirect;
+    extended_forgets_itself: ExtendedForgetsItself;
+    extended_forgets_weak: ExtendedForgetsWeak;
+    extended_believes_symmetry: ExtendedBelievesSymmetry;
+    extended_divides_by_zero: ExtendedDividesByZero;
+    extended_ignores_to: ExtendedIgnoresTo;
+    extended_ignores_truncation: ExtendedIgnoresTruncation;
+    two_stage_loses_sums: TwoStageLosesSums;
+    two_stage_ignores_truncation: TwoStageIgnoresTruncation;
+    two_stage_truncates_first: TwoStageTruncatesFirst;
     steps_are_jacobi: StepsAreJacobi;
     steps_ignore_proof: StepsIgnoreProof;
     steps_are_always_usable: StepsAreAlwaysUsable;
@@ -517,6 +536,11 @@ where
         aggregation_kernels::tentative::<_, C>,
         aggregation_kernels::set_dead_diagonal::<_, C>,
         aggregation_kernels::smoothing_matrix::<_, C>,
+        classical_kernels::dependences::<_, C>,
+        classical_kernels::coarse_rows::<_, C>,
+        classical_kernels::paths::<_, C>,
+        classical_kernels::extended_i::<_, C>,
+        classical_kernels::two_stage::<_, C>,
         lowering_kernels::steps::<_, C>,
         lowering_kernels::row_sizes::<_, C>,
         lowering_kernels::powers_of_two::<_, C>,

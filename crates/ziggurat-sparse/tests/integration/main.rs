@@ -3,6 +3,8 @@
 #[cfg(feature = "conformance")]
 mod aggregation_catches;
 #[cfg(feature = "conformance")]
+mod classical_catches;
+#[cfg(feature = "conformance")]
 mod conformance;
 #[cfg(feature = "conformance")]
 mod conformance_catches;

@@ -60,7 +60,7 @@ choice! {
     SetupPlace, "place of setup":
     /// On the host, by the CPU's threads.
     Host = "host",
-    /// On the GPU of the iteration; aggregation (`sa`, `pairwise`) only.
+    /// On the GPU of the iteration; methods `sa`, `pairwise` and `classical` only.
     Device = "device",
 }
 

@@ -42,9 +42,10 @@ impl MatrixFacts {
 pub(super) fn method(config: &SolverConfig, facts: MatrixFacts) -> (Method, &'static str) {
     let facts = config.reordered(facts);
     match facts.symmetric {
-        _ if config.setup == SetupPlace::Device => {
-            (Method::Sa, "devices make its levels, with few iterations")
-        }
+        _ if config.setup == SetupPlace::Device => match facts.is_positive() {
+            true => (Method::Sa, "devices make its levels, with few iterations"),
+            false => (Method::Classical, "devices make its levels for any matrix"),
+        },
         true if facts.grid && facts.is_positive() && facts.nnz >= LARGE => {
             (Method::Structured, "the matrix is that of a structured grid: the cheapest setup, no indices")
         }

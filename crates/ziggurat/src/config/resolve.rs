@@ -274,9 +274,9 @@ impl SolverConfig {
             let reason = "energy is minimised for symmetric matrices with a positive diagonal; leave it out";
             return Err(ConfigError::Value { path: "sa.energy_steps".into(), reason: reason.into() });
         }
-        if self.setup == SetupPlace::Device && self.method != Method::Pairwise && !facts.is_positive() {
-            let reason = "`device` needs a symmetric matrix with a positive diagonal, or the method \
-                          `pairwise`; leave it at host";
+        if self.setup == SetupPlace::Device && self.method == Method::Sa && !facts.is_positive() {
+            let reason = "the method `sa` on a device needs a symmetric matrix with a positive diagonal; \
+                          choose `classical` or `pairwise`, or leave it at host";
             return Err(ConfigError::Value { path: "setup".into(), reason: reason.into() });
         }
         if facts.gpu && self.basis != Basis::F64 {

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::bounds::{assert_close, content, wide};
 use super::matrix_kernels::run;
-use crate::device::{AggregationDevice, Device, FilteredStep, Reference, SymmetricStrength};
+use crate::device::{AggregationDevice, Device, FilteredStep, Reference, SetupDevice, SymmetricStrength};
 use crate::hash::{hash_id, uniform};
 use crate::matrix::{Coo, Csr};
 use crate::number::Real;
@@ -18,11 +18,11 @@ use crate::number::Real;
 /// A symmetric matrix.
 #[derive(Clone, Debug)]
 pub(super) struct Symmetric {
-    rows: usize,
-    per_row: usize,
+    pub(super) rows: usize,
+    pub(super) per_row: usize,
     /// How far columns are from the diagonal.
-    reach: usize,
-    seed: u64,
+    pub(super) reach: usize,
+    pub(super) seed: u64,
 }
 
 /// Matrices of up to 700 rows, with isolated rows, local or scattered connections.
@@ -71,11 +71,11 @@ impl Symmetric {
     }
 }
 
-fn on_device<D: AggregationDevice, C: Real>(device: &D, a: &Csr<C>) -> D::Sparse<C> {
+pub(super) fn on_device<D: SetupDevice, C: Real>(device: &D, a: &Csr<C>) -> D::Sparse<C> {
     device.upload_sparse(a).expect("an upload")
 }
 
-fn on_host<D: AggregationDevice, C: Real>(device: &D, a: &D::Sparse<C>) -> Csr<C> {
+pub(super) fn on_host<D: SetupDevice, C: Real>(device: &D, a: &D::Sparse<C>) -> Csr<C> {
     device.download_sparse(a).expect("a download")
 }
 

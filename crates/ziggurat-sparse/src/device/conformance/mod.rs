@@ -11,6 +11,7 @@
 
 pub mod aggregation_kernels;
 mod bounds;
+pub mod classical_kernels;
 pub mod inputs;
 pub mod lowering_kernels;
 pub mod matrix_kernels;
@@ -206,6 +207,52 @@ macro_rules! aggregation_conformance_suite {
             #[test]
             fn smoothing_matrix() {
                 $crate::device::conformance::aggregation_kernels::smoothing_matrix::<_, $c>(&$device);
+            }
+        }
+    };
+}
+
+/// Generates the tests of the steps of classical coarsening for a
+/// [`ClassicalDevice`](super::ClassicalDevice), as
+/// [`setup_conformance_suite!`](crate::setup_conformance_suite) does for products.
+///
+/// ```
+/// ziggurat_sparse::classical_conformance_suite!(reference, ziggurat_sparse::device::Reference);
+/// ```
+#[macro_export]
+macro_rules! classical_conformance_suite {
+    ($name:ident, $device:expr) => {
+        mod $name {
+            // The device expression uses names from the caller's scope.
+            #[allow(unused_imports)]
+            use super::*;
+            $crate::classical_conformance_suite!(@number f64_matrices, f64, $device);
+            $crate::classical_conformance_suite!(@number f32_matrices, f32, $device);
+        }
+    };
+    (@number $name:ident, $c:ty, $device:expr) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            #[test]
+            fn dependences() {
+                $crate::device::conformance::classical_kernels::dependences::<_, $c>(&$device);
+            }
+            #[test]
+            fn coarse_rows() {
+                $crate::device::conformance::classical_kernels::coarse_rows::<_, $c>(&$device);
+            }
+            #[test]
+            fn paths() {
+                $crate::device::conformance::classical_kernels::paths::<_, $c>(&$device);
+            }
+            #[test]
+            fn extended_i() {
+                $crate::device::conformance::classical_kernels::extended_i::<_, $c>(&$device);
+            }
+            #[test]
+            fn two_stage() {
+                $crate::device::conformance::classical_kernels::two_stage::<_, $c>(&$device);
             }
         }
     };

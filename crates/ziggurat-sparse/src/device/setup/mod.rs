@@ -10,23 +10,28 @@
 //! sizes return to the host.
 
 mod aggregation;
+mod classical;
 mod cpu;
 mod lowering;
 mod reference;
 mod reference_aggregation;
+mod reference_classical;
 mod reference_lowering;
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 
 use super::{Device, DeviceError};
-use crate::matrix::{Csr, MatrixError};
+use crate::matrix::Csr;
 use crate::number::Real;
 
 pub use aggregation::{
     AggregationDevice, FilteredStep, LONE, SAMPLE_FACTOR, SAMPLE_SHIFT, SymmetricStrength, VOTE_UNITS,
     block_bits, dependent, is_sampled, root_key,
 };
+pub use classical::{ClassicalDevice, ClassicalStrength, coarse_measure};
 pub use lowering::{LoweringDevice, RowStep, SparseFactors, StoredSparse, root_exponent};
+#[cfg(feature = "conformance")]
+pub(super) use reference_classical::Collapsed;
 
 /// The size of a sparse matrix.
 ///
@@ -183,7 +188,7 @@ fn size_of_host<T>(a: &Csr<T>) -> SparseSize {
 
 /// An error that only a caller's mistake can cause.
 #[allow(clippy::panic)] // as `Device`: sizes that do not match
-fn expected<T>(result: Result<T, MatrixError>) -> T {
+fn expected<T, E: Display>(result: Result<T, E>) -> T {
     match result {
         Ok(value) => value,
         Err(error) => panic!("matrices that do not fit: {error}"),

@@ -11,10 +11,10 @@ use crate::matrix::Csr;
 use crate::number::Real;
 
 /// A row under construction: columns and values.
-type Row<T> = Vec<(u32, T)>;
+pub(super) type Row<T> = Vec<(u32, T)>;
 
 /// A matrix from its rows.
-fn from_rows<T: Real>(cols: usize, rows: &[Row<T>]) -> Csr<T> {
+pub(super) fn from_rows<T: Real>(cols: usize, rows: &[Row<T>]) -> Csr<T> {
     let mut row_ptr = vec![0];
     row_ptr.extend(rows.iter().scan(0, |end, row| {
         *end += row.len();
@@ -25,18 +25,18 @@ fn from_rows<T: Real>(cols: usize, rows: &[Row<T>]) -> Csr<T> {
 }
 
 /// The entries of a row.
-fn entries<T: Real>(a: &Csr<T>, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+pub(super) fn entries<T: Real>(a: &Csr<T>, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
     let (columns, values) = a.row(row);
     columns.iter().copied().zip(values.iter().copied())
 }
 
 /// The entries of a row outside the diagonal.
-fn others<T: Real>(a: &Csr<T>, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
+pub(super) fn others<T: Real>(a: &Csr<T>, row: usize) -> impl Iterator<Item = (u32, T)> + '_ {
     entries(a, row).filter(move |(column, _)| *column as usize != row)
 }
 
 /// The entry of a row in a column.
-fn entry<T: Real>(a: &Csr<T>, row: usize, column: usize) -> T {
+pub(super) fn entry<T: Real>(a: &Csr<T>, row: usize, column: usize) -> T {
     a.get(row, column).unwrap_or(T::zero())
 }
 

@@ -1,0 +1,160 @@
+//! One step of smoothed or plain aggregation on a device ([`AggregationDevice`]).
+
+use ziggurat_sparse::device::{AggregationDevice, DeviceError, FilteredStep, SetupDevice, SymmetricStrength};
+use ziggurat_sparse::hash::uniform_signed;
+use ziggurat_sparse::spectrum::{LanczosOperator, lanczos_with};
+use ziggurat_sparse::{Reads, Real};
+
+use super::{Interpolated, Kernel};
+use crate::SetupError;
+use crate::coarsen::MATCHING_ROUNDS;
+use crate::halo::Whole;
+use crate::hierarchy::{CoarseningStop, Pairwise, SmoothedAggregation, Stages};
+use crate::spectral_radius::LANCZOS_STEPS;
+use crate::strength::Filter;
+
+/// How aggregates and interpolation are made.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Aggregation {
+    Smoothed(SmoothedAggregation),
+    Plain(Pairwise),
+}
+
+impl Aggregation {
+    /// Interpolation to a level from the next one, or why there is none. Nodes have `block` rows.
+    pub(super) fn interpolation<D: AggregationDevice, T: Real + Reads<T>>(
+        self,
+        device: &D,
+        a: &D::Sparse<T>,
+        block: usize,
+        kernel: &Kernel<D, T>,
+        stages: &mut Stages,
+    ) -> Result<Result<Interpolated<D, T>, CoarseningStop>, SetupError> {
+        let (rows, count) = (device.size(a).rows, kernel.count);
+        let halo = Whole::new(rows);
+        let smoothed = match self {
+            Aggregation::Smoothed(method) if stages.level() >= method.plain_levels.unwrap_or(0) => {
+                Some(method)
+            }
+            _ => None,
+        };
+        let nodes = match block {
+            1 => None,
+            _ => Some(stages.run("strength", &halo, || device.node_matrix(a, block))?),
+        };
+        let nodes = nodes.as_ref().unwrap_or(a);
+        let aggregates = match self {
+            Aggregation::Smoothed(method) => {
+                let strength = strength(&method, smoothed.is_none() && block == 1);
+                let strong = stages.run("strength", &halo, || device.strong_connections(nodes, &strength))?;
+                stages.run("coarsening", &halo, || device.aggregates(&strong, nodes))?
+            }
+            Aggregation::Plain(method) => stages.run("coarsening", &halo, || pairs(device, nodes, method))?,
+        };
+        let coarse = device.size(&aggregates).cols * count;
+        if let Some(stop) = CoarseningStop::after(rows as u64, coarse as u64) {
+            return Ok(Err(stop));
+        }
+        let (tentative, vectors) = stages.run("tentative interpolation", &halo, || {
+            device.tentative(&aggregates, &kernel.vectors, count)
+        })?;
+        drop(aggregates);
+        let (p, radius) = match smoothed {
+            None => (tentative, None),
+            Some(SmoothedAggregation { filter, damping, .. }) => {
+                let radius = stages.run("spectral radius", &halo, || spectral_radius(device, a))?;
+                let p = stages.run("interpolation", &halo, || {
+                    let step =
+                        device.smoothing_matrix(a, nodes, &FilteredStep { filter, damping, radius })?;
+                    device.product_once(&step, &tentative)
+                })?;
+                (p, Some(radius))
+            }
+        };
+        Ok(Ok(Interpolated { p, kernel: Kernel { vectors, count }, radius }))
+    }
+}
+
+/// Which connections are strong; `fewer` on scalar plain levels.
+fn strength(method: &SmoothedAggregation, fewer: bool) -> SymmetricStrength {
+    match method.strength_of(fewer).filter {
+        Filter::Threshold(threshold) => SymmetricStrength { threshold, most: None, sampled: false },
+        Filter::AverageConnections(most) => {
+            SymmetricStrength { threshold: 0.0, most: Some(most), sampled: false }
+        }
+        Filter::Strongest { threshold, most } => {
+            SymmetricStrength { threshold, most: Some(most), sampled: true }
+        }
+    }
+}
+
+/// Aggregates by several passes of pairing.
+fn pairs<D: AggregationDevice, T: Real>(
+    device: &D,
+    nodes: &D::Sparse<T>,
+    method: Pairwise,
+) -> Result<D::Sparse<T>, DeviceError> {
+    let mut aggregates = device.pairs(nodes, MATCHING_ROUNDS)?;
+    let mut coarse: Option<D::Sparse<T>> = None;
+    let mut last: Option<D::Sparse<T>> = None;
+    for _ in 1..method.passes {
+        let p = last.as_ref().unwrap_or(&aggregates);
+        let matrix = device.triple_product(&device.transpose(p)?, coarse.as_ref().unwrap_or(nodes), p)?;
+        let next = device.pairs(&matrix, MATCHING_ROUNDS)?;
+        aggregates = device.product_once(&aggregates, &next)?;
+        (coarse, last) = (Some(matrix), Some(next));
+    }
+    Ok(aggregates)
+}
+
+/// D^-½ A D^-½, which is similar to D⁻¹A, on a device.
+struct Scaled<'a, D: SetupDevice, T: Real> {
+    device: &'a D,
+    a: D::Matrix<T>,
+    scales: D::Vector<T>,
+    scratch: [D::Vector<T>; 2],
+}
+
+impl<D: SetupDevice, T: Real + Reads<T>> LanczosOperator for Scaled<'_, D, T> {
+    type Vector = D::Vector<T>;
+
+    fn square(&mut self, x: &D::Vector<T>) -> f64 {
+        self.device.dot(x, x)
+    }
+
+    fn apply(&mut self, x: &D::Vector<T>, y: &mut D::Vector<T>) -> f64 {
+        let (zero, one, [scaled, product]) = (T::zero(), T::one(), &mut self.scratch);
+        self.device.diagonal(one, &self.scales, x, zero, scaled);
+        self.device.spmv(one, &self.a, scaled, zero, product);
+        self.device.diagonal(one, &self.scales, product, zero, y);
+        self.device.dot(y, x)
+    }
+
+    fn combine(
+        &mut self,
+        a: f64,
+        y: &mut D::Vector<T>,
+        b: f64,
+        v: &D::Vector<T>,
+        c: f64,
+        u: &D::Vector<T>,
+    ) -> f64 {
+        self.device.axpbypcz(T::narrow(b), v, T::narrow(c), u, T::narrow(a), y);
+        self.device.dot(y, y)
+    }
+}
+
+/// An upper estimate of ρ(D⁻¹A), as that of the host: the smaller of two bounds. Its start vector
+/// is that of the host in the scaled variables.
+pub(crate) fn spectral_radius<D: AggregationDevice, T: Real + Reads<T>>(
+    device: &D,
+    a: &D::Sparse<T>,
+) -> Result<f64, SetupError> {
+    let rows = device.size(a).rows;
+    let (scales, proved) = device.diagonal_scales(a)?;
+    let start: Vec<T> = (0..rows as u64).map(|row| T::narrow(uniform_signed(row))).collect();
+    let vectors = [device.upload(&start)?, device.zeros(rows)?, device.zeros(rows)?];
+    let scratch = [device.zeros(rows)?, device.zeros(rows)?];
+    let operator = Scaled { device, a: device.matrix(a)?, scales, scratch };
+    Ok(lanczos_with(vectors, LANCZOS_STEPS, operator)?.upper.min(proved))
+}
