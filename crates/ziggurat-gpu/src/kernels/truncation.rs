@@ -28,7 +28,7 @@ pub(crate) fn mark_truncated(as_they_are: &Array<u32>, states: &mut Array<u32>, 
     }
 }
 
-/// Whether each entry is kept, and the values of the others scaled if `sums`.
+/// Whether each entry is kept; if `sums`, values are scaled so that the sum of a row stays.
 #[cube(launch_unchecked)]
 pub(crate) fn truncate_rows<C: Float + CubeElement>(
     row_ptr: &Array<u32>,

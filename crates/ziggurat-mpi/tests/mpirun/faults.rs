@@ -228,8 +228,11 @@ fn errors_of_mpi_are_fatal_whatever_the_caller_chose() {
         println!("SAID {words:?}");
     } else {
         for which in ["world", "subset"] {
-            let ran = mpirun_with("faults::errors_of_mpi_are_fatal_whatever_the_caller_chose", 2, which);
-            expect_abort(&ran, "MPI_ERR_ROOT");
+            let run = || mpirun_with("faults::errors_of_mpi_are_fatal_whatever_the_caller_chose", 2, which);
+            // One time in twenty, Open MPI 4 loses its words on the way to mpirun and says so.
+            let mut runs = (0..5).map(|_| run());
+            let said = runs.find(|ran| ran.success || !ran.everything.contains("show_help.c")).unwrap();
+            expect_abort(&said, "MPI_ERR_ROOT");
         }
     }
 }

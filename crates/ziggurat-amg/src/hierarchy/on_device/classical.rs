@@ -14,6 +14,9 @@ use crate::strength::{Filter, Measure};
 impl Classical {
     /// The strength measure, if devices have it and the interpolation.
     pub(super) fn on_devices(&self) -> Result<ClassicalStrength, &'static str> {
+        if self.check().is_err() {
+            return Err("a parameter of classical coarsening is out of range");
+        }
         let threshold = match (self.strength.measure, self.strength.filter) {
             (Measure::Classical, Filter::Threshold(threshold)) => threshold,
             _ => return Err("devices have only the classical strength measure with a threshold"),

@@ -89,7 +89,7 @@ fn supported(
     if let Coarsening::Classical(method) = config.coarsening {
         return match method.on_devices() {
             Err(reason) => refused(reason),
-            Ok(_) if diagonal().contains(&0.0) => refused("not all diagonal entries are there"),
+            Ok(_) if diagonal().contains(&0.0) => refused("a diagonal entry of the matrix is zero"),
             Ok(_) => Ok(Method::Classical(method)),
         };
     }
@@ -368,8 +368,14 @@ mod tests {
         assert!(refused(scalar(&a), &multipass, &a).contains("`multipass`"));
         let symmetric = with(|method| method.strength = Strength::symmetric());
         assert!(refused(scalar(&a), &symmetric, &a).contains("classical strength"));
+        let beyond = with(|method| method.truncation.relative = 2.0);
+        assert!(refused(scalar(&a), &beyond, &a).contains("out of range"));
         let bamg = HierarchyConfig { coarsening: Coarsening::Bamg(Bamg::default()), ..usual };
         assert!(refused(scalar(&a), &bamg, &a).contains("only `sa`, `pairwise` and `classical`"));
+        let mut zero = a.clone();
+        let place = zero.row_ptr()[7] + zero.row(7).0.binary_search(&7).unwrap();
+        zero.values_mut()[place] = 0.0;
+        assert!(refused(scalar(&a), &with(|_| {}), &zero).contains("is zero"));
         let renumbered = HierarchyConfig { reorder: true, ..usual };
         assert!(refused(scalar(&a), &renumbered, &a).contains("renumbered first"));
         let general = MatrixProperties { symmetry: Symmetry::General, ..scalar(&a) };
