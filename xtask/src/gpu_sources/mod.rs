@@ -55,7 +55,8 @@ impl Source {
     /// Whether a GPU generation of NVIDIA has what the kernel needs: Volta's tensor cores multiply
     /// `f16` only.
     fn is_for(&self, generation: &str) -> bool {
-        generation != "70" || self.kernel != "tile_fragments" || self.numbers.contains("::f16")
+        let by_tensor_cores = ["tile_fragments", "tile_products"].contains(&self.kernel.as_str());
+        generation != "70" || !by_tensor_cores || self.numbers.contains("::f16")
     }
 }
 
