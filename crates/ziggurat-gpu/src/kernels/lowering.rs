@@ -240,20 +240,20 @@ pub(crate) fn root_exponents<C: Float + CubeElement>(
     }
 }
 
-/// The bits of a number in 32 bits; where digits are cut off, the last bit is one.
+/// The bits of a number in 32 bits; where digits are cut off, the last bit is one. `zero` is zero,
+/// which compilers do not know: Mesa 26 takes the way to 32 bits and back for no change.
 #[cube]
-fn to_odd<C: Float>(x: C) -> u32 {
-    let near = f32::cast_from(x);
-    let back = C::cast_from(near);
-    let bits = u32::reinterpret(near);
+fn to_odd<C: Float>(x: C, zero: u32) -> u32 {
+    let bits = u32::reinterpret(f32::cast_from(x));
+    let back = C::cast_from(f32::reinterpret(bits + zero));
     let odd = select(back.abs() < x.abs(), bits + 1u32, bits - 1u32);
     select(back != x && bits % 2u32 == 0u32, odd, bits)
 }
 
 /// The 16 bits of the nearest `f16` or `bf16`.
 #[cube]
-fn narrowed<C: Float>(x: C, #[comptime] brain: bool) -> u32 {
-    let bits = to_odd::<C>(x);
+fn narrowed<C: Float>(x: C, zero: u32, #[comptime] brain: bool) -> u32 {
+    let bits = to_odd::<C>(x, zero);
     let magnitude = bits & 0x7FFF_FFFFu32;
     let sign = (bits >> 16u32) & 0x8000u32;
     let half = if comptime!(brain) {
@@ -278,14 +278,15 @@ pub(crate) fn narrow_pairs<C: Float + CubeElement>(
     values: &Array<C>,
     words: &mut Array<u32>,
     len: u32,
+    zero: u32,
     #[comptime] brain: bool,
 ) {
     let word = position();
     let first = 2 * word;
     if first < len as usize {
-        let mut both = narrowed::<C>(values[first], brain);
+        let mut both = narrowed::<C>(values[first], zero, brain);
         if first + 1 < len as usize {
-            both |= narrowed::<C>(values[first + 1], brain) << 16u32;
+            both |= narrowed::<C>(values[first + 1], zero, brain) << 16u32;
         }
         words[word] = both;
     }

@@ -78,7 +78,7 @@ impl Gpu {
                     cubes(len.div_ceil(2)),
                     VECTOR_UNITS,
                     [values.span(), words.span()],
-                    [len as u32],
+                    [len as u32, 0u32],
                     |_target| [S::KIND == Kind::Bf16]
                 ));
                 Ok(words)
