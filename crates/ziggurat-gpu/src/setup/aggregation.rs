@@ -170,35 +170,27 @@ impl Gpu {
             [block_bits(&lengths).min(31), rows as u32],
             |_target| []
         );
-        loop {
-            let mut open = self.zero_words(1)?;
-            for round in 0..ROUNDS {
-                if round + 1 == ROUNDS {
-                    open = self.zero_words(1)?;
-                }
-                launch!(
-                    self,
-                    nearest_keys::NearestKeys,
-                    cubes(rows),
-                    VECTOR_UNITS,
-                    [row_ptr, columns, keys.span(), near.span()],
-                    [rows as u32],
-                    |_target| []
-                );
-                launch!(
-                    self,
-                    decide_rows::DecideRows,
-                    cubes(rows),
-                    VECTOR_UNITS,
-                    [row_ptr, columns, near.span(), keys.span(), open.span()],
-                    [rows as u32],
-                    |_target| []
-                );
-            }
-            if self.sizes(open.span(), 0, 1)? == [0] {
-                return Ok(keys);
-            }
-        }
+        self.until_decided(ROUNDS, |open| {
+            launch!(
+                self,
+                nearest_keys::NearestKeys,
+                cubes(rows),
+                VECTOR_UNITS,
+                [row_ptr, columns, keys.span(), near.span()],
+                [rows as u32],
+                |_target| []
+            );
+            launch!(
+                self,
+                decide_rows::DecideRows,
+                cubes(rows),
+                VECTOR_UNITS,
+                [row_ptr, columns, near.span(), keys.span(), open],
+                [rows as u32],
+                |_target| []
+            );
+        })?;
+        Ok(keys)
     }
 
     /// The aggregates as a matrix, from the aggregate of each row.

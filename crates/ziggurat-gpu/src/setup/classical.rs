@@ -157,26 +157,17 @@ impl ClassicalDevice for Gpu {
             [rows as u32],
             |_target| [again.is_some()]
         );
-        loop {
-            let mut open = self.zero_words(1)?;
-            for round in 0..ROUNDS {
-                if round + 1 == ROUNDS {
-                    open = self.zero_words(1)?;
-                }
-                launch!(
-                    self,
-                    decide_points::DecidePoints,
-                    cubes(rows),
-                    VECTOR_UNITS,
-                    [row_ptr, columns, measures.span(), states.span(), open.span()],
-                    [rows as u32],
-                    |_target| []
-                );
-            }
-            if self.sizes(open.span(), 0, 1)? == [0] {
-                break;
-            }
-        }
+        self.until_decided(ROUNDS, |open| {
+            launch!(
+                self,
+                decide_points::DecidePoints,
+                cubes(rows),
+                VECTOR_UNITS,
+                [row_ptr, columns, measures.span(), states.span(), open],
+                [rows as u32],
+                |_target| []
+            );
+        })?;
         let marks = self.zero_words(rows + 1)?;
         launch!(
             self,

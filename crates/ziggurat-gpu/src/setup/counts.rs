@@ -117,6 +117,21 @@ impl Gpu {
         Ok(self.few_words(longest.handle(), 1)?[0] as usize)
     }
 
+    /// Repeats a round, which adds the number of rows that it leaves undecided to its argument,
+    /// until there are none. The number returns to the host after every `rounds` rounds.
+    pub(super) fn until_decided(&self, rounds: usize, round: impl Fn(Span<'_>)) -> Result<(), DeviceError> {
+        loop {
+            let (not_read, open) = (self.zero_words(1)?, self.zero_words(1)?);
+            for _ in 1..rounds {
+                round(not_read.span());
+            }
+            round(open.span());
+            if self.sizes(open.span(), 0, 1)? == [0] {
+                return Ok(());
+            }
+        }
+    }
+
     /// Lists rows by class. `flags` says how often each row is listed in each class, class after
     /// class, and ends with a zero.
     pub(super) fn listed(&self, flags: &Buffer, rows: usize) -> Result<RowLists, DeviceError> {
