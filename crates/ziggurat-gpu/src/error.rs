@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 use ziggurat_sparse::UnknownName;
+use ziggurat_sparse::words::counted;
 
 /// Why a GPU could not be opened.
 ///
@@ -32,7 +33,10 @@ pub enum GpuError {
         reason: String,
     },
     /// The index is beyond the runtime's last device.
-    #[error("there is no {runtime}:{index}; {runtime} has {found} device(s), and the first is {runtime}:0")]
+    #[error(
+        "there is no {runtime}:{index}; {runtime} has {}, and the first is {runtime}:0",
+        counted(*found, "device")
+    )]
     NoSuchDevice {
         /// The runtime's name.
         runtime: &'static str,

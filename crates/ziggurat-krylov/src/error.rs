@@ -4,6 +4,7 @@
 use thiserror::Error;
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::DeviceError;
+use ziggurat_sparse::words::{counted, number};
 
 use crate::method::Krylov;
 
@@ -18,7 +19,7 @@ use crate::method::Krylov;
 #[non_exhaustive]
 pub enum KrylovError {
     /// A setting has an invalid value.
-    #[error("`{name}` is {value}; it must be {must}")]
+    #[error("`{name}` is {}; it must be {must}", number(*value))]
     Setting {
         /// The setting.
         name: &'static str,
@@ -29,8 +30,9 @@ pub enum KrylovError {
     },
     /// The matrix is not square.
     #[error(
-        "the matrix has {rows} rows and {cols} columns, but it must be square \
-         (for least squares, solve Aᵀ A x = Aᵀ b)"
+        "the matrix has {} and {}, but it must be square (for least squares, solve Aᵀ A x = Aᵀ b)",
+        counted(*rows, "row"),
+        counted(*cols, "column")
     )]
     NotSquare {
         /// Rows of the matrix.
@@ -49,7 +51,7 @@ pub enum KrylovError {
         n: usize,
     },
     /// A vector has another length than the matrix has rows.
-    #[error("{what} has {found} entries, the matrix {expected} rows")]
+    #[error("{what} has {}, the matrix {}", counted(*found, "entry"), counted(*expected, "row"))]
     Length {
         /// The vector.
         what: &'static str,

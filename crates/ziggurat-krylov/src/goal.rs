@@ -7,11 +7,11 @@
 //! b = b_R + b_N,   b_N = N Nᵀ b,   ‖b − A x‖² = ‖b_R − A x‖² + ‖b_N‖²
 //! ```
 //!
-//! - If ‖b_N‖ is within the tolerance, the system is consistent, and the method has converged if
-//!   ‖b − A x‖ is within the tolerance as well.
-//! - Otherwise there is no solution. The method minimises ‖b − A x‖, that is, it solves A x = b_R,
-//!   and reports [`StopReason::Inconsistent`], or convergence if the caller has asked for the
-//!   projection of b ([`Stopping::project_rhs`](crate::Stopping::project_rhs)).
+//! - If ‖b_N‖ leaves room in the tolerance, the system is consistent, and the method has converged
+//!   if ‖b − A x‖ is within the tolerance as well.
+//! - Otherwise no x solves the system to the tolerance. The method minimises ‖b − A x‖, that is, it
+//!   solves A x = b_R, and reports [`StopReason::Inconsistent`], or convergence if the caller has
+//!   asked for the projection of b ([`Stopping::project_rhs`](crate::Stopping::project_rhs)).
 //!
 //! What "within the tolerance" means, [`Stopping`](crate::Stopping) says; it may depend on the
 //! residual of the initial guess, so a goal is aimed at when that is known.
@@ -27,8 +27,8 @@ use crate::stop::{StopReason, Stopping};
 /// If a projection reduces the norm of b below this fraction, the rest is rounding.
 const ROUNDING: f64 = 1e-13;
 
-/// The tolerance of b_R − A x is not below this fraction of the tolerance of b − A x, however much
-/// of that b_N takes up. So ‖b − A x‖ exceeds its tolerance by at most 0.5 %.
+/// If the tolerance of b_R − A x would be below this fraction of the tolerance of b − A x, because
+/// b_N takes up more than 99.5 % of that, the system counts as inconsistent.
 const LEAST_SHARE: f64 = 0.1;
 
 /// Norms below this one are inaccurate, because their squares underflow.
@@ -47,10 +47,10 @@ pub(crate) struct Goal {
     pub(crate) target: f64,
     /// The tolerance of ‖b − A x‖ as the caller gave it.
     pub(crate) tolerance: f64,
-    /// That of ‖b − A x‖ where b_N takes up a part of it.
+    /// The norm of b − A x beyond which A x has a component in the kernel, by rounding.
     limit: f64,
-    /// What is reported when the goal is reached.
-    reached: StopReason,
+    /// What is reported if only b_R − A x is within its tolerance.
+    projected: StopReason,
     /// b_R = 0: the solution is zero.
     pub(crate) is_zero: bool,
     /// ‖b‖ cannot be computed.
@@ -80,7 +80,7 @@ impl Goal {
             target: 0.0,
             tolerance: 0.0,
             limit: 0.0,
-            reached: StopReason::Converged,
+            projected: StopReason::Stagnated,
             is_zero,
             out_of_range: !(is_zero || b_norm >= SMALLEST_NORM && b_norm.is_finite()),
         };
@@ -99,14 +99,19 @@ impl Goal {
         let tolerance = stopping.target(self.b_norm, initial.whole);
         let goal = Goal { target: tolerance, tolerance, limit: tolerance, ..self };
         let Some((inside, outside)) = self.parts else { return goal };
-        if outside <= tolerance {
-            let share = (1.0 - (outside / tolerance).powi(2)).max(0.0).sqrt().max(LEAST_SHARE);
-            let limit = if share > LEAST_SHARE { tolerance } else { tolerance * LEAST_SHARE.hypot(1.0) };
-            return Goal { target: tolerance * share, limit, ..goal };
+        let taken = if outside == 0.0 { 0.0 } else { outside / tolerance };
+        let share = (1.0 - taken.powi(2)).max(0.0).sqrt();
+        if share >= LEAST_SHARE {
+            return Goal { target: tolerance * share, ..goal };
         }
-        let reached = if stopping.project_rhs { StopReason::Converged } else { StopReason::Inconsistent };
-        let target = stopping.target(inside, initial.projected);
-        Goal { target, limit: f64::INFINITY, reached, ..goal }
+        let projected = if stopping.project_rhs { StopReason::Converged } else { StopReason::Inconsistent };
+        let target = if outside <= tolerance {
+            tolerance * LEAST_SHARE
+        } else {
+            stopping.target(inside, initial.projected)
+        };
+        let limit = outside + target + ROUNDING * self.b_norm;
+        Goal { target, limit, projected, ..goal }
     }
 
     /// Whether a residual ends the solve.
@@ -115,15 +120,18 @@ impl Goal {
             Some(StopReason::NotFinite)
         } else if residual.projected > self.target {
             None
+        } else if residual.whole <= self.tolerance {
+            Some(StopReason::Converged)
         } else if residual.whole <= self.limit {
-            Some(self.reached)
+            Some(self.projected)
         } else {
-            Some(StopReason::Stagnated) // by rounding, A x has a kernel component
+            Some(StopReason::Stagnated)
         }
     }
 
     /// The reason to report for this residual, where the method stopped for another one.
     pub(crate) fn reached_by(&self, residual: Residual) -> Option<StopReason> {
-        self.settled(residual).filter(|&reason| reason == self.reached)
+        let reached = [StopReason::Converged, StopReason::Inconsistent];
+        self.settled(residual).filter(|reason| reached.contains(reason))
     }
 }

@@ -54,6 +54,7 @@ pub mod cgs;
 pub mod compressed_basis;
 mod error;
 pub mod fgmres;
+mod flat;
 pub mod flexible_cg;
 mod givens;
 pub mod gmres;

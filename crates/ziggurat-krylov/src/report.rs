@@ -2,10 +2,17 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
+use crate::flat::recent_factor;
 use crate::stop::StopReason;
 
 /// Why a solve stopped, its residuals and its time. All residuals except those in `history` are
 /// true ones: norms of b − A x, computed from x.
+///
+/// It can be serialised, with the names of the fields as keys and the
+/// [name](StopReason::name) of the reason. JSON has no numbers for infinite values and NaN; they
+/// become null.
 ///
 /// ```
 /// use ziggurat_krylov::{LinearProblem, Method, StopReason, Stopping, System, Work, solve};
@@ -25,7 +32,7 @@ use crate::stop::StopReason;
 /// assert!(report.to_string().contains("raise it"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct KrylovReport {
     /// Why the method stopped.
@@ -54,6 +61,29 @@ pub struct KrylovReport {
     pub verified: Vec<(usize, f64)>,
     /// Wall-clock time.
     pub seconds: f64,
+}
+
+impl KrylovReport {
+    /// The factor per iteration by which the smallest residual norm of the recurrence fell at the
+    /// end: in the last quarter of the iterations, or in the last sixteen. 1 if it stood still.
+    /// `None` without iterations, or if no residual is positive and finite.
+    ///
+    /// ```
+    /// use ziggurat_krylov::{LinearProblem, Method, System, Work, solve};
+    /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+    /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![0.9, 1.1])?;
+    /// let device = Cpu::new();
+    /// let a = MatrixOperator::new(&device, a)?;
+    /// let system = System::new(&a);
+    /// let mut work = Work::new(Method::Richardson, &device, &system)?;
+    /// let (b, mut x) = (vec![1.0, 1.0], vec![0.0; 2]);
+    /// let report = solve(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
+    /// assert!((report.recent_factor().unwrap() - 0.1).abs() < 1e-6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn recent_factor(&self) -> Option<f64> {
+        recent_factor(self.initial_residual, &self.history)
+    }
 }
 
 impl fmt::Display for KrylovReport {

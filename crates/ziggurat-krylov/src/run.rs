@@ -8,7 +8,8 @@
 //!
 //! A restart was useless if the true residual fell below its previous minimum by less than half of
 //! the decrease that the recurrence promised, or not at all. Two useless restarts in a row are
-//! reported as stagnation.
+//! reported as stagnation. So are restarts that keep promises of next to nothing, and a solve whose
+//! residual was flat when it reached the limit of iterations ([`flat`](crate::flat)).
 
 use std::time::Instant;
 
@@ -20,6 +21,7 @@ use ziggurat_sparse::device::Device;
 use ziggurat_sparse::trace::{self, TARGET};
 
 use crate::error::KrylovError;
+use crate::flat::{self, Restarts};
 use crate::goal::{Goal, Residual};
 use crate::observer::Progress;
 use crate::problem::LinearProblem;
@@ -67,6 +69,8 @@ pub(crate) struct Run<'a, 'w, D: Device, C: Real> {
     verify_below: f64,
     /// Consecutive useless restarts.
     useless: u32,
+    /// Restarts that gain next to nothing.
+    restarts: Restarts,
     /// The true residual norms of x, unless x has changed since they were computed.
     current: Option<Residual>,
     /// A decision made before the first iteration.
@@ -102,6 +106,7 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
             last: 0.0,
             verify_below: C::KIND.facts().unit_roundoff,
             useless: 0,
+            restarts: Restarts::default(),
             current: None,
             decided: None,
             span: None,
@@ -116,6 +121,7 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
         run.note(residual);
         run.initial_residual = residual.whole;
         (run.best, run.last) = (residual.projected, residual.projected);
+        run.restarts = Restarts::from(residual.projected);
         run.goal = goal.aimed(&stopping, residual);
         run.decided = run.goal.settled(residual);
         Ok((run, residual))
@@ -252,14 +258,16 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
         if let Some(reason) = self.goal.settled(residual) {
             return Err(reason);
         }
+        let mut stands_still = false;
         if promised.is_finite() {
+            stands_still = self.restarts.stand_still(self.history.len(), residual.projected);
             let (gained, expected) = (self.best - residual.projected, self.last - promised);
             let useful = gained > 0.5 * expected && gained > NO_DECREASE * self.best;
             self.useless = if useful { 0 } else { self.useless + 1 };
         }
         self.best = self.best.min(residual.projected);
         self.last = residual.projected;
-        if self.useless >= 2 { Err(StopReason::Stagnated) } else { Ok(residual) }
+        if self.useless >= 2 || stands_still { Err(StopReason::Stagnated) } else { Ok(residual) }
     }
 
     /// Stores the true residual of the present x.
@@ -277,6 +285,11 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
     ) -> KrylovReport {
         if self.current.is_none() {
             self.watch(x, r);
+        }
+        // Without a tolerance, the limit is where the solve was to end.
+        let is_flat = || self.goal.target > 0.0 && flat::stood_still(self.initial_residual, &self.history);
+        if reason == StopReason::MaxIterations && is_flat() {
+            reason = StopReason::Stagnated;
         }
         let Goal { b_norm, left_out, tolerance, .. } = self.goal;
         let nan = Residual { whole: f64::NAN, projected: f64::NAN };

@@ -193,14 +193,15 @@ impl Stopping {
     }
 }
 
-/// Why a method stopped. Its text explains the reason and what to try.
+/// Why a method stopped. Its text explains the reason and what to try. Serialised, it is its name.
 ///
 /// ```
 /// use ziggurat_krylov::StopReason;
 /// assert_eq!(StopReason::MaxIterations.name(), "max_iterations");
 /// assert!(StopReason::NotPositiveMatrix.to_string().contains("gmres"));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
     /// The true residual is within the tolerance.
@@ -209,7 +210,8 @@ pub enum StopReason {
     MaxIterations,
     /// The time limit was reached.
     TimeLimit,
-    /// Restarts from the true residual no longer reduce it, or Richardson's iteration diverges.
+    /// Restarts from the true residual no longer reduce it, the residual stood still before the
+    /// limit of iterations, or Richardson's iteration diverges.
     Stagnated,
     /// A is singular and b is not in its range: x minimises the residual, but solves nothing.
     Inconsistent,
@@ -267,14 +269,16 @@ impl fmt::Display for StopReason {
         f.write_str(match self {
             StopReason::Converged => "converged: the true residual is within the tolerance",
             StopReason::MaxIterations => {
-                "not converged: the iteration limit was reached; raise it, or try a stronger preconditioner"
+                "not converged: the iteration limit was reached; raise it if the residual still falls, or try a \
+                 stronger preconditioner (sparse factors, method direct, are the strongest)"
             }
             StopReason::TimeLimit => {
                 "not converged: the time limit was reached; raise it, or try a stronger preconditioner"
             }
             StopReason::Stagnated => {
                 "stagnated: the true residual no longer decreases; rounding errors prevent a smaller one \
-                 (loosen the tolerance), or the preconditioner or the restart is too weak"
+                 (loosen the tolerance), or the preconditioner or the restart is too weak (try sparse factors, \
+                 method direct, or minres for a symmetric indefinite matrix)"
             }
             StopReason::Inconsistent => {
                 "inconsistent: the matrix is singular, and the right-hand side has a component that no \

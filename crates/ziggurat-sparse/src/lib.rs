@@ -13,6 +13,7 @@
 //! - [`io`]: reading and writing files: Matrix Market, NumPy, scipy, PETSc, HDF5,
 //!   Rutherford–Boeing.
 //! - [`trace`]: `tracing` spans of setup and solve, for timelines.
+//! - [`words`]: counts and numbers in messages.
 
 #![deny(unsafe_code)]
 
@@ -34,6 +35,7 @@ mod parallel;
 mod simd;
 pub mod spectrum;
 pub mod trace;
+pub mod words;
 
 pub use choice::Choice;
 pub use device::Reads;

@@ -8,8 +8,10 @@
 //! `coarsest solve`, with the fields `level`, `rows`, `bytes` and `gb_per_s`. `bytes` counts each
 //! pass over a stored matrix and no vectors.
 //!
-//! If no subscriber listens at level TRACE, a span costs one relaxed atomic load.
+//! If no subscriber listens at level TRACE, a span costs one relaxed atomic load. The stage that
+//! began last is kept for a program that runs out of memory in it ([`last_stage`]).
 
+use std::sync::Mutex;
 use std::time::Instant;
 
 use tracing::level_filters::LevelFilter;
@@ -44,7 +46,26 @@ pub fn is_enabled() -> bool {
 /// ```
 #[must_use = "the stage ends when this value is dropped"]
 pub fn stage(stage: &'static str, level: Option<usize>, rows: u64) -> Option<EnteredSpan> {
+    if let Ok(mut last) = LAST.try_lock() {
+        *last = Some((stage, level));
+    }
     is_enabled().then(|| trace_span!(target: TARGET, "stage", stage, level, rows).entered())
+}
+
+/// The stage that began last in any thread, whether somebody listens or not.
+static LAST: Mutex<Option<(&'static str, Option<usize>)>> = Mutex::new(None);
+
+/// The [`stage`] that began last in any thread of the process, with its level. It neither waits nor
+/// allocates, so that it can be asked when there is no memory left.
+///
+/// ```
+/// use ziggurat_sparse::trace::{last_stage, stage};
+/// assert_eq!(last_stage(), None);
+/// drop(stage("Galerkin product", Some(2), 1000));
+/// assert_eq!(last_stage(), Some(("Galerkin product", Some(2))));
+/// ```
+pub fn last_stage() -> Option<(&'static str, Option<usize>)> {
+    LAST.try_lock().ok().and_then(|last| *last)
 }
 
 /// Runs `work` inside a span. `span` makes the span and counts the bytes of the matrices that

@@ -18,6 +18,7 @@ use thiserror::Error;
 use super::check_rows;
 use crate::matrix::{Csr, CsrRef, MatrixError};
 use crate::number::Real;
+use crate::words::number;
 
 /// Up to this many entries per row are selected without sorting.
 const FEW: usize = 8;
@@ -56,7 +57,8 @@ impl Default for Truncation {
 pub enum TruncationError {
     /// The relative threshold is out of range.
     #[error(
-        "the relative threshold is {found}; it must be between 0 (drop nothing) and 1 (keep only the largest)"
+        "the relative threshold is {}; it must be between 0 (drop nothing) and 1 (keep only the largest)",
+        number(*found)
     )]
     Relative {
         /// The given threshold.

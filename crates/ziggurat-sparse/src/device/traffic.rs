@@ -4,6 +4,8 @@
 //! such a device counts both: reports show the traffic of a solve, and tests check that vectors
 //! stay on the device. Counting costs an addition per call.
 
+use serde::Serialize;
+
 /// Numbers of kernels and transfers, and bytes transferred.
 ///
 /// ```
@@ -14,7 +16,7 @@
 /// let solve = after.since(before);
 /// assert_eq!((solve.kernels, solve.uploaded_bytes, solve.downloaded_bytes), (5, 0, 8));
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
     /// Kernels launched.
     pub kernels: u64,

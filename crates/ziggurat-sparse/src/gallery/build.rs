@@ -111,6 +111,6 @@ mod tests {
         let small: Problem = "poisson3d:2".parse().unwrap();
         let error = small.rows_here(u64::MAX).unwrap_err();
         assert_eq!(error, ProblemError::Memory { problem: small, bytes: u64::MAX });
-        assert!(error.to_string().starts_with("poisson3d:2 needs 17179869184.0 GiB"), "{error}");
+        assert!(error.to_string().starts_with("poisson3d:2 needs 16777216 TiB"), "{error}");
     }
 }

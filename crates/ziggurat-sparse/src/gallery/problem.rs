@@ -6,7 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::grid::Grid;
-use crate::{MatrixError, UnknownName};
+use crate::{MatrixError, UnknownName, words};
 
 /// A model problem; see the table in the [module](super).
 ///
@@ -294,8 +294,8 @@ pub enum ProblemError {
     },
     /// The memory for the problem cannot be allocated.
     #[error(
-        "{problem} needs {:.1} GiB, which cannot be allocated; use a smaller SIZE or distribute the matrix",
-        *bytes as f64 / f64::from(1 << 30)
+        "{problem} needs {}, which cannot be allocated; use a smaller SIZE or distribute the matrix",
+        words::bytes(*bytes)
     )]
     Memory {
         /// The problem.

@@ -4,24 +4,29 @@
 //! |---|---|---|
 //! | `SparseRowMat<I, T>` | `TryFrom`, any index | `From` with `usize` indices, `TryFrom` with `u32` |
 //! | `SparseColMat<I, T>` | `TryFrom`, any index | `From` with `usize` indices, `TryFrom` with `u32` |
+//! | `SparseRowMatRef<'_, I, T>`, `SparseColMatRef<'_, I, T>` | `TryFrom`, any index | |
 //!
-//! for `T` = `f64` or `f32`. Unsorted rows are sorted, and duplicates are summed. faer's 32-bit
-//! matrices also have 32-bit row pointers and reserve one bit of each index.
+//! for `T` = `f64` or `f32`, owned or borrowed. Unsorted rows are sorted, and duplicates are
+//! summed. faer's 32-bit matrices also have 32-bit row pointers and reserve one bit of each index.
 //!
 //! ```
 //! use faer::sparse::{SparseRowMat, Triplet};
 //! use ziggurat_sparse::Csr;
 //! let triplets = [Triplet::new(0_usize, 0_usize, 2.0), Triplet::new(1, 0, -1.0)];
 //! let theirs = SparseRowMat::try_new_from_triplets(2, 2, &triplets).unwrap();
-//! let ours = Csr::try_from(theirs)?;
+//! let ours = Csr::try_from(&theirs)?;
 //! assert_eq!(ours.row(1), (&[0][..], &[-1.0][..]));
-//! let back = SparseRowMat::<usize, f64>::from(ours);
+//! let back = SparseRowMat::<usize, f64>::from(&ours);
 //! assert_eq!(back.get(0, 0), Some(&2.0));
 //! # Ok::<(), ziggurat_sparse::MatrixError>(())
 //! ```
 
+use std::borrow::Cow;
+
 use faer::Index;
-use faer::sparse::{SparseColMat, SparseRowMat, SymbolicSparseColMat, SymbolicSparseRowMat};
+use faer::sparse::{
+    SparseColMat, SparseColMatRef, SparseRowMat, SparseRowMatRef, SymbolicSparseColMat, SymbolicSparseRowMat,
+};
 
 use super::csc::{flip, from_columns, narrow};
 use crate::{Csr, MatrixError, Real};
@@ -31,13 +36,13 @@ use crate::{Csr, MatrixError, Real};
 fn compact<I: Index, T: Copy>(
     ptr: &[I],
     lens: Option<&[I]>,
-    indices: Vec<I>,
-    values: Vec<T>,
+    indices: &[I],
+    values: Cow<'_, [T]>,
 ) -> (Vec<usize>, Vec<u32>, Vec<T>) {
     let majors = ptr.len() - 1;
     if lens.is_none() && ptr[0].zx() == 0 && ptr[majors].zx() == indices.len() {
-        let indices = indices.into_iter().map(|index| narrow(index.zx())).collect();
-        return (ptr.iter().map(|start| start.zx()).collect(), indices, values);
+        let indices = indices.iter().map(|index| narrow(index.zx())).collect();
+        return (ptr.iter().map(|start| start.zx()).collect(), indices, values.into_owned());
     }
     let (mut out_ptr, mut out_indices, mut out_values) = (vec![0], Vec::new(), Vec::new());
     for major in 0..majors {
@@ -56,7 +61,7 @@ impl<I: Index, T: Real> TryFrom<SparseRowMat<I, T>> for Csr<T> {
     fn try_from(a: SparseRowMat<I, T>) -> Result<Self, MatrixError> {
         let (symbolic, values) = a.into_parts();
         let (rows, cols, row_ptr, row_lens, columns) = symbolic.into_parts();
-        let (row_ptr, columns, values) = compact(&row_ptr, row_lens.as_deref(), columns, values);
+        let (row_ptr, columns, values) = compact(&row_ptr, row_lens.as_deref(), &columns, values.into());
         Csr::from_unsorted(rows, cols, row_ptr, columns, values)
     }
 }
@@ -68,8 +73,44 @@ impl<I: Index, T: Real> TryFrom<SparseColMat<I, T>> for Csr<T> {
         let (symbolic, values) = a.into_parts();
         let (rows, cols, column_ptr, column_lens, entry_rows) = symbolic.into_parts();
         let (column_ptr, entry_rows, values) =
-            compact(&column_ptr, column_lens.as_deref(), entry_rows, values);
+            compact(&column_ptr, column_lens.as_deref(), &entry_rows, values.into());
         from_columns(rows, cols, column_ptr, entry_rows, values)
+    }
+}
+
+impl<I: Index, T: Real> TryFrom<SparseRowMatRef<'_, I, T>> for Csr<T> {
+    type Error = MatrixError;
+
+    fn try_from(a: SparseRowMatRef<'_, I, T>) -> Result<Self, MatrixError> {
+        let (rows, cols, row_ptr, row_lens, columns) = a.symbolic().parts();
+        let (row_ptr, columns, values) = compact(row_ptr, row_lens, columns, a.val().into());
+        Csr::from_unsorted(rows, cols, row_ptr, columns, values)
+    }
+}
+
+impl<I: Index, T: Real> TryFrom<SparseColMatRef<'_, I, T>> for Csr<T> {
+    type Error = MatrixError;
+
+    fn try_from(a: SparseColMatRef<'_, I, T>) -> Result<Self, MatrixError> {
+        let (rows, cols, column_ptr, column_lens, entry_rows) = a.symbolic().parts();
+        let (column_ptr, entry_rows, values) = compact(column_ptr, column_lens, entry_rows, a.val().into());
+        from_columns(rows, cols, column_ptr, entry_rows, values)
+    }
+}
+
+impl<I: Index, T: Real> TryFrom<&SparseRowMat<I, T>> for Csr<T> {
+    type Error = MatrixError;
+
+    fn try_from(a: &SparseRowMat<I, T>) -> Result<Self, MatrixError> {
+        a.as_ref().try_into()
+    }
+}
+
+impl<I: Index, T: Real> TryFrom<&SparseColMat<I, T>> for Csr<T> {
+    type Error = MatrixError;
+
+    fn try_from(a: &SparseColMat<I, T>) -> Result<Self, MatrixError> {
+        a.as_ref().try_into()
     }
 }
 
@@ -136,6 +177,18 @@ impl<T: Real> TryFrom<Csr<T>> for SparseColMat<u32, T> {
     }
 }
 
+impl<T: Real> From<&Csr<T>> for SparseRowMat<usize, T> {
+    fn from(a: &Csr<T>) -> Self {
+        a.clone().into()
+    }
+}
+
+impl<T: Real> From<&Csr<T>> for SparseColMat<usize, T> {
+    fn from(a: &Csr<T>) -> Self {
+        a.clone().into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::samples::samples;
@@ -158,6 +211,12 @@ mod tests {
                 }
             }
             assert_eq!((columns.nrows(), columns.ncols()), (a.rows(), a.cols()));
+            assert_eq!(Csr::try_from(&rows).as_ref(), Ok(&a));
+            assert_eq!(Csr::try_from(&columns).as_ref(), Ok(&a));
+            assert_eq!(Csr::try_from(narrow_rows.as_ref()).as_ref(), Ok(&a));
+            assert_eq!(Csr::try_from(narrow_columns.as_ref()).as_ref(), Ok(&a));
+            assert_eq!(SparseRowMat::<usize, T>::from(&a).symbolic().col_idx(), rows.symbolic().col_idx());
+            assert_eq!(SparseColMat::<usize, T>::from(&a).symbolic().row_idx(), columns.symbolic().row_idx());
             assert_eq!(Csr::try_from(rows).as_ref(), Ok(&a));
             assert_eq!(Csr::try_from(columns).as_ref(), Ok(&a));
             assert_eq!(Csr::try_from(narrow_rows).as_ref(), Ok(&a));

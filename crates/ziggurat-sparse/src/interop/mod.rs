@@ -1,8 +1,9 @@
 //! Conversions from and to matrices of other crates by `From` and `TryFrom`, each behind the
 //! feature of the same name.
 //!
-//! [`Csr`](crate::Csr) has `usize` row pointers and 32-bit columns. Owned arrays are moved where
-//! the types agree and copied where another crate uses wider column indices or compressed columns.
+//! Each works on an owned matrix and on a borrowed one, which is copied. [`Csr`](crate::Csr) has
+//! `usize` row pointers and 32-bit columns. Owned arrays are moved where the types agree and copied
+//! where another crate uses wider column indices or compressed columns.
 //! Indices that do not fit 32 bits are a [`MatrixError`](crate::MatrixError); they are never
 //! truncated.
 

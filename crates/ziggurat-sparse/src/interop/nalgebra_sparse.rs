@@ -5,15 +5,15 @@
 //! | `CsrMatrix<T>` | `TryFrom` | `From` |
 //! | `CscMatrix<T>` | `TryFrom` | `From` |
 //!
-//! for `T` = `f64` or `f32`. Its column indices are `usize`, so they are copied.
+//! for `T` = `f64` or `f32`, owned or borrowed. Its column indices are `usize`, so they are copied.
 //!
 //! ```
 //! use nalgebra_sparse::CsrMatrix;
 //! use ziggurat_sparse::Csr;
 //! let theirs = CsrMatrix::try_from_csr_data(2, 2, vec![0, 1, 2], vec![1, 0], vec![3.0, 4.0]).unwrap();
-//! let ours = Csr::try_from(theirs.clone())?;
+//! let ours = Csr::try_from(&theirs)?;
 //! assert_eq!(ours.get(0, 1), Some(3.0));
-//! assert_eq!(CsrMatrix::from(ours), theirs);
+//! assert_eq!(CsrMatrix::from(&ours), theirs);
 //! # Ok::<(), ziggurat_sparse::MatrixError>(())
 //! ```
 
@@ -40,6 +40,24 @@ impl<T: Real> TryFrom<CscMatrix<T>> for Csr<T> {
         let (rows, cols) = (a.nrows(), a.ncols());
         let (column_ptr, entry_rows, values) = a.disassemble();
         from_columns(rows, cols, column_ptr, entry_rows.into_iter().map(narrow).collect(), values)
+    }
+}
+
+impl<T: Real> TryFrom<&CsrMatrix<T>> for Csr<T> {
+    type Error = MatrixError;
+
+    fn try_from(a: &CsrMatrix<T>) -> Result<Self, MatrixError> {
+        let columns = a.col_indices().iter().copied().map(narrow).collect();
+        Csr::try_new(a.nrows(), a.ncols(), a.row_offsets().to_vec(), columns, a.values().to_vec())
+    }
+}
+
+impl<T: Real> TryFrom<&CscMatrix<T>> for Csr<T> {
+    type Error = MatrixError;
+
+    fn try_from(a: &CscMatrix<T>) -> Result<Self, MatrixError> {
+        let entry_rows = a.row_indices().iter().copied().map(narrow).collect();
+        from_columns(a.nrows(), a.ncols(), a.col_offsets().to_vec(), entry_rows, a.values().to_vec())
     }
 }
 
@@ -73,6 +91,18 @@ impl<T: Real> From<Csr<T>> for CscMatrix<T> {
     }
 }
 
+impl<T: Real> From<&Csr<T>> for CsrMatrix<T> {
+    fn from(a: &Csr<T>) -> Self {
+        a.clone().into()
+    }
+}
+
+impl<T: Real> From<&Csr<T>> for CscMatrix<T> {
+    fn from(a: &Csr<T>) -> Self {
+        a.clone().into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::samples::samples;
@@ -94,6 +124,9 @@ mod tests {
                 }
             }
             assert_eq!((columns.nrows(), columns.ncols()), (a.rows(), a.cols()));
+            assert_eq!(Csr::try_from(&rows).as_ref(), Ok(&a));
+            assert_eq!(Csr::try_from(&columns).as_ref(), Ok(&a));
+            assert_eq!((CsrMatrix::from(&a), CscMatrix::from(&a)), (rows.clone(), columns.clone()));
             assert_eq!(Csr::try_from(rows).as_ref(), Ok(&a));
             assert_eq!(Csr::try_from(columns).as_ref(), Ok(&a));
         }
@@ -108,6 +141,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_an_error() {
         let wide = CsrMatrix::<f64>::zeros(1, 1 << 32);
+        assert!(Csr::try_from(&wide).is_err());
         assert_eq!(Csr::try_from(wide), Err(MatrixError::TooLarge { what: "columns", extent: 1 << 32 }));
         let tall = CscMatrix::<f64>::zeros(1 << 32, 1);
         assert_eq!(Csr::try_from(tall), Err(MatrixError::TooLarge { what: "rows", extent: 1 << 32 }));

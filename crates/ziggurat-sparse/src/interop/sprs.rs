@@ -3,23 +3,26 @@
 //! | | from | to |
 //! |---|---|---|
 //! | `CsMatI<T, I, Iptr>`, rows or columns | `TryFrom`, any index | |
+//! | references to it, and to `CsMatViewI` | as above; the arrays are copied | |
 //! | `CsMat<T>`, rows | as above | `From` |
 //! | `CsMatI<T, u32, usize>`, rows | as above | `From`: the arrays are moved, not copied |
 //!
-//! for `T` = `f64` or `f32`. For compressed columns, convert with sprs:
-//! `CsMat::from(a).into_csc()`.
+//! for `T` = `f64` or `f32`; `From` also works on `&Csr<T>`. For compressed columns, convert with
+//! sprs: `CsMat::from(a).into_csc()`.
 //!
 //! ```
 //! use sprs::CsMat;
 //! use ziggurat_sparse::Csr;
 //! let theirs = CsMat::new((2, 2), vec![0, 1, 2], vec![1, 0], vec![3.0, 4.0]);
-//! let ours = Csr::try_from(theirs.clone())?;
+//! let ours = Csr::try_from(&theirs)?;
 //! assert_eq!(ours.get(0, 1), Some(3.0));
 //! assert_eq!(CsMat::from(ours), theirs);
 //! # Ok::<(), ziggurat_sparse::MatrixError>(())
 //! ```
 
-use sprs::{CsMatI, SpIndex};
+use std::ops::Deref;
+
+use sprs::{CsMatBase, CsMatI, SpIndex};
 
 use super::csc::{from_columns, narrow};
 use crate::{Csr, MatrixError, Real};
@@ -41,6 +44,29 @@ impl<I: SpIndex, Iptr: SpIndex, T: Real> TryFrom<CsMatI<T, I, Iptr>> for Csr<T> 
     }
 }
 
+impl<T, I, Iptr, P, J, V> TryFrom<&CsMatBase<T, I, P, J, V, Iptr>> for Csr<T>
+where
+    T: Real,
+    I: SpIndex,
+    Iptr: SpIndex,
+    P: Deref<Target = [Iptr]>,
+    J: Deref<Target = [I]>,
+    V: Deref<Target = [T]>,
+{
+    type Error = MatrixError;
+
+    fn try_from(a: &CsMatBase<T, I, P, J, V, Iptr>) -> Result<Self, MatrixError> {
+        let (rows, cols, values) = (a.rows(), a.cols(), a.data().to_vec());
+        let ptr = a.proper_indptr().iter().map(|start| start.index()).collect();
+        let indices = a.indices().iter().map(|index| index.try_index().map_or(u32::MAX, narrow)).collect();
+        if a.is_csr() {
+            Csr::from_unsorted(rows, cols, ptr, indices, values)
+        } else {
+            from_columns(rows, cols, ptr, indices, values)
+        }
+    }
+}
+
 impl<T: Real> From<Csr<T>> for CsMatI<T, usize> {
     fn from(a: Csr<T>) -> Self {
         let shape = (a.rows(), a.cols());
@@ -54,6 +80,18 @@ impl<T: Real> From<Csr<T>> for CsMatI<T, u32, usize> {
         let shape = (a.rows(), a.cols());
         let (row_ptr, columns, values) = a.into_parts();
         CsMatI::new(shape, row_ptr, columns, values)
+    }
+}
+
+impl<T: Real> From<&Csr<T>> for CsMatI<T, usize> {
+    fn from(a: &Csr<T>) -> Self {
+        a.clone().into()
+    }
+}
+
+impl<T: Real> From<&Csr<T>> for CsMatI<T, u32, usize> {
+    fn from(a: &Csr<T>) -> Self {
+        a.clone().into()
     }
 }
 
@@ -78,6 +116,10 @@ mod tests {
             }
             assert_eq!(wide.shape(), (a.rows(), a.cols()));
             assert!(by_column.is_csc());
+            assert_eq!(Csr::try_from(&by_column).as_ref(), Ok(&a));
+            assert_eq!(Csr::try_from(&wide.view()).as_ref(), Ok(&a));
+            assert_eq!(Csr::try_from(&narrow).as_ref(), Ok(&a));
+            assert_eq!((CsMat::from(&a), CsMatI::<T, u32, usize>::from(&a)), (wide.clone(), narrow.clone()));
             assert_eq!(Csr::try_from(by_column).as_ref(), Ok(&a));
             assert_eq!(Csr::try_from(wide.to_other_types::<i32, T, i64>()).as_ref(), Ok(&a));
             assert_eq!(Csr::try_from(wide).as_ref(), Ok(&a));
@@ -94,7 +136,10 @@ mod tests {
     #[test]
     fn rows_cut_from_a_matrix_are_a_matrix() {
         let a = samples::<f64>().swap_remove(0);
-        let lower = CsMat::from(a.clone()).slice_outer(1..3).to_owned();
+        let whole = CsMat::from(a.clone());
+        let view = whole.slice_outer(1..3);
+        assert_eq!(Csr::try_from(&view).unwrap().row(0), a.row(1));
+        let lower = view.to_owned();
         let ours = Csr::try_from(lower).unwrap();
         assert_eq!((ours.rows(), ours.row(0), ours.row(1)), (2, a.row(1), a.row(2)));
     }
@@ -111,6 +156,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_an_error() {
         let wide = CsMat::<f64>::new((1, 1 << 33), vec![0, 1], vec![1 << 32], vec![1.0]);
+        assert!(Csr::try_from(&wide).is_err());
         assert_eq!(Csr::try_from(wide), Err(MatrixError::TooLarge { what: "columns", extent: 1 << 33 }));
         let tall = CsMat::<f64>::new_csc((1 << 33, 1), vec![0, 1], vec![1 << 32], vec![1.0]);
         assert_eq!(Csr::try_from(tall), Err(MatrixError::TooLarge { what: "rows", extent: 1 << 33 }));

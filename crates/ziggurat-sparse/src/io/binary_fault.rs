@@ -5,6 +5,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::MatrixError;
+use crate::words::{agreeing, counted, number};
 
 /// The place of a fault in a binary file.
 ///
@@ -48,7 +49,11 @@ impl fmt::Display for Position {
 #[non_exhaustive]
 pub enum BinaryFault {
     /// The file ends before the bytes that it declares.
-    #[error("{needed} bytes are declared here, but the file ends after {left}")]
+    #[error(
+        "{} {} declared here, but the file ends after {left}",
+        counted(*needed, "byte"),
+        agreeing(needed, "is", "are")
+    )]
     Truncated {
         /// Bytes declared.
         needed: u128,
@@ -56,7 +61,11 @@ pub enum BinaryFault {
         left: u64,
     },
     /// The file continues where it should end.
-    #[error("{left} more bytes follow, where the file should end: {hint}")]
+    #[error(
+        "{} {}, where the file should end: {hint}",
+        counted(*left, "more byte"),
+        agreeing(left, "follows", "follow")
+    )]
     Trailing {
         /// Bytes left.
         left: u64,
@@ -130,7 +139,10 @@ pub enum BinaryFault {
         found: i64,
     },
     /// The lengths of rows do not add up to the number of entries.
-    #[error("the lengths of the rows add up to {found}, but the header declares {declared} entries")]
+    #[error(
+        "the lengths of the rows add up to {found}, but the header declares {}",
+        counted(*declared, "entry")
+    )]
     RowLengths {
         /// Entries declared.
         declared: u64,
@@ -158,7 +170,7 @@ pub enum BinaryFault {
         extent: u64,
     },
     /// A value is infinite or NaN.
-    #[error("entry {entry}: the value is {value}; every value must be finite")]
+    #[error("entry {entry}: the value is {}; every value must be finite", number(*value))]
     NotFinite {
         /// Its position.
         entry: u64,
@@ -169,7 +181,7 @@ pub enum BinaryFault {
     #[error(transparent)]
     TooLarge(MatrixError),
     /// More rows than is plausible for a file of this size.
-    #[error("{rows} rows are implausible for a file with {bytes} bytes; the limit is {limit}")]
+    #[error("{rows} rows are implausible for a file with {}; the limit is {limit}", counted(*bytes, "byte"))]
     TooManyRows {
         /// Rows declared.
         rows: u64,
@@ -179,7 +191,7 @@ pub enum BinaryFault {
         limit: u64,
     },
     /// A matrix with more than one column, where a vector is expected.
-    #[error("expected a vector (1 column), found {columns} columns; use `read_dense` for several columns")]
+    #[error("expected a vector (1 column), found {}", counted(*columns, "column"))]
     NotAVector {
         /// Columns of the matrix.
         columns: u64,

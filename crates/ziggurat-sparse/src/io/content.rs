@@ -61,19 +61,29 @@ impl Content {
         }
     }
 
-    /// The contents as a vector.
-    pub(super) fn into_vector(self) -> Result<Vec<f64>, BinaryFault> {
-        let columns = match &self {
+    /// The number of columns.
+    pub(super) fn columns(&self) -> usize {
+        match self {
             Content::Sparse(a) => a.cols(),
             Content::Dense(dense) => dense.cols(),
-        };
-        if columns != 1 {
-            return Err(BinaryFault::NotAVector { columns: columns as u64 });
         }
-        Ok(match self {
-            Content::Sparse(a) => (0..a.rows()).map(|row| a.get(row, 0).unwrap_or(0.0)).collect(),
-            Content::Dense(dense) => dense.into_values(),
+    }
+
+    /// One column, if it exists.
+    pub(super) fn column(&self, column: usize) -> Option<Vec<f64>> {
+        (column < self.columns()).then(|| match self {
+            Content::Sparse(a) => (0..a.rows()).map(|row| a.get(row, column).unwrap_or(0.0)).collect(),
+            Content::Dense(dense) => dense.column(column).to_vec(),
         })
+    }
+
+    /// The contents as a vector.
+    pub(super) fn into_vector(self) -> Result<Vec<f64>, BinaryFault> {
+        match self {
+            Content::Dense(dense) if dense.cols() == 1 => Ok(dense.into_values()),
+            content if content.columns() == 1 => Ok(content.column(0).unwrap_or_default()),
+            content => Err(BinaryFault::NotAVector { columns: content.columns() as u64 }),
+        }
     }
 
     /// The contents as a dense matrix.

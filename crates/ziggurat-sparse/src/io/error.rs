@@ -8,6 +8,7 @@ use thiserror::Error;
 use super::binary_fault::Located;
 use super::{BinaryFault, Fault, FileFormat, Position};
 use crate::MatrixError;
+use crate::words::{counted, number};
 
 /// Why a file could not be read. Lines are numbered from one.
 ///
@@ -52,6 +53,24 @@ pub enum ReadError {
         /// What is wrong with it.
         fault: Fault,
     },
+    /// The path names something whose reader may wait for ever, so it was not opened.
+    #[error("{} is {what}, not a file", path.display())]
+    Special {
+        /// The path.
+        path: PathBuf,
+        /// "a named pipe", "a socket" or "a device".
+        what: &'static str,
+    },
+    /// The requested column does not exist.
+    #[error("{} has no column {column} (from 0); it has {}", path.display(), counted(*columns, "column"))]
+    NoSuchColumn {
+        /// The file.
+        path: PathBuf,
+        /// The requested column, from zero.
+        column: usize,
+        /// The number of columns.
+        columns: usize,
+    },
     /// The requested part does not exist.
     #[error("{}: part {part} of {parts} does not exist; parts are numbered from 0", path.display())]
     NoSuchPart {
@@ -74,7 +93,11 @@ pub enum ReadError {
     },
     /// The requested rows are outside the vector, or the range is reversed. Rows are numbered from
     /// zero.
-    #[error("{}: rows {start}..{end} are out of range for a vector with {rows} rows", path.display())]
+    #[error(
+        "{}: rows {start}..{end} are out of range for a vector with {}",
+        path.display(),
+        counted(*rows, "row")
+    )]
     NoSuchRows {
         /// The file.
         path: PathBuf,
@@ -150,8 +173,9 @@ pub enum WriteError {
     },
     /// A symmetric file was requested, but the matrix is not bitwise symmetric.
     #[error(
-        "row {row}, column {column} is {value} but row {column}, column {row} is {}: the matrix is not symmetric",
-        mirrored.map_or_else(|| "absent".to_owned(), |value| value.to_string())
+        "row {row}, column {column} is {} but row {column}, column {row} is {}: the matrix is not symmetric",
+        number(*value),
+        mirrored.map_or_else(|| "absent".to_owned(), |value| number(value).to_string())
     )]
     NotSymmetric {
         /// The row.

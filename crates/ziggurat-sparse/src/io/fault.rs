@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::words::{counted, number};
 use crate::{MatrixError, UnknownName};
 
 /// What is wrong with a line of a text file: Matrix Market, Rutherford–Boeing, or a table.
@@ -72,7 +73,10 @@ pub enum Fault {
     },
     /// More rows than is plausible for a file of this size: see
     /// [`read_matrix`](super::read_matrix).
-    #[error("{rows} rows are implausible for a file with {bytes} bytes of text; the limit is {limit}")]
+    #[error(
+        "{rows} rows are implausible for a file with {} of text; the limit is {limit}",
+        counted(*bytes, "byte")
+    )]
     TooManyRows {
         /// Rows declared in the size line, or the number of them that is requested.
         rows: u64,
@@ -82,7 +86,11 @@ pub enum Fault {
         limit: u64,
     },
     /// A symmetric or skew-symmetric matrix that is not square.
-    #[error("the matrix is declared {symmetry}, but has {rows} rows and {columns} columns")]
+    #[error(
+        "the matrix is declared {symmetry}, but has {} and {}",
+        counted(*rows, "row"),
+        counted(*columns, "column")
+    )]
     NotSquare {
         /// The symmetry declared in the banner.
         symmetry: &'static str,
@@ -133,7 +141,7 @@ pub enum Fault {
         column: u64,
     },
     /// A nonzero entry on the diagonal of a skew-symmetric matrix.
-    #[error("row {row}: the diagonal of a skew-symmetric matrix must be zero, found {value}")]
+    #[error("row {row}: the diagonal of a skew-symmetric matrix must be zero, found {}", number(*value))]
     SkewDiagonal {
         /// The row, counted from one.
         row: u64,
@@ -147,7 +155,7 @@ pub enum Fault {
         declared: u64,
     },
     /// Fewer entries than the size line declares.
-    #[error("the file ends after {found} entries, but its size line declares {declared}")]
+    #[error("the file ends after {}, but its size line declares {declared}", counted(*found, "entry"))]
     TooFewEntries {
         /// Entries declared.
         declared: u64,
@@ -155,7 +163,7 @@ pub enum Fault {
         found: u64,
     },
     /// A row of a table that has another length than the first one.
-    #[error("the line has {found} numbers, but the first one has {expected}")]
+    #[error("the line has {}, but the first one has {expected}", counted(*found, "number"))]
     Ragged {
         /// Numbers of the first row.
         expected: usize,
@@ -163,14 +171,14 @@ pub enum Fault {
         found: usize,
     },
     /// A matrix with more than one column, where a vector is expected.
-    #[error("expected a vector (1 column), found {columns} columns; use `read_dense` for several columns")]
+    #[error("expected a vector (1 column), found {}", counted(*columns, "column"))]
     NotAVector {
         /// Columns of the matrix.
         columns: u64,
     },
     /// The requested rows are outside the vector, or the range is reversed. Rows are numbered from
     /// zero.
-    #[error("rows {start}..{end} are out of range for a vector with {rows} rows")]
+    #[error("rows {start}..{end} are out of range for a vector with {}", counted(*rows, "row"))]
     NoSuchRows {
         /// The first requested row.
         start: u64,

@@ -13,6 +13,9 @@
 //! Each may be compressed with gzip, whatever its name. A dense matrix is accepted where a sparse
 //! one is expected, and a sparse matrix with one column where a vector is expected.
 //!
+//! Files are regular files or the pipes of a shell; others are [refused](check_file). A new file
+//! [appears under its name](OutputFile) when it is complete.
+//!
 //! HDF5 files have the layout of MATLAB 7.3 (`save -v7.3`), which PETSc reads too: a sparse matrix
 //! is a group with the attribute `MATLAB_sparse`, its number of rows, and the datasets `data`, `ir`
 //! and `jc` (compressed columns); vectors and dense matrices are datasets. If MATLAB wrote a dense
@@ -44,6 +47,8 @@ mod limits;
 mod matrix_market;
 mod npy;
 mod npz;
+mod open;
+mod output_file;
 mod part;
 mod petsc;
 mod read;
@@ -58,11 +63,16 @@ pub use fault::Fault;
 pub use format::FileFormat;
 pub use hdf5::file_of;
 pub use matrix_market::StoredSymmetry;
+pub use open::check_file;
+pub use output_file::OutputFile;
 pub use part::{
     MatrixPart, read_matrix_part, read_matrix_part_from, read_vector_part, read_vector_part_from,
     read_vector_rows,
 };
-pub use read::{read_dense, read_dense_from, read_matrix, read_matrix_from, read_vector, read_vector_from};
+pub use read::{
+    read_column, read_column_from, read_dense, read_dense_from, read_matrix, read_matrix_from, read_vector,
+    read_vector_from,
+};
 pub use vector_writer::VectorWriter;
 pub use write::{
     WriteOptions, WriteSymmetry, write_dense, write_dense_to, write_matrix, write_matrix_as, write_matrix_to,

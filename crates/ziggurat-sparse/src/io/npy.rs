@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(error, "entry 1: the value is NaN; every value must be finite");
         let error = read("<f8", &[0; 15]).unwrap_err();
         assert_eq!(error, "16 bytes are declared here, but the file ends after 15");
-        assert!(read("<f8", &[0; 17]).unwrap_err().starts_with("1 more bytes follow"));
+        assert!(read("<f8", &[0; 17]).unwrap_err().starts_with("1 more byte follows"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::content::{Content, Wanted};
 use super::format::look;
-use super::read::open;
+use super::open::open;
 use super::{FileFormat, ReadError, StoredSymmetry, matrix_market, read_vector_from};
 use crate::Csr;
 

@@ -1,12 +1,12 @@
 //! Reading matrices, vectors and dense matrices from files of every format.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use super::content::{Content, Wanted};
 use super::format::look;
-use super::{FileFormat, ReadError, file_of, matrix_market};
+use super::open::open;
+use super::{FileFormat, ReadError, matrix_market};
 use crate::{Csr, Dense};
 
 /// Reads a matrix from a file of any [format](super), plain or compressed with gzip. The format is
@@ -48,7 +48,8 @@ pub fn read_matrix_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Res
 
 /// Reads a vector: a dense or a sparse matrix with one column, whose missing entries are zero. It
 /// may be a list of numbers as plain text. In a PETSc file, matrices before the vector are skipped.
-/// In an HDF5 file, the vector may also have the shape of a row.
+/// In an HDF5 file, the vector may also have the shape of a row. Of a file with several columns,
+/// [`read_column`] reads one and [`read_dense`] all.
 ///
 /// ```no_run
 /// let b = ziggurat_sparse::io::read_vector("thermal2_b.mtx")?;
@@ -75,6 +76,40 @@ pub fn read_vector_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Res
             content.into_vector().map_err(|fault| fault.at(0).in_file(name))
         }
     }
+}
+
+/// Reads one column (from zero) of a dense or a sparse matrix, whose missing entries are zero.
+///
+/// ```no_run
+/// let second = ziggurat_sparse::io::read_column("loads.npy", 1)?;
+/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
+/// ```
+pub fn read_column(path: impl AsRef<Path>, column: usize) -> Result<Vec<f64>, ReadError> {
+    read_column_from(open(path.as_ref())?, path, column)
+}
+
+/// [`read_column`] from any reader; `name` replaces the file name.
+///
+/// ```
+/// use ziggurat_sparse::io::read_column_from;
+/// let text = "1 10\n2 20\n";
+/// assert_eq!(read_column_from(text.as_bytes(), "text", 1)?, [10.0, 20.0]);
+/// let error = read_column_from(text.as_bytes(), "text", 2).unwrap_err();
+/// assert_eq!(error.to_string(), "text has no column 2 (from 0); it has 2 columns");
+/// # Ok::<(), ziggurat_sparse::io::ReadError>(())
+/// ```
+pub fn read_column_from(
+    reader: impl Read + Send,
+    name: impl AsRef<Path>,
+    column: usize,
+) -> Result<Vec<f64>, ReadError> {
+    let (start, name) = (look(reader, name.as_ref()), name.as_ref());
+    let content = match start.format {
+        FileFormat::MatrixMarket => Content::Sparse(matrix_market::read_matrix(start.reader, name)?),
+        _ => Content::read(start, name, Wanted::Vector)?,
+    };
+    let columns = content.columns();
+    content.column(column).ok_or_else(|| ReadError::NoSuchColumn { path: name.to_owned(), column, columns })
 }
 
 /// Reads a dense matrix: right-hand sides, node coordinates, near-null-space vectors. It is a
@@ -107,8 +142,4 @@ pub fn read_dense_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Resu
             content.into_dense().map_err(|fault| fault.at(0).in_file(name))
         }
     }
-}
-
-pub(super) fn open(path: &Path) -> Result<File, ReadError> {
-    File::open(file_of(path)).map_err(ReadError::io(path))
 }

@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
         for (text, expected) in [
-            ("1 2\n3\n", "t, line 2: the line has 1 numbers, but the first one has 2"),
+            ("1 2\n3\n", "t, line 2: the line has 1 number, but the first one has 2"),
             ("1 2\n\n3 x\n", "t, line 3: `x` is not a number"),
             ("1\n1e999\n", "t, line 2: the value `1e999` is not finite in double precision"),
         ] {

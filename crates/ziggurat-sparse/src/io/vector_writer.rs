@@ -1,8 +1,7 @@
 //! Writing a vector in pieces, for a process that never holds all of it.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
@@ -10,7 +9,7 @@ use flate2::write::GzEncoder;
 
 use super::format::is_gzip_name;
 use super::matrix_market::push_value;
-use super::{FileFormat, WriteError, npy, petsc};
+use super::{FileFormat, OutputFile, WriteError, npy, petsc};
 
 /// Writes a vector piece by piece, in the format that the name of the file selects, as
 /// [`write_vector`](super::write_vector) does.
@@ -34,8 +33,8 @@ pub struct VectorWriter {
 
 /// A file, compressed or not.
 enum Out {
-    Plain(BufWriter<File>),
-    Gzip(GzEncoder<BufWriter<File>>),
+    Plain(BufWriter<OutputFile>),
+    Gzip(GzEncoder<BufWriter<OutputFile>>),
 }
 
 impl fmt::Debug for VectorWriter {
@@ -45,14 +44,15 @@ impl fmt::Debug for VectorWriter {
 }
 
 impl VectorWriter {
-    /// Creates the file of a vector with `rows` values.
+    /// Begins the file of a vector with `rows` values. It appears when it is
+    /// [finished](Self::finish).
     ///
     /// # Errors
     /// If the format holds no vectors, or the file cannot be created.
     pub fn create(path: impl AsRef<Path>, rows: u64) -> Result<Self, WriteError> {
         let (path, format) = (path.as_ref(), FileFormat::of_vector(path.as_ref())?);
         let create = || {
-            let file = BufWriter::new(File::create(path)?);
+            let file = BufWriter::new(OutputFile::create(path)?);
             let mut out = match is_gzip_name(path) {
                 true => Out::Gzip(GzEncoder::new(file, Compression::default())),
                 false => Out::Plain(file),
@@ -82,16 +82,18 @@ impl VectorWriter {
         written.map_err(WriteError::io(&self.path))
     }
 
-    /// Completes the file.
+    /// Completes the file, which then takes its place.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn finish(self) -> Result<(), WriteError> {
         let finished = match self.out {
-            Out::Plain(mut file) => file.flush(),
-            Out::Gzip(encoder) => encoder.finish().and_then(|mut file| file.flush()),
+            Out::Plain(file) => Ok(file),
+            Out::Gzip(encoder) => encoder.finish(),
         };
-        finished.map_err(WriteError::io(&self.path))
+        let finished =
+            finished.and_then(|file| file.into_inner().map_err(IntoInnerError::into_error)?.finish());
+        finished.map(drop).map_err(WriteError::io(&self.path))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Writing matrices, vectors and dense matrices to files of every format. The name of the file
 //! selects the format.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use flate2::write::GzEncoder;
 use rayon::prelude::*;
 
 use super::format::is_gzip_name;
-use super::{FileFormat, WriteError, matrix_market, npy, npz, petsc, rutherford_boeing};
+use super::{FileFormat, OutputFile, WriteError, matrix_market, npy, npz, petsc, rutherford_boeing};
 use crate::{CsrRef, Dense, MatrixError};
 
 /// Whether to write the whole matrix or its lower triangle, in a format that has the choice: Matrix
@@ -49,7 +48,8 @@ pub struct WriteOptions {
 
 /// Writes a matrix in the format that the name of the file selects: `.npz` (scipy), `.petsc`, `.rb`
 /// (Rutherford–Boeing), and Matrix Market for any other name. It is compressed if the name ends in
-/// `.gz`. [`read_matrix`](super::read_matrix) restores it bit for bit.
+/// `.gz`. [`read_matrix`](super::read_matrix) restores it bit for bit. If writing fails, the file
+/// of this name is [as before](super::OutputFile).
 ///
 /// ```no_run
 /// use ziggurat_sparse::{Csr, io};
@@ -184,16 +184,16 @@ pub fn write_dense_to(writer: impl Write + Send, dense: &Dense<f64>) -> Result<(
     dense_to(writer, false, FileFormat::MatrixMarket, dense).map_err(WriteError::io(Path::new("writer")))
 }
 
-/// Creates the file and writes to it. Call it after all checks have passed. The text of Matrix
-/// Market is compressed by its own writer, in parallel; then the argument of `write` is true.
+/// Writes a file, which takes its place when it is complete. The text of Matrix Market is
+/// compressed by its own writer, in parallel; then the argument of `write` is true.
 fn to_file(
     path: &Path,
     format: FileFormat,
     write: impl FnOnce(&mut (dyn Write + Send), bool) -> io::Result<()>,
 ) -> Result<(), WriteError> {
     let gzip = is_gzip_name(path);
-    let fill = |mut file: File| match (format, gzip) {
-        (FileFormat::MatrixMarket, _) => write(&mut file, gzip),
+    let fill = |file: &mut OutputFile| match (format, gzip) {
+        (FileFormat::MatrixMarket, _) => write(file, gzip),
         (_, false) => {
             let mut out = BufWriter::new(file);
             write(&mut out, false)?;
@@ -205,7 +205,12 @@ fn to_file(
             out.finish()?.flush()
         }
     };
-    File::create(path).and_then(fill).map_err(WriteError::io(path))
+    let all = || {
+        let mut file = OutputFile::create(path)?;
+        fill(&mut file)?;
+        file.finish()
+    };
+    all().map(drop).map_err(WriteError::io(path))
 }
 
 fn matrix_to(

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::words::{counted, number};
+
 /// Why arrays are not a valid matrix. Rows, columns and entries are numbered from zero.
 ///
 /// ```
@@ -22,7 +24,7 @@ pub enum MatrixError {
         extent: usize,
     },
     /// The number of row pointers is not the number of rows plus one.
-    #[error("{rows} rows need {} row pointers, found {found}", rows + 1)]
+    #[error("a matrix of {} needs {}, found {found}", counted(*rows, "row"), counted(rows + 1, "row pointer"))]
     RowPointerCount {
         /// Rows of the matrix.
         rows: usize,
@@ -46,7 +48,11 @@ pub enum MatrixError {
         end: usize,
     },
     /// The last row pointer, the columns and the values disagree on the number of entries.
-    #[error("the row pointers end at {row_ptr_end}, but there are {columns} columns and {values} values")]
+    #[error(
+        "the row pointers end at {row_ptr_end}, but there are {} and {}",
+        counted(*columns, "column"),
+        counted(*values, "value")
+    )]
     EntryCount {
         /// The last row pointer.
         row_ptr_end: usize,
@@ -56,7 +62,10 @@ pub enum MatrixError {
         values: usize,
     },
     /// An entry lies outside the matrix.
-    #[error("row {row}, entry {entry}: column {column} is outside the matrix, which has {columns} columns")]
+    #[error(
+        "row {row}, entry {entry}: column {column} is outside the matrix, which has {}",
+        counted(*columns, "column")
+    )]
     ColumnOutOfRange {
         /// The row.
         row: usize,
@@ -68,7 +77,7 @@ pub enum MatrixError {
         columns: usize,
     },
     /// A triplet has a row index outside the matrix.
-    #[error("triplet {entry}: row {row} is outside the matrix, which has {rows} rows")]
+    #[error("triplet {entry}: row {row} is outside the matrix, which has {}", counted(*rows, "row"))]
     RowOutOfRange {
         /// Position in the list of triplets.
         entry: usize,
@@ -93,7 +102,7 @@ pub enum MatrixError {
         previous: u32,
     },
     /// A value is infinite or NaN.
-    #[error("row {row}, column {column}: the value is {value}; every entry must be finite")]
+    #[error("row {row}, column {column}: the value is {}; every entry must be finite", number(*value))]
     NotFinite {
         /// The row.
         row: usize,
@@ -175,7 +184,7 @@ pub enum MatrixError {
         missing: bool,
     },
     /// A diagonal entry is zero, missing or not finite, where division by it is required.
-    #[error("row {row}: the diagonal entry is {value}, but it must be finite and nonzero")]
+    #[error("row {row}: the diagonal entry is {}, but it must be finite and nonzero", number(*value))]
     ZeroDiagonal {
         /// The row.
         row: usize,
@@ -188,4 +197,22 @@ pub enum MatrixError {
         /// Which matrix.
         what: &'static str,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_nouns_agree_with_them() {
+        let error = MatrixError::ZeroDiagonal { row: 7, value: 1e-310 };
+        assert_eq!(
+            error.to_string(),
+            "row 7: the diagonal entry is 1e-310, but it must be finite and nonzero"
+        );
+        let error = MatrixError::RowPointerCount { rows: 1, found: 3 };
+        assert_eq!(error.to_string(), "a matrix of 1 row needs 2 row pointers, found 3");
+        let error = MatrixError::EntryCount { row_ptr_end: 2, columns: 1, values: 2 };
+        assert_eq!(error.to_string(), "the row pointers end at 2, but there are 1 column and 2 values");
+    }
 }

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::MatrixError;
+use crate::words::number;
 
 /// Why a spectrum could not be bounded.
 ///
@@ -22,8 +23,9 @@ pub enum SpectrumError {
     Matrix(#[from] MatrixError),
     /// The Lanczos method uses the inner product defined by the diagonal, which must be positive.
     #[error(
-        "row {row}: the diagonal entry is {value}, but Lanczos requires a positive diagonal; \
-         power iteration and the Gershgorin bound do not"
+        "row {row}: the diagonal entry is {}, but Lanczos requires a positive diagonal; \
+         power iteration and the Gershgorin bound do not",
+        number(*value)
     )]
     NegativeDiagonal {
         /// The row.
@@ -33,8 +35,9 @@ pub enum SpectrumError {
     },
     /// The operator or the inner product returned a value that is not finite.
     #[error(
-        "step {step}: the vector norm is {norm}; the operator or the inner product overflows or returns NaN, \
-         or the inner product is not positive"
+        "step {step}: the vector norm is {}; the operator or the inner product overflows or returns NaN, \
+         or the inner product is not positive",
+        number(*norm)
     )]
     NotFinite {
         /// The step, counted from 1; 0 is the start vector.

@@ -202,7 +202,7 @@ fn faults_of_the_data_lines() {
     assert_eq!(data("1 1 1.0 2.0"), "line 5: unexpected extra word `2.0`");
     assert_eq!(data("2 2 2\n3 3 3"), "line 6: too many entries: the size line declares 2");
     assert_eq!(data("2 2 2\n\n<html>"), "line 7: too many entries: the size line declares 2");
-    assert_eq!(data("% none"), "line 5: the file ends after 1 entries, but its size line declares 2");
+    assert_eq!(data("% none"), "line 5: the file ends after 1 entry, but its size line declares 2");
     let binary = [COORDINATE.as_bytes(), b"1 1 1\n1 1 \xff\xfe\n"].concat();
     assert_eq!(fault(binary), "line 3: `\\xff\\xfe` is not a number");
     let kind = |kind: &str, line: &str| fault(format!("%%MatrixMarket matrix {kind}\n{line}\n"));
@@ -236,12 +236,12 @@ fn faults_of_the_data_lines() {
 fn what_a_header_claims_is_not_allocated() {
     assert_eq!(
         fault(format!("{COORDINATE}10 10 1000000000000000000\n1 1 1\n")),
-        "line 3: the file ends after 1 entries, but its size line declares 1000000000000000000"
+        "line 3: the file ends after 1 entry, but its size line declares 1000000000000000000"
     );
     let n = u32::MAX;
     assert_eq!(
         fault(format!("%%MatrixMarket matrix array real general\n{n} {n}\n1\n")),
-        "line 3: the file ends after 1 entries, but its size line declares 18446744065119617025"
+        "line 3: the file ends after 1 entry, but its size line declares 18446744065119617025"
     );
     let limit = (1 << 20) + 1024 * 67;
     let text = format!("{COORDINATE}{n} 1 1\n1 1 1\n");
@@ -324,7 +324,7 @@ fn vectors_and_dense_matrices() {
     assert_eq!(vector(&format!("{array}3 1\n1\n0\n-2\n")), Ok(vec![1.0, 0.0, -2.0]));
     assert_eq!(vector(&format!("{array}0 1\n")), Ok(vec![]));
     assert_eq!(vector(&format!("{COORDINATE}4 1 3\n4 1 2\n2 1 1\n4 1 5\n")), Ok(vec![0.0, 1.0, 0.0, 7.0]));
-    let columns = "expected a vector (1 column), found 2 columns; use `read_dense` for several columns";
+    let columns = "expected a vector (1 column), found 2 columns";
     assert_eq!(vector(&format!("{array}1 2\n1\n2\n")), Err(format!("t, line 2: {columns}")));
     assert_eq!(
         vector(&format!("{COORDINATE}1 1 2\n1 1 1e308\n1 1 1e308\n")),

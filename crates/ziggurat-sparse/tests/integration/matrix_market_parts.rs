@@ -200,7 +200,7 @@ fn faults_of_vectors() {
     assert_eq!(read_vector_part_from(four.as_bytes(), "t", 0..2).unwrap(), [1.0, 2.0]);
     let short = format!("{array}9 1\n1\n2\n");
     assert_eq!(fault(&short, 0, 1), "t, line 4: the file ends after 2 entries, but its size line declares 9");
-    let columns = "expected a vector (1 column), found 2 columns; use `read_dense` for several columns";
+    let columns = "expected a vector (1 column), found 2 columns";
     assert_eq!(fault(&format!("{array}1 2\n1\n2\n"), 0, 1), format!("t, line 2: {columns}"));
     let infinite = format!("{coordinate}4 1 2\n3 1 1e308\n3 1 1e308\n");
     assert_eq!(fault(&infinite, 1, 4), "t: row 2, column 0: the value is inf; every entry must be finite");
@@ -210,7 +210,7 @@ fn faults_of_vectors() {
     let tail = 8_999_999_999_999_999_998..9_000_000_000_000_000_000;
     assert_eq!(read_vector_part_from(huge.as_bytes(), "t", tail).unwrap(), [0.0, 3.0]);
     let huge = format!("{array}9000000000000000000 1\n1\n");
-    assert!(fault(&huge, 0, 9_000_000_000_000_000_000).contains("the file ends after 1 entries"));
+    assert!(fault(&huge, 0, 9_000_000_000_000_000_000).contains("the file ends after 1 entry"));
 }
 
 #[test]

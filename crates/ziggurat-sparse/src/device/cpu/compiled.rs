@@ -2,8 +2,9 @@
 //! types.
 //!
 //! `Device` is generic over number types, so its methods are compiled in every crate that calls
-//! them. For these kernels (three formats, three instruction sets) that took minutes. Methods of a
-//! trait that is implemented for concrete types are compiled in this crate only.
+//! them. For these kernels (every format of [`HostMatrix`], three instruction sets) that took
+//! minutes. Methods of a trait that is implemented for concrete types are compiled in this crate
+//! only.
 
 use std::ops::Range;
 

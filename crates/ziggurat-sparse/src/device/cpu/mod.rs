@@ -24,6 +24,7 @@ use super::{Device, DeviceError, Direction, HostMatrix, Nobody, Reads, Reference
 use crate::number::{Real, Store};
 use crate::parallel::over_pieces;
 use crate::simd::Simd;
+use crate::words::counted;
 use vector::{map1, map2};
 
 /// The fast device for CPUs.
@@ -78,7 +79,7 @@ impl Device for Cpu {
     type Setup = Reference;
 
     fn name(&self) -> String {
-        format!("cpu ({:?}, {} threads)", self.simd, rayon::current_num_threads())
+        format!("cpu ({:?}, {})", self.simd, counted(rayon::current_num_threads(), "thread"))
     }
 
     fn zeros<T: Store>(&self, len: usize) -> Result<Vec<T>, DeviceError> {

@@ -192,6 +192,7 @@ fn array(mut input: Input<'_, '_>) -> Result<Dense<f64>, ReadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::counted;
     use proptest::prelude::*;
 
     /// Reads with blocks of `block` bytes on `threads` threads.
@@ -254,7 +255,7 @@ mod tests {
                 }
             }
             if expected.is_none() && found < declared {
-                expected = Some(format!("the file ends after {found} entries"));
+                expected = Some(format!("the file ends after {}", counted(found, "entry")));
             }
             match (whole, expected) {
                 (Ok(_), None) => {}

@@ -1,0 +1,86 @@
+//! Opening files for reading.
+
+use std::fs::{self, File, FileType, Metadata};
+use std::path::Path;
+
+use super::{ReadError, file_of};
+
+/// The file behind a path that is to be read, or why it is not read: a named pipe, a socket or a
+/// device may never end, or wait for a writer that does not come. It is not opened. Pipes of a
+/// shell (`/dev/stdin`, `/dev/fd/63`) are accepted, because they are open already, and so are
+/// folders, which no reader takes for a file. A path may be that of an object in an HDF5 file.
+///
+/// ```
+/// use ziggurat_sparse::io::{ReadError, check_file};
+/// assert!(check_file(std::env::temp_dir())?.is_dir());
+/// # if cfg!(target_os = "linux") {
+/// let error = check_file("/dev/zero").unwrap_err();
+/// assert_eq!(error.to_string(), "/dev/zero is a device, not a file");
+/// # }
+/// # Ok::<(), ReadError>(())
+/// ```
+///
+/// # Errors
+/// [`ReadError::Special`], and [`ReadError::Io`] if there is no such file.
+pub fn check_file(path: impl AsRef<Path>) -> Result<Metadata, ReadError> {
+    let path = path.as_ref();
+    let facts = fs::metadata(file_of(path)).map_err(ReadError::io(path))?;
+    match special(facts.file_type(), file_of(path)) {
+        None => Ok(facts),
+        Some(what) => Err(ReadError::Special { path: path.to_owned(), what }),
+    }
+}
+
+/// Opens a file that has passed [`check_file`].
+pub(super) fn open(path: &Path) -> Result<File, ReadError> {
+    check_file(path)?;
+    File::open(file_of(path)).map_err(ReadError::io(path))
+}
+
+/// What kind of file may keep its reader waiting.
+#[cfg(unix)]
+fn special(kind: FileType, path: &Path) -> Option<&'static str> {
+    use std::os::unix::fs::FileTypeExt;
+    // A descriptor has no name of its own; where it has one, this is below `/dev/fd`.
+    let is_open = || fs::canonicalize(path).ok().is_none_or(|path| path.starts_with("/dev/fd"));
+    match kind {
+        kind if kind.is_fifo() => (!is_open()).then_some("a named pipe"),
+        kind if kind.is_socket() => Some("a socket"),
+        kind if kind.is_char_device() || kind.is_block_device() => Some("a device"),
+        _ => None,
+    }
+}
+
+#[cfg(not(unix))]
+fn special(_: FileType, _: &Path) -> Option<&'static str> {
+    None
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::io::{read_matrix, read_vector};
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::process::Command;
+
+    #[test]
+    fn what_may_never_end_is_refused_and_pipes_of_a_shell_are_read() {
+        let folder = std::env::temp_dir().join(format!("ziggurat-special-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = |name: &str| folder.join(name);
+        assert!(Command::new("mkfifo").arg(path("fifo")).status().unwrap().success());
+        std::os::unix::fs::symlink("fifo", path("link")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
+        for (name, what) in [("fifo", "a named pipe"), ("link", "a named pipe"), ("socket", "a socket")] {
+            let error = read_matrix(path(name)).unwrap_err().to_string();
+            assert_eq!(error, format!("{} is {what}, not a file", path(name).display()));
+        }
+        assert!(read_vector("/dev/zero").unwrap_err().to_string().contains("is a device, not a file"));
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(b"1\n2.5\n").unwrap();
+        drop(writer);
+        assert_eq!(read_vector(format!("/dev/fd/{}", reader.as_raw_fd())).unwrap(), [1.0, 2.5]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
