@@ -4,6 +4,7 @@ use thiserror::Error;
 use ziggurat_sparse::MatrixError;
 use ziggurat_sparse::device::DeviceError;
 use ziggurat_sparse::spectrum::SpectrumError;
+use ziggurat_sparse::words::counted;
 
 /// Why a hierarchy could not be built or moved to a device.
 ///
@@ -55,12 +56,42 @@ pub enum SetupError {
         reason: &'static str,
     },
     /// The coarsest matrix could not be factorised.
-    #[error("the coarsest matrix ({rows} rows) cannot be factorised: {reason}")]
+    #[error("the coarsest matrix ({}) cannot be factorised: {reason}", counted(*rows, "row"))]
     CoarseSolve {
         /// The number of rows.
         rows: usize,
         /// The message of the factorisation.
         reason: String,
+    },
+    /// The time limit was reached.
+    #[error("the time limit of {limit} s was reached; raise `stopping.max_seconds`")]
+    TimeLimit {
+        /// The limit in seconds.
+        limit: f64,
+    },
+    /// A step is expected to exceed the time limit.
+    #[error(
+        "it is expected to take {expected:.1} s, and the time limit of {limit} s leaves {left:.1} s; raise \
+         `stopping.max_seconds`"
+    )]
+    TooLong {
+        /// The seconds that the step is expected to take.
+        expected: f64,
+        /// What is left of the limit.
+        left: f64,
+        /// The limit in seconds.
+        limit: f64,
+    },
+    /// Setup was [cancelled](crate::Cancel).
+    #[error("interrupted on request")]
+    Interrupted,
+    /// A diagonal entry is zero, and this says what else to try.
+    #[error("{source}; {advice}")]
+    ZeroDiagonal {
+        /// The level, the stage and the row.
+        source: Box<SetupError>,
+        /// What helps, or why nothing does.
+        advice: String,
     },
     /// Another process failed.
     #[error("rank {rank}: {message}")]
@@ -104,7 +135,7 @@ impl SetupError {
         }
     }
 
-    /// The error without the level and the stage.
+    /// The error without the level and the stage, and without advice.
     ///
     /// ```
     /// use ziggurat_amg::SetupError;
@@ -114,9 +145,20 @@ impl SetupError {
     /// ```
     pub fn cause(&self) -> &SetupError {
         match self {
-            SetupError::Level { source, .. } => source.cause(),
+            SetupError::Level { source, .. } | SetupError::ZeroDiagonal { source, .. } => source.cause(),
             error => error,
         }
+    }
+
+    /// Whether setup has stopped at a limit or on request, and not because it is not possible.
+    ///
+    /// ```
+    /// use ziggurat_amg::SetupError;
+    /// assert!(SetupError::Interrupted.is_cancelled() && !SetupError::NoCells.is_cancelled());
+    /// ```
+    pub fn is_cancelled(&self) -> bool {
+        let cause = self.cause();
+        matches!(cause, SetupError::TimeLimit { .. } | SetupError::TooLong { .. } | SetupError::Interrupted)
     }
 
     /// Adds the level and the stage to an error.

@@ -9,7 +9,9 @@
 
 #![forbid(unsafe_code)]
 
+mod cancel;
 pub mod coarsen;
+mod empty_rows;
 mod error;
 pub mod halo;
 mod hierarchy;
@@ -23,6 +25,8 @@ pub mod smoother;
 mod spectral_radius;
 pub mod strength;
 
+pub use cancel::Cancel;
+pub use empty_rows::empty_rows;
 pub use error::SetupError;
 pub use hierarchy::{
     Air, Bamg, Built, Cells, Classical, Coarsening, CoarseningStop, Coarser, Cpr, Descent, Hierarchy,
@@ -36,6 +40,7 @@ pub use lower::{
 };
 pub use multigrid::{
     Considered, Cycle, CycleKind, Cycling, InLevelOrder, LevelFormat, LevelSmoothing, Multigrid, StoredLevel,
+    factor_entries,
 };
 pub use range::OutOfRange;
 pub use spectral_radius::spectral_radius;

@@ -13,6 +13,7 @@ use ziggurat_sparse::spectrum::{
 };
 
 use crate::SetupError;
+use crate::empty_rows::Filled;
 use crate::halo::{Processes, sum_exactly};
 
 /// Lanczos steps. The top of the spectrum is dense on grid problems: twice as many steps move the
@@ -28,7 +29,7 @@ const REACHED: f64 = 0.88;
 
 /// An upper estimate of ρ(D⁻¹A). `a` has the owned rows of `halo`, and its columns are the local
 /// rows. The bits do not depend on the number of processes if the rows of each begin at a multiple
-/// of 512.
+/// of 512. Empty rows count as rows with a diagonal entry.
 ///
 /// ```
 /// use ziggurat_amg::{halo::Whole, spectral_radius};
@@ -40,9 +41,10 @@ const REACHED: f64 = 0.88;
 /// ```
 ///
 /// # Errors
-/// If a row of any process has no diagonal entry.
+/// If a row of any process has entries, but not on the diagonal.
 pub fn spectral_radius<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> Result<f64, SetupError> {
-    if halo.is_whole() { of_whole(a) } else { of_parts(a, halo) }
+    let a = Filled::of(a, halo)?;
+    if halo.is_whole() { of_whole(a.view()) } else { of_parts(a.view(), halo) }
 }
 
 /// In one process, the passes of Lanczos are fused.

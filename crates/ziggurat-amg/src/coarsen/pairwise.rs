@@ -15,6 +15,12 @@
 //! for the other; to join a pair, an entry in the joining row is enough. Pairs of pairs are found
 //! by matching the aggregated matrix Pᵀ A P, where P is 1 where a row belongs to an aggregate.
 //!
+//! **Differences from algorithm 17.** It weighs by the entries of (A + Aᵀ)/2, where a_ij and a_ji
+//! of opposite signs cancel and positive couplings count more than negative ones; magnitudes do
+//! neither, and give the same pairs for matrices that differ by the sign of all entries. It makes a
+//! row without neighbours an aggregate, which every coarser level then carries along; here such a
+//! row is left to the smoother.
+//!
 //! **Ties** are not specified in the thesis. Among neighbours of equal weight, the one with the
 //! smallest `i xor j` is chosen, where i and j are global ids. Both rows see the same number, and
 //! no two neighbours of a row have the same number, so the choice is deterministic and independent

@@ -14,7 +14,7 @@ pub(super) fn build<M: LevelMatrix>(
     setup: &Setup<'_>,
     level: usize,
 ) -> Result<Built<M>, SetupError> {
-    let mut stages = Stages::new(level, a.global_rows());
+    let mut stages = Stages::new(level, a.global_rows(), setup.cancel);
     if let Some(stop) = stop_before(&a, setup, level) {
         return Ok(last(a, stages, stop));
     }

@@ -30,6 +30,7 @@ use super::matrix::{Built, Level, Setup};
 use super::stages::Stages;
 use super::whole::{WholeMatrix, WholeTransfer};
 use super::{Coarsening, HierarchyConfig};
+use crate::halo::Whole;
 use crate::interpolate::NearKernel;
 use crate::smoother::inverse_of_nodes;
 use crate::{OutOfRange, SetupError};
@@ -76,7 +77,7 @@ pub(super) fn build_cpr(
     if rows / unknowns == 0 {
         return build(a, NearKernel::constants(rows, 1)?, setup, 0);
     }
-    let mut stages = Stages::new(0, rows as u64);
+    let mut stages = Stages::new(0, rows as u64, setup.cancel);
     let matrix = a.a.csr();
     let stage = stages.begin("cells");
     let w = inverse_of_nodes(matrix.view(), matrix.all_rows(), unknowns).map_err(at("cells"))?;
@@ -86,6 +87,7 @@ pub(super) fn build_cpr(
     };
     let (r, p) = transfers(w.view(), unknowns, unknown).map_err(SetupError::from).map_err(at("cells"))?;
     stages.end(stage);
+    stages.check("Galerkin product", &Whole::new(rows))?;
     let stage = stages.begin("Galerkin product");
     let product = TripleProductPlan::with_product(r.view(), r.all_rows(), matrix.view(), p.view());
     let (galerkin, pressures) = product.map_err(SetupError::from).map_err(at("Galerkin product"))?;

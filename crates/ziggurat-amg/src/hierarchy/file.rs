@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 use ziggurat_sparse::graph::Permutation;
+use ziggurat_sparse::words::counted;
 use ziggurat_sparse::{Csr, MatrixError};
 
 use super::matrix::Level;
@@ -69,7 +70,7 @@ pub enum HierarchyFileError {
         found: u64,
     },
     /// The file has no level, or more than a cycle can visit.
-    #[error("the saved hierarchy has {found} levels; it must have from 1 to {MAX_LEVELS}")]
+    #[error("the saved hierarchy has {}; it must have from 1 to {MAX_LEVELS}", counted(*found, "level"))]
     Levels {
         /// The number of levels.
         found: u64,

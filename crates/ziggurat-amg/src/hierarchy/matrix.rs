@@ -12,10 +12,10 @@ use ziggurat_sparse::{Csr, CsrRef, ExactSum};
 
 use super::stages::Stages;
 use super::{CoarseningStop, HierarchyConfig};
-use crate::SetupError;
 use crate::coarsen::CoarseRows;
 use crate::halo::Processes;
 use crate::interpolate::{LocalTentative, NearKernel, Symmetry};
+use crate::{Cancel, SetupError};
 
 /// A square matrix whose rows are distributed over processes. Local rows and columns are in the
 /// order of global ids. Rows of other processes are present once they have been
@@ -105,6 +105,8 @@ pub struct Setup<'a> {
     pub row_multiple: u64,
     /// The structured grid of the matrix, if it is already known.
     pub grid: Option<&'a GridPattern>,
+    /// When to stop before the hierarchy is complete; either on every process or on none.
+    pub cancel: &'a Cancel,
 }
 
 /// The levels, finest first, and why coarsening stopped.

@@ -34,7 +34,7 @@ use ziggurat_sparse::graph::Permutation;
 use ziggurat_sparse::{Csr, MatrixError, choice};
 
 use crate::interpolate::{NearKernel, Symmetry};
-use crate::{OutOfRange, SetupError};
+use crate::{Cancel, OutOfRange, SetupError};
 use build::build;
 use cpr::build_cpr;
 use structured::build_structured;
@@ -339,10 +339,24 @@ impl Hierarchy {
         properties: MatrixProperties,
         config: &HierarchyConfig,
     ) -> Result<Self, SetupError> {
+        Self::with_properties_until(a, properties, config, &Cancel::NEVER)
+    }
+
+    /// As [`Hierarchy::with_properties`], unless it is [cancelled](Cancel) before.
+    ///
+    /// # Errors
+    /// As [`Hierarchy::with_properties`], and if it is cancelled: the error names the stage that
+    /// did not begin.
+    pub fn with_properties_until(
+        a: impl Into<Arc<Csr<f64>>>,
+        properties: MatrixProperties,
+        config: &HierarchyConfig,
+        cancel: &Cancel,
+    ) -> Result<Self, SetupError> {
         let a = a.into();
         properties.check(&a)?;
         let MatrixProperties { near_kernel, symmetry, grid } = properties;
-        let setup = Setup { config, symmetry, row_multiple: 1, grid: None };
+        let setup = Setup { config, symmetry, row_multiple: 1, grid: None, cancel };
         if let Coarsening::Structured(_) = config.coarsening {
             return Self::on_grid(a, grid, &setup);
         }

@@ -163,7 +163,7 @@ mod tests {
             let expected = pairwise_passes(a.view(), passes, MATCHING_ROUNDS).unwrap();
             let rows = a.rows();
             let matrix = WholeMatrix::new(Arc::new(a), 1);
-            let mut stages = Stages::new(0, matrix.global_rows());
+            let mut stages = Stages::new(0, matrix.global_rows(), &crate::Cancel::NEVER);
             let roots = Pairwise { passes }.roots(matrix, &mut stages).unwrap();
             assert_eq!(Aggregates::from_roots(&roots, &Whole::new(rows)).of(), expected.of(), "{name}");
         }

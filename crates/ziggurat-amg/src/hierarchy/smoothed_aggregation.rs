@@ -4,14 +4,20 @@
 //!
 //! The finest levels may be plain, that is, not smoothed ([`SmoothedAggregation::plain_levels`]).
 //! Smoothing makes the coarse matrix denser and its product expensive: on the finest level it takes
-//! most of setup. With one plain level iterations double, whatever the size of the matrix, because
-//! all other levels are smoothed.
+//! most of setup. With one plain level iterations grow by up to a factor of two, whatever the size
+//! of the matrix, because all other levels are smoothed.
 //!
 //! Aggregates consist of a root, its neighbours and theirs. With quadratic elements these are so
 //! many nodes that without smoothing one value for all of them is too few: `cargo xtask bench
 //! fenicsx` took 50 iterations instead of 31. So the aggregates of a scalar plain level grow along
-//! the strongest connections only, eight per row on average.
+//! the strongest connections only, eight per row on average. So do those of a smoothed finest level
+//! if they would have more than fifty rows on average.
+//!
+//! In graphs with hubs, such as social networks, smoothing connects everything: a hub is
+//! interpolated from the aggregates of all its neighbours. Before the product is formed, its
+//! multiplications are counted, and the finest level stays plain if they are too many.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use ziggurat_sparse::{Csr, CsrRef};
 
@@ -30,6 +36,17 @@ use crate::{OutOfRange, SetupError};
 
 /// The connections per row along which the aggregates of a plain level grow, on average.
 const PLAIN_CONNECTIONS: f64 = 8.0;
+
+/// The largest average number of rows per aggregate on the finest level, if it is scalar.
+const LARGEST_AGGREGATES: u64 = 50;
+
+/// The multiplications per entry of the finest matrix that its Galerkin product may take. Meshes
+/// take 7 to 37 (quadratic tetrahedra), random graphs and those with hubs 49 to 277. Of these,
+/// smoothing saves at most two iterations of twelve, for levels with 2 to 8 times the entries.
+const MOST_WORK: u64 = 45;
+
+/// Minimum number of rows per task.
+const ROWS: usize = 4096;
 
 /// Smoothed aggregation: MIS-2 aggregates, tentative interpolation of the near-kernel, smoothed
 /// once.
@@ -50,9 +67,10 @@ pub struct SmoothedAggregation {
     /// The damping of interpolation smoothing: ω ρ(D⁻¹A), between 0 and 2. The standard value is
     /// 4/3.
     pub damping: f64,
-    /// The number of finest levels whose interpolation is not smoothed. One plain level halves the
-    /// time of setup and doubles the iterations; more cost more iterations than they save. By
-    /// default none; a solver's configuration chooses by its `effort`.
+    /// The number of finest levels whose interpolation is not smoothed. One plain level makes setup
+    /// cheaper and takes up to twice the iterations; more cost more iterations than they save. By
+    /// default none, except where smoothing would make the next level too dense; a solver's
+    /// configuration chooses by its `effort`.
     pub plain_levels: Option<usize>,
     /// The steps that minimise the energy of interpolation once it is smoothed, for symmetric
     /// matrices. By default none; a solver's configuration chooses by the matrix.
@@ -138,22 +156,20 @@ impl SmoothedAggregation {
         let nodes = stages.run("strength", &halo, || nodes(wide, kernel))?;
         let nodes = nodes.as_ref().map_or(wide.view(), Csr::view);
         let is_plain = level < self.plain_levels.unwrap_or(0);
-        let strength = self.strength_of(is_plain && a.block() == 1 && ragged.is_none());
-        let aggregates = match ragged {
-            Some(ragged) => {
-                let whole = Whole::new(ragged.count());
-                ragged.joined_by(&aggregates(nodes, &strength, &whole, &halo, stages)?)
-            }
-            None => aggregates(nodes, &strength, &wide.nodes(), &halo, stages)?,
-        };
-        let tentative = stages.run("tentative interpolation", &halo, || {
-            LocalTentative::new(aggregates, kernel, &wide.nodes())
-        })?;
-        if is_plain {
+        let is_scalar = a.block() == 1 && ragged.is_none();
+        let is_finest = level == 0 && is_scalar && kernel.count() == 1;
+        let mut tentative = self.tentative(wide, nodes, kernel, is_plain && is_scalar, stages)?;
+        if is_finest && !is_plain && are_too_large(&tentative, &halo) {
+            tentative = self.tentative(wide, nodes, kernel, true, stages)?;
+        }
+        let plain = |tentative: LocalTentative, stages: &mut Stages| -> Result<Coarser, SetupError> {
             let p = stages.run("interpolation", &halo, || {
-                tentative.tentative.rows_of_matrix(&tentative.aggregates, own)
+                tentative.tentative.rows_of_matrix(&tentative.aggregates, halo.owned())
             })?;
-            return Ok(Coarser::by_aggregation(p, tentative, kernel.count(), None));
+            Ok(Coarser::by_aggregation(p, tentative, kernel.count(), None))
+        };
+        if is_plain {
+            return plain(tentative, stages);
         }
         let radius = stages.run("spectral radius", &a.rows(), || spectral_radius(a.view(), &a.rows()))?;
         let p = stages.run("interpolation", &halo, || {
@@ -168,12 +184,39 @@ impl SmoothedAggregation {
                 None => smoothed(wide.view(), own, nodes, aggregates, tentative, &smoothing),
             }
         })?;
+        if is_finest && is_too_dense(wide.view(), &p, &halo) {
+            return plain(tentative, stages);
+        }
         let p = match self.energy_steps.unwrap_or(0) {
             0 => p,
             steps => stages
                 .run("energy", &halo, || minimise_energy(wide.view(), &halo, p, &tentative, kernel, steps))?,
         };
         Ok(Coarser::by_aggregation(p, tentative, kernel.count(), Some(radius)))
+    }
+
+    /// Aggregates and their tentative interpolation. Aggregates grow along fewer connections if
+    /// that is asked for.
+    fn tentative<M: LevelMatrix>(
+        &self,
+        wide: &M,
+        nodes: CsrRef<'_, f64>,
+        kernel: &NearKernel,
+        fewer: bool,
+        stages: &mut Stages,
+    ) -> Result<LocalTentative, SetupError> {
+        let (halo, strength) = (wide.rows(), self.strength_of(fewer));
+        let aggregates = match kernel.node_of_rows() {
+            Some(ragged) => {
+                let whole = Whole::new(ragged.count());
+                ragged.joined_by(&aggregates(nodes, &strength, &whole, &halo, stages)?)
+            }
+            None => aggregates(nodes, &strength, &wide.nodes(), &halo, stages)?,
+        };
+        let tentative = stages.run("tentative interpolation", &halo, || {
+            LocalTentative::new(aggregates, kernel, &wide.nodes())
+        })?;
+        Ok(tentative)
     }
 
     /// The near-kernel with more vectors, found by SRQCG.
@@ -190,7 +233,8 @@ impl SmoothedAggregation {
         Ok(known.with_vectors(vectors.at(&own)?))
     }
 
-    /// Which connections aggregates grow along; `fewer` on scalar plain levels.
+    /// Which connections aggregates grow along; `fewer` on scalar plain levels, and where
+    /// aggregates would be too large.
     pub(super) fn strength_of(&self, fewer: bool) -> Strength {
         let filter = match self.strength.filter {
             Filter::Threshold(threshold) if fewer => Filter::Strongest { threshold, most: PLAIN_CONNECTIONS },
@@ -198,6 +242,36 @@ impl SmoothedAggregation {
         };
         Strength { filter, ..self.strength }
     }
+}
+
+/// Whether aggregates of scalar rows are so large that smoothing does not make up for them.
+/// Collective.
+fn are_too_large(tentative: &LocalTentative, halo: &impl Halo) -> bool {
+    let joined = tentative.aggregates.of()[halo.owned()].iter().filter(|&&of| of != Aggregates::NONE);
+    let mut rows = [joined.count() as u64];
+    halo.sum(&mut rows);
+    let aggregates = tentative.coarse.global;
+    aggregates > 0 && rows[0] > LARGEST_AGGREGATES * aggregates
+}
+
+/// Whether the Galerkin product with the own rows `p` of an interpolation takes too many
+/// multiplications per entry of the matrix. Collective.
+fn is_too_dense<H: Processes>(a: CsrRef<'_, f64>, p: &Csr<f64>, halo: &H) -> bool {
+    let own = halo.owned();
+    let mut lengths = vec![0_u64; halo.local()];
+    for (length, row) in lengths[own.clone()].iter_mut().zip(p.all_rows()) {
+        *length = p.row(row).0.len() as u64;
+    }
+    halo.exchange(&mut lengths);
+    let of_row = |row: usize| {
+        let neighbours = a.row(row).0.iter().map(|&column| lengths[column as usize]).sum::<u64>();
+        (lengths[row] * neighbours, a.row(row).0.len() as u64)
+    };
+    let rows = own.into_par_iter().with_min_len(ROWS).map(of_row);
+    let (work, entries) = rows.reduce(|| (0, 0), |one, other| (one.0 + other.0, one.1 + other.1));
+    let mut totals = [work, entries];
+    halo.sum(&mut totals);
+    totals[0] > MOST_WORK * totals[1]
 }
 
 /// Aggregates of the nodes whose matrix is `nodes`.

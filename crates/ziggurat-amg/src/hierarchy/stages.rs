@@ -5,8 +5,8 @@ use std::time::Instant;
 use tracing::span::EnteredSpan;
 use ziggurat_sparse::trace;
 
-use crate::SetupError;
 use crate::halo::Processes;
+use crate::{Cancel, SetupError};
 
 /// The completed stages of one level's setup.
 #[derive(Debug)]
@@ -14,6 +14,7 @@ pub struct Stages {
     level: usize,
     /// Rows on all processes.
     rows: u64,
+    cancel: Cancel,
     done: Vec<(&'static str, f64)>,
 }
 
@@ -28,8 +29,8 @@ pub struct Stage {
 
 impl Stages {
     /// No stages yet on level `level`; 0 is the finest.
-    pub(crate) fn new(level: usize, rows: u64) -> Self {
-        Stages { level, rows, done: Vec::new() }
+    pub(crate) fn new(level: usize, rows: u64, cancel: &Cancel) -> Self {
+        Stages { level, rows, cancel: cancel.clone(), done: Vec::new() }
     }
 
     /// The level; 0 is the finest.
@@ -38,13 +39,15 @@ impl Stages {
     }
 
     /// Runs a stage on the local rows of `halo`. If it fails on one process, it fails on all. An
-    /// error names the level, the stage, and rows by their global ids.
+    /// error names the level, the stage, and rows by their global ids. It does not begin if setup
+    /// [has to stop](Self::check).
     pub fn run<H: Processes, T, E: Into<SetupError>>(
         &mut self,
         stage: &'static str,
         halo: &H,
         work: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, SetupError> {
+        self.check(stage, halo)?;
         let begun = self.begin(stage);
         let named = |error: E| {
             let error = error.into().with_rows(|row| halo.global_id(row));
@@ -53,6 +56,17 @@ impl Stages {
         let result = halo.agree(work().map_err(named));
         self.end(begun);
         result
+    }
+
+    /// Asks whether setup has to stop before this stage. If one process has to, all have.
+    ///
+    /// # Errors
+    /// If it has to.
+    pub fn check<H: Processes>(&self, stage: &'static str, halo: &H) -> Result<(), SetupError> {
+        if self.cancel.is_never() {
+            return Ok(());
+        }
+        halo.agree(self.cancel.check().map_err(SetupError::at(self.level, stage)))
     }
 
     /// Begins a stage.

@@ -43,7 +43,7 @@ const STRONG: f64 = 0.1;
 
 /// Coarsens the grid of a matrix, and continues with smoothed aggregation. Collective.
 pub(super) fn build_structured<M: LevelMatrix>(a: M, setup: &Setup<'_>) -> Result<Built<M>, SetupError> {
-    let mut stages = Stages::new(0, a.global_rows());
+    let mut stages = Stages::new(0, a.global_rows(), setup.cancel);
     let stage = stages.begin("recognition");
     let pattern = match setup.grid {
         Some(pattern) => pattern.clone(),
@@ -61,6 +61,7 @@ fn build_on_grid<M: LevelMatrix>(
     mut stages: Stages,
 ) -> Result<Built<M>, SetupError> {
     let level = stages.level();
+    stages.check("Galerkin product", &a.rows())?;
     let rows = pattern.grid.len() * pattern.unknowns;
     let enough = match pattern.unknowns {
         1 => FEWEST_POINTS.max(setup.config.coarse_rows),
@@ -69,7 +70,7 @@ fn build_on_grid<M: LevelMatrix>(
     if rows > enough && level + 2 < setup.config.max_levels {
         let axes = strong_axes(&a, pattern);
         let next = |a: M, coarse: &GridPattern| {
-            let stages = Stages::new(level + 1, a.global_rows());
+            let stages = Stages::new(level + 1, a.global_rows(), setup.cancel);
             build_on_grid(a, coarse, setup, stages)
         };
         if let Some((transfer, below)) = a.descend_grid(pattern, &axes, setup, &mut stages, next)? {

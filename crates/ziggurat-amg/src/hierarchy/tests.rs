@@ -4,11 +4,12 @@ use super::*;
 use crate::interpolate::LongRange;
 use crate::smoother::Smoother;
 use crate::{Cycle, Cycling, LevelPrecision, Lowering};
-use ziggurat_sparse::CsrRef;
 use ziggurat_sparse::algebra::transpose;
 use ziggurat_sparse::device::{Cpu, Device};
 use ziggurat_sparse::gallery::Problem;
+use ziggurat_sparse::hash::hash_id;
 use ziggurat_sparse::operator::LinearOperator;
+use ziggurat_sparse::{Coo, CsrRef};
 
 fn matrix(name: &str) -> Csr<f64> {
     name.parse::<Problem>().unwrap().matrix().unwrap()
@@ -306,4 +307,52 @@ fn a_large_level_that_cannot_be_coarsened_is_smoothed() {
     assert_eq!((hierarchy.stop(), hierarchy.levels().len()), (CoarseningStop::NothingToCoarsen, 1));
     let found = iterations(&a, &hierarchy, &Cycling::default());
     assert!(found <= 6, "{found}");
+}
+
+/// The Laplacian of a graph in which every node is joined with four earlier ones, nodes with many
+/// connections more often than others (Barabási & Albert, 1999).
+fn graph_with_hubs(nodes: usize) -> Csr<f64> {
+    let mut ends = vec![0_usize];
+    let mut laplacian = Coo::new(nodes, nodes).unwrap();
+    for i in 1..nodes {
+        for edge in 0..4 {
+            let chosen = hash_id((4 * i + edge) as u64) as usize % ends.len();
+            let j = ends[chosen].min(i - 1);
+            for (row, column, value) in [(i, i, 1.0), (j, j, 1.0), (i, j, -1.0), (j, i, -1.0)] {
+                laplacian.push(row, column, value).unwrap();
+            }
+            ends.push(j);
+        }
+        ends.extend([i; 4]);
+    }
+    laplacian.into_csr()
+}
+
+#[test]
+fn hubs_keep_the_finest_level_plain() {
+    let a = graph_with_hubs(4000);
+    let hierarchy = Hierarchy::build(a.clone(), &aggregation()).unwrap();
+    assert_eq!(hierarchy.levels()[0].radius(), None, "{hierarchy}");
+    assert!(hierarchy.operator_complexity() < 1.5, "{hierarchy}");
+    for name in ["poisson3d:12", "poisson3d27:10", "jump3d:12"] {
+        assert!(
+            Hierarchy::build(matrix(name), &aggregation()).unwrap().levels()[0].radius().is_some(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn wide_stencils_do_not_make_large_aggregates() {
+    // Rows are coupled with the 56 nearest ones, the nearer the more.
+    let n = 3000_usize;
+    let mut a = Coo::new(n, n).unwrap();
+    for i in 0..n {
+        for j in i.saturating_sub(28)..n.min(i + 29) {
+            let distance = i.abs_diff(j);
+            a.push(i, j, if distance == 0 { 58.0 } else { -1.0 - 0.2 / distance as f64 }).unwrap();
+        }
+    }
+    let hierarchy = Hierarchy::build(a.into_csr(), &aggregation()).unwrap();
+    assert!(hierarchy.levels()[1].rows() > n / 40, "{hierarchy}");
 }

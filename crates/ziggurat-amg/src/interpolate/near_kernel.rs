@@ -16,6 +16,7 @@
 
 use thiserror::Error;
 use ziggurat_sparse::gallery::rigid_body_modes;
+use ziggurat_sparse::words::{counted, number};
 use ziggurat_sparse::{Dense, MatrixError};
 
 use crate::coarsen::Aggregates;
@@ -52,7 +53,11 @@ pub enum NearKernelError {
     #[error("the near-kernel has no vectors; give the constant vector if nothing better is known")]
     NoVectors,
     /// The length of the vectors is not a multiple of the number of unknowns per node.
-    #[error("near-kernel vectors of {rows} values cannot be cut into nodes of {block} unknowns")]
+    #[error(
+        "near-kernel vectors of {} cannot be cut into nodes of {}",
+        counted(*rows, "value"),
+        counted(*block, "unknown")
+    )]
     BlockSize {
         /// Values per vector.
         rows: usize,
@@ -60,7 +65,10 @@ pub enum NearKernelError {
         block: usize,
     },
     /// A value that is not finite.
-    #[error("near-kernel vector {vector}, row {row}: the value is {value}; every value must be finite")]
+    #[error(
+        "near-kernel vector {vector}, row {row}: the value is {}; every value must be finite",
+        number(*value)
+    )]
     NotFinite {
         /// Index of the vector, from zero.
         vector: usize,
@@ -83,7 +91,9 @@ pub enum NearKernelError {
     },
     /// The nodes do not have as many rows as the vectors.
     #[error(
-        "the near-kernel has vectors of {rows} values and nodes of {found} rows; give the node of every row"
+        "the near-kernel has vectors of {} and nodes of {}; give the node of every row",
+        counted(*rows, "value"),
+        counted(*found, "row")
     )]
     Nodes {
         /// Values per vector.

@@ -28,6 +28,7 @@ use std::ops::Range;
 use thiserror::Error;
 use ziggurat_sparse::algebra::SparseAccumulator;
 use ziggurat_sparse::matrix::Entries;
+use ziggurat_sparse::words::number;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use super::filtered::{FilteredRow, check};
@@ -72,19 +73,22 @@ impl Default for ProlongationSmoothing {
 #[non_exhaustive]
 pub enum SmoothingError {
     /// The damping is outside the range in which the step smooths.
-    #[error("damping {found} of smoothed aggregation is not between 0 and 2; 1.5 is usual")]
+    #[error("damping {} of smoothed aggregation is not between 0 and 2; 1.5 is usual", number(*found))]
     Damping {
         /// The given value.
         found: f64,
     },
     /// The filter threshold is not a fraction.
-    #[error("filter {found} of smoothed aggregation is not between 0 and 1; 0.1 is usual")]
+    #[error("filter {} of smoothed aggregation is not between 0 and 1; 0.1 is usual", number(*found))]
     Filter {
         /// The given value.
         found: f64,
     },
     /// The spectral radius is not a positive finite number.
-    #[error("spectral radius {found} is not positive and finite; estimate that of D^-1 A, or use row sums")]
+    #[error(
+        "spectral radius {} is not positive and finite; estimate that of D^-1 A, or use row sums",
+        number(*found)
+    )]
     SpectralRadius {
         /// The given value.
         found: f64,

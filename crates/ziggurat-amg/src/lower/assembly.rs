@@ -35,7 +35,7 @@ impl<D: Device> Multigrid<D> {
         levels: &[LevelSource<'_, D>],
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
-        lowering: Lowering,
+        lowering: Lowering<'_>,
     ) -> Result<Self, SetupError> {
         let Some((last, rest)) = levels.split_last() else {
             let what = "levels of the hierarchy";
@@ -65,7 +65,9 @@ impl<D: Device> Multigrid<D> {
         let coarse = match coarsest {
             Some(coarsest) => {
                 let _stage = trace::stage("lowering", Some(finer.len()), coarsest.a.rows() as u64);
-                coarse_solver(coarsest, scalings[finer.len()].as_ref(), lowering.coarsest)
+                lowering
+                    .check_for(0.0)
+                    .and_then(|()| coarse_solver(coarsest, scalings[finer.len()].as_ref(), lowering))
             }
             None => Ok(CoarseSolver::None),
         };
@@ -88,7 +90,7 @@ struct Assembly<'a, 'b, D: Device> {
     levels: &'a [LevelSource<'b, D>],
     scalings: &'a [Option<LevelScaling>],
     cycling: &'a Cycling,
-    lowering: Lowering,
+    lowering: Lowering<'a>,
 }
 
 impl<D: Device> Assembly<'_, '_, D> {
@@ -100,6 +102,7 @@ impl<D: Device> Assembly<'_, '_, D> {
     ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
         let at = |stage| SetupError::at(index, stage);
         let source = &self.levels[index];
+        self.lowering.check_for(0.0).map_err(at("lowering"))?;
         let _stage = trace::stage("lowering", Some(index), source.a.rows() as u64);
         let own = self.scalings[index].as_ref();
         let next = self.scalings.get(index + 1).and_then(Option::as_ref);

@@ -8,18 +8,19 @@
 
 use std::borrow::Cow;
 
-use ziggurat_sparse::Kind;
 use ziggurat_sparse::algebra::scale_symmetric;
 use ziggurat_sparse::device::{Device, HostMatrix};
+use ziggurat_sparse::{CsrRef, Kind, MatrixError};
 
-use super::format::{Coarsest, Formats};
+use super::format::{Coarsest, Formats, Lowering};
 use super::level::{LevelParts, SmootherParts, level};
 use super::scaling::{LevelScaling, scaled_matrix, scaled_smoother};
 use super::source::LevelSource;
-use crate::SetupError;
+use crate::empty_rows::Filled;
 use crate::halo::Whole;
 use crate::multigrid::coarse::{CoarseSolver, Factors, inverse};
 use crate::smoother::{ChebyshevBase, Smoother, SmootherData};
+use crate::{Cancel, SetupError};
 
 /// Maximum number of rows for which the inverse is formed: 8 MB of values.
 pub const MAX_DENSE_ROWS: usize = 1000;
@@ -49,12 +50,14 @@ pub const COARSE_FALLBACK_SMOOTHER: Smoother =
 /// Builds the solver of the coarsest level.
 ///
 /// If the level is scaled, so are its vectors. Whether a matrix counts as singular does not depend
-/// on the scaling: the unscaled matrix is inverted, and the inverse is scaled.
+/// on the scaling: the unscaled matrix is inverted, and the inverse is scaled. Empty rows do not
+/// make it singular.
 pub(super) fn coarse_solver<D: Device>(
     source: &LevelSource<'_, D>,
     scaling: Option<&LevelScaling>,
-    coarsest: Coarsest,
+    lowering: Lowering<'_>,
 ) -> Result<CoarseSolver<D>, SetupError> {
+    let coarsest = lowering.coarsest;
     let (device, shared) = (source.device, source.a.remote.is_some());
     let a = &*source.a.own.csr();
     let refused = |reason: String| SetupError::CoarseSolve { rows: a.rows(), reason };
@@ -73,7 +76,7 @@ pub(super) fn coarse_solver<D: Device>(
     }
     let is_small = a.rows() <= MAX_DENSE_ROWS && coarsest != Coarsest::Sparse;
     if (is_small || coarsest == Coarsest::Dense) && !shared {
-        let mut inverse = inverse(a.view())?;
+        let mut inverse = inverse(filled(a.view())?.view())?;
         if let Some(scaling) = scaling {
             scale_symmetric(&mut inverse, &scaling.factors())?;
         }
@@ -87,13 +90,20 @@ pub(super) fn coarse_solver<D: Device>(
     };
     if coarsest.is_direct() {
         let a = in_own_variables()?;
-        return Ok(CoarseSolver::Sparse(Factors::equilibrated(a.view())?, a.bytes()));
+        let cancel = lowering.cancel.unwrap_or(&Cancel::NEVER);
+        let factors = Factors::equilibrated(filled(a.view())?.view(), cancel)?;
+        return Ok(CoarseSolver::Sparse(factors, a.bytes()));
     }
+    let mut why =
+        if shared { "shared by processes: smoothed" } else { "too large to be factorised: smoothed" };
     if a.rows() <= MAX_SPARSE_ROWS && !shared {
         let a = in_own_variables()?;
-        // A singular matrix is smoothed.
-        if let Some(factors) = Factors::new(a.view()).ok().filter(|factors| factors.is_regular(a.rows())) {
-            return Ok(CoarseSolver::Sparse(factors, a.bytes()));
+        match Factors::new(filled(a.view())?.view()) {
+            Ok(factors) if factors.is_regular(a.rows()) => {
+                return Ok(CoarseSolver::Sparse(factors, a.bytes()));
+            }
+            Ok(_) => why = "singular: smoothed",
+            Err(_) => why = "singular, or too large to be factorised: smoothed",
         }
     }
     let smoother = if shared || source.smoother.is_some() {
@@ -117,10 +127,10 @@ pub(super) fn coarse_solver<D: Device>(
         points: None,
         first_row: source.first_row,
     };
-    let why = match (shared, a.rows() <= MAX_SPARSE_ROWS) {
-        (true, _) => "shared by processes: smoothed",
-        (false, true) => "singular: smoothed",
-        (false, false) => "too large to be factorised: smoothed",
-    };
     Ok(CoarseSolver::Smoothed(level(device, &parts, Kind::F64, Kind::F64)?, why))
+}
+
+/// The matrix with a diagonal entry in every empty row.
+fn filled(a: CsrRef<'_, f64>) -> Result<Filled<'_>, MatrixError> {
+    Filled::of(a, &Whole::new(a.rows()))
 }

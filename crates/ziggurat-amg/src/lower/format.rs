@@ -21,6 +21,7 @@ use ziggurat_sparse::matrix::{FormatPlan, ScaleFactors, has_dense_tiles};
 
 use super::part::OwnMatrix;
 use crate::multigrid::Considered;
+use crate::{Cancel, SetupError};
 
 /// The formats that lowering may choose from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,10 +41,11 @@ pub enum Formats {
 ///
 /// ```
 /// use ziggurat_amg::{Coarsest, Formats, Lowering};
-/// assert_eq!(Lowering::default(), Lowering { formats: Formats::FewestBytes, scaled: true, coarsest: Coarsest::Auto });
+/// let lowering = Lowering::default();
+/// assert_eq!((lowering.formats, lowering.scaled, lowering.coarsest), (Formats::FewestBytes, true, Coarsest::Auto));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lowering {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lowering<'a> {
     /// The formats to choose from.
     pub formats: Formats,
     /// Whether levels are scaled into the range of a reduced precision. Without scaling, 16-bit
@@ -51,6 +53,16 @@ pub struct Lowering {
     pub scaled: bool,
     /// How the coarsest level is solved.
     pub coarsest: Coarsest,
+    /// When to stop before all levels are lowered. Not for levels with remote columns, which
+    /// processes lower together.
+    pub cancel: Option<&'a Cancel>,
+}
+
+impl Lowering<'_> {
+    /// Succeeds unless lowering has to stop before a step that takes this many seconds.
+    pub(crate) fn check_for(&self, seconds: f64) -> Result<(), SetupError> {
+        self.cancel.map_or(Ok(()), |cancel| cancel.check_for(seconds))
+    }
 }
 
 choice! {
@@ -82,9 +94,9 @@ impl Coarsest {
     }
 }
 
-impl Default for Lowering {
+impl Default for Lowering<'_> {
     fn default() -> Self {
-        Lowering { formats: Formats::default(), scaled: true, coarsest: Coarsest::default() }
+        Lowering { formats: Formats::default(), scaled: true, coarsest: Coarsest::default(), cancel: None }
     }
 }
 

@@ -49,7 +49,7 @@ impl Hierarchy {
         device: &D,
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
-        lowering: Lowering,
+        lowering: Lowering<'_>,
     ) -> Result<Multigrid<D>, SetupError> {
         self.lower_with(&self.finest(lowering.formats), device, cycling, precision, lowering)
     }
@@ -79,7 +79,7 @@ impl Hierarchy {
         device: &D,
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
-        lowering: Lowering,
+        lowering: Lowering<'_>,
     ) -> Result<Multigrid<D>, SetupError> {
         if let Some(multigrid) = on_device::lowered(self, device, cycling, &precision, lowering)? {
             return Ok(multigrid.for_caller_of(self));

@@ -37,7 +37,7 @@ pub(super) fn lowered<D: Device>(
     device: &D,
     cycling: &Cycling,
     precision: &impl Fn(usize) -> LevelPrecision,
-    lowering: Lowering,
+    lowering: Lowering<'_>,
 ) -> Result<Option<Multigrid<D>>, SetupError> {
     let levels = hierarchy.levels();
     let finer = levels.len() - 1;
@@ -72,7 +72,7 @@ struct OnDevice<'a, D: Device, T: Real> {
     levels: &'a [Level<WholeMatrix>],
     held: Vec<Held<'a, D::Setup, T>>,
     cycling: &'a Cycling,
-    lowering: Lowering,
+    lowering: Lowering<'a>,
 }
 
 /// A vector of the device of setup.
@@ -133,7 +133,7 @@ impl<'a, D: Device, T: Real + Reads<T>> OnDevice<'a, D, T> {
         setup: &'a D::Setup,
         levels: &'a [Level<WholeMatrix>],
         cycling: &'a Cycling,
-        lowering: Lowering,
+        lowering: Lowering<'a>,
     ) -> Option<Self> {
         let held = levels.iter().map(|level| {
             let matrix =
@@ -170,6 +170,7 @@ impl<'a, D: Device, T: Real + Reads<T>> OnDevice<'a, D, T> {
         let (scalings, of_coarsest) = self.scalings(&coarsest, |index| precision(index).stored())?;
         let mut levels = Vec::new();
         for index in 0..finer {
+            self.lowering.check_for(0.0).map_err(SetupError::at(index, "lowering"))?;
             let _stage = trace::stage("lowering", Some(index), self.levels[index].rows() as u64);
             let (own, stored) = (precision(index), precision(index).stored());
             let next = if index + 1 == finer { Kind::F64 } else { precision(index + 1).working };
@@ -188,7 +189,7 @@ impl<'a, D: Device, T: Real + Reads<T>> OnDevice<'a, D, T> {
         }
         let coarse = {
             let _stage = trace::stage("lowering", Some(finer), last.rows() as u64);
-            coarse_solver(&coarsest, of_coarsest.as_ref(), self.lowering.coarsest)
+            coarse_solver(&coarsest, of_coarsest.as_ref(), self.lowering)
                 .map_err(SetupError::at(finer, "direct solve"))?
         };
         let is_narrow = !matches!(scalings[0], Scaling::None) || precision(0).working != Kind::F64;

@@ -103,6 +103,11 @@ impl LevelScaling {
             return same(diagonal.abs());
         }
         let mut factors = part.own.diagonal_sizes();
+        // An empty row is scaled as if it had the largest diagonal entry (`empty_rows.rs`).
+        let largest = device.largest_of_all(factors.par_iter().copied().reduce(|| 0.0, f64::max));
+        factors.par_iter_mut().enumerate().filter(|(_, factor)| **factor == 0.0).for_each(|(row, factor)| {
+            *factor = if part.largest_in_row(row) == 0.0 { largest } else { 0.0 };
+        });
         if let Some(size) = constant(device, &factors) {
             return same(size);
         }

@@ -400,7 +400,9 @@ fn given_smoother_data_are_used() {
 #[test]
 fn errors_name_the_level() {
     let mut levels = levels(16);
-    levels.a[1] = Arc::new(Csr::try_new(64, 64, vec![0; 65], vec![], vec![]).unwrap());
+    // Every row has an entry, but not on the diagonal.
+    let columns = (0..64).map(|row| (row + 1) % 64).collect();
+    levels.a[1] = Arc::new(Csr::try_new(64, 64, (0..65).collect(), columns, vec![1.0; 64]).unwrap());
     let error = levels.multigrid(&Cpu::new(), &Cycling::default(), full).unwrap_err();
     assert_eq!(
         error.to_string(),

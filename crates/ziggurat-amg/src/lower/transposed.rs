@@ -15,9 +15,10 @@ use std::sync::Arc;
 
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::algebra::transpose;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Cpu, Device};
 
-use super::format::{Coarsest, Lowering};
+use super::exact::ExactMatrix;
+use super::format::{Coarsest, Formats, Lowering};
 use super::part::Part;
 use super::precision::LevelPrecision;
 use super::source::LevelSource;
@@ -57,11 +58,65 @@ impl Hierarchy {
         device: &D,
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
-        lowering: Lowering,
+        lowering: Lowering<'_>,
     ) -> Result<Multigrid<D>, SetupError> {
+        let (a, finest) = self.finest_transposed(lowering.formats)?;
+        self.lower_transposed_with((&a, &finest), device, cycling, precision, lowering)
+    }
+
+    /// The transpose of the finest level's matrix, and as an outer iteration stores it. Every call
+    /// makes it again.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Formats, Hierarchy, HierarchyConfig};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "convection3d:8".parse::<Problem>()?.matrix()?;
+    /// let hierarchy = Hierarchy::build(&a, &HierarchyConfig::default())?;
+    /// let (transposed, _) = hierarchy.finest_transposed(Formats::FewestBytes)?;
+    /// assert_eq!(transposed.get(1, 0), a.get(0, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the matrix is on a device that fails.
+    pub fn finest_transposed(&self, formats: Formats) -> Result<(Arc<Csr<f64>>, ExactMatrix), SetupError> {
+        self.fetch()?;
+        let finest = &self.levels()[0];
+        let a = transposed(finest.matrix());
+        let stored = ExactMatrix::of_part(Part::<Cpu>::from(&a), finest.block(), formats);
+        Ok((a, stored))
+    }
+
+    /// As [`Hierarchy::lower_transposed`], with the [transpose of the finest
+    /// matrix](Self::finest_transposed), which is shared.
+    ///
+    /// ```
+    /// use ziggurat_amg::{Cycling, Formats, Hierarchy, HierarchyConfig, LevelPrecision, Lowering};
+    /// use ziggurat_sparse::{device::Cpu, gallery::Problem};
+    /// let a = "convection3d:8".parse::<Problem>()?.matrix()?;
+    /// let hierarchy = Hierarchy::build(a, &HierarchyConfig::default())?;
+    /// let (a, stored) = hierarchy.finest_transposed(Formats::FewestBytes)?;
+    /// let f64 = |_| LevelPrecision::default();
+    /// let (cpu, cycling, lowering) = (Cpu::new(), Cycling::default(), Lowering::default());
+    /// let cycle = hierarchy.lower_transposed_with((&a, &stored), &cpu, &cycling, f64, lowering)?;
+    /// assert_eq!(cycle.stored().len(), hierarchy.levels().len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Hierarchy::lower`].
+    pub fn lower_transposed_with<D: Device>(
+        &self,
+        finest: (&Arc<Csr<f64>>, &ExactMatrix),
+        device: &D,
+        cycling: &Cycling,
+        precision: impl Fn(usize) -> LevelPrecision,
+        lowering: Lowering<'_>,
+    ) -> Result<Multigrid<D>, SetupError> {
+        self.fetch()?;
         let exchanged = cycling.exchanged();
-        let transposed = |a: &Csr<f64>| Arc::new(transpose(a.view(), a.all_rows()));
-        let matrices: Vec<_> = self.levels().iter().map(|level| transposed(level.matrix())).collect();
+        let below = self.levels()[1..].iter().map(|level| transposed(level.matrix()));
+        let matrices: Vec<_> = std::iter::once(finest.0.clone()).chain(below).collect();
         let transfers = self.levels().iter().map(|level| {
             let (r, p) = level.restriction().zip(level.prolongation())?;
             Some((transposed(p), transposed(r)))
@@ -74,6 +129,7 @@ impl Hierarchy {
         let data = smoothed.map(|(index, level)| {
             let a = level.matrix();
             let smoother = cycling.on_level(index).smoother;
+            lowering.check_for(0.0).map_err(SetupError::at(index, "smoother"))?;
             let data = smoother.data(a.view(), &Whole::new(a.rows()), level.radius());
             let data = data.and_then(|data| match data {
                 SmootherData::Inverse(inverse) => Ok(SmootherData::Inverse(inverse.transposed())),
@@ -89,7 +145,7 @@ impl Hierarchy {
                 device,
                 a: Part::from(a),
                 block: level.block(),
-                host: None,
+                host: (index == 0).then_some(finest.1),
                 radius: level.radius(),
                 points: level.points(),
                 smoother: data.get(index),
@@ -103,10 +159,13 @@ impl Hierarchy {
     }
 }
 
+fn transposed(a: &Csr<f64>) -> Arc<Csr<f64>> {
+    Arc::new(transpose(a.view(), a.all_rows()))
+}
+
 #[cfg(test)]
 mod tests {
     use ziggurat_sparse::Kind;
-    use ziggurat_sparse::device::Cpu;
     use ziggurat_sparse::gallery::Problem;
     use ziggurat_sparse::hash::uniform_signed;
     use ziggurat_sparse::operator::LinearOperator;

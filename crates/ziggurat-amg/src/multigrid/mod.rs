@@ -31,6 +31,7 @@ use level::LevelOps;
 use vectors::{WorkMut, WorkRef, convert};
 use workspace::{Below, CycleWork};
 
+pub use coarse::factor_entries;
 pub use cycle::{Cycle, CycleKind};
 pub use order::InLevelOrder;
 pub use stored::{Considered, LevelFormat, StoredLevel};

@@ -32,6 +32,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use ziggurat_sparse::{Csr, CsrRef, MatrixError, choice};
 
+use crate::empty_rows::Filled;
 use crate::halo::Processes;
 use crate::spectral_radius::spectral_radius;
 use crate::{OutOfRange, SetupError};
@@ -344,7 +345,8 @@ impl Smoother {
     /// ```
     ///
     /// # Errors
-    /// If a row has no usable diagonal entry, or the matrix does not have the owned rows.
+    /// If a row has entries, but no usable one on the diagonal, or the matrix does not have the
+    /// owned rows.
     pub fn data<H: Processes>(
         &self,
         a: CsrRef<'_, f64>,
@@ -356,6 +358,8 @@ impl Smoother {
             let what = "rows of the matrix to be smoothed";
             return Err(MatrixError::Mismatch { what, expected: rows.end, found: a.rows() }.into());
         }
+        let filled = Filled::of(a, halo)?;
+        let a = filled.view();
         if matches!(self, Smoother::Jacobi { omega: None }) && radius.is_none() {
             let proved = spai0::proved_diagonal(a, rows.clone());
             let everywhere = !halo.any(proved.is_none());

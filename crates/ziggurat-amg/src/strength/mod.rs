@@ -24,6 +24,7 @@ use std::ops::Range;
 pub use graph::StrongGraph;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use ziggurat_sparse::words::{counted, number};
 use ziggurat_sparse::{CsrRef, MatrixError};
 
 use crate::OutOfRange;
@@ -140,20 +141,27 @@ impl Default for Strength {
 pub enum StrengthError {
     /// The threshold is not a fraction.
     #[error(
-        "strength threshold {found} is not between 0 and 1; 0.25 is usual for classical, 0.08 for symmetric"
+        "strength threshold {} is not between 0 and 1; 0.25 is usual for classical, 0.08 for symmetric",
+        number(*found)
     )]
     Threshold {
         /// The given value.
         found: f64,
     },
     /// The requested average is not a positive number.
-    #[error("average of {found} strong connections per row is not positive and finite; 4 is usual")]
+    #[error(
+        "average of {} strong connections per row is not positive and finite; 4 is usual",
+        number(*found)
+    )]
     Average {
         /// The given value.
         found: f64,
     },
     /// The maximum row sum is not a positive fraction.
-    #[error("maximum row sum {found} is not a positive fraction of the diagonal; 0.9 is usual, or none")]
+    #[error(
+        "maximum row sum {} is not a positive fraction of the diagonal; 0.9 is usual, or none",
+        number(*found)
+    )]
     MaxRowSum {
         /// The given value.
         found: f64,
@@ -164,7 +172,11 @@ pub enum StrengthError {
     )]
     NoVectors,
     /// A test vector whose length does not match the matrix.
-    #[error("test vector {vector} has {found} values, but the matrix has {expected} columns")]
+    #[error(
+        "test vector {vector} has {}, but the matrix has {}",
+        counted(*found, "value"),
+        counted(*expected, "column")
+    )]
     VectorLength {
         /// Index of the vector, from zero.
         vector: usize,

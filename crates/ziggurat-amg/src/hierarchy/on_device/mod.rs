@@ -26,10 +26,10 @@ use super::{
     Classical, Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, MatrixProperties, Stages, WholeMatrix,
     WholeTransfer,
 };
-use crate::SetupError;
 use crate::halo::Whole;
 use crate::interpolate::{NearKernel, Symmetry};
 use crate::strength::Measure;
+use crate::{Cancel, SetupError};
 use aggregation::Aggregation;
 pub(crate) use aggregation::spectral_radius;
 
@@ -60,10 +60,36 @@ impl Hierarchy {
         properties: &MatrixProperties,
         config: &HierarchyConfig,
     ) -> Result<Self, SetupError> {
+        Self::build_on_until(device, a, properties, config, &Cancel::NEVER)
+    }
+
+    /// As [`Hierarchy::build_on`], unless it is cancelled before.
+    ///
+    /// ```
+    /// use ziggurat_amg::interpolate::{NearKernel, Symmetry};
+    /// use ziggurat_amg::{Cancel, Hierarchy, HierarchyConfig, MatrixProperties};
+    /// use ziggurat_sparse::device::Reference; // or a GPU
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
+    /// let known = MatrixProperties { near_kernel: NearKernel::constants(a.rows(), 1)?, symmetry: Symmetry::Symmetric, grid: None };
+    /// let (config, no_time) = (HierarchyConfig::default(), Cancel::NEVER.within(0.0));
+    /// assert!(Hierarchy::build_on_until(&Reference, &a, &known, &config, &no_time).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Hierarchy::build_on`], and if it is cancelled.
+    pub fn build_on_until<D: AggregationDevice + ClassicalDevice>(
+        device: &D,
+        a: impl Into<Arc<Csr<f64>>>,
+        properties: &MatrixProperties,
+        config: &HierarchyConfig,
+        cancel: &Cancel,
+    ) -> Result<Self, SetupError> {
         let a = a.into();
         properties.check(&a)?;
         let method = supported(&a, properties, config)?;
-        let setup = Setup { config, symmetry: properties.symmetry, row_multiple: 1, grid: None };
+        let setup = Setup { config, symmetry: properties.symmetry, row_multiple: 1, grid: None, cancel };
         let start = Instant::now();
         let on_device = OnDevice { device, method, setup: &setup };
         let (levels, stop) = match device.computes_in(Kind::F64) {
@@ -98,6 +124,9 @@ fn supported(
     }
     let method = match config.coarsening {
         Coarsening::SmoothedAggregation(method) => method,
+        Coarsening::Pairwise(_) if diagonal().contains(&0.0) => {
+            return refused("a diagonal entry of the matrix is zero");
+        }
         Coarsening::Pairwise(pairwise) => return Ok(Method::Aggregation(Aggregation::Plain(pairwise))),
         _ => return refused("of all methods, devices have only `sa`, `pairwise` and `classical`"),
     };
@@ -189,7 +218,7 @@ impl<D: AggregationDevice + ClassicalDevice> OnDevice<'_, D> {
         let mut a = WholeMatrix { a: SetupMatrix::on_device(on_device.clone(), Some(a)), block };
         let mut levels = Vec::new();
         loop {
-            let mut stages = Stages::new(levels.len(), a.a.rows() as u64);
+            let mut stages = Stages::new(levels.len(), a.a.rows() as u64, self.setup.cancel);
             let made = match stop_before(&a, self.setup, levels.len()) {
                 Some(stop) => Err(stop),
                 None => self.coarser(&on_device.a, a.block, &kernel, &mut stages)?,

@@ -18,6 +18,7 @@ use super::vectors::{WorkMut, WorkRef};
 
 pub(crate) use dense::inverse;
 pub(crate) use sparse::Factors;
+pub use sparse::factor_entries;
 
 /// A solver for the coarsest level. Vectors are in double precision.
 pub(crate) enum CoarseSolver<D: Device> {
