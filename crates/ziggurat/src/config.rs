@@ -396,7 +396,25 @@ impl SolverConfig {
     pub(crate) fn by_factors(&self) -> Self {
         let hierarchy = Extent { coarsest: Coarsest::Auto, ..self.hierarchy };
         let (reorder, setup) = (Reorder::Off, SetupPlace::Host);
-        SolverConfig { method: Method::Direct, hierarchy, reorder, setup, ..self.clone() }
+        // The factors of an indefinite matrix are not positive.
+        let krylov = match self.krylov {
+            Krylov::Cg | Krylov::Fcg | Krylov::Minres => Krylov::Auto,
+            krylov => krylov,
+        };
+        SolverConfig { method: Method::Direct, krylov, hierarchy, reorder, setup, ..self.clone() }
+    }
+
+    /// This configuration with at most so many levels.
+    #[must_use]
+    pub(crate) fn with_levels(&self, max_levels: usize) -> Self {
+        SolverConfig { hierarchy: Extent { max_levels, ..self.hierarchy }, ..self.clone() }
+    }
+
+    /// This configuration with the method that is chosen if factors do not fit into memory.
+    #[must_use]
+    pub(crate) fn by_multigrid(&self, facts: MatrixFacts) -> Self {
+        let method = decide::method(self, MatrixFacts { factors: false, ..facts }).0;
+        SolverConfig { method, ..self.clone() }
     }
 
     /// The configuration of the hierarchy. Here and below, `auto` means the most common choice; it
@@ -485,7 +503,7 @@ impl SolverConfig {
     /// ```
     /// assert_eq!(ziggurat::SolverConfig::default().lowering(), ziggurat::amg::Lowering::default());
     /// ```
-    pub fn lowering(&self) -> Lowering {
+    pub fn lowering(&self) -> Lowering<'static> {
         let formats = match self.format {
             Format::Auto => Formats::FewestBytes,
             Format::Csr => Formats::Csr,
@@ -496,7 +514,7 @@ impl SolverConfig {
             Method::None => Coarsest::Smoothed,
             _ => self.hierarchy.coarsest,
         };
-        Lowering { formats, scaled: self.scaling == Scaling::Auto, coarsest }
+        Lowering { formats, scaled: self.scaling == Scaling::Auto, coarsest, cancel: None }
     }
 
     /// The Krylov method, including its restart length.

@@ -22,6 +22,7 @@ use thiserror::Error;
 use ziggurat_amg::coarsen::Aggregates;
 use ziggurat_amg::halo::Whole;
 use ziggurat_amg::interpolate::{NearKernel, NearKernelError};
+use ziggurat_sparse::words::{counted, number};
 use ziggurat_sparse::{CsrRef, Dense};
 
 use crate::diagnose::{numbered_by_fields, unknowns_per_node};
@@ -62,13 +63,13 @@ pub struct Coordinates {
 #[non_exhaustive]
 pub enum CoordinatesError {
     /// There are no such dimensions.
-    #[error("coordinates have {found} columns; they must have 1, 2 or 3")]
+    #[error("coordinates have {}; they must have 1, 2 or 3", counted(*found, "column"))]
     Dimension {
         /// Number of columns.
         found: usize,
     },
     /// A coordinate is infinite or NaN.
-    #[error("coordinate {axis} in row {row} is {value}; every coordinate must be finite")]
+    #[error("coordinate {axis} in row {row} is {}; every coordinate must be finite", number(*value))]
     NotFinite {
         /// The row.
         row: usize,
@@ -79,8 +80,9 @@ pub enum CoordinatesError {
     },
     /// The number of rows fits neither nodes nor unknowns.
     #[error(
-        "coordinates have {found} rows, but the matrix has {rows}; give one row per node ({rows} divided by the \
-         unknowns per node, usually {dimension}), or one row per unknown ({rows})"
+        "coordinates have {}, but the matrix has {rows}; give one row per node ({rows} divided by the \
+         unknowns per node, usually {dimension}), or one row per unknown ({rows})",
+        counted(*found, "row")
     )]
     Rows {
         /// Number of rows of the coordinates.
@@ -103,9 +105,10 @@ pub enum CoordinatesError {
     },
     /// A node has more unknowns than there are dimensions, and rotations.
     #[error(
-        "rows {row} to {} have the same coordinates: {found} unknowns at one node, in {dimension} dimensions; \
+        "rows {row} to {} have the same coordinates: {found} unknowns at one node, in {}; \
          give the near-null space instead of coordinates",
-        row + found - 1
+        row + found - 1,
+        counted(*dimension, "dimension")
     )]
     TooMany {
         /// The first row of the node.

@@ -6,8 +6,9 @@
 
 use std::fmt;
 
-use ziggurat_amg::SetupError;
+use ziggurat_amg::{Method, SetupError};
 use ziggurat_krylov::KrylovReport;
+use ziggurat_sparse::words::counted;
 
 use crate::config::SolverConfig;
 use crate::solver::Promotion;
@@ -36,7 +37,8 @@ impl fmt::Debug for LevelSummary<'_> {
 impl fmt::Display for LevelSummary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LevelSummary { rows, nnz, storage, working, format } = self;
-        write!(f, "{rows} rows, {nnz} entries, stored in {storage}, computed in {working}, {format}")
+        let (rows, entries) = (counted(*rows, "row"), counted(*nnz, "entry"));
+        write!(f, "{rows}, {entries}, stored in {storage}, computed in {working}, {format}")
     }
 }
 
@@ -59,18 +61,22 @@ pub fn set_up(levels: &[LevelSummary<'_>], config: &SolverConfig, stages: &[(&st
     let SolverConfig { method, krylov, precision, .. } = config;
     tracing::info!(
         target: "ziggurat::setup",
-        "{} rows, {} entries: {method}, {krylov}, {precision}; {} levels, operator complexity {:.2}, {:.3} s",
-        finest.rows,
-        finest.nnz,
-        levels.len(),
+        "{}, {}: {method}, {krylov}, {precision}; {}, operator complexity {:.2}, {:.3} s",
+        counted(finest.rows, "row"),
+        counted(finest.nnz, "entry"),
+        counted(levels.len(), "level"),
         all as f64 / finest.nnz.max(1) as f64,
         stages.iter().map(|stage| stage.1).sum::<f64>()
     );
 }
 
-/// Logs that multigrid cannot be set up, and that factors replace it.
-pub fn set_up_failed(error: &SetupError) {
-    tracing::warn!(target: "ziggurat::setup", "multigrid is replaced by sparse factors: {error}");
+/// Logs that the method that was chosen cannot be set up, and that another one replaces it.
+pub(crate) fn set_up_failed(error: &SetupError, method: Method) {
+    let replaced = match method {
+        Method::Direct => "multigrid is replaced by sparse factors",
+        _ => "sparse factors are replaced by multigrid",
+    };
+    tracing::warn!(target: "ziggurat::setup", "{replaced}: {error}");
 }
 
 /// Logs a solve. A promotion to another precision is a warning.

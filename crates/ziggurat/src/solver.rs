@@ -10,22 +10,29 @@
 //! always runs on the device. Right-hand sides and solutions are in host memory: each solve uploads
 //! b once and downloads x once.
 
+mod alternative;
 mod builder;
 mod certify;
 mod compared;
 mod compiled;
+mod empty_rows;
 mod error;
 mod iteration;
 mod known;
+mod limits;
 mod operator;
 mod options;
 mod order;
+mod parts;
 mod promotion;
 mod refine;
+mod solution;
 mod stronger;
+mod transposed;
 mod units;
 mod update;
 mod watch;
+mod zero_diagonal;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -33,27 +40,32 @@ use std::time::Instant;
 
 use ziggurat_amg::halo::Whole;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{ExactMatrix, Hierarchy, MatrixProperties, Multigrid, Part, SetupError};
-use ziggurat_krylov::{KrylovReport, Observer};
+use ziggurat_amg::{Cancel, ExactMatrix, Hierarchy, Lowering, MatrixProperties, Multigrid, Part, SetupError};
+use ziggurat_krylov::{Observer, Progress};
 use ziggurat_sparse::device::{Cpu, Device, Traffic};
-use ziggurat_sparse::{Csr, MatrixError, trace};
+use ziggurat_sparse::{Csr, trace};
 
-use crate::config::{ConfigError, Decision, Method, SetupPlace, SolverConfig};
+use crate::config::{Method, SetupPlace, SolverConfig};
 use crate::diagnose::{MatrixKind, unknowns_per_node};
 use crate::events::{self, LevelSummary};
 
+use alternative::{has_no_factors, multigrid_instead, no_device, positive_levels};
 pub use builder::SolverBuilder;
-pub use certify::certified;
+pub use certify::HostSystem;
 use compiled::{Compiled, on_cpu};
 pub use error::SolveError;
 pub use iteration::Iteration;
 use iteration::Matrix;
 use known::{Oriented, of_fields, oriented};
+use limits::SolveLimits;
 pub use options::SolveOptions;
 use order::{in_given_order, in_order, in_sign};
 pub use promotion::{Fault, Promotion, Raise, Stronger};
 use refine::{refined, refined_by_factors};
+pub use solution::Solution;
+use transposed::Transposing;
 pub use update::{Pace, Updated};
+use zero_diagonal::{factorised_instead, has_zero_diagonal};
 
 /// A solver for one matrix: set up once, it solves any number of right-hand sides, also from
 /// several threads.
@@ -69,7 +81,8 @@ pub use update::{Pace, Updated};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It iterates on the CPU or on [another device](SolverBuilder::device).
+/// It iterates on the CPU or on [another device](SolverBuilder::device). Every call runs in the
+/// rayon pool of its thread; for your own, call it in `pool.install`, [as here](crate#threads).
 pub struct Solver<D: Device = Cpu> {
     iteration: Iteration<D>,
     hierarchy: Hierarchy,
@@ -79,9 +92,23 @@ pub struct Solver<D: Device = Cpu> {
     finest: ExactMatrix,
     kind: MatrixKind,
     near_kernel: Option<NearKernel>,
+    /// For Aᵀ, since the first solve with it.
+    transposing: Transposing<D>,
+    cancel: Cancel,
     pace: Pace,
     stages: Vec<(&'static str, f64)>,
     compiled: Compiled<D>,
+}
+
+/// A system that a solver iterates on: that of its matrix, or of the transpose. A reference to a
+/// function, so that the iteration is compiled once for both.
+struct Posed<'a, D: Device> {
+    iteration: &'a Iteration<D>,
+    /// The matrix, in the order and sign of the levels.
+    a: &'a dyn Fn() -> &'a Arc<Csr<f64>>,
+    largest_row_error: f64,
+    raise: &'a (dyn Fn(Stronger) -> Result<Option<Multigrid<D>>, SolveError> + Sync),
+    limits: &'a SolveLimits,
 }
 
 impl<D: Device> fmt::Debug for Solver<D> {
@@ -94,26 +121,12 @@ impl<D: Device> fmt::Debug for Solver<D> {
     }
 }
 
-/// A solution and the report of the iteration.
-#[derive(Clone, Debug)]
-pub struct Solution<X = Vec<f64>> {
-    /// The solution vector.
-    pub x: X,
-    /// Why the iteration stopped, the true residual and the convergence history.
-    pub report: KrylovReport,
-    /// Set if the precision of the levels was raised during the solve.
-    pub promotion: Option<Promotion>,
-    /// Transfers to and from a device with its own memory, including b and x. Concurrent solves on
-    /// one device each count the transfers of all of them.
-    pub traffic: Option<Traffic>,
-}
-
 impl Solver {
     /// Diagnoses the matrix, builds the hierarchy and prepares it for iterating on the CPU.
     ///
     /// The solver keeps the matrix: a borrowed matrix is copied, an owned one or an `Arc` is not.
     pub fn new(a: impl Into<Arc<Csr<f64>>>, config: SolverConfig) -> Result<Self, SolveError> {
-        (on_cpu().set_up)(Cpu::new(), &a.into(), None, config)
+        (on_cpu().set_up)(Cpu::new(), &a.into(), None, config, Cancel::NEVER)
     }
 
     /// As [`Solver::new`], with given near-null-space vectors, such as the rigid-body modes of an
@@ -134,7 +147,7 @@ impl Solver {
         kernel: NearKernel,
         config: SolverConfig,
     ) -> Result<Self, SolveError> {
-        (on_cpu().set_up)(Cpu::new(), &a.into(), Some(kernel), config)
+        (on_cpu().set_up)(Cpu::new(), &a.into(), Some(kernel), config, Cancel::NEVER)
     }
 
     /// A solver for an existing hierarchy, such as one loaded from a file: only the smoothers are
@@ -154,7 +167,7 @@ impl Solver {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_hierarchy(hierarchy: Hierarchy, asked: SolverConfig) -> Result<Self, SolveError> {
-        (on_cpu().take_over)(Cpu::new(), hierarchy, None, asked)
+        (on_cpu().take_over)(Cpu::new(), hierarchy, None, asked, Cancel::NEVER)
     }
 }
 
@@ -166,8 +179,10 @@ impl<D: Device> Solver<D> {
         a: &Arc<Csr<f64>>,
         mut near_kernel: Option<NearKernel>,
         asked: SolverConfig,
+        cancel: Cancel,
     ) -> Result<Self, SolveError> {
         asked.validate()?;
+        let until = limits::of_setup(&cancel, &asked);
         let _setup = trace::stage("setup", None, a.rows() as u64);
         let start = Instant::now();
         let diagnosis = trace::stage("diagnosis", None, a.rows() as u64);
@@ -192,41 +207,55 @@ impl<D: Device> Solver<D> {
             Some(kernel) => kernel.clone(),
             None => NearKernel::constants(a.rows(), block).map_err(SetupError::from)?,
         };
-        config.check_for(kind.facts(&device))?;
+        kind.check(&config, &device)?;
+        limits::before("diagnosis", &until)?;
         let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
         let grid = grid.filter(|_| config.method == Method::Structured);
         let properties = MatrixProperties { near_kernel: kernel, symmetry, grid };
         drop(diagnosis);
         let diagnosed = start.elapsed().as_secs_f64();
-        let direct =
-            (asked.fallback && asked.method == Method::Auto).then(|| (device.clone(), asked.by_factors()));
+        let (replaces, again) = (asked.fallback && asked.method == Method::Auto, device.clone());
+        let (by_factors, direct) = (asked.by_factors(), asked.method == Method::Direct);
+        let by_multigrid = multigrid_instead(&asked, &config, kind.facts(&device));
         let hierarchy = match (config.setup, device.for_setup()) {
             (SetupPlace::Host, _) => {
-                Hierarchy::with_properties(oriented, properties, &config.hierarchy_config())
+                Hierarchy::with_properties_until(oriented, properties, &config.hierarchy_config(), &until)
             }
             (SetupPlace::Device, Some(device)) => {
-                Hierarchy::build_on(device, oriented, &properties, &config.hierarchy_config())
+                let config = config.hierarchy_config();
+                Hierarchy::build_on_until(device, oriented, &properties, &config, &until)
             }
-            (SetupPlace::Device, None) => {
-                let reason =
-                    "`device` needs a GPU; choose one as the device of the solver, or leave it at host";
-                return Err(ConfigError::Value { path: "setup".into(), reason: reason.into() }.into());
-            }
+            (SetupPlace::Device, None) => return Err(no_device()),
         };
+        if let Ok(hierarchy) = &hierarchy
+            && let Some(levels) = positive_levels(hierarchy, &config, &kind)
+        {
+            let set_up = Self::set_up(again, a, near_kernel, asked.with_levels(levels), until)?;
+            return Ok(Solver { cancel, ..set_up });
+        }
         let set_up = hierarchy.map_err(SolveError::from).and_then(|hierarchy| {
             let hierarchy = if kind.negated { hierarchy.of_negative() } else { hierarchy };
-            Self::with_parts(device, hierarchy, kind, config, asked, near_kernel.clone(), diagnosed)
+            let near_kernel = near_kernel.clone();
+            Self::with_parts(device, hierarchy, kind, config, asked, near_kernel, diagnosed, &until)
         });
         match set_up {
-            // Smoothers divide by the diagonal, a factorisation exchanges rows.
-            Err(SolveError::Setup(error)) if has_zero_diagonal(&error) => match direct {
-                Some((device, config)) => {
-                    events::set_up_failed(&error);
-                    Self::set_up(device, a, near_kernel, config).map_err(|_| error.into())
+            Err(SolveError::Setup(error)) if !direct && has_zero_diagonal(&error) => {
+                let factorise = || Self::set_up(again, a, near_kernel, by_factors, until);
+                Ok(Solver { cancel, ..factorised_instead(error, replaces, factorise)? })
+            }
+            Err(SolveError::Setup(error)) => match by_multigrid.filter(|_| has_no_factors(&error)) {
+                Some(config) => {
+                    events::set_up_failed(&error, config.method);
+                    let set_up = Self::set_up(again, a, near_kernel, config, until);
+                    let set_up = set_up.map_err(|second| match second.stop_reason() {
+                        Some(_) => second,
+                        None => error.into(),
+                    });
+                    Ok(Solver { cancel, ..set_up? })
                 }
                 None => Err(error.into()),
             },
-            set_up => set_up,
+            set_up => Ok(Solver { cancel, ..set_up? }),
         }
     }
 
@@ -236,8 +265,10 @@ impl<D: Device> Solver<D> {
         hierarchy: Hierarchy,
         near_kernel: Option<NearKernel>,
         asked: SolverConfig,
+        cancel: Cancel,
     ) -> Result<Self, SolveError> {
         asked.validate()?;
+        let until = limits::of_setup(&cancel, &asked);
         let rows = hierarchy.levels()[0].rows() as u64;
         let _setup = trace::stage("setup", None, rows);
         let start = Instant::now();
@@ -249,10 +280,12 @@ impl<D: Device> Solver<D> {
         config.check_for(kind.facts(&device))?;
         drop(diagnosis);
         let diagnosed = start.elapsed().as_secs_f64();
-        Self::with_parts(device, hierarchy, kind, config, asked, near_kernel, diagnosed)
+        let made = Self::with_parts(device, hierarchy, kind, config, asked, near_kernel, diagnosed, &until)?;
+        Ok(Solver { cancel, ..made })
     }
 
     /// Lowers a hierarchy. `diagnosed` is the time of the diagnosis in seconds.
+    #[expect(clippy::too_many_arguments, reason = "they become the fields of a solver")]
     fn with_parts(
         device: D,
         mut hierarchy: Hierarchy,
@@ -261,11 +294,12 @@ impl<D: Device> Solver<D> {
         asked: SolverConfig,
         near_kernel: Option<NearKernel>,
         diagnosed: f64,
+        until: &Cancel,
     ) -> Result<Self, SolveError> {
         let start = Instant::now();
         let conversion = trace::stage("conversion", None, hierarchy.levels()[0].rows() as u64);
         let finest = hierarchy.finest(config.lowering().formats);
-        let (matrix, multigrid) = lower(&device, &hierarchy, &finest, &config)?;
+        let (matrix, multigrid) = lower(&device, &hierarchy, &finest, &config, until)?;
         hierarchy.release();
         let (finest_matrix, order) = hierarchy.finest_matrix();
         let kernel = kind.null_space(&device, &finest_matrix, order.map(|order| &**order))?;
@@ -295,6 +329,8 @@ impl<D: Device> Solver<D> {
             finest,
             kind,
             near_kernel,
+            transposing: Transposing::default(),
+            cancel: Cancel::NEVER,
             pace,
             stages,
             compiled,
@@ -304,8 +340,8 @@ impl<D: Device> Solver<D> {
     /// Solves A x = b with a zero initial guess.
     ///
     /// If the constants are the null space of A, or of a connected component of it, and b does not
-    /// sum to zero there, there is no solution. x then minimises the residual, and the report says
-    /// `Inconsistent`, or `Converged` if
+    /// sum to zero there, there is no solution; nor if b is not zero in an empty row. x then
+    /// minimises the residual, and the report says `Inconsistent`, or `Converged` if
     /// [`Stopping::project_rhs`](crate::krylov::Stopping::project_rhs) is set. Either way it states
     /// the size of what b has outside the range
     /// ([`left_out`](crate::krylov::KrylovReport::left_out)).
@@ -383,175 +419,66 @@ impl<D: Device> Solver<D> {
         b: &[f64],
         guess: Option<&[f64]>,
         options: &SolveOptions,
-        mut observer: Option<&mut Observer<'_>>,
+        observer: Option<&mut Observer<'_>>,
     ) -> Result<Solution, SolveError> {
+        let limits = SolveLimits::new(&self.cancel, options);
+        let lower = |levels: &Hierarchy, config: &SolverConfig| {
+            let lowered = lower(self.device(), levels, &self.finest, config, &limits.cancel);
+            lowered.map(|(_, cycle)| cycle)
+        };
+        let raise = |to| limits.unless_cancelled(self.stronger(&self.iteration, to, &limits.cancel, lower));
+        let finest = || self.hierarchy.levels()[0].matrix();
+        let (iteration, largest_row_error) = (&self.iteration, self.kind.largest_row_error);
+        let system = Posed { iteration, a: &finest, largest_row_error, raise: &raise, limits: &limits };
+        let solution = self.solve_posed(&system, b, guess, options, observer)?;
+        self.pace.note(solution.report.iterations);
+        Ok(solution)
+    }
+
+    /// Solves with A or with Aᵀ, by an iteration in the order and sign of the levels.
+    fn solve_posed(
+        &self,
+        system: &Posed<'_, D>,
+        b: &[f64],
+        guess: Option<&[f64]>,
+        options: &SolveOptions,
+        observer: Option<&mut Observer<'_>>,
+    ) -> Result<Solution, SolveError> {
+        let Posed { iteration, largest_row_error, raise, limits, .. } = *system;
+        let mut within_limits;
+        let mut observer = if limits.cancel.is_never() {
+            observer.map(|observer| observer as &mut Observer<'_>)
+        } else {
+            let mut observer = observer;
+            within_limits = move |progress: &Progress| limits.watch(progress, observer.as_mut());
+            Some(&mut within_limits as &mut Observer<'_>)
+        };
         let device = self.device();
         let _solve = trace::stage("solve", None, b.len() as u64);
         let before = device.traffic();
-        let raise = |to| match to {
-            Stronger::Levels(kind) => {
-                let config = self.config().in_precision(kind);
-                Ok(Some(lower(device, &self.hierarchy, &self.finest, &config)?.1))
-            }
-            Stronger::Smoother(smoother) => self.smoothed_by(smoother),
-            Stronger::Factors => self.factors(),
-        };
         // The iteration is in the order of the levels, and (−A)(−x) = b in their sign.
         let order = self.hierarchy.order();
         let b = &*in_order(order, b);
         let guess = guess.map(|guess| in_sign(self.kind.negated, in_order(order, guess)));
-        let (uploaded, guess) = (device.upload(b)?, guess.map(|guess| device.upload(&guess)).transpose()?);
+        let guess = guess.map(|guess| device.upload(&guess)).transpose()?;
         let observing = observer.as_mut().map(|observer| &mut **observer as &mut Observer<'_>);
-        let solution = self.iteration.solve(uploaded, guess, options, observing, raise)?;
-        let Solution { x, report, promotion, .. } = solution;
-        let x = device.to_host(x)?;
-        let a = || Part::from(self.hierarchy.levels()[0].matrix());
-        let report = certified(report, device, a, self.kind.largest_row_sum, &options.stopping, b, &x)?;
-        let solution = Solution { x, report, promotion, traffic: None };
+        let a = || Part::from((system.a)());
+        let host = HostSystem { a: &a, largest_row_error, b };
+        let solution = iteration.solve_certified(&host, guess, options, observing, raise)?;
         let residual = |unit, x: &[f64]| a().accurate_residual(device, unit, x, b);
         let steps = self.config().refinement_steps;
         let factorised = solution.promotion.as_ref().is_some_and(Promotion::is_to_factors);
-        let solution = if steps == 0 && (factorised || self.iteration.is_factorised()) {
-            refined_by_factors(&self.iteration, options, b, solution, residual, observer, raise)?
+        let factorised = factorised || self.config().method == Method::Direct;
+        let solution = if steps == 0 && (factorised || iteration.is_factorised()) {
+            refined_by_factors(iteration, options, b, solution, residual, observer, raise)?
         } else {
-            refined(&self.iteration, steps, options, solution, residual, observer, raise)?
+            refined(iteration, steps, options, b, solution, residual, observer, raise)?
         };
         let Solution { x, report, promotion, .. } = solution;
-        let x = in_sign(self.kind.negated, in_given_order(order, x)?.into()).into_owned();
-        self.pace.note(report.iterations);
+        let (x, report) = (in_given_order(order, x)?.into(), limits.told(report));
+        let x = in_sign(self.kind.negated, x).into_owned();
         events::solved(&report, promotion.as_ref());
         Ok(Solution { x, report, promotion, traffic: traffic_since(device, before) })
-    }
-
-    /// The device of the iteration.
-    ///
-    /// ```
-    /// use ziggurat::sparse::device::Device;
-    /// let a = ziggurat_sparse::Csr::identity(3)?;
-    /// let solver = ziggurat::Solver::builder().build(&a)?;
-    /// assert!(solver.device().name().starts_with("cpu"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn device(&self) -> &D {
-        &self.iteration.device
-    }
-
-    /// The hierarchy, as set up. Its `Display` is a table of the levels. If the unknowns were
-    /// renumbered, its levels are in [another order](Hierarchy::order) than the matrix of the
-    /// caller.
-    pub fn hierarchy(&self) -> &Hierarchy {
-        &self.hierarchy
-    }
-
-    /// Whether the matrix is symmetric and its rows sum to zero, so that the constants are in its
-    /// null space. Right-hand sides in its range then sum to zero.
-    ///
-    /// ```
-    /// use ziggurat_sparse::gallery::Problem;
-    /// let a = "neumann3d:4".parse::<Problem>()?.matrix()?;
-    /// assert!(ziggurat::Solver::builder().build(&a)?.annihilates_constants());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn annihilates_constants(&self) -> bool {
-        self.kind.symmetric && self.kind.annihilates_constants
-    }
-
-    /// The stages of the last full setup in order, with their times in seconds. The last one,
-    /// `conversion`, changes the levels to their number types and formats.
-    ///
-    /// ```
-    /// let a = ziggurat_sparse::Csr::identity(3)?;
-    /// let solver = ziggurat::Solver::builder().build(&a)?;
-    /// assert_eq!(solver.stages().first().map(|stage| stage.0), Some("diagnosis"));
-    /// assert_eq!(solver.stages().last().map(|stage| stage.0), Some("conversion"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn stages(&self) -> &[(&'static str, f64)] {
-        &self.stages
-    }
-
-    /// One multigrid cycle as an operator, for use as a preconditioner elsewhere, for example of a
-    /// matrix-free operator.
-    ///
-    /// ```
-    /// use ziggurat::sparse::{device::Cpu, operator::LinearOperator};
-    /// let a = ziggurat_sparse::Csr::identity(3)?;
-    /// let solver = ziggurat::Solver::builder().build(&a)?;
-    /// assert_eq!(LinearOperator::<Cpu, f64>::shape(solver.preconditioner()), (3, 3));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// It also works on vectors in single precision, for programs that have no others:
-    ///
-    /// ```
-    /// use ziggurat::krylov::{LinearProblem, Method, Stopping, System, Work, solve};
-    /// use ziggurat::sparse::{device::Cpu, gallery::Problem, operator::MatrixOperator};
-    /// let (cpu, a) = (Cpu::new(), "poisson3d:10".parse::<Problem>()?.matrix()?);
-    /// let solver = ziggurat::Solver::builder().build(&a)?;
-    /// let a = MatrixOperator::<Cpu, f32>::new(&cpu, a.view().stored_as::<f32>())?;
-    /// let system = System::<Cpu, f32>::new(&a).preconditioner(solver.preconditioner());
-    /// let mut work = Work::new(Method::Cg, &cpu, &system)?;
-    /// let (b, mut x) = (vec![1.0_f32; 1000], vec![0.0_f32; 1000]);
-    /// let problem = LinearProblem::new(&cpu, &system, &b).stopping(Stopping::default().rtol(1e-5));
-    /// assert!(solve(problem, &mut x, &mut work)?.reason.is_converged());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn preconditioner(&self) -> &Multigrid<D> {
-        self.iteration.preconditioner()
-    }
-
-    /// The transpose of [`Solver::preconditioner`], for methods that also multiply by Aᵀ. Every
-    /// call builds it again, and it takes as much memory as the preconditioner.
-    ///
-    /// ```
-    /// let a = ziggurat_sparse::Csr::identity(3)?;
-    /// let solver = ziggurat::Solver::builder().build(&a)?;
-    /// assert_eq!(solver.transposed_preconditioner()?.stored().len(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// For F- and K-cycles, whose transpose is not a cycle.
-    pub fn transposed_preconditioner(&self) -> Result<Multigrid<D>, SolveError> {
-        (self.compiled.transposed)(self)
-    }
-
-    /// [`Solver::transposed_preconditioner`], where it is compiled.
-    fn transposed_here(&self) -> Result<Multigrid<D>, SolveError> {
-        let config = self.iteration.config_in_use();
-        let cycling = config.cycling();
-        if !cycling.cycle.has_transpose() {
-            let reason = format!("`{}` cycles have no transpose; use `v` or `w`", config.cycle.kind);
-            return Err(ConfigError::Value { path: "cycle.kind".into(), reason }.into());
-        }
-        let precision = |index| config.precision.level(index);
-        Ok(self.hierarchy.lower_transposed(self.device(), &cycling, precision, config.lowering())?)
-    }
-
-    /// The choices that the configuration left open, with the reason for each.
-    ///
-    /// ```
-    /// use ziggurat_sparse::gallery::Problem;
-    /// let a = "convection3d:8".parse::<Problem>()?.matrix()?;
-    /// for decision in ziggurat::Solver::builder().build(&a)?.decisions() {
-    ///     println!("{} = {}: {}", decision.key, decision.value, decision.reason);
-    /// }
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn decisions(&self) -> Vec<Decision> {
-        self.iteration.asked.decisions(self.kind.facts(self.device()))
-    }
-
-    /// The configuration in use, with every `auto` resolved.
-    ///
-    /// ```
-    /// use ziggurat::{Solver, SolverConfig, config::Krylov};
-    /// let a = ziggurat_sparse::Csr::identity(3)?;
-    /// assert_eq!(Solver::new(&a, SolverConfig::default())?.config().krylov, Krylov::Cg);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn config(&self) -> &SolverConfig {
-        self.iteration.config()
     }
 }
 
@@ -567,14 +494,12 @@ fn lower<D: Device>(
     hierarchy: &Hierarchy,
     finest: &ExactMatrix,
     config: &SolverConfig,
+    cancel: &Cancel,
 ) -> Result<(Matrix<D>, Multigrid<D>), SolveError> {
     let precision = |index| config.precision.level(index);
-    let multigrid = hierarchy.lower_with(finest, device, &config.cycling(), precision, config.lowering())?;
+    let lowering = Lowering { cancel: Some(cancel), ..config.lowering() };
+    let multigrid = hierarchy.lower_with(finest, device, &config.cycling(), precision, lowering)?;
     Ok((finest.operator(device)?, multigrid))
-}
-
-fn has_zero_diagonal(error: &SetupError) -> bool {
-    matches!(error.cause(), SetupError::Matrix(MatrixError::ZeroDiagonal { .. }))
 }
 
 /// Solves A x = b with settings chosen for the matrix.
@@ -591,10 +516,5 @@ fn has_zero_diagonal(error: &SetupError) -> bool {
 /// If setup fails or the iteration does not converge. [`Solver`] returns the last iterate in that
 /// case.
 pub fn solve(a: &Csr<f64>, b: &[f64]) -> Result<Vec<f64>, SolveError> {
-    let solution = Solver::new(a, SolverConfig::default())?.solve(b)?;
-    if solution.report.reason.is_converged() {
-        Ok(solution.x)
-    } else {
-        Err(SolveError::NotConverged(Box::new(solution.report)))
-    }
+    Ok(Solver::new(a, SolverConfig::default())?.solve(b)?.into_result()?.x)
 }

@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde::Serialize;
 use ziggurat_amg::CycleKind;
 use ziggurat_amg::interpolate::NearKernel;
 use ziggurat_krylov::Progress;
@@ -48,7 +49,7 @@ impl Default for Tuning {
 }
 
 /// One configuration and its times.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Trial {
     /// The configuration, with `auto` where the choice was left open.
     pub config: SolverConfig,
@@ -74,7 +75,7 @@ impl Trial {
 }
 
 /// All trials in the order in which they were made. There is at least one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Tuned {
     /// The trials; the first one has the given configuration.
     pub trials: Vec<Trial>,

@@ -73,7 +73,7 @@ choice! {
     Effort, "effort":
     /// The least time for setup and a few solves.
     FewSolves = "few-solves",
-    /// The least time per solve, for dozens of right-hand sides or updates of the values.
+    /// Fewer iterations for a longer setup, for dozens of right-hand sides or updates of values.
     ManySolves = "many-solves",
 }
 

@@ -6,7 +6,8 @@
 use serde::Serialize;
 
 use super::{
-    Basis, CycleKind, Krylov, MatrixFacts, Method, Precision, Reorder, SetupPlace, SmootherKind, SolverConfig,
+    Basis, Coarsest, CycleKind, Krylov, MatrixFacts, Method, Precision, Reorder, SetupPlace, SmootherKind,
+    SolverConfig,
 };
 
 /// Minimum number of entries of a large matrix, a few megabytes: a smaller one stays in the caches,
@@ -37,11 +38,28 @@ impl MatrixFacts {
     pub(super) fn is_positive(&self) -> bool {
         self.symmetric && self.positive_diagonal
     }
+
+    /// Symmetric, and a saddle point.
+    fn is_symmetric_saddle(&self) -> bool {
+        self.symmetric && self.saddle_point
+    }
 }
 
 pub(super) fn method(config: &SolverConfig, facts: MatrixFacts) -> (Method, &'static str) {
     let facts = config.reordered(facts);
+    // Factors have neither a smoother nor a Krylov method that someone may have chosen.
+    let is_open = config.krylov == Krylov::Auto && config.smoother.kind == SmootherKind::Auto;
+    let is_open = is_open && config.hierarchy.coarsest == Coarsest::Auto && config.reorder != Reorder::On;
+    let may_factorise = facts.factors && is_open && config.setup == SetupPlace::Host;
     match facts.symmetric {
+        _ if facts.saddle_point && may_factorise => (
+            Method::Direct,
+            "a saddle point: multigrid suits its blocks, not the whole matrix, so factors come first",
+        ),
+        true if facts.saddle_point => (
+            Method::Classical,
+            "a saddle point that is not factorised: l1 smoothing of its levels needs no diagonal",
+        ),
         _ if config.setup == SetupPlace::Device => match facts.is_positive() {
             true => (Method::Sa, "devices make its levels, with few iterations"),
             false => (Method::Classical, "devices make its levels for any matrix"),
@@ -74,6 +92,12 @@ pub(super) fn reorder(config: &SolverConfig, facts: MatrixFacts) -> (Reorder, &'
 pub(super) fn smoother(config: &SolverConfig, facts: MatrixFacts) -> (SmootherKind, &'static str) {
     let without_damping = config.smoother.omega.is_none();
     match config.method {
+        Method::None if facts.is_symmetric_saddle() => {
+            (SmootherKind::L1Jacobi, "its steps need no diagonal, and it is positive, as MINRES needs")
+        }
+        Method::Classical | Method::Sa | Method::Pairwise if facts.is_symmetric_saddle() => {
+            (SmootherKind::L1Chebyshev, "its steps need no diagonal, and it is positive, as MINRES needs")
+        }
         Method::None if facts.is_positive() => {
             (SmootherKind::Fsai, "without coarse levels, the smoother has to be strong")
         }
@@ -109,6 +133,21 @@ pub(super) fn smoother(config: &SolverConfig, facts: MatrixFacts) -> (SmootherKi
             ),
         },
         _ => (SmootherKind::Jacobi, "the cheapest, and sufficient"),
+    }
+}
+
+/// Whether every level is smoothed in ways that are positive for any symmetric matrix without
+/// negative diagonal entries.
+fn has_l1_smoothers(config: &SolverConfig) -> bool {
+    config.smoother_kinds().all(|kind| matches!(kind, SmootherKind::L1Jacobi | SmootherKind::L1Chebyshev))
+}
+
+/// The inverse of an indefinite coarsest matrix is indefinite, and MINRES needs a positive cycle.
+pub(super) fn coarsest(config: &SolverConfig, facts: MatrixFacts) -> Coarsest {
+    let has_levels = ![Method::Direct, Method::None].contains(&config.method);
+    match has_levels && config.krylov == Krylov::Minres && facts.is_symmetric_saddle() {
+        true => Coarsest::Smoothed,
+        false => Coarsest::Auto,
     }
 }
 
@@ -167,6 +206,9 @@ pub(super) fn krylov(config: &SolverConfig, facts: MatrixFacts) -> (Krylov, &'st
         _ if config.smoother_kinds().any(|kind| kind == SmootherKind::Spai) => {
             (Krylov::Fgmres, "rows of a sparse approximate inverse are independent, so it is not symmetric")
         }
+        _ if facts.is_symmetric_saddle() && balanced && has_l1_smoothers(config) => {
+            (Krylov::Minres, "a symmetric saddle point, whose cycle is positive")
+        }
         (true, true) if facts.negated => {
             (Krylov::Cg, "every diagonal entry is negative, so −A is solved, which is symmetric and positive")
         }
@@ -177,12 +219,32 @@ pub(super) fn krylov(config: &SolverConfig, facts: MatrixFacts) -> (Krylov, &'st
 }
 
 impl SolverConfig {
+    /// The decision of setup not to smooth the finest level, if a resolved configuration lets it
+    /// smooth all: its hierarchy then has not estimated the radius of D⁻¹A there.
+    ///
+    /// ```
+    /// use ziggurat::SolverConfig;
+    /// use ziggurat::config::Method;
+    /// let mut config = SolverConfig { method: Method::Sa, ..SolverConfig::default() };
+    /// config.sa.plain_levels = Some(0);
+    /// assert_eq!(config.plain_finest(5, None).map(|decision| decision.key), Some("sa.plain_levels"));
+    /// assert_eq!(config.plain_finest(5, Some(2.0)), None);
+    /// ```
+    pub fn plain_finest(&self, levels: usize, radius: Option<f64>) -> Option<Decision> {
+        let smooths = self.method == Method::Sa && self.sa.plain_levels == Some(0);
+        (smooths && levels > 1 && radius.is_none()).then(|| Decision {
+            key: "sa.plain_levels",
+            value: "1".to_owned(),
+            reason: "rows with very many connections: smoothing would make the next level too dense",
+        })
+    }
+
     /// The choices that this configuration leaves open, as [`resolve`](Self::resolve) makes them,
     /// with their reasons.
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::MatrixFacts};
-    /// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, negated: false, heterogeneous: true, positive_couplings: false, one_way: false, block: 1, grid: false, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
+    /// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, negated: false, heterogeneous: true, positive_couplings: false, one_way: false, saddle_point: false, factors: true, block: 1, grid: false, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
     /// let decisions = SolverConfig::default().decisions(facts);
     /// assert_eq!((decisions[0].key, &*decisions[0].value), ("method", "classical"));
     /// assert!(decisions[0].reason.starts_with("connections differ by orders of magnitude"));

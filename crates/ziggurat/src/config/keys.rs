@@ -55,7 +55,10 @@ const KEYS: [(&str, &str); 80] = [
     ("stopping.reduction", "Tolerance relative to the residual of the initial guess, ‖b − A x₀‖; 0: none."),
     ("stopping.combine", "How the tolerances combine that are not 0."),
     ("stopping.max_iterations", "Maximum number of iterations."),
-    ("stopping.max_seconds", "Time limit of a solve in seconds, checked once per iteration."),
+    (
+        "stopping.max_seconds",
+        "Time limit in seconds, of setup and of every solve, checked in every stage and iteration.",
+    ),
     (
         "stopping.verify_every",
         "Also compute the true residual every so many iterations, for reports; 0: only where a decision \

@@ -3,6 +3,8 @@
 //! | choice | condition | result | reason |
 //! |---|---|---|---|
 //! | method | `setup = "device"` | `sa` | devices make its levels, with few iterations |
+//! | | a saddle point whose factors may fit into memory; no smoother or Krylov method given | `direct` | multigrid suits its blocks, not the whole matrix |
+//! | | a symmetric saddle point | `classical` | its smoother needs no diagonal, and MINRES solves indefinite systems |
 //! | | a structured grid; symmetric, positive diagonal, many entries | `structured` | the cheapest setup, and levels without indices |
 //! | | symmetric M-matrix, connections differ by orders of magnitude | `classical` | it follows strong connections where aggregates cannot: a third to a sixth of the iterations |
 //! | | symmetric | `sa` | few entries on coarse levels; preserves the near-null space |
@@ -14,10 +16,11 @@
 //! | smoother, sweeps | `cpr` | `ilu0` by cells after the correction of the pressures, `gauss-seidel` for these | the second stage of CPR |
 //! | | `air` | `fc-jacobi` after the correction, nothing before it | an ideal restriction leaves the error in the fine rows |
 //! | nodes of `ilu0` | not symmetric | the unknowns of a node or cell | the equations of a node may be in any order and in any units |
-//! | smoother | method `none`: symmetric, positive diagonal | `fsai` | without coarse levels it has to be strong |
+//! | smoother | a symmetric saddle point | `l1-chebyshev`, with `none` `l1-jacobi` | its steps need no diagonal, and it is positive, as MINRES needs |
+//! | | method `none`: symmetric, positive diagonal | `fsai` | without coarse levels it has to be strong |
 //! | | method `none`, else | `ilu0` | it needs no symmetry |
 //! | krylov, precision | method `direct` | `fgmres`, `f64` | a few iterations correct the rounding errors of the factors |
-//! | plain levels | `sa`, symmetric, many entries, `effort = "few-solves"` | 1 | setup takes half the time, a solve twice the iterations |
+//! | plain levels | `sa`, symmetric, many entries, `effort = "few-solves"` | 1 | a cheaper setup, up to twice the iterations |
 //! | | else | 0 | the fewest iterations |
 //! | energy steps | `sa`, symmetric, positive diagonal, several unknowns per node, setup on the host | 2 | one smoothing step is too few on irregular meshes |
 //! | test vectors | `sa`, most couplings positive, one unknown per node | 2 | constants are not all that smoothing leaves |
@@ -35,6 +38,7 @@
 //! | | `k`, but not symmetric or without a positive diagonal | `k-gcr` | conjugate gradients require a positive definite matrix |
 //! | | else | `v` | the cheapest |
 //! | krylov | `basis` is not `f64` | `fgmres` | it has a basis to compress |
+//! | | a symmetric saddle point; l1 smoothing | `minres`, the coarsest level smoothed | the matrix is indefinite, the cycle positive |
 //! | | `spai` | `fgmres` | a sparse approximate inverse is not symmetric |
 //! | | symmetric, positive diagonal; symmetric cycle | `cg` | the cheapest |
 //! | | symmetric, positive diagonal; another cycle | `fcg` | the preconditioner may differ between iterations |
@@ -51,15 +55,15 @@ use ziggurat_amg::{Cells, HierarchyConfig, SetupError};
 
 use super::decide::{self, LARGE};
 use super::{
-    Basis, ConfigError, CycleKind, Effort, Krylov, LevelSettings, Method, Precision, Reorder, SetupPlace,
-    SmootherKind, SmootherParameters, SolverConfig, Visits,
+    Basis, Coarsest, ConfigError, CycleKind, Effort, Krylov, LevelSettings, Method, Precision, Reorder,
+    SetupPlace, SmootherKind, SmootherParameters, SolverConfig, Visits,
 };
 
 /// The properties that determine `auto`.
 ///
 /// ```
 /// use ziggurat::config::MatrixFacts;
-/// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, negated: false, heterogeneous: false, positive_couplings: false, one_way: false, block: 3, grid: false, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
+/// let facts = MatrixFacts { symmetric: true, positive_diagonal: true, negated: false, heterogeneous: false, positive_couplings: false, one_way: false, saddle_point: false, factors: true, block: 3, grid: false, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
 /// assert_eq!(ziggurat::SolverConfig::default().resolve(facts).smoother.kind.name(), "chebyshev");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +80,10 @@ pub struct MatrixFacts {
     pub positive_couplings: bool,
     /// Most couplings of most rows act in one direction, as in transport.
     pub one_way: bool,
+    /// Whether it looks like a saddle point: a symmetric pattern, and zeros on the diagonal.
+    pub saddle_point: bool,
+    /// Whether its factors may fit into memory; false for ranks.
+    pub factors: bool,
     /// Number of unknowns per node.
     pub block: usize,
     /// Whether it is the matrix of a structured grid.
@@ -105,17 +113,19 @@ impl SolverConfig {
     /// Replaces every `auto`. A symmetric matrix with a negative diagonal is solved as −A, and the
     /// choices are those for −A:
     ///
-    /// - method: `sa` if levels are made on a device; else `structured` if the matrix is large,
-    ///   symmetric with a positive diagonal, and that of a structured grid; else `classical` if it
-    ///   is a symmetric M-matrix whose connections differ by orders of magnitude; else `sa` if
-    ///   symmetric; else `cpr` if it has cells with one pressure each, else `air` if most couplings
-    ///   act in one direction, else `classical`;
+    /// - method: `sa` if levels are made on a device; else `direct` for a saddle point whose
+    ///   factors may fit into memory, and `classical` for a symmetric one; else `structured` if the
+    ///   matrix is large, symmetric with a positive diagonal, and that of a structured grid; else
+    ///   `classical` if it is a symmetric M-matrix whose connections differ by orders of magnitude;
+    ///   else `sa` if symmetric; else `cpr` if it has cells with one pressure each, else `air` if
+    ///   most couplings act in one direction, else `classical`;
     /// - reorder: `on` if the matrix is large and its rows refer to scattered columns, except with
     ///   `structured`, `cpr` and `direct` and on devices, else `off`;
     /// - plain levels of smoothed aggregation: one if the matrix is large and symmetric and few
     ///   systems are solved with it ([`Effort`]), else none;
-    /// - smoother: `fsai` with `none` if the matrix is symmetric with a positive diagonal, else
-    ///   `ilu0`; `fsai` with `bamg`; `l1-chebyshev` with `classical` if it is symmetric with a
+    /// - smoother: for a symmetric saddle point `l1-jacobi` with `none` and `l1-chebyshev` with
+    ///   multigrid; else `fsai` with `none` if the matrix is symmetric with a positive diagonal,
+    ///   else `ilu0`; `fsai` with `bamg`; `l1-chebyshev` with `classical` if it is symmetric with a
     ///   positive diagonal, else `gauss-seidel`; `fc-jacobi` with `air`, after the correction only;
     ///   `gauss-seidel` with the other methods if it is nonsymmetric (on a GPU `l1-jacobi`
     ///   instead); else `fsai` with `sa` if most couplings are positive; else `chebyshev` with
@@ -125,7 +135,9 @@ impl SolverConfig {
     /// - test vectors of smoothed aggregation: two if most couplings are positive, else none;
     /// - cycle: `k` with `pairwise`, else `v`; `k` becomes `k-gcr` if the matrix is not symmetric
     ///   with a positive diagonal;
-    /// - krylov: `fgmres` with `air` or `spai` and if a compressed basis is given; else `cg` if the
+    /// - krylov: `fgmres` with `direct`, `air` or `spai` and if a compressed basis is given; else
+    ///   `minres` for a symmetric saddle point with these smoothers, whose coarsest level is then
+    ///   smoothed; else `cg` if the
     ///   matrix is symmetric with a positive diagonal and the cycle is symmetric, `fcg` if only the
     ///   cycle is nonsymmetric, else `fgmres`;
     /// - precision: `f16` if the matrix is large, has a positive diagonal, and is symmetric (with
@@ -134,7 +146,7 @@ impl SolverConfig {
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{MatrixFacts, Method}};
-    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, negated: false, heterogeneous: false, positive_couplings: false, one_way: false, block: 1, grid: true, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
+    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, negated: false, heterogeneous: false, positive_couplings: false, one_way: false, saddle_point: false, factors: true, block: 1, grid: true, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
     /// let config = SolverConfig::default().resolve(convection);
     /// assert_eq!((config.method, config.krylov.name()), (Method::Classical, "fgmres"));
     /// ```
@@ -202,6 +214,9 @@ impl SolverConfig {
         if config.krylov == Krylov::Auto {
             config.krylov = decide::krylov(&config, facts).0;
         }
+        if config.hierarchy.coarsest == Coarsest::Auto {
+            config.hierarchy.coarsest = decide::coarsest(&config, facts);
+        }
         config
     }
 
@@ -240,7 +255,7 @@ impl SolverConfig {
     ///
     /// ```
     /// use ziggurat::{SolverConfig, config::{MatrixFacts, SmootherKind}};
-    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, negated: false, heterogeneous: false, positive_couplings: false, one_way: false, block: 1, grid: true, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
+    /// let convection = MatrixFacts { symmetric: false, positive_diagonal: true, negated: false, heterogeneous: false, positive_couplings: false, one_way: false, saddle_point: false, factors: true, block: 1, grid: true, cells: None, scattered: false, nnz: 1000, f64: true, gpu: false };
     /// let mut config = SolverConfig::default();
     /// config.smoother.kind = SmootherKind::Fsai;
     /// let error = config.check_for(convection).unwrap_err();

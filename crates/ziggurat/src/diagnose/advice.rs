@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use ziggurat_sparse::words::{agreeing, counted};
 
 use super::{Diagnosis, DiagonalSign};
 
@@ -75,7 +76,7 @@ impl Sentences {
 /// Formats "1 row has …" or "7 rows have …", with the position of the first one.
 fn rows_have(count: usize, first: Option<usize>) -> impl Fn(&str) -> String {
     move |what| {
-        let rows = if count == 1 { "1 row has".to_owned() } else { format!("{count} rows have") };
+        let rows = format!("{} {}", counted(count, "row"), agreeing(&count, "has", "have"));
         let place = match first {
             Some(row) if count == 1 => format!(" (row {row}, counted from 0)"),
             Some(row) => format!(" (the first is row {row}, counted from 0)"),
@@ -134,7 +135,7 @@ impl Diagnosis {
         }
         if entries.not_finite > 0 {
             let count = entries.not_finite;
-            let entries_are = if count == 1 { "1 entry is" } else { &format!("{count} entries are") };
+            let entries_are = format!("{} {}", counted(count, "entry"), agreeing(&count, "is", "are"));
             let row = entries.first_not_finite_row.unwrap_or(0);
             say.problem(
                 "not-finite",
@@ -143,10 +144,11 @@ impl Diagnosis {
         }
         if entries.empty_rows > 0 {
             let have = rows_have(entries.empty_rows, entries.first_empty_row);
-            say.problem(
+            say.warning(
                 "empty-rows",
                 have("no nonzero entry")
-                    + ": the matrix is singular; remove these unknowns, or set their diagonal entries to 1",
+                    + ": such an equation reads 0 = b, so the right-hand side must be zero there, or be projected \
+                       (project_rhs); the solution keeps the initial guess there",
             );
         }
     }
@@ -209,8 +211,8 @@ impl Diagnosis {
                 "indefinite",
                 format!(
                     "symmetric with {} positive and {} negative diagonal entries: the matrix is indefinite, so \
-                     conjugate gradients (cg) may break down and multigrid may fail; use gmres or sparse factors \
-                     (method direct)",
+                     conjugate gradients (cg) may break down and multigrid may fail; sparse factors (method \
+                     direct) do not mind",
                     diagonal.positive, diagonal.negative
                 ),
             ),
@@ -226,7 +228,9 @@ impl Diagnosis {
                 "saddle-point",
                 have("a zero diagonal")
                     + " and the pattern is symmetric: this looks like a saddle-point system (incompressible flow, \
-                       constraints); multigrid is suitable for its blocks, not for the whole matrix",
+                       constraints). Multigrid suits its blocks, not the whole matrix; solve it by sparse factors \
+                       (method direct)"
+                    + if self.symmetric { " or, if these do not fit into memory, by minres" } else { "" },
             ),
             DiagonalSign::SomeZero if zeros > 0 => say.warning(
                 "zero-diagonal",

@@ -11,19 +11,19 @@ use rayon::prelude::*;
 use ziggurat_amg::halo::{Halo, Whole};
 use ziggurat_amg::{Cells, KnownGrid, LevelMatrix, SetupError, WholeMatrix, cells, grid_of};
 use ziggurat_sparse::device::Device;
-use ziggurat_sparse::graph::Permutation;
 use ziggurat_sparse::grid::{GridPattern, GridSystem, RowSum};
 use ziggurat_sparse::{Csr, CsrRef};
 
 use super::ROUNDING;
-use super::floating::FloatingParts;
 use super::flow::is_one_way;
 use super::nodes::unknowns_per_node;
 use super::rows::sums_to_zero;
+use super::saddle::is_saddle_point;
 use super::scatter::is_scattered;
 use super::symmetry::{is_mirrored, is_symmetric};
 use super::weights::{Weights, sample};
-use crate::config::MatrixFacts;
+use crate::SolverConfig;
+use crate::config::{ConfigError, MatrixFacts, Method};
 
 /// Number of rows per task.
 const PIECE: usize = 4096;
@@ -44,16 +44,19 @@ const PIECE: usize = 4096;
 pub struct MatrixKind {
     /// a_ij = a_ji, up to rounding.
     pub symmetric: bool,
-    /// Every diagonal entry is positive.
+    /// Every diagonal entry is positive, except in empty rows.
     pub positive_diagonal: bool,
-    /// Every diagonal entry is negative.
+    /// Every diagonal entry is negative, except in empty rows.
     pub negative_diagonal: bool,
     /// Whether this describes −A, which is solved in place of a [negative](Self::is_negative) A.
     pub negated: bool,
     /// Every row sums to zero, up to rounding: the constant vector is in the null space.
     pub annihilates_constants: bool,
-    /// max_i Σ_j |a_ij|, which bounds the rounding errors of a product.
-    pub largest_row_sum: f64,
+    /// Number of rows without a nonzero entry over all processes.
+    pub empty_rows: u64,
+    /// max_i (k_i + 2) Σ_j |a_ij|, for rows of k_i entries: times u max |x_j|, where u is the unit
+    /// roundoff, a bound on the rounding errors of a row of A x.
+    pub largest_row_error: f64,
     /// Whether it is a symmetric M-matrix whose connections differ by orders of magnitude, within
     /// rows and from row to row: a network, or a heterogeneous medium.
     pub heterogeneous: bool,
@@ -62,6 +65,11 @@ pub struct MatrixKind {
     pub positive_couplings: bool,
     /// Whether most couplings of most rows act in one direction, as in transport.
     pub one_way: bool,
+    /// Whether it looks like a saddle point: the pattern is symmetric, and more than 1 % of the
+    /// rows have entries, but none on the diagonal.
+    pub saddle_point: bool,
+    /// Whether its factors may fit into memory. Only if one process has the whole matrix.
+    pub factors: bool,
     /// Number of unknowns per node.
     pub block: usize,
     /// The structured grid, if it is the matrix of one in natural order. Examined by
@@ -92,13 +100,15 @@ impl MatrixKind {
     /// Puts together what is known of the rows, of those of neighbours, and of the symmetry.
     fn of_rows<M: LevelMatrix>(a: &M, wide: &M, rows: Rows, is_symmetric: impl FnOnce() -> bool) -> Self {
         let (matrix, halo) = (wide.view(), wide.rows());
-        let Rows { positive_diagonal, negative_diagonal, zero_sums, largest_sum } = rows;
+        let Rows { positive_diagonal, negative_diagonal, zero_sums, empty, largest_error } = rows;
         let own = halo.owned();
         let entries = matrix.row_ptr()[own.end] - matrix.row_ptr()[own.start];
         let [not_positive, not_negative, not_zero] =
             [!positive_diagonal, !negative_diagonal, !zero_sums].map(u64::from);
-        let mut totals = [not_positive, not_negative, not_zero, entries as u64];
+        let mut totals = [not_positive, not_negative, not_zero, entries as u64, empty];
         halo.sum(&mut totals);
+        // A matrix without entries has no sign.
+        let has_entries = totals[4] < a.global_rows() || a.global_rows() == 0;
         let symmetric = is_symmetric();
         let weights = match symmetric {
             true => Weights::of(matrix, &halo, a.global_rows()),
@@ -106,14 +116,20 @@ impl MatrixKind {
         };
         MatrixKind {
             symmetric,
-            positive_diagonal: totals[0] == 0,
-            negative_diagonal: totals[1] == 0,
+            positive_diagonal: totals[0] == 0 && has_entries,
+            negative_diagonal: totals[1] == 0 && has_entries,
             negated: false,
-            annihilates_constants: totals[2] == 0 && a.global_rows() > 0,
-            largest_row_sum: halo.largest(largest_sum),
+            annihilates_constants: totals[2] == 0 && has_entries && a.global_rows() > 0,
+            empty_rows: totals[4],
+            largest_row_error: halo.largest(largest_error),
             heterogeneous: weights.heterogeneous,
             positive_couplings: weights.positive,
             one_way: !symmetric && is_one_way(matrix, &halo, a.global_rows()),
+            // Where all diagonal entries have one sign, none is zero.
+            saddle_point: totals[0] > 0
+                && totals[1] > 0
+                && is_saddle_point(matrix, &halo, a.global_rows(), symmetric),
+            factors: false,
             block: a.block(),
             grid: None,
             cells: None,
@@ -166,10 +182,11 @@ impl MatrixKind {
             }
             None => MatrixKind::of(&whole)?,
         };
-        let grid = grid.filter(|_| kind.symmetric);
+        let grid = grid.filter(|_| kind.symmetric && kind.empty_rows == 0);
         kind.grid = grid.as_ref().map(|grid| grid.pattern().clone());
         kind.cells = if kind.symmetric { None } else { cells(a.view()) };
         kind.scattered = is_scattered(a.view());
+        kind.factors = true;
         Ok((kind, grid))
     }
 
@@ -187,7 +204,7 @@ impl MatrixKind {
     /// ```
     #[must_use]
     pub fn with_grid<M: LevelMatrix>(mut self, a: &M, constants: bool) -> Self {
-        let grid = if constants && self.symmetric { grid_of(a).ok() } else { None };
+        let grid = if constants && self.symmetric && self.empty_rows == 0 { grid_of(a).ok() } else { None };
         self.grid = grid.filter(|grid| self.block == 1 || self.block == grid.unknowns);
         self
     }
@@ -215,6 +232,8 @@ impl MatrixKind {
             heterogeneous: self.heterogeneous,
             positive_couplings: self.positive_couplings,
             one_way: self.one_way,
+            saddle_point: self.saddle_point,
+            factors: self.factors,
             block: self.block,
             grid: self.grid.is_some(),
             cells: self.cells,
@@ -225,60 +244,48 @@ impl MatrixKind {
         }
     }
 
-    /// An orthonormal basis of the known null space of this matrix: the constants on each floating
-    /// part, that is each connected component in which every row sums to zero. If there are very
-    /// many, only the constants over all rows are known. The rows of the vectors are in the given
-    /// order, if there is one. Collective.
+    /// Checks that a resolved configuration is possible for this matrix on a device.
     ///
     /// # Errors
-    /// If the device has no memory for the vectors.
-    pub fn null_space<D: Device, M: LevelMatrix>(
-        &self,
-        device: &D,
-        a: &M,
-        order: Option<&Permutation>,
-    ) -> Result<Vec<D::Vector<f64>>, SetupError> {
-        if !self.symmetric {
-            return Ok(Vec::new());
+    /// As [`SolverConfig::check_for`], and if rows are empty and the method recognises grids.
+    pub fn check(&self, config: &SolverConfig, device: &impl Device) -> Result<(), ConfigError> {
+        config.check_for(self.facts(device))?;
+        if config.method == Method::Structured && self.empty_rows > 0 {
+            let rows = if self.empty_rows == 1 { "row has" } else { "rows have" };
+            let reason = format!(
+                "`structured` needs a stencil in every row, but {} {rows} no nonzero entry; choose `sa`",
+                self.empty_rows
+            );
+            return Err(ConfigError::Value { path: "method".into(), reason });
         }
-        let own_rows = a.rows().owned().len();
-        let parts = match FloatingParts::of(a)? {
-            Some(parts) => parts,
-            None if self.annihilates_constants => {
-                FloatingParts { sizes: vec![self.rows], part: vec![Some(0); own_rows] }
-            }
-            None => FloatingParts::default(),
-        };
-        let vector = |(part, &size): (usize, &u64)| {
-            let value = (size as f64).sqrt().recip();
-            let of = parts.part.iter().map(|&of| if of == Some(part) { value } else { 0.0 });
-            let mut vector: Vec<f64> = of.collect();
-            if let Some(order) = order {
-                order.apply(&vector.clone(), &mut vector)?;
-            }
-            Ok::<_, SetupError>(device.upload(&vector)?)
-        };
-        parts.sizes.iter().enumerate().map(vector).collect()
+        Ok(())
     }
 }
 
 /// Properties of the owned rows.
 #[derive(Clone, Copy)]
 struct Rows {
-    /// Every diagonal entry is positive.
+    /// Every diagonal entry is positive, except in empty rows.
     positive_diagonal: bool,
-    /// Every diagonal entry is negative.
+    /// Every diagonal entry is negative, except in empty rows.
     negative_diagonal: bool,
     /// Every row sums to zero.
     zero_sums: bool,
-    /// The largest Σ_j |a_ij|.
-    largest_sum: f64,
+    /// Number of empty rows.
+    empty: u64,
+    /// The largest (k_i + 2) Σ_j |a_ij|.
+    largest_error: f64,
 }
 
 impl Rows {
     /// Those of no rows.
-    const NONE: Rows =
-        Rows { positive_diagonal: true, negative_diagonal: true, zero_sums: true, largest_sum: 0.0 };
+    const NONE: Rows = Rows {
+        positive_diagonal: true,
+        negative_diagonal: true,
+        zero_sums: true,
+        empty: 0,
+        largest_error: 0.0,
+    };
 
     fn of<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> Self {
         let own = halo.owned();
@@ -303,11 +310,13 @@ impl Rows {
 
     /// With a further row.
     fn and(self, row: RowSum) -> Self {
+        let is_empty = row.size == 0.0;
         Rows {
-            positive_diagonal: self.positive_diagonal & (row.diagonal > 0.0),
-            negative_diagonal: self.negative_diagonal & (row.diagonal < 0.0),
-            zero_sums: self.zero_sums && sums_to_zero(row.sum, row.size, row.entries),
-            largest_sum: self.largest_sum.max(row.size),
+            positive_diagonal: self.positive_diagonal & (is_empty | (row.diagonal > 0.0)),
+            negative_diagonal: self.negative_diagonal & (is_empty | (row.diagonal < 0.0)),
+            zero_sums: self.zero_sums && (is_empty || sums_to_zero(row.sum, row.size, row.entries)),
+            empty: self.empty + u64::from(is_empty),
+            largest_error: self.largest_error.max((row.entries + 2) as f64 * row.size),
         }
     }
 
@@ -316,7 +325,8 @@ impl Rows {
             positive_diagonal: self.positive_diagonal && other.positive_diagonal,
             negative_diagonal: self.negative_diagonal && other.negative_diagonal,
             zero_sums: self.zero_sums && other.zero_sums,
-            largest_sum: self.largest_sum.max(other.largest_sum),
+            empty: self.empty + other.empty,
+            largest_error: self.largest_error.max(other.largest_error),
         }
     }
 }

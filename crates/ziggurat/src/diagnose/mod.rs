@@ -16,7 +16,9 @@ mod floating;
 mod flow;
 mod matrix_kind;
 mod nodes;
+mod null_space;
 mod rows;
+mod saddle;
 mod scatter;
 mod symmetry;
 #[cfg(test)]
@@ -27,13 +29,16 @@ use serde::Serialize;
 use ziggurat_amg::halo::Whole;
 use ziggurat_sparse::graph::{bandwidth, connected_components};
 use ziggurat_sparse::grid::{GridPattern, recognise};
+use ziggurat_sparse::words::counted;
 use ziggurat_sparse::{CsrRef, Kind};
 
 pub use advice::{Advice, AdviceLevel};
 pub use fields::numbered_by_fields;
 pub use matrix_kind::MatrixKind;
 pub use nodes::unknowns_per_node;
+pub use null_space::NullSpace;
 use rows::RowFacts;
+use saddle::are_constraints;
 pub use symmetry::Asymmetry;
 
 /// Relative tolerance for equal values: a few thousand times the machine epsilon,
@@ -322,7 +327,8 @@ pub fn diagnose(a: CsrRef<'_, f64>) -> Diagnosis {
         symmetric: symmetry.as_ref().is_some_and(|symmetry| symmetry.to_rounding),
         looks_singular: tally.empty_rows > 0 || graph.floating_components.is_some_and(|count| count > 0),
         // Empty rows are reported separately, and up to 1 % zeros are not taken for constraints.
-        looks_like_saddle_point: structured && 100 * (zero - tally.empty_rows.min(zero)) > a.rows(),
+        looks_like_saddle_point: structured
+            && are_constraints((zero - tally.empty_rows.min(zero)) as u64, a.rows() as u64),
         entries: Entries {
             per_row_min: if a.rows() == 0 { 0 } else { tally.shortest },
             per_row_average: if a.rows() == 0 { 0.0 } else { a.nnz() as f64 / a.rows() as f64 },
@@ -390,7 +396,7 @@ fn described(found: &GridPattern) -> String {
         1 => String::new(),
         several => format!(", {several} unknowns each"),
     };
-    format!("{}, {} points{unknowns}", found.grid, found.stencil.len())
+    format!("{}, {}{unknowns}", found.grid, counted(found.stencil.len(), "point"))
 }
 
 fn graph(a: CsrRef<'_, f64>, facts: &[RowFacts]) -> Graph {

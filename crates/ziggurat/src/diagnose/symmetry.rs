@@ -90,6 +90,18 @@ pub(super) fn is_symmetric<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> bool {
     }
 }
 
+/// Whether the pattern of a square matrix is symmetric. `a` contains the owned rows of `halo` and
+/// those of its neighbours. Collective.
+pub(super) fn has_symmetric_pattern<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> bool {
+    if halo.is_whole() && a.rows() != a.cols() {
+        return false;
+    }
+    let Quick { above, below, alone, .. } = compare_quickly(a, halo.owned());
+    let mut totals = [above as u64, below as u64, alone as u64];
+    halo.sum(&mut totals);
+    totals[0] == totals[1] && totals[2] == 0
+}
+
 /// The largest absolute value of a row.
 fn size(a: CsrRef<'_, f64>, row: usize) -> f64 {
     a.row(row).1.iter().fold(0.0, |size: f64, value| size.max(value.abs()))

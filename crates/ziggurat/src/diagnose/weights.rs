@@ -85,6 +85,9 @@ impl Weights {
                     positive += (value * diagonal.signum()).max(0.0);
                 }
             }
+            if weights == 0 && diagonal == 0.0 {
+                continue; // an empty row says nothing
+            }
             // The exponent with its bias, which is not negative.
             let exponent = (diagonal.to_bits() >> 52) & 0x7ff;
             let conditions = [
@@ -134,13 +137,18 @@ mod tests {
             assert_eq!(weights(&a), Weights::default(), "{name}");
         }
         // A network: the conductances of a grid's edges span four orders of magnitude. Also with a
-        // leaf at every node.
+        // leaf at every node, and with isolated nodes.
         let grid = "poisson2d:30".parse::<Problem>().unwrap().matrix().unwrap();
         let edges = |row: usize| grid.row(row).0.iter().map(move |&column| (row, column as usize));
         let edges: Vec<_> = grid.all_rows().flat_map(edges).filter(|(row, column)| column < row).collect();
         let leaves = grid.all_rows().map(|row| (row, grid.rows() + row));
-        for (nodes, leaves) in [(grid.rows(), Vec::new()), (2 * grid.rows(), leaves.collect())] {
-            let mut network = Coo::new(nodes, nodes).unwrap();
+        let leaves: Vec<_> = leaves.collect();
+        for (nodes, isolated, leaves) in [
+            (grid.rows(), 0, Vec::new()),
+            (2 * grid.rows(), 0, leaves.clone()),
+            (2 * grid.rows(), grid.rows(), leaves),
+        ] {
+            let mut network = Coo::new(nodes + isolated, nodes + isolated).unwrap();
             for &(one, other) in edges.iter().chain(&leaves) {
                 let weight = 10f64.powf(2.0 * uniform_signed((one * nodes + other) as u64));
                 for (i, j, value) in [(one, one, weight), (other, other, weight), (one, other, -weight)] {

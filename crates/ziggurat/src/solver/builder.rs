@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ziggurat_amg::interpolate::NearKernel;
-use ziggurat_amg::{Hierarchy, SetupError};
+use ziggurat_amg::{Cancel, Hierarchy, SetupError};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::{Cpu, Device};
 
@@ -30,6 +30,7 @@ pub struct SolverBuilder<D: Device = Cpu> {
     config: SolverConfig,
     nodes: Nodes,
     device: D,
+    cancel: Cancel,
     compiled: Compiled<D>,
 }
 
@@ -39,6 +40,7 @@ impl Default for SolverBuilder {
             config: SolverConfig::default(),
             nodes: Nodes::default(),
             device: Cpu::default(),
+            cancel: Cancel::NEVER,
             compiled: on_cpu(),
         }
     }
@@ -94,7 +96,8 @@ impl<D: Device> SolverBuilder<D> {
     /// ```
     #[must_use]
     pub fn device<E: Device>(self, device: E) -> SolverBuilder<E> {
-        SolverBuilder { config: self.config, nodes: self.nodes, device, compiled: Compiled::new() }
+        let SolverBuilder { config, nodes, cancel, .. } = self;
+        SolverBuilder { config, nodes, device, cancel, compiled: Compiled::new() }
     }
 
     /// Replaces the configuration, for example by one from a file or a preset.
@@ -201,10 +204,45 @@ impl<D: Device> SolverBuilder<D> {
         self.with(|config| config.stopping.max_iterations = iterations)
     }
 
-    /// Time limit in seconds.
+    /// Time limit in seconds: of setup, of every solve and of every update of the values. A setup
+    /// that reaches it is an error, a solve returns its last iterate. It is looked at before every
+    /// stage of every level and in every iteration; sparse factors are not computed if that is
+    /// expected to take longer ([`Cancel`]).
+    ///
+    /// ```
+    /// use ziggurat::{Solver, krylov::StopReason, sparse::gallery::Problem};
+    /// let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
+    /// let error = Solver::builder().max_seconds(1e-6).build(&a).unwrap_err();
+    /// assert_eq!(error.stop_reason(), Some(StopReason::TimeLimit));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn max_seconds(self, seconds: f64) -> Self {
         self.with(|config| config.stopping.max_seconds = Some(seconds))
+    }
+
+    /// When setup and solves stop, in addition to the time limit: as soon as another thread has set
+    /// a flag, or at a given time.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use ziggurat::krylov::StopReason;
+    /// use ziggurat::sparse::gallery::Problem;
+    /// use ziggurat::{Cancel, Solver};
+    /// let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
+    /// let flag = Arc::new(AtomicBool::new(false));
+    /// let solver = Solver::builder().cancel(Cancel::on(flag.clone())).build(&a)?;
+    /// flag.store(true, Ordering::Relaxed); // by a handler of Ctrl-C, for example
+    /// let solution = solver.solve(&vec![1.0; a.rows()])?;
+    /// assert_eq!(solution.report.reason, StopReason::Interrupted);
+    /// let error = Solver::builder().cancel(Cancel::on(flag)).build(&a).unwrap_err();
+    /// assert_eq!(error.to_string(), "level 0, diagnosis: interrupted on request");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn cancel(self, cancel: Cancel) -> Self {
+        SolverBuilder { cancel, ..self }
     }
 
     /// The order in which levels are visited.
@@ -273,7 +311,7 @@ impl<D: Device> SolverBuilder<D> {
     pub fn build(self, a: impl Into<Arc<Csr<f64>>>) -> Result<Solver<D>, SolveError> {
         let a = a.into();
         let near_kernel = self.nodes.near_kernel(&a)?;
-        (self.compiled.set_up)(self.device, &a, near_kernel, self.config)
+        (self.compiled.set_up)(self.device, &a, near_kernel, self.config, self.cancel)
     }
 
     /// Sets up the solver for an existing hierarchy, as [`Solver::from_hierarchy`] does.
@@ -293,6 +331,6 @@ impl<D: Device> SolverBuilder<D> {
     /// As [`Solver::from_hierarchy`].
     pub fn build_from(self, hierarchy: Hierarchy) -> Result<Solver<D>, SolveError> {
         let near_kernel = self.nodes.near_kernel(hierarchy.levels()[0].matrix())?;
-        (self.compiled.take_over)(self.device, hierarchy, near_kernel, self.config)
+        (self.compiled.take_over)(self.device, hierarchy, near_kernel, self.config, self.cancel)
     }
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use ziggurat_amg::interpolate::NearKernel;
-use ziggurat_amg::{Hierarchy, Multigrid};
+use ziggurat_amg::{Cancel, Hierarchy, Multigrid};
 use ziggurat_krylov::Observer;
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::{Cpu, Device};
@@ -16,8 +16,10 @@ use ziggurat_sparse::device::{Cpu, Device};
 use super::{Solution, SolveError, SolveOptions, Solver, Updated};
 use crate::SolverConfig;
 
-type SetUp<D> = fn(D, &Arc<Csr<f64>>, Option<NearKernel>, SolverConfig) -> Result<Solver<D>, SolveError>;
-type TakeOver<D> = fn(D, Hierarchy, Option<NearKernel>, SolverConfig) -> Result<Solver<D>, SolveError>;
+type SetUp<D> =
+    fn(D, &Arc<Csr<f64>>, Option<NearKernel>, SolverConfig, Cancel) -> Result<Solver<D>, SolveError>;
+type TakeOver<D> =
+    fn(D, Hierarchy, Option<NearKernel>, SolverConfig, Cancel) -> Result<Solver<D>, SolveError>;
 type Solve<D> = fn(
     &Solver<D>,
     &[f64],
@@ -34,6 +36,7 @@ pub(super) struct Compiled<D: Device> {
     pub(super) set_up: SetUp<D>,
     pub(super) take_over: TakeOver<D>,
     pub(super) solve: Solve<D>,
+    pub(super) solve_transposed: Solve<D>,
     pub(super) update: Update<D>,
     pub(super) transposed: Transposed<D>,
 }
@@ -44,6 +47,7 @@ impl<D: Device> Compiled<D> {
             set_up: Solver::<D>::set_up,
             take_over: Solver::<D>::take_over,
             solve: Solver::<D>::solve_here,
+            solve_transposed: Solver::<D>::solve_transposed_here,
             update: Solver::<D>::update_here,
             transposed: Solver::<D>::transposed_here,
         }

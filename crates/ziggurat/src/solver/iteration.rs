@@ -26,6 +26,7 @@ use ziggurat_sparse::operator::LinearOperator;
 use super::units::Unit;
 use super::{Raise, Solution, SolveError, SolveOptions, traffic_since};
 use crate::config::{SmootherKind, SolverConfig};
+use crate::diagnose::NullSpace;
 
 /// The matrix as the outer iteration applies it.
 pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
@@ -35,7 +36,7 @@ pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
 /// ```
 /// use ziggurat::amg::{Formats, Hierarchy, HierarchyConfig};
 /// use ziggurat::sparse::{device::Cpu, gallery::Problem};
-/// use ziggurat::{Iteration, SolveOptions, SolverConfig, Stronger, config::Precision};
+/// use ziggurat::{Iteration, SolveOptions, SolverConfig, Stronger, config::Precision, diagnose::NullSpace};
 /// let (a, cpu) = ("poisson3d:12".parse::<Problem>()?.matrix()?, Cpu::new());
 /// let hierarchy = Hierarchy::build(a, &HierarchyConfig::default())?;
 /// let config = SolverConfig::default();
@@ -45,7 +46,7 @@ pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
 /// let matrix = hierarchy.finest(Formats::FewestBytes).operator(&cpu)?;
 /// let narrow = lower(Precision::F16)?;
 /// let chosen = SolverConfig { precision: Precision::F16, ..config.clone() };
-/// let iteration = Iteration::new(cpu, matrix, narrow, Vec::new(), chosen, config.clone());
+/// let iteration = Iteration::new(cpu, matrix, narrow, NullSpace::default(), chosen, config.clone());
 /// let options = SolveOptions::from(iteration.config());
 /// let raise = |to| match to {
 ///     Stronger::Levels(kind) => Ok(Some(lower(Precision::uniform(kind))?)),
@@ -74,8 +75,10 @@ pub struct Iteration<D: Device> {
     pub(super) keeps_factors: AtomicBool,
     /// The number of iterations of a slow solve up to which rounding was not the cause.
     pub(super) cleared_until: AtomicUsize,
-    /// An orthonormal basis of the null space of the matrix.
-    pub(super) kernel: Vec<D::Vector<f64>>,
+    /// Whether a narrow precision that was asked for has been found to slow a solve.
+    pub(super) rounding_slows: AtomicBool,
+    /// The known null space of the matrix.
+    pub(super) kernel: NullSpace<D>,
     pub(super) config: SolverConfig,
     pub(super) asked: SolverConfig,
 }
@@ -90,14 +93,14 @@ impl<D: Device> fmt::Debug for Iteration<D> {
 }
 
 impl<D: Device> Iteration<D> {
-    /// Combines a matrix and its cycle. `kernel` is an orthonormal basis of the null space.
+    /// Combines a matrix and its cycle. `kernel` is the known null space of the matrix.
     /// `config` is the resolved configuration that the cycle was lowered with, `asked` the one
     /// before it was resolved. If the precision was `auto` there, the solve is monitored.
     pub fn new(
         device: D,
         matrix: Box<dyn LinearOperator<D, f64>>,
         multigrid: Multigrid<D>,
-        kernel: Vec<D::Vector<f64>>,
+        kernel: NullSpace<D>,
         config: SolverConfig,
         asked: SolverConfig,
     ) -> Self {
@@ -112,6 +115,7 @@ impl<D: Device> Iteration<D> {
             factors: OnceLock::new(),
             keeps_factors: AtomicBool::new(false),
             cleared_until: AtomicUsize::new(0),
+            rounding_slows: AtomicBool::new(false),
             kernel,
             config,
             asked,
@@ -123,6 +127,8 @@ impl<D: Device> Iteration<D> {
     ///
     /// If A is singular and b is not in its range, x minimises the residual; whether that counts as
     /// converged is decided by [`Stopping::project_rhs`](ziggurat_krylov::Stopping::project_rhs).
+    /// The residual is that of doubles, in which rounding may hide a larger one: see
+    /// [`solve_certified`](Self::solve_certified).
     pub fn solve(
         &self,
         mut b: D::Vector<f64>,
@@ -187,7 +193,9 @@ impl<D: Device> Iteration<D> {
         options: &SolveOptions,
         observer: Option<&mut Observer<'_>>,
     ) -> Result<KrylovReport, SolveError> {
-        let system = System::new(&*self.matrix).preconditioner(cycle).kernel(&self.kernel);
+        let with_empty_rows = self.kernel_with_empty_rows(b)?;
+        let kernel = with_empty_rows.as_deref().unwrap_or(&self.kernel.vectors);
+        let system = System::new(&*self.matrix).preconditioner(cycle).kernel(kernel);
         let work = Work::with_basis(options.method(&self.config), options.basis, &self.device, &system);
         let mut work = on_all_processes(&self.device, work)?;
         let mut problem = LinearProblem::new(&self.device, &system, b).stopping(options.stopping);
@@ -206,10 +214,11 @@ impl<D: Device> Iteration<D> {
         &mut self,
         matrix: Box<dyn LinearOperator<D, f64>>,
         multigrid: Multigrid<D>,
-        kernel: Vec<D::Vector<f64>>,
+        kernel: NullSpace<D>,
     ) {
         (self.matrix, self.kernel) = (matrix, kernel);
         *self.cleared_until.get_mut() = 0;
+        *self.rounding_slows.get_mut() = false;
         (self.smoothed, self.factors) = (OnceLock::new(), OnceLock::new());
         (*self.keeps_smoothed.get_mut(), *self.keeps_factors.get_mut()) = (false, false);
         match (self.double.get_mut(), self.single.get_mut()) {
@@ -225,6 +234,13 @@ impl<D: Device> Iteration<D> {
             (None, Some(_)) => Some(Kind::F32),
             (None, None) => None,
         }
+    }
+
+    /// Whether a slow solve has found that the same cycle in single precision reduces the error by
+    /// more than the one in the narrower precision that was asked for, which it kept. If the
+    /// precision was left open, the solve has [raised](Self::raised_to) it instead.
+    pub fn rounding_slows(&self) -> bool {
+        self.rounding_slows.load(Ordering::Relaxed)
     }
 
     /// Whether a solve has changed from multigrid to sparse factors of the matrix. All later solves

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
 use ziggurat_amg::Multigrid;
 use ziggurat_krylov::StopReason;
 use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::Device;
+use ziggurat_sparse::words::counted;
 
 use super::SolveError;
 use crate::config::{Precision, SmootherKind};
@@ -20,7 +22,7 @@ use crate::config::{Precision, SmootherKind};
 /// assert_eq!(solution.promotion, None); // nothing was wrong
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Promotion {
     /// The precision before.
     pub from: Precision,
@@ -76,13 +78,21 @@ impl fmt::Display for Stronger {
     }
 }
 
+impl Serialize for Stronger {
+    /// As its text.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// Why the preconditioner was changed.
 ///
 /// ```
 /// use ziggurat::{Fault, krylov::StopReason};
 /// assert_ne!(Fault::Failed(StopReason::Breakdown), Fault::TooSlow(0.99));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Fault {
     /// Convergence was slow, and the same cycle in single precision reduces the error by more: the
@@ -100,14 +110,13 @@ impl fmt::Display for Promotion {
         if let Some(earlier) = &self.earlier {
             write!(f, "{earlier}; then ")?;
         }
-        let plural = if self.after == 1 { "" } else { "s" };
-        let (from, to, after) = (&self.from, self.to, self.after);
+        let (from, to, after) = (&self.from, self.to, counted(self.after, "iteration"));
         match to {
             Stronger::Levels(_) => write!(f, "levels changed from {from} to {to}")?,
             Stronger::Smoother(SmootherKind::Fsai) => write!(f, "changed to {to}")?,
             Stronger::Smoother(_) | Stronger::Factors => write!(f, "changed from multigrid to {to}")?,
         }
-        write!(f, " after {after} iteration{plural}: ")?;
+        write!(f, " after {after}: ")?;
         match self.why {
             Fault::RoundingSlows(rate) => {
                 write!(f, "rounding slows convergence (residual factor {rate:.2} per iteration)")

@@ -1,19 +1,20 @@
 //! Iterative refinement of a solution that rounding errors keep from the tolerance.
 //!
 //! ```text
-//! r = b − A x  in twice the precision,   A d ≈ r,   x ← x + d
+//! r = b − A x  to ten digits,   A d ≈ r,   x ← x + d
 //! ```
 //!
-//! An iteration cannot see a residual below its own rounding errors, which are those of |A| |x|. A
-//! residual in twice the precision is correct below that, and the errors of a correction are
-//! relative to d, not to x. What remains are the errors of rounding x itself. J. H. Wilkinson,
-//! *Rounding Errors in Algebraic Processes*, 1963; N. Higham, *Accuracy and Stability of Numerical
-//! Algorithms*, chapter 12. Cost of a correction: one pass over the matrix with about 25 operations
-//! per entry, and a few iterations.
+//! An iteration cannot see a residual below its own rounding errors, which are those of |A| |x|. An
+//! accurate residual ([`Part::accurate_residual`](ziggurat_amg::Part::accurate_residual)) is
+//! correct below that, and the errors of a correction are relative to d, not to x. What remains are
+//! the errors of rounding x itself. J. H. Wilkinson, *Rounding Errors in Algebraic Processes*,
+//! 1963; N. Higham, *Accuracy and Stability of Numerical Algorithms*, chapter 12. Cost of a
+//! correction: one pass over the matrix with about 30 operations per entry, and a few iterations.
 
 use ziggurat_krylov::{KrylovReport, Observer, Progress, StopReason};
 use ziggurat_sparse::device::Device;
 
+use super::certify::{Scale, norm as norm_of};
 use super::watch::joined;
 use super::{Iteration, Raise, Solution, SolveError, SolveOptions};
 
@@ -24,15 +25,16 @@ const PROGRESS: f64 = 0.9;
 /// solution, so more digits are of no use.
 const MIN_RTOL: f64 = 1e-4;
 
-/// Corrects a stagnated solution up to `limit` times. `residual` computes (b − A x) / unit in twice
-/// the precision; the unit is a power of two near ‖b‖.
+/// Corrects a stagnated solution up to `limit` times. `residual` computes (b − A x) / unit to ten
+/// digits; the unit is a power of two near the largest element of b.
 pub(super) fn refined<D: Device>(
     iteration: &Iteration<D>,
     limit: usize,
     options: &SolveOptions,
-    mut solution: Solution,
+    b: &[f64],
+    solution: Solution,
     residual: impl Fn(f64, &[f64]) -> Vec<f64>,
-    mut observer: Option<&mut Observer<'_>>,
+    observer: Option<&mut Observer<'_>>,
     raise: impl Raise<D>,
 ) -> Result<Solution, SolveError> {
     let report = &solution.report;
@@ -40,12 +42,25 @@ pub(super) fn refined<D: Device>(
     if limit == 0 || !stagnated || !report.residual.is_finite() || report.b_norm == 0.0 {
         return Ok(solution);
     }
+    let scale = Scale::of(&iteration.device, b, &options.stopping, report.initial_residual)?;
+    refined_to(iteration, limit, options, scale, solution, residual, observer, raise)
+}
+
+/// The same to the target of the given scale.
+fn refined_to<D: Device>(
+    iteration: &Iteration<D>,
+    limit: usize,
+    options: &SolveOptions,
+    scale: Scale,
+    mut solution: Solution,
+    residual: impl Fn(f64, &[f64]) -> Vec<f64>,
+    mut observer: Option<&mut Observer<'_>>,
+    raise: impl Raise<D>,
+) -> Result<Solution, SolveError> {
     let device = &iteration.device;
-    let b_norm = report.b_norm;
-    let unit = b_norm.log2().floor().clamp(-1000.0, 1000.0).exp2();
-    let target = report.target / unit;
+    let Scale { unit, b_norm, target } = scale;
     let mut r = residual(unit, &solution.x);
-    let mut norm = device.norm(&device.upload(&r)?);
+    let mut norm = norm_of(device, &r)?;
     if !norm.is_finite() {
         return Ok(solution);
     }
@@ -63,13 +78,13 @@ pub(super) fn refined<D: Device>(
         let rtol = (0.5 * target / norm).clamp(MIN_RTOL, 0.5);
         rest.stopping = rest.stopping.with_target(0.0).rtol(rtol);
         (rest.stopping.max_iterations, rest.stopping.max_seconds) = (left, seconds);
-        let (before, scale) = (report.iterations, unit * norm);
+        let (before, start) = (report.iterations, norm);
         let mut from_there = observer.as_mut().map(|observer| {
             move |progress: &Progress| {
                 let mut progress = *progress;
                 progress.iteration += before;
-                progress.residual = progress.relative_residual * scale;
-                progress.relative_residual = progress.residual / b_norm;
+                let residual = progress.relative_residual * start;
+                (progress.residual, progress.relative_residual) = (residual * unit, residual / b_norm);
                 progress.target = target * unit;
                 observer(&progress)
             }
@@ -79,7 +94,7 @@ pub(super) fn refined<D: Device>(
         let d = device.to_host(correction.x)?;
         let x: Vec<f64> = solution.x.iter().zip(&d).map(|(x, d)| x + d * unit).collect();
         let left_over = residual(unit, &x);
-        let norm_then = device.norm(&device.upload(&left_over)?);
+        let norm_then = norm_of(device, &left_over)?;
         solution.report = corrected(solution.report, correction.report, unit);
         if solution.report.reason == StopReason::Interrupted {
             break;
@@ -94,15 +109,14 @@ pub(super) fn refined<D: Device>(
             break;
         }
     }
-    let report = &mut solution.report;
-    (report.residual, report.relative_residual) = (norm * unit, norm / (b_norm / unit));
+    scale.report(norm, &mut solution.report);
     if norm <= target {
-        report.reason = StopReason::Converged;
+        solution.report.reason = StopReason::Converged;
     }
     Ok(solution)
 }
 
-/// Corrections by factors that nobody asked for. Each costs a substitution.
+/// Corrections by factors if refinement is not configured. Each costs a substitution.
 const STEPS_BY_FACTORS: usize = 3;
 
 /// They are made if the residual is at most this many times the tolerance.
@@ -110,7 +124,8 @@ const CLOSE: f64 = 10.0;
 
 /// Corrects a stagnated solution by sparse factors whose residual is close to the tolerance, also
 /// if refinement is not configured. It counts as converged only if the residual is below the
-/// tolerance in double precision, too, which is what a caller would compute.
+/// tolerance both when it is accurate and as double precision has it, which is what a caller would
+/// compute. The larger one is reported.
 pub(super) fn refined_by_factors<D: Device>(
     iteration: &Iteration<D>,
     options: &SolveOptions,
@@ -121,28 +136,30 @@ pub(super) fn refined_by_factors<D: Device>(
     raise: impl Raise<D>,
 ) -> Result<Solution, SolveError> {
     let report = &solution.report;
-    let target = report.target;
-    if report.reason != StopReason::Stagnated || report.residual.is_nan() || report.residual > CLOSE * target
-    {
-        return Ok(solution);
-    }
-    let mut stricter = solution;
-    stricter.report.target *= 0.5;
-    let mut solution = refined(iteration, STEPS_BY_FACTORS, options, stricter, residual, observer, raise)?;
-    let report = &mut solution.report;
-    report.target = target;
-    if report.reason == StopReason::Interrupted {
+    let is_close = report.residual <= CLOSE * report.target;
+    if report.reason != StopReason::Stagnated || !is_close || report.left_out != 0.0 || report.b_norm == 0.0 {
         return Ok(solution);
     }
     let (device, matrix) = (&iteration.device, &iteration.matrix);
-    let (b, x) = (device.upload(b)?, device.upload(&solution.x)?);
+    let scale = Scale::of(device, b, &options.stopping, report.initial_residual)?;
+    let stricter = Scale { target: 0.5 * scale.target, ..scale };
+    let steps = STEPS_BY_FACTORS;
+    let mut solution = refined_to(iteration, steps, options, stricter, solution, &residual, observer, raise)?;
+    let report = &mut solution.report;
+    if report.reason == StopReason::Interrupted {
+        return Ok(solution);
+    }
+    let in_units = |vector: &[f64]| vector.iter().map(|x| x / scale.unit).collect::<Vec<f64>>();
+    let (b, x) = (device.upload(&in_units(b))?, device.upload(&in_units(&solution.x))?);
     let (mut r, mut work) = (device.zeros(solution.x.len())?, matrix.workspace(device)?);
     matrix.residual(device, &x, &b, &mut r, &mut work);
     let plain = device.norm(&r);
     device.finish()?;
-    report.residual = plain;
-    report.relative_residual = plain / report.b_norm;
-    report.reason = if plain <= target { StopReason::Converged } else { StopReason::Stagnated };
+    let accurate = norm_of(device, &residual(scale.unit, &solution.x))?;
+    // Not `max`, which ignores NaN.
+    let larger = if plain <= accurate { accurate } else { plain };
+    scale.report(larger, report);
+    report.reason = if larger <= scale.target { StopReason::Converged } else { StopReason::Stagnated };
     Ok(solution)
 }
 

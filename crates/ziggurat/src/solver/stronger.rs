@@ -2,10 +2,10 @@
 //! factors of the matrix. `watch.rs` decides when.
 
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{Hierarchy, HierarchyConfig, MatrixProperties, Multigrid, SetupError};
+use ziggurat_amg::{Cancel, Hierarchy, HierarchyConfig, MatrixProperties, Multigrid, SetupError};
 use ziggurat_sparse::device::Device;
 
-use super::{SolveError, Solver, lower};
+use super::{Iteration, SolveError, Solver, Stronger, limits};
 use crate::config::{Precision, SmootherKind, SolverConfig};
 
 impl<D: Device> Solver<D> {
@@ -23,27 +23,48 @@ impl<D: Device> Solver<D> {
         other.filter(|_| self.iteration.smoother_in_use().is_some()).unwrap_or(&self.hierarchy)
     }
 
+    /// A stronger preconditioner of an iteration, if there is one. `lower` moves levels to the
+    /// device, as they are or transposed. An error if it is cancelled.
+    pub(super) fn stronger(
+        &self,
+        iteration: &Iteration<D>,
+        to: Stronger,
+        cancel: &Cancel,
+        lower: impl Fn(&Hierarchy, &SolverConfig) -> Result<Multigrid<D>, SolveError>,
+    ) -> Result<Option<Multigrid<D>>, SolveError> {
+        match to {
+            Stronger::Levels(kind) => lower(&self.hierarchy, &self.config().in_precision(kind)).map(Some),
+            Stronger::Smoother(smoother) => self.smoothed_by(iteration, smoother, cancel, lower),
+            Stronger::Factors => self.factors(cancel, lower),
+        }
+    }
+
     /// The levels with a stronger smoother; `None` if it cannot be set up.
-    pub(super) fn smoothed_by(&self, smoother: SmootherKind) -> Result<Option<Multigrid<D>>, SolveError> {
-        let config = self.iteration.config_in_use().with_stronger_smoother();
+    fn smoothed_by(
+        &self,
+        iteration: &Iteration<D>,
+        smoother: SmootherKind,
+        cancel: &Cancel,
+        lower: impl Fn(&Hierarchy, &SolverConfig) -> Result<Multigrid<D>, SolveError>,
+    ) -> Result<Option<Multigrid<D>>, SolveError> {
+        let config = iteration.config_in_use().with_stronger_smoother();
         if config.check_for(self.kind.facts(self.device())).is_err() {
             return Ok(None);
         }
         let lowered = if smoother == SmootherKind::Fsai {
-            lower(self.device(), &self.hierarchy, &self.finest, &config)
+            lower(&self.hierarchy, &config)
         } else {
-            self.other_hierarchy(&config)
-                .and_then(|levels| lower(self.device(), levels, &self.finest, &config))
+            self.other_hierarchy(&config, cancel).and_then(|levels| lower(levels, &config))
         };
         match lowered {
-            Ok((_, cycle)) => Ok(Some(cycle)),
-            Err(SolveError::Setup(_)) => Ok(None),
+            Ok(cycle) => Ok(Some(cycle)),
+            Err(SolveError::Setup(error)) if !error.is_cancelled() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// The levels of another configuration for the same matrix.
-    fn other_hierarchy(&self, config: &SolverConfig) -> Result<&Hierarchy, SolveError> {
+    fn other_hierarchy(&self, config: &SolverConfig, cancel: &Cancel) -> Result<&Hierarchy, SolveError> {
         if let Some(made) = self.other_hierarchy.get() {
             return Ok(made);
         }
@@ -53,7 +74,7 @@ impl<D: Device> Solver<D> {
         let properties = MatrixProperties { near_kernel, symmetry: Symmetry::General, grid: None };
         // The matrix of the finest level is in its order already.
         let config = HierarchyConfig { reorder: false, ..config.hierarchy_config() };
-        let made = Hierarchy::with_properties(a, properties, &config)?;
+        let made = Hierarchy::with_properties_until(a, properties, &config, cancel)?;
         let made = made.in_order_of(&self.hierarchy);
         // If another thread was faster, its hierarchy is identical.
         Ok(self.other_hierarchy.get_or_init(|| made))
@@ -61,15 +82,20 @@ impl<D: Device> Solver<D> {
 
     /// Sparse factors of the matrix as a preconditioner; `None` if they do not fit into memory, or
     /// if the matrix is singular.
-    pub(super) fn factors(&self) -> Result<Option<Multigrid<D>>, SolveError> {
+    fn factors(
+        &self,
+        cancel: &Cancel,
+        lower: impl Fn(&Hierarchy, &SolverConfig) -> Result<Multigrid<D>, SolveError>,
+    ) -> Result<Option<Multigrid<D>>, SolveError> {
         let config = SolverConfig { precision: Precision::F64, ..self.config().by_factors() };
+        limits::before("factors", cancel)?;
         let a = self.hierarchy.levels()[0].matrix().clone();
         let near_kernel = NearKernel::constants(a.rows(), 1).map_err(SetupError::from)?;
         let properties = MatrixProperties { near_kernel, symmetry: Symmetry::General, grid: None };
         let whole = Hierarchy::with_properties(a, properties, &config.hierarchy_config())?;
         let whole = whole.in_order_of(&self.hierarchy);
-        match lower(self.device(), &whole, &self.finest, &config) {
-            Ok((_, factors)) => Ok(Some(factors)),
+        match lower(&whole, &config) {
+            Ok(factors) => Ok(Some(factors)),
             Err(SolveError::Setup(error)) if matches!(error.cause(), SetupError::CoarseSolve { .. }) => {
                 Ok(None)
             }

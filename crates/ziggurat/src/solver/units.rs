@@ -10,7 +10,7 @@
 //! pass over b to find its largest element and, if u is not one, some passes over b and x and one
 //! product with A.
 
-use ziggurat_krylov::{KrylovReport, Progress, StopReason};
+use ziggurat_krylov::{KrylovReport, Progress, StopReason, Stopping};
 use ziggurat_sparse::device::Device;
 
 use super::SolveOptions;
@@ -34,6 +34,11 @@ impl Unit {
         Unit(if exponent.abs() <= NEAR_ONE { 1.0 } else { exponent.exp2() })
     }
 
+    /// A power of two as a unit.
+    pub(super) fn new(power: f64) -> Self {
+        Unit(power)
+    }
+
     pub(super) fn is_one(self) -> bool {
         self.0 == 1.0
     }
@@ -50,9 +55,12 @@ impl Unit {
 
     /// The options of the system in units of u.
     pub(super) fn options(self, options: &SolveOptions) -> SolveOptions {
-        let mut options = options.clone();
-        options.stopping.atol = (options.stopping.atol / self.0).min(f64::MAX);
-        options
+        SolveOptions { stopping: self.stopping(&options.stopping), ..options.clone() }
+    }
+
+    /// The stopping criteria of the system in units of u.
+    pub(super) fn stopping(self, stopping: &Stopping) -> Stopping {
+        stopping.atol((stopping.atol / self.0).min(f64::MAX))
     }
 
     /// Progress in the units of the caller.

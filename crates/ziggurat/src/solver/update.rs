@@ -9,15 +9,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ziggurat_sparse::Csr;
+use serde::Serialize;
 use ziggurat_sparse::device::Device;
+use ziggurat_sparse::{Csr, MatrixError};
 
 use super::known::oriented;
-use super::{SolveError, Solver, lower};
+use super::transposed::Transposing;
+use super::{SolveError, Solver, limits, lower};
 use crate::config::{Krylov, Rebuild, Reorder, SolverConfig, Update};
 
 /// Outcome of an update.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Updated {
     /// The hierarchy was kept and its values were recomputed.
     Values,
@@ -103,15 +106,46 @@ impl<D: Device> Solver<D> {
     /// ```
     ///
     /// # Errors
-    /// If the pattern differs or a value is not finite. The solver then keeps its old matrix.
+    /// If the pattern differs or a value is not finite, or at the time limit, as in setup. The
+    /// solver then keeps its old matrix.
     pub fn update_values(&mut self, a: impl Into<Arc<Csr<f64>>>) -> Result<Updated, SolveError> {
         (self.compiled.update)(self, a.into())
+    }
+
+    /// As [`Solver::update_values`], with the values alone: those of the matrix that was set up, in
+    /// its order ([`Csr::values`]), row by row with increasing columns.
+    ///
+    /// ```
+    /// use ziggurat::{Solver, Updated};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
+    /// let mut solver = Solver::builder().build(&a)?;
+    /// let twice: Vec<f64> = a.values().iter().map(|value| 2.0 * value).collect();
+    /// assert_eq!(solver.update_values_from(&twice)?, Updated::Values);
+    /// let error = solver.update_values_from(&twice[1..]).unwrap_err().to_string();
+    /// assert_eq!(error, "values, one per entry of the matrix: expected 11232, found 11231");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there are not as many values as entries, or a value is not finite. The solver then keeps
+    /// its old matrix.
+    pub fn update_values_from(&mut self, values: &[f64]) -> Result<Updated, SolveError> {
+        let mut a = Arc::unwrap_or_clone(self.hierarchy.matrix()?);
+        if values.len() != a.nnz() {
+            let (expected, found) = (a.nnz(), values.len());
+            let what = "values, one per entry of the matrix";
+            return Err(MatrixError::Mismatch { what, expected, found }.into());
+        }
+        a.values_mut().copy_from_slice(values);
+        self.update_values(a)
     }
 
     /// [`Solver::update_values`], where it is compiled.
     pub(super) fn update_here(&mut self, a: Arc<Csr<f64>>) -> Result<Updated, SolveError> {
         // Checked before a possible rebuild, which would accept any matrix.
         self.hierarchy.check_pattern(&a)?;
+        let until = limits::of_setup(&self.cancel, self.config());
         let block = self.hierarchy.levels()[0].block();
         let mut kind = oriented(&a, block, self.near_kernel.as_ref())?.kind;
         // The pattern is the same, so its order is as good as before.
@@ -130,9 +164,10 @@ impl<D: Device> Solver<D> {
                 let stronger = self.config().with_stronger_smoother();
                 (asked.method, asked.smoother) = (stronger.method, stronger.smoother);
             }
-            *self = Solver::set_up(device, &a, self.near_kernel.clone(), asked)?;
+            *self = Solver::set_up(device, &a, self.near_kernel.clone(), asked, self.cancel.clone())?;
             return Ok(Updated::Rebuilt);
         }
+        limits::before("update", &until)?;
         let old = self.hierarchy.levels()[0].distributed_matrix().clone();
         let updated = self.hierarchy.update_values(a).map_err(SolveError::from);
         // A raised precision stays raised.
@@ -142,13 +177,14 @@ impl<D: Device> Solver<D> {
             let finest = self.hierarchy.finest(config.lowering().formats);
             let (finest_matrix, order) = self.hierarchy.finest_matrix();
             let kernel = kind.null_space(device, &finest_matrix, order.map(|order| &**order))?;
-            Ok((lower(device, &self.hierarchy, &finest, &config)?, finest, kernel))
+            Ok((lower(device, &self.hierarchy, &finest, &config, &until)?, finest, kernel))
         });
         match moved {
             Ok(((matrix, multigrid), finest, kernel)) => {
                 self.iteration.replace(matrix, multigrid, kernel);
                 self.hierarchy.release();
                 (self.finest, self.kind) = (finest, kind);
+                self.transposing = Transposing::default();
             }
             Err(error) => {
                 // This cannot fail: the old values have been through setup before.

@@ -15,14 +15,16 @@
 //! A comparison costs about as much as two iterations, the first one also a conversion of the
 //! levels. It is only made if at least as many iterations are expected as are done.
 //!
-//! A solve that fails in the highest precision, or that would take a hundred iterations more at a
-//! check from the 32nd on, continues with a stronger smoother, if the configuration leaves it open:
-//! its setup costs as much as some fifty iterations. A solve that still fails, that would exceed
-//! the limit of iterations, or that has used half of them for less than half of its digits,
-//! continues with sparse factors of the matrix as the preconditioner, if they fit into memory. Both
-//! only if the configuration allows it (`fallback`). Later solves start with what the last one
-//! ended with; with another smoother or factors only if that one had the options of the
-//! configuration.
+//! A solve that fails in the highest precision, that would take a hundred iterations more at a
+//! check from the 32nd on, or that stands still (`watch/standstill.rs`), continues with a stronger
+//! smoother, if the configuration leaves it open: its setup costs as much as some fifty iterations.
+//! A solve that still fails or stands still, that would exceed the limit of iterations, or that has
+//! used half of them for less than half of its digits, continues with sparse factors of the matrix
+//! as the preconditioner, if they fit into memory. Both only if the configuration allows it
+//! (`fallback`). Later solves start with what the last one ended with; with another smoother or
+//! factors only if that one had the options of the configuration.
+
+mod standstill;
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
@@ -32,6 +34,7 @@ use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::operator::LinearOperator;
 
+use self::standstill::Recent;
 use super::compared::{Compared, Verdict};
 use super::iteration::on_all_processes;
 use super::{Fault, Iteration, Promotion, Raise, SolveError, SolveOptions, Stronger};
@@ -291,6 +294,16 @@ impl<D: Device> Iteration<D> {
         self.asked.precision == Precision::Auto && can_be_raised
     }
 
+    /// Whether a precision below single was asked for, and a comparison means something: it is one
+    /// of energies, as of a positive matrix.
+    fn is_given_narrow(&self) -> bool {
+        let has_energy = matches!(self.config.krylov, Krylov::Cg | Krylov::Fcg);
+        self.asked.precision != Precision::Auto
+            && has_energy
+            && self.config.method != Method::Direct
+            && ![Precision::F64, Precision::F32].contains(&self.config.precision)
+    }
+
     /// Whether a solve that fails may continue with a stronger smoother.
     fn may_smooth(&self, rung: Rung) -> bool {
         let SolverConfig { fallback, method, smoother, .. } = &self.config;
@@ -325,17 +338,24 @@ impl<D: Device> Iteration<D> {
             Rung::Smoother => self.smoothed.get().unwrap_or_else(|| self.levels()),
             _ => self.levels(),
         };
-        let compared = Compared::new(self, raise);
         let compares = rung == Rung::Configured && self.is_narrow(rung);
+        // A precision that was given stays, but its cost is reported.
+        let observes = [Rung::Configured, Rung::Smoother].contains(&rung) && self.is_given_narrow();
+        let compared = Compared::new(self, raise, cycle, compares);
         let cleared = self.cleared_until.load(Ordering::Relaxed);
         let (mut last_check, mut compared_after) = (LastCheck::BEGINNING, 0);
         let (may_smooth, may_factorise) = (self.may_smooth(rung), self.may_factorise());
         let is_minimal = options.method(&self.config).minimises_residual();
         let (mut asked_to_stop, mut slow_rate, mut lost) = (false, None, None);
+        // The rate of a solve that stands still, until it is known whether rounding is the cause.
+        let (mut recent, mut standing, mut exhausted) = (Recent::BEGINNING, None, false);
         let mut failed = None;
         let mut watching = |progress: &Progress| {
             asked_to_stop = observer.as_mut().is_some_and(|observer| observer(progress).is_break());
             let verdict = compared.verdict();
+            if observes && last_check.slow(progress).is_some() && !self.rounding_slows() {
+                compared.compare_next();
+            }
             if compares
                 && let Some(rate) = last_check.slow(progress)
                 && progress.iteration > cleared
@@ -343,29 +363,42 @@ impl<D: Device> Iteration<D> {
                 (slow_rate, compared_after) = (Some(rate), progress.iteration);
                 compared.compare_next();
             }
+            if let Some(rate) = recent.stands_still(progress, &options.stopping, is_minimal) {
+                standing = Some(rate);
+                if compares && verdict.is_none() {
+                    (slow_rate, compared_after) = (Some(rate), progress.iteration);
+                    compared.compare_next();
+                }
+            }
             // Rounding is examined first: the same smoother in wider numbers costs less.
             let is_cleared = !compares || matches!(verdict, Some(Ok(Verdict::RoundingDoesNot)));
             let sluggish = sluggish(progress).filter(|_| may_smooth && is_cleared);
             let hopeless = hopeless(progress, &options.stopping, is_minimal).filter(|_| may_factorise);
+            let stands =
+                standing.take_if(|_| is_cleared).filter(|_| (may_smooth || may_factorise) && !exhausted);
             let may_help = progress.relative_residual > ROUNDING_LIMIT;
-            if let Some(rate) = sluggish.or(hopeless).filter(|_| may_help) {
+            if let Some(rate) = stands.or(sluggish).or(hopeless).filter(|_| may_help) {
                 // Before the iteration is interrupted, it must be clear that there is something
                 // stronger: factors have to fit.
-                let allowed = Allowed { smoother: sluggish.is_some(), factors: hopeless.is_some() };
+                let allowed = Allowed {
+                    smoother: stands.or(sluggish).is_some(),
+                    factors: stands.or(hopeless).is_some(),
+                };
                 match self.raised(rung, Fault::TooSlow(rate), allowed, raise) {
                     Ok(Some(_)) => lost = Some((Fault::TooSlow(rate), allowed)),
-                    Ok(None) => {}
+                    // Nor will there be at the next check.
+                    Ok(None) => exhausted = stands.is_some(),
                     Err(error) => failed = Some(error),
                 }
             }
-            let leaves = !matches!(verdict, None | Some(Ok(Verdict::RoundingDoesNot)));
+            let leaves = compares && !matches!(verdict, None | Some(Ok(Verdict::RoundingDoesNot)));
             let stops = asked_to_stop || leaves || lost.is_some() || failed.is_some();
             if stops { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let cycle = cycle.in_level_order();
-        let watched: &dyn LinearOperator<D, f64> = if compares { &compared } else { &cycle };
+        let watched: &dyn LinearOperator<D, f64> = if compares || observes { &compared } else { &cycle };
         // An observer costs a message per iteration among processes.
-        let report = if compares || may_smooth || may_factorise {
+        let report = if compares || observes || may_smooth || may_factorise {
             self.run(watched, b, x, options, Some(&mut watching))?
         } else {
             self.run(watched, b, x, options, observer)?
@@ -373,7 +406,13 @@ impl<D: Device> Iteration<D> {
         if let Some(error) = failed {
             return Err(error);
         }
-        let verdict = compared.verdict().transpose()?;
+        if observes {
+            // Without memory for a comparison there is nothing to report.
+            if let Some(Ok(Verdict::RoundingSlows)) = compared.verdict() {
+                self.rounding_slows.store(true, Ordering::Relaxed);
+            }
+        }
+        let verdict = if compares { compared.verdict().transpose()? } else { None };
         if verdict == Some(Verdict::RoundingDoesNot) {
             self.cleared_until.fetch_max(compared_after, Ordering::Relaxed);
         }
@@ -386,6 +425,8 @@ impl<D: Device> Iteration<D> {
             (_, _, reason) if reason.is_converged() => None,
             (Some(Verdict::RoundingSlows), Some(rate), _) => Some((Fault::RoundingSlows(rate), Allowed::ALL)),
             _ if lost.is_some() => lost,
+            // There is nothing left to continue with.
+            (_, _, StopReason::Stagnated) if report.iterations >= options.stopping.max_iterations => None,
             // Neither the limits and requests of the caller nor its right-hand side are faults.
             (
                 _,

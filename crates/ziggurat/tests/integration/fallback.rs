@@ -138,6 +138,16 @@ fn a_zero_diagonal_is_factorised_from_the_start() {
     assert!(solution.report.reason.is_converged() && residual(&a, &solution.x, &b) <= 1e-8);
     let refused = Solver::builder().with(|config| config.fallback = false).build(&a).unwrap_err();
     assert!(matches!(refused, SolveError::Setup(_)), "{refused}");
+    // The advice helps.
+    assert!(refused.to_string().contains("choose the method `direct`"), "{refused}");
+    let solver = Solver::builder().method(Method::Direct).build(&a).unwrap();
+    assert!(solver.solve(&b).unwrap().report.reason.is_converged());
+    // It is not given where it would not help: two rows that differ by a factor only.
+    let singular = Csr::try_new(3, 3, vec![0, 1, 2, 4], vec![2, 2, 0, 1], vec![1.0, 2.0, 1.0, 2.0]).unwrap();
+    for method in [Method::Auto, Method::Pairwise] {
+        let Err(refused) = Solver::builder().method(method).build(&singular) else { continue };
+        assert!(!refused.to_string().contains("choose the method `direct`"), "{refused}");
+    }
 }
 
 #[test]
