@@ -37,7 +37,7 @@ module ziggurat
     procedure :: set, set_threads, set_block_size, set_coordinates, set_near_null_space
     procedure, private :: setup_i32, setup_i64
     generic :: setup => setup_i32, setup_i64
-    procedure :: update_values, solve, apply, error, describe
+    procedure :: update_values, solve, solve_transposed, apply, error, describe
     final :: destroy
   end type
 
@@ -107,6 +107,15 @@ module ziggurat
       real(c_double), intent(in) :: values(*)
     end function
     integer(c_int) function c_solve(solver, b, x, use_guess, report) bind(c, name="ziggurat_solve")
+      import c_ptr, c_int, c_double, ziggurat_report
+      type(c_ptr), value :: solver
+      real(c_double), intent(in) :: b(*)
+      real(c_double), intent(inout) :: x(*)
+      integer(c_int), value :: use_guess
+      type(ziggurat_report), intent(out) :: report
+    end function
+    integer(c_int) function c_solve_transposed(solver, b, x, use_guess, report) &
+        bind(c, name="ziggurat_solve_transposed")
       import c_ptr, c_int, c_double, ziggurat_report
       type(c_ptr), value :: solver
       real(c_double), intent(in) :: b(*)
@@ -219,8 +228,30 @@ contains
     integer, intent(out), optional :: status
     type(ziggurat_report), intent(out), optional :: report
     logical, intent(in), optional :: use_guess
+    call solve_either(self, .false., b, x, status, report, use_guess)
+  end subroutine
+
+  ! Solves transpose(A) x = b.
+  subroutine solve_transposed(self, b, x, status, report, use_guess)
+    class(ziggurat_solver), intent(inout) :: self
+    real(c_double), intent(in) :: b(:)
+    real(c_double), intent(inout) :: x(:)
+    integer, intent(out), optional :: status
+    type(ziggurat_report), intent(out), optional :: report
+    logical, intent(in), optional :: use_guess
+    call solve_either(self, .true., b, x, status, report, use_guess)
+  end subroutine
+
+  subroutine solve_either(self, transposed, b, x, status, report, use_guess)
+    class(ziggurat_solver), intent(inout) :: self
+    logical, intent(in) :: transposed
+    real(c_double), intent(in) :: b(:)
+    real(c_double), intent(inout) :: x(:)
+    integer, intent(out), optional :: status
+    type(ziggurat_report), intent(out), optional :: report
+    logical, intent(in), optional :: use_guess
     type(ziggurat_report) :: here
-    integer(c_int) :: guess
+    integer(c_int) :: guess, found
     call made(self)
     guess = 0
     if (present(use_guess)) guess = merge(1, 0, use_guess)
@@ -228,7 +259,12 @@ contains
       call refused('b and x must have as many elements as the matrix has rows', status)
       return
     end if
-    call done(self, c_solve(self%handle, b, x, guess, here), status)
+    if (transposed) then
+      found = c_solve_transposed(self%handle, b, x, guess, here)
+    else
+      found = c_solve(self%handle, b, x, guess, here)
+    end if
+    call done(self, found, status)
     if (present(report)) report = here
   end subroutine
 

@@ -34,7 +34,7 @@ enum {
   ZIGGURAT_ARGUMENT = 1,      /* an argument, an option or the matrix is invalid */
   ZIGGURAT_NOT_CONVERGED = 2, /* x holds the best approximation */
   ZIGGURAT_ORDER = 3,         /* there is no matrix yet */
-  ZIGGURAT_SETUP = 4,         /* multigrid cannot be set up for this matrix */
+  ZIGGURAT_SETUP = 4,         /* multigrid cannot be set up for this matrix, or not in stopping.max_seconds */
   ZIGGURAT_BUSY = 5,          /* the solver is in use by another thread, or by its own callback */
   ZIGGURAT_FILE = 6,          /* a file cannot be read or written */
   ZIGGURAT_INTERNAL = 7       /* a fault of the library; the solver has lost its matrix */
@@ -74,7 +74,9 @@ int ziggurat_set_option(ziggurat_solver *solver, const char *key, const char *va
 /* Replaces all options by those of a text in TOML; keys that are missing get their defaults. */
 int ziggurat_set_config(ziggurat_solver *solver, const char *toml);
 
-/* Number of threads; 0 for as many cores as the process is bound to, which is the default. */
+/* Number of threads. By default, or with 0, it is RAYON_NUM_THREADS, else OMP_NUM_THREADS, else
+ * SLURM_CPUS_PER_TASK, as they are when the first solver is made, else as many cores as the process is
+ * bound to. */
 int ziggurat_set_threads(ziggurat_solver *solver, int64_t threads);
 
 /* What is known about the unknowns, for the next setup.
@@ -117,6 +119,11 @@ int ziggurat_update_values(ziggurat_solver *solver, int64_t entries, const doubl
 /* Solves A x = b. With use_guess, the iteration starts from x instead of zero. report may be NULL. */
 int ziggurat_solve(ziggurat_solver *solver, const double *b, double *x, int use_guess,
                    ziggurat_report *report);
+
+/* Solves A^T x = b by the levels of A, as for adjoint equations; the residual is |b - A^T x|. The first
+ * call transposes the levels, which doubles the memory of the solver, unless A is symmetric. */
+int ziggurat_solve_transposed(ziggurat_solver *solver, const double *b, double *x, int use_guess,
+                              ziggurat_report *report);
 
 /* One multigrid cycle, z = M r, as a preconditioner of the caller's own iteration. It is symmetric
  * positive definite if the matrix is. */

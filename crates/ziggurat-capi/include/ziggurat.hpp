@@ -111,11 +111,13 @@ class solver {
   // The same, but returns the report also if the solve does not converge.
   template <class Right, class Left>
   ziggurat_report solve(const Right &b, Left &&x, bool use_guess = false) {
-    sized(b), sized(x);
-    ziggurat_report report{};
-    int status = ziggurat_solve(handle_, b.data(), x.data(), use_guess, &report);
-    if (status != ZIGGURAT_NOT_CONVERGED) check(status);
-    return report;
+    return solve(ziggurat_solve, b, x, use_guess);
+  }
+
+  // Solves A^T x = b; returns the report also if the solve does not converge.
+  template <class Right, class Left>
+  ziggurat_report solve_transposed(const Right &b, Left &&x, bool use_guess = false) {
+    return solve(ziggurat_solve_transposed, b, x, use_guess);
   }
 
   // One multigrid cycle: z = M r.
@@ -146,6 +148,15 @@ class solver {
   }
   static void need(bool holds, const char *what) {
     if (!holds) throw error(ZIGGURAT_ARGUMENT, std::string("wrong sizes: ") + what);
+  }
+  template <class Right, class Left>
+  ziggurat_report solve(int (*function)(ziggurat_solver *, const double *, double *, int, ziggurat_report *),
+                        const Right &b, Left &x, bool use_guess) {
+    sized(b), sized(x);
+    ziggurat_report report{};
+    int status = function(handle_, b.data(), x.data(), use_guess, &report);
+    if (status != ZIGGURAT_NOT_CONVERGED) check(status);
+    return report;
   }
   template <class Vector>
   void sized(const Vector &vector) const {

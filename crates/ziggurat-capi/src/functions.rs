@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use ziggurat::amg::Hierarchy;
 use ziggurat::config::Krylov;
-use ziggurat::krylov::Progress;
+use ziggurat::krylov::{Observer, Progress};
+use ziggurat::sparse::io::OutputFile;
 use ziggurat::sparse::operator::LinearOperator;
-use ziggurat::{SolveError, SolveOptions, Solver, SolverConfig};
+use ziggurat::sparse::words::counted;
+use ziggurat::{Solution, SolveError, SolveOptions, Solver, SolverConfig};
 use ziggurat_ffi::{
-    Failure, Index, Report, Rows, Status, array, array_mut, count, destroy, disjoint, ordered, text,
-    write_text,
+    Failure, Index, Report, Rows, Status, array, array_mut, count, destroy, disjoint, ordered, start_threads,
+    text, write_text,
 };
 
 use crate::state::{Ready, State, ZigguratSolver, cycle_work};
@@ -26,6 +28,8 @@ pub extern "C" fn ziggurat_version() -> *const c_char {
 /// Makes a solver.
 #[unsafe(no_mangle)]
 pub extern "C" fn ziggurat_create() -> *mut ZigguratSolver {
+    // The first solver starts the threads.
+    start_threads(ziggurat::threads::count(None));
     Box::into_raw(Box::new(ZigguratSolver::default()))
 }
 
@@ -122,7 +126,8 @@ pub unsafe extern "C" fn ziggurat_update_values(
             let mut a = Arc::unwrap_or_clone(solver.hierarchy().matrix().map_err(SolveError::from)?);
             let entries = count("entries", entries)?;
             if entries != a.nnz() {
-                let text = format!("{entries} values, but the matrix has {} entries", a.nnz());
+                let (values, entries) = (counted(entries, "value"), counted(a.nnz(), "entry"));
+                let text = format!("{values}, but the matrix has {entries}");
                 return Err(Failure::argument(text));
             }
             let values = array("values", values, entries)?;
@@ -172,6 +177,44 @@ pub unsafe extern "C" fn ziggurat_solve(
     use_guess: c_int,
     report: *mut Report,
 ) -> c_int {
+    // SAFETY: the caller's word.
+    unsafe { solve(solver, b, x, use_guess, report, Solver::solve_with) }
+}
+
+/// Solves Aᵀ x = b.
+///
+/// # Safety
+/// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
+/// during the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ziggurat_solve_transposed(
+    solver: *mut ZigguratSolver,
+    b: *const f64,
+    x: *mut f64,
+    use_guess: c_int,
+    report: *mut Report,
+) -> c_int {
+    // SAFETY: the caller's word.
+    unsafe { solve(solver, b, x, use_guess, report, Solver::solve_transposed_with) }
+}
+
+/// [`Solver::solve_with`] or its transpose.
+type SolveWith = fn(
+    &Solver,
+    &[f64],
+    Option<&[f64]>,
+    &SolveOptions,
+    Option<&mut Observer<'_>>,
+) -> Result<Solution, SolveError>;
+
+unsafe fn solve(
+    solver: *mut ZigguratSolver,
+    b: *const f64,
+    x: *mut f64,
+    use_guess: c_int,
+    report: *mut Report,
+    solve_with: SolveWith,
+) -> c_int {
     // SAFETY: the caller's word, here and below.
     unsafe {
         ZigguratSolver::call(solver, |state| {
@@ -189,9 +232,9 @@ pub unsafe extern "C" fn ziggurat_solve(
             let solution = runtime.run(|| match monitor {
                 Some(monitor) => {
                     let mut observer = move |progress: &Progress| monitor.watch(progress);
-                    solver.solve_with(b, guess.as_deref(), &options, Some(&mut observer))
+                    solve_with(solver, b, guess.as_deref(), &options, Some(&mut observer))
                 }
-                None => solver.solve_with(b, guess.as_deref(), &options, None),
+                None => solve_with(solver, b, guess.as_deref(), &options, None),
             })?;
             x.copy_from_slice(&solution.x);
             if solution.promotion.is_some() {
@@ -221,8 +264,10 @@ pub unsafe extern "C" fn ziggurat_save(solver: *mut ZigguratSolver, path: *const
         ZigguratSolver::call(solver, |state| {
             let path = text("path", path)?;
             let (_, ready) = state.ready()?;
-            let file = File::create(path).map_err(|error| Failure::file(path, &error))?;
-            ready.solver.hierarchy().save(file)?;
+            let failed = |error| Failure::file(path, &error);
+            let mut file = OutputFile::create(path).map_err(failed)?;
+            ready.solver.hierarchy().save(&mut file)?;
+            file.finish().map_err(failed)?;
             Ok(Status::Ok)
         })
     }

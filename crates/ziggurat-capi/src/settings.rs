@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use ziggurat_ffi::{Failure, Log, LogFunction, Monitor, MonitorFunction, Status, count};
+use ziggurat_ffi::{Log, LogFunction, Monitor, MonitorFunction, Status, thread_count};
 
 use crate::state::ZigguratSolver;
 
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn ziggurat_set_config(solver: *mut ZigguratSolver, toml: 
     }
 }
 
-/// Number of threads; 0 for as many as the process may use.
+/// Number of threads; 0 for the rule of `ziggurat::threads`.
 ///
 /// # Safety
 /// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
@@ -52,18 +52,11 @@ pub unsafe extern "C" fn ziggurat_set_threads(solver: *mut ZigguratSolver, threa
     // SAFETY: the caller's word.
     unsafe {
         ZigguratSolver::call(solver, |state| {
-            let threads = count("threads", threads)?;
-            if threads > MOST_THREADS {
-                return Err(Failure::argument(format!("{threads} threads; at most {MOST_THREADS}")));
-            }
-            state.threads.set(threads)?;
+            state.threads.set(thread_count(threads)?)?;
             Ok(Status::Ok)
         })
     }
 }
-
-/// More threads than any machine has cores.
-const MOST_THREADS: usize = 4096;
 
 /// Unknowns per node; 0 to detect it.
 ///

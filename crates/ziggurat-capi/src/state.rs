@@ -9,6 +9,7 @@ use ziggurat::diagnose::unknowns_per_node;
 use ziggurat::sparse::Csr;
 use ziggurat::sparse::device::Cpu;
 use ziggurat::sparse::operator::{LinearOperator, Workspace};
+use ziggurat::sparse::words::counted;
 use ziggurat::{Solver, SolverBuilder};
 use ziggurat_ffi::{Failure, Handle, Log, Rows, Settings, Status, logged};
 
@@ -85,10 +86,10 @@ impl Runtime<'_> {
 }
 
 impl Threads {
-    /// Uses this number of threads; zero: as many as the process may use.
+    /// Uses this number of threads; zero: those of the whole process.
     pub(crate) fn set(&mut self, threads: usize) -> Result<(), Failure> {
         let pool = (threads > 0).then(|| ThreadPoolBuilder::new().num_threads(threads).build());
-        let refused = |error| Failure::argument(format!("{threads} threads: {error}"));
+        let refused = |error| Failure::argument(format!("{}: {error}", counted(threads, "thread")));
         self.0 = pool.transpose().map_err(refused)?;
         Ok(())
     }
@@ -148,8 +149,9 @@ impl State {
         match (coordinates, *block) {
             (Some(coordinates), Some(block)) if !fit(coordinates.points().len(), block, rows) => {
                 Err(Failure::argument(format!(
-                    "{} points and a block size of {block} do not fit a matrix of {rows} rows",
-                    coordinates.points().len()
+                    "{} and a block size of {block} do not fit a matrix of {}",
+                    counted(coordinates.points().len(), "point"),
+                    counted(rows, "row")
                 )))
             }
             (Some(coordinates), _) => Ok(builder.coordinates(coordinates.clone())),

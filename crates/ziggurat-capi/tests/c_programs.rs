@@ -114,6 +114,19 @@ fn cpp_and_fortran_solve_and_receive_errors() {
 }
 
 #[test]
+fn cpp_and_fortran_solve_with_the_transpose() {
+    let place = Place::new("transposed-cpp");
+    let program = place.compile("c++", &["tests/c/transposed.cpp"], &["-std=c++17"]);
+    let ran = place.run(&program, &[]);
+    assert!(ran.status.success() && text(&ran).contains("good"), "{}", text(&ran));
+
+    let place = Place::new("transposed-fortran");
+    let sources = ["fortran/ziggurat.f90", "tests/c/transposed.f90"];
+    let ran = place.run(&place.compile("gfortran", &sources, &["-std=f2008"]), &[]);
+    assert!(ran.status.success() && text(&ran).contains("good"), "{}", text(&ran));
+}
+
+#[test]
 fn hostile_calls_end_with_a_status_and_a_sentence() {
     let place = Place::new("hostile");
     let options = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-fsanitize=address"];

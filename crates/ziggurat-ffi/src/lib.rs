@@ -7,6 +7,7 @@
 //! - `arrays`: the caller's arrays, checked and copied. No pointer is kept.
 //! - `log`: log events for the caller's function.
 //! - [`Report`]: how a solve went.
+//! - [`start_threads`]: the threads of the process.
 //!
 //! Any argument leads to a status, never to a crash, as long as pointers point to as many elements
 //! as the headers say. No panic leaves a function. Nothing is printed.
@@ -19,6 +20,7 @@ mod log;
 mod report;
 mod settings;
 mod status;
+mod threads;
 
 pub use arrays::{Index, Rows, array, array_mut, count, disjoint, ordered, text, write_text};
 pub use handle::{Handle, destroy};
@@ -26,3 +28,4 @@ pub use log::{Log, LogFunction, logged};
 pub use report::Report;
 pub use settings::{Monitor, MonitorFunction, Settings};
 pub use status::{Failure, Status};
+pub use threads::{start_threads, thread_count};

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ops::ControlFlow;
 
 use ziggurat::krylov::Progress;
+use ziggurat::sparse::words::counted;
 use ziggurat::{Coordinates, SolverConfig};
 
 use crate::arrays::{array, count, text};
@@ -136,7 +137,8 @@ impl Settings {
         }
         let (vectors, rows) = (count("vectors", vectors)?, count("rows", rows)?);
         if !(1..=MOST_VECTORS).contains(&vectors) {
-            let text = format!("{vectors} vectors of {rows} rows; give 1 to {MOST_VECTORS} vectors");
+            let (vectors, rows) = (counted(vectors, "vector"), counted(rows, "row"));
+            let text = format!("{vectors} of {rows}; give 1 to {MOST_VECTORS} vectors");
             return Err(Failure::argument(text));
         }
         // SAFETY: the caller's word.

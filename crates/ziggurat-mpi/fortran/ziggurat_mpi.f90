@@ -12,6 +12,7 @@
 ! Compile this file with the program and link with -lziggurat_mpi. The rows of a rank follow those
 ! of the previous rank; indices are counted from 1, and columns are global. All ranks call create,
 ! setup, update_values, solve, apply and destroy; the other procedures concern the calling rank.
+! Threads: call ziggurat_mpi_set_threads(2) before the first create.
 !
 ! status is one of the numbers below, the same on all ranks; without that argument, a failure stops
 ! the program with the library's sentence. A variable that goes out of scope destroys its solver,
@@ -53,7 +54,13 @@ module ziggurat_mpi
     final :: finish
   end type
 
+  public :: ziggurat_mpi_set_threads
+
   interface
+    integer(c_int) function c_set_threads(threads) bind(c, name="ziggurat_mpi_set_threads")
+      import c_int, c_int64_t
+      integer(c_int64_t), value :: threads
+    end function
     type(c_ptr) function c_create(comm) bind(c, name="ziggurat_mpi_solver_create_f")
       import c_ptr, c_int
       integer(c_int), value :: comm
@@ -143,6 +150,15 @@ module ziggurat_mpi
   end interface
 
 contains
+
+  ! Number of threads of this rank, for all its solvers; 0, as without a call, for the rule of
+  ! ziggurat_mpi.h. To be called before the first create.
+  subroutine ziggurat_mpi_set_threads(threads, status)
+    integer, intent(in) :: threads
+    integer, intent(out), optional :: status
+    type(ziggurat_mpi_solver) :: none
+    call done(none, c_set_threads(int(threads, c_int64_t)), status)
+  end subroutine
 
   ! Makes a solver with default options on a duplicate of comm, an integer handle of MPI. An earlier
   ! solver of this variable is destroyed.

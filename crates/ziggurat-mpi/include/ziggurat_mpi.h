@@ -12,9 +12,8 @@
  * examples/c/steps.c is a whole program, and examples/c/poisson.c one with ziggurat_mpi_solve, which
  * sets up and solves in one call. Statuses and the report are those of ziggurat.h, for one process.
  *
- * Arrays are copied: none is kept after a call. Nothing is printed. Each rank uses as many threads as
- * RAYON_NUM_THREADS says, or as the process is bound to cores; MPI is called by the calling thread
- * only, so MPI_THREAD_FUNNELED suffices.
+ * Arrays are copied: none is kept after a call. Nothing is printed. MPI is called by the calling
+ * thread only, so MPI_THREAD_FUNNELED suffices.
  *
  * Failures. An error on one rank is an error on all ranks: a bad argument, an invalid matrix, too
  * little memory, a call in the wrong order, or options that differ between ranks. The call returns the
@@ -36,6 +35,13 @@
 extern "C" {
 #endif
 
+/* Number of threads of this rank, for all its solvers; to be called before the first one is made,
+ * also before MPI_Init. By default, or with 0, it is RAYON_NUM_THREADS, else OMP_NUM_THREADS, else
+ * SLURM_CPUS_PER_TASK, as they are on the first rank of the communicator of the first solver; else the
+ * cores to which its ranks are bound, divided by the ranks that share them. Returns ZIGGURAT_ORDER if
+ * another number of threads is running; ziggurat_mpi_solver_error(NULL) has the sentence. */
+int ziggurat_mpi_set_threads(int64_t threads);
+
 /* A solver: its options and, after setup, the multigrid levels of a distributed matrix. */
 typedef struct ziggurat_mpi_solver ziggurat_mpi_solver;
 
@@ -49,12 +55,14 @@ ziggurat_mpi_solver *ziggurat_mpi_solver_create_f(MPI_Fint comm);
 /* Frees a solver and sets the pointer to NULL. All ranks call it, before MPI_Finalize. */
 void ziggurat_mpi_solver_destroy(ziggurat_mpi_solver **solver);
 
-/* What went wrong in the last call that failed. Valid until the same thread asks again. */
+/* What went wrong in the last call that failed; with NULL, why this thread could not make a solver or
+ * set threads. Valid until the same thread asks again. */
 const char *ziggurat_mpi_solver_error(const ziggurat_mpi_solver *solver);
 
 /* Options, as ziggurat_set_option and ziggurat_set_config of ziggurat.h. They concern the calling
- * rank; setup and solve refuse options that differ between ranks. The methods direct and cpr need one
- * process. */
+ * rank; setup and solve refuse options that differ between ranks. The method cpr, a new order of the
+ * unknowns, refinement, and the fallback to a stronger smoother or to sparse factors are for
+ * ziggurat.h; direct needs a communicator of one rank. */
 int ziggurat_mpi_solver_set_option(ziggurat_mpi_solver *solver, const char *key, const char *value);
 int ziggurat_mpi_solver_set_config(ziggurat_mpi_solver *solver, const char *toml);
 

@@ -18,6 +18,7 @@ use std::borrow::Borrow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, Remote, Traffic};
+use ziggurat_sparse::words::counted;
 use ziggurat_sparse::{Kind, Reads, Real, Store};
 
 use crate::border::Border;
@@ -102,7 +103,10 @@ impl<D: Device> Device for Distributed<D> {
     type Setup = D::Setup;
 
     fn name(&self) -> String {
-        format!("{} ranks, each {}", self.comm.size(), self.device.name())
+        match self.comm.size() {
+            1 => format!("1 rank, {}", self.device.name()),
+            ranks => format!("{}, each {}", counted(ranks, "rank"), self.device.name()),
+        }
     }
 
     fn computes_in(&self, number: Kind) -> bool {

@@ -16,6 +16,7 @@ use ziggurat::SolveError;
 use ziggurat_amg::SetupError;
 use ziggurat_amg::interpolate::NearKernelError;
 use ziggurat_sparse::MatrixError;
+use ziggurat_sparse::words::counted;
 
 use crate::comm::Comm;
 
@@ -36,7 +37,11 @@ pub enum DistributedError {
     #[error("more than 2^64 rows")]
     TooManyRows,
     /// An entry lies outside the matrix.
-    #[error("entry ({row}, {column}) lies outside a matrix of {rows} rows and {columns} columns")]
+    #[error(
+        "entry ({row}, {column}) lies outside a matrix of {} and {}",
+        counted(*rows, "row"),
+        counted(*columns, "column")
+    )]
     OutOfRange {
         /// Its row.
         row: u64,

@@ -7,6 +7,7 @@ use thiserror::Error;
 use ziggurat_amg::interpolate::{NearKernel, NearKernelError};
 use ziggurat_sparse::gallery::{Problem, rigid_body_modes_about, sums_of_coordinates};
 use ziggurat_sparse::io::{ReadError, read_matrix_part, read_vector_part, read_vector_rows};
+use ziggurat_sparse::words::counted;
 use ziggurat_sparse::{Dense, MatrixError};
 
 use crate::comm::Comm;
@@ -28,7 +29,7 @@ pub enum InputError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The file has fewer or more entries than its size line states.
-    #[error("{path}: the size line declares {declared} entries, but the file has {found}")]
+    #[error("{path}: the size line declares {}, but the file has {found}", counted(*declared, "entry"))]
     Entries {
         /// The file.
         path: String,
@@ -42,8 +43,9 @@ pub enum InputError {
     Distributed(#[from] DistributedError),
     /// A right-hand side has more or fewer values than the matrix has rows.
     #[error(
-        "{path} has {found} values, but the matrix has {rows} rows; give the right-hand side that belongs to \
-         this matrix"
+        "{path} has {}, but the matrix has {}; give the right-hand side that belongs to this matrix",
+        counted(*found, "value"),
+        counted(*rows, "row")
     )]
     RightHandSide {
         /// The file.
@@ -54,7 +56,11 @@ pub enum InputError {
         rows: u64,
     },
     /// The matrix is not square.
-    #[error("{path} has {rows} rows and {columns} columns; give a square matrix")]
+    #[error(
+        "{path} has {} and {}; give a square matrix",
+        counted(*rows, "row"),
+        counted(*columns, "column")
+    )]
     NotSquare {
         /// The file.
         path: String,

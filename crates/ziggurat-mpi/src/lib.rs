@@ -6,6 +6,7 @@
 //! - [`DistributedSolver`]: set up once, solve often. Every method is collective.
 //! - [`comm`]: communicators. [`Mpi`] duplicates a communicator of C or Fortran, or the world;
 //!   [`Alone`] is one process without MPI.
+//! - [`Threads`]: how many threads a rank has.
 //! - `include/ziggurat_mpi.h`: handles for programs in C, and setup and solve in one call.
 //!
 //! This crate moves rows between ranks. The computations are the kernels of `ziggurat-amg`, which
@@ -29,9 +30,11 @@
 //! ```no_run
 //! use std::sync::Arc;
 //! use ziggurat::SolverConfig;
-//! use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver, Mpi, Session};
+//! use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver, Mpi, Session, Threads};
 //! let session = Session::start()?; // a library uses its caller's communicator instead
 //! let comm: Arc<dyn Comm> = Arc::new(Mpi::world()?);
+//! let threads = Threads::of_ranks(&*comm, None).count;
+//! rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global()?;
 //! let a = DistributedCsr::generate(&comm, "poisson3d:100".parse()?)?;
 //! let solver = DistributedSolver::new(&a, SolverConfig::default())?;
 //! let solution = solver.solve(&vec![1.0; a.own_rows().count()])?;
@@ -64,6 +67,7 @@ mod rows;
 mod setup;
 mod solver;
 mod split;
+mod threads;
 mod transpose;
 mod triple_product;
 mod update;
@@ -80,3 +84,4 @@ pub use neighbourhood::Neighbourhood;
 pub use partition::Partition;
 pub use report::LevelReport;
 pub use solver::DistributedSolver;
+pub use threads::Threads;

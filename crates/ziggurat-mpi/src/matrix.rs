@@ -492,12 +492,12 @@ mod tests {
         let message = |row_ptr: &[usize], columns: &[u64], values: &[f64]| {
             DistributedCsr::from_rows(&comm, 1, row_ptr, columns, values).unwrap_err().to_string()
         };
-        assert_eq!(message(&[], &[], &[]), "0 rows need 1 row pointers, found 0");
+        assert_eq!(message(&[], &[], &[]), "a matrix of 0 rows needs 1 row pointer, found 0");
         assert_eq!(message(&[1, 2], &[0], &[1.0]), "the first row pointer is 1, not 0");
         assert_eq!(message(&[0, 2, 1], &[0, 1], &[1.0, 1.0]), "row 1: its row pointers decrease from 2 to 1");
         assert_eq!(
             message(&[0, 1, 2], &[0, 1], &[1.0]),
-            "the row pointers end at 2, but there are 2 columns and 1 values"
+            "the row pointers end at 2, but there are 2 columns and 1 value"
         );
         assert_eq!(
             message(&[0, 2, 2], &[1, 0], &[1.0, 1.0]),

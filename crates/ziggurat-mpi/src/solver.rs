@@ -14,12 +14,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use ziggurat::config::{ConfigError, Decision, Method, Reorder, SetupPlace};
-use ziggurat::diagnose::MatrixKind;
+use ziggurat::diagnose::{MatrixKind, NullSpace};
 use ziggurat::events;
-use ziggurat::{Iteration, Pace, Solution, SolveError, SolveOptions, SolverConfig, Stronger, certified};
+use ziggurat::{HostSystem, Iteration, Pace, Solution, SolveError, SolveOptions, SolverConfig, Stronger};
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::{
-    CoarseningStop, Coarsest, ExactMatrix, Hierarchy, Level, MAX_SPARSE_ROWS, Multigrid, Setup,
+    Cancel, CoarseningStop, Coarsest, ExactMatrix, Hierarchy, Level, MAX_SPARSE_ROWS, Multigrid, Setup,
 };
 use ziggurat_krylov::Observer;
 use ziggurat_sparse::device::{Cpu, Device, DeviceError};
@@ -173,11 +173,14 @@ impl<D: Device> DistributedSolver<D> {
         let (negative, kind) = oriented(given, kernel.is_none())?;
         let given = negative.as_ref().unwrap_or(given);
         let config = resolved(&asked, &kind, &device);
-        config.check_for(kind.facts(&device)).map_err(SolveError::from)?;
+        kind.check(&config, &device).map_err(SolveError::from)?;
         let hierarchy_config = config.hierarchy_config();
         let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
         let row_multiple = row_multiple(config.cycling().smoothers());
-        let setup = Setup { config: &hierarchy_config, symmetry, row_multiple, grid: kind.grid.as_ref() };
+        let cancel =
+            config.stopping.max_seconds.map_or(Cancel::NEVER, |seconds| Cancel::NEVER.within(seconds));
+        let grid = kind.grid.as_ref();
+        let setup = Setup { config: &hierarchy_config, symmetry, row_multiple, grid, cancel: &cancel };
         drop(diagnosis);
         let diagnosed = start.elapsed().as_secs_f64();
 
@@ -292,20 +295,19 @@ impl<D: Device> DistributedSolver<D> {
             Stronger::Smoother(_) | Stronger::Factors => Ok(None), // never asked for: see the configuration
         };
         let device = &self.iteration.device;
-        let there = device.upload(&b).and_then(|b| Ok((b, guess.map(|x| device.upload(&x)).transpose()?)));
-        let (there, guess) = agree(&*self.comm, there.map_err(SolveError::from))?;
-        let solved = match self.iteration.solve(there, guess, options, observer, raise) {
+        let guess = guess.map(|x| device.upload(&x)).transpose();
+        let guess = agree(&*self.comm, guess.map_err(SolveError::from))?;
+        let finest = &self.levels[0];
+        let (part, b) = (finest.part(&finest.a), &b[..]);
+        let largest_row_error = self.kind.largest_row_error;
+        let system = HostSystem { a: &|| part, largest_row_error, b };
+        let solved = match self.iteration.solve_certified(&system, guess, options, observer, raise) {
             // The message comes from the rank that failed.
             Err(SolveError::OtherProcess) => Ok(None),
             solved => solved.map(Some),
         };
         let Some(solution) = agree(&*self.comm, solved)? else { return Err(SolveError::OtherProcess.into()) };
         let Solution { x, report, promotion, traffic } = solution;
-        let x = agree(&*self.comm, device.to_host(x).map_err(SolveError::from))?;
-        let finest = &self.levels[0];
-        let (part, stopping) = (finest.part(&finest.a), &options.stopping);
-        let report = certified(report, device, || part, self.kind.largest_row_sum, stopping, &b, &x);
-        let report = agree(&*self.comm, report.map_err(SolveError::from))?;
         if promotion.is_some() {
             self.forget_cycle();
         }
@@ -391,7 +393,14 @@ impl<D: Device> DistributedSolver<D> {
 
     /// The choices that the configuration left open, with the reason for each.
     pub fn decisions(&self) -> Vec<Decision> {
-        self.iteration.asked().decisions(self.kind.facts(&self.iteration.device))
+        let mut decisions = self.iteration.asked().decisions(self.kind.facts(&self.iteration.device));
+        decisions.extend(self.config().plain_finest(self.levels.len(), self.levels[0].radius));
+        decisions
+    }
+
+    /// Whether a slow solve has found that rounding to the precision that was asked for slows it.
+    pub fn rounding_slows(&self) -> bool {
+        self.iteration.rounding_slows()
     }
 
     /// Whether the matrix is symmetric and its rows sum to zero, so that the constants are in its
@@ -542,8 +551,8 @@ pub(crate) struct Lowered<D: Device> {
     pub(crate) levels: Vec<Lowerable<D>>,
     pub(crate) multigrid: Multigrid<Distributed<D>>,
     pub(crate) matrix: Box<dyn LinearOperator<Distributed<D>, f64>>,
-    /// A basis of the null space.
-    pub(crate) kernel: Vec<D::Vector<f64>>,
+    /// The known null space.
+    pub(crate) kernel: NullSpace<Distributed<D>>,
     pub(crate) reports: Vec<LevelReport>,
 }
 

@@ -152,7 +152,7 @@ fn taken_over(
     let mut kind = MatrixKind::of(levels[0].distributed_matrix())?;
     kind.negated = outline.negated;
     let config = resolved(&asked, &kind, &device);
-    config.check_for(kind.facts(&device)).map_err(SolveError::from)?;
+    kind.check(&config, &device).map_err(SolveError::from)?;
     let (comm, stages) = (comm.clone(), vec![("distribution", start.elapsed().as_secs_f64())]);
     let made =
         Made { comm, given, inside, kind, levels, stop: outline.stop, near_kernel: None, stages, start };

@@ -68,6 +68,7 @@ int main(int argc, char **argv) {
   row("setup", none, ziggurat_setup_i32(none, N, ptr, cols, vals, 0), ZIGGURAT_ARGUMENT, null);
   row("update", none, ziggurat_update_values(none, ENTRIES, vals), ZIGGURAT_ARGUMENT, null);
   row("solve", none, ziggurat_solve(none, b, x, 0, NULL), ZIGGURAT_ARGUMENT, null);
+  row("transposed", none, ziggurat_solve_transposed(none, b, x, 0, NULL), ZIGGURAT_ARGUMENT, null);
   row("apply", none, ziggurat_apply(none, b, z), ZIGGURAT_ARGUMENT, null);
   row("save", none, ziggurat_save(none, file), ZIGGURAT_ARGUMENT, null);
   row("load", none, ziggurat_load(none, file), ZIGGURAT_ARGUMENT, null);
@@ -79,6 +80,7 @@ int main(int argc, char **argv) {
   const char *early = "no matrix yet";
   row("early update", s, ziggurat_update_values(s, ENTRIES, vals), ZIGGURAT_ORDER, early);
   row("early solve", s, ziggurat_solve(s, b, x, 0, NULL), ZIGGURAT_ORDER, early);
+  row("early transposed", s, ziggurat_solve_transposed(s, b, x, 0, NULL), ZIGGURAT_ORDER, early);
   row("early apply", s, ziggurat_apply(s, b, z), ZIGGURAT_ORDER, early);
   row("early save", s, ziggurat_save(s, file), ZIGGURAT_ORDER, early);
   row("early describe", s, (int)ziggurat_describe(s, text, sizeof text), 0, "");
@@ -149,6 +151,11 @@ int main(int argc, char **argv) {
   row("no b", s, ziggurat_solve(s, NULL, x, 0, NULL), ZIGGURAT_ARGUMENT, "b is a null");
   row("no x", s, ziggurat_solve(s, b, NULL, 0, NULL), ZIGGURAT_ARGUMENT, "x is a null");
   row("x is b", s, ziggurat_solve(s, x, x, 0, NULL), ZIGGURAT_ARGUMENT, "overlap");
+  row("no transposed b", s, ziggurat_solve_transposed(s, NULL, x, 0, NULL), ZIGGURAT_ARGUMENT, "b is a null");
+  row("no transposed x", s, ziggurat_solve_transposed(s, b, NULL, 0, NULL), ZIGGURAT_ARGUMENT, "x is a null");
+  row("transposed x is b", s, ziggurat_solve_transposed(s, x, x, 0, NULL), ZIGGURAT_ARGUMENT, "overlap");
+  row("symmetric", s, ziggurat_solve_transposed(s, b, x, 0, &report), ZIGGURAT_OK, "");
+  row("its solution", s, fabs(x[0] - 2) + fabs(x[1] - 2) + fabs(x[2] - 2) < 1e-11, 1, "");
   row("no r", s, ziggurat_apply(s, NULL, z), ZIGGURAT_ARGUMENT, "r is a null");
   row("no z", s, ziggurat_apply(s, b, NULL), ZIGGURAT_ARGUMENT, "z is a null");
   row("z is r", s, ziggurat_apply(s, z, z + 1), ZIGGURAT_ARGUMENT, "overlap");
@@ -168,6 +175,19 @@ int main(int argc, char **argv) {
   row("its cycle", s, ziggurat_apply(s, path_b, z), ZIGGURAT_OK, "");
   row("its order", s, fabs(z[0] - 1) + fabs(z[1] - 2) + fabs(z[2] - 3) < 1e-9, 1, "");
   row("given order", s, ziggurat_set_option(s, "reorder", "auto"), ZIGGURAT_OK, "");
+
+  /* The transpose of 2 -1 / 2 -1 / 2, with new values and from a guess. */
+  const int32_t upper_ptr[N + 1] = {0, 2, 4, 5}, upper_cols[5] = {0, 1, 1, 2, 2};
+  const double upper_vals[5] = {2, -1, 2, -1, 2}, lower_b[N] = {2, 3, 4}, double_b[N] = {4, 6, 8};
+  row("upper", s, ziggurat_setup_i32(s, N, upper_ptr, upper_cols, upper_vals, 0), ZIGGURAT_OK, "");
+  row("lower", s, ziggurat_solve_transposed(s, lower_b, x, 0, &report), ZIGGURAT_OK, "");
+  row("lower solution", s, fabs(x[0] - 1) + fabs(x[1] - 2) + fabs(x[2] - 3) < 1e-9, 1, "");
+  row("lower residual", s, report.relative_residual <= 1e-12, 1, "");
+  const double twice_vals[5] = {4, -2, 4, -2, 4};
+  row("twice upper", s, ziggurat_update_values(s, 5, twice_vals), ZIGGURAT_OK, "");
+  row("twice lower", s, ziggurat_solve_transposed(s, double_b, x, 1, &report), ZIGGURAT_OK, "");
+  row("from a guess", s, report.iterations == 0, 1, "");
+  row("same solution", s, fabs(x[0] - 1) + fabs(x[1] - 2) + fabs(x[2] - 3) < 1e-9, 1, "");
 
   /* Callbacks, limits, files, texts. */
   int events = 0;

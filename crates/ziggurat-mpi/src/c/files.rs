@@ -8,6 +8,7 @@ use std::fs::File;
 
 use ziggurat_amg::Hierarchy;
 use ziggurat_ffi::{Failure, Status, count, text};
+use ziggurat_sparse::io::OutputFile;
 
 use super::state::{Ready, ZigguratMpiSolver};
 use crate::error::agree_as;
@@ -30,15 +31,21 @@ pub unsafe extern "C" fn ziggurat_mpi_solver_save(
             let ready = state.ready().and_then(|ready| Ok((text("path", path)?, &ready.solver)));
             let (path, solver) = agree_as(&*comm, ready)?;
             let written = match solver.hierarchy()? {
-                Some(hierarchy) => File::create(path)
-                    .map_err(|error| Failure::file(path, &error))
-                    .and_then(|file| Ok(hierarchy.save(file)?)),
+                Some(hierarchy) => save(&hierarchy, path),
                 None => Ok(()),
             };
             agree_as(&*comm, written)?;
             Ok(Status::Ok)
         })
     }
+}
+
+/// Writes a hierarchy to a file.
+fn save(hierarchy: &Hierarchy, path: &str) -> Result<(), Failure> {
+    let failed = |error| Failure::file(path, &error);
+    let mut file = OutputFile::create(path).map_err(failed)?;
+    hierarchy.save(&mut file)?;
+    file.finish().map(drop).map_err(failed)
 }
 
 /// Reads levels from a file, in place of setup. This rank has `rows_here` rows of the matrix.

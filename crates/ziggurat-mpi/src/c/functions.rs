@@ -13,14 +13,16 @@ use ziggurat::krylov::Progress;
 use ziggurat_ffi::{
     Failure, Index, Report, Rows, Status, array, array_mut, count, destroy, disjoint, ordered, write_text,
 };
+use ziggurat_sparse::words::counted;
 
 use super::state::{State, ZigguratMpiSolver};
+use super::threads::start_threads;
 use crate::comm::{Mpi, MpiError};
 use crate::error::{agree_as, panic_message};
 
 thread_local! {
-    /// Why this thread could not make a solver.
-    static NOT_MADE: RefCell<CString> = RefCell::new(c"the solver is a null pointer".to_owned());
+    /// Why this thread could not make a solver or set threads.
+    static WITHOUT_SOLVER: RefCell<CString> = RefCell::new(c"the solver is a null pointer".to_owned());
 }
 
 /// Makes a solver on the ranks of a communicator; null if that is not possible.
@@ -44,16 +46,25 @@ pub unsafe extern "C" fn ziggurat_mpi_solver_create_f(comm: ffi::RSMPI_Fint) -> 
 }
 
 fn make(comm: impl FnOnce() -> Result<Mpi, MpiError>) -> *mut ZigguratMpiSolver {
-    let made = catch_unwind(AssertUnwindSafe(comm));
+    let made = catch_unwind(AssertUnwindSafe(|| {
+        let comm = comm()?;
+        start_threads(&comm);
+        Ok::<_, MpiError>(comm)
+    }));
     let text = match made {
         Ok(Ok(comm)) => return Box::into_raw(Box::new(ZigguratMpiSolver::new(Arc::new(comm)))),
         Ok(Err(error)) => error.to_string(),
         Err(payload) => panic_message(&*payload).to_owned(),
     };
-    let text = CString::new(format!("no solver was made: {text}")).unwrap_or_default();
-    // A thread that is ending has no place for the text any more.
-    let _ = NOT_MADE.try_with(|place| *place.borrow_mut() = text);
+    failed_without_solver(&format!("no solver was made: {text}"));
     std::ptr::null_mut()
+}
+
+/// Keeps the sentence of a call without a solver.
+pub(super) fn failed_without_solver(text: &str) {
+    let text = CString::new(text).unwrap_or_default();
+    // A thread that is ending has no place for the text any more.
+    let _ = WITHOUT_SOLVER.try_with(|place| *place.borrow_mut() = text);
 }
 
 /// Frees a solver and sets the pointer to null.
@@ -67,16 +78,17 @@ pub unsafe extern "C" fn ziggurat_mpi_solver_destroy(solver: *mut *mut ZigguratM
     unsafe { destroy(solver) };
 }
 
-/// The sentence of the last failure of a solver; for a null pointer, why the last one was not made.
+/// The sentence of the last failure of a solver; for a null pointer, why this thread could not make
+/// one or set threads.
 ///
 /// # Safety
 /// Pointers point to as many elements as the header says, or are null; the solver is not destroyed
 /// during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ziggurat_mpi_solver_error(solver: *const ZigguratMpiSolver) -> *const c_char {
-    let not_made = NOT_MADE.try_with(|text| text.borrow().clone()).unwrap_or_default();
+    let without = WITHOUT_SOLVER.try_with(|text| text.borrow().clone()).unwrap_or_default();
     // SAFETY: the caller's word.
-    unsafe { ZigguratMpiSolver::error(solver, &not_made) }
+    unsafe { ZigguratMpiSolver::error(solver, &without) }
 }
 
 /// Sets up the solver for this rank's rows, with 32-bit indices.
@@ -150,7 +162,8 @@ pub unsafe extern "C" fn ziggurat_mpi_solver_update_values(
             let ready = state.ready().and_then(|ready| {
                 let (entries, expected) = (count("entries_here", entries_here)?, ready.solver.own_nnz());
                 if entries != expected {
-                    let text = format!("{entries} values, but this rank's rows have {expected} entries");
+                    let (values, entries) = (counted(entries, "value"), counted(expected, "entry"));
+                    let text = format!("{values}, but this rank's rows have {entries}");
                     return Err(Failure::argument(text));
                 }
                 Ok((array("values", values, entries)?, ready))

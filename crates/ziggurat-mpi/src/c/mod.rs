@@ -5,6 +5,7 @@
 //! - `functions`, `files` and `settings`: the functions of a handle.
 //! - `state`: what a handle holds, and how ranks agree on what a call ends with.
 //! - `one_call`: setup and solve in one call.
+//! - `threads`: those of a rank.
 //!
 //! MPI is neither initialised nor finalised, and no panic crosses the language boundary: on several
 //! ranks a panic aborts the job, see [`Comm::abort`](crate::Comm::abort).
@@ -16,9 +17,11 @@ mod functions;
 mod one_call;
 mod settings;
 mod state;
+mod threads;
 
 pub use files::*;
 pub use functions::*;
 pub use one_call::{ZigguratMpiReport, ziggurat_mpi_solve, ziggurat_mpi_solve_f};
 pub use settings::*;
 pub use state::ZigguratMpiSolver;
+pub use threads::ziggurat_mpi_set_threads;

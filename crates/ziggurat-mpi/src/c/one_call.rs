@@ -7,6 +7,7 @@ use std::sync::Arc;
 use mpi::ffi;
 use ziggurat::SolverConfig;
 
+use super::threads::start_threads;
 use crate::comm::{Comm, Mpi, MpiError};
 use crate::error::{DistributedError, agree, check_same, panic_message, together};
 use crate::matrix::DistributedCsr;
@@ -66,6 +67,7 @@ pub unsafe extern "C" fn ziggurat_mpi_solve(
         // SAFETY: the caller's word, as above.
         let comm: Arc<dyn Comm> =
             Arc::new(unsafe { Mpi::from_c(comm) }.map_err(|error: MpiError| error.to_string())?);
+        start_threads(&*comm);
         let solved = together(&*comm, || {
             // SAFETY: as above.
             let given = unsafe { Given::read(rows_here, block_size, row_ptr, columns, values, b, x, config) };

@@ -50,6 +50,10 @@ impl Comm for Alone {
         member.then(|| Arc::new(Alone) as Arc<dyn Comm>)
     }
 
+    fn machine(&self) -> Arc<dyn Comm> {
+        Arc::new(Alone)
+    }
+
     fn failure(&self, own: Option<&str>) -> Option<(usize, String)> {
         own.map(|message| (0, message.to_owned()))
     }

@@ -61,6 +61,10 @@ pub trait Comm: fmt::Debug + Send + Sync {
     /// The communicator of the ranks that are members, in the same order; `None` on the others.
     fn subset(&self, member: bool) -> Option<Arc<dyn Comm>>;
 
+    /// The communicator of the ranks on the machine of this rank, in the same order: those that
+    /// share its memory.
+    fn machine(&self) -> Arc<dyn Comm>;
+
     /// The lowest rank that has failed, and its message; `None` if no rank has failed. `own` is the
     /// message of this rank, if it has failed. Ranks may meet here from different places of the
     /// program.

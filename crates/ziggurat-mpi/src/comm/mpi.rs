@@ -162,6 +162,16 @@ impl Mpi {
         }
     }
 
+    /// Takes ownership of a part of this communicator that MPI has created. All ranks of the part
+    /// make this call.
+    fn part(&self, handle: ffi::MPI_Comm) -> Arc<dyn Comm> {
+        // SAFETY: a valid communicator, by the contract above.
+        let control = unsafe { duplicate(handle) };
+        let control = control.unwrap_or_else(|| self.end(&MpiError::NotDuplicated.to_string()));
+        let Mpi { patience, last_words, .. } = *self;
+        Arc::new(Self::own(handle, control).with_patience(patience).with_last_words(last_words))
+    }
+
     /// Sets how long a rank that failed waits until the others know of its failure; 30 seconds if
     /// it is not set. After that time it aborts the job.
     #[must_use]
@@ -472,22 +482,27 @@ impl Comm for Mpi {
 
     fn subset(&self, member: bool) -> Option<Arc<dyn Comm>> {
         self.called();
-        // SAFETY: all ranks of this communicator make this call, and all members duplicate the
-        // result. MPI writes the handle, which is null on ranks that are not members.
-        let (handle, control) = unsafe {
+        // SAFETY: all ranks of this communicator make this call. MPI writes the handle, which is
+        // null on ranks that are not members.
+        let handle = unsafe {
             let mut handle = MaybeUninit::uninit();
             let colour = if member { 0 } else { ffi::RSMPI_UNDEFINED };
             ffi::MPI_Comm_split(self.handle, colour, self.rank as c_int, handle.as_mut_ptr());
-            let handle = handle.assume_init();
-            if !member {
-                return None;
-            }
-            // Errors are fatal on both, so that the duplicate exists.
-            (handle, duplicate(handle)?)
+            handle.assume_init()
         };
-        let subset = Mpi::own(handle, control);
-        let Mpi { patience, last_words, .. } = *self;
-        Some(Arc::new(subset.with_patience(patience).with_last_words(last_words)))
+        member.then(|| self.part(handle))
+    }
+
+    fn machine(&self) -> Arc<dyn Comm> {
+        self.called();
+        // SAFETY: all ranks of this communicator make this call, and MPI writes the handle.
+        let handle = unsafe {
+            let mut handle = MaybeUninit::uninit();
+            let (kind, key, info) = (ffi::RSMPI_COMM_TYPE_SHARED, self.rank as c_int, ffi::RSMPI_INFO_NULL);
+            ffi::MPI_Comm_split_type(self.handle, kind, key, info, handle.as_mut_ptr());
+            handle.assume_init()
+        };
+        self.part(handle)
     }
 
     fn failure(&self, own: Option<&str>) -> Option<(usize, String)> {

@@ -38,6 +38,10 @@ int main(int argc, char **argv) {
   row("before MPI_Init", NULL, early_solver == NULL, 1, "no solver was made");
   early_solver = ziggurat_mpi_solver_create_f(0);
   row("Fortran before MPI_Init", NULL, early_solver == NULL, 1, "no solver was made");
+  row("threads -1", NULL, ziggurat_mpi_set_threads(-1), ZIGGURAT_ARGUMENT, "threads is -1");
+  row("threads many", NULL, ziggurat_mpi_set_threads(INT64_MAX), ZIGGURAT_ARGUMENT, "at most 1024");
+  row("threads 3", NULL, ziggurat_mpi_set_threads(3), ZIGGURAT_OK, "");
+  row("threads 0", NULL, ziggurat_mpi_set_threads(0), ZIGGURAT_OK, "");
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -91,6 +95,7 @@ int main(int argc, char **argv) {
   /* Too early. */
   ziggurat_mpi_solver *s = ziggurat_mpi_solver_create(MPI_COMM_WORLD);
   const char *early = "no matrix yet";
+  row("threads late", NULL, ziggurat_mpi_set_threads(977), ZIGGURAT_ORDER, "before the first solver");
   row("early update", s, ziggurat_mpi_solver_update_values(s, entries, vals), ZIGGURAT_ORDER, early);
   row("early solve", s, ziggurat_mpi_solver_solve(s, b, x, 0, NULL), ZIGGURAT_ORDER, early);
   row("early apply", s, ziggurat_mpi_solver_apply(s, b, z), ZIGGURAT_ORDER, early);

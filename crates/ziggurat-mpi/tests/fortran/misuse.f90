@@ -35,13 +35,19 @@ program misuse
   ones = 1
 
   block
-    type(ziggurat_mpi_solver) :: solver
+    type(ziggurat_mpi_solver) :: solver, none
     call solver%solve(b, x, status)
     call row('no solver', status, ZIGGURAT_ARGUMENT, solver%error(), 'null pointer')
+    call ziggurat_mpi_set_threads(-1, status)
+    call row('no threads', status, ZIGGURAT_ARGUMENT, none%error(), 'threads is -1')
+    call ziggurat_mpi_set_threads(2, status)
+    call row('threads', status, ZIGGURAT_OK, '', '')
     call solver%create(MPI_COMM_NULL, status)
     call row('null communicator', status, ZIGGURAT_ARGUMENT, solver%error(), 'no solver was made')
     call solver%create(MPI_COMM_WORLD, status)
     call row('create', status, ZIGGURAT_OK, '', '')
+    call ziggurat_mpi_set_threads(3, status)
+    call row('threads too late', status, ZIGGURAT_ORDER, none%error(), '2 threads are running')
     call solver%create(MPI_COMM_WORLD, status)
     call row('create again', status, ZIGGURAT_OK, '', '')
     call solver%apply(b, x, status)

@@ -10,10 +10,10 @@ use crate::launch::{Ran, launcher, run};
 const SONAME: &str = "libziggurat_mpi.so.0";
 
 /// A folder with the library under the names of an installation, and room for a program.
-struct Place(PathBuf);
+pub(crate) struct Place(PathBuf);
 
 impl Place {
-    fn new(name: &str) -> Place {
+    pub(crate) fn new(name: &str) -> Place {
         let folder = std::env::temp_dir().join(format!("ziggurat-mpi-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let test = std::env::current_exe().unwrap();
@@ -45,12 +45,16 @@ impl Place {
         program
     }
 
-    fn compile_c(&self, source: &str) -> PathBuf {
+    pub(crate) fn compile_c(&self, source: &str) -> PathBuf {
         self.compile("mpicc", &[source], &[])
     }
 
-    fn run(&self, ranks: usize, program: &Path, arguments: &[&str]) -> Ran {
-        let mut command = launcher(ranks);
+    pub(crate) fn run(&self, ranks: usize, program: &Path, arguments: &[&str]) -> Ran {
+        self.run_on(launcher(ranks), program, arguments)
+    }
+
+    /// Runs a program on the ranks that a command starts.
+    pub(crate) fn run_on(&self, mut command: Command, program: &Path, arguments: &[&str]) -> Ran {
         command.arg(program).args(arguments).env("LD_LIBRARY_PATH", &self.0);
         run(command)
     }
@@ -200,8 +204,8 @@ fn the_header_declares_what_the_library_exports() {
     let read =
         |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
     let is_part_of_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
-    let sources =
-        ["files", "functions", "settings", "one_call"].map(|name| read(&format!("src/c/{name}.rs")));
+    let sources = ["files", "functions", "settings", "one_call", "threads"]
+        .map(|name| read(&format!("src/c/{name}.rs")));
     let exported = sources.iter().flat_map(|source| source.split("extern \"C\" fn ").skip(1));
     let mut exported: Vec<String> =
         exported.map(|rest| rest.chars().take_while(is_part_of_name).collect()).collect();

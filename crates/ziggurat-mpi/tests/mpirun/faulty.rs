@@ -85,6 +85,11 @@ impl Comm for Faulty {
         Some(Arc::new(Faulty { comm, left: self.left.clone(), in_transit: self.in_transit }))
     }
 
+    fn machine(&self) -> Arc<dyn Comm> {
+        let comm = self.call().machine();
+        Arc::new(Faulty { comm, left: self.left.clone(), in_transit: self.in_transit })
+    }
+
     fn failure(&self, own: Option<&str>) -> Option<(usize, String)> {
         self.call().failure(own)
     }

@@ -47,8 +47,12 @@ pub(crate) fn mpirun(test: &str, ranks: usize) -> Ran {
 
 /// As [`mpirun`]; ranks find `what` by [`asked`].
 pub(crate) fn mpirun_with(test: &str, ranks: usize, what: &str) -> Ran {
+    run_test(launcher(ranks), test, what)
+}
+
+/// Runs a test on the ranks that a command starts, which ends with the options of the launcher.
+pub(crate) fn run_test(mut command: Command, test: &str, what: &str) -> Ran {
     let program = std::env::current_exe().unwrap();
-    let mut command = launcher(ranks);
     command.arg(program).args(["--exact", test, "--nocapture", "--test-threads", "1"]);
     command.env(UNDER_MPIRUN, "1").env(ASKED, what);
     run(command)

@@ -13,6 +13,7 @@ mod faulty;
 mod files;
 mod launch;
 mod same_hierarchy;
+mod threads;
 mod updates;
 
 /// Allocations fail where a test asks for it.
