@@ -10,11 +10,14 @@ use ziggurat::config::{Basis, Effort, Krylov, Method, Precision, SetupPlace, Smo
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::{Choice, UnknownName};
 
+use crate::vectors::VectorFile;
+
 /// Solve large sparse linear systems by algebraic multigrid
 #[derive(Debug, Parser)]
 #[command(name = "ziggurat", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Number of threads [default: all cores]
+    /// Number of threads [default: RAYON_NUM_THREADS, OMP_NUM_THREADS or SLURM_CPUS_PER_TASK, else
+    /// all cores, which ranks divide]
     #[arg(long, global = true, value_name = "N", value_parser = threads, display_order = 900)]
     pub(crate) threads: Option<NonZeroUsize>,
 
@@ -67,6 +70,30 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// The word after `ziggurat`.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Command::Solve(_) => "solve",
+            Command::Inspect(_) => "inspect",
+            Command::Compare(_) => "compare",
+            Command::Tune(_) => "tune",
+            Command::Estimate(_) => "estimate",
+            Command::Generate(_) => "generate",
+            Command::Devices(_) => "devices",
+            Command::Completions { .. } => "completions",
+            Command::Man { .. } => "man",
+        }
+    }
+
+    /// Whether the command looks for GPUs.
+    pub(crate) fn looks_for_gpus(&self) -> bool {
+        match self {
+            Command::Devices(_) => true,
+            Command::Solve(options) => options.device != DeviceName::Cpu,
+            _ => false,
+        }
+    }
+
     /// Whether stages that take long show their progress. Log lines would overwrite it.
     pub(crate) fn shows_progress(&self) -> bool {
         match self {
@@ -108,6 +135,9 @@ pub(crate) struct SolveOptions {
     /// in the second half
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) rhs: Option<PathBuf>,
+    /// Which column of the right-hand side's file, from 1, if it has several
+    #[arg(long, value_name = "K", requires = "rhs", value_parser = column)]
+    pub(crate) rhs_column: Option<NonZeroUsize>,
     /// Configuration file, TOML or JSON; options on the command line override it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
@@ -123,9 +153,18 @@ pub(crate) struct SolveOptions {
     /// Maximum number of iterations [default: 1000]
     #[arg(long, value_name = "N", value_parser = iterations)]
     pub(crate) max_iterations: Option<usize>,
+    /// Time limit in seconds [default: none]
+    ///
+    /// A solve that reaches it is reported as not converged, with exit code 2, and the solution so
+    /// far is written
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub(crate) max_seconds: Option<f64>,
     /// Initial guess, in a file as for --rhs [default: zero]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) guess: Option<PathBuf>,
+    /// Which column of the guess's file, from 1, if it has several
+    #[arg(long, value_name = "K", requires = "guess", value_parser = column)]
+    pub(crate) guess_column: Option<NonZeroUsize>,
     /// If the matrix is singular, accept a right-hand side outside its range
     ///
     /// The right-hand side is projected onto the range, and the report states what is left out.
@@ -194,6 +233,18 @@ pub(crate) struct SolveOptions {
     pub(crate) verbosity: Verbosity,
 }
 
+impl SolveOptions {
+    /// Where the right-hand side is, if in a file.
+    pub(crate) fn rhs_file(&self) -> Option<VectorFile<'_>> {
+        VectorFile::rhs(self.rhs.as_deref(), self.rhs_column)
+    }
+
+    /// Where the initial guess is, if there is one.
+    pub(crate) fn guess_file(&self) -> Option<VectorFile<'_>> {
+        VectorFile::guess(self.guess.as_deref(), self.guess_column)
+    }
+}
+
 /// How much is written to the terminal.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Verbosity {
@@ -221,6 +272,9 @@ pub(crate) struct CompareOptions {
     /// Right-hand side, in a file as for `ziggurat solve` [default: as `ziggurat solve`]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) rhs: Option<PathBuf>,
+    /// Which column of the right-hand side's file, from 1, if it has several
+    #[arg(long, value_name = "K", requires = "rhs", value_parser = column)]
+    pub(crate) rhs_column: Option<NonZeroUsize>,
     /// Tolerance of the true residual, relative to the right-hand side [default: 1e-8]
     #[arg(long, value_parser = tolerance)]
     pub(crate) rtol: Option<f64>,
@@ -255,6 +309,9 @@ pub(crate) struct TuneOptions {
     /// Right-hand side, in a file as for `ziggurat solve` [default: as `ziggurat solve`]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) rhs: Option<PathBuf>,
+    /// Which column of the right-hand side's file, from 1, if it has several
+    #[arg(long, value_name = "K", requires = "rhs", value_parser = column)]
+    pub(crate) rhs_column: Option<NonZeroUsize>,
     /// Coordinates of the nodes for elasticity: Matrix Market, .npy or plain text, one row per node
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) coords: Option<PathBuf>,
@@ -334,7 +391,11 @@ fn counted(text: &str, most: usize) -> Result<NonZeroUsize, String> {
 }
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
-    counted(text, 1024)
+    counted(text, ziggurat::threads::MOST)
+}
+
+fn column(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "give a whole number, at least 1".to_owned())
 }
 
 fn window(text: &str) -> Result<NonZeroUsize, String> {

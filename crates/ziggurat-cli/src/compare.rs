@@ -26,6 +26,7 @@ use crate::progress::Progress;
 use crate::shell;
 use crate::solve::{self, Given};
 use crate::system::{System, source_words};
+use crate::vectors::{VectorFile, column_words};
 
 /// The time limit of a run: a part for every run, and a multiple of the fastest so far.
 const LIMIT_SECONDS: f64 = 10.0;
@@ -68,7 +69,6 @@ pub(crate) fn run(
     threads: Option<NonZeroUsize>,
     progress: &Progress,
 ) -> Result<ExitCode, Failure> {
-    solve::refuse_ranks("compare")?;
     let json = options.json.as_deref();
     let inputs = [&options.source.file, &options.rhs, &options.coords];
     output::check(inputs.into_iter().filter_map(|path| path.as_deref()), json.map(|path| ("--json", path)))?;
@@ -78,7 +78,7 @@ pub(crate) fn run(
         return Err(solve::no_rows(&system.name));
     }
     let given = Given {
-        b: system.rhs(options.rhs.as_deref(), progress)?,
+        b: system.rhs(VectorFile::rhs(options.rhs.as_deref(), options.rhs_column), progress)?,
         guess: None,
         kernel: system.near_kernel(options.coords.as_deref(), progress)?,
         config: SolverConfig::default(),
@@ -176,6 +176,7 @@ fn words(options: &CompareOptions, threads: Option<NonZeroUsize>) -> Vec<OsStrin
     let CompareOptions { source, rhs, coords, rtol, .. } = options;
     let mut words: Vec<OsString> = vec!["ziggurat".into(), "solve".into()];
     words.extend(source_words(source, rhs.as_deref(), coords.as_deref(), *rtol));
+    words.extend(column_words(options.rhs_column));
     words.extend(threads.iter().flat_map(|threads| ["--threads".into(), threads.to_string().into()]));
     words
 }

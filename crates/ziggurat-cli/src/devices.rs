@@ -41,6 +41,26 @@ impl Place {
     }
 }
 
+/// Keeps the drivers quiet: Mesa's Vulkan layer looks for a Wayland display, and each time prints
+/// an error if `XDG_RUNTIME_DIR` is not set, as in jobs and containers. A program in Rust cannot
+/// set a variable for C libraries without unsafe code, so it starts itself again with one that
+/// names no display. Call it before threads and MPI are started.
+#[cfg(all(feature = "gpu", target_os = "linux"))]
+pub(crate) fn restart_quietly() {
+    use std::os::unix::process::CommandExt;
+    const VARIABLE: &str = "XDG_RUNTIME_DIR";
+    let mut words = std::env::args_os();
+    if let (None, Ok(program), Some(name)) =
+        (std::env::var_os(VARIABLE), std::env::current_exe(), words.next())
+    {
+        // This returns only if it fails, and then the drivers are heard.
+        let _ = std::process::Command::new(program).arg0(name).args(words).env(VARIABLE, "/dev/null").exec();
+    }
+}
+
+#[cfg(not(all(feature = "gpu", target_os = "linux")))]
+pub(crate) fn restart_quietly() {}
+
 #[cfg(feature = "mpi")]
 impl Place {
     /// Opens the device of one of the processes on a machine. A name without a number means a GPU

@@ -1,16 +1,20 @@
 //! `ziggurat estimate`: memory and time of a solve, before it.
 //!
-//! The peak memory is a linear function of rows and entries, and the time a multiple of the time of
-//! one product A x, which is measured. The coefficients were fitted to solves of the eight model
+//! The peak memory is a function of rows and entries, and the time a multiple of the time of one
+//! product A x, which is measured. The coefficients were fitted to solves of the eight model
 //! problems with 10⁵ to 10⁷ entries (smoothed aggregation for symmetric matrices, classical
-//! coarsening for the others). Memory is within a factor of two there. Time depends on the number
-//! of iterations, which cannot be known before, so it is given as a range. Cost: a diagnosis of the
-//! matrix and some products.
+//! coarsening for the others), and the part that small problems take already to real matrices. The
+//! range of memory is that of the whole collection as long as multigrid solves the system. If it
+//! does not, sparse factors replace it, and their entries are predicted by an analysis of the
+//! pattern. Time depends on the number of iterations, which cannot be known before, so it is given
+//! as a range. Cost: a diagnosis of the matrix, some products, and the analysis, which may take as
+//! long as setup.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
 use serde::Serialize;
+use ziggurat::amg::factor_entries;
 use ziggurat::diagnose::{DiagonalSign, diagnose};
 use ziggurat::sparse::device::{Cpu, Device};
 use ziggurat_report::figures::{bytes, seconds, size};
@@ -27,8 +31,7 @@ use crate::system::System;
 /// The cost of a kind of solve.
 #[derive(Debug)]
 struct Model {
-    /// Bytes at the peak: for the process, per entry and per row of the matrix.
-    base: f64,
+    /// Bytes at the peak per entry and per row of the matrix, beside those of the process.
     per_entry: f64,
     per_row: f64,
     /// Times in products with the matrix.
@@ -36,10 +39,27 @@ struct Model {
     iteration: f64,
 }
 
+/// Memory that grows up to a limit.
+struct Scratch {
+    per_row: f64,
+    per_entry: f64,
+    most: f64,
+}
+
 /// Symmetric matrices: smoothed aggregation, conjugate gradients, 16-bit levels if it is large.
-const SYMMETRIC: Model = Model { base: 5.6e7, per_entry: 33.0, per_row: 210.0, setup: 110.0, iteration: 3.5 };
+const SYMMETRIC: Model = Model { per_entry: 33.0, per_row: 210.0, setup: 110.0, iteration: 3.5 };
 /// Others: classical coarsening, FGMRES, 64-bit levels.
-const GENERAL: Model = Model { base: 5.6e7, per_entry: 100.0, per_row: 650.0, setup: 250.0, iteration: 14.0 };
+const GENERAL: Model = Model { per_entry: 100.0, per_row: 650.0, setup: 250.0, iteration: 14.0 };
+
+/// Bytes of a process that solves next to nothing.
+const PROCESS: f64 = 4.8e7;
+/// Bytes of threads' scratch memory and of huge pages that are not full: they grow with rows and
+/// entries up to a limit.
+const SCRATCH: Scratch = Scratch { per_row: 3000.0, per_entry: 100.0, most: 4.5e7 };
+/// Peaks of solves by multigrid, in units of the estimate: the least and the most.
+const PEAK_RANGE: [f64; 2] = [0.6, 1.7];
+/// Bytes per entry of sparse factors, with their indices and what making them takes.
+const PER_FACTOR_ENTRY: f64 = 24.0;
 
 /// Numbers of iterations of a fast, a usual and a slow solve.
 const ITERATIONS: [f64; 3] = [10.0, 30.0, 100.0];
@@ -58,8 +78,13 @@ struct Estimate<'a> {
     symmetric: bool,
     /// Bytes of the matrix itself.
     matrix_bytes: u64,
-    /// Peak memory of the process that solves.
+    /// Peak memory of the process that solves by multigrid.
     peak_bytes: u64,
+    /// The least and the most that it was for real matrices of this size.
+    peak_bytes_range: [u64; 2],
+    /// The most if sparse factors replace multigrid; absent if they are too large to be made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_bytes_with_factors: Option<u64>,
     /// The measured time of one product with the matrix.
     product_seconds: f64,
     setup_seconds: f64,
@@ -71,7 +96,6 @@ struct Estimate<'a> {
 }
 
 pub(crate) fn run(options: &EstimateOptions, progress: &Progress) -> Result<ExitCode, Failure> {
-    solve::refuse_ranks("estimate")?;
     let json = options.json.as_deref();
     output::check(options.source.file.as_deref(), json.map(|path| ("--json", path)))?;
     let system = System::load(&options.source, progress)?;
@@ -101,7 +125,12 @@ fn estimate<'a>(name: &'a str, a: &Csr<f64>) -> Result<Estimate<'a>, Failure> {
             && diagnosis.diagonal.sign == DiagonalSign::Positive;
     let model = if symmetric { SYMMETRIC } else { GENERAL };
     let product_seconds = product_seconds(a)?;
-    let peak = model.base + model.per_entry * a.nnz() as f64 + model.per_row * a.rows() as f64;
+    let (rows, entries) = (a.rows() as f64, a.nnz() as f64);
+    let scratch = (SCRATCH.per_row * rows + SCRATCH.per_entry * entries).min(SCRATCH.most);
+    let peak = PROCESS + scratch + model.per_entry * entries + model.per_row * rows;
+    let at_least_loaded = |peak: f64| loaded.max(peak as u64);
+    let [least, most] = PEAK_RANGE.map(|factor| factor * peak);
+    let factors = factor_entries(a.view()).map(|entries| most + PER_FACTOR_ENTRY * entries as f64);
     let setup_seconds = model.setup * product_seconds;
     let [fast, usual, slow] = ITERATIONS.map(|count| count * model.iteration * product_seconds);
     Ok(Estimate {
@@ -110,7 +139,9 @@ fn estimate<'a>(name: &'a str, a: &Csr<f64>) -> Result<Estimate<'a>, Failure> {
         nnz: a.nnz(),
         symmetric,
         matrix_bytes: a.bytes() as u64,
-        peak_bytes: loaded.max(peak as u64),
+        peak_bytes: at_least_loaded(peak),
+        peak_bytes_range: [least, most].map(at_least_loaded),
+        peak_bytes_with_factors: factors.map(at_least_loaded),
         product_seconds,
         setup_seconds,
         solve_seconds: usual,
@@ -146,10 +177,16 @@ fn text(found: &Estimate<'_>) -> String {
         "not symmetric with a positive diagonal: classical coarsening with FGMRES"
     };
     let [fast, slow] = found.total_seconds.map(seconds);
+    let [least, most] = found.peak_bytes_range.map(bytes);
+    let factors = match found.peak_bytes_with_factors {
+        Some(most) => format!("up to {} if sparse factors replace multigrid", bytes(most)),
+        None => "not possible: sparse factors would be too large".to_owned(),
+    };
     format!(
-        "{}: {}\n\n  matrix  {kind}\n  memory  about {} at the peak, of which the matrix is {}\n  \
-         setup   about {}\n  solve   about {} for {:.0} iterations\n  total   {fast} to {slow}\n\n\
-         Memory is within a factor of 2 on the model problems. Time follows from one product with the matrix\n\
+        "{}: {}\n\n  matrix  {kind}\n  memory  about {} at the peak ({least} to {most}), of which the matrix is {}\n  \
+         rescue  {factors}\n  setup   about {}\n  solve   about {} for {:.0} iterations\n  total   {fast} to {slow}\n\n\
+         The range of memory is that of real matrices which multigrid solves. Where it does not converge, sparse\n\
+         factors are tried last, unless --no-fallback is given. Time follows from one product with the matrix\n\
          ({}) and from 10 to 100 iterations; a matrix on which multigrid converges slowly takes longer.\n\
          `ziggurat inspect` says what is special about a matrix.\n",
         found.source,

@@ -22,6 +22,12 @@ impl Failure {
         Failure { cause: cause.into(), hint: hint.into() }
     }
 
+    /// What to do about it.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn hint(&self) -> &str {
+        &self.hint
+    }
+
     /// Prints the two lines to standard error.
     pub(crate) fn print(&self) {
         // If standard error is closed, only the exit code remains.
@@ -83,6 +89,9 @@ impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         let hint = match &error {
             ReadError::Io { path, cause, line: 0 } => return Failure::reading(path, cause),
+            ReadError::Special { .. } => {
+                "write the data to a file first, or pipe it into the command and read /dev/stdin"
+            }
             ReadError::Io { .. } => "the file is damaged or truncated; download or write it again",
             ReadError::Line { fault, .. } => match fault {
                 Fault::Banner { .. } => {

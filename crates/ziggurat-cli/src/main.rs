@@ -6,6 +6,8 @@
 //! Ctrl-C during a solve stops it at the next iteration: it is reported and written as not
 //! converged.
 
+#![deny(unsafe_code)]
+
 mod arguments;
 mod compare;
 mod devices;
@@ -14,8 +16,10 @@ mod failure;
 mod generate;
 mod inspect;
 mod interrupt;
+mod job;
 mod log_lines;
 mod manual;
+mod memory;
 mod output;
 mod progress;
 mod shell;
@@ -24,35 +28,40 @@ mod spy;
 mod system;
 mod trace;
 mod tune;
+mod vectors;
 
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
-use mimalloc::MiMalloc;
 
 use arguments::{Arguments, Command};
 use failure::Failure;
+use job::Job;
 use progress::Progress;
 
-/// Uses huge pages and reuses freed memory: the first access to a new page is expensive, and setup
-/// frees much of what it allocates.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
-
 fn main() -> ExitCode {
+    memory::explain_shortage();
     panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map_or_else(String::new, |place| format!(", at {place}"));
         let reason = panic.payload_as_str().unwrap_or("no reason given");
+        if memory::is_cause_of(reason) {
+            return;
+        }
+        let place = panic.location().map_or_else(String::new, |place| format!(", at {place}"));
         Failure::new(
             format!("internal error: {reason}{place}"),
             "please report this bug, with the command and the matrix",
         )
         .print();
     }));
-    let outcome = panic::catch_unwind(AssertUnwindSafe(run));
+    // Before MPI and threads are started. Wrong arguments are reported when they are read again.
+    if Arguments::try_parse().is_ok_and(|arguments| arguments.command.looks_for_gpus()) {
+        devices::restart_quietly();
+    }
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| Job::run(run)));
     match outcome {
         Ok(Ok(code)) => code,
         Ok(Err(failure)) => {
@@ -63,32 +72,31 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<ExitCode, Failure> {
+fn run(job: &mut Job) -> Result<ExitCode, Failure> {
+    let first = job.is_first();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-            output::print(&error.to_string())?;
+            if first {
+                output::print(&error.to_string())?;
+            }
             return Ok(ExitCode::SUCCESS);
         }
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = write!(io::stderr(), "{error}"); // nothing else can be done
+            if first {
+                let _ = write!(io::stderr(), "{error}"); // nothing else can be done
+            }
             return Ok(ExitCode::FAILURE);
         }
         Err(error) => return Err(Failure::from(&error)),
     };
-    if let Some(threads) = threads(&arguments) {
-        // This thread is part of the pool, because the MPI calls come from it.
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread();
-        pool.build_global().map_err(|error| {
-            Failure::new(
-                format!("cannot start {threads} threads: {error}"),
-                "use fewer with --threads, or omit it to use all cores",
-            )
-        })?;
+    if !matches!(arguments.command, Command::Solve(_)) {
+        job.refuse_ranks(arguments.command.name())?;
     }
-    let progress = Progress::new(arguments.command.shows_progress());
+    job.start_threads(arguments.threads.map(NonZeroUsize::get))?;
+    let progress = Progress::new(first && arguments.command.shows_progress());
     match arguments.command {
-        Command::Solve(options) => solve::run(&options, &progress),
+        Command::Solve(options) => solve::run(&options, job, &progress),
         Command::Inspect(options) => inspect::run(&options, &progress),
         Command::Compare(options) => compare::run(&options, arguments.threads, &progress),
         Command::Tune(options) => tune::run(&options, arguments.threads, &progress),
@@ -98,15 +106,4 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { folder } => manual::pages(folder.as_deref()),
     }
-}
-
-/// Number of threads of this process; `None` means all cores. An MPI rank has one thread by
-/// default, because the other ranks use the other cores.
-fn threads(arguments: &Arguments) -> Option<usize> {
-    let given = arguments.threads.map(std::num::NonZeroUsize::get);
-    #[cfg(feature = "mpi")]
-    if solve::ranks::are_launched() {
-        return Some(given.unwrap_or(1));
-    }
-    given
 }

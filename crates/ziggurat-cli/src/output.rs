@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use same_file::Handle;
 use serde::Serialize;
-use ziggurat_sparse::io::file_of;
+use ziggurat_sparse::io::{OutputFile, file_of};
 
 use crate::failure::Failure;
 
@@ -42,7 +42,12 @@ pub(crate) fn write_json(path: &Path, report: &impl Serialize) -> Result<(), Fai
     if is_standard(path) {
         return print(&text);
     }
-    fs::write(path, text).map_err(|error| Failure::writing(path, &error))
+    write(path, &text)
+}
+
+/// Writes a file, which takes its place when it is complete.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    OutputFile::write_all_to(path, text.as_bytes()).map_err(|error| Failure::writing(path, &error))
 }
 
 /// Text without control characters, which could come from the name of a file and change the
@@ -73,9 +78,9 @@ pub(crate) fn check<'a>(
     inputs: impl IntoIterator<Item = &'a Path>,
     outputs: impl IntoIterator<Item = (&'static str, &'a Path)>,
 ) -> Result<(), Failure> {
-    // Handles, because one file may have several names.
-    let mut taken: Vec<_> =
-        inputs.into_iter().filter_map(|path| Some((None, Handle::from_path(file_of(path)).ok()?))).collect();
+    // Handles, because one file may have several names. Pipes are not opened twice.
+    let inputs = inputs.into_iter().map(file_of).filter(|path| path.is_file());
+    let mut taken: Vec<_> = inputs.filter_map(|path| Some((None, Handle::from_path(path).ok()?))).collect();
     let mut created = Vec::new();
     for (option, path) in outputs.into_iter().filter(|(_, path)| !is_standard(path)) {
         // Not of a symbolic link, but of the file it names.

@@ -7,28 +7,31 @@ pub(crate) mod configuration;
 mod next_step;
 mod page;
 #[cfg(feature = "mpi")]
-pub(crate) mod ranks;
+mod ranks;
 
 use std::cmp::Ordering;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use ziggurat::amg::SetupError;
 use ziggurat::amg::interpolate::NearKernel;
-use ziggurat::krylov::{self, StopReason};
+use ziggurat::config::ConfigError;
+use ziggurat::krylov::{self, KrylovError, StopReason};
 use ziggurat::{Solution, SolveError, Solver, SolverConfig};
 use ziggurat_report::Outcome;
 use ziggurat_sparse::CsrRef;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, DeviceError};
 use ziggurat_sparse::io::{FileFormat, write_vector};
 
 use crate::arguments::SolveOptions;
 use crate::devices::Place;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::job::Job;
 use crate::log_lines;
 use crate::output;
 use crate::progress::Progress;
@@ -39,11 +42,12 @@ use crate::trace::Trace;
 /// What [`solve::run`](run) exits with when the solver stopped without having converged.
 pub(crate) const NOT_CONVERGED: u8 = 2;
 
-pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCode, Failure> {
+pub(crate) fn run(options: &SolveOptions, job: &Job, progress: &Progress) -> Result<ExitCode, Failure> {
     #[cfg(feature = "mpi")]
-    if ranks::are_launched() {
-        return ranks::run(options, progress);
+    if let Some(ranks) = job.ranks() {
+        return ranks::run(ranks, options, progress);
     }
+    let _ = job; // without MPI there is one process
     let config = configuration::configure(options)?;
     if options.dump_config {
         configuration::print(&config)?;
@@ -60,8 +64,8 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
     if system.a.rows() == 0 {
         return Err(no_rows(&system.name));
     }
-    let b = system.rhs(options.rhs.as_deref(), progress)?;
-    let guess = system.guess(options.guess.as_deref(), progress)?;
+    let b = system.rhs(options.rhs_file(), progress)?;
+    let guess = system.guess(options.guess_file(), progress)?;
     let kernel = system.near_kernel(options.coords.as_deref(), progress)?;
 
     let given = Given { b, guess, kernel, config, timed: options.report.is_some() };
@@ -78,19 +82,6 @@ pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCod
 /// The error for a matrix without rows.
 pub(crate) fn no_rows(name: &str) -> Failure {
     Failure::new(format!("{name} has no rows"), "give a matrix with at least one")
-}
-
-/// Refuses a command that runs in one process, under an MPI launcher.
-pub(crate) fn refuse_ranks(command: &str) -> Result<(), Failure> {
-    #[cfg(feature = "mpi")]
-    if ranks::are_launched() {
-        return Err(Failure::new(
-            format!("`ziggurat {command}` runs in one process"),
-            "start it without mpirun; `ziggurat solve` runs on several ranks",
-        ));
-    }
-    let _ = command; // without MPI there are no ranks
-    Ok(())
 }
 
 /// Refuses files that cannot be written, before the work and not after.
@@ -197,15 +188,24 @@ fn told(iteration: &krylov::Progress) -> String {
 
 /// The default right-hand side: all ones. If the constants are the null space of the matrix, ones
 /// are outside its range; then it is 1 in the first half of the rows and −1 in the second half,
-/// with 0 in the middle of an odd number, so that it sums to zero.
-pub(crate) fn default_rhs(rows: Range<u64>, all: u64, singular: bool) -> Vec<f64> {
-    let value = |row: u64| match (2 * row + 1).cmp(&all) {
-        _ if !singular => 1.0,
-        Ordering::Less => 1.0,
-        Ordering::Equal => 0.0,
-        Ordering::Greater => -1.0,
+/// with 0 in the middle of an odd number, so that it sums to zero. Empty rows, whose equations read
+/// 0 = b, get 0 and do not count. `first` is the number of the first row that counts, and `all`
+/// their total.
+pub(crate) fn default_rhs(is_empty: &[bool], first: u64, all: u64, singular: bool) -> Vec<f64> {
+    let mut row = first;
+    let value = |&is_empty: &bool| {
+        if is_empty {
+            return 0.0;
+        }
+        row += 1;
+        match (2 * row - 1).cmp(&all) {
+            _ if !singular => 1.0,
+            Ordering::Less => 1.0,
+            Ordering::Equal => 0.0,
+            Ordering::Greater => -1.0,
+        }
     };
-    rows.map(value).collect()
+    is_empty.iter().map(value).collect()
 }
 
 /// A solver after setup, in one process or on MPI ranks.
@@ -300,17 +300,16 @@ pub(crate) fn solve_on<D: Device>(
     progress: &Progress,
 ) -> Result<(Outcome, Vec<f64>), Failure> {
     let Given { b, guess, kernel, config, timed } = given;
-    let builder = Solver::builder().config(config).device(device);
+    let builder = Solver::builder().config(config).device(device).cancel(Interrupt::cancel());
     let has_coordinates = kernel.is_some();
     let builder = match kernel {
         Some(kernel) => builder.near_kernel(kernel),
         None => builder,
     };
     let set_up = || builder.build(system.a.clone()).map_err(refused);
-    let rows = system.a.rows() as u64;
     let rhs = |singular| match b {
         Some(b) => Ok(b),
-        None => system.in_solver_order(default_rhs(0..rows, rows, singular)),
+        None => system.default_rhs(singular),
     };
     let (solver, mut outcome, solution) = compute(set_up, rhs, guess.as_deref(), progress)?;
     outcome.has_coordinates = has_coordinates;
@@ -324,11 +323,36 @@ pub(crate) fn solve_on<D: Device>(
 /// The solver's error, with what `inspect` can tell about it.
 #[allow(clippy::needless_pass_by_value)] // as `map_err` calls it
 pub(crate) fn refused(error: SolveError) -> Failure {
-    if let SolveError::Config(error) = &error {
-        return configuration::refused(error, "");
+    match &error {
+        // It says what this matrix or device does not admit, and what does.
+        SolveError::Config(ConfigError::Value { .. }) => {
+            return Failure::new(
+                error.to_string(),
+                "`ziggurat inspect` lists what would be chosen for this matrix",
+            );
+        }
+        SolveError::Config(error) => return configuration::refused(error, ""),
+        _ => {}
+    }
+    let device = match &error {
+        SolveError::Device(error) | SolveError::Krylov(KrylovError::Device(error)) => Some(error),
+        SolveError::Setup(error) => match error.cause() {
+            SetupError::Device(error) => Some(error),
+            _ => None,
+        },
+        _ => None,
+    };
+    if let Some(DeviceError::OutOfMemory { .. }) = device {
+        return Failure::new(
+            error.to_string(),
+            "`ziggurat estimate` says how much memory a solve takes; try --preset low-memory, or several ranks",
+        );
     }
     if matches!(error, SolveError::Device(_)) {
         return Failure::new(error.to_string(), "`ziggurat devices` lists where else to compute");
+    }
+    if error.stop_reason().is_some() {
+        return Failure::new(error.to_string(), "`ziggurat estimate` predicts how long setup takes");
     }
     Failure::new(error.to_string(), "`ziggurat inspect` tells what is special about this matrix")
 }
@@ -401,11 +425,15 @@ mod tests {
 
     #[test]
     fn the_default_right_hand_side_is_in_the_range() {
-        assert_eq!(default_rhs(0..3, 3, false), [1.0; 3]);
-        assert_eq!(default_rhs(0..4, 4, true), [1.0, 1.0, -1.0, -1.0]);
-        assert_eq!(default_rhs(0..5, 5, true), [1.0, 1.0, 0.0, -1.0, -1.0]);
+        assert_eq!(default_rhs(&[false; 3], 0, 3, false), [1.0; 3]);
+        assert_eq!(default_rhs(&[false; 4], 0, 4, true), [1.0, 1.0, -1.0, -1.0]);
+        assert_eq!(default_rhs(&[false; 5], 0, 5, true), [1.0, 1.0, 0.0, -1.0, -1.0]);
+        let isolated = [true, false, false, true, false];
+        assert_eq!(default_rhs(&isolated, 0, 3, false), [0.0, 1.0, 1.0, 0.0, 1.0]);
+        assert_eq!(default_rhs(&isolated, 0, 3, true), [0.0, 1.0, 0.0, 0.0, -1.0]);
         // Ranks make their own rows of the same vector.
-        assert_eq!(default_rhs(3..5, 5, true), [-1.0, -1.0]);
+        assert_eq!(default_rhs(&[false; 2], 3, 5, true), [-1.0, -1.0]);
+        assert_eq!(default_rhs(&isolated[2..], 1, 3, true), [0.0, 0.0, -1.0]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ziggurat::CoordinatesError;
+use ziggurat::amg::empty_rows;
 use ziggurat::amg::halo::Whole;
 use ziggurat::amg::interpolate::{NearKernel, NearKernelError};
 use ziggurat::diagnose::unknowns_per_node;
@@ -16,11 +17,13 @@ use ziggurat_report::figures::{counted, grouped};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::gallery::{self, Model, Problem};
 use ziggurat_sparse::graph::Permutation;
-use ziggurat_sparse::io::{file_of, read_dense_from, read_matrix_from, read_vector_from};
+use ziggurat_sparse::io::{check_file, file_of, read_dense_from, read_matrix_from};
 
 use crate::arguments::Source;
 use crate::failure::Failure;
 use crate::progress::{Progress, Stage};
+use crate::solve::default_rhs;
+use crate::vectors::{RHS_HINT, VectorFile, guess_hint};
 
 /// A matrix and its source.
 #[derive(Debug)]
@@ -144,13 +147,13 @@ impl System {
     }
 
     /// The right-hand side from a file or of the model problem.
-    pub(crate) fn rhs(&self, file: Option<&Path>, progress: &Progress) -> Result<Option<Vec<f64>>, Failure> {
+    pub(crate) fn rhs(
+        &self,
+        file: Option<VectorFile<'_>>,
+        progress: &Progress,
+    ) -> Result<Option<Vec<f64>>, Failure> {
         let given = match (file, self.problem) {
-            (Some(path), _) => {
-                let hint =
-                    "give the right-hand side that belongs to this matrix, or omit --rhs for the default";
-                self.read_vector(path, hint, progress)?
-            }
+            (Some(file), _) => self.read_vector(file, RHS_HINT, progress)?,
             (None, Some(problem)) => problem.rhs()?,
             (None, None) => return Ok(None),
         };
@@ -160,23 +163,24 @@ impl System {
     /// The initial guess from a file.
     pub(crate) fn guess(
         &self,
-        file: Option<&Path>,
+        file: Option<VectorFile<'_>>,
         progress: &Progress,
     ) -> Result<Option<Vec<f64>>, Failure> {
-        let Some(path) = file else { return Ok(None) };
-        let guess = self.read_vector(path, &guess_hint(self.a.rows() as u64), progress)?;
+        let Some(file) = file else { return Ok(None) };
+        let guess = self.read_vector(file, &guess_hint(self.a.rows() as u64), progress)?;
         self.in_solver_order(guess).map(Some)
     }
 
     /// Reads a vector with one value per row of the matrix; `hint` is for a file of another length.
-    fn read_vector(&self, path: &Path, hint: &str, progress: &Progress) -> Result<Vec<f64>, Failure> {
-        let (file, stage) = open(path, progress)?;
-        let vector = read_vector_from(stage.counting(file), path)?;
-        if vector.len() == self.a.rows() {
-            return Ok(vector);
-        }
-        let (values, rows) = (counted(vector.len(), "value"), counted(self.a.rows(), "row"));
-        Err(Failure::new(format!("{} has {values}, but {} has {rows}", path.display(), self.name), hint))
+    fn read_vector(
+        &self,
+        file: VectorFile<'_>,
+        hint: &str,
+        progress: &Progress,
+    ) -> Result<Vec<f64>, Failure> {
+        let vector = file.read(progress)?;
+        let (found, rows) = (vector.len(), self.a.rows());
+        if found == rows { Ok(vector) } else { Err(file.misfit(found, &self.name, rows, hint)) }
     }
 
     /// A vector in the order of the solver, given in the order of the file or the problem.
@@ -185,6 +189,19 @@ impl System {
         let mut vector = vec![0.0; given.len()];
         shuffled.unknowns.apply(&given, &mut vector)?;
         Ok(vector)
+    }
+
+    /// The right-hand side if none is given, in the order of the solver.
+    pub(crate) fn default_rhs(&self, singular: bool) -> Result<Vec<f64>, Failure> {
+        let rows = self.a.rows();
+        let empty = empty_rows(self.a.view(), &Whole::new(rows));
+        let mut is_empty = vec![false; rows];
+        empty.iter().for_each(|&row| match &self.shuffled {
+            Some(shuffled) => is_empty[shuffled.unknowns.new_to_old()[row] as usize] = true,
+            None => is_empty[row] = true,
+        });
+        let all = (rows - empty.len()) as u64;
+        self.in_solver_order(default_rhs(&is_empty, 0, all, singular))
     }
 
     /// The coordinates of the nodes: from a file, or of the model problem.
@@ -206,7 +223,10 @@ impl System {
             let given = coordinates.clone().checked()?.by_node(rows).map_err(unfit)?;
             let Some((_, given)) = given.filter(|(_, nodes)| nodes.len() == shuffled.nodes.len()) else {
                 return Err(Failure::new(
-                    format!("the coordinates do not describe the {} nodes to renumber", shuffled.nodes.len()),
+                    format!(
+                        "the coordinates do not describe the {} to renumber",
+                        counted(shuffled.nodes.len(), "node")
+                    ),
                     "omit --shuffle, or give one row of coordinates per node",
                 ));
             };
@@ -320,13 +340,6 @@ pub(crate) fn source_words(
     words
 }
 
-/// What an initial guess must look like.
-pub(crate) fn guess_hint(rows: u64) -> String {
-    format!(
-        "give one value per row of the matrix, such as a Matrix Market array of size {rows} 1; or omit --guess"
-    )
-}
-
 /// The failure for coordinates that give no rigid-body modes.
 pub(crate) fn no_modes(error: impl fmt::Display) -> Failure {
     Failure::new(
@@ -336,16 +349,17 @@ pub(crate) fn no_modes(error: impl fmt::Display) -> Failure {
 }
 
 /// Opens a file for reading, with a progress bar.
-fn open(path: &Path, progress: &Progress) -> Result<(File, Stage), Failure> {
+pub(crate) fn open(path: &Path, progress: &Progress) -> Result<(File, Stage), Failure> {
     let bytes = check_readable(path)?;
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let stage = progress.bytes(&format!("reading {name}"), bytes);
     Ok((File::open(file_of(path)).map_err(|error| Failure::reading(path, &error))?, stage))
 }
 
-/// Refuses a path that is a folder or an empty file. Returns the size of the file.
+/// Refuses a path that is a folder, an empty file, or something that is waited for without end.
+/// Returns the size of the file.
 pub(crate) fn check_readable(path: &Path) -> Result<u64, Failure> {
-    let facts = fs::metadata(file_of(path)).map_err(|error| Failure::reading(path, &error))?;
+    let facts = check_file(path)?;
     if facts.is_dir() {
         let hint = match first_matrix(path) {
             Some(file) => format!("give a file in it, such as {}", file.display()),

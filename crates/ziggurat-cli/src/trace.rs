@@ -4,7 +4,7 @@
 //! A span becomes one complete event (`"ph": "X"`) when it ends. Its fields become arguments, and a
 //! field `stage` its name. The file is complete JSON after every write, because each one overwrites
 //! the closing brackets of the one before: a process that is killed leaves a file that can be
-//! opened.
+//! opened. So does a full disk, on which the last write is undone.
 //!
 //! The file has about 150 bytes per span. A V-cycle has four spans per level, and an iteration
 //! three more. When the file has 256 MiB, further spans are left out and counted.
@@ -22,6 +22,7 @@ use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
+use ziggurat_sparse::io::OutputFile;
 use ziggurat_sparse::trace::TARGET;
 
 use crate::failure::Failure;
@@ -44,7 +45,7 @@ type Shared = Arc<Mutex<TraceFile>>;
 impl Trace {
     /// Creates the file and writes spans to it from now on.
     pub(crate) fn start(path: &Path) -> Result<Self, Failure> {
-        let file = File::create(path).and_then(|file| TraceFile::new(file, MOST_BYTES));
+        let file = OutputFile::create(path).and_then(|file| TraceFile::new(file, MOST_BYTES));
         let file = Arc::new(Mutex::new(file.map_err(|error| Failure::writing(path, &error))?));
         let timeline = Timeline { start: Instant::now(), file: file.clone() };
         tracing::subscriber::set_global_default(timeline).map_err(|error| {
@@ -177,6 +178,8 @@ struct TraceFile {
     most_bytes: u64,
     /// Events that are not yet written.
     pending: String,
+    /// The closing brackets behind them.
+    closing: String,
     written: Instant,
     spans: HashMap<u64, Span>,
     last_id: u64,
@@ -187,26 +190,25 @@ struct TraceFile {
 }
 
 impl TraceFile {
-    fn new(file: File, most_bytes: u64) -> io::Result<Self> {
+    /// The file takes its place when it has its first event.
+    fn new(mut file: OutputFile, most_bytes: u64) -> io::Result<Self> {
         // With this first event, all others begin with a comma.
         let process = r#"{"ph":"M","name":"process_name","pid":1,"args":{"name":"ziggurat solve"}}"#;
-        let mut file = TraceFile {
-            file,
-            bytes: 0,
+        let (begin, closing) = (format!("{{\"traceEvents\":[\n{process}"), closing(0));
+        file.write_all(format!("{begin}{closing}").as_bytes())?;
+        Ok(TraceFile {
+            file: file.finish()?,
+            bytes: begin.len() as u64,
             most_bytes,
-            pending: format!("{{\"traceEvents\":[\n{process}"),
+            pending: String::new(),
+            closing,
             written: Instant::now(),
             spans: HashMap::new(),
             last_id: 0,
             left_out: 0,
             threads: HashMap::new(),
             error: None,
-        };
-        file.write();
-        match file.error.take() {
-            Some(error) => Err(error),
-            None => Ok(file),
-        }
+        })
     }
 
     /// Keeps a span until it ends, if there is space for it. Returns its number.
@@ -240,23 +242,35 @@ impl TraceFile {
         }
     }
 
-    /// Writes what is pending, and the closing brackets.
+    /// Writes what is pending, and the closing brackets. If that fails, the file is what it was.
     fn write(&mut self) {
         if self.error.is_some() {
             return self.pending.clear();
         }
-        let events = self.pending.len();
-        let _ = write!(
-            self.pending,
-            "\n],\"displayTimeUnit\":\"ms\",\"otherData\":{{\"spans_left_out\":{}}}}}\n",
-            self.left_out
-        );
-        let at_end = self.file.seek(SeekFrom::Start(self.bytes));
-        self.error = at_end.and_then(|_| self.file.write_all(self.pending.as_bytes())).err();
-        self.bytes += events as u64;
+        let (events, closing) = (self.pending.len() as u64, closing(self.left_out));
+        self.pending += &closing;
+        match overwrite(&mut self.file, self.bytes, &self.pending) {
+            Ok(()) => (self.bytes, self.closing) = (self.bytes + events, closing),
+            Err(error) => {
+                self.error = Some(error);
+                // There is space for them, because they were there.
+                let closed = overwrite(&mut self.file, self.bytes, &self.closing);
+                let _ = closed.and_then(|()| self.file.set_len(self.bytes + self.closing.len() as u64));
+            }
+        }
         self.pending.clear();
         self.written = Instant::now();
     }
+}
+
+/// What completes a file.
+fn closing(left_out: u64) -> String {
+    format!("\n],\"displayTimeUnit\":\"ms\",\"otherData\":{{\"spans_left_out\":{left_out}}}}}\n")
+}
+
+fn overwrite(file: &mut File, from: u64, text: &str) -> io::Result<()> {
+    file.seek(SeekFrom::Start(from))?;
+    file.write_all(text.as_bytes())
 }
 
 #[cfg(test)]
@@ -269,7 +283,7 @@ mod tests {
     /// Runs `work` with a timeline of at most `most_bytes`; returns the file and what is in it.
     fn traced(test: &str, most_bytes: u64, work: impl FnOnce(&Path)) -> serde_json::Value {
         let path = std::env::temp_dir().join(format!("ziggurat-{}-{test}.json", std::process::id()));
-        let file = TraceFile::new(File::create(&path).unwrap(), most_bytes).unwrap();
+        let file = TraceFile::new(OutputFile::create(&path).unwrap(), most_bytes).unwrap();
         let file = Arc::new(Mutex::new(file));
         let timeline = Timeline { start: Instant::now(), file: file.clone() };
         tracing::subscriber::with_default(timeline, || work(&path));

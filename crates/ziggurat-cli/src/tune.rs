@@ -2,7 +2,6 @@
 //! prints the trials, and writes the best configuration as TOML.
 
 use std::ffi::OsString;
-use std::fs;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -22,6 +21,7 @@ use crate::progress::Progress;
 use crate::shell;
 use crate::solve::{self, configuration};
 use crate::system::{System, source_words};
+use crate::vectors::{VectorFile, column_words};
 
 /// The file of the configuration in the command that uses it, if none is named.
 const EXAMPLE: &str = "fast.toml";
@@ -60,7 +60,6 @@ pub(crate) fn run(
     threads: Option<NonZeroUsize>,
     progress: &Progress,
 ) -> Result<ExitCode, Failure> {
-    solve::refuse_ranks("tune")?;
     let inputs = [&options.source.file, &options.rhs, &options.coords, &options.config];
     let outputs = [("--output", options.output.as_deref()), ("--json", options.json.as_deref())];
     output::check(
@@ -79,7 +78,7 @@ pub(crate) fn run(
     if system.a.rows() == 0 {
         return Err(solve::no_rows(&system.name));
     }
-    let b = system.rhs(options.rhs.as_deref(), progress)?;
+    let b = system.rhs(VectorFile::rhs(options.rhs.as_deref(), options.rhs_column), progress)?;
     let kernel = system.near_kernel(options.coords.as_deref(), progress)?;
     let b = match b {
         Some(b) => b,
@@ -87,7 +86,7 @@ pub(crate) fn run(
             let kind = MatrixKind::of(&WholeMatrix::new(system.a.clone(), 1));
             let kind = kind.map_err(|error| solve::refused(error.into()))?;
             let singular = kind.symmetric && kind.annihilates_constants;
-            system.in_solver_order(solve::default_rhs(0..kind.rows, kind.rows, singular))?
+            system.default_rhs(singular)?
         }
     };
     let stage = progress.stage("tuning");
@@ -115,7 +114,7 @@ fn finish(
     let best = tuned.best();
     if let Some(path) = &options.output {
         let text = best.config.to_toml().map_err(|error| configuration::refused(&error, ""))?;
-        fs::write(path, text).map_err(|error| Failure::writing(path, &error))?;
+        output::write(path, &text)?;
     }
     let json = options.json.as_deref();
     if let Some(path) = json {
@@ -205,6 +204,7 @@ fn use_it(best: &Trial, options: &TuneOptions, threads: Option<NonZeroUsize>) ->
     let TuneOptions { source, rhs, coords, output, .. } = options;
     let mut words: Vec<OsString> = vec!["ziggurat".into(), "solve".into()];
     words.extend(source_words(source, rhs.as_deref(), coords.as_deref(), None));
+    words.extend(column_words(options.rhs_column));
     words.extend(threads.iter().flat_map(|threads| ["--threads".into(), threads.to_string().into()]));
     let path = output.as_deref().unwrap_or(Path::new(EXAMPLE));
     words.extend(["--config".into(), path.as_os_str().to_owned()]);

@@ -20,10 +20,10 @@ pub fn facts(d: &Diagnosis, memory: u64) -> Vec<(&'static str, String)> {
         (
             "size",
             format!(
-                "{} x {}, {} entries, {}",
+                "{} x {}, {}, {}",
                 grouped(d.rows),
                 grouped(d.cols),
-                grouped(d.nnz),
+                counted(d.nnz, "entry"),
                 bytes(memory)
             ),
         ),
@@ -75,8 +75,8 @@ fn row_lengths(d: &Diagnosis) -> String {
         text += &format!("; {} empty", counted(entries.empty_rows, "row"));
     }
     if entries.explicit_zeros > 0 {
-        let zeros = grouped(entries.explicit_zeros);
-        text += &format!("; {zeros} stored zeros ({})", share(entries.explicit_zeros, d.nnz));
+        let zeros = counted(entries.explicit_zeros, "stored zero");
+        text += &format!("; {zeros} ({})", share(entries.explicit_zeros, d.nnz));
     }
     text
 }

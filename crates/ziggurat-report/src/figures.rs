@@ -1,5 +1,8 @@
 //! Human-readable numbers and plain-text tables.
 
+pub use ziggurat::sparse::words::bytes;
+use ziggurat::sparse::words::plural;
+
 /// Groups digits by thousands: 1,234,567.
 ///
 /// ```
@@ -23,8 +26,7 @@ pub fn grouped(count: usize) -> String {
 /// assert_eq!(ziggurat_report::figures::counted(2000, "row"), "2,000 rows");
 /// ```
 pub fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} {what}{plural}", grouped(count))
+    format!("{} {}", grouped(count), plural(&count, what))
 }
 
 /// Formats the size of a matrix, as in the first line of a report.
@@ -33,9 +35,8 @@ pub fn counted(count: usize, what: &str) -> String {
 /// assert_eq!(ziggurat_report::figures::size(8000, 8000, 53_600), "8,000 rows, 53,600 entries");
 /// ```
 pub fn size(rows: usize, cols: usize, nnz: usize) -> String {
-    let entries = if nnz == 1 { "entry" } else { "entries" };
     let columns = if rows == cols { String::new() } else { format!(", {}", counted(cols, "column")) };
-    format!("{}{columns}, {} {entries}", counted(rows, "row"), grouped(nnz))
+    format!("{}{columns}, {}", counted(rows, "row"), counted(nnz, "entry"))
 }
 
 /// Formats a value with four significant digits.
@@ -49,24 +50,6 @@ pub fn size(rows: usize, cols: usize, nnz: usize) -> String {
 pub fn value(value: f64) -> String {
     let short = format!("{value:.3e}").parse::<f64>().unwrap_or(value);
     if value == 0.0 || (1e-3..1e5).contains(&value.abs()) { short.to_string() } else { format!("{short:e}") }
-}
-
-/// Formats a number of bytes with a binary unit.
-///
-/// ```
-/// assert_eq!(ziggurat_report::figures::bytes(300 << 20), "300 MiB");
-/// ```
-pub fn bytes(bytes: u64) -> String {
-    let mut size = bytes as f64;
-    let mut unit = "B";
-    for larger in ["KiB", "MiB", "GiB", "TiB"] {
-        if size < 1000.0 {
-            break;
-        }
-        (size, unit) = (size / 1024.0, larger);
-    }
-    let digits = usize::from(unit != "B" && size < 99.95);
-    format!("{size:.digits$} {unit}")
 }
 
 /// Formats a duration with about three significant digits.
@@ -160,6 +143,10 @@ mod tests {
             ["0", "999", "1,000", "1,234,567"].map(str::to_owned)
         );
         assert_eq!((counted(1, "row"), counted(2000, "row")), ("1 row".to_owned(), "2,000 rows".to_owned()));
+        assert_eq!(
+            (size(1, 1, 1), size(1, 2, 0)),
+            ("1 row, 1 entry".into(), "1 row, 2 columns, 0 entries".into())
+        );
     }
 
     #[test]

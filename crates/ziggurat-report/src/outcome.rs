@@ -13,6 +13,7 @@ use crate::chart::{Curve, CurveKind};
 use crate::figures::value;
 use crate::level::{Level, levels};
 use crate::machine::processor;
+use crate::ranks::Ranks;
 use crate::traffic::Traffic;
 
 /// Result and statistics of a solve. The field names are the keys of `ziggurat solve --json` and
@@ -87,6 +88,10 @@ pub struct Outcome {
     /// What the solve has changed to a stronger preconditioner, and why: one sentence for all
     /// changes in order.
     pub promotion: Option<String>,
+    /// If rounding to a narrow precision that was asked for slows the solve: what to choose
+    /// instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounding: Option<String>,
     /// The stages of setup in order, with their times in seconds.
     pub stages: Vec<(String, f64)>,
     /// The recurrence residual after each iteration, relative to ‖b‖.
@@ -104,6 +109,9 @@ pub struct Outcome {
     /// What it was changed to in the end.
     #[serde(skip)]
     pub promoted_to: Option<Stronger>,
+    /// The factor of the residual per iteration at the end.
+    #[serde(skip)]
+    pub recent_factor: Option<f64>,
     /// When the report was made.
     #[serde(skip)]
     pub finished: SystemTime,
@@ -145,6 +153,7 @@ impl Outcome {
         let levels = levels(solver);
         let device = solver.device().name();
         let outcome = Outcome::new(solution, solver.config(), levels, device, timing, peak_bytes(), None);
+        let outcome = outcome.with_rounding(solver.rounding_slows());
         let mut outcome = outcome.with_stages(solver.stages());
         outcome.decisions = solver.decisions();
         if !outcome.converged {
@@ -232,6 +241,8 @@ impl Outcome {
             setup_on: config.setup.to_string(),
             precision,
             promotion: promotion.map(ToString::to_string),
+            rounding: None,
+            recent_factor: report.recent_factor(),
             stages: Vec::new(),
             residuals: report.history.iter().map(|norm| norm / scale).collect(),
             true_residuals: report.verified.iter().map(|&(k, norm)| (k, norm / scale)).collect(),
@@ -275,32 +286,6 @@ impl Outcome {
     /// ```
     pub fn total_seconds(&self) -> f64 {
         self.setup_seconds + self.solve_seconds
-    }
-
-    /// The average factor by which an iteration multiplies the true residual; `None` without
-    /// iterations, or if a residual is zero or not finite.
-    ///
-    /// ```
-    /// use ziggurat::{Solver, sparse::gallery::Problem};
-    /// let a = "poisson3d:8".parse::<Problem>()?.matrix()?;
-    /// let solver = Solver::builder().build(&a)?;
-    /// let outcome = ziggurat_report::Outcome::of(&solver, &solver.solve(&vec![1.0; 512])?, (0.5, 0.25));
-    /// assert!((0.001..0.9).contains(&outcome.convergence_factor().unwrap()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn convergence_factor(&self) -> Option<f64> {
-        let first = self.true_residuals.first().filter(|point| point.0 == 0).map_or(1.0, |point| point.1);
-        let factor = (self.relative_residual / first).powf((self.iterations as f64).recip());
-        (self.iterations > 0 && factor.is_finite() && factor > 0.0).then_some(factor)
-    }
-
-    /// The convergence factor in words; the residual may also have grown.
-    pub(crate) fn convergence(&self) -> Option<String> {
-        let factor = self.convergence_factor()?;
-        Some(match factor {
-            factor if factor < 0.9995 => format!("residual × {factor:.2} per iteration"),
-            factor => format!("the residual did not fall (× {factor:.2} per iteration)"),
-        })
     }
 
     /// Adds the stages of setup.
@@ -377,9 +362,9 @@ impl Outcome {
         self.levels.iter().map(|level| level.bytes + level.transfer_bytes + level.smoother_bytes).sum()
     }
 
-    /// The part of b that no x reaches, if it exceeds the tolerance.
+    /// The part of b that no x reaches, if it leaves no room in the tolerance.
     pub(crate) fn unreachable(&self) -> Option<f64> {
-        (self.left_out > self.tolerance).then_some(self.left_out)
+        (self.left_out > 0.99 * self.tolerance).then_some(self.left_out)
     }
 
     /// The tolerance in words, and what was left out beside it.
@@ -413,23 +398,6 @@ impl Outcome {
             curve(self.true_residuals.clone(), CurveKind::True),
         ]
     }
-}
-
-/// The MPI ranks of a solve.
-///
-/// ```
-/// let ranks = ziggurat_report::Ranks { count: 4, threads: 1, peak_bytes_total: None };
-/// assert!(serde_json::to_string(&ranks)?.starts_with(r#"{"count":4,"#));
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Ranks {
-    /// Number of ranks.
-    pub count: usize,
-    /// Threads per rank.
-    pub threads: usize,
-    /// Sum of the peak memory of all ranks.
-    pub peak_bytes_total: Option<u64>,
 }
 
 /// Peak memory of this process so far, from `/proc`; `None` on systems other than Linux.
@@ -470,7 +438,7 @@ pub(crate) mod tests {
             operator_complexity: 1.25,
             grid_complexity: 1.1,
             levels: vec![level(8000, 53600), level(800, 12000)],
-            device: "cpu (Portable, 1 threads)".into(),
+            device: "cpu (Portable, 1 thread)".into(),
             traffic: None,
             peak_bytes: Some(3 << 20),
             ranks: None,
@@ -480,6 +448,8 @@ pub(crate) mod tests {
             precision: "f64".into(),
             setup_on: "host".into(),
             promotion: None,
+            rounding: None,
+            recent_factor: Some(0.26),
             decisions: Vec::new(),
             stages: vec![("diagnosis".into(), 0.004), ("galerkin".into(), 0.02)],
             residuals: vec![1e-3, 6.25e-9],

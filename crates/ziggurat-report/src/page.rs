@@ -241,8 +241,8 @@ fn description_list(list: &[(&str, String)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Ranks;
     use crate::outcome::tests::outcome;
+    use crate::ranks::Ranks;
     use crate::traffic::Traffic;
     use ziggurat::sparse::gallery::Problem;
 
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn ranks_traffic_and_odd_numbers_are_shown() {
-        let ranks = Some(Ranks { count: 3, threads: 1, peak_bytes_total: Some(1 << 30) });
+        let ranks = Some(Ranks { count: 3, threads: 1, crowded: None, peak_bytes_total: Some(1 << 30) });
         let traffic = Some(Traffic {
             kernels: 1500,
             by_matrix_units: 0,

@@ -62,11 +62,14 @@ pub fn text(name: &str, outcome: &Outcome) -> String {
     if let Some(promotion) = &outcome.promotion {
         facts.push((outcome.promotion_label(), promotion.clone()));
     }
+    if let Some(rounding) = &outcome.rounding {
+        facts.push(("rounding", rounding.clone()));
+    }
     if let Some(peak) = outcome.peak_bytes {
         facts.push(("memory", format!("peak {}", bytes(peak))));
     }
     if let Some(ranks) = &outcome.ranks {
-        facts.push(("ranks", format!("{} with {} each", ranks.count, counted(ranks.threads, "thread"))));
+        facts.push(("ranks", ranks.sentence()));
     }
     text.push('\n');
     let width = facts.iter().map(|fact| fact.0.len()).fold(7, usize::max);
@@ -154,7 +157,7 @@ mod tests {
         });
         assert_eq!(json["traffic"], expected);
         let text = text("A.mtx", &outcome);
-        assert!(text.contains("  device   cpu (Portable, 1 threads)\n"), "{text}");
+        assert!(text.contains("  device   cpu (Portable, 1 thread)\n"), "{text}");
         assert!(
             text.contains("  traffic  1,500 kernels (1,200 by matrix units), 1 upload (7.8 KiB), 31 downloads (8.0 KiB)\n"),
             "{text}"

@@ -68,6 +68,9 @@ fn verdict(outcome: &Outcome, advice: &[Advice]) -> String {
     if let Some(promotion) = &outcome.promotion {
         lines += &format!("<p><b>{}</b> {}</p>\n", outcome.promotion_label(), escaped(promotion));
     }
+    if let Some(rounding) = &outcome.rounding {
+        lines += &format!("<p><b>rounding</b> {}</p>\n", escaped(rounding));
+    }
     if let Some(next) = &outcome.next_step {
         lines += &format!(
             "<p class=\"next\"><b>next step</b> {}</p>\n<pre class=\"command\"><code>{}</code></pre>\n",
@@ -167,7 +170,7 @@ mod tests {
             "<h1>A &lt;b&gt;</h1>",
             "/data/A &lt;b&gt;.mtx.gz · 8,000 rows",
             "1 January 1970, 00:00 UTC",
-            "A Processor &lt;5&gt; · cpu (Portable, 1 threads)</p>",
+            "A Processor &lt;5&gt; · cpu (Portable, 1 thread)</p>",
             "converged in 14 iterations, 1.28 s in total",
             "<span>convergence factor</span><b>0.26</b>",
             "setup 31.0 ms + solve 1.25 s",
@@ -182,7 +185,7 @@ mod tests {
         // Row 1 is empty, and the rest is a graph of two rows.
         let a = Csr::try_new(3, 3, vec![0, 2, 2, 4], vec![0, 2, 0, 2], vec![2.0, -1.0, -1.0, 2.0]).unwrap();
         let advice = diagnose(a.view()).advice();
-        assert_eq!((advice[0].code, advice[0].level), ("empty-rows", AdviceLevel::Problem));
+        assert_eq!((advice[0].code, advice[0].level), ("empty-rows", AdviceLevel::Warning));
         let next = NextStep { sentence: "Remove it.".into(), command: "ziggurat inspect A.mtx".into() };
         let html = of(&outcome(false).with_next_step(next.clone()), &advice);
         let at = |part: &str| html.find(part).unwrap_or_else(|| panic!("{part} is not in\n{html}"));

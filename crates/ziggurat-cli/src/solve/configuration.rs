@@ -5,6 +5,7 @@ use std::path::Path;
 
 use ziggurat::SolverConfig;
 use ziggurat::config::ConfigError;
+use ziggurat_sparse::io::check_file;
 
 use crate::arguments::SolveOptions;
 use crate::failure::Failure;
@@ -33,6 +34,7 @@ pub(crate) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure>
         config.stopping.rtol = rtol;
     }
     config.stopping.max_iterations = options.max_iterations.unwrap_or(config.stopping.max_iterations);
+    config.stopping.max_seconds = options.max_seconds.or(config.stopping.max_seconds);
     config.stopping.project_rhs |= options.project_rhs;
     config.fallback &= !options.no_fallback;
     // A page shows the true residual beside that of the recurrence.
@@ -53,6 +55,7 @@ pub(crate) fn read(path: &Path) -> Result<SolverConfig, Failure> {
             ));
         }
     };
+    check_file(path)?;
     let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, &error))?;
     parse(&text).map_err(|error| refused(&error, &format!("{}: ", path.display())))
 }

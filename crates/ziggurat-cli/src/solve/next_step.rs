@@ -3,16 +3,21 @@
 use std::ffi::{OsStr, OsString};
 
 use ziggurat::Stronger;
-use ziggurat::config::Method;
+use ziggurat::config::{Krylov, Method, SmootherKind};
 use ziggurat::krylov::StopReason;
 use ziggurat_report::{NextStep, Outcome};
+use ziggurat_sparse::Kind;
 
 use crate::arguments::SolveOptions;
 use crate::shell;
 use crate::system::source_words;
+use crate::vectors::column_words;
+
+/// Convergence often slows down: so many times the iterations that are missing are enough.
+const RESERVE: f64 = 2.0;
 
 /// A limit of iterations beyond this multiple of the last one is no advice.
-const MOST_MORE: f64 = 20.0;
+const MOST_MORE: f64 = 3.0;
 
 /// The next step after this outcome; `typed` are the words of the command that led to it.
 pub(super) fn next_step(outcome: &Outcome, options: &SolveOptions, typed: &[OsString]) -> NextStep {
@@ -35,6 +40,10 @@ pub(super) fn next_step(outcome: &Outcome, options: &SolveOptions, typed: &[OsSt
                     "A stronger smoother was needed. Start with it next time, if it will be needed again.";
                 next(sentence, shell::command(words))
             }
+            _ if outcome.rounding.is_some() => next(
+                "Rounding slows this solve. Solve in single precision.",
+                with("--precision", Some(Kind::F32.to_string().as_ref())),
+            ),
             (Some(_), None) => next(
                 "The precision of the levels was raised during this solve. Start with it next time.",
                 with("--precision", Some(outcome.precision.as_ref())),
@@ -49,9 +58,15 @@ pub(super) fn next_step(outcome: &Outcome, options: &SolveOptions, typed: &[OsSt
     if let (true, Some(path)) = (is(StopReason::Interrupted), &options.output) {
         return next("Continue from the solution that was written.", with("--guess", Some(path.as_os_str())));
     }
-    if let (true, Some(limit)) = (is(StopReason::MaxIterations), enough_iterations(outcome)) {
+    // Where something else is known to work, only a goal that is near is worth the way.
+    let indefinite = for_indefinite(outcome, typed);
+    let most = if indefinite.is_some() { NEAR } else { MOST_MORE };
+    if let (true, Some(limit)) = (is(StopReason::MaxIterations), enough_iterations(outcome, most)) {
         let sentence = format!("At the present rate, about {} iterations are enough.", limit);
         return next(&sentence, with("--max-iterations", Some(limit.to_string().as_ref())));
+    }
+    if let Some(step) = indefinite {
+        return step;
     }
     if outcome.method == Method::Direct.name() && is(StopReason::Stagnated) {
         let source = source_words(&options.source, None, None, None);
@@ -72,25 +87,64 @@ pub(super) fn next_step(outcome: &Outcome, options: &SolveOptions, typed: &[OsSt
     next("Try the other methods; the table says which of them solve this system.", compare(options))
 }
 
+/// The same multiple where another method is known to work.
+const NEAR: f64 = 2.0;
+
+/// Codes of advice about matrices that multigrid does not suit as a whole.
+const INDEFINITE: [&str; 4] = ["saddle-point", "indefinite", "mixed-diagonal", "zero-diagonal"];
+
+/// What solves an indefinite system: sparse factors, or MINRES with a positive preconditioner where
+/// there are several processes or where factors were not chosen.
+fn for_indefinite(outcome: &Outcome, typed: &[OsString]) -> Option<NextStep> {
+    let is_known = outcome.advice.iter().any(|advice| INDEFINITE.contains(&advice.code));
+    let by_minres = outcome.krylov == Krylov::Minres.name();
+    if by_minres && outcome.stop_reason == StopReason::NotPositivePreconditioner.name() {
+        let words = with_option(typed, "--method", Some(Method::None.name().as_ref()));
+        let words = with_option(&words, "--smoother", Some(SmootherKind::L1Jacobi.name().as_ref()));
+        let sentence = "MINRES needs a positive preconditioner, and multigrid is none for this matrix. \
+                        A diagonal one is. On one process sparse factors (--method direct) solve such systems, too.";
+        return Some(NextStep { sentence: sentence.to_owned(), command: shell::command(words) });
+    }
+    let has_factors = outcome.method == Method::Direct.name() || outcome.ranks.is_some();
+    if !is_known || has_factors || by_minres {
+        return None;
+    }
+    let words = with_option(typed, "--method", Some(Method::Direct.name().as_ref()));
+    let given = outcome.config.krylov;
+    // The factors of an indefinite matrix are not positive.
+    let words = match given {
+        Krylov::Cg | Krylov::Fcg => with_option(&words, "--krylov", Some(Krylov::Fgmres.name().as_ref())),
+        _ => words,
+    };
+    let sentence = "Multigrid does not suit this indefinite matrix as a whole. Sparse factors solve it; if they \
+                    do not fit into memory and the matrix is symmetric, try --krylov minres.";
+    Some(NextStep { sentence: sentence.to_owned(), command: shell::command(words) })
+}
+
 /// The next larger power of ten, if a solution with this residual is of use.
 fn reached(residual: f64) -> Option<String> {
     (residual < 1e-3).then(|| format!("1e{}", residual.log10().floor() as i32 + 1))
 }
 
-/// The number of iterations in which the tolerance is reached at the present rate, rounded up to
-/// two digits; `None` if that is far away.
-fn enough_iterations(outcome: &Outcome) -> Option<usize> {
-    let rate = outcome.convergence_factor().filter(|&rate| rate < 1.0)?;
+/// The number of iterations in which the tolerance is reached, rounded up to two digits; `None` if
+/// that is far away. A fast start says nothing about the rest, nor does a fast end: the slower one
+/// counts.
+fn enough_iterations(outcome: &Outcome, most: f64) -> Option<usize> {
+    let rate = outcome.convergence_factor()?.max(outcome.recent_factor?);
     let missing = (outcome.tolerance / outcome.relative_residual).ln() / rate.ln();
-    let needed = outcome.iterations as f64 + 1.2 * missing; // convergence often slows down
+    let needed = outcome.iterations as f64 + RESERVE * missing;
+    if !(rate < 1.0 && needed.is_finite()) {
+        return None;
+    }
     let digits = 10_f64.powf((needed.log10().floor() - 1.0).max(0.0));
-    (needed <= MOST_MORE * outcome.iterations as f64).then(|| ((needed / digits).ceil() * digits) as usize)
+    (needed <= most * outcome.iterations as f64).then(|| ((needed / digits).ceil() * digits) as usize)
 }
 
 /// The command that compares methods on this system.
 fn compare(options: &SolveOptions) -> String {
     let words =
         source_words(&options.source, options.rhs.as_deref(), options.coords.as_deref(), options.rtol);
+    let words = words.into_iter().chain(column_words(options.rhs_column));
     shell::command(["ziggurat".into(), "compare".into()].into_iter().chain(words))
 }
 
@@ -133,7 +187,9 @@ mod tests {
         next
     }
 
+    /// Stops with an even history.
     fn stopped(outcome: &mut Outcome, reason: StopReason, iterations: usize, residual: f64) {
+        outcome.recent_factor = Some(residual.powf((iterations as f64).recip()));
         outcome.converged = false;
         outcome.stop_reason = reason.name().to_owned();
         (outcome.iterations, outcome.relative_residual) = (iterations, residual);
@@ -144,6 +200,8 @@ mod tests {
     fn what_converged_can_be_compared() {
         let command = next(&["A.mtx", "--rhs", "b.mtx", "--rtol", "1e-6", "--json", "-"], |_| {});
         assert_eq!(command, "ziggurat compare A.mtx --rhs b.mtx --rtol 1e-6");
+        let command = next(&["A.mtx", "--rhs", "b.mtx", "--rhs-column", "3"], |_| {});
+        assert_eq!(command, "ziggurat compare A.mtx --rhs b.mtx --rhs-column 3");
     }
 
     #[test]
@@ -153,11 +211,49 @@ mod tests {
                 stopped(outcome, StopReason::MaxIterations, iterations, residual);
             })
         };
-        // A factor of 0.1 per iteration: 6 more, with a reserve.
-        assert_eq!(limit(2, 1e-2), "ziggurat solve A.mtx --max-iterations 10");
-        assert_eq!(limit(100, 1e-5), "ziggurat solve A.mtx --max-iterations 180");
+        // A digit in two iterations: six more, with a reserve.
+        assert_eq!(limit(10, 1e-5), "ziggurat solve A.mtx --max-iterations 22");
+        assert_eq!(limit(200, 1e-6), "ziggurat solve A.mtx --max-iterations 340");
+        // A few iterations say little about many.
+        assert_eq!(limit(20, 1e-2), "ziggurat compare A.mtx");
         assert_eq!(limit(1000, 0.999), "ziggurat compare A.mtx");
         assert_eq!(limit(10, 3.0), "ziggurat compare A.mtx");
+    }
+
+    #[test]
+    fn nothing_is_promised_from_a_flat_residual() {
+        for recent in [Some(1.0), Some(0.9999), None] {
+            let command = next(&["A.mtx"], |outcome| {
+                stopped(outcome, StopReason::MaxIterations, 1000, 2e-6);
+                outcome.recent_factor = recent;
+            });
+            assert_eq!(command, "ziggurat compare A.mtx", "{recent:?}");
+        }
+    }
+
+    #[test]
+    fn indefinite_systems_get_what_solves_them() {
+        // A constraint: a zero on the diagonal of a symmetric pattern.
+        let advice = || {
+            let a = Csr::try_new(2, 2, vec![0, 2, 3], vec![0, 1, 0], vec![1.0; 3]).unwrap();
+            ziggurat::diagnose(a.view()).advice()
+        };
+        let of = |typed: &[&str], reason, krylov: Krylov| {
+            next(typed, |outcome| {
+                stopped(outcome, reason, 1000, 2e-6);
+                (outcome.recent_factor, outcome.advice) = (Some(1.0), advice());
+                outcome.krylov = krylov.name().to_owned();
+                (outcome.config.krylov, outcome.method) = (krylov, "sa".to_owned());
+            })
+        };
+        let stagnated = of(&["A.mtx"], StopReason::Stagnated, Krylov::Fgmres);
+        assert_eq!(stagnated, "ziggurat solve A.mtx --method direct");
+        let limited = of(&["A.mtx", "--method", "sa"], StopReason::MaxIterations, Krylov::Fgmres);
+        assert_eq!(limited, "ziggurat solve A.mtx --method direct");
+        let by_cg = of(&["A.mtx", "--krylov=cg"], StopReason::NotPositiveMatrix, Krylov::Cg);
+        assert_eq!(by_cg, "ziggurat solve A.mtx --method direct --krylov fgmres");
+        let by_minres = of(&["A.mtx"], StopReason::NotPositivePreconditioner, Krylov::Minres);
+        assert_eq!(by_minres, "ziggurat solve A.mtx --method none --smoother l1-jacobi");
     }
 
     #[test]
@@ -172,6 +268,9 @@ mod tests {
             outcome.promotion = Some("levels changed".to_owned());
             outcome.precision = "f32".to_owned();
         });
+        assert_eq!(command, "ziggurat solve A.mtx --precision f32");
+        let slow = |outcome: &mut Outcome| *outcome = outcome.clone().with_rounding(true);
+        let command = next(&["A.mtx", "--precision", "f16"], slow);
         assert_eq!(command, "ziggurat solve A.mtx --precision f32");
     }
 }

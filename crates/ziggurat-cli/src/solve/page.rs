@@ -1,12 +1,12 @@
 //! `--report FILE`: the page about a solve, with the command that leads to it.
 
-use std::fs;
 use std::path::Path;
 
 use ziggurat_report::{Outcome, Page, page};
 use ziggurat_sparse::CsrRef;
 
 use crate::failure::Failure;
+use crate::output;
 
 /// Writes the page. Under MPI no process has the whole matrix, so there is none to give.
 pub(super) fn write(
@@ -18,5 +18,5 @@ pub(super) fn write(
 ) -> Result<(), Failure> {
     let threads = rayon::current_num_threads();
     let page = page(&Page { name, outcome, matrix, command, threads });
-    fs::write(path, page).map_err(|error| Failure::writing(path, &error))
+    output::write(path, &page)
 }

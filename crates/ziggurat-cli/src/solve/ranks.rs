@@ -1,20 +1,20 @@
 //! `mpirun -n 4 ziggurat solve …`: the same command on several ranks.
 //!
-//! Each rank generates or reads its own part of the system, and rank 0 reports. Under an MPI
-//! launcher a rank has one thread unless `--threads` sets another number. An error on one rank is
-//! an error on all ranks.
+//! Each rank generates or reads its own part of the system, and rank 0 reports. An error on one
+//! rank is an error on all ranks. A single rank runs the code of one process instead (`job.rs`).
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use ziggurat::amg::halo::{Halo, Processes};
 use ziggurat::amg::interpolate::{NearKernel, NearKernelError};
+use ziggurat::amg::{LevelMatrix, empty_rows};
 use ziggurat::{Solution, SolverConfig, krylov};
 use ziggurat_mpi::{
-    Comm, DistributedCsr, DistributedError, DistributedSolver, InputError, LevelReport, Mpi, Session,
-    agree_as, rigid_body_modes, together,
+    Comm, DistributedCsr, DistributedError, DistributedSolver, InputError, LevelReport, rigid_body_modes,
 };
-use ziggurat_report::{Distribution, Level, Outcome, Ranks, peak_bytes};
+use ziggurat_report::{Crowded, Distribution, Level, Outcome, peak_bytes};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::io::VectorWriter;
@@ -26,50 +26,25 @@ use super::{
 use crate::arguments::SolveOptions;
 use crate::devices::Place;
 use crate::failure::Failure;
+use crate::job::{Ranks, agree_as, agree_same, on_first};
 use crate::log_lines;
 use crate::progress::Progress;
-use crate::system::{Coordinates, Origin, check_readable, guess_hint, no_modes, unfit, unopened};
+use crate::system::{Coordinates, Origin, check_readable, no_modes, unfit, unopened};
 use crate::trace::Trace;
-
-/// Variables that launchers set for the processes they start: Open MPI, MPICH and its descendants,
-/// Slurm with PMIx.
-const LAUNCHED: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK"];
+use crate::vectors::{RHS_HINT, VectorFile, guess_hint};
 
 /// Variables in which launchers number the processes of a machine: Open MPI, MPICH and its
 /// descendants, Slurm.
 const LOCAL_RANK: [&str; 3] = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
 
-/// Whether an MPI launcher has started this process.
-pub(crate) fn are_launched() -> bool {
-    LAUNCHED.iter().any(|name| std::env::var_os(name).is_some())
-}
-
-pub(crate) fn run(options: &SolveOptions, progress: &Progress) -> Result<ExitCode, Failure> {
-    let session = Session::start().map_err(|error| Failure::new(error.to_string(), "start it by mpirun"))?;
-    let comm: Arc<dyn Comm> =
-        Arc::new(Mpi::world().map_err(|error| Failure::new(error.to_string(), "start it by mpirun"))?);
-    let first = comm.rank() == 0;
-    if first && options.verbosity.verbose {
+/// Solves on all ranks. Collective.
+pub(crate) fn run(ranks: &Ranks, options: &SolveOptions, progress: &Progress) -> Result<ExitCode, Failure> {
+    let comm = &ranks.comm;
+    if comm.rank() == 0 && options.verbosity.verbose {
         log_lines::show();
     }
-    // An error on one rank is an error on all of them, and a panic aborts all of them.
-    let result = together(&*comm, || solve(&comm, options, progress));
-    // All ranks have an error, and rank 0 prints it: before the session ends, because the launcher
-    // kills it once another rank has exited with an error.
-    let code = result.unwrap_or_else(|failure| {
-        if first {
-            failure.print();
-        }
-        ExitCode::FAILURE
-    });
-    drop(comm);
-    drop(session);
-    Ok(code)
-}
-
-fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> Result<ExitCode, Failure> {
-    // A file may be readable on one rank and not on another.
     let config = agree_as(&**comm, configuration::configure(options))?;
+    agree_same(&**comm, "configuration", &format!("{config:?}"))?;
     if options.dump_config {
         on_first(&**comm, || configuration::print(&config))?;
         return Ok(ExitCode::SUCCESS);
@@ -80,17 +55,12 @@ fn solve(comm: &Arc<dyn Comm>, options: &SolveOptions, progress: &Progress) -> R
     let trace = agree_as(&**comm, path.map(Trace::start).transpose())?;
     let place = agree_as(&**comm, Place::open_for(&options.device, process_of_machine(&**comm)))?;
     let outcome = match place {
-        Place::Cpu(cpu) => solve_on(cpu, comm, config, options, progress),
+        Place::Cpu(cpu) => solve_on(cpu, ranks, config, options, progress),
         #[cfg(feature = "gpu")]
-        Place::Gpu(gpu) => solve_on(gpu, comm, config, options, progress),
+        Place::Gpu(gpu) => solve_on(gpu, ranks, config, options, progress),
     }?;
     agree_as(&**comm, trace.map_or(Ok(()), Trace::finish))?;
     Ok(ExitCode::from(exit_code(&outcome)))
-}
-
-/// What rank 0 does; if it fails, all ranks fail.
-fn on_first(comm: &dyn Comm, work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
-    agree_as(comm, if comm.rank() == 0 { work() } else { Ok(()) })
 }
 
 /// The number of this process among those of its machine, as the launcher says; otherwise its rank.
@@ -101,21 +71,34 @@ fn process_of_machine(comm: &dyn Comm) -> usize {
 
 fn solve_on<D: Device>(
     device: D,
-    comm: &Arc<dyn Comm>,
+    ranks: &Ranks,
     config: SolverConfig,
     options: &SolveOptions,
     progress: &Progress,
 ) -> Result<Outcome, Failure> {
+    let comm = &ranks.comm;
     let part = Part::load(comm, options)?;
-    let b = part.rhs(options.rhs.as_deref())?;
-    let guess = options.guess.as_deref().map(|path| part.guess(path)).transpose()?;
+    let b = part.rhs(options.rhs_file(), progress)?;
+    let guess = options.guess_file();
+    let hint = guess_hint(part.a.global_rows());
+    let guess = guess.map(|file| part.vector(file, &hint, progress)).transpose()?;
     let (part, kernel) = part.with_near_kernel(options.coords.as_deref(), progress)?;
     let set_up = || {
         let solver = DistributedSolver::on(device, &part.a, kernel.as_ref(), config);
-        Ok(OnRanks { comm: comm.clone(), solver: solver.map_err(refused)? })
+        Ok(OnRanks { ranks, solver: solver.map_err(refused)? })
     };
-    let rhs =
-        |singular| Ok(b.unwrap_or_else(|| default_rhs(part.a.own_rows(), part.a.global_rows(), singular)));
+    let rhs = |singular| match b {
+        Some(b) => Ok(b),
+        None => {
+            let halo = LevelMatrix::rows(&part.a);
+            let mut is_empty = vec![false; halo.owned().len()];
+            let empty = empty_rows(LevelMatrix::view(&part.a), &halo);
+            empty.iter().for_each(|&row| is_empty[row] = true);
+            let (first, all) =
+                halo.number(is_empty.len() - empty.len()).map_err(|error| refused(error.into()))?;
+            Ok(default_rhs(&is_empty, first, all, singular))
+        }
+    };
     let (_, outcome, solution) = compute(set_up, rhs, guess.as_deref(), progress)?;
     on_first(&**comm, || tell(&part.name, &outcome, None, options))?;
     if let Some(path) = &options.output {
@@ -165,12 +148,9 @@ impl Part {
     }
 
     /// The right-hand side from a file or of the model problem. Collective.
-    fn rhs(&self, file: Option<&Path>) -> Result<Option<Vec<f64>>, Failure> {
+    fn rhs(&self, file: Option<VectorFile<'_>>, progress: &Progress) -> Result<Option<Vec<f64>>, Failure> {
         match (file, self.problem) {
-            (Some(path), _) => {
-                agree_as(&**self.a.comm(), check_readable(path))?;
-                self.a.read_rhs(path).map_err(unread).map(Some)
-            }
+            (Some(file), _) => self.vector(file, RHS_HINT, progress).map(Some),
             (None, Some(problem)) => {
                 let generator = problem.generator();
                 Ok(Some(self.a.own_rows().map(|row| generator.rhs(row)).collect()))
@@ -179,16 +159,26 @@ impl Part {
         }
     }
 
-    /// The initial guess from a file. Collective.
-    fn guess(&self, path: &Path) -> Result<Vec<f64>, Failure> {
-        agree_as(&**self.a.comm(), check_readable(path))?;
-        self.a.read_rhs(path).map_err(|error| match error {
-            InputError::RightHandSide { path, found, rows } => Failure::new(
-                format!("{path} has {found} values, but {} has {rows} rows", self.name),
-                guess_hint(rows),
-            ),
-            error => unread(error),
-        })
+    /// This rank's rows of a vector with one value per row of the matrix; `hint` is for a file of
+    /// another length. If a column is chosen, each rank reads the whole file. Collective.
+    fn vector(&self, file: VectorFile<'_>, hint: &str, progress: &Progress) -> Result<Vec<f64>, Failure> {
+        let comm = &**self.a.comm();
+        agree_as(comm, check_readable(file.path))?;
+        let misfit =
+            |found: u64| file.misfit(found as usize, &self.name, self.a.global_rows() as usize, hint);
+        if file.column.is_none() {
+            return self.a.read_rhs(file.path).map_err(|error| match error {
+                InputError::RightHandSide { found, .. } => misfit(found),
+                InputError::Read(error) => file.unread(error),
+                error => unread(error),
+            });
+        }
+        let all = agree_as(comm, file.read(progress))?;
+        let own = self.a.own_rows();
+        match all.len() as u64 {
+            found if found == self.a.global_rows() => Ok(all[own.start as usize..own.end as usize].to_vec()),
+            found => Err(misfit(found)),
+        }
     }
 
     /// The rigid-body modes of own rows, where nodes have a displacement in every dimension and
@@ -231,12 +221,12 @@ impl Part {
 }
 
 /// The solver of all ranks. Its methods are collective.
-struct OnRanks<D: Device> {
-    comm: Arc<dyn Comm>,
+struct OnRanks<'a, D: Device> {
+    ranks: &'a Ranks,
     solver: DistributedSolver<D>,
 }
 
-impl<D: Device> SetUp for OnRanks<D> {
+impl<D: Device> SetUp for OnRanks<'_, D> {
     fn annihilates_constants(&self) -> bool {
         self.solver.annihilates_constants()
     }
@@ -252,25 +242,29 @@ impl<D: Device> SetUp for OnRanks<D> {
     }
 
     fn slowest(&self, seconds: f64) -> f64 {
-        self.comm.most(seconds)
+        self.ranks.comm.most(seconds)
     }
 
     /// The stages of setup are those of this rank.
     fn outcome(&self, solution: &Solution, timing: (f64, f64)) -> Outcome {
         let peak = peak_bytes();
-        let most = self.comm.most(peak.unwrap_or(0) as f64) as u64;
-        let total = self.comm.total(peak.unwrap_or(0));
-        let ranks = Ranks {
-            count: self.comm.size(),
-            threads: rayon::current_num_threads(),
+        let (comm, threads) = (&self.ranks.comm, self.ranks.threads);
+        let most = comm.most(peak.unwrap_or(0) as f64) as u64;
+        let total = comm.total(peak.unwrap_or(0));
+        let ranks = ziggurat_report::Ranks {
+            count: comm.size(),
+            threads: threads.count,
+            crowded: threads.crowded.map(|(threads, cores)| Crowded { threads, cores }),
             peak_bytes_total: peak.map(|_| total),
         };
         let solver = &self.solver;
         let levels = solver.levels().iter().map(level).collect();
         let device = solver.device_name();
         let peak = peak.map(|_| most);
-        Outcome::new(solution, solver.config(), levels, device, timing, peak, Some(ranks))
-            .with_stages(solver.stages())
+        let outcome = Outcome::new(solution, solver.config(), levels, device, timing, peak, Some(ranks));
+        let mut outcome = outcome.with_rounding(solver.rounding_slows()).with_stages(solver.stages());
+        outcome.decisions = solver.decisions();
+        outcome
     }
 }
 

@@ -1,6 +1,7 @@
 //! `ziggurat compare`, `tune` and `estimate`: what they say is what a solve does.
 
 use crate::command::Place;
+use crate::inspect::collection;
 use serde_json::Value;
 use ziggurat_sparse::gallery::Problem;
 
@@ -86,8 +87,29 @@ fn the_estimated_memory_is_within_a_factor_of_two() {
         assert!(0.0 < fast && fast < slow);
     }
     let text = place.succeed(&["estimate", "--problem", "poisson2d:20"]);
-    for part in ["memory  about", "total   ", "within a factor of 2"] {
+    for part in ["memory  about", "rescue  up to", "total   ", "unless --no-fallback is given"] {
         assert!(text.contains(part), "{text}");
+    }
+}
+
+/// Systems that multigrid solves, and systems for which it is replaced by sparse factors.
+#[test]
+fn real_matrices_take_no_more_memory_than_the_range_says() {
+    let Some(folder) = collection() else { return };
+    let place = Place::new("real_matrices_take_no_more_memory");
+    for name in ["norne_pressure", "gyro_m", "bcsstk18", "memplus", "hypre_ams", "teko_szd"] {
+        let path = folder.join(format!("{name}.mtx.gz"));
+        let path = path.to_str().unwrap();
+        let estimate = json(&place, &["estimate", path]);
+        let limit = ["--max-iterations", "300", "--json", "-"];
+        let said = place.run(&[&["solve", path][..], &limit].concat());
+        let solve: Value = serde_json::from_str(&said.out).unwrap();
+        let [least, most] = [0, 1].map(|k| estimate["peak_bytes_range"][k].as_u64().unwrap());
+        let by_factors = solve["method"] == "direct";
+        assert_eq!(by_factors, ["hypre_ams", "teko_szd"].contains(&name), "{name}");
+        let most = if by_factors { estimate["peak_bytes_with_factors"].as_u64().unwrap() } else { most };
+        let peak = solve["peak_bytes"].as_u64().unwrap();
+        assert!((least..=most).contains(&peak), "{name}: {peak}, estimated {least} to {most}");
     }
 }
 

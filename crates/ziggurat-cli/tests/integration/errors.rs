@@ -61,6 +61,11 @@ errors! {
     tolerance_not_a_number: ["solve", "ok.mtx", "--rtol", "nan"], ["'nan' for '--rtol"], ["between 0 and 1"];
     iterations_in_words: ["solve", "ok.mtx", "--max-iterations", "many"],
         ["'many' for '--max-iterations"], ["give a whole number, such as 200"];
+    seconds_in_words: ["solve", "ok.mtx", "--max-seconds", "few"],
+        ["'few' for '--max-seconds"], ["give a positive number of seconds, such as 30"];
+    column_zero: ["solve", "ok.mtx", "--rhs", "ok.mtx", "--rhs-column", "0"],
+        ["'0' for '--rhs-column"], ["give a whole number, at least 1"];
+    column_of_nothing: ["solve", "ok.mtx", "--rhs-column", "1"], ["not provided: --rhs <FILE>"], ["--help"];
     loud_and_quiet: ["solve", "ok.mtx", "-v", "-q"], ["'--verbose' cannot be used with '--quiet'"], ["--help"];
     shuffle_by_nothing: ["solve", "ok.mtx", "--shuffle", "0"], ["'0' for '--shuffle"], ["whole number from 1"];
 }
@@ -305,7 +310,7 @@ fn wrong_line() {
 fn cut_short() {
     let place = place("cut_short");
     place.write("a.mtx", &format!("{GENERAL}2 2 2\n1 1 1\n"));
-    fails(&place, &["inspect", "a.mtx"], &["ends after 1 entries"], &["truncated"]);
+    fails(&place, &["inspect", "a.mtx"], &["ends after 1 entry"], &["truncated"]);
 }
 
 #[test]
@@ -409,7 +414,12 @@ fn right_hand_side_with_nan() {
 fn right_hand_side_with_two_columns() {
     let place = place("right_hand_side_with_two_columns");
     place.write("b.mtx", &format!("{ARRAY}2 2\n1\n1\n1\n1\n"));
-    fails(&place, &["solve", "ok.mtx", "--rhs", "b.mtx"], &["b.mtx, line 2", "2 columns"], &["one column"]);
+    fails(
+        &place,
+        &["solve", "ok.mtx", "--rhs", "b.mtx"],
+        &["b.mtx has 2 columns, but one vector is needed"],
+        &["--rhs-column with a number from 1 to 2"],
+    );
 }
 
 #[test]
@@ -424,7 +434,14 @@ fn guess_of_another_matrix() {
         &hint,
     );
     place.write("x.mtx", &format!("{ARRAY}2 2\n1\n2\n3\n4\n"));
-    fails(&place, &["solve", "ok.mtx", "--guess", "x.mtx"], &["x.mtx, line 2", "2 columns"], &["one column"]);
+    fails(
+        &place,
+        &["solve", "ok.mtx", "--guess", "x.mtx"],
+        &["x.mtx has 2 columns, but one vector is needed"],
+        &["--guess-column with a number from 1 to 2"],
+    );
+    let third = ["solve", "ok.mtx", "--guess", "x.mtx", "--guess-column", "3"];
+    fails(&place, &third, &["x.mtx has 2 columns, so there is no column 3"], &["a number from 1 to 2"]);
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn whoever_stops_reading_hears_no_complaint() {
 }
 
 /// The shared collection, or `None` and a word about it where there is none.
-fn collection() -> Option<PathBuf> {
+pub(crate) fn collection() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/matrices");
     let named = std::env::var_os("ZIGGURAT_MATRICES").map(PathBuf::from);
     let folder = named.clone().unwrap_or(beside);

@@ -6,7 +6,7 @@
 use plotters::style::RGBColor;
 
 use super::canvas::{escaped, root};
-use crate::figures::{bytes, counted, grouped, seconds};
+use crate::figures::{bytes, counted, seconds};
 use crate::level::Level;
 use crate::palette::{BLUE, CLASSES, colour, hex};
 
@@ -122,7 +122,7 @@ fn draw_step(level: &Level, index: usize, half: f64, foot: f64, step: f64) -> St
 fn tooltip(level: &Level, index: usize) -> String {
     let mut lines = vec![
         format!("level {index}"),
-        format!("{}, {} entries", counted(level.rows, "row"), grouped(level.nnz)),
+        format!("{}, {}", counted(level.rows, "row"), counted(level.nnz, "entry")),
         match level.smoother_bytes {
             0 => format!("matrix {}, transfer {}", bytes(level.bytes), bytes(level.transfer_bytes)),
             smoother => format!(

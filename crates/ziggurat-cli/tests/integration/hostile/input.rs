@@ -1,13 +1,15 @@
 //! The small language of the column `input` of the table.
 //!
 //! ```text
-//! matrix [> change]… [; b vector [> change]…] [; config TEXT]
+//! matrix [> change]… [; b vector [> change]…] [; guess vector [> change]…] [; config TEXT]
 //! ```
 //!
-//! A matrix is a model problem (`poisson2d:9`), `diag 1 2 3`, `random SIZE SEED`, `raw TEXT` (the
-//! file itself, with `\n` for a new line), `missing`, or `none` (no file at all). Changes are
-//! listed in [`changed`]. A vector is `ones`, `first` (1, 0, 0, …), `halves` (1 and −1), `waves`,
-//! `zero` or `raw TEXT`. `TEXT` of a configuration is TOML.
+//! A matrix is a model problem (`poisson2d:9`), `diag 1 2 3`, `random SIZE SEED`, `line SIZE` and
+//! `free SIZE` (Laplacians of a line with and without boundary values), `rank-one SIZE`, `markov
+//! SIZE SEED` (1 − Pᵀ of a random chain), `expander SIZE`, `raw TEXT` (the file itself, with `\n`
+//! for a new line), `missing`, or `none` (no file at all). Changes are listed in [`changed`]. A
+//! vector is `ones`, `first` (1, 0, 0, …), `halves` (1 and −1), `waves`, `zero` or `raw TEXT`.
+//! `TEXT` of a configuration is TOML.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +20,7 @@ use crate::command::Place;
 
 type Entries = BTreeMap<(usize, usize), f64>;
 
-/// Writes `A.mtx`, `b.mtx` and `c.toml` as the input says.
+/// Writes `A.mtx`, `b.mtx`, `g.mtx` and `c.toml` as the input says.
 pub(super) fn write(input: &str, place: &Place) {
     let input = match input.split_once(" ; config ") {
         Some((input, config)) => {
@@ -27,10 +29,12 @@ pub(super) fn write(input: &str, place: &Place) {
         }
         None => input,
     };
-    let (matrix, vector) = match input.split_once(" ; b ") {
+    let split = |input, name| match str::split_once(input, name) {
         Some((matrix, vector)) => (matrix, Some(vector)),
         None => (input, None),
     };
+    let (input, guess) = split(input, " ; guess ");
+    let (matrix, vector) = split(input, " ; b ");
     let mut rows = 0;
     if let Some(text) = matrix.strip_prefix("raw ") {
         fs::write(place.path("A.mtx"), unescaped(text)).unwrap();
@@ -49,13 +53,19 @@ pub(super) fn write(input: &str, place: &Place) {
             fs::write(place.path("b.mtx"), unescaped(text)).unwrap();
         }
         Some(vector) => {
-            let values = parse_vector(vector, rows);
-            let mut text = format!("%%MatrixMarket matrix array real general\n{} 1\n", values.len());
-            values.iter().for_each(|value| text += &format!("{value:e}\n"));
-            fs::write(place.path("b.mtx"), text).unwrap();
+            write_vector(&parse_vector(vector, rows), place, "b.mtx");
         }
         None => {}
     }
+    if let Some(guess) = guess {
+        write_vector(&parse_vector(guess, rows), place, "g.mtx");
+    }
+}
+
+fn write_vector(values: &[f64], place: &Place, name: &str) {
+    let mut text = format!("%%MatrixMarket matrix array real general\n{} 1\n", values.len());
+    values.iter().for_each(|value| text += &format!("{value:e}\n"));
+    fs::write(place.path(name), text).unwrap();
 }
 
 fn unescaped(text: &str) -> String {
@@ -99,6 +109,39 @@ fn base(text: &str) -> (usize, Entries) {
             entries.extend((0..size).map(|i| ((i, i), 4.0 + hash(seed, i))));
             (size, entries)
         }
+        ["line", size] => {
+            let size = number(size) as usize;
+            let near = |i: usize| (i.saturating_sub(1)..(i + 2).min(size)).map(move |j| (i, j));
+            let entry = |(i, j)| ((i, j), if i == j { 2.0 } else { -1.0 });
+            (size, (0..size).flat_map(near).map(entry).collect())
+        }
+        ["free", size] => {
+            let (size, mut entries) = base(&format!("line {size}"));
+            entries.extend([((0, 0), 1.0), ((size - 1, size - 1), 1.0)]);
+            (size, entries)
+        }
+        ["rank-one", size] => {
+            let size = number(size) as usize;
+            let entry = |k: usize| ((k / size, k % size), hash(1, k / size) * hash(2, k % size));
+            (size, (0..size * size).map(entry).collect())
+        }
+        ["markov", size, seed] => {
+            let (size, seed) = (number(size) as usize, number(seed) as usize);
+            let mut entries: Entries = (0..size).map(|i| ((i, i), 1.0)).collect();
+            for (i, k) in (0..size).flat_map(|i| (0..4).map(move |k| (i, k))) {
+                let to = ((hash(seed + k, i) + 1.0) / 2.0 * size as f64) as usize % size;
+                *entries.entry((if k == 0 { (i + 1) % size } else { to }, i)).or_insert(0.0) -= 0.25;
+            }
+            (size, entries)
+        }
+        // Every node is joined with the next one and with a far one: large separators, no diagonal.
+        ["expander", size] => {
+            let size = number(size) as usize;
+            let far = |i: usize| ((hash(11, i) + 1.0) / 2.0 * size as f64) as usize % size;
+            let edges = (0..size).flat_map(|i| [(i, (i + 1) % size), (i, far(i))]);
+            let both = edges.filter(|(i, j)| i != j).flat_map(|(i, j)| [((i, j), 1.0), ((j, i), 1.0)]);
+            (size, both.collect())
+        }
         [problem] => {
             let a = problem.parse::<Problem>().unwrap().matrix().unwrap();
             let mut entries = Entries::new();
@@ -138,10 +181,30 @@ fn changed((size, mut a): (usize, Entries), step: &str) -> (usize, Entries) {
             a.extend(entries.into_iter().map(|((i, j), value)| ((i + size, j + size), value)));
             return (size + more, a);
         }
+        // Times itself.
+        ["square"] => {
+            let mut product = Entries::new();
+            for (&(i, k), left) in &a {
+                for (&(_, j), right) in a.range((k, 0)..(k + 1, 0)) {
+                    *product.entry((i, j)).or_insert(0.0) += left * right;
+                }
+            }
+            a = product;
+        }
+        // Plus transport from row to row, without an inflow.
+        ["transport", by] => (1..size).for_each(|i| {
+            *a.entry((i, i)).or_insert(0.0) += number(by);
+            *a.entry((i, i - 1)).or_insert(0.0) -= number(by);
+        }),
         // One entry is replaced.
         ["set", i, j, value] => a.extend([((number(i) as usize, number(j) as usize), number(value))]),
         // A row loses its entries.
         ["empty", row] => a.retain(|&(i, _), _| i != number(row) as usize),
+        // So does a column as well: an isolated node.
+        ["isolate", node] => {
+            let node = number(node) as usize;
+            a.retain(|&(i, j), _| i != node && j != node);
+        }
         // A row becomes full.
         ["full", row, value] => (0..size).for_each(|j| {
             a.entry((number(row) as usize, j)).or_insert(number(value));
@@ -175,7 +238,7 @@ fn power(base: &str, row: usize) -> f64 {
 /// `poisson2d:5` or `poisson2d:5 1e-14`.
 fn base_or_scaled(words: &[&str]) -> (usize, Entries) {
     match words {
-        [problem, factor] => changed(base(problem), &format!("times {factor}")),
+        [problem, factor] if problem.contains(':') => changed(base(problem), &format!("times {factor}")),
         _ => base(&words.join(" ")),
     }
 }
