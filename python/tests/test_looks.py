@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import ziggurat
 from ziggurat import gallery
@@ -71,6 +72,13 @@ def test_reprs(ml, info):
     assert repr(ml) == "<MultilevelSolver: 8000 rows, 3 levels, sa, cg, f64>"
     assert repr(ml.levels[0]).startswith("<Level 0: 8000 rows, 53600 entries, f64 dia, ")
     assert repr(info) == f"<SolveInfo: converged in {info.iterations} iterations, relative residual {info.relative_residual:.2e}>"
+
+
+def test_one_is_singular():
+    one = ziggurat.solver(sparse.csr_array([[2.0]]))
+    assert repr(one).startswith("<MultilevelSolver: 1 row, 1 level, ")
+    assert repr(one.levels[0]).startswith("<Level 0: 1 row, 1 entry, ")
+    assert str(ziggurat.diagnose(sparse.csr_array([[2.0]]))).startswith("1 row, 1 entry, symmetric")
 
 
 def test_a_solve_that_failed_says_so(ml, b):

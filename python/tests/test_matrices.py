@@ -201,6 +201,60 @@ def test_another_thread_writes_while_a_matrix_is_validated():
     assert ran.stdout.strip() == "done", (ran.returncode, ran.stdout, ran.stderr)
 
 
+PROGRAM_THAT_MIXES = """
+    import threading
+    import numpy as np, ziggurat
+    A = ziggurat.gallery.poisson3d(14).asformat("{format}")
+    names = {names}
+    own = {{name: np.array(getattr(A, name)) for name in names}}
+    for name in names:
+        setattr(A, name, own[name].copy())
+    rng, done = np.random.default_rng(0), threading.Event()
+
+    def write():
+        while not done.is_set():
+            for name in names:
+                array = getattr(A, name)
+                # Other columns of the matrix, columns outside of it, and the right ones again.
+                array[:] = rng.permutation(own[name])
+                array[:: 7] = 2**31 - 1
+                array[:] = own[name]
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    outcomes = {{"solved": 0, "refused": 0}}
+    try:
+        for attempt in range(30):
+            try:
+                ml = ziggurat.solver(A, config={{"fallback": False}})
+                b = np.ones(A.shape[0])
+                x, info = ml.solve(b, maxiter=20, return_info=True)
+                # Whatever was read: setup and solve have the same matrix.
+                if info.converged:
+                    assert np.linalg.norm(b - ml.levels[0].A @ x) <= 1.01e-8 * np.linalg.norm(b)
+                outcomes["solved"] += 1
+            except ziggurat.ZigguratError:
+                outcomes["refused"] += 1
+    finally:
+        done.set()
+        writer.join()
+    print("done" if sum(outcomes.values()) == 30 else outcomes)
+"""
+
+
+@pytest.mark.parametrize(("format", "names"), [
+    ("csr", ("indices", "data")),
+    ("csr", ("indptr",)),
+    ("csc", ("indices", "indptr")),
+    ("coo", ("row", "col")),
+    ("bsr", ("indices",)),
+], ids=lambda value: value if isinstance(value, str) else "-".join(value))
+def test_another_thread_writes_during_setup(format, names):
+    program = textwrap.dedent(PROGRAM_THAT_MIXES.format(format=format, names=names))
+    ran = subprocess.run([sys.executable, "-c", program], timeout=60, capture_output=True, text=True, check=False)
+    assert ran.stdout.strip() == "done", (ran.returncode, ran.stdout, ran.stderr)
+
+
 PROGRAM_THAT_SHRINKS = """
     import threading
     import numpy as np, ziggurat
@@ -317,7 +371,7 @@ def test_dense_matrices_are_refused_with_a_hint(A):
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_complex_matrices_are_refused_with_a_hint(A, dtype):
-    with pytest.raises(TypeError, match=r"complex matrices are not supported: .*\[\[Re, -Im\], \[Im, Re\]\]"):
+    with pytest.raises(TypeError, match=r"complex matrices are not supported: .*\[\[A.real, -A.imag\], \[A.imag, A.real\]\]"):
         ziggurat.solver(A.astype(dtype))
 
 
@@ -362,3 +416,21 @@ def test_invalid_row_pointers_are_named(A, place, value, text):
     indptr[place] = value
     with pytest.raises(ziggurat.MatrixError, match=text):
         ziggurat.solver(plain_csr(A, A.indices, A.data, indptr))
+
+
+@pytest.mark.parametrize("format", ["csc", "bsr"])
+def test_invalid_arrays_of_other_formats_are_refused(A, format):
+    made = A.asformat(format)
+    made.indices = made.indices.copy()
+    made.indices[7] = 10**6
+    with pytest.raises(ziggurat.MatrixError, match="A has invalid arrays: "):
+        ziggurat.solver(made)
+
+
+@pytest.mark.parametrize(("name", "index"), [("row", 576), ("col", -1)])
+def test_entries_outside_the_matrix_are_refused(A, name, index):
+    made = A.tocoo()
+    setattr(made, name, getattr(made, name).copy())
+    getattr(made, name)[7] = index
+    with pytest.raises(ziggurat.MatrixError, match=f"A has invalid arrays: .*{index}"):
+        ziggurat.solver(made)

@@ -184,6 +184,52 @@ def test_of_solves_at_the_same_time_every_one_reports_its_own_failure(ml, b):
     assert [info.stop_reason for info in infos] == ["converged", "not_finite", "converged", "converged"]
 
 
+# ---- the transpose
+
+
+@pytest.mark.parametrize("precision", ["f64", "f16", "auto"])
+@pytest.mark.parametrize("name", ["convection3d:12", "transport3d:12", "poisson3d:12"])
+def test_the_transpose_has_its_own_residual(name, precision):
+    problem = gallery.problem(name)
+    ml = ziggurat.solver(problem.A, precision=precision)
+    b = np.random.default_rng(5).standard_normal(1728)
+    x, info = ml.solve(b, transpose=True, return_info=True)
+    residual = np.linalg.norm(b - problem.A.T @ x) / np.linalg.norm(b)
+    assert info.converged and residual <= 1.001e-8
+    assert info.relative_residual == pytest.approx(residual, rel=1e-3)
+    if name == "poisson3d:12":
+        assert np.array_equal(x, ml.solve(b))
+    else:
+        assert np.linalg.norm(b - problem.A @ x) > 1e-3 * np.linalg.norm(b)
+
+
+def test_everything_but_the_matrix_is_that_of_a_solve():
+    A = gallery.convection3d(10)
+    ml, B = ziggurat.solver(A), np.random.default_rng(6).standard_normal((1000, 3))
+    X, infos = ml.solve(B, transpose=True, tol=1e-10, return_info=True)
+    assert X.shape == B.shape and all(info.converged for info in infos)
+    for column in range(3):
+        assert np.array_equal(X[:, column], ml.solve(B[:, column], transpose=True, tol=1e-10))
+        assert np.linalg.norm(B[:, column] - A.T @ X[:, column]) <= 1.001e-10 * np.linalg.norm(B[:, column])
+    seen = []
+    ml.solve(B[:, 0], x0=X[:, 0], transpose=True, callback=lambda progress: seen.append(progress.iteration))
+    assert seen == []  # the guess is the solution
+    assert np.array_equal(ziggurat.solve(A, B[:, 0], transpose=True, tol=1e-10), X[:, 0])
+    with pytest.raises(ziggurat.NotConvergedError):
+        ml.solve(B[:, 0], transpose=True, maxiter=1)
+
+
+def test_the_transpose_follows_an_update():
+    A = gallery.convection3d(10)
+    ml, b = ziggurat.solver(A), np.ones(1000)
+    x = ml.solve(b, transpose=True)
+    ml.update_values(2 * A)
+    assert ml.solve(b, transpose=True) == pytest.approx(x / 2, rel=1e-6, abs=1e-9)
+
+
+# ---- shapes of right-hand sides
+
+
 def test_a_column_stays_a_column(ml, b):
     column = ml.solve(b.reshape(-1, 1))
     assert column.shape == (len(b), 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import subprocess
 import sys
 import textwrap
@@ -12,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import ziggurat
 from ziggurat import gallery
@@ -29,6 +31,27 @@ def test_the_same_bits_on_any_number_of_threads(name, precision):
     first, *others = [ml.aspreconditioner() @ problem.b for ml in solvers]
     for x in others:
         assert np.array_equal(x, first)
+
+
+def curl_curl(points, shift):
+    """Edge elements on a grid: a hard matrix, for which a solve changes to a stronger smoother."""
+    step, same = sparse.diags([-1.0, 1.0], [0, 1], shape=(points - 1, points)), sparse.eye(points - 1)
+    curl = sparse.hstack([sparse.kron(step, same), -sparse.kron(same, step)])
+    return sparse.csr_array(curl.T @ curl + shift * sparse.eye(curl.shape[1]))
+
+
+def test_columns_of_which_one_changes_the_preconditioner_have_the_same_bits():
+    A = curl_curl(20, 1e-3)
+    B = np.random.default_rng(0).standard_normal((A.shape[0], 6))
+    results = [ziggurat.solver(A, threads=threads).solve(B, return_info=True) for threads in (1, 2, 3)]
+    first, infos = results[0]
+    # The first column changes to another smoother, and the others start with it.
+    assert [info.promotion is not None for info in infos] == [True] + 5 * [False]
+    alone = ziggurat.solver(A).solve(B[:, 1])
+    assert not np.array_equal(alone, first[:, 1])
+    for x, others in results[1:]:
+        assert np.array_equal(x, first)
+        assert [info.iterations for info in others] == [info.iterations for info in infos]
 
 
 def test_one_solver_solves_for_many_threads_at_once(ml):
@@ -138,3 +161,39 @@ def test_impossible_numbers_of_threads_are_refused(poisson, threads):
 def test_half_a_thread_is_refused(poisson):
     with pytest.raises(TypeError, match="threads is 0.5; it must be an integer"):
         ziggurat.solver(poisson, threads=0.5)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted in /proc")
+@pytest.mark.parametrize(
+    "variables, expected",
+    [
+        ({"SLURM_CPUS_PER_TASK": "4"}, 4),
+        ({"SLURM_CPUS_PER_TASK": "4", "OMP_NUM_THREADS": "3,2"}, 3),
+        ({"OMP_NUM_THREADS": "3", "RAYON_NUM_THREADS": "2"}, 2),
+    ],
+)
+def test_variables_set_the_number_of_threads(variables, expected):
+    # Threads of every pool have the names ziggurat-0, ziggurat-1, and so on, from when they run.
+    program = f"""
+        import glob, time
+        import ziggurat
+        ziggurat.solver(ziggurat.gallery.poisson3d(8))
+        for _ in range(100):
+            names = {{open(name).read() for name in glob.glob("/proc/self/task/*/comm")}}
+            count = sum(name.startswith("ziggurat-") for name in names)
+            if count >= {expected}:
+                break
+            time.sleep(0.05)
+        print(count)
+    """
+    known = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK")
+    environment = {name: value for name, value in os.environ.items() if name not in known}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env={**environment, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.strip() == str(expected), done.stderr

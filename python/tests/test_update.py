@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -135,3 +137,111 @@ def test_levels_follow(A):
     ml.update_values(4 * A)
     assert abs(ml.levels[0].A - 4 * A).max() == 0
     assert ml.setup_seconds > 0
+
+
+# ---- an array of values
+
+
+SOLVERS = {
+    "smoothed aggregation": {"method": "sa"},
+    "16 bits": {"method": "sa", "precision": "f16"},
+    "classical": {"method": "classical"},
+    "a grid": {"method": "structured"},
+    "factors": {"method": "direct"},
+    "another order": {"method": "sa", "config": {"reorder": "on"}},
+}
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("arguments", SOLVERS.values(), ids=SOLVERS)
+def test_values_alone_are_the_same_as_the_matrix(A, arguments, sign):
+    rng = np.random.default_rng(4)
+    scale = sparse.csr_array(sparse.diags(rng.uniform(0.5, 2.0, A.shape[0])))
+    now = sparse.csr_array(sign * (scale @ A @ scale))
+    assert np.array_equal(now.indices, A.indices)
+    by_values, by_matrix = (ziggurat.solver(sign * A, **arguments) for _ in range(2))
+    b = np.ones(A.shape[0])
+    assert by_values.update_values(now.data) == by_matrix.update_values(now)
+    assert np.array_equal(by_values.solve(b), by_matrix.solve(b))
+    assert abs(by_values.levels[0].A - now).max() == 0
+    # Again, with the values of an update.
+    by_values.update_values((sign * A).data)
+    assert residual(sign * A, by_values.solve(b), b) <= 1e-8
+
+
+def test_values_of_every_kind(A):
+    ml = ziggurat.solver(A)
+    b = np.ones(1728)
+    for values in (2 * A.data.astype(np.int64), (2 * A.data).astype(np.float32), (2 * A.data).tolist(), np.repeat(2 * A.data, 2)[::2]):
+        ml.update_values(A)
+        ml.update_values(values)
+        assert residual(2 * A, ml.solve(b), b) <= 1e-8
+
+
+def test_values_are_copied(A):
+    ml = ziggurat.solver(A)
+    values = 2 * A.data
+    ml.update_values(values)
+    x = ml.solve(np.ones(1728))
+    values[:] = np.nan
+    assert np.array_equal(ml.solve(np.ones(1728)), x)
+
+
+def test_stored_zeros_have_values_too(A):
+    """Levels on a grid store no zeros."""
+    with_zero = A.tolil()
+    with_zero[0, 1] = with_zero[1, 0] = 1e-3
+    with_zero = with_zero.tocsr()
+    first, second = with_zero.copy(), with_zero.copy()
+    first.data[first.data == 1e-3] = 0.0
+    for arguments in ({}, {"method": "sa"}, {"method": "structured"}):
+        ml = ziggurat.solver(first, **arguments)
+        ml.update_values(second.data)
+        assert residual(second, ml.solve(np.ones(1728)), np.ones(1728)) <= 1e-8
+
+
+def test_unused_space_is_no_value(A):
+    longer = A.copy()
+    longer.data, longer.indices = np.append(A.data, [np.nan]), np.append(A.indices, [0])
+    ml = ziggurat.solver(longer)
+    ml.update_values(2 * A.data)
+    with pytest.raises(ziggurat.MatrixError, match=f"there are {A.nnz + 1} values, but the matrix has {A.nnz} entries"):
+        ml.update_values(longer.data)
+
+
+def test_values_after_pickling(A):
+    ml = pickle.loads(pickle.dumps(ziggurat.solver(A)))
+    ml.update_values(2 * A.data)
+    assert residual(2 * A, ml.solve(np.ones(1728)), np.ones(1728)) <= 1e-8
+
+
+def unsorted(A):
+    made = A.copy()
+    made.indices[:2], made.data[:2] = made.indices[1::-1].copy(), made.data[1::-1].copy()
+    made.has_sorted_indices = True  # a flag that is wrong must not matter
+    return made
+
+
+@pytest.mark.parametrize("make", [
+    lambda A: A.tocsc(), lambda A: A.tocoo(), lambda A: A.tobsr((2, 2)), unsorted,
+], ids=["csc", "coo", "bsr", "unsorted"])
+def test_values_need_an_order(A, make):
+    ml = ziggurat.solver(make(A))
+    with pytest.raises(ziggurat.ConfigError, match=r"needs the order of a CSR matrix .* set up with A = A.tocsr\(\)"):
+        ml.update_values(2 * A.data)
+    ml.update_values(make(2 * A))  # as it says
+    assert residual(2 * A, ml.solve(np.ones(1728)), np.ones(1728)) <= 1e-8
+
+
+def test_values_that_are_refused_leave_the_old_ones(A):
+    ml = ziggurat.solver(A)
+    x = ml.solve(np.ones(1728))
+    bad = A.data.copy()
+    bad[0] = np.nan
+    with pytest.raises(ziggurat.SetupError, match="row 0, column 0: the value is NaN"):
+        ml.update_values(bad)
+    with pytest.raises(TypeError, match="the values have dtype complex128"):
+        ml.update_values(1j * A.data)
+    with pytest.raises(ziggurat.MatrixError, match="there are 3 values, but the matrix has 11232 entries"):
+        ml.update_values([1.0, 2.0, 3.0])
+    assert np.array_equal(ml.solve(np.ones(1728)), x)

@@ -13,7 +13,7 @@ use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use rayon::ThreadPool;
-use ziggurat::sparse::{Csr, MatrixError};
+use ziggurat::sparse::{Csr, CsrRef, MatrixError};
 
 use crate::errors::{index_error, matrix_error};
 use crate::threads::within;
@@ -55,26 +55,39 @@ pub(crate) fn vector(array: &PyReadonlyArray1<'_, f64>) -> Vec<f64> {
     }
 }
 
+/// A copy of a matrix from Python.
+pub(crate) struct Copied {
+    pub(crate) a: Csr<f64>,
+    /// Whether the entries are in the order of the caller's arrays.
+    pub(crate) in_given_order: bool,
+}
+
 /// Copies a matrix from Python's arrays. Rows that are unsorted or have duplicate entries are
 /// sorted and summed.
+///
+/// The arrays are read once, because another thread may change them afterwards. So validation and
+/// setup see the same matrix, whatever it is.
 pub(crate) fn csr(parts: &Parts<'_>, pool: &ThreadPool) -> PyResult<Csr<f64>> {
+    Ok(copied(parts, pool)?.a)
+}
+
+/// The same, and whether the entries kept their order.
+pub(crate) fn copied(parts: &Parts<'_>, pool: &ThreadPool) -> PyResult<Copied> {
     let (rows, cols, row_ptr, columns, values) = parts;
     let (rows, cols) = (*rows, *cols);
     let py = values.py();
-    let copied = || {
-        let begins = indices::<usize>(row_ptr, "indptr")?;
-        let values = values.try_readonly().map_err(|error| PyTypeError::new_err(error.to_string()))?;
-        Ok::<_, PyErr>((begins, indices::<u32>(columns, "indices")?, vector(&values)))
-    };
-    let (begins, own_columns, own_values) = copied()?;
-    let made = within(py, pool, || Csr::try_new(rows, cols, begins, own_columns, own_values));
-    let made = match made {
-        Err(MatrixError::ColumnsNotIncreasing { .. }) => {
-            let (begins, columns, values) = copied()?;
-            within(py, pool, || Csr::from_unsorted(rows, cols, begins, columns, values))
-        }
-        made => made,
-    };
+    let begins = indices::<usize>(row_ptr, "indptr")?;
+    let columns = indices::<u32>(columns, "indices")?;
+    let values = vector(&values.try_readonly().map_err(|error| PyTypeError::new_err(error.to_string()))?);
+    let made = within(py, pool, || {
+        let in_given_order = match CsrRef::try_new(rows, cols, &begins, &columns, &values) {
+            Ok(_) => true,
+            Err(MatrixError::ColumnsNotIncreasing { .. }) => false,
+            Err(error) => return Err(error),
+        };
+        let a = Csr::from_unsorted(rows, cols, begins, columns, values)?;
+        Ok(Copied { a, in_given_order })
+    });
     made.map_err(|error| matrix_error(py, &error))
 }
 

@@ -9,6 +9,7 @@ use ziggurat::amg::SetupError;
 use ziggurat::amg::halo::Whole;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::diagnose::unknowns_per_node;
+use ziggurat::sparse::words::counted;
 use ziggurat::sparse::{Csr, Dense};
 
 use crate::errors::{coordinates_error, matrix_error, setup_error, value_error};
@@ -60,7 +61,10 @@ pub(crate) fn rigid_body_modes<'py>(
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let dimension = coordinates.shape()[1];
     if !(2..=3).contains(&dimension) {
-        return Err(value_error(py, format!("coords has {dimension} columns; rigid-body modes need 2 or 3")));
+        return Err(value_error(
+            py,
+            format!("coords has {}; rigid-body modes need 2 or 3", counted(dimension, "column")),
+        ));
     }
     let points = points(&coordinates);
     let kernel = within(py, &*pool(py, None)?, || NearKernel::rigid_body_modes(&points, dimension));

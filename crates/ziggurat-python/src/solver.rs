@@ -14,10 +14,11 @@ use pyo3::types::PyBytes;
 use ziggurat::amg::Hierarchy;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::config::Precision;
+use ziggurat::sparse::{Csr, MatrixError};
 use ziggurat::{SolveError, Solver, SolverBuilder, SolverConfig, Updated};
 use ziggurat_report::{self as report, Page, html};
 
-use crate::arrays::{Arrays, Parts, csr, into_python, vector};
+use crate::arrays::{Arrays, Copied, Parts, copied, csr, into_python, vector};
 use crate::columns::Columns;
 use crate::cycle::{Cycle, Workspaces};
 use crate::errors::{file_error, solve_error};
@@ -57,6 +58,8 @@ impl State {
 pub(crate) struct NativeSolver {
     state: Lock<State>,
     threads: Option<usize>,
+    /// Whether the entries of the matrix are in the order of the arrays given at setup.
+    in_given_order: bool,
 }
 
 #[pymethods]
@@ -71,13 +74,14 @@ impl NativeSolver {
     ) -> PyResult<Self> {
         let config = parse_config(py, config)?;
         let pool = pool(py, threads)?;
-        let a = csr(&matrix, &pool)?;
+        let Copied { a, in_given_order } = copied(&matrix, &pool)?;
         let kernel = near_kernel(py, &pool, &a, &nodes)?;
         let start = Instant::now();
         let precision_is_auto = config.precision == Precision::Auto;
         let builder = builder(config, kernel);
         let solver = run_abandonable(py, &pool, move || builder.build(a))?;
-        Self::from_setup(py, solver, precision_is_auto, start, threads)
+        let solver = Self::from_setup(py, solver, precision_is_auto, start, threads)?;
+        Ok(NativeSolver { in_given_order, ..solver })
     }
 
     /// Restores a hierarchy that `save` has written. The near-null space is kept for later
@@ -112,7 +116,8 @@ impl NativeSolver {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Solves for each right-hand side; `b` and `guess` are concatenated columns.
+    /// Solves for each right-hand side, with A or with Aᵀ; `b` and `guess` are concatenated
+    /// columns.
     fn solve<'py>(
         &self,
         py: Python<'py>,
@@ -120,6 +125,7 @@ impl NativeSolver {
         guess: Option<PyReadonlyArray1<'py, f64>>,
         options: &str,
         callback: Option<Bound<'py, PyAny>>,
+        transposed: bool,
     ) -> PyResult<Solved<'py>> {
         let pool = self.pool(py)?;
         let (b, guess) = (vector(&b), guess.as_ref().map(vector));
@@ -130,15 +136,16 @@ impl NativeSolver {
             solver: &state.solver,
             setup_seconds: state.setup_seconds,
             options: &options,
+            transposed,
             b: &b,
             guess: guess.as_deref(),
         };
-        let sequential = callback.is_some() || state.may_promote();
+        let sequential = callback.is_some() || transposed || state.may_promote();
         let at_a_time = if sequential { 1 } else { columns.at_a_time(pool.threads()) };
         let solved = if at_a_time > 1 {
             let held = Held::here();
             with_single_threads(py, at_a_time, |pools| {
-                run(py, &pool, None, |monitor| columns.at_once(pools, monitor.stop_flag(), &held))
+                run(py, &pool, None, |monitor| columns.at_once(pools, monitor, &held))
             })?
         } else {
             run(py, &pool, callback.as_ref(), |monitor| columns.in_turn(monitor))?
@@ -176,19 +183,20 @@ impl NativeSolver {
 
     /// Replaces the values on the same pattern. Returns whether the hierarchy was rebuilt.
     fn update_values(&self, py: Python<'_>, matrix: Parts<'_>) -> PyResult<bool> {
-        let pool = self.pool(py)?;
-        let a = csr(&matrix, &pool)?;
-        let mut guard = self.state.write(py)?;
-        let state: &mut State = &mut guard;
-        let updated = run(py, &pool, None, |_| {
-            let start = Instant::now();
-            let updated = state.solver.update_values(a)?;
-            // Data derived from the old values is stale.
-            state.setup_seconds = start.elapsed().as_secs_f64();
-            (state.workspaces, state.transposed) = (Workspaces::default(), OnceLock::new());
-            Ok(updated == Updated::Rebuilt)
-        })?;
-        updated.map_err(|error: SolveError| solve_error(py, &error))
+        let a = csr(&matrix, &*self.pool(py)?)?;
+        self.update(py, |_| Ok(a))
+    }
+
+    /// The same with values only: row by row, with increasing columns.
+    fn update_values_in_order(&self, py: Python<'_>, values: PyReadonlyArray1<'_, f64>) -> PyResult<bool> {
+        let values = vector(&values);
+        self.update(py, |solver| with_values(solver, &values))
+    }
+
+    /// Whether the entries of the matrix are in the order of the arrays given at setup. Not known
+    /// of a hierarchy that was loaded.
+    fn is_in_given_order(&self) -> bool {
+        self.in_given_order
     }
 
     /// The configuration in use, as JSON.
@@ -278,7 +286,28 @@ impl NativeSolver {
     ) -> PyResult<Self> {
         let solver = solver.map_err(|error| solve_error(py, &error))?;
         let state = Lock::new(State::new(solver, precision_is_auto, start.elapsed().as_secs_f64()));
-        Ok(NativeSolver { state, threads })
+        Ok(NativeSolver { state, threads, in_given_order: false })
+    }
+
+    /// Replaces the values by those of the matrix that `new` makes.
+    fn update(
+        &self,
+        py: Python<'_>,
+        new: impl FnOnce(&Solver) -> Result<Csr<f64>, SolveError> + Send,
+    ) -> PyResult<bool> {
+        let pool = self.pool(py)?;
+        let mut guard = self.state.write(py)?;
+        let state: &mut State = &mut guard;
+        let updated = run(py, &pool, None, |_| {
+            let start = Instant::now();
+            let a = new(&state.solver)?;
+            let updated = state.solver.update_values(a)?;
+            // Data derived from the old values is stale.
+            state.setup_seconds = start.elapsed().as_secs_f64();
+            (state.workspaces, state.transposed) = (Workspaces::default(), OnceLock::new());
+            Ok(updated == Updated::Rebuilt)
+        })?;
+        updated.map_err(|error: SolveError| solve_error(py, &error))
     }
 
     fn read(&self, py: Python<'_>) -> PyResult<Reading<'_, State>> {
@@ -288,6 +317,17 @@ impl NativeSolver {
     fn pool(&self, py: Python<'_>) -> PyResult<Pool> {
         pool(py, self.threads)
     }
+}
+
+/// The matrix of the solver with other values.
+fn with_values(solver: &Solver, values: &[f64]) -> Result<Csr<f64>, SolveError> {
+    let mut a = Arc::unwrap_or_clone(solver.hierarchy().matrix()?);
+    if values.len() != a.nnz() {
+        let what = "values of the matrix";
+        return Err(MatrixError::Mismatch { what, expected: a.nnz(), found: values.len() }.into());
+    }
+    a.values_mut().copy_from_slice(values);
+    Ok(a)
 }
 
 /// A builder with this configuration, and with the near-kernel if there is one.

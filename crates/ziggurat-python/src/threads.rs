@@ -23,6 +23,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use ziggurat::krylov;
+use ziggurat::sparse::words::counted;
+use ziggurat::threads::MOST;
 
 use crate::errors::value_error;
 use crate::lock::Held;
@@ -62,16 +64,15 @@ impl Deref for Pool {
     }
 }
 
-/// The pool with this number of threads, or with one per core.
+/// The pool with this number of threads, or by the rule of [`ziggurat::threads`].
 pub(crate) fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Pool> {
-    if threads.is_some_and(|threads| !(1..=1024).contains(&threads)) {
+    if let Some(threads) = threads.filter(|threads| !(1..=MOST).contains(threads)) {
         let text = format!(
-            "threads is {}; it must be from 1 to 1024, or None for one per core",
-            threads.unwrap_or(0)
+            "threads is {threads}; it must be from 1 to {MOST}, or None for as many as the process has"
         );
         return Err(value_error(py, text));
     }
-    let count = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let count = ziggurat::threads::count(threads);
     let shared: PyResult<_> = with_pools(py, count, |pools| match &pools.shared {
         Some(pool) => Ok(pool.clone()),
         None => Ok(pools.shared.insert(Arc::new(start(count)?)).clone()),
@@ -87,7 +88,9 @@ fn with_pools<T>(_: Python<'_>, count: usize, work: impl FnOnce(&mut Pools) -> T
 
 fn start(count: usize) -> PyResult<ThreadPool> {
     let pool = ThreadPoolBuilder::new().num_threads(count).thread_name(|index| format!("ziggurat-{index}"));
-    pool.build().map_err(|error| PyRuntimeError::new_err(format!("cannot start {count} threads: {error}")))
+    pool.build().map_err(|error| {
+        PyRuntimeError::new_err(format!("cannot start {}: {error}", counted(count, "thread")))
+    })
 }
 
 /// This many pools of one thread each, which nobody else uses while `work` runs.

@@ -33,6 +33,7 @@ class SolveArguments(TypedDict, total=False):
     max_seconds: Optional[float]
     verify_every: Optional[int]
     project_rhs: Optional[bool]
+    transpose: bool
 
 
 class _SetupArguments(TypedDict, total=False):

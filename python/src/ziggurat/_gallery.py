@@ -11,6 +11,7 @@ from scipy import sparse
 from ziggurat import _native
 from ziggurat._errors import ConfigError
 from ziggurat._matrix import in_order
+from ziggurat._words import counted
 
 __all__ = [
     "Problem",
@@ -156,5 +157,5 @@ def rigid_body_modes(coords: ArrayLike) -> NDArray[np.float64]:
     """
     points = in_order(coords, np.float64)
     if points.ndim != 2:
-        raise ConfigError(f"coords has {points.ndim} dimension(s); give one row per node, with x, y and z in columns")
+        raise ConfigError(f"coords has {counted(points.ndim, 'dimension')}; give one row per node, with x, y and z in columns")
     return _native.rigid_body_modes(points)

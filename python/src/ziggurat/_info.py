@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ziggurat import _native
 from ziggurat._errors import ZigguratError
 from ziggurat._plot import Convergence, convergence
+from ziggurat._words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,6 +68,8 @@ class SolveInfo:
     promotion : str or None
         What the solve changed to a stronger preconditioner (wider numbers, another smoother, sparse
         factors) and why, or None if it changed nothing.
+    rounding : str or None
+        What to choose instead of the precision that was asked for, if its rounding slows the solve.
     config : dict
         The configuration that was used, with every automatic choice resolved.
     decisions : list of dict
@@ -153,6 +156,11 @@ class SolveInfo:
         return None if promotion is None else str(promotion)
 
     @property
+    def rounding(self) -> str | None:
+        rounding = self._data.get("rounding")
+        return None if rounding is None else str(rounding)
+
+    @property
     def decisions(self) -> list[dict[str, str]]:
         return list(self._data.get("decisions", []))
 
@@ -199,7 +207,7 @@ class SolveInfo:
         return f"{failure}. The matrix: {advice[0]['text']}" if advice else failure
 
     def _steps(self) -> str:
-        return "1 iteration" if self.iterations == 1 else f"{self.iterations} iterations"
+        return counted(self.iterations, "iteration")
 
     def __repr__(self) -> str:
         verdict = "converged" if self.converged else f"NOT converged ({self.stop_reason})"

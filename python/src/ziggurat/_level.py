@@ -7,6 +7,7 @@ from typing import Any, Optional
 from scipy import sparse
 
 from ziggurat import _native
+from ziggurat._words import counted
 
 __all__ = ["Level"]
 
@@ -69,5 +70,5 @@ class Level:
         return self._matrix("R")
 
     def __repr__(self) -> str:
-        stored = f"{self.storage} {self.format}, {self.bytes} bytes"
-        return f"<Level {self._index}: {self.rows} rows, {self.nnz} entries, {stored}>"
+        size = f"{counted(self.rows, 'row')}, {counted(self.nnz, 'entry')}"
+        return f"<Level {self._index}: {size}, {self.storage} {self.format}, {counted(self.bytes, 'byte')}>"

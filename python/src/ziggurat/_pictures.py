@@ -11,6 +11,7 @@ from typing import Any, Union
 
 from ziggurat import _native
 from ziggurat._matrix import SparseMatrix, csr_parts
+from ziggurat._words import counted
 
 __all__ = ["Diagnosis", "Picture", "diagnose", "spy"]
 
@@ -65,7 +66,7 @@ class Diagnosis(dict[str, Any]):
 
     def __str__(self) -> str:
         kind = "symmetric" if self["symmetric"] else "not symmetric"
-        lines = [f"{self['rows']} rows, {self['nnz']} entries, {kind}", *self.advice]
+        lines = [f"{counted(self['rows'], 'row')}, {counted(self['nnz'], 'entry')}, {kind}", *self.advice]
         return "\n".join(lines)
 
 

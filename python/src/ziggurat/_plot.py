@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ziggurat import _palette
 from ziggurat._level import Level
+from ziggurat._words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +79,8 @@ def _levels(levels: Sequence[Level], ax: Axes) -> None:
     positions = range(len(levels))
     for position, level in zip(positions, levels):
         ax.barh(position, level.bytes / 1e6, color=_palette.colour(level.storage))
-        text = f"{level.rows:,} rows, {level.nnz:,} entries, {level.bytes / 1e6:.3g} MB"
+        size = f"{counted(level.rows, 'row', ',')}, {counted(level.nnz, 'entry', ',')}"
+        text = f"{size}, {level.bytes / 1e6:.3g} MB"
         place = (level.bytes / 1e6, position)
         # `_fit_texts` makes room for the text, not the layout.
         ax.annotate(text, place, (4, 0), textcoords="offset points", va="center", fontsize="small", in_layout=False)

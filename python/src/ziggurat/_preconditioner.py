@@ -25,7 +25,10 @@ class _SolverWithCycle(Protocol):
 
 
 class Preconditioner(LinearOperator):
-    """One multigrid cycle as a linear operator, to pass as ``M`` to scipy's Krylov solvers."""
+    """One multigrid cycle as a linear operator, to pass as ``M`` to scipy's Krylov solvers.
+
+    ``.T`` is the transposed cycle, for methods that need both, such as ``bicg`` and ``qmr``.
+    """
 
     def __init__(self, ml: _SolverWithCycle) -> None:
         super().__init__(np.dtype(np.float64), ml.shape)  # type: ignore[call-arg]

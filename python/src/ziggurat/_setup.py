@@ -73,7 +73,9 @@ def solver(
         Unknowns per node. It must divide the number of rows. The default is the block size of a BSR
         matrix, or else what the sparsity pattern suggests.
     threads : int, optional
-        The number of threads. The default is one per core. Results do not depend on it.
+        The number of threads. The default is ``RAYON_NUM_THREADS``, else ``OMP_NUM_THREADS``, else
+        ``SLURM_CPUS_PER_TASK``, else one per core that the process is bound to. Results do not
+        depend on it.
     preset : str, optional
         Start from a preset: 'robust', 'fast' or 'low-memory'.
     config : dict, optional

@@ -18,6 +18,7 @@ from ziggurat._matrix import SparseMatrix, csr_parts, square_parts, vector
 from ziggurat._options import one_of, plain, real, whole
 from ziggurat._plot import hierarchy, in_bytes
 from ziggurat._preconditioner import Preconditioner
+from ziggurat._words import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +37,7 @@ def nodes(
     """What is known about the nodes of a matrix, checked. ``block`` is the block size of a BSR matrix."""
     block_size = whole("block_size", block_size, 1)
     if block_size is not None and rows % block_size != 0:
-        raise ConfigError(f"block_size is {block_size}, which does not divide the {rows} rows of the matrix")
+        raise ConfigError(f"block_size is {block_size}, which does not divide the {counted(rows, 'row')} of the matrix")
     if near_nullspace is not None and coords is not None:
         raise ConfigError("give near_nullspace or coords, not both: coords defines the rigid-body modes")
     vectors = None if near_nullspace is None else _matrix.near_nullspace(near_nullspace, rows)
@@ -79,6 +80,8 @@ class MultilevelSolver:
         self._threads = threads = whole("threads", threads, 1)
         self._nodes = nodes(rows, block, near_nullspace, coords, block_size)
         self._native = _native.NativeSolver(parts, self._asked, self._nodes, threads)
+        in_order = A.format == "csr" and self._native.is_in_given_order()
+        self._entries: Optional[int] = len(parts[4]) if in_order else None
         self._last: Optional[SolveInfo] = None
 
     # ---- solving
@@ -132,8 +135,9 @@ class MultilevelSolver:
         max_seconds: Optional[float] = None,
         verify_every: Optional[int] = None,
         project_rhs: Optional[bool] = None,
+        transpose: bool = False,
     ) -> Any:
-        """Solves A x = b.
+        """Solves A x = b, or Aᵀ x = b.
 
         Parameters
         ----------
@@ -187,6 +191,10 @@ class MultilevelSolver:
             Accept a right-hand side outside the range of a singular matrix: it is projected onto
             the range, and ``tol`` applies to the projection. The default is to report such a system
             as inconsistent.
+        transpose : bool
+            Solve Aᵀ x = b, as for adjoint equations. The tolerances apply to ‖b − Aᵀ x‖. The first
+            such solve transposes the levels, which takes a fraction of a setup and as much memory as
+            the solver has. With a symmetric matrix it is the same solve.
 
         Returns
         -------
@@ -203,10 +211,12 @@ class MultilevelSolver:
         Notes
         -----
         Several right-hand sides share the hierarchy, and each has its own iteration with the
-        result that it has alone. If there are enough of them for all threads, or if the matrix is
-        small, they are solved at the same time, one per thread, which is faster than one by one.
-        With a callback, and with levels whose precision may be raised (``precision='auto'`` that
-        has chosen less than 'f64'), they are solved one after another.
+        result that it has alone. They are solved at the same time, one per thread, if there are at
+        least as many as threads or the matrix has fewer than 20,000 rows. Otherwise they are solved
+        one after another, each with all threads, which takes as long as a loop over them. So are
+        solves with a callback, with the transpose, and with levels whose precision a solve may
+        raise for later ones: with ``precision='auto'`` that has chosen less than 'f64', as it does
+        for large matrices.
 
         If the matrix is symmetric and all row sums are zero, the constants are its null space, and
         there is a solution only if ``b`` sums to zero. The same holds for each connected component
@@ -223,6 +233,9 @@ class MultilevelSolver:
         >>> X, infos = ml.solve(B, tol=1e-10, return_info=True)
         >>> X.shape, all(info.converged for info in infos)
         ((1000, 3), True)
+        >>> y = ml.solve(B[:, 0], transpose=True)
+        >>> bool(np.linalg.norm(B[:, 0] - A.T @ y) <= 1e-8 * np.linalg.norm(B[:, 0]))
+        True
         """
         rows = self.shape[0]
         columns, shape = vector(b, rows)
@@ -246,7 +259,7 @@ class MultilevelSolver:
             "project_rhs": None if project_rhs is None else bool(project_rhs),
         }
         options = json.dumps({key: value for key, value in given.items() if value is not None})
-        x, outcomes = self._native.solve(columns, guess, options, callback)
+        x, outcomes = self._native.solve(columns, guess, options, callback, bool(transpose))
         infos = [SolveInfo(outcome) for outcome in outcomes]
         if infos:
             self._last = infos[-1]
@@ -281,9 +294,11 @@ class MultilevelSolver:
     def aspreconditioner(self, cycle: Optional[str] = None) -> Preconditioner:
         """One cycle as a scipy LinearOperator, to pass as ``M`` to scipy's Krylov methods.
 
-        It supports matvec, matmat and rmatvec. After :meth:`update_values` it uses the new values.
-        ``cycle`` is an argument of PyAMG: the cycle is chosen at setup, and another one raises
-        :class:`ConfigError`.
+        It supports matvec and matmat. Its transpose, ``M.T @ x`` or ``M.rmatvec(x)``, is the
+        transposed cycle, which ``bicg`` and ``qmr`` need; its first use makes the transposed levels,
+        and F- and K-cycles have none. To solve Aᵀ x = b, use ``ml.solve(b, transpose=True)``.
+        After :meth:`update_values` all of these use the new values. ``cycle`` is an argument of
+        PyAMG: the cycle is chosen at setup, and another one raises :class:`ConfigError`.
 
         Examples
         --------
@@ -297,17 +312,36 @@ class MultilevelSolver:
         self._check_cycle(cycle)
         return Preconditioner(self)
 
-    def update_values(self, A: SparseMatrix) -> bool:
+    def update_values(self, A: Union[SparseMatrix, ArrayLike]) -> bool:
         """Replaces the values of the matrix, with the same sparsity pattern, as in time stepping.
 
-        This costs a fraction of a new setup. It waits until running solves of other threads have
-        finished. From a callback of a solve, it raises ``RuntimeError`` if the solver is in use.
+        Aggregates, interpolation and the patterns of all levels are kept; their values, the
+        smoothers and the coarsest factors are computed again. That takes 0.4 to 0.8 of the time of a
+        setup, and as long as one on structured grids, whose setup is cheap. The interpolation
+        remains that of the matrix at setup, so iterations grow with the distance from it. If a solve
+        since the last update took more than 1.5 times the iterations of those right after setup, the
+        next update sets up from scratch; ``config={"update": {"rebuild": "never"}}`` prevents that.
+
+        It waits until running solves of other threads have finished. From a callback of a solve, it
+        raises ``RuntimeError`` if the solver is in use.
+
+        Parameters
+        ----------
+        A : scipy.sparse matrix or array, or array of values
+            The new matrix, in any format. Or only its values, in the order of ``A.data`` at setup:
+            this needs a matrix at setup in CSR format with sorted rows and without duplicates
+            (``A.has_canonical_format``). Values alone save making a matrix and passing its indices.
 
         Returns
         -------
         bool
             Whether the hierarchy was rebuilt, because convergence had slowed down or because
             properties of the matrix, such as symmetry, changed.
+
+        Raises
+        ------
+        SetupError
+            If the pattern differs or a value is not finite. The solver keeps its old matrix.
 
         Examples
         --------
@@ -318,7 +352,13 @@ class MultilevelSolver:
         False
         >>> bool(np.allclose(A @ ml.solve(np.ones(1728)), 0.5))
         True
+        >>> ml.update_values(4 * A.data)
+        False
+        >>> bool(np.allclose(A @ ml.solve(np.ones(1728)), 0.25))
+        True
         """
+        if _matrix.is_values(A):
+            return self._native.update_values_in_order(_matrix.values(A, self._entries))
         return self._native.update_values(csr_parts(A)[0])
 
     # ---- inspection
@@ -407,7 +447,8 @@ class MultilevelSolver:
         return f"{config['method']}, {config['krylov']}, {config['precision']}"
 
     def __repr__(self) -> str:
-        return f"<MultilevelSolver: {self.shape[0]} rows, {len(self.levels)} levels, {self._choices()}>"
+        size = f"{counted(self.shape[0], 'row')}, {counted(len(self.levels), 'level')}"
+        return f"<MultilevelSolver: {size}, {self._choices()}>"
 
     def __str__(self) -> str:
         complexity = f"operator complexity {self.operator_complexity():.2f}, grid complexity {self.grid_complexity():.2f}"
@@ -425,9 +466,11 @@ class MultilevelSolver:
             "config": self._asked,
             "nodes": self._nodes,
             "threads": self._threads,
+            "entries": self._entries,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._asked, self._nodes, self._threads = state["config"], state["nodes"], state["threads"]
         self._native = _native.NativeSolver.load(state["hierarchy"], self._asked, self._nodes, self._threads)
+        self._entries = state.get("entries")
         self._last = None

@@ -12,6 +12,7 @@ from ziggurat._errors import ConfigError, SolveError
 from ziggurat._matrix import SparseMatrix, square_parts, vector
 from ziggurat._options import plain, real, whole
 from ziggurat._solver import nodes
+from ziggurat._words import counted
 
 __all__ = ["tune"]
 
@@ -76,7 +77,7 @@ def tune(
     known = nodes(rows, block, near_nullspace, coords, block_size)
     right, shape = vector(b, rows)
     if len(shape) == 2 and shape[1] != 1:
-        raise SolveError(f"b has {shape[1]} columns; give one right-hand side")
+        raise SolveError(f"b has {counted(shape[1], 'column')}; give one right-hand side")
     asked = json.dumps(config or {}, default=plain)
     found = json.loads(_native.tune(parts, right, asked, known, limits, whole("threads", threads, 1)))
     if trials is not None:

@@ -30,6 +30,8 @@ def solves(A: sparse.csr_array, b: Vector) -> Vector:
     norms: list[float] = []
     assert_type(ml.solve(b, tol=1e-6, maxiter=50, residuals=norms, callback=stop_early), Vector)
     assert_type(ml.solve(b, return_info=False), Vector)
+    assert_type(ml.solve(b, transpose=True), Vector)
+    assert_type(ml.update_values(A.data), bool)
     x, info = ml.solve(b, return_info=True)
     assert_type(x, Vector)
     # The type of b does not tell whether it is a matrix, for which info is a list.
