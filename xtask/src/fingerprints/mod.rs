@@ -2,14 +2,17 @@
 //! bit?
 //!
 //! The command solves model problems and matrices of the shared collection, by one process with 1
-//! and 2 threads and under `mpirun` on 1 and 3 ranks. Each run is recorded by its exit code,
-//! iterations, stop reason, hashes of the bits of the solution and the residuals, and the size of
-//! each level; times are not recorded. The records are compared with those in a file, or saved to
-//! one.
+//! and 2 threads and under `mpirun` on 1 and 3 ranks; some also on a software Vulkan, and solvers
+//! get new values (`updates.rs`). Each run is recorded by its exit code, iterations, stop reason,
+//! hashes of the bits of the solution and the residuals, and the size of each level; times are not
+//! recorded. The records are compared with those in a file, or saved to one. CI runs the small
+//! cases, which make every choice of the configuration: some 450 solves in about a minute.
 
 mod cases;
 mod records;
+mod updates;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,9 +22,9 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::bench::table::Table;
-use crate::programs::{build, mpirun};
-use cases::Case;
-use records::{Records, describe, differences, hash, is_consistent, merge};
+use crate::programs::{AS_TESTS, build, mpirun};
+use cases::{Case, Place};
+use records::{Records, describe, differences, hash, is_consistent, merge, without_bits};
 
 /// The records of the unchanged code, from the workspace's root.
 const SAVED: &str = "xtask/fingerprints.json";
@@ -35,14 +38,18 @@ pub(crate) struct Options {
     /// Compare with the records in this file [default: xtask/fingerprints.json].
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
-    /// Write the records to this file instead.
+    /// Write the records to this file instead; it keeps those of cases that are not run.
     #[arg(long, value_name = "FILE", conflicts_with = "check")]
     save: Option<PathBuf>,
-    /// A `ziggurat` command that is already built with the feature `mpi` [default: build it].
+    /// A `ziggurat` command that is already built with the features `mpi` and `gpu` [default: build
+    /// it].
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
+    /// Run only the small cases, as CI does, with the command as the tests build it.
+    #[arg(long)]
+    small: bool,
     /// Run only the cases whose name contains this text.
-    #[arg(long, value_name = "TEXT", conflicts_with = "save")]
+    #[arg(long, value_name = "TEXT")]
     only: Option<String>,
 }
 
@@ -57,8 +64,10 @@ pub(crate) enum FingerprintsError {
     File { path: PathBuf, source: io::Error },
     #[error("{}: {source}", path.display())]
     Json { path: PathBuf, source: serde_json::Error },
-    #[error("nothing is saved: `{0}` depends on the number of threads, or its levels on that of ranks")]
+    #[error("nothing is saved: `{0}` depends on the number of threads, or its levels on the number of ranks")]
     Inconsistent(String),
+    #[error(transparent)]
+    Update(#[from] ziggurat::SolveError),
     #[error("results differ from {} in {count} place(s)", path.display())]
     Differ { path: PathBuf, count: usize },
 }
@@ -71,29 +80,36 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), FingerprintsErro
         println!("note: {} is missing: its matrices are skipped", collection.display());
     }
     let only = options.only.as_deref().unwrap_or_default();
-    let (selected, others): (Vec<Case>, Vec<Case>) =
-        Case::all().partition(|case| case.name().contains(only) && (there || !case.is_from_collection()));
+    let selected: Vec<Case> = Case::all()
+        .filter(|case| case.is_small || !options.small)
+        .filter(|case| case.name().contains(only) && (there || !case.is_from_collection()))
+        .collect();
     let path = options.check.clone().unwrap_or_else(|| root.join(SAVED));
-    let mut expected = if options.save.is_some() { Records::new() } else { read(&path)? };
-    for case in others {
-        expected.remove(&case.name());
-    }
     let program = match &options.program {
         Some(program) => program.clone(),
-        None => build(&["--release", "-p", "ziggurat-cli", "--features", "mpi"], &["--bin", "ziggurat"])
-            .map_err(FingerprintsError::Build)?
-            .join("ziggurat"),
+        None if options.small => built(AS_TESTS)?,
+        None => built(&["--release", "-p", "ziggurat-cli", "--features", "mpi,gpu"])?,
     };
     let folder = std::env::temp_dir().join(format!("ziggurat-fingerprints-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(at(&folder))?;
     let runs = Runs { program, collection, folder };
     let found = runs.of_all(&selected);
     fs::remove_dir_all(&runs.folder).map_err(at(&runs.folder))?;
-    let found = found?;
+    let mut found = found?;
+    found.extend(updates::records(only)?);
     match &options.save {
-        Some(path) => save(&found, path),
-        None => compare(&expected, &found, path),
+        Some(path) => save(found, path),
+        None => {
+            let mut expected = read(&path)?;
+            expected.retain(|name, _| found.contains_key(name));
+            compare(&expected, &found, path)
+        }
     }
+}
+
+fn built(how: &[&str]) -> Result<PathBuf, FingerprintsError> {
+    let folder = build(how, &["--bin", "ziggurat"]).map_err(FingerprintsError::Build)?;
+    Ok(folder.join("ziggurat"))
 }
 
 fn read(path: &Path) -> Result<Records, FingerprintsError> {
@@ -102,11 +118,18 @@ fn read(path: &Path) -> Result<Records, FingerprintsError> {
 }
 
 /// Writes the records, unless runs of a case disagree where they must agree.
-fn save(found: &Records, path: &Path) -> Result<(), FingerprintsError> {
+fn save(mut found: Records, path: &Path) -> Result<(), FingerprintsError> {
     if let Some((name, _)) = found.iter().find(|(_, record)| !is_consistent(record)) {
         return Err(FingerprintsError::Inconsistent(name.clone()));
     }
-    let text = serde_json::to_string_pretty(found).map_err(json_at(path))?;
+    if path.exists() {
+        let cases: BTreeSet<String> = Case::all().map(Case::name).chain(updates::names()).collect();
+        let kept = read(path)?.into_iter().filter(|(name, _)| cases.contains(name));
+        for (name, record) in kept {
+            found.entry(name).or_insert(record);
+        }
+    }
+    let text = serde_json::to_string_pretty(&found).map_err(json_at(path))?;
     fs::write(path, text + "\n").map_err(at(path))
 }
 
@@ -142,7 +165,7 @@ impl Runs {
         Ok(records)
     }
 
-    /// Runs a case on threads and on ranks.
+    /// Runs a case wherever it runs.
     fn of(&self, case: Case) -> Result<Value, FingerprintsError> {
         let threads = |count: &str| {
             let mut command = Command::new(&self.program);
@@ -154,7 +177,15 @@ impl Runs {
             command.arg(&self.program);
             self.record(case, command)
         };
-        Ok(merge(threads("1")?, threads("2")?, [("1 rank", ranks(1)?), ("3 ranks", ranks(3)?)]))
+        let all = match case.place {
+            Place::ThreadsAndRanks => vec![("1 rank", ranks(1)?), ("3 ranks", ranks(3)?)],
+            Place::Threads => Vec::new(),
+            Place::Vulkan => {
+                let run = without_bits(threads("2")?);
+                return Ok(merge(run.clone(), run, Vec::new()));
+            }
+        };
+        Ok(merge(threads("1")?, threads("2")?, all))
     }
 
     /// Runs a case by this command, and records the results.
@@ -164,8 +195,13 @@ impl Runs {
         for old in [&report, &solution] {
             let _ = fs::remove_file(old); // there may be none
         }
-        // Ranks have no fallback, so one process must not use it either.
-        command.args(["solve", "--no-fallback"]).arg("--json").arg(&report).arg("--output").arg(&solution);
+        command.arg("solve").arg("--json").arg(&report).arg("--output").arg(&solution);
+        match case.place {
+            // Ranks have no fallback, so one process must not use it either.
+            Place::ThreadsAndRanks => drop(command.arg("--no-fallback")),
+            Place::Threads => {}
+            Place::Vulkan => drop(command.args(["--no-fallback", "--device", "vulkan:0"])),
+        }
         if case.settings.starts_with("--") {
             command.args(case.settings.split(' '));
         } else {
