@@ -3,9 +3,9 @@
 //!
 //! Documentation tests have the dev-dependencies of their crate and may hide lines. A reader who
 //! copies an example has neither. So each example becomes a program of a crate that depends only on
-//! `ziggurat`, by path, and is not part of this workspace. The crate has this workspace's lock
-//! file, so that no network is needed, and its target directory, so that only changed crates are
-//! compiled.
+//! `ziggurat`, by path, and on the crates that examples bring together with it, and is not part of
+//! this workspace. The crate has this workspace's lock file, so that no network is needed, and its
+//! target directory, so that only changed crates are compiled.
 //!
 //! `--times` measures instead what such a crate costs to build: processor seconds of a clean debug
 //! build, a clean release build, and a release build after an edit of the program.
@@ -67,6 +67,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 ";
 const EDIT: (&str, &str) = ("rtol(1e-8)", "rtol(1e-6)");
 
+/// The features that examples use, and the crates that they bring together with `ziggurat`, in the
+/// versions of the workspace.
+const WITH_OTHERS: (&str, &str) = (
+    "[\"nalgebra-sparse\"]",
+    "nalgebra-sparse = { version = \"0.12\", default-features = false }\nrayon = \"1\"\n",
+);
+
 pub(crate) fn run(options: &Options, root: &Path) -> Result<(), OutsideError> {
     if options.times {
         return times(options.library.as_deref().unwrap_or(root));
@@ -84,7 +91,7 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), OutsideError> {
         return Err(OutsideError::NoExample);
     }
     // A folder that stays, so that cargo knows what it has built.
-    let outside = OutsideCrate::write(&programs::target().join("outside"), root, &examples)?;
+    let outside = OutsideCrate::write(&programs::target().join("outside"), root, WITH_OTHERS, &examples)?;
     if !outside.cargo(&["build", "--bins"], &programs::target())? {
         return Err(OutsideError::Build(outside.folder));
     }
@@ -115,8 +122,15 @@ struct OutsideCrate {
 }
 
 impl OutsideCrate {
-    /// Writes the crate, with one program per example; `library` is the workspace of `ziggurat`.
-    fn write(folder: &Path, library: &Path, examples: &[String]) -> Result<Self, OutsideError> {
+    /// Writes the crate, with one program per example; `library` is the workspace of `ziggurat`,
+    /// and `with` are its features and further dependencies.
+    fn write(
+        folder: &Path,
+        library: &Path,
+        with: (&str, &str),
+        examples: &[String],
+    ) -> Result<Self, OutsideError> {
+        let (features, others) = with;
         let outside = OutsideCrate { folder: folder.to_owned() };
         let sources = folder.join("src/bin");
         // Programs of examples that are no longer there would be built, too.
@@ -126,8 +140,8 @@ impl OutsideCrate {
         }
         let library = fs::canonicalize(library).map_err(at(library))?;
         let manifest = format!(
-            "[package]\nname = \"outside\"\nedition = \"2024\"\n\n[dependencies]\nziggurat = {{ path = {:?} }}\n\n\
-             [workspace]\n",
+            "[package]\nname = \"outside\"\nedition = \"2024\"\n\n[dependencies]\nziggurat = {{ path = {:?}, \
+             features = {features} }}\n{others}\n[workspace]\n",
             library.join("crates/ziggurat")
         );
         outside.put("Cargo.toml", &manifest)?;
@@ -163,7 +177,7 @@ impl OutsideCrate {
 /// Prints the processor seconds of the three builds.
 fn times(library: &Path) -> Result<(), OutsideError> {
     let folder = std::env::temp_dir().join(format!("ziggurat-outside-{}", std::process::id()));
-    let outside = OutsideCrate::write(&folder, library, &[PROGRAM.to_owned()])?;
+    let outside = OutsideCrate::write(&folder, library, ("[]", ""), &[PROGRAM.to_owned()])?;
     let target = folder.join("target");
     let timed = |arguments: &[&str]| {
         let before = child_seconds()?;

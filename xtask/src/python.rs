@@ -54,7 +54,16 @@ pub(crate) struct Environment {
 const REQUIREMENTS: &str = "requirements-test.txt";
 
 /// Programs that use the package with others, which the requirements name.
-const EXAMPLES: [&str; 3] = ["scikit_fem_elasticity", "ngsolve_poisson", "fipy_diffusion"];
+const EXAMPLES: [&str; 8] = [
+    "scikit_fem_elasticity",
+    "scikit_fem_helmholtz",
+    "scikit_fem_maxwell",
+    "scikit_fem_newton",
+    "scikit_fem_stokes",
+    "networkx_resistance",
+    "ngsolve_poisson",
+    "fipy_diffusion",
+];
 
 /// Set where maturin runs this program as its cargo.
 const AS_CARGO: &str = "ZIGGURAT_XTASK_AS_CARGO";

@@ -4,8 +4,8 @@
 //!
 //! Advice about the matrix (`ziggurat::diagnose`) is followed by changing the matrix or the
 //! configuration. Both solves are without the fallback, which would hide the difference. The next
-//! step of the command (`next_step` of `ziggurat solve --json`) is followed by running it, after a
-//! solve without options and after one that may not fall back.
+//! step of the command (`next_step` of `ziggurat solve --json`) is followed by running it, after
+//! solves without options, without the fallback, with a low limit of iterations and in 16 bits.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,6 +27,14 @@ use crate::programs;
 
 pub(super) const BENCH: Bench =
     Bench { name: "advice", what: "real systems: whether the advice of reports helps", rounds: 1, run };
+
+/// The options of the solves whose next step is followed.
+const FOLLOWED_AFTER: [&[&str]; 4] = [
+    &[],
+    &["--no-fallback"],
+    &["--no-fallback", "--max-iterations", "20"],
+    &["--no-fallback", "--precision", "f16"],
+];
 
 /// A system as given, or changed as advised.
 #[derive(Clone)]
@@ -73,7 +81,7 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
             .map_err(BenchError::Program)?
             .join("ziggurat");
         for path in &paths {
-            for options in [&[][..], &["--no-fallback"]] {
+            for options in FOLLOWED_AFTER {
                 next_steps.extend(follow_next_step(&program, path, options)?);
             }
         }
@@ -161,8 +169,8 @@ fn advised(code: &str, given: &Attempt, path: &Path) -> Result<Vec<(String, Atte
         "nonsymmetric" | "nearly-symmetric" => {
             vec![with_krylov(Krylov::Gmres), with_krylov(Krylov::Bicgstab)]
         }
-        "indefinite" => vec![with_krylov(Krylov::Gmres)],
-        "zero-diagonal" => vec![with_factors()],
+        "indefinite" | "zero-diagonal" => vec![with_factors()],
+        "saddle-point" => vec![with_factors(), with_krylov(Krylov::Minres)],
         "mixed-diagonal" => {
             let diagonal = diagonal();
             let negative = diagonal.iter().filter(|&&value| value < 0.0).count();

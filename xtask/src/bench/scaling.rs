@@ -203,10 +203,11 @@ impl Programs {
             ["solve", "--problem", problem, "--method", "sa", "--threads", &threads_given, "--json", "-"];
         let json: Value = serde_json::from_str(&Self::run(&self.command, &arguments, ranks)?)?;
         let count = |value: &Value| value.as_u64().unwrap_or(0);
+        // One rank is one process: nothing is distributed.
         let level = |level: &Value| LevelCounts {
             rows: count(&level["rows"]),
-            ranks: count(&level["distribution"]["ranks"]),
-            rows_most: count(&level["distribution"]["rows_most"]),
+            ranks: level["distribution"]["ranks"].as_u64().unwrap_or(1),
+            rows_most: level["distribution"]["rows_most"].as_u64().unwrap_or(count(&level["rows"])),
             halo_rows_most: count(&level["distribution"]["halo_rows_most"]),
             messages_most: count(&level["distribution"]["messages_most"]),
             bytes_most: count(&level["distribution"]["bytes_most"]),

@@ -2,12 +2,14 @@
 //! problems of the paper on 16 bits, and which matrices count as grids.
 //!
 //! Each solver is set up and solves once per round, alternating with the others. The true residual
-//! is recomputed here. The relative residual is 10⁻⁹, as in the paper of Zong, Yu, Huang & Xue
-//! (ICPP 2024). Setup is also given in products A·x with the matrix in compressed rows.
+//! is recomputed here. The relative residual is 10⁻⁹. Setup is also given in products A·x with the
+//! matrix in compressed rows.
 //!
-//! The paper's figures 6 and 8 are repeated on its problems, or on stand-ins with their features:
-//! iterations with levels in 64 bits, in 16 bits scaled after setup, not scaled, and scaled before
-//! setup; and the times of the preconditioner and the solve in 64 and in 16 bits.
+//! Figures 6 and 8 of Zong, Yu, Huang & Xue (ICPP 2024) are repeated to its relative residual of
+//! 10⁻¹⁰: iterations with levels in 64 bits, in 16 bits scaled after setup, not scaled, and scaled
+//! before setup; and the times of the preconditioner and the solve in 64 and in 16 bits. Two of the
+//! problems are the paper's; the others are stand-ins, most of which stay in the range of 16 bits
+//! where the originals leave it (docs/papers.md).
 
 mod kernels;
 mod recognised;
@@ -37,7 +39,8 @@ const PROBLEMS: [&str; 6] =
     ["poisson3d:160", "poisson3d27:120", "anisotropic3d:100", "jump3d:100", "solid3d:50", "radiation3t:50"];
 const QUICK_PROBLEMS: [&str; 1] = ["poisson3d:12"];
 
-/// The problems of the paper. `poisson3d27` is its laplace27.
+/// The problems of the paper, or stand-ins. `poisson3d27` is its laplace27, `laplace27e8` its
+/// laplace27 times 10⁸.
 const PAPER: [&str; 6] = [
     "poisson3d27:128",
     "laplace27e8:128",
@@ -53,6 +56,9 @@ const STORED: [&str; 4] = ["f64", "K64P32D16", "D16 not scaled", "D16 scaled bef
 
 /// The relative residual of the solves.
 const RTOL: f64 = 1e-9;
+
+/// The relative residual of the solves of the paper's problems.
+const PAPER_RTOL: f64 = 1e-10;
 
 /// The contestants: a method and a precision.
 const CONTESTANTS: [(Method, Precision); 4] = [
@@ -140,12 +146,12 @@ pub(super) fn paper(
         let constants = NearKernel::constants(system.a.rows(), system.block);
         system.near_kernel =
             constants.map_err(|error| BenchError::Solve((*name).to_owned(), error.to_string()))?;
-        let iterations = precision::count(&system, &counted, &[1.0], RTOL, pool)?;
+        let iterations = precision::count(&system, &counted, &[1.0], PAPER_RTOL, pool)?;
         let cells =
             iterations.iter().map(|count| count.iterations[0].map_or("none".into(), |n| n.to_string()));
         table.row(std::iter::once((*name).to_owned()).chain(cells));
         counts.extend(iterations);
-        speeds.extend(precision::time(&system, &timed, RTOL, setting.rounds, pool)?);
+        speeds.extend(precision::time(&system, &timed, PAPER_RTOL, setting.rounds, pool)?);
     }
     println!("{table}\n{}", precision::speed_table(&speeds));
     Ok((counts, speeds))

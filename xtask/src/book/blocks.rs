@@ -7,8 +7,9 @@
 //! | first line is a comment that holds a file name, such as `# solver.toml` | written to this file |
 //! | `sh` | run by bash, which stops at the first failure |
 //! | `python` | all blocks of a chapter are one program, run at the end of the chapter |
-//! | `text` directly after one of these | must be in its output, but for numbers ([`output`](super::output)) |
+//! | `text` directly after one of these | must be in its output, with its numbers, but for times and what else depends on the machine ([`output`](super::output)) |
 //! | `text,complete` | the same, and the output has no other lines |
+//! | `text,within=5%` | the same, and numbers may differ by 5 % |
 //! | `sh,ignore`, `python,ignore` | not run: it installs something, or needs another machine |
 //!
 //! The command and the C library are on the paths of the environment, as after an installation.
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::markdown::{self, Block, Page};
-use super::output::missing_line;
+use super::output::{Bound, missing_line};
 use super::{BookError, at};
 use crate::python::Environment;
 
@@ -35,8 +36,6 @@ pub(crate) struct Runner {
     pub(crate) prefix: PathBuf,
     /// The environment with the Python package.
     pub(crate) python: Environment,
-    /// Whether counts of iterations must be those of the book.
-    pub(crate) exact: bool,
 }
 
 /// Blocks of Python with the output that the book shows.
@@ -80,7 +79,7 @@ impl Runner {
                 let mut bash = Command::new("bash");
                 bash.args(["-euo", "pipefail", "-c", &block.code]);
                 match self.output(bash, "bash", &folder)? {
-                    Ok(output) => failures.extend(self.difference(name, shown(index), &output)),
+                    Ok(output) => failures.extend(difference(name, shown(index), &output)),
                     Err(output) => failures.push(failure(name, block, &output)),
                 }
             }
@@ -105,7 +104,7 @@ impl Runner {
                 blocks
                     .iter()
                     .zip(parts)
-                    .filter_map(|((_, shown), part)| self.difference(name, *shown, &part))
+                    .filter_map(|((_, shown), part)| difference(name, *shown, &part))
                     .collect()
             }
             Err(output) => vec![failure(name, first, &output)],
@@ -144,19 +143,40 @@ impl Runner {
         let both = || text.clone() + &String::from_utf8_lossy(&done.stderr);
         Ok(if done.status.success() { Ok(text) } else { Err(both()) })
     }
+}
 
-    /// What the book shows and the output lacks.
-    fn difference(&self, name: &str, shown: Option<&Block<'_>>, output: &str) -> Option<String> {
-        let shown = shown?;
-        let complete = shown.info == "text,complete";
-        let line = missing_line(&shown.code, output, self.exact)
-            .or_else(|| missing_line(output, &shown.code, self.exact).filter(|_| complete))?;
-        Some(format!(
-            "{name}:{}: printed or shown, but not both: {line}\n    the output is:\n{}",
-            shown.line,
-            indented(output)
-        ))
+/// What the book shows and the output lacks, or, in a complete block, the other way round.
+fn difference(name: &str, shown: Option<&Block<'_>>, output: &str) -> Option<String> {
+    let shown = shown?;
+    let Some((complete, bound)) = comparison(shown.info) else {
+        return Some(format!("{name}:{}: a block of text cannot be `{}`", shown.line, shown.info));
+    };
+    let missing = missing_line(&shown.code, output, bound);
+    let (which, missing) = match missing {
+        Some(missing) => ("shown", missing),
+        None if complete => ("printed", missing_line(output, &shown.code, bound)?),
+        None => return None,
+    };
+    let other = if which == "shown" { "printed" } else { "shown" };
+    let instead = match missing.printed {
+        Some(line) => format!("{other} with other numbers: {line}"),
+        None => format!("not {other}"),
+    };
+    let (line, output) = (missing.line, indented(output));
+    Some(format!("{name}:{}: {which}: {line}\n    {instead}\n    the output is:\n{output}", shown.line))
+}
+
+/// How a block of text is compared: whether the output has no other lines, and by how much numbers
+/// may differ. `None` if its words are not known.
+fn comparison(info: &str) -> Option<(bool, Bound)> {
+    let mut found = (false, Bound::EQUAL);
+    for word in info.strip_prefix("text")?.split(',').skip(1) {
+        match word {
+            "complete" => found.0 = true,
+            _ => found.1 = Bound::parse(word)?,
+        }
     }
+    Some(found)
 }
 
 /// The file that a block is written to: its first line is a comment with nothing but the name.
@@ -183,6 +203,29 @@ mod tests {
 
     fn block(code: &str) -> Block<'_> {
         Block { info: "toml", line: 1, code: code.to_owned(), follows: false }
+    }
+
+    #[test]
+    fn a_block_that_shows_a_wrong_number_fails() {
+        let shown = |info, code: &str| Block { info, line: 7, code: code.to_owned(), follows: true };
+        let block = shown("text", "step 0: 13 iterations\n");
+        assert_eq!(difference("a.md", Some(&block), "step 0: 13 iterations\nstep 1: 9 iterations\n"), None);
+        let failure = difference("a.md", Some(&block), "step 0: 8 iterations\n").unwrap();
+        assert!(
+            failure.starts_with(
+                "a.md:7: shown: step 0: 13 iterations\n    printed with other numbers: step 0: 8 iterations\n"
+            ),
+            "{failure}"
+        );
+        // A complete block shows every line, and a bound is one that is known.
+        let complete = shown("text,complete", "step 0: 13 iterations\n");
+        assert_eq!(difference("a.md", Some(&complete), "step 0: 13 iterations\n"), None);
+        let failure = difference("a.md", Some(&complete), "step 0: 13 iterations\nsolved\n").unwrap();
+        assert!(failure.starts_with("a.md:7: printed: solved\n    not shown\n"), "{failure}");
+        let near = shown("text,within=10%", "step 0: 13 iterations\n");
+        assert_eq!(difference("a.md", Some(&near), "step 0: 14 iterations\n"), None);
+        let unknown = shown("text,exactly", "step 0: 13 iterations\n");
+        assert!(difference("a.md", Some(&unknown), "step 0: 13 iterations\n").is_some());
     }
 
     #[test]

@@ -3,8 +3,10 @@
 //! 1. Pages that are generated from the code equal the files in the repository
 //!    ([`mod@reference`]; `--write` writes them).
 //! 2. Links of all Markdown files of the repository resolve ([`links`]).
-//! 3. mdBook builds the pages without a warning, and their links resolve ([`html`]).
-//! 4. Blocks of shell commands, Python and C run as a reader would run them ([`blocks`]).
+//! 3. Tables of measured numbers name the revision at which they were taken ([`tables`]).
+//! 4. mdBook builds the pages without a warning, and their links resolve ([`html`]).
+//! 5. Blocks of shell commands, Python and C run as a reader would run them ([`blocks`]), and print
+//!    what the book shows, numbers included ([`output`]).
 //!
 //! Rust blocks are programs of another crate, built by `cargo xtask outside`. mdBook is a command
 //! and not a library here, because it would add fifty crates to the lock file; `.ci/run` installs
@@ -16,6 +18,7 @@ mod links;
 pub(crate) mod markdown;
 mod output;
 mod reference;
+mod tables;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,9 +42,6 @@ pub(crate) struct Options {
     /// Run only the code of chapters whose path contains this.
     #[arg(long, value_name = "TEXT")]
     chapter: Option<String>,
-    /// Compare counts of iterations as well with those that the book shows.
-    #[arg(long)]
-    exact: bool,
     /// Run the code with what `cargo xtask install` has installed here [default: a build of this
     /// workspace].
     #[arg(long, value_name = "FOLDER")]
@@ -55,6 +55,8 @@ enum Part {
     Generated,
     /// Check the links of Markdown files.
     Links,
+    /// Check that tables of measured numbers name their revision.
+    Tables,
     /// Build the pages, and check their links.
     Html,
     /// Run the code blocks.
@@ -74,6 +76,8 @@ pub(crate) enum BookError {
     Config(#[from] ziggurat::config::ConfigError),
     #[error("links that lead nowhere:{}", list(.0))]
     Links(Vec<String>),
+    #[error("tables of numbers without \"Taken at REVISION\" after them:{}", list(.0))]
+    Tables(Vec<String>),
     #[error("mdBook fails or warns (`.ci/run` installs it if it is missing):\n{0}")]
     MdBook(String),
     #[error("there is no Python environment; `cargo xtask python --only wheel` makes it")]
@@ -108,6 +112,9 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BookError> {
     if wanted(Part::Links) {
         println!("{} links in Markdown files resolve", links::check(root)?);
     }
+    if wanted(Part::Tables) {
+        println!("{} tables of numbers name their revision", tables::check(root)?);
+    }
     if wanted(Part::Html) {
         let pages = html::build(root, &folder)?;
         println!("{} pages, {} links: {}", pages.pages, pages.links, pages.start.display());
@@ -118,7 +125,7 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BookError> {
             Some(prefix) => std::path::absolute(prefix).map_err(at(prefix))?,
             None => installed(root, &folder)?,
         };
-        let runner = blocks::Runner { folder: folder.join("run"), prefix, python, exact: options.exact };
+        let runner = blocks::Runner { folder: folder.join("run"), prefix, python };
         let count = runner.run_all(root, options.chapter.as_deref())?;
         println!("{count} code blocks of the book run");
     }

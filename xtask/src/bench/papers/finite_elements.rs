@@ -8,8 +8,8 @@
 //! | L-shape | three squares of 128 × 128 cells; c = 1 | 443,905 | 11,066,881 |
 //!
 //! Rows, columns and entries are those of the thesis: rows of the boundary stay, with a one on the
-//! diagonal and stored zeros beside it. The coefficient of the beam is said to be piecewise between
-//! 0.1 and 1; where it changes is our choice.
+//! diagonal and stored zeros beside it. The coefficient of the beam is piecewise constant, between
+//! 0.1 and 1, and changes at the midpoint of its length (section 5.4).
 
 use std::sync::Arc;
 
