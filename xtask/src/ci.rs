@@ -1,9 +1,10 @@
 //! `cargo xtask ci`: the checks that decide whether a change lands.
 //!
 //! Groups of steps run one after the other, cheap ones first; the steps of a group run at the same
-//! time. The run ends with the first group in which a step fails, and names the line to repeat that
-//! step by hand. A table of times closes every run, failed or not. The build goes where cargo puts
-//! it by default: nothing here sets `CARGO_TARGET_DIR`, so a developer's own choice holds.
+//! time. All groups run, also after a failure, so that one run shows everything that is wrong; each
+//! failure names the line to repeat that step by hand. A table of times closes every run. The build
+//! goes where cargo puts it by default: nothing here sets `CARGO_TARGET_DIR`, so a developer's own
+//! choice holds.
 
 use std::fmt::Write as _;
 use std::io::{self, Read as _};
@@ -85,7 +86,10 @@ const STEPS: &[&[Step]] = &[
         },
         Step { name: "python checks", action: Action::Task(&["python", "--only", "checks"]) },
     ],
-    &[Step { name: "matrix units", action: Action::Task(&["matrix-units"]) }],
+    &[
+        Step { name: "matrix units", action: Action::Task(&["matrix-units"]) },
+        Step { name: "fingerprints", action: Action::Task(&["fingerprints", "--small"]) },
+    ],
     &[
         Step { name: "doctests", action: Action::Cargo(&["test", "--doc", "--workspace", "--all-features"]) },
         Step { name: "gpu sources", action: Action::Task(&["gpu-sources"]) },
@@ -109,12 +113,11 @@ const STEPS: &[&[Step]] = &[
 /// What `cargo nextest` exits with when it found nothing to run.
 const NEXTEST_NO_TESTS: i32 = 4;
 
-/// The check that failed, and why.
+/// The checks that failed, each with its reason.
 #[derive(Debug, Error)]
-#[error("step `{step}` failed: {reason}")]
+#[error("{}", .failures.join("\n"))]
 pub(crate) struct CiError {
-    step: &'static str,
-    reason: String,
+    failures: Vec<String>,
 }
 
 /// How a step ended.
@@ -138,7 +141,7 @@ pub(crate) fn run(root: &Path) -> Result<(), CiError> {
     run_groups(STEPS, |step, output| perform(&step.action, root, output))
 }
 
-/// Runs `groups` by `perform` until a step fails; prints the table of times either way.
+/// Runs `groups` by `perform`, and prints the table of times.
 fn run_groups(
     groups: &[&[Step]],
     perform: impl Fn(&Step, &mut Output) -> Result<(), String> + Sync,
@@ -147,13 +150,11 @@ fn run_groups(
     let mut ended = Vec::new();
     for group in groups {
         ended.extend(run_group(group, &perform));
-        if ended.iter().any(|ended: &Ended| ended.failure.is_some()) {
-            break;
-        }
     }
-    println!("\n{}", summary(groups, &ended, start.elapsed()));
-    let failure = ended.into_iter().find_map(|ended| Some((ended.step, ended.failure?)));
-    failure.map_or(Ok(()), |(step, reason)| Err(CiError { step, reason }))
+    println!("\n{}", summary(&ended, start.elapsed()));
+    let failure = |ended: Ended| Some(format!("step `{}` failed: {}", ended.step, ended.failure?));
+    let failures: Vec<String> = ended.into_iter().filter_map(failure).collect();
+    if failures.is_empty() { Ok(()) } else { Err(CiError { failures }) }
 }
 
 /// Runs all steps of a group at the same time. The output of the first is shown as it comes.
@@ -190,17 +191,12 @@ fn run_group(
 }
 
 /// One line per step: how it ended and how long it took.
-fn summary(groups: &[&[Step]], ended: &[Ended], total: Duration) -> Table {
+fn summary(ended: &[Ended], total: Duration) -> Table {
     let seconds = |time: Duration| format!("{:.1}", time.as_secs_f64());
     let outcome = |failed: bool| if failed { "FAILED" } else { "ok" };
     let mut table = Table::new(["step", "outcome", "seconds"]);
-    for step in groups.iter().copied().flatten() {
-        match ended.iter().find(|ended| ended.step == step.name) {
-            Some(ended) => {
-                table.row([step.name, outcome(ended.failure.is_some()), &seconds(ended.time)]);
-            }
-            None => table.row([step.name, "not run"]),
-        }
+    for ended in ended {
+        table.row([ended.step, outcome(ended.failure.is_some()), &seconds(ended.time)]);
     }
     let failed = ended.iter().any(|ended| ended.failure.is_some());
     table.row(["total", outcome(failed), &seconds(total)]);
@@ -320,18 +316,19 @@ mod tests {
     ];
 
     #[test]
-    fn a_failure_ends_the_run_after_its_group_and_is_named() {
-        for failing in ["two", "three"] {
-            let seen = Mutex::new(Vec::new());
-            let outcome = run_groups(FOUR, |step, _| {
-                seen.lock().unwrap().push(step.name);
-                if step.name == failing { Err("it broke".to_owned()) } else { Ok(()) }
-            });
-            assert_eq!(outcome.unwrap_err().to_string(), format!("step `{failing}` failed: it broke"));
-            let mut seen = seen.into_inner().unwrap();
-            seen.sort_unstable();
-            assert_eq!(seen, ["one", "three", "two"]);
-        }
+    fn all_steps_run_and_all_failures_are_named() {
+        let seen = Mutex::new(Vec::new());
+        let outcome = run_groups(FOUR, |step, _| {
+            seen.lock().unwrap().push(step.name);
+            if ["one", "three"].contains(&step.name) { Err("it broke".to_owned()) } else { Ok(()) }
+        });
+        assert_eq!(
+            outcome.unwrap_err().to_string(),
+            "step `one` failed: it broke\nstep `three` failed: it broke"
+        );
+        let mut seen = seen.into_inner().unwrap();
+        seen.sort_unstable();
+        assert_eq!(seen, ["four", "one", "three", "two"]);
     }
 
     #[test]
@@ -356,23 +353,20 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_says_what_ran_and_what_did_not() {
+    fn the_summary_says_how_each_step_ended() {
         let ended = |step, millis, failed: bool| Ended {
             step,
             time: Duration::from_millis(millis),
             failure: failed.then(String::new),
         };
-        let three = [ended("one", 1500, false), ended("two", 2500, true), ended("three", 500, false)];
-        let failed = summary(FOUR, &three, Duration::from_secs(4)).to_string();
+        let two = [ended("one", 1500, false), ended("two", 2500, true)];
+        let failed = summary(&two, Duration::from_secs(4)).to_string();
         let lines: Vec<&str> = failed.lines().collect();
         assert!(lines[2].contains("ok") && lines[2].contains("1.5"), "{failed}");
         assert!(lines[3].contains("FAILED") && lines[3].contains("2.5"), "{failed}");
-        assert!(lines[4].contains("ok") && lines[4].contains("0.5"), "{failed}");
-        assert!(lines[5].contains("not run"), "{failed}");
-        assert!(lines[6].contains("total") && lines[6].contains("4.0"), "{failed}");
-        let all = ["one", "two", "three", "four"].map(|name| ended(name, 0, false));
-        let passed = summary(FOUR, &all, Duration::ZERO).to_string();
-        assert!(!passed.contains("FAILED") && !passed.contains("not run"), "{passed}");
+        assert!(lines[4].contains("total") && lines[4].contains("4.0"), "{failed}");
+        let passed = summary(&two[..1], Duration::ZERO).to_string();
+        assert!(!passed.contains("FAILED"), "{passed}");
     }
 
     #[test]
