@@ -12,6 +12,7 @@
 //! - [`algebra`]: transposes, products, sums, scalings and truncation for multigrid setup.
 //! - [`io`]: reading and writing files: Matrix Market, NumPy, scipy, PETSc, HDF5,
 //!   Rutherford–Boeing.
+//! - [`parallel`]: work for the threads of the caller, the only module that calls rayon.
 //! - [`trace`]: `tracing` spans of setup and solve, for timelines.
 //! - [`words`]: counts and numbers in messages.
 
@@ -31,7 +32,7 @@ pub mod matrix;
 mod name;
 pub mod number;
 pub mod operator;
-mod parallel;
+pub mod parallel;
 mod simd;
 pub mod spectrum;
 pub mod trace;
