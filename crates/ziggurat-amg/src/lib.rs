@@ -6,6 +6,30 @@
 //!
 //! [Lowering](Multigrid::new) then moves the hierarchy to a device, each level in its own precision
 //! and with its [`smoother`]. The result applies one [`Cycle`].
+//!
+//! # Modules
+//!
+//! In the order of the data:
+//!
+//! | module | contents |
+//! |---|---|
+//! | `cancel` | [`Cancel`]: time limits of setup and requests to stop, asked for between stages |
+//! | [`halo`] | what a setup step knows of the rows of other processes, and how processes communicate; [`halo::Whole`] is one process |
+//! | `empty_rows` | rows without entries, and the matrix with a diagonal entry in each of them |
+//! | [`strength`] | which connections are strong |
+//! | [`coarsen`] | which rows the next level keeps (PMIS, aggressive), or which rows it joins (MIS-2, pairs) |
+//! | [`interpolate`] | prolongation: classical variants, tentative, smoothed, and with the least energy; approximate ideal restriction; test vectors and their least-squares interpolation |
+//! | [`smoother`] | smoother data in `f64`: a diagonal and coefficients, an approximate inverse, or incomplete factors |
+//! | `hierarchy` | the level loop (`build.rs`) over [`LevelMatrix`]; a file per coarsening with its parameters; the order and sign of the unknowns (`order.rs`); levels made on a device (`on_device`); saving and loading (`file.rs`), new values (`update.rs`) |
+//! | `multigrid` | what a solve runs: cycles V, W and F (`cycle.rs`) and K (`k_cycle.rs`), levels and their operations, scratch vectors, the coarsest level's solver; it knows neither `hierarchy` nor `lower` |
+//! | `lower` | makes a [`Multigrid`] from a hierarchy: the only module that knows both |
+//!
+//! Inside `lower`, `source` and `part` describe a level as input, `scaling` changes its variables,
+//! `precision` and `format` choose numbers and formats, `damping` scales strong smoothers, `exact`
+//! stores the finest matrix for the outer iteration, `level` and `coarse` make one level,
+//! `assembly` makes all of them, and `hierarchy` and `transposed` are the entry points for a
+//! hierarchy of one process. Under MPI, `ziggurat-mpi` passes [`LevelSource`]s to
+//! [`Multigrid::new`] itself.
 
 #![forbid(unsafe_code)]
 

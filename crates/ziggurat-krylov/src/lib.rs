@@ -17,8 +17,16 @@
 //! | [`cgs`](cgs()) | any A, fixed M, little memory | 7 | 3, for two products with A |
 //! | [`richardson`](richardson()) | M alone, without a Krylov method | 2 | 1 |
 //!
-//! GMRES and FGMRES can store their basis in fewer bits ([`compressed_basis`]). Any method can
-//! precondition another one ([`InnerSolver`]).
+//! GMRES and FGMRES are one loop over a basis, which can be stored in fewer bits
+//! ([`compressed_basis`]). IDR's shadow vectors are hashes of global row indices, so that they do
+//! not depend on the distribution. Any method can precondition another one ([`InnerSolver`]):
+//! methods do not know what preconditions them.
+//!
+//! A method takes one [`LinearProblem`]: the device, the [`System`] (matrix, preconditioner, null
+//! space), the right-hand side, the stopping criteria and an optional observer. Its vectors are
+//! allocated once, in a [`Work`], and used for many solves. Each method has a file with its
+//! recurrence; `run.rs` applies A and M, counts iterations and decides when to stop; `method.rs`
+//! selects a method by name.
 //!
 //! **Convergence is verified.** A method reports [`Converged`](StopReason::Converged) only after
 //! computing b − A x from x and finding its norm within the tolerances of [`Stopping`]. If its

@@ -12,6 +12,19 @@
 //! This crate moves rows between ranks. The computations are the kernels of `ziggurat-amg`, which
 //! do not depend on ranks. No rank holds an array as long as the matrix, or a list of all ranks.
 //!
+//! | module | contents |
+//! |---|---|
+//! | `partition` | which rank owns which rows, without a list of all ranks |
+//! | `neighbourhood` | the rows of other ranks that a rank knows, and the exchange of their values: `Halo` and `Processes` under MPI |
+//! | `matrix`, `rows`, `triple_product`, `transpose`, `grid`, `input` | a rank's rows of a matrix; rows in transit; Galerkin products; transposes; slabs of a structured grid; files and model problems, of which each rank reads its part |
+//! | `setup` | `LevelMatrix` for [`DistributedCsr`]: halo rows, Galerkin product, and agglomeration: which ranks own the next level |
+//! | `device`, `border`, `split` | the device of one rank ([`Distributed`]): own columns by any `Device`, halo columns when they have arrived, reductions over ranks |
+//! | `solver`, `levels`, `report` | the solver; its levels as input to lowering; what each level looks like over all ranks |
+//! | `placed`, `update`, `redistribution` | the caller's matrix in the sign and distribution of the levels; new values in the same pattern; vectors between the caller's rows and the internal ones |
+//! | `whole` | the hierarchy of all ranks as one process has it, and back: for files |
+//! | `coordinates`, `near_kernel` | rigid-body modes and near-null spaces from what each rank has |
+//! | `c` | for C and Fortran: handles, files, and setup and solve in one call |
+//!
 //! # Failures
 //!
 //! If a rank fails, all ranks stop, and no rank waits for ever:

@@ -1,6 +1,6 @@
 //! Number types in memory and in arithmetic.
 //!
-//! Memory and arithmetic are separate choices (ARCHITECTURE.md, "Storage is not arithmetic"). A
+//! Memory and arithmetic are separate choices (docs/decisions/storage-is-not-arithmetic.md). A
 //! [`Store`] is a number type in memory: `f64 f32 f16 bf16`. A [`Real`] is a number type for
 //! arithmetic: `f64 f32`. [`Reads`](crate::Reads) says which arithmetic may read which memory;
 //! widening happens in registers and is always exact, so there are seven pairs:

@@ -2,11 +2,15 @@
 //!
 //! - [`solve`] solves A x = b with settings chosen for the matrix; [`Solver`] is set up once and
 //!   solves any number of right-hand sides.
-//! - [`SolverConfig`] holds all choices and parameters, in Rust, TOML or JSON.
+//! - [`SolverConfig`] holds all choices and parameters, in Rust, TOML or JSON. `config/decide.rs`
+//!   is the table of automatic choices, each with its reason.
 //! - [`Tuning`] tries configurations on a system and finds the fastest.
-//! - [`mod@diagnose`] analyses a matrix and gives advice on solving with it.
+//! - [`mod@diagnose`] analyses a matrix and gives advice on solving with it. The part that decides
+//!   how it is solved, [`diagnose::MatrixKind`], serves one process and MPI alike.
+//! - [`Coordinates`] of nodes become rigid-body modes.
+//! - [`Iteration`] is the outer iteration, with one process and with several.
 //! - [`events`] are what setup and solve log through `tracing`.
-//! - [`threads`] is the rule for their number.
+//! - [`threads`] is the rule for their number, in every interface.
 //!
 //! # Matrices of other crates
 //!

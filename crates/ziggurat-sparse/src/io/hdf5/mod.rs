@@ -17,9 +17,9 @@
 //! `Problem` and in PETSc's examples. Otherwise it must be the only one of its kind. A path
 //! `FILE:NAME`, such as `system.h5:Problem/A`, names the object.
 //!
-//! The feature `hdf5` enables this reader. ARCHITECTURE.md says which library it uses, and why it
-//! is not the C library. Compression is deflate, with or without shuffling; data in other files,
-//! by links or otherwise, is refused.
+//! The feature `hdf5` enables this reader. docs/decisions/hdf5-in-rust.md says which library it
+//! uses, and why it is not the C library. Compression is deflate, with or without shuffling; data
+//! in other files, by links or otherwise, is refused.
 
 #[cfg(feature = "hdf5")]
 mod read;
