@@ -3,7 +3,8 @@
 //! The book contains documents of the repository, such as ARCHITECTURE.md, by lines of the form
 //! `{{#include PATH}}`, and its chapters link to files of the repository. A copy of the sources is
 //! made for mdBook, in which included text is in place, links to a document lead to the chapter
-//! that includes it, and links to other files outside of the book are plain text.
+//! that includes it (to its title, if the chapter includes several), and links to other files
+//! outside of the book are plain text.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,7 +51,13 @@ fn stage(book: &Path, to: &Path) -> Result<(), BookError> {
     for file in files.iter().filter(|file| is_markdown(file)) {
         let text = fs::read_to_string(file).map_err(at(file))?;
         let paths = text.lines().filter_map(include).map(|path| plain(&folder_of(file).join(path)));
-        included.extend(paths.map(|path| (path, file.clone())));
+        let paths: Vec<PathBuf> = paths.collect();
+        let is_one_of_several = paths.len() > 1;
+        for path in paths {
+            let document = fs::read_to_string(&path).map_err(at(&path))?;
+            let title = markdown::anchors(&document).into_iter().next().filter(|_| is_one_of_several);
+            included.insert(path, (file.clone(), title));
+        }
     }
     for file in &files {
         let target = to.join(file.strip_prefix(&book).unwrap_or(file));
@@ -87,7 +94,7 @@ fn with_links(
     document: &Path,
     chapter: &Path,
     book: &Path,
-    included: &BTreeMap<PathBuf, PathBuf>,
+    included: &BTreeMap<PathBuf, (PathBuf, Option<String>)>,
 ) -> String {
     // From the end, so that places before a change stay valid.
     let lines: Vec<&str> = markdown::prose(text).map(|(_, line)| line).collect();
@@ -102,9 +109,11 @@ fn with_links(
                 continue;
             }
             let path = plain(&folder_of(document).join(file));
-            let path = included.get(&path).unwrap_or(&path);
+            let (path, title) = included.get(&path).map_or((&path, &None), |(path, title)| (path, title));
             if path.starts_with(book.join("src")) {
-                changed.replace_range(from..to, &(relative(path, folder_of(chapter)) + anchor));
+                let title = title.as_ref().filter(|_| anchor.is_empty()).map(|title| format!("#{title}"));
+                let to_place = relative(path, folder_of(chapter)) + anchor + &title.unwrap_or_default();
+                changed.replace_range(from..to, &to_place);
             } else if let Some(bracket) = text[..from - 2].rfind('[') {
                 // `[text](target)` becomes `text`.
                 changed.replace_range(bracket..=to, &text[bracket + 1..from - 2]);
@@ -192,8 +201,13 @@ mod tests {
 
     #[test]
     fn links_of_an_included_document_are_those_of_its_chapter() {
-        let included = BTreeMap::from([("/r/docs/b.md".into(), "/r/book/src/notes/b.md".into())]);
-        let text = "see [b](b.md#c), [code](../x.rs), [start](../book/src/start.md) and [out](https://a)\n";
+        let chapter = |name: &str| PathBuf::from("/r/book/src/notes").join(name);
+        let included = BTreeMap::from([
+            ("/r/docs/b.md".into(), (chapter("b.md"), None)),
+            ("/r/docs/d/e.md".into(), (chapter("d.md"), Some("e".into()))),
+        ]);
+        let text = "see [b](b.md#c), [e](d/e.md), [code](../x.rs), [start](../book/src/start.md) and \
+                    [out](https://a)\n";
         let changed = with_links(
             text,
             Path::new("/r/docs/a.md"),
@@ -201,7 +215,20 @@ mod tests {
             Path::new("/r/book"),
             &included,
         );
-        assert_eq!(changed, "see [b](b.md#c), code, [start](../start.md) and [out](https://a)\n");
+        let expected = "see [b](b.md#c), [e](d.md#e), code, [start](../start.md) and [out](https://a)\n";
+        assert_eq!(changed, expected);
+    }
+
+    #[test]
+    fn every_decision_is_in_the_index_and_in_the_book() {
+        let root = crate::workspace_root();
+        let index = fs::read_to_string(root.join("docs/decisions/README.md")).unwrap();
+        let chapter = fs::read_to_string(root.join("book/src/project/decisions.md")).unwrap();
+        for page in markdown::pages(&root.join("docs/decisions")).unwrap() {
+            let name = page.path.file_name().unwrap().to_string_lossy();
+            assert!(name == "README.md" || index.contains(&format!("({name})")), "{name}");
+            assert!(chapter.contains(&format!("docs/decisions/{name}")), "{name}");
+        }
     }
 
     #[test]

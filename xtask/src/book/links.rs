@@ -1,10 +1,12 @@
 //! Links in Markdown files: every relative link names a file of the repository, and every anchor a
-//! heading of it.
+//! heading of it. A Rust file that is named in code type, such as `solver/watch.rs`, exists, too:
+//! some file of the repository has this path, or a path that ends in it.
 
 use std::path::{Path, PathBuf};
 
 use super::markdown::{self, Page};
 use super::{BookError, at, html};
+use crate::source_rules;
 
 /// Documents outside of the folders.
 const DOCUMENTS: [&str; 5] =
@@ -21,10 +23,18 @@ pub(crate) fn check(root: &Path) -> Result<usize, BookError> {
     for name in DOCUMENTS {
         pages.push(markdown::page(&root.join(name))?);
     }
+    let sources = source_rules::read_sources(root)?;
+    let exists = |name: &str| sources.iter().any(|source| source.path.ends_with(name));
     let mut dead = Vec::new();
     let mut count = 0;
     for page in &pages {
         let place = page.path.strip_prefix(root).unwrap_or(&page.path);
+        for (line, name) in named_files(&page.text) {
+            count += 1;
+            if !exists(name) {
+                dead.push(format!("{}:{line}: there is no {name}", place.display()));
+            }
+        }
         for (line, target) in local_links(page) {
             count += 1;
             if !resolves(page, &target)? {
@@ -41,6 +51,20 @@ fn local_links(page: &Page) -> Vec<(usize, String)> {
         targets.map(move |(from, to)| (number, line[from..to].to_owned()))
     });
     links.filter(|(_, target)| markdown::is_local(target)).collect()
+}
+
+/// The Rust files that a text names in code type, with their lines. `NAME` stands for a file that a
+/// reader adds.
+fn named_files(text: &str) -> Vec<(usize, &str)> {
+    let is_file = |code: &&str| {
+        let is_path = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+        code.ends_with(".rs") && code.chars().all(is_path) && !code.starts_with('.') && !code.contains("NAME")
+    };
+    let in_line = |(number, line)| {
+        let codes = str::split(line, '`').skip(1).step_by(2); // after every odd backtick
+        codes.filter(is_file).map(move |code| (number, code))
+    };
+    markdown::prose(text).flat_map(in_line).collect()
 }
 
 /// Whether the file is there, and has the anchor.
@@ -68,6 +92,13 @@ mod tests {
     #[test]
     fn the_links_of_this_repository_resolve() {
         assert!(check(crate::workspace_root()).unwrap() > 50);
+    }
+
+    #[test]
+    fn rust_files_are_named_in_code_type() {
+        let text =
+            "see `a/b.rs`, `f()` and `c.rs`\n```\n`d.rs`\n```\n`NAME.rs`, `../e.rs`, `x * y.rs`, f.rs\n";
+        assert_eq!(named_files(text), [(1, "a/b.rs"), (1, "c.rs")]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! `cargo xtask book`: the book is complete, its links resolve, and its code runs.
 //!
 //! 1. Pages that are generated from the code equal the files in the repository
-//!    ([`mod@reference`]; `--write` writes them).
-//! 2. Links of all Markdown files of the repository resolve ([`links`]).
+//!    ([`mod@reference`], [`crates`]; `--write` writes them).
+//! 2. Links of all Markdown files of the repository resolve, and Rust files that they name exist
+//!    ([`links`]).
 //! 3. Tables of measured numbers name the revision at which they were taken ([`tables`]).
 //! 4. mdBook builds the pages without a warning, and their links resolve ([`html`]).
 //! 5. Blocks of shell commands, Python and C run as a reader would run them ([`blocks`]), and print
@@ -13,6 +14,7 @@
 //! it.
 
 mod blocks;
+mod crates;
 mod html;
 mod links;
 pub(crate) mod markdown;
@@ -29,6 +31,7 @@ use thiserror::Error;
 use crate::install::{self, InstallError};
 use crate::programs;
 use crate::python::Environment;
+use crate::source_rules::ReadError;
 
 /// The command line of `cargo xtask book`.
 #[derive(Debug, Args)]
@@ -74,6 +77,10 @@ pub(crate) enum BookError {
     Generated(PathBuf),
     #[error("the configuration cannot be written: {0}")]
     Config(#[from] ziggurat::config::ConfigError),
+    #[error(transparent)]
+    Sources(#[from] ReadError),
+    #[error("cargo metadata: {0}")]
+    Metadata(String),
     #[error("links that lead nowhere:{}", list(.0))]
     Links(Vec<String>),
     #[error("tables of numbers without \"Taken at REVISION\" after them:{}", list(.0))]
@@ -105,9 +112,11 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BookError> {
     let folder = programs::target().join("book");
     if options.write {
         reference::write(root)?;
+        crates::write(root)?;
     }
     if wanted(Part::Generated) {
         reference::check(root)?;
+        crates::check(root)?;
     }
     if wanted(Part::Links) {
         println!("{} links in Markdown files resolve", links::check(root)?);
