@@ -2,10 +2,9 @@
 //!
 //! Everything is generated row by row in parallel ([`Generator`]), at a few nanoseconds per entry.
 
-use rayon::prelude::*;
-
 use super::generator::Generator;
 use super::problem::{Problem, ProblemError};
+use crate::parallel::collect;
 use crate::{Csr, MatrixError};
 
 impl Problem {
@@ -57,7 +56,7 @@ impl Problem {
         let bytes = self.grid().nodes() * size_of::<[f64; 3]>() as u64;
         let nodes = self.rows_here(bytes)? / self.block_size();
         let generator = self.generator();
-        Ok((0..nodes).into_par_iter().map(|node| generator.coordinates(node as u64)).collect())
+        Ok(collect(nodes, |node| generator.coordinates(node as u64)))
     }
 
     /// A right-hand side: all ones, unless the matrix is singular. Then all ones would be
@@ -73,7 +72,7 @@ impl Problem {
     pub fn rhs(&self) -> Result<Vec<f64>, ProblemError> {
         let rows = self.rows_here(self.global_rows() * size_of::<f64>() as u64)?;
         let generator = self.generator();
-        Ok((0..rows).into_par_iter().map(|row| generator.rhs(row as u64)).collect())
+        Ok(collect(rows, |row| generator.rhs(row as u64)))
     }
 
     /// The number of rows, if one process can index them and `bytes` bytes can be allocated. This

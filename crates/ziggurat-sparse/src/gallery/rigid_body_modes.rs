@@ -14,12 +14,14 @@
 //! the rotations, so it does not change the span. About the centroid, rotations and translations
 //! are orthogonal.
 
-use rayon::prelude::*;
-
 use crate::ExactSum;
+use crate::parallel::over_chunks;
 
 /// Number of nodes summed in order before exact summation.
 const BLOCK: usize = 512;
+
+/// Nodes per task.
+const TASK: usize = 4096;
 
 /// The six rigid-body modes about the centroid of the nodes: six columns with three interleaved
 /// entries per node.
@@ -46,16 +48,18 @@ pub fn rigid_body_modes(coordinates: &[[f64; 3]]) -> Vec<Vec<f64>> {
 pub fn rigid_body_modes_about(coordinates: &[[f64; 3]], centre: [f64; 3]) -> Vec<Vec<f64>> {
     let column = |mode: usize| {
         let mut entries = vec![0.0; 3 * coordinates.len()];
-        entries.par_chunks_exact_mut(3).zip(coordinates).for_each(|(node, point)| {
-            let [x, y, z] = [0, 1, 2].map(|axis| point[axis] - centre[axis]);
-            node.copy_from_slice(&match mode {
-                0 => [1.0, 0.0, 0.0],
-                1 => [0.0, 1.0, 0.0],
-                2 => [0.0, 0.0, 1.0],
-                3 => [-y, x, 0.0],
-                4 => [0.0, -z, y],
-                _ => [z, 0.0, -x],
-            });
+        over_chunks(&mut entries, 3 * TASK, &|task, entries| {
+            for (node, point) in entries.chunks_exact_mut(3).zip(&coordinates[task * TASK..]) {
+                let [x, y, z] = [0, 1, 2].map(|axis| point[axis] - centre[axis]);
+                node.copy_from_slice(&match mode {
+                    0 => [1.0, 0.0, 0.0],
+                    1 => [0.0, 1.0, 0.0],
+                    2 => [0.0, 0.0, 1.0],
+                    3 => [-y, x, 0.0],
+                    4 => [0.0, -z, y],
+                    _ => [z, 0.0, -x],
+                });
+            }
         });
         entries
     };

@@ -11,11 +11,10 @@
 
 use std::num::NonZeroUsize;
 
-use rayon::prelude::*;
-
 use crate::graph::{Permutation, permute_symmetric};
 use crate::hash::hash_id;
 use crate::number::Store;
+use crate::parallel::{PIECE, merge_sort, over_chunks};
 use crate::{Csr, CsrRef, MatrixError};
 
 /// Makes this shuffle independent of other uses of the hash: tie breaking must not correlate with
@@ -67,10 +66,12 @@ pub fn shuffle<T: Store>(
 
 /// The nodes, with each window sorted by hash. Hashes are distinct, so the order is unique.
 fn random_order(nodes: usize, window: NonZeroUsize) -> Vec<u32> {
+    let by_hash = |nodes: &mut [u32]| nodes.sort_by_key(|&node| hash_id(u64::from(node) ^ SEED));
     let mut order: Vec<u32> = (0..nodes as u32).collect();
-    // A single window may contain all nodes, so its sort is parallel too.
-    order.par_chunks_mut(window.get().min(nodes.max(1))).for_each(|window| {
-        window.par_sort_unstable_by_key(|&node| hash_id(u64::from(node) ^ SEED));
+    let window = window.get().min(nodes.max(1));
+    over_chunks(&mut order, PIECE.next_multiple_of(window), &|_, windows| {
+        // A single window may contain all nodes, so its sort is parallel too.
+        windows.chunks_mut(window).for_each(|window| merge_sort(window, &by_hash));
     });
     order
 }

@@ -9,11 +9,10 @@
 //! envelope factorisation. Columns increase within rows, so only the ends of each row are read.
 //! Explicit zeros count: they are stored and read like any entry.
 
-use rayon::prelude::*;
-
 use crate::CsrRef;
+use crate::parallel::map_pieces;
 
-/// Minimum number of rows per task.
+/// Rows per task.
 const GRAIN: usize = 4096;
 
 /// The largest distance of a stored entry from the diagonal; 0 for a diagonal or empty matrix.
@@ -30,7 +29,8 @@ pub fn bandwidth<T: Sync>(a: CsrRef<'_, T>) -> usize {
         [only] => row.abs_diff(only as usize),
         [first, .., last] => row.abs_diff(first as usize).max(row.abs_diff(last as usize)),
     };
-    a.all_rows().into_par_iter().with_min_len(GRAIN).map(reach).max().unwrap_or(0)
+    let reaches = map_pieces(a.all_rows(), GRAIN, &|rows| rows.map(reach).max().unwrap_or(0));
+    reaches.into_iter().max().unwrap_or(0)
 }
 
 /// The number of positions between the first stored entry of each row and the diagonal: the size of
@@ -46,7 +46,7 @@ pub fn bandwidth<T: Sync>(a: CsrRef<'_, T>) -> usize {
 pub fn profile<T: Sync>(a: CsrRef<'_, T>) -> u64 {
     let places =
         |row: usize| a.row(row).0.first().map_or(0, |&first| row.saturating_sub(first as usize)) as u64;
-    a.all_rows().into_par_iter().with_min_len(GRAIN).map(places).sum()
+    map_pieces(a.all_rows(), GRAIN, &|rows| rows.map(places).sum::<u64>()).into_iter().sum()
 }
 
 #[cfg(test)]

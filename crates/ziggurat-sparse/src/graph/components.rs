@@ -14,13 +14,12 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use rayon::prelude::*;
-
 use super::check_square;
 use crate::number::Store;
+use crate::parallel::over_range;
 use crate::{CsrRef, MatrixError};
 
-/// Minimum number of rows per task.
+/// Rows per task.
 const GRAIN: usize = 1024;
 
 /// The connected components of a matrix, numbered in the order of their first rows.
@@ -69,11 +68,13 @@ impl Components {
 pub fn connected_components<T: Store>(a: CsrRef<'_, T>) -> Result<Components, MatrixError> {
     check_square(a)?;
     let parent: Vec<AtomicU32> = (0..a.rows() as u32).map(AtomicU32::new).collect();
-    a.all_rows().into_par_iter().with_min_len(GRAIN).for_each(|row| {
-        let (columns, values) = a.row(row);
-        for (&column, value) in columns.iter().zip(values) {
-            if value.wide() != 0.0 {
-                join(&parent, row as u32, column);
+    over_range(a.all_rows(), GRAIN, &|rows| {
+        for row in rows {
+            let (columns, values) = a.row(row);
+            for (&column, value) in columns.iter().zip(values) {
+                if value.wide() != 0.0 {
+                    join(&parent, row as u32, column);
+                }
             }
         }
     });

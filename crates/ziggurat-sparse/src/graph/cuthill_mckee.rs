@@ -15,11 +15,10 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::symmetrised::Symmetrised;
 use super::{Permutation, check_square};
 use crate::number::Store;
+use crate::parallel::collect;
 use crate::{CsrRef, MatrixError};
 
 /// Maximum number of searches for a start vertex. Three or four are typical; the limit avoids
@@ -44,15 +43,13 @@ const MAX_SEARCHES: usize = 8;
 pub fn reverse_cuthill_mckee<T: Store>(a: CsrRef<'_, T>) -> Result<Permutation, MatrixError> {
     check_square(a)?;
     let graph = Symmetrised::new(a);
-    let vertices = 0..a.rows() as u32;
-    let degree = vertices.clone().into_par_iter().map(|vertex| graph.neighbours(vertex).count() as u32);
     let mut search = Search {
-        degree: degree.collect(),
+        degree: collect(a.rows(), |vertex| graph.neighbours(vertex as u32).count() as u32),
         graph,
         seen: vec![false; a.rows()],
         order: Vec::with_capacity(a.rows()),
     };
-    for vertex in vertices {
+    for vertex in 0..a.rows() as u32 {
         if !search.seen[vertex as usize] {
             let begin = search.order.len();
             let start = search.pseudo_peripheral(vertex);

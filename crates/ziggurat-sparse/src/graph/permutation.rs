@@ -5,13 +5,10 @@
 //! permuting a matrix needs one for its rows and the other for its columns. Construction and
 //! validation cost one pass with random writes.
 
-use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::MatrixError;
-
-/// Minimum number of elements per task.
-const GRAIN: usize = 4096;
+use crate::parallel::over_pieces;
 
 /// Why an array of numbers is not a permutation.
 ///
@@ -229,11 +226,11 @@ fn gather<T: Copy + Send + Sync>(from: &[u32], source: &[T], target: &mut [T]) -
             return Err(MatrixError::Mismatch { what, expected: from.len(), found });
         }
     }
-    target
-        .par_iter_mut()
-        .zip(from)
-        .with_min_len(GRAIN)
-        .for_each(|(slot, &index)| *slot = source[index as usize]);
+    over_pieces(target, &|first, target| {
+        for (slot, &index) in target.iter_mut().zip(&from[first..]) {
+            *slot = source[index as usize];
+        }
+    });
     Ok(())
 }
 

@@ -4,11 +4,10 @@
 //! stored columns, followed by the few rows that refer to it without a mirrored entry. Finding
 //! these costs one binary search per entry, in parallel, and memory only for the missing ones.
 
-use rayon::prelude::*;
-
 use crate::CsrRef;
+use crate::parallel::{map_pieces, merge_sort};
 
-/// Minimum number of rows per task.
+/// Rows per task.
 const GRAIN: usize = 1024;
 
 /// The neighbours of every vertex of a square matrix.
@@ -29,9 +28,9 @@ impl<'a, T: Sync> Symmetrised<'a, T> {
                 column != row && a.row(column as usize).0.binary_search(&row).is_err()
             })
         };
-        let mut missing: Vec<(u32, u32)> =
-            a.all_rows().into_par_iter().with_min_len(GRAIN).flat_map_iter(unmirrored).collect();
-        missing.par_sort_unstable(); // pairs are distinct, so the order is unique
+        let mut missing =
+            map_pieces(a.all_rows(), GRAIN, &|rows| rows.flat_map(unmirrored).collect::<Vec<_>>()).concat();
+        merge_sort(&mut missing, &|pairs| pairs.sort());
         let mut starts = Vec::new();
         if !missing.is_empty() {
             starts.reserve_exact(a.rows() + 1);

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rayon::prelude::*;
 
 use super::format::is_gzip_name;
 use super::{FileFormat, OutputFile, WriteError, matrix_market, npy, npz, petsc, rutherford_boeing};
+use crate::parallel::{first_in_pieces, first_position};
 use crate::{CsrRef, Dense, MatrixError};
 
 /// Whether to write the whole matrix or its lower triangle, in a format that has the choice: Matrix
@@ -222,7 +222,7 @@ fn matrix_to(
     comment: &str,
 ) -> io::Result<()> {
     match format {
-        FileFormat::MatrixMarket => matrix_market::matrix_text(out, gzip, a, lower, comment),
+        FileFormat::MatrixMarket => matrix_market::matrix_text(&mut out, gzip, a, lower, comment),
         FileFormat::Npz => npz::write(&mut out, a),
         FileFormat::Petsc => petsc::write_matrix(&mut out, a),
         FileFormat::RutherfordBoeing => rutherford_boeing::write(&mut out, a, lower, comment),
@@ -232,7 +232,7 @@ fn matrix_to(
 
 fn vector_to(mut out: impl Write + Send, gzip: bool, format: FileFormat, vector: &[f64]) -> io::Result<()> {
     match format {
-        FileFormat::MatrixMarket => matrix_market::array_text(out, gzip, vector.len(), 1, vector),
+        FileFormat::MatrixMarket => matrix_market::array_text(&mut out, gzip, vector.len(), 1, vector),
         FileFormat::Npy => {
             npy::write_header(&mut out, "<f8", &[vector.len()], false)?;
             npy::write_values(&mut out, vector)
@@ -255,7 +255,7 @@ fn dense_to(
 ) -> io::Result<()> {
     match format {
         FileFormat::MatrixMarket => {
-            matrix_market::array_text(out, gzip, dense.rows(), dense.cols(), dense.values())
+            matrix_market::array_text(&mut out, gzip, dense.rows(), dense.cols(), dense.values())
         }
         FileFormat::Npy => {
             npy::write_header(&mut out, "<f8", &[dense.rows(), dense.cols()], true)?;
@@ -275,6 +275,8 @@ fn unsuitable(format: FileFormat, what: &str) -> io::Error {
 
 /// Whether to write only the lower triangle. Rejects matrices that could not be read back.
 fn checked_symmetry(a: CsrRef<'_, f64>, symmetry: WriteSymmetry) -> Result<bool, WriteError> {
+    /// Rows per task.
+    const TASK: usize = 1024;
     a.check_finite()?;
     if symmetry == WriteSymmetry::General || (symmetry == WriteSymmetry::Auto && a.rows() != a.cols()) {
         return Ok(false);
@@ -285,14 +287,15 @@ fn checked_symmetry(a: CsrRef<'_, f64>, symmetry: WriteSymmetry) -> Result<bool,
     }
     // Bitwise comparison: 0 and -0 are equal, but mirroring would not preserve the sign.
     let same = |value: f64, mirrored: Option<f64>| mirrored.is_some_and(|m| m.to_bits() == value.to_bits());
-    let fault = a.all_rows().into_par_iter().find_map_first(|row| {
+    let fault_in = |row: usize| {
         let (columns, values) = a.row(row);
         let entries = columns.iter().map(|&column| column as usize).zip(values.iter().copied());
         entries
             .map(|(column, value)| (row, column, value, a.get(column, row)))
             .find(|&(_, _, value, mirrored)| !same(value, mirrored))
-    });
-    match (fault, symmetry) {
+    };
+    let row = first_in_pieces(a.all_rows(), TASK, &|mut rows| rows.find(|&row| fault_in(row).is_some()));
+    match (row.and_then(fault_in), symmetry) {
         (None, _) => Ok(true),
         (Some(_), WriteSymmetry::Auto) => Ok(false),
         (Some((row, column, value, mirrored)), _) => {
@@ -307,7 +310,7 @@ fn check_array(rows: usize, values: &[f64]) -> Result<(), MatrixError> {
     if u32::try_from(rows).is_err() {
         return Err(MatrixError::TooLarge { what: "rows", extent: rows });
     }
-    match values.par_iter().position_first(|value| !value.is_finite()) {
+    match first_position(values, |value| !value.is_finite()) {
         None => Ok(()),
         Some(at) => Err(MatrixError::NotFinite { row: at % rows, column: at / rows, value: values[at] }),
     }

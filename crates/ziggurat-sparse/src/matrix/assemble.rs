@@ -6,13 +6,10 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::csr::check_extents;
 use super::{Csr, CsrRef, MatrixError};
 use crate::number::Store;
-use crate::parallel::zeros;
-use crate::parallel::{counts_to_starts, over_entries};
+use crate::parallel::{counts_to_starts, over_chunks, over_entries, zeros};
 
 /// Rows that share one scratch value during counting.
 const COUNT_CHUNK: usize = 1024;
@@ -90,7 +87,7 @@ pub(crate) fn count_rows<Scratch>(
     count: impl Fn(&mut Scratch, usize) -> usize + Sync,
 ) -> Vec<usize> {
     let mut row_ptr = vec![0; rows.len() + 1];
-    row_ptr[..rows.len()].par_chunks_mut(COUNT_CHUNK).enumerate().for_each(|(chunk, counts)| {
+    over_chunks(&mut row_ptr[..rows.len()], COUNT_CHUNK, &|chunk, counts| {
         let mut scratch = scratch();
         for (local, slot) in counts.iter_mut().enumerate() {
             *slot = count(&mut scratch, rows.start + chunk * COUNT_CHUNK + local);

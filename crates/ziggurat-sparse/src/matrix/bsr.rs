@@ -13,10 +13,8 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::MatrixError;
-use super::csr::{check_extents, check_layout, check_order};
+use super::csr::{check_extents, check_layout, check_order, rounded};
 use crate::number::Store;
 use crate::parallel::zeros;
 use crate::parallel::{first_position, over_blocks};
@@ -160,7 +158,7 @@ impl<'a, T: Store> BsrRef<'a, T> {
     /// # Ok::<(), ziggurat_sparse::MatrixError>(())
     /// ```
     pub fn stored_as<S: Store>(&self) -> Bsr<S> {
-        self.with_values(self.values.par_iter().map(|value| S::narrow(value.wide())).collect())
+        self.with_values(rounded(self.values))
     }
 
     /// The same pattern with every value multiplied by `scale(row, column)` (scalar indices) and

@@ -12,13 +12,10 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::csr::{check_extents, check_layout, check_order};
 use super::{Csr, MatrixError};
 use crate::number::Store;
-use crate::parallel::zeros;
-use crate::parallel::{Scratch as Shared, split_row};
+use crate::parallel::{Scratch as Shared, both, consume, split_row, zeros};
 
 /// Buffer in which consecutive rows of a matrix are collected. `T` is `()` for a pattern without
 /// values.
@@ -131,11 +128,22 @@ struct Piece<T> {
     row_ptr: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<T>,
+    /// False if the rows were checked and are not valid.
+    valid: bool,
 }
 
 impl<T> Piece<T> {
     fn rows(&self) -> usize {
         self.row_ptr.len() - 1
+    }
+
+    /// Whether columns increase within every row and are less than `cols`.
+    fn is_valid(&self, cols: usize) -> bool {
+        self.row_ptr.windows(2).fold(true, |valid, range| {
+            let columns = &self.columns[range[0]..range[1]];
+            let increasing = columns.windows(2).fold(true, |valid, pair| valid & (pair[0] < pair[1]));
+            valid & increasing & columns.last().is_none_or(|&last| (last as usize) < cols)
+        })
     }
 }
 
@@ -161,13 +169,13 @@ impl<T> CollectedRows<T> {
     where
         T: Copy + Default + Send + Sync,
     {
-        let pieces = collect_pieces(work, 0..rows, scratch, collect, |_| ());
+        let pieces = collect_pieces(work, 0..rows, None, scratch, collect);
         let (mut piece, mut first_row) = (Vec::with_capacity(rows), Vec::with_capacity(pieces.len()));
-        for (index, (collected, ())) in pieces.iter().enumerate() {
+        for (index, collected) in pieces.iter().enumerate() {
             first_row.push(piece.len());
             piece.resize(piece.len() + collected.rows(), index as u32);
         }
-        CollectedRows { pieces: pieces.into_iter().map(|(piece, ())| piece).collect(), piece, first_row }
+        CollectedRows { pieces, piece, first_row }
     }
 
     /// Columns and values of a row.
@@ -279,37 +287,38 @@ fn collect_rows<T: Copy + Default + Send + Sync, Scratch: Send>(
 ) -> Result<Parts<T>, MatrixError> {
     check_extents(rows.len(), cols)?;
     let extent = rows.len();
-    // Validated here, while the piece is still in cache.
-    let is_valid = |piece: &Piece<T>| {
-        piece.row_ptr.windows(2).fold(true, |valid, range| {
-            let columns = &piece.columns[range[0]..range[1]];
-            let increasing = columns.windows(2).fold(true, |valid, pair| valid & (pair[0] < pair[1]));
-            valid & increasing & columns.last().is_none_or(|&last| (last as usize) < cols)
-        })
-    };
-    let pieces = collect_pieces(work, rows, scratch, collect, is_valid);
-    let valid = pieces.iter().all(|&(_, valid)| valid);
-    let (row_ptr, columns, values) = join(extent, pieces.into_iter().map(|(piece, _)| piece).collect());
+    checked(cols, extent, collect_pieces(work, rows, Some(cols), scratch, collect))
+}
+
+/// The rows of all pieces, or their first fault.
+fn checked<T: Copy + Default + Send + Sync>(
+    cols: usize,
+    extent: usize,
+    pieces: Vec<Piece<T>>,
+) -> Result<Parts<T>, MatrixError> {
+    let valid = pieces.iter().all(|piece| piece.valid);
+    let (row_ptr, columns, values) = join(extent, pieces);
     if !valid {
         check_pattern(cols, &row_ptr, &columns)?;
     }
     Ok((row_ptr, columns, values))
 }
 
-/// The pieces in row order, each with the result of `judge`.
-fn collect_pieces<T: Copy + Default + Send, Scratch: Send, J: Send>(
+/// The pieces in row order; with a number of columns, they are validated.
+fn collect_pieces<T: Copy + Default + Send, Scratch: Send>(
     work: &[usize],
     rows: Range<usize>,
+    cols: Option<usize>,
     scratch: impl Fn() -> Scratch + Sync,
     collect: impl Fn(&mut Scratch, usize, &mut Entries<T>) + Sync,
-    judge: impl Fn(&Piece<T>) -> J + Sync,
-) -> Vec<(Piece<T>, J)> {
+) -> Vec<Piece<T>> {
     let shared = Shared::new(|| (scratch(), Entries::default()));
     let collect_piece = |rows: Range<usize>| {
         shared.with(|(scratch, entries)| {
-            let piece = Piece::of(rows, entries, |row, entries| collect(scratch, row, entries));
-            let judgement = judge(&piece);
-            (piece, judgement)
+            let mut piece = Piece::of(rows, entries, |row, entries| collect(scratch, row, entries));
+            // Validated here, while the piece is still in cache.
+            piece.valid = cols.is_none_or(|cols| piece.is_valid(cols));
+            piece
         })
     };
     let mut pieces = Vec::new();
@@ -321,17 +330,16 @@ fn collect_pieces<T: Copy + Default + Send, Scratch: Send, J: Send>(
 fn cut<T: Send>(
     work: &[usize],
     rows: Range<usize>,
-    collect_piece: &(impl Fn(Range<usize>) -> T + Sync),
+    collect_piece: &(dyn Fn(Range<usize>) -> T + Sync),
     pieces: &mut Vec<T>,
 ) {
     match split_row(work, &rows) {
         None => pieces.push(collect_piece(rows)),
         Some(middle) => {
             let mut right = Vec::new();
-            rayon::join(
-                || cut(work, rows.start..middle, collect_piece, pieces),
-                || cut(work, middle..rows.end, collect_piece, &mut right),
-            );
+            let cut_left = &mut || cut(work, rows.start..middle, collect_piece, pieces);
+            let cut_right = &mut || cut(work, middle..rows.end, collect_piece, &mut right);
+            both(cut_left, cut_right);
             pieces.append(&mut right);
         }
     }
@@ -353,7 +361,7 @@ impl<T: Copy + Default> Piece<T> {
         }
         let (columns, values) =
             (entries.columns[..entries.len].to_vec(), entries.values[..entries.len].to_vec());
-        Piece { row_ptr, columns, values }
+        Piece { row_ptr, columns, values, valid: true }
     }
 }
 
@@ -379,7 +387,7 @@ fn join<T: Copy + Default + Send + Sync>(extent: usize, mut pieces: Vec<Piece<T>
         parts.push((begin, piece, ends, columns, values));
         begin += length;
     }
-    parts.into_par_iter().for_each(|(begin, piece, ends, columns, values)| {
+    consume(parts, &|_, (begin, piece, ends, columns, values)| {
         for (end, piece_end) in ends.iter_mut().zip(&piece.row_ptr[1..]) {
             *end = begin + piece_end;
         }

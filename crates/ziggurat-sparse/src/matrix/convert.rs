@@ -10,21 +10,22 @@
 //! CSR is the exchange format: other conversions go through it. Every conversion counts, then
 //! fills, in parallel, and reads each array once per pass.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-use rayon::prelude::*;
 
 use super::bsr::{MAX_BLOCK, check_tiling};
 use super::format::{Format, FormatPlan, RowEntries};
 use super::{Bsr, BsrRef, Coo, Csr, CsrRef, Dense, MatrixError, ScaleFactors, count_rows};
 use crate::number::{Real, Store};
-use crate::parallel::over_blocks;
-use crate::parallel::zeros;
+use crate::parallel::{all_pieces, map_pieces, over_blocks, zeros};
 
 /// Relative fill-in up to which [`detect_block_size`] accepts a block size. A few rows (boundary
 /// conditions, zeros dropped in assembly) may break the pattern.
 const FILL_TOLERANCE: f64 = 0.05;
+
+/// Block rows whose blocks are counted by one task.
+const COUNTED: usize = 512;
 
 /// Visits the blocks of a block row, in order of block columns. For each block and each of its
 /// rows, it calls `visit(index of the block in the block row, block column, row within the block,
@@ -108,23 +109,26 @@ pub fn block_fill<T: Store>(a: CsrRef<'_, T>, block: usize) -> f64 {
 
 /// The number of blocks that hold an entry. The block size must divide the dimensions.
 fn count_blocks<T: Store>(a: CsrRef<'_, T>, block: usize) -> usize {
-    let of_row = |block_row| for_each_block(a, block, block_row, |_, _, _, _, _| ());
-    (0..a.rows() / block).into_par_iter().map(of_row).sum()
+    map_pieces(0..a.rows() / block, COUNTED, &|rows| count_blocks_in(a, block, rows)).into_iter().sum()
+}
+
+/// The number of blocks of some block rows that hold an entry.
+fn count_blocks_in<T: Store>(a: CsrRef<'_, T>, block: usize, block_rows: Range<usize>) -> usize {
+    block_rows.map(|row| for_each_block(a, block, row, |_, _, _, _, _| ())).sum()
 }
 
 /// A lower bound on [`block_fill`] from the row lengths alone: a block row has at least as many
 /// blocks as its longest row requires. For most scalar matrices this avoids reading the columns.
 fn least_block_fill<T: Store>(a: CsrRef<'_, T>, block: usize) -> f64 {
-    let stored: usize = a
-        .row_ptr()
-        .par_windows(block + 1)
-        .step_by(block)
-        .map(|row_ptr| {
-            let longest = row_ptr.windows(2).map(|row| row[1] - row[0]).max().unwrap_or(0);
-            longest.div_ceil(block) * block * block
-        })
-        .sum();
-    stored as f64 / a.nnz().max(1) as f64
+    /// Block rows per task.
+    const PIECE: usize = 4096;
+    let row_ptr = a.row_ptr();
+    let stored = |block_row: usize| {
+        let lengths = row_ptr[block_row * block..][..=block].windows(2).map(|row| row[1] - row[0]);
+        lengths.max().unwrap_or(0).div_ceil(block) * block * block
+    };
+    let pieces = map_pieces(0..a.rows() / block, PIECE, &|rows| rows.map(stored).sum::<usize>());
+    pieces.into_iter().sum::<usize>() as f64 / a.nnz().max(1) as f64
 }
 
 /// The largest of 6, 4, 3, 2 for which blocks are full up to 5 percent fill-in: most likely the
@@ -149,18 +153,13 @@ pub fn detect_block_size<T: Store>(a: CsrRef<'_, T>) -> Option<usize> {
 /// Whether [`block_fill`] is within its tolerance. Stops reading as soon as it cannot be: for a
 /// scalar matrix, after a small part. The block size must divide the dimensions.
 fn has_full_blocks<T: Store>(a: CsrRef<'_, T>, block: usize) -> bool {
-    /// Block rows per task.
-    const PIECE: usize = 512;
     let allowed = (FILL_TOLERANCE * a.nnz() as f64) as usize;
-    let (block_rows, padding) = (a.rows() / block, AtomicUsize::new(0));
-    let is_within = |piece: usize| {
-        let rows = piece * PIECE..block_rows.min((piece + 1) * PIECE);
+    let padding = AtomicUsize::new(0);
+    all_pieces(0..a.rows() / block, COUNTED, &|rows| {
         let entries = a.row_ptr()[rows.end * block] - a.row_ptr()[rows.start * block];
-        let blocks: usize = rows.map(|row| for_each_block(a, block, row, |_, _, _, _, _| ())).sum();
-        let new = blocks * block * block - entries;
+        let new = count_blocks_in(a, block, rows) * block * block - entries;
         padding.fetch_add(new, Relaxed) + new <= allowed
-    };
-    (0..block_rows.div_ceil(PIECE)).into_par_iter().all(is_within)
+    })
 }
 
 impl<T: Store> CsrRef<'_, T> {

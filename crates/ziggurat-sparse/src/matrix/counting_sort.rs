@@ -10,10 +10,8 @@
 use std::iter::Zip;
 use std::slice::IterMut;
 
-use rayon::prelude::*;
-
 use crate::number::Store;
-use crate::parallel::counts_to_starts;
+use crate::parallel::{Scratch, all_pieces, consume, counts_to_starts, map_pieces, over_chunks};
 
 /// Target number of triplets per bucket: 2^15 triplets are half a megabyte.
 const BUCKET: usize = 1 << 15;
@@ -27,10 +25,8 @@ const MAX_BLOCKS: usize = 64;
 /// Whether rows never decrease.
 pub(crate) fn ordered(entry_rows: &[u32]) -> bool {
     // Each piece includes the first element of the next one.
-    (0..entry_rows.len().div_ceil(BLOCK)).into_par_iter().all(|piece| {
-        let end = entry_rows.len().min((piece + 1) * BLOCK + 1);
-        entry_rows[piece * BLOCK..end].is_sorted()
-    })
+    let len = entry_rows.len();
+    all_pieces(0..len, BLOCK, &|piece| entry_rows[piece.start..len.min(piece.end + 1)].is_sorted())
 }
 
 /// Row pointers of triplets with nondecreasing rows. Each piece of rows finds its first entry by
@@ -38,7 +34,7 @@ pub(crate) fn ordered(entry_rows: &[u32]) -> bool {
 pub(crate) fn row_ptr_of_ordered(rows: usize, entry_rows: &[u32]) -> Vec<usize> {
     const PIECE: usize = 4096;
     let mut row_ptr = vec![0; rows + 1];
-    row_ptr.par_chunks_mut(PIECE).enumerate().for_each(|(piece, starts)| {
+    over_chunks(&mut row_ptr, PIECE, &|piece, starts| {
         let first = piece * PIECE;
         let mut at = entry_rows.partition_point(|&row| (row as usize) < first);
         for (local, start) in starts.iter_mut().enumerate() {
@@ -69,32 +65,49 @@ pub(crate) fn counting_sort<T: Store>(
     for (range, row_ends) in bucket_starts.windows(2).zip(row_ptr[1..].chunks_mut(1 << shift)) {
         let len = range[1] - range[0];
         let (columns, values) = (take_front(&mut rest_columns, len), take_front(&mut rest_values, len));
-        buckets.push((range[0], &dealt_rows[range[0]..range[1]], columns, values, row_ends));
+        let rows = &dealt_rows[range[0]..range[1]];
+        buckets.push(Bucket { start: range[0], rows, columns, values, row_ends });
     }
-    buckets.into_par_iter().enumerate().for_each_init(
-        || (Vec::new(), Vec::new()),
-        |(old_columns, old_values), (bucket, (start, entry_rows, columns, values, row_ends))| {
-            old_columns.clear();
-            old_columns.extend_from_slice(columns);
-            old_values.clear();
-            old_values.extend_from_slice(values);
-            let first_row = bucket << shift;
-            for &row in entry_rows {
-                row_ends[row as usize - first_row] += 1;
-            }
-            counts_to_starts(row_ends);
-            // While a row is filled, its start advances to its end.
-            for ((&row, &column), &value) in entry_rows.iter().zip(&*old_columns).zip(&*old_values) {
-                let slot = &mut row_ends[row as usize - first_row];
-                (columns[*slot], values[*slot]) = (column, value);
-                *slot += 1;
-            }
-            for end in row_ends {
-                *end += start;
-            }
-        },
-    );
+    let old = Scratch::new(|| (Vec::new(), Vec::new()));
+    consume(buckets, &|index, bucket| {
+        old.with(|(columns, values)| bucket.sort(index << shift, columns, values));
+    });
     (row_ptr, out_columns, out_values)
+}
+
+/// The triplets of consecutive rows, and where their row pointers are written.
+struct Bucket<'a, T> {
+    /// The number of triplets before this bucket.
+    start: usize,
+    rows: &'a [u32],
+    columns: &'a mut [u32],
+    values: &'a mut [T],
+    /// The row pointers after each row.
+    row_ends: &'a mut [usize],
+}
+
+impl<T: Store> Bucket<'_, T> {
+    /// Second pass. The vectors are scratch memory.
+    fn sort(self, first_row: usize, old_columns: &mut Vec<u32>, old_values: &mut Vec<T>) {
+        let Bucket { start, rows, columns, values, row_ends } = self;
+        old_columns.clear();
+        old_columns.extend_from_slice(columns);
+        old_values.clear();
+        old_values.extend_from_slice(values);
+        for &row in rows {
+            row_ends[row as usize - first_row] += 1;
+        }
+        counts_to_starts(row_ends);
+        // While a row is filled, its start advances to its end.
+        for ((&row, &column), &value) in rows.iter().zip(&*old_columns).zip(&*old_values) {
+            let slot = &mut row_ends[row as usize - first_row];
+            (columns[*slot], values[*slot]) = (column, value);
+            *slot += 1;
+        }
+        for end in row_ends {
+            *end += start;
+        }
+    }
 }
 
 /// A bucket holds 2^shift rows, as few as `MAX_BUCKETS` and `BUCKET` permit.
@@ -115,16 +128,13 @@ fn deal<T: Store>(
 ) -> (Vec<usize>, Vec<u32>, Vec<u32>, Vec<T>) {
     let (entries, buckets) = (entry_rows.len(), rows.div_ceil(1 << shift));
     let block = entries.div_ceil(MAX_BLOCKS).max(BLOCK);
-    let counts: Vec<Vec<usize>> = entry_rows
-        .par_chunks(block)
-        .map(|block| {
-            let mut counts = vec![0; buckets];
-            for &row in block {
-                counts[row as usize >> shift] += 1;
-            }
-            counts
-        })
-        .collect();
+    let counts: Vec<Vec<usize>> = map_pieces(0..entries, block, &|piece| {
+        let mut counts = vec![0; buckets];
+        for &row in &entry_rows[piece] {
+            counts[row as usize >> shift] += 1;
+        }
+        counts
+    });
     let mut bucket_starts: Vec<usize> =
         (0..=buckets).map(|bucket| counts.iter().filter_map(|block| block.get(bucket)).sum()).collect();
     counts_to_starts(&mut bucket_starts);
@@ -141,17 +151,15 @@ fn deal<T: Store>(
             parts.push(rows.zip(columns).zip(take_front(&mut rest.2, len)));
         }
     }
-    parts
-        .into_par_iter()
-        .zip(entry_rows.par_chunks(block))
-        .zip(entry_columns.par_chunks(block).zip(values.par_chunks(block)))
-        .for_each(|((mut parts, rows), (columns, values))| {
-            for ((&row, &column), &value) in rows.iter().zip(columns).zip(values) {
-                if let Some(((to_row, to_column), to_value)) = parts[row as usize >> shift].next() {
-                    (*to_row, *to_column, *to_value) = (row, column, value);
-                }
+    consume(parts, &|index, mut parts| {
+        let piece = index * block..entries.min((index + 1) * block);
+        let columns_and_values = entry_columns[piece.clone()].iter().zip(&values[piece.clone()]);
+        for (&row, (&column, &value)) in entry_rows[piece].iter().zip(columns_and_values) {
+            if let Some(((to_row, to_column), to_value)) = parts[row as usize >> shift].next() {
+                (*to_row, *to_column, *to_value) = (row, column, value);
             }
-        });
+        }
+    });
     (bucket_starts, out_rows, out_columns, out_values)
 }
 

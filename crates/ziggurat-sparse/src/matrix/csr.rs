@@ -12,12 +12,13 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::MatrixError;
 use super::storage::Storage;
 use crate::number::Store;
-use crate::parallel::first_position;
+use crate::parallel::{collect, first_in_pieces, first_position, over_pieces, zeros};
+
+/// Rows that are validated by one task.
+const CHECKED: usize = 512;
 
 /// A sparse matrix that owns its arrays.
 ///
@@ -96,7 +97,8 @@ pub(crate) fn check_layout(
     if row_ptr[0] != 0 {
         return Err(MatrixError::RowPointerStart { found: row_ptr[0] });
     }
-    if let Some(row) = row_ptr.par_windows(2).position_first(|w| w[0] > w[1]) {
+    let decreasing = |mut rows: Range<usize>| rows.find(|&row| row_ptr[row] > row_ptr[row + 1]);
+    if let Some(row) = first_in_pieces(0..rows, CHECKED, &decreasing) {
         return Err(MatrixError::RowPointerDecreases { row, begin: row_ptr[row], end: row_ptr[row + 1] });
     }
     if row_ptr[rows] != columns.len() || columns.len() != values {
@@ -116,17 +118,25 @@ pub(crate) fn check_layout(
 
 /// Finds the first entry whose column does not exceed the previous one in the same row.
 pub(crate) fn check_order(row_ptr: &[usize], columns: &[u32]) -> Result<(), MatrixError> {
-    let fault = row_ptr.par_windows(2).enumerate().find_map_first(|(row, w)| {
-        let at = columns[w[0]..w[1]].windows(2).position(|pair| pair[0] >= pair[1])?;
-        let entry = w[0] + at + 1;
-        Some(MatrixError::ColumnsNotIncreasing {
-            row,
-            entry,
-            column: columns[entry],
-            previous: columns[entry - 1],
-        })
-    });
-    fault.map_or(Ok(()), Err)
+    let fault_in = |row: usize| {
+        let (begin, end) = (row_ptr[row], row_ptr[row + 1]);
+        let at = columns[begin..end].windows(2).position(|pair| pair[0] >= pair[1])?;
+        Some(begin + at + 1)
+    };
+    let faulty = |mut rows: Range<usize>| rows.find(|&row| fault_in(row).is_some());
+    let row = first_in_pieces(0..row_ptr.len() - 1, CHECKED, &faulty);
+    match row.and_then(|row| Some((row, fault_in(row)?))) {
+        None => Ok(()),
+        Some((row, entry)) => {
+            let (column, previous) = (columns[entry], columns[entry - 1]);
+            Err(MatrixError::ColumnsNotIncreasing { row, entry, column, previous })
+        }
+    }
+}
+
+/// The values, rounded to another type.
+pub(crate) fn rounded<T: Store, S: Store>(values: &[T]) -> Vec<S> {
+    collect(values.len(), |k| S::narrow(values[k].wide()))
 }
 
 impl<'a, T: Store> CsrRef<'a, T> {
@@ -187,8 +197,14 @@ impl<'a, T: Store> CsrRef<'a, T> {
     /// # Ok::<(), ziggurat_sparse::MatrixError>(())
     /// ```
     pub fn diagonal(&self, rows: Range<usize>) -> Vec<T> {
-        let entries = |place: &mut usize, row: usize| self.get_near(row, row, place).unwrap_or_default();
-        rows.into_par_iter().map_init(|| 0, entries).collect()
+        let mut diagonal = zeros(rows.len());
+        over_pieces(&mut diagonal, &|first, diagonal| {
+            let mut place = 0;
+            for (entry, row) in diagonal.iter_mut().zip(rows.start + first..) {
+                *entry = self.get_near(row, row, &mut place).unwrap_or_default();
+            }
+        });
+        diagonal
     }
 
     /// Rejects infinite and NaN entries, reporting the first one.
@@ -228,7 +244,7 @@ impl<'a, T: Store> CsrRef<'a, T> {
             cols: self.cols,
             row_ptr: self.row_ptr.to_vec(),
             columns: self.columns.to_vec().into(),
-            values: self.values.par_iter().map(|value| S::narrow(value.wide())).collect::<Vec<S>>().into(),
+            values: rounded(self.values).into(),
         }
     }
 }

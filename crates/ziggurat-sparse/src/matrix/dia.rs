@@ -19,13 +19,12 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-
-use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::format::{Format, FormatPlan, RowEntries};
-use super::{Csr, CsrRef, ScaleFactors};
+use super::{Csr, CsrRef, ScaleFactors, count_rows};
 use crate::number::Store;
-use crate::parallel::zeros;
+use crate::parallel::{all_pieces, over_chunks, over_entries, zeros};
 
 /// Rows per window.
 pub(crate) const WINDOW: usize = 64;
@@ -96,6 +95,9 @@ impl DiaSection {
     }
 }
 
+/// Called with a section, a diagonal, the first row and the values to write.
+type ValuesOfDiagonals<'a> = dyn Fn(usize, usize, usize, &mut [f64]) + Sync + 'a;
+
 impl<S: Store> Dia<S> {
     /// Rows per window.
     pub const WINDOW: usize = WINDOW;
@@ -117,11 +119,18 @@ impl<S: Store> Dia<S> {
         values: impl Fn(usize, usize, usize, &mut [f64]) + Sync,
     ) -> Self {
         let mut dia = Self::zeros(rows, cols, sections);
-        let mut rest = &mut dia.values[..];
-        for (index, section) in dia.sections.iter().enumerate() {
+        dia.fill_diagonals(&values);
+        dia
+    }
+
+    /// Writes the values for [`from_diagonals`](Self::from_diagonals).
+    fn fill_diagonals(&mut self, values: &ValuesOfDiagonals<'_>) {
+        let (rows, cols) = (self.rows, self.cols);
+        let mut rest = &mut self.values[..];
+        for (index, section) in self.sections.iter().enumerate() {
             let count = section.offsets.len();
             let Some(stored) = rest.split_off_mut(..section.windows.len() * section.width()) else { break };
-            stored.par_chunks_mut((section.width() * TASK).max(1)).enumerate().for_each(|(task, stored)| {
+            over_chunks(stored, section.width() * TASK, &|task, stored| {
                 let mut buffer = [0.0; WINDOW];
                 for (slot, stored) in stored.chunks_exact_mut(WINDOW).enumerate() {
                     let window = section.windows.start + task * TASK + slot / count;
@@ -136,7 +145,6 @@ impl<S: Store> Dia<S> {
                 }
             });
         }
-        dia
     }
 
     /// Zeros on the diagonals of sections, each with the number of its windows.
@@ -161,15 +169,13 @@ impl<S: Store> Dia<S> {
     fn fill(a: CsrRef<'_, f64>, offsets: Vec<isize>, factors: ScaleFactors<'_>) -> Self {
         let mut dia = Self::one_section(a.rows(), a.cols(), offsets);
         let offsets = &dia.sections[0].offsets;
-        dia.values.par_chunks_mut((offsets.len() * WINDOW * TASK).max(1)).enumerate().for_each(
-            |(task, stored)| {
-                let mut buffer = vec![0.0; offsets.len() * WINDOW];
-                for (k, stored) in stored.chunks_exact_mut(buffer.len()).enumerate() {
-                    let _all_are = gather(a, offsets, (task * TASK + k) * WINDOW, factors, &mut buffer);
-                    S::narrow_all(&buffer, stored);
-                }
-            },
-        );
+        over_chunks(&mut dia.values, offsets.len() * WINDOW * TASK, &|task, stored| {
+            let mut buffer = vec![0.0; offsets.len() * WINDOW];
+            for (k, stored) in stored.chunks_exact_mut(buffer.len()).enumerate() {
+                let _all_are = gather(a, offsets, (task * TASK + k) * WINDOW, factors, &mut buffer);
+                S::narrow_all(&buffer, stored);
+            }
+        });
         dia
     }
 
@@ -178,18 +184,24 @@ impl<S: Store> Dia<S> {
     pub(crate) fn exact(a: CsrRef<'_, f64>, offsets: Vec<isize>) -> Option<Self> {
         let mut dia = Self::one_section(a.rows(), a.cols(), offsets);
         let offsets = &dia.sections[0].offsets;
-        let tasks = dia.values.par_chunks_mut((offsets.len() * WINDOW * TASK).max(1)).enumerate();
-        let fits = tasks.all(|(task, stored)| {
+        let fits = AtomicBool::new(true);
+        over_chunks(&mut dia.values, offsets.len() * WINDOW * TASK, &|task, stored| {
+            if !fits.load(Relaxed) {
+                return; // another task found a value that does not fit
+            }
             let mut buffer = vec![0.0; offsets.len() * WINDOW];
-            stored.chunks_exact_mut(buffer.len()).enumerate().all(|(k, stored)| {
+            let all_fit = stored.chunks_exact_mut(buffer.len()).enumerate().all(|(k, stored)| {
                 let first = (task * TASK + k) * WINDOW;
                 let all_are = gather(a, offsets, first, ScaleFactors::ONE, &mut buffer);
                 S::narrow_all(&buffer, stored);
                 // A fold without an early exit is vectorised.
                 all_are && buffer.iter().zip(&*stored).fold(true, |all, (x, y)| all & (*x == y.wide()))
-            })
+            });
+            if !all_fit {
+                fits.store(false, Relaxed);
+            }
         });
-        fits.then_some(dia)
+        fits.into_inner().then_some(dia)
     }
 
     /// Copies the values of diagonal `d` of the first section in the rows from `first` on.
@@ -293,16 +305,12 @@ impl<S: Store> Dia<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn to_csr(&self) -> Csr<S> {
-        let zero = S::default();
-        let counts =
-            (0..self.rows).into_par_iter().map(|row| self.row(row).filter(|entry| entry.1 != zero).count());
-        let mut row_ptr: Vec<usize> = counts.chain(rayon::iter::once(0)).collect();
-        let nnz = crate::parallel::counts_to_starts(&mut row_ptr);
+        let nonzero = |row: usize| self.row(row).filter(|entry| entry.1 != S::default());
+        let row_ptr = count_rows(0..self.rows, || (), |(), row| nonzero(row).count());
+        let nnz = row_ptr[self.rows];
         let (mut columns, mut values) = (zeros(nnz), zeros(nnz));
-        let parts = (&mut columns[..], &mut values[..]);
-        crate::parallel::over_entries(&row_ptr, 0..self.rows, parts.0, parts.1, &|rows, columns, values| {
-            let entries = rows.flat_map(|row| self.row(row).filter(|entry| entry.1 != zero));
-            for ((column, value), entry) in columns.iter_mut().zip(values).zip(entries) {
+        over_entries(&row_ptr, 0..self.rows, &mut columns, &mut values, &|rows, columns, values| {
+            for ((column, value), entry) in columns.iter_mut().zip(values).zip(rows.flat_map(nonzero)) {
                 (*column, *value) = (entry.0 as u32, entry.1);
             }
         });
@@ -403,7 +411,7 @@ pub(crate) fn offsets_of(a: CsrRef<'_, f64>) -> Option<Vec<isize>> {
         let columns = a.row(row).0;
         columns.iter().all(|&column| known.any(|&offset| offset == column as isize - row as isize))
     };
-    (0..n).into_par_iter().with_min_len(4096).all(known).then_some(offsets)
+    all_pieces(0..n, 4096, &|mut rows| rows.all(known)).then_some(offsets)
 }
 
 impl<S: Store> Format<S> for Dia<S> {

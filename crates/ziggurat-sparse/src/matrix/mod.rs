@@ -25,6 +25,7 @@ pub use convert::{block_fill, detect_block_size, in_full_blocks};
 pub use coo::Coo;
 #[cfg(any(feature = "faer", feature = "nalgebra-sparse", feature = "sprs"))]
 pub(crate) use csr::check_extents;
+pub(crate) use csr::rounded;
 pub use csr::{Csr, CsrRef};
 pub use delta_sell::{DeltaSell, DeltaSellParts, DeltaSellPlan};
 pub use dense::Dense;

@@ -18,14 +18,12 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::convert::for_each_block;
 use super::csr::{check_extents, check_layout, check_order};
 use super::format::{Format, FormatPlan, RowEntries};
 use super::{Csr, CsrRef, MatrixError, ScaleFactors, count_rows};
 use crate::number::Store;
-use crate::parallel::over_blocks;
+use crate::parallel::{map_pieces, over_blocks};
 
 /// Rows and columns of a tile.
 pub(crate) const TILE: usize = 4;
@@ -166,7 +164,12 @@ impl<T> Tiles<T> {
 
     /// Number of entries, without the zeros that fill tiles.
     pub fn nnz(&self) -> usize {
-        self.maps.par_iter().map(|map| map.count_ones() as usize).sum()
+        /// Tiles per task.
+        const TASK: usize = 32 * 1024;
+        let maps = &self.maps;
+        let entries = |tile: usize| maps[tile].count_ones() as usize;
+        let pieces = map_pieces(0..maps.len(), TASK, &|tiles| tiles.map(entries).sum::<usize>());
+        pieces.into_iter().sum()
     }
 
     /// The mean number of entries per tile, of 16; 0 without tiles.

@@ -9,7 +9,7 @@
 //! | work | functions |
 //! |---|---|
 //! | on ranges of indices | [`tasks`], [`over_range`], [`map_pieces`], [`first_in_pieces`], [`all_pieces`] |
-//! | on parts of one or two slices | [`over_pieces`], [`over_chunks`], [`over_two`] |
+//! | on parts of one or two slices | [`over_pieces`], [`over_chunks`], [`over_two`], [`merge_sort`] |
 //! | on parts of the rows of a matrix, cut by entries | [`over_rows`], [`over_entries`], [`over_blocks`], [`over_values`] |
 //! | that makes a vector | [`collect`], [`filter`], [`zeros`], [`map_tasks`] |
 //! | on given parts, or on two things | [`consume`], [`join`] |
@@ -31,7 +31,7 @@ pub use collect::{collect, filter, try_copied, try_zeros, zeros};
 pub use ranges::{all_pieces, first_in_pieces, first_position, map_pieces, over_range};
 pub use rows::{counts_to_starts, over_blocks, over_entries, over_rows, over_values, split_row};
 pub use scratch::Scratch;
-pub use slices::{over_chunks, over_pieces, over_two};
+pub use slices::{merge_sort, over_chunks, over_pieces, over_two};
 
 /// Vector elements per task: 64 KiB of doubles, which stay in the first two cache levels.
 pub const PIECE: usize = 8 * 1024;

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::PIECE;
+use super::{PIECE, both};
 
 /// Calls `work` on consecutive pieces of `out`, each with the index of its first element. A vector
 /// of one piece wakes no other thread: on a coarse level that would cost more than the work.
@@ -61,9 +61,26 @@ pub fn over_two<T: Send, U: Send>(
     }
 }
 
+/// Sorts with all threads. `sort` first sorts pieces, and then slices of two sorted halves, which
+/// sorts like [`slice::sort`] merge.
+///
+/// ```
+/// let mut numbers: Vec<u32> = (0..20_000).rev().collect();
+/// ziggurat_sparse::parallel::merge_sort(&mut numbers, &|part| part.sort());
+/// assert!(numbers.is_sorted());
+/// ```
+pub fn merge_sort<T: Send>(slice: &mut [T], sort: &(dyn Fn(&mut [T]) + Sync)) {
+    if slice.len() > PIECE {
+        let (left, right) = slice.split_at_mut(slice.len() / 2);
+        both(&mut || merge_sort(left, sort), &mut || merge_sort(right, sort));
+    }
+    sort(slice);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hash::hash_id;
 
     #[test]
     fn chunks_cover_a_slice_with_their_number() {
@@ -82,5 +99,16 @@ mod tests {
         let mut numbers = vec![0; 3 * PIECE + 1];
         over_pieces(&mut numbers, &|first, piece| piece.fill(first));
         assert_eq!([numbers[0], numbers[PIECE], numbers[3 * PIECE]], [0, PIECE, 3 * PIECE]);
+    }
+
+    #[test]
+    fn a_merge_sort_keeps_the_order_of_equals() {
+        for len in [0, 1, PIECE, 5 * PIECE + 3] {
+            let mut pairs: Vec<(u64, usize)> = (0..len).map(|k| (hash_id(k as u64) % 1000, k)).collect();
+            let mut expected = pairs.clone();
+            expected.sort_unstable();
+            merge_sort(&mut pairs, &|pairs| pairs.sort_by_key(|pair| pair.0));
+            assert_eq!(pairs, expected);
+        }
     }
 }

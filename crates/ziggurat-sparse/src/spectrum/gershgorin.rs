@@ -13,12 +13,11 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::number::Store;
+use crate::parallel::map_pieces;
 use crate::{CsrRef, MatrixError};
 
-/// Minimum number of rows per task.
+/// Rows per task.
 const GRAIN: usize = 1024;
 
 /// The maximum of Σⱼ |aᵢⱼ| / |aᵢᵢ| over `rows`. Under MPI, the bound is the maximum over all ranks.
@@ -37,12 +36,14 @@ const GRAIN: usize = 1024;
 /// ```
 pub fn gershgorin<T: Store>(a: CsrRef<'_, T>, rows: Range<usize>) -> Result<f64, MatrixError> {
     check_range(a, &rows)?;
-    rows.into_par_iter().with_min_len(GRAIN).map(|row| row_bound(a, row)).reduce(
-        || Ok(0.0),
-        // The reduction keeps the order of rows, so the error returned is that of the first faulty
-        // row.
-        |left, right| Ok(left?.max(right?)),
-    )
+    // Rows and pieces are in order, so the error returned is that of the first faulty row.
+    let of_piece = |rows: Range<usize>| largest(rows.map(|row| row_bound(a, row)));
+    largest(map_pieces(rows, GRAIN, &of_piece).into_iter())
+}
+
+/// The largest of the bounds, at least 0, or the first error.
+fn largest(mut bounds: impl Iterator<Item = Result<f64, MatrixError>>) -> Result<f64, MatrixError> {
+    bounds.try_fold(0.0, |largest: f64, bound| Ok(largest.max(bound?)))
 }
 
 /// Rejects a row range that ends outside the matrix.

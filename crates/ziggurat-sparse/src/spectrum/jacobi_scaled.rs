@@ -11,14 +11,13 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::SpectrumError;
 use super::gershgorin::check_range;
 use crate::graph::check_square;
 use crate::hash::uniform_signed;
+use crate::matrix::rounded;
 use crate::number::Store;
-use crate::parallel::over_rows;
+use crate::parallel::{collect, first_position, map_pieces, over_pieces, over_rows, over_two};
 use crate::{CsrRef, ExactSum, MatrixError};
 
 /// Number of elements summed sequentially by one task. The result depends on it.
@@ -53,8 +52,8 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
     /// finite.
     pub fn try_new(a: CsrRef<'a, T>, rows: Range<usize>) -> Result<Self, MatrixError> {
         check_range(a, &rows)?;
-        let diagonal: Vec<f64> = a.diagonal(rows.clone()).into_par_iter().map(Store::wide).collect();
-        match diagonal.par_iter().position_first(|&value| value == 0.0 || !value.is_finite()) {
+        let diagonal: Vec<f64> = rounded(&a.diagonal(rows.clone()));
+        match first_position(&diagonal, |&value| value == 0.0 || !value.is_finite()) {
             None => Ok(JacobiScaled { a, rows, diagonal }),
             Some(at) => Err(MatrixError::ZeroDiagonal { row: rows.start + at, value: diagonal[at] }),
         }
@@ -84,7 +83,7 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
     /// # Ok::<(), ziggurat_sparse::MatrixError>(())
     /// ```
     pub fn check_positive(&self) -> Result<(), SpectrumError> {
-        match self.diagonal.par_iter().position_first(|&value| value < 0.0) {
+        match first_position(&self.diagonal, |&value| value < 0.0) {
             None => Ok(()),
             Some(at) => {
                 let (row, value) = (self.rows.start + at, self.diagonal[at]);
@@ -106,10 +105,9 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
     /// # Ok::<(), ziggurat_sparse::MatrixError>(())
     /// ```
     pub fn start_vector(&self, first_global_id: u64) -> Vec<f64> {
-        let element = |(k, value): (usize, &f64)| {
-            uniform_signed(first_global_id.wrapping_add(k as u64)) / value.abs().sqrt()
-        };
-        self.diagonal.par_iter().enumerate().map(element).collect()
+        collect(self.diagonal.len(), |k| {
+            uniform_signed(first_global_id.wrapping_add(k as u64)) / self.diagonal[k].abs().sqrt()
+        })
     }
 
     /// y = D⁻¹A x for the owned rows.
@@ -132,8 +130,7 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
     /// Computes y = D⁻¹A x as [`apply`](Self::apply) and (x, y) as [`dot`](Self::dot), in one pass.
     /// Requires that all rows are owned.
     pub(super) fn apply_dot(&self, x: &[f64], y: &mut [f64]) -> f64 {
-        let block = |(index, y): (usize, &mut [f64])| -> f64 {
-            let first = index * BLOCK;
+        sum_of_blocks(y, &|first, y| {
             let mut sum = 0.0;
             for (k, y) in y.iter_mut().enumerate() {
                 let (columns, values) = self.a.row(self.rows.start + first + k);
@@ -144,20 +141,16 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
                 sum += diagonal.abs() * x[first + k] * *y;
             }
             sum
-        };
-        let blocks: Vec<f64> = y.par_chunks_mut(BLOCK).enumerate().map(block).collect();
-        blocks.into_iter().collect::<ExactSum>().rounded()
+        })
     }
 
     /// Computes y ← a y + b v + c u and (y, y) as [`dot`](Self::dot), in one pass.
     pub(super) fn combine_dot(&self, a: f64, y: &mut [f64], b: f64, v: &[f64], c: f64, u: &[f64]) -> f64 {
-        let block = |(index, y): (usize, &mut [f64])| -> f64 {
-            let range = index * BLOCK..index * BLOCK + y.len();
+        sum_of_blocks(y, &|first, y| {
+            let range = first..first + y.len();
             combine_block(a, y, b, &v[range.clone()], c, &u[range.clone()]);
             y.iter().zip(&self.diagonal[range]).map(|(y, d)| d.abs() * y * y).sum()
-        };
-        let blocks: Vec<f64> = y.par_chunks_mut(BLOCK).enumerate().map(block).collect();
-        blocks.into_iter().collect::<ExactSum>().rounded()
+        })
     }
 
     /// (x, y) = Σ |dᵢ| xᵢ yᵢ over the owned rows.
@@ -176,21 +169,25 @@ impl<'a, T: Store> JacobiScaled<'a, T> {
     /// If the lengths of the vectors are not the number of owned rows.
     pub fn exact_dot(&self, x: &[f64], y: &[f64]) -> ExactSum {
         assert!(x.len() == self.rows.len() && y.len() == x.len(), "vectors of the owned rows");
-        let block = |((d, x), y): ((&[f64], &[f64]), &[f64])| -> f64 {
+        let block = |range: Range<usize>| -> f64 {
+            let (d, x, y) = (&self.diagonal[range.clone()], &x[range.clone()], &y[range]);
             d.iter().zip(x).zip(y).map(|((d, x), y)| d.abs() * x * y).sum()
         };
-        let blocks: Vec<f64> = (self.diagonal.par_chunks(BLOCK).zip(x.par_chunks(BLOCK)))
-            .zip(y.par_chunks(BLOCK))
-            .map(block)
-            .collect();
-        blocks.into_iter().collect()
+        map_pieces(0..x.len(), BLOCK, &block).into_iter().collect()
     }
+}
+
+/// Calls `work` with blocks of `y`, each with the index of its first element, and adds the results
+/// exactly.
+fn sum_of_blocks(y: &mut [f64], work: &(dyn Fn(usize, &mut [f64]) -> f64 + Sync)) -> f64 {
+    let mut sums = vec![0.0; y.len().div_ceil(BLOCK)];
+    over_two(y, &mut sums, [BLOCK, 1], &|index, y, sum| sum[0] = work(index * BLOCK, y));
+    sums.into_iter().collect::<ExactSum>().rounded()
 }
 
 /// y ← a y + b v + c u, in one pass.
 pub(super) fn combine(a: f64, y: &mut [f64], b: f64, v: &[f64], c: f64, u: &[f64]) {
-    let blocks = y.par_chunks_mut(BLOCK).zip(v.par_chunks(BLOCK)).zip(u.par_chunks(BLOCK));
-    blocks.for_each(|((y, v), u)| combine_block(a, y, b, v, c, u));
+    over_pieces(y, &|first, y| combine_block(a, y, b, &v[first..], c, &u[first..]));
 }
 
 fn combine_block(a: f64, y: &mut [f64], b: f64, v: &[f64], c: f64, u: &[f64]) {
@@ -201,11 +198,7 @@ fn combine_block(a: f64, y: &mut [f64], b: f64, v: &[f64], c: f64, u: &[f64]) {
 
 /// Divides every element by `norm`.
 pub(super) fn normalise(x: &mut [f64], norm: f64) {
-    x.par_chunks_mut(BLOCK).for_each(|x| {
-        for x in x {
-            *x /= norm;
-        }
-    });
+    over_pieces(x, &|_, x| x.iter_mut().for_each(|x| *x /= norm));
 }
 
 #[cfg(test)]

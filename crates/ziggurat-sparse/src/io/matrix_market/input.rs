@@ -9,8 +9,6 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::blocks::{Blocks, pieces};
 use super::cursor::Cursor;
 use super::header::{Banner, Header};
@@ -19,6 +17,7 @@ use super::place::Place;
 use crate::MatrixError;
 use crate::io::limits::most_rows;
 use crate::io::{Fault, ReadError};
+use crate::parallel::{join, map_tasks};
 
 /// Pieces per block, to be distributed over threads.
 const PIECES: usize = 32;
@@ -145,20 +144,17 @@ impl<'r, 'n> Input<'r, 'n> {
         };
         let mut all = E::default();
         loop {
-            let size = self.block.len() / PIECES + 1;
-            let (block, blocks, share) = (&self.block, &mut self.blocks, &mut self.share);
+            let texts = pieces(&self.block, self.block.len() / PIECES + 1);
+            let (blocks, share) = (&mut self.blocks, &mut self.share);
             let left = most - self.stored;
-            let (parsed, next) = rayon::join(
-                || {
-                    let parse = |text| (text, Piece::parse(text, left, &entry));
-                    pieces(block, size).into_par_iter().map(parse).collect::<Vec<_>>()
-                },
+            let (parsed, next) = join(
+                || map_tasks(texts.len(), &|index| Piece::parse(texts[index], left, &entry)),
                 || match share {
                     Share::Lines(filter) => blocks.next().map(|block| filter.pass(&block)),
                     Share::Whole | Share::Bytes => blocks.next(),
                 },
             );
-            for (text, mut piece) in parsed {
+            for (text, mut piece) in texts.into_iter().zip(parsed) {
                 if piece.stored > most - self.stored {
                     // The pieces together have too many entries: parse this one again, up to the
                     // first excess entry.

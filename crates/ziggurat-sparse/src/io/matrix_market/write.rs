@@ -10,19 +10,22 @@ use std::ops::Range;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rayon::prelude::*;
 
 use crate::CsrRef;
+use crate::parallel::{join, map_pieces, map_tasks};
 
 /// Entries per piece: one to two MiB of text.
 const PIECE: usize = 1 << 16;
+
+/// Rows whose entries are counted by one task.
+const ROWS: usize = 4096;
 
 /// Pieces per batch. Two batches are in memory at once.
 const BATCH: usize = 32;
 
 /// Writes a finite matrix as `coordinate real`, its lower triangle if `lower`.
 pub(in crate::io) fn matrix_text(
-    out: impl Write + Send,
+    out: &mut (dyn Write + Send),
     gzip: bool,
     a: CsrRef<'_, f64>,
     lower: bool,
@@ -34,7 +37,8 @@ pub(in crate::io) fn matrix_text(
         let count = if lower { columns.partition_point(|&j| j as usize <= row) } else { columns.len() };
         (&columns[..count], &values[..count])
     };
-    let stored: usize = a.all_rows().into_par_iter().map(|row| entries(row).0.len()).sum();
+    let stored = map_pieces(a.all_rows(), ROWS, &|rows| rows.map(|row| entries(row).0.len()).sum::<usize>());
+    let stored: usize = stored.into_iter().sum();
     let symmetry = if lower { "symmetric" } else { "general" };
     let mut head = format!("%%MatrixMarket matrix coordinate real {symmetry}\n");
     for line in comment.lines() {
@@ -51,7 +55,7 @@ pub(in crate::io) fn matrix_text(
         pieces.push(row..end);
         row = end;
     }
-    write_pieces(out, gzip, &head, &pieces, |rows, text| {
+    write_pieces(out, gzip, &head, &pieces, &|rows, text| {
         for row in rows {
             let (columns, values) = entries(row);
             for (&column, &value) in columns.iter().zip(values) {
@@ -66,7 +70,7 @@ pub(in crate::io) fn matrix_text(
 
 /// Writes finite values, column by column, as `array real general`.
 pub(in crate::io) fn array_text(
-    out: impl Write + Send,
+    out: &mut (dyn Write + Send),
     gzip: bool,
     rows: usize,
     cols: usize,
@@ -75,7 +79,7 @@ pub(in crate::io) fn array_text(
     let head = format!("%%MatrixMarket matrix array real general\n{rows} {cols}\n");
     let pieces: Vec<_> =
         (0..values.len()).step_by(PIECE).map(|at| at..values.len().min(at + PIECE)).collect();
-    write_pieces(out, gzip, &head, &pieces, |range, text| {
+    write_pieces(out, gzip, &head, &pieces, &|range, text| {
         values[range].iter().try_for_each(|&value| push_value(text, value))
     })
 }
@@ -102,13 +106,16 @@ pub(in crate::io) fn push_value(text: &mut Vec<u8>, value: f64) -> io::Result<()
     }
 }
 
+/// Appends the text of a piece.
+type Format<'a> = dyn Fn(Range<usize>, &mut Vec<u8>) -> io::Result<()> + Sync + 'a;
+
 /// Writes `head`, then every piece in order, as formatted by `format`.
 fn write_pieces(
-    mut out: impl Write + Send,
+    out: &mut (dyn Write + Send),
     gzip: bool,
     head: &str,
     pieces: &[Range<usize>],
-    format: impl Fn(Range<usize>, &mut Vec<u8>) -> io::Result<()> + Sync,
+    format: &Format<'_>,
 ) -> io::Result<()> {
     let pack = |text: Vec<u8>| {
         if !gzip {
@@ -120,19 +127,15 @@ fn write_pieces(
     };
     let mut ready = vec![pack(head.as_bytes().to_vec())?];
     for batch in pieces.chunks(BATCH) {
-        let (written, next) = rayon::join(
-            || ready.iter().try_for_each(|text| out.write_all(text)),
-            || {
-                let made = batch.par_iter().map(|range| {
-                    let mut text = Vec::new();
-                    format(range.clone(), &mut text)?;
-                    pack(text)
-                });
-                made.collect::<io::Result<Vec<_>>>()
-            },
-        );
+        let make = |index: usize| {
+            let mut text = Vec::new();
+            format(batch[index].clone(), &mut text)?;
+            pack(text)
+        };
+        let (written, next) =
+            join(|| ready.iter().try_for_each(|text| out.write_all(text)), || map_tasks(batch.len(), &make));
         written?;
-        ready = next?;
+        ready = next.into_iter().collect::<io::Result<_>>()?;
     }
     ready.iter().try_for_each(|text| out.write_all(text))?;
     out.flush()

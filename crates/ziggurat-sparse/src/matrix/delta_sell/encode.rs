@@ -1,15 +1,13 @@
 //! Conversion from CSR to delta-SELL, in parallel over windows: a counting pass and a writing pass.
 
 use std::ops::Range;
-
-use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::draft::{Content, Drafts, Rows, Scale, Slot, Stencil};
 use super::{CHUNKS, DeltaSell, LANES, WIDTHS, WINDOW, Width};
 use crate::matrix::{CsrRef, MatrixError};
 use crate::number::Store;
-use crate::parallel::counts_to_starts;
-use crate::parallel::zeros;
+use crate::parallel::{all_pieces, counts_to_starts, join, over_chunks, over_two, zeros};
 use crate::simd::{Isa, Kernel, Simd};
 
 /// Rows are sorted by length if that reduces the stored values to at most this fraction.
@@ -20,6 +18,9 @@ const MAX_ROW: usize = 32_767;
 
 /// Limit on rows and columns: their differences are compared in 32 bits.
 const MAX_EXTENT: usize = 1 << 31;
+
+/// Windows per task.
+const TASK: usize = 4;
 
 /// The layout of a matrix in delta-SELL format. It gives the memory use before the matrix is built.
 ///
@@ -48,27 +49,37 @@ impl DeltaSellPlan {
     /// The layout for values of `value_bytes` bytes each; `None` if the format cannot represent the
     /// matrix.
     pub fn new(a: CsrRef<'_, f64>, value_bytes: usize) -> Option<Self> {
+        /// Rows whose lengths a task compares.
+        const SEARCHED: usize = 32 * 1024;
+        /// Windows whose sizes a task adds.
+        const SIZED: usize = 512;
         let windows = a.rows().div_ceil(WINDOW);
-        let too_long = |row: &[usize]| row[1] - row[0] > MAX_ROW;
-        if a.rows().max(a.cols()) > MAX_EXTENT || a.row_ptr().par_windows(2).any(too_long) {
+        let row_ptr = a.row_ptr();
+        let short = |mut rows: Range<usize>| rows.all(|row| row_ptr[row + 1] - row_ptr[row] <= MAX_ROW);
+        if a.rows().max(a.cols()) > MAX_EXTENT || !all_pieces(0..a.rows(), SEARCHED, &short) {
             return None;
         }
         let (order, simd) = (order(a, windows), Simd::best());
         let mut counts = vec![[0; WIDTHS]; windows * CHUNKS];
         let (mut value_ptr, mut delta_ptr) = (vec![0; windows + 1], vec![0; windows + 1]);
-        let sizes = value_ptr.par_iter_mut().zip(&mut delta_ptr);
-        sizes.zip(counts.par_chunks_mut(CHUNKS)).enumerate().for_each_init(
-            Drafts::default,
-            |drafts, (window, ((values, deltas), counts))| {
+        over_chunks(&mut counts, CHUNKS * TASK, &|task, counts| {
+            let drafts = &mut Drafts::default();
+            for (window, counts) in (task * TASK..).zip(counts.chunks_mut(CHUNKS)) {
                 simd.run(Count { a, order: &order, window, value_bytes, drafts, counts });
+            }
+        });
+        let (of_values, of_deltas) = (&mut value_ptr[..windows], &mut delta_ptr[..windows]);
+        over_two(of_values, of_deltas, [SIZED; 2], &|piece, of_values, of_deltas| {
+            let counts = counts[piece * SIZED * CHUNKS..].chunks(CHUNKS);
+            for ((values, deltas), counts) in of_values.iter_mut().zip(of_deltas).zip(counts) {
                 for counts in counts {
-                    for (width, &count) in Width::ALL.into_iter().zip(&*counts) {
+                    for (width, &count) in Width::ALL.into_iter().zip(counts) {
                         *values += usize::from(count) * LANES;
                         *deltas += usize::from(count) * width.bytes();
                     }
                 }
-            },
-        );
+            }
+        });
         counts_to_starts(&mut value_ptr);
         counts_to_starts(&mut delta_ptr);
         let (rows, cols) = (a.rows(), a.cols());
@@ -155,9 +166,7 @@ impl DeltaSellPlan {
         windows: Range<usize>,
         parts: Parts<'_, S>,
     ) -> bool {
-        /// Windows per task.
-        const GRAIN: usize = 4;
-        if windows.len() <= GRAIN {
+        if windows.len() <= TASK {
             let mut drafts = Drafts::default();
             let (mut rest, mut fits) = (parts, true);
             for window in windows {
@@ -176,7 +185,7 @@ impl DeltaSellPlan {
         }
         let middle = windows.start + windows.len() / 2;
         let (left, right) = self.split(parts, windows.start, middle);
-        let (left, right) = rayon::join(
+        let (left, right) = join(
             || self.write(a, scale, windows.start..middle, left),
             || self.write(a, scale, middle..windows.end, right),
         );
@@ -329,33 +338,36 @@ fn chunk_rows(rows: usize, order: &[u8], window: usize, chunk: usize) -> impl It
 /// off. Empty if it pays off in no window. Lanes beyond the last row are not moved.
 fn order(a: CsrRef<'_, f64>, windows: usize) -> Vec<u8> {
     let mut order = vec![0; windows * WINDOW];
-    let sorted = order.par_chunks_mut(WINDOW).enumerate().map(|(window, order)| {
+    let pays = AtomicBool::new(false);
+    over_chunks(&mut order, WINDOW, &|window, order| {
         let first = window * WINDOW;
-        let rows = first..a.rows().min(first + WINDOW);
-        let row_ptr = &a.row_ptr()[first..=rows.end];
-        let length = |place: u8| row_ptr[usize::from(place) + 1] - row_ptr[usize::from(place)];
-        let padded = |places: &[u8]| -> usize {
-            places
-                .chunks(LANES)
-                .map(|chunk| chunk.iter().map(|&place| length(place)).max().unwrap_or(0))
-                .sum()
-        };
-        for (slot, place) in order.iter_mut().zip(0..=u8::MAX) {
-            *slot = place;
+        if sort_window(&a.row_ptr()[first..=a.rows().min(first + WINDOW)], order) {
+            pays.store(true, Relaxed);
         }
-        let entries = a.row_ptr()[rows.end] - a.row_ptr()[first];
-        let places = &mut order[..rows.len()];
-        let before = padded(places);
-        if entries as f64 > SORT_PAYS * (LANES * before) as f64 {
-            return false; // would not pay off even without any padding
-        }
-        places.sort_by_key(|&place| std::cmp::Reverse(length(place)));
-        let pays = (padded(places) as f64) <= SORT_PAYS * before as f64;
-        if !pays {
-            places.sort_unstable();
-        }
-        pays
     });
-    // All windows must be processed: `any` would stop early and leave some unwritten.
-    if sorted.reduce(|| false, |one, other| one | other) { order } else { Vec::new() }
+    if pays.into_inner() { order } else { Vec::new() }
+}
+
+/// Writes the order of one window, given its row pointers. Returns whether sorting pays off.
+fn sort_window(row_ptr: &[usize], order: &mut [u8]) -> bool {
+    let rows = row_ptr.len() - 1;
+    let length = |place: u8| row_ptr[usize::from(place) + 1] - row_ptr[usize::from(place)];
+    let padded = |places: &[u8]| -> usize {
+        places.chunks(LANES).map(|chunk| chunk.iter().map(|&place| length(place)).max().unwrap_or(0)).sum()
+    };
+    for (slot, place) in order.iter_mut().zip(0..=u8::MAX) {
+        *slot = place;
+    }
+    let entries = row_ptr[rows] - row_ptr[0];
+    let places = &mut order[..rows];
+    let before = padded(places);
+    if entries as f64 > SORT_PAYS * (LANES * before) as f64 {
+        return false; // would not pay off even without any padding
+    }
+    places.sort_by_key(|&place| std::cmp::Reverse(length(place)));
+    let pays = (padded(places) as f64) <= SORT_PAYS * before as f64;
+    if !pays {
+        places.sort_unstable();
+    }
+    pays
 }
