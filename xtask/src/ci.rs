@@ -13,9 +13,10 @@ use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tasks::programs;
+use tasks::table::Table;
 use thiserror::Error;
 
-use crate::bench::table::Table;
 use crate::source_rules;
 
 /// What one step does.
@@ -256,9 +257,7 @@ fn cargo(
     root: &Path,
     output: &mut Output,
 ) -> Result<(), String> {
-    // The cargo that runs us, so that a `cargo +toolchain xtask ci` checks with that toolchain.
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(program);
+    let mut command = programs::cargo();
     command.args(args).envs(variable).current_dir(root);
     match status(command, output)?.code() {
         Some(0) => Ok(()),
@@ -372,7 +371,7 @@ mod tests {
     #[test]
     fn a_failing_command_reports_the_line_to_repeat_it() {
         let action = Action::CargoWith(&["no-such-command-at-all"], ("RUSTDOCFLAGS", "-D warnings"));
-        let reason = perform(&action, crate::workspace_root(), &mut Output::Shown).unwrap_err();
+        let reason = perform(&action, tasks::workspace_root(), &mut Output::Shown).unwrap_err();
         assert!(reason.contains("RUSTDOCFLAGS=\"-D warnings\" cargo no-such-command-at-all"), "{reason}");
         assert!(reason.contains("exited with"), "{reason}");
     }

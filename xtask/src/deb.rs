@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
+use tasks::programs;
 use thiserror::Error;
 
 use crate::install::{self, InstallError};
-use crate::programs;
 
 /// The command line of `cargo xtask deb`.
 #[derive(Debug, Args)]
@@ -210,7 +210,7 @@ mod tests {
             write(&built.join(name), text).unwrap();
         }
         fs::set_permissions(built.join("ziggurat"), fs::Permissions::from_mode(0o755)).unwrap();
-        let package = pack(&built, crate::workspace_root(), &folder).unwrap().display().to_string();
+        let package = pack(&built, tasks::workspace_root(), &folder).unwrap().display().to_string();
         let listed = output("dpkg-deb", &["--contents", &package]).unwrap();
         for name in [
             "./usr/bin/ziggurat",

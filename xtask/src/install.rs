@@ -30,9 +30,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use tasks::programs;
 use thiserror::Error;
-
-use crate::programs;
 
 /// Where to install.
 #[derive(Debug, Args)]
@@ -202,8 +201,8 @@ mod tests {
                 build(&built.join(format!("lib{name}.so")), name);
             }
             for _ in 0..2 {
-                place(&built, crate::workspace_root(), &prefix).unwrap(); // also over an older one
-                place_mpi(&built, crate::workspace_root(), &prefix).unwrap();
+                place(&built, tasks::workspace_root(), &prefix).unwrap(); // also over an older one
+                place_mpi(&built, tasks::workspace_root(), &prefix).unwrap();
             }
             std::fs::rename(&prefix, folder.join("moved")).unwrap();
             Moved(folder)
@@ -256,7 +255,7 @@ mod tests {
             assert!(words.contains(&format!("-l{package}")), "{words:?}");
             assert!(moved.path(&format!("share/ziggurat/{package}.f90")).exists());
         }
-        let error = place(&moved.0.join("nothing"), crate::workspace_root(), &moved.0).unwrap_err();
+        let error = place(&moved.0.join("nothing"), tasks::workspace_root(), &moved.0).unwrap_err();
         assert!(error.to_string().contains("nothing/ziggurat"), "{error}");
     }
 
@@ -319,7 +318,7 @@ mod tests {
     #[test]
     fn libraries_are_installed_under_the_number_they_are_built_with() {
         for (part, name) in [("capi", "libziggurat"), ("mpi", "libziggurat_mpi")] {
-            let path = crate::workspace_root().join(format!("crates/ziggurat-{part}/build.rs"));
+            let path = tasks::workspace_root().join(format!("crates/ziggurat-{part}/build.rs"));
             let script = std::fs::read_to_string(path).unwrap();
             assert!(script.contains(&format!("-soname,{name}.so.{INTERFACE}\"")), "{part}");
         }

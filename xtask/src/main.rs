@@ -6,32 +6,21 @@
 // Commands print; the lint is meant for libraries.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-mod bench;
 mod book;
 mod ci;
 mod deb;
-mod figures;
-mod fingerprints;
 mod gpu_sources;
 mod install;
-mod instructions;
 mod matrix_units;
 mod outside;
-mod programs;
-mod python;
 mod sanitize;
-mod soak;
 mod source_rules;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use mimalloc::MiMalloc;
-
-/// The allocator of the `ziggurat` command, so that benchmarks measure what its users get.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+use tasks::with_solver::{self, WithSolver};
+use tasks::{python, workspace_root};
 
 /// Tasks for developers and CI.
 #[derive(Debug, Parser)]
@@ -43,7 +32,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Run every check that decides whether a change is merged; stop at the first failure.
+    /// Run every check that decides whether a change is merged.
     Ci,
     /// Compile the CUDA and HIP sources of the kernels that solves launch; needs no GPU.
     GpuSources,
@@ -58,8 +47,6 @@ enum Task {
         #[arg(long)]
         only: Option<python::Part>,
     },
-    /// Solve for an hour with threads, Python and MPI ranks, and watch the memory.
-    Soak(soak::Options),
     /// Run tests under a sanitizer, which finds what an unchecked load or a data race does wrong.
     Sanitize {
         /// The sanitizer.
@@ -67,28 +54,16 @@ enum Task {
         /// Run only the tests whose names contain this.
         filter: Option<String>,
     },
-    /// Compare the results of the ziggurat command with saved results, bit for bit.
-    Fingerprints(fingerprints::Options),
-    /// Count the instructions of a fixed setup and solve, and compare them with saved counts.
-    Instructions(instructions::Options),
     /// Build and run the Rust examples of README.md and the book as programs of another crate.
     Outside(outside::Options),
     /// Check the book: generated pages, links, and code blocks, which are run.
     Book(book::Options),
-    /// Draw the figures of the book.
-    Figures,
     /// Install the command and the C library.
     Install(install::Options),
     /// Build a Debian package with the command and the C library.
     Deb(deb::Options),
-    /// Run a benchmark, print its tables, and write its numbers as JSON.
-    Bench(bench::Options),
-}
-
-/// The folder of the workspace's `Cargo.toml`.
-fn workspace_root() -> &'static Path {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here)
+    #[command(flatten)]
+    WithSolver(WithSolver),
 }
 
 fn main() -> ExitCode {
@@ -103,15 +78,11 @@ fn main() -> ExitCode {
         Task::Sanitize { sanitizer, filter } => {
             sanitize::run(sanitizer, filter.as_deref(), workspace_root()).map_err(Into::into)
         }
-        Task::Fingerprints(options) => fingerprints::run(&options, workspace_root()).map_err(Into::into),
-        Task::Instructions(options) => instructions::run(&options, workspace_root()).map_err(Into::into),
         Task::Outside(options) => outside::run(&options, workspace_root()).map_err(Into::into),
         Task::Book(options) => book::run(&options, workspace_root()).map_err(Into::into),
-        Task::Figures => figures::run(workspace_root()),
         Task::Install(options) => install::run(&options, workspace_root()).map_err(Into::into),
         Task::Deb(options) => deb::run(&options, workspace_root()).map_err(Into::into),
-        Task::Soak(options) => soak::run(options, workspace_root()).map_err(Into::into),
-        Task::Bench(options) => bench::run(&options, workspace_root()).map_err(Into::into),
+        Task::WithSolver(_) => Err(with_solver::hand_over().into()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -130,11 +101,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn the_workspace_root_is_found() {
-        let manifest = std::fs::read_to_string(workspace_root().join("Cargo.toml")).unwrap();
-        assert!(manifest.contains("[workspace]"));
     }
 }

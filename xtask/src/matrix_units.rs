@@ -6,11 +6,9 @@
 //! a device with matrix units chooses other ones for the same matrices.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use tasks::programs::{AS_TESTS, cargo};
 use thiserror::Error;
-
-use crate::programs::AS_TESTS;
 
 /// The tests that run: every kernel, products and solves by matrix units, sparse products.
 const TESTS: &str =
@@ -38,7 +36,7 @@ pub(crate) fn run(root: &Path) -> Result<(), MatrixUnitsError> {
     }
     let libraries = mesa.join("usr/lib/x86_64-linux-gnu");
     let loader = libraries.join("ld-linux-x86-64.so.2");
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = cargo();
     cargo.current_dir(root).args(["nextest", "run"]).args(AS_TESTS);
     cargo.args(["--lib", "--bins", "--tests", "--no-tests=fail", "-E", TESTS]);
     let runner = format!("{} --library-path {}", loader.display(), libraries.display());

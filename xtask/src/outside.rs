@@ -15,11 +15,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tasks::programs;
+use tasks::table::Table;
 use thiserror::Error;
 
-use crate::bench::table::Table;
 use crate::book::{BookError, markdown};
-use crate::programs;
 
 /// The command line of `cargo xtask outside`.
 #[derive(Debug, clap::Args)]
@@ -166,7 +166,7 @@ impl OutsideCrate {
     fn cargo(&self, arguments: &[&str], target: &Path) -> Result<bool, OutsideError> {
         let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut cargo = Command::new(&program);
-        cargo.current_dir(crate::workspace_root()).args(arguments).arg("--offline");
+        cargo.current_dir(tasks::workspace_root()).args(arguments).arg("--offline");
         cargo.arg("--manifest-path").arg(self.folder.join("Cargo.toml"));
         let status = cargo.env("CARGO_TARGET_DIR", target).status();
         let program = program.to_string_lossy().into_owned();
@@ -225,7 +225,7 @@ mod tests {
     fn rust_blocks_are_found_and_others_are_not() {
         let text = "a\n```sh\ncargo\n```\n```rust\nfn main() {}\n```\nb\n```rust,ignore\nx\n```\n```rust\nlast\n```\n";
         assert_eq!(rust_examples(text), ["fn main() {}\n", "last\n"]);
-        let readme = fs::read_to_string(crate::workspace_root().join("README.md")).unwrap();
+        let readme = fs::read_to_string(tasks::workspace_root().join("README.md")).unwrap();
         let examples = rust_examples(&readme);
         assert!(examples.len() >= 2);
         // Nothing is hidden from a reader.

@@ -1,24 +1,28 @@
-//! Programs of this workspace that xtask builds and starts: commands and examples.
+//! Programs of this workspace that tasks build and start: commands and examples.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 /// The arguments with which the tests are built, so that nothing is compiled twice.
-pub(crate) const AS_TESTS: &[&str] = &["--workspace", "--all-features"];
+pub const AS_TESTS: &[&str] = &["--workspace", "--all-features"];
 
 /// Cargo's target directory.
-pub(crate) fn target() -> PathBuf {
+pub fn target() -> PathBuf {
     let usual = || crate::workspace_root().join("target");
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(usual, PathBuf::from)
+}
+
+/// The cargo that runs us, so that `cargo +toolchain xtask` uses that toolchain for everything.
+pub fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
 /// `cargo build` with these arguments and targets (`--bin NAME`, `--example NAME`). Returns the
 /// folder of the programs; examples are in its subfolder `examples`. On failure, returns cargo's
 /// output.
-pub(crate) fn build(how: &[&str], targets: &[&str]) -> Result<PathBuf, String> {
+pub fn build(how: &[&str], targets: &[&str]) -> Result<PathBuf, String> {
     let root = crate::workspace_root();
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    let built = cargo.current_dir(root).arg("build").args(how).args(targets).output();
+    let built = cargo().current_dir(root).arg("build").args(how).args(targets).output();
     let built = built.map_err(|error| error.to_string())?;
     if !built.status.success() {
         return Err(String::from_utf8_lossy(&built.stderr).into_owned());
@@ -27,7 +31,7 @@ pub(crate) fn build(how: &[&str], targets: &[&str]) -> Result<PathBuf, String> {
 }
 
 /// `mpirun` with this many ranks of one thread each. The caller adds the program and its arguments.
-pub(crate) fn mpirun(ranks: usize) -> Command {
+pub fn mpirun(ranks: usize) -> Command {
     let mut command = Command::new("mpirun");
     command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", &ranks.to_string()]);
     command.env("OMPI_MCA_btl_vader_single_copy_mechanism", "none").env("RAYON_NUM_THREADS", "1");

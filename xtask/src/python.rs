@@ -20,13 +20,23 @@ use crate::programs::AS_TESTS;
 
 /// Why the Python package does not pass.
 #[derive(Debug, Error)]
-pub(crate) enum PythonError {
+pub enum PythonError {
     /// A program that cannot be started.
     #[error("cannot start {program}: {reason}")]
-    Start { program: String, reason: String },
+    Start {
+        /// Its name.
+        program: String,
+        /// Why.
+        reason: String,
+    },
     /// A step that failed.
     #[error("{step} failed\n  by hand: {line}")]
-    Step { step: &'static str, line: String },
+    Step {
+        /// What it does.
+        step: &'static str,
+        /// The line that repeats it.
+        line: String,
+    },
     /// maturin has built nothing.
     #[error("no wheel in {}", .0.display())]
     NoWheel(PathBuf),
@@ -37,7 +47,7 @@ pub(crate) enum PythonError {
 
 /// What `cargo xtask python` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Part {
+pub enum Part {
     /// Build the wheel and install it into the environment.
     Wheel,
     /// Run every check in the environment.
@@ -46,7 +56,7 @@ pub(crate) enum Part {
 
 /// A virtual environment with the package in it.
 #[derive(Debug)]
-pub(crate) struct Environment {
+pub struct Environment {
     folder: PathBuf,
 }
 
@@ -70,14 +80,14 @@ const AS_CARGO: &str = "ZIGGURAT_XTASK_AS_CARGO";
 
 impl Environment {
     /// The environment of the last `cargo xtask python`, if there was one.
-    pub(crate) fn there() -> Option<Self> {
+    pub fn there() -> Option<Self> {
         let environment = Environment { folder: folder("environment") };
         environment.program("python").exists().then_some(environment)
     }
 
     /// The environment, with a wheel that is built for it. What else it needs is installed if it is
     /// not there already.
-    pub(crate) fn fresh(root: &Path, release: bool) -> Result<Self, PythonError> {
+    pub fn fresh(root: &Path, release: bool) -> Result<Self, PythonError> {
         let environment = Environment { folder: folder("environment") };
         let (sources, wheels) = (root.join("python"), folder("wheels"));
         environment.install_requirements(&sources)?;
@@ -117,7 +127,7 @@ impl Environment {
     }
 
     /// Its interpreter.
-    pub(crate) fn python(&self) -> String {
+    pub fn python(&self) -> String {
         self.program("python").display().to_string()
     }
 
@@ -164,7 +174,7 @@ impl Environment {
 }
 
 /// Installs the package into its environment and checks it there, or does one of the two.
-pub(crate) fn check(root: &Path, release: bool, only: Option<Part>) -> Result<(), PythonError> {
+pub fn check(root: &Path, release: bool, only: Option<Part>) -> Result<(), PythonError> {
     if only != Some(Part::Checks) {
         Environment::fresh(root, release)?;
     }
@@ -176,7 +186,7 @@ pub(crate) fn check(root: &Path, release: bool, only: Option<Part>) -> Result<()
 
 /// If maturin runs this program as its cargo: builds the libraries of the whole workspace instead
 /// of the one that maturin asks for, with the same features as its tests.
-pub(crate) fn cargo_for_maturin() -> Option<ExitCode> {
+pub fn cargo_for_maturin() -> Option<ExitCode> {
     std::env::var_os(AS_CARGO)?;
     let asked: Vec<String> = std::env::args().skip(1).collect();
     let mut cargo = Command::new("cargo");

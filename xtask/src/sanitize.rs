@@ -15,10 +15,9 @@ use std::path::Path;
 use std::process::Command;
 
 use clap::ValueEnum;
+use tasks::programs;
+use tasks::python::PythonError;
 use thiserror::Error;
-
-use crate::programs;
-use crate::python::PythonError;
 
 /// A sanitizer, and what it watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -78,7 +77,7 @@ fn cargo(command: &str, sanitizer: &str, root: &Path) -> Command {
     let flags =
         format!("-Zsanitizer={sanitizer} -Cunsafe-allow-abi-mismatch=sanitizer --cfg ziggurat_sanitize");
     let options = format!("suppressions={}", root.join("xtask/tsan.supp").display());
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = programs::cargo();
     // With a target given, build scripts and procedural macros are compiled without the flags.
     cargo.current_dir(root).args([command, "--target", "host-tuple"]);
     cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", flags).env("TSAN_OPTIONS", options);

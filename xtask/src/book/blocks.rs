@@ -19,10 +19,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tasks::python::Environment;
+
 use super::markdown::{self, Block, Page};
 use super::output::{Bound, missing_line};
 use super::{BookError, at};
-use crate::python::Environment;
 
 /// Separates the outputs of Python blocks.
 const SEPARATOR: char = '\u{1e}';

@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_page_in_the_repository_is_that_of_the_manifests() {
-        check(crate::workspace_root()).unwrap();
+        check(tasks::workspace_root()).unwrap();
     }
 
     #[test]

@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn every_chapter_is_in_the_summary() {
-        let book = crate::workspace_root().join("book/src");
+        let book = tasks::workspace_root().join("book/src");
         let summary = fs::read_to_string(book.join("SUMMARY.md")).unwrap();
         for page in markdown::pages(&book).unwrap() {
             let name = page.path.strip_prefix(&book).unwrap().display().to_string();

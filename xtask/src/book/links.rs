@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_links_of_this_repository_resolve() {
-        assert!(check(crate::workspace_root()).unwrap() > 50);
+        assert!(check(tasks::workspace_root()).unwrap() > 50);
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_missing_file_or_heading_is_noticed() {
-        let path = crate::workspace_root().join("README.md");
+        let path = tasks::workspace_root().join("README.md");
         let page = Page { path, text: String::new() };
         assert!(resolves(&page, "docs/precision.md#techniques").unwrap());
         assert!(!resolves(&page, "docs/precision.md#no-such-heading").unwrap());

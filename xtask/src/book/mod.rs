@@ -1,7 +1,8 @@
 //! `cargo xtask book`: the book is complete, its links resolve, and its code runs.
 //!
-//! 1. Pages that are generated from the code equal the files in the repository
-//!    ([`mod@reference`], [`crates`]; `--write` writes them).
+//! 1. Pages that are generated from the code equal the files in the repository: the crates
+//!    ([`crates`]), and the configuration (`configuration_reference` of `ziggurat-bench`). `--write`
+//!    writes them.
 //! 2. Links of all Markdown files of the repository resolve, and Rust files that they name exist
 //!    ([`links`]).
 //! 3. Tables of measured numbers name the revision at which they were taken ([`tables`]).
@@ -19,18 +20,18 @@ mod html;
 mod links;
 pub(crate) mod markdown;
 mod output;
-mod reference;
 mod tables;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use tasks::programs;
+use tasks::python::Environment;
+use tasks::with_solver::{self, HandOverError};
 use thiserror::Error;
 
 use crate::install::{self, InstallError};
-use crate::programs;
-use crate::python::Environment;
 use crate::source_rules::ReadError;
 
 /// The command line of `cargo xtask book`.
@@ -75,8 +76,8 @@ pub(crate) enum BookError {
     Start { program: &'static str, source: io::Error },
     #[error("{} differs from the code; `cargo xtask book --write` writes it", .0.display())]
     Generated(PathBuf),
-    #[error("the configuration cannot be written: {0}")]
-    Config(#[from] ziggurat::config::ConfigError),
+    #[error(transparent)]
+    Configuration(#[from] HandOverError),
     #[error(transparent)]
     Sources(#[from] ReadError),
     #[error("cargo metadata: {0}")]
@@ -111,11 +112,11 @@ pub(crate) fn run(options: &Options, root: &Path) -> Result<(), BookError> {
     let wanted = |part| options.only.is_none_or(|only| only == part);
     let folder = programs::target().join("book");
     if options.write {
-        reference::write(root)?;
+        with_solver::run(&["configuration-reference", "--write"])?;
         crates::write(root)?;
     }
     if wanted(Part::Generated) {
-        reference::check(root)?;
+        with_solver::run(&["configuration-reference"])?;
         crates::check(root)?;
     }
     if wanted(Part::Links) {

@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_tables_of_this_repository_name_theirs() {
-        assert!(check(crate::workspace_root()).unwrap() > 30);
+        assert!(check(tasks::workspace_root()).unwrap() > 30);
     }
 
     #[test]

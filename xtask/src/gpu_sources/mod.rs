@@ -16,10 +16,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
+use tasks::programs::{AS_TESTS, build};
+use tasks::table::Table;
 use thiserror::Error;
-
-use crate::bench::table::Table;
-use crate::programs::{AS_TESTS, build};
 
 /// NVIDIA's GPU generations Volta, Ampere and Hopper.
 const NVIDIA: [&str; 3] = ["70", "80", "90"];

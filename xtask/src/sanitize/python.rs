@@ -11,9 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tasks::programs;
+use tasks::python::{Environment, PythonError};
+
 use super::{SanitizeError, cargo, succeed};
-use crate::programs;
-use crate::python::{Environment, PythonError};
 
 /// Builds the module and runs the tests whose names contain `filter`.
 pub(super) fn run(filter: Option<&str>, root: &Path) -> Result<(), SanitizeError> {

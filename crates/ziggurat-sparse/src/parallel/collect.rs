@@ -92,7 +92,8 @@ pub fn collect<T: Copy + Default + Send>(len: usize, of: impl Fn(usize) -> T + S
 /// assert_eq!(ziggurat_sparse::parallel::filter(10, |index| index % 4 == 1), [1, 5, 9]);
 /// ```
 pub fn filter(len: usize, wanted: impl Fn(usize) -> bool + Sync) -> Vec<usize> {
-    map_pieces(0..len, BLOCKS * BLOCK, &|piece| piece.filter(|&index| wanted(index)).collect::<Vec<_>>()).concat()
+    map_pieces(0..len, BLOCKS * BLOCK, &|piece| piece.filter(|&index| wanted(index)).collect::<Vec<_>>())
+        .concat()
 }
 
 #[cfg(test)]

@@ -68,11 +68,7 @@ pub fn tasks(count: usize, task: &(dyn Fn(usize) + Sync)) {
 /// assert_eq!(squares, [0, 1, 4, 9]);
 /// ```
 pub fn map_tasks<R: Send>(count: usize, task: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
-    if count <= 1 {
-        (0..count).map(task).collect()
-    } else {
-        (0..count).into_par_iter().map(task).collect()
-    }
+    if count <= 1 { (0..count).map(task).collect() } else { (0..count).into_par_iter().map(task).collect() }
 }
 
 /// Calls `work` with each part and its index. Parts are what one task owns, such as slices of
@@ -97,16 +93,10 @@ pub fn consume<P: Send>(parts: Vec<P>, work: &(dyn Fn(usize, P) + Sync)) {
 /// ```
 /// assert_eq!(ziggurat_sparse::parallel::join(|| 1, || "two"), (1, "two"));
 /// ```
-pub fn join<A: Send, B: Send>(
-    first: impl FnOnce() -> A + Send,
-    second: impl FnOnce() -> B + Send,
-) -> (A, B) {
+pub fn join<A: Send, B: Send>(first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B + Send) -> (A, B) {
     let (mut first, mut second) = (Some(first), Some(second));
     let (mut a, mut b) = (None, None);
-    both(
-        &mut || a = first.take().map(|first| first()),
-        &mut || b = second.take().map(|second| second()),
-    );
+    both(&mut || a = first.take().map(|first| first()), &mut || b = second.take().map(|second| second()));
     match (a, b) {
         (Some(a), Some(b)) => (a, b),
         _ => unreachable!("`both` calls each function once"),

@@ -66,10 +66,9 @@ pub fn over_rows<T: Send>(
         None => work(rows, out),
         Some(middle) => {
             let (left, right) = out.split_at_mut((middle - rows.start) * stride);
-            both(
-                &mut || over_rows(entries_before, rows.start..middle, stride, left, work),
-                &mut || over_rows(entries_before, middle..rows.end, stride, right, work),
-            );
+            both(&mut || over_rows(entries_before, rows.start..middle, stride, left, work), &mut || {
+                over_rows(entries_before, middle..rows.end, stride, right, work)
+            });
         }
     }
 }
@@ -161,10 +160,9 @@ pub fn over_values<T: Send>(
         None => work(rows, values),
         Some(middle) => {
             let (left, right) = values.split_at_mut(row_ptr[middle] - row_ptr[rows.start]);
-            both(
-                &mut || over_values(row_ptr, rows.start..middle, left, work),
-                &mut || over_values(row_ptr, middle..rows.end, right, work),
-            );
+            both(&mut || over_values(row_ptr, rows.start..middle, left, work), &mut || {
+                over_values(row_ptr, middle..rows.end, right, work)
+            });
         }
     }
 }
