@@ -104,10 +104,13 @@ fn compare<C: Reads<S>, S: Store>(known: &HostMatrix<S>, a: &HostMatrix<S>, x: &
         cpu.residual(a, &x, &b, &mut found[1]);
         if square {
             cpu.sweep(a, alpha, &b, &b, &x, beta, &mut found[2]);
-            cpu.gauss_seidel(a, &b, &b, Some(&x), block, Direction::Backward, &mut found[3]);
+            let sweeps = a.format().is_row_by_row();
+            if sweeps {
+                cpu.gauss_seidel(a, &b, &b, Some(&x), block, Direction::Backward, &mut found[3]);
+            }
             let exact = expected[3].iter().all(|y| y.wide().abs() <= EXACT);
-            if a.rows() > FEW_ROWS || !exact {
-                found[3].clone_from(&expected[3]); // not known, or not exact
+            if !sweeps || a.rows() > FEW_ROWS || !exact {
+                found[3].clone_from(&expected[3]); // not computed, not known, or not exact
             }
         }
         assert!(found == expected, "{simd:?}, {}, {:?}", a.format(), S::KIND);

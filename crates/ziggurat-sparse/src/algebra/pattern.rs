@@ -8,9 +8,8 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::matrix::CsrRef;
+use crate::parallel::map_pieces;
 
 /// Rows per task.
 const CHUNK: usize = 4096;
@@ -73,10 +72,8 @@ impl<'a> Pattern<'a> {
     /// The mark of all rows.
     pub(super) fn mark(self) -> u64 {
         let rows = self.row_ptr.len() - 1;
-        let chunk =
-            |chunk: usize| mix(chunk as u64, self.mark_of(chunk * CHUNK..((chunk + 1) * CHUNK).min(rows)), 0);
-        // A sum of integers is the same in any order.
-        (0..rows.div_ceil(CHUNK)).into_par_iter().map(chunk).reduce(|| 0, u64::wrapping_add)
+        let of_chunk = |rows: Range<usize>| mix((rows.start / CHUNK) as u64, self.mark_of(rows), 0);
+        map_pieces(0..rows, CHUNK, &of_chunk).into_iter().fold(0, u64::wrapping_add)
     }
 }
 

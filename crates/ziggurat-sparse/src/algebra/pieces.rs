@@ -9,15 +9,13 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::block_shape::BlockShape;
 use super::node_pattern::NodePattern;
 use super::pattern::Pattern;
 use super::piece::{Blocks, Foreign, Piece, Size};
 use crate::matrix::{Csr, CsrRef};
 use crate::number::Real;
-use crate::parallel::split_row;
+use crate::parallel::{join, over_chunks, split_row};
 
 /// Terms per piece: a few hundred microseconds of work.
 const PIECE_TERMS: usize = 256 * 1024;
@@ -54,7 +52,9 @@ impl Pieces {
     ) -> Pieces {
         let mut pieces = cut(a, rows.clone(), b, cols, PIECE_TERMS);
         if marked == Marked::Yes {
-            pieces.par_iter_mut().for_each(|piece| piece.mark = Some(a.mark_of(piece.rows.clone())));
+            over_chunks(&mut pieces, 1, &|_, pieces| {
+                pieces.iter_mut().for_each(|piece| piece.mark = Some(a.mark_of(piece.rows.clone())));
+            });
         }
         let right = NodePattern { row_ptr: vec![0], columns: vec![] };
         Pieces {
@@ -111,7 +111,7 @@ impl Pieces {
     /// The numeric phase, into a new matrix. `b` must have the pattern that was passed to
     /// [`find`](Self::find).
     pub(super) fn compute<T: Real>(&self, a: CsrRef<'_, T>, b: CsrRef<'_, T>) -> Result<Csr<T>, Foreign> {
-        self.lay_out(|piece, columns, values| piece.compute(&self.blocks, a, b, columns, values))
+        self.lay_out(&|piece, columns, values| piece.compute(&self.blocks, a, b, columns, values))
     }
 
     /// The numeric phase, into a matrix that already has the pattern of C.
@@ -135,7 +135,7 @@ impl Pieces {
     /// C with all values zero. This moves the columns out of the pieces, so that only
     /// [`compute_own`](Self::compute_own) can be called afterwards.
     pub(super) fn take_pattern<T: Real>(&mut self) -> Result<Csr<T>, Foreign> {
-        let c = self.lay_out(|_, _, _| Ok(()))?;
+        let c = self.lay_out(&|_, _, _| Ok(()))?;
         for piece in &mut self.pieces {
             piece.columns = Vec::new();
         }
@@ -157,7 +157,7 @@ impl Pieces {
     /// C, with values written by `fill`.
     fn lay_out<T: Real>(
         &self,
-        fill: impl Fn(&Piece, &[u32], &mut [T]) -> Result<(), Foreign> + Sync,
+        fill: &(dyn Fn(&Piece, &[u32], &mut [T]) -> Result<(), Foreign> + Sync),
     ) -> Result<Csr<T>, Foreign> {
         let (rows, nnz) = (self.rows().len(), self.nnz());
         let (mut row_ptr, mut columns, mut values) = (vec![0; rows + 1], vec![0; nnz], vec![T::zero(); nnz]);
@@ -184,10 +184,8 @@ fn cut(a: Pattern<'_>, rows: Range<usize>, b: Pattern<'_>, cols: usize, terms: u
             rows.start + rows.len() / 2
         }
     };
-    let (mut left, mut right) = rayon::join(
-        || cut(a, rows.start..middle, b, cols, terms),
-        || cut(a, middle..rows.end, b, cols, terms),
-    );
+    let (mut left, mut right) =
+        join(|| cut(a, rows.start..middle, b, cols, terms), || cut(a, middle..rows.end, b, cols, terms));
     left.append(&mut right);
     left
 }
@@ -226,7 +224,7 @@ fn over_pieces<T: Send>(
     shape: BlockShape,
     pieces: &[Piece],
     out: Out<'_, T>,
-    work: &(impl Fn(&Piece, Out<'_, T>) -> Result<(), Foreign> + Sync),
+    work: &(dyn Fn(&Piece, Out<'_, T>) -> Result<(), Foreign> + Sync),
 ) -> Result<(), Foreign> {
     let (left, right) = match pieces {
         [] => return Ok(()),
@@ -238,24 +236,10 @@ fn over_pieces<T: Send>(
     let (ends_left, ends_right) = out.ends.split_at_mut(rows);
     let (columns_left, columns_right) = out.columns.split_at_mut(entries);
     let (values_left, values_right) = out.values.split_at_mut(entries);
-    let (left, right) = rayon::join(
-        || {
-            over_pieces(
-                shape,
-                left,
-                Out { ends: ends_left, columns: columns_left, values: values_left },
-                work,
-            )
-        },
-        || {
-            over_pieces(
-                shape,
-                right,
-                Out { ends: ends_right, columns: columns_right, values: values_right },
-                work,
-            )
-        },
-    );
+    let out_left = Out { ends: ends_left, columns: columns_left, values: values_left };
+    let out_right = Out { ends: ends_right, columns: columns_right, values: values_right };
+    let (left, right) =
+        join(|| over_pieces(shape, left, out_left, work), || over_pieces(shape, right, out_right, work));
     left.and(right)
 }
 

@@ -15,11 +15,10 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
+use super::pattern::Pattern;
 use crate::matrix::{Csr, CsrRef};
 use crate::number::Store;
-use crate::parallel::split_row;
+use crate::parallel::{both, consume, split_row};
 
 /// Target number of entries per bucket, so that the output of a bucket stays in the cache.
 const BUCKET_ENTRIES: usize = 32 * 1024;
@@ -69,7 +68,7 @@ pub fn transpose<T: Store>(a: CsrRef<'_, T>, rows: Range<usize>) -> Csr<T> {
     let buckets = a.cols().div_ceil(1 << shift);
 
     let mut blocks = Vec::new();
-    cut_blocks(a, rows, shift, buckets, &mut blocks);
+    cut_blocks(a.into(), rows, shift, buckets, &mut blocks);
 
     // The part of the result of every bucket.
     let mut row_ptr = vec![0; a.cols() + 1];
@@ -82,11 +81,11 @@ pub fn transpose<T: Store>(a: CsrRef<'_, T>, rows: Range<usize>) -> Csr<T> {
         let (columns, columns_rest) = columns_left.split_at_mut(entries);
         let (values, values_rest) = values_left.split_at_mut(entries);
         (columns_left, values_left) = (columns_rest, values_rest);
-        parts.push((bucket, begin, row_ptr, columns, values));
+        parts.push((begin, row_ptr, columns, values));
         begin += entries;
     }
 
-    parts.into_par_iter().for_each(|(bucket, begin, ends, columns, values)| {
+    consume(parts, &|bucket, (begin, ends, columns, values)| {
         let base = bucket << shift;
         let limit = base + ends.len();
         let segments = || {
@@ -130,32 +129,24 @@ pub fn transpose<T: Store>(a: CsrRef<'_, T>, rows: Range<usize>) -> Csr<T> {
 }
 
 /// Splits `rows` into blocks and lists the segments of each, in row order.
-fn cut_blocks<T: Store>(
-    a: CsrRef<'_, T>,
-    rows: Range<usize>,
-    shift: u32,
-    buckets: usize,
-    blocks: &mut Vec<Block>,
-) {
-    match split_row(a.row_ptr(), &rows) {
+fn cut_blocks(a: Pattern<'_>, rows: Range<usize>, shift: u32, buckets: usize, blocks: &mut Vec<Block>) {
+    match split_row(a.row_ptr, &rows) {
         None => blocks.push(Block::of(a, rows, shift, buckets)),
         Some(middle) => {
             let mut right = Vec::new();
-            rayon::join(
-                || cut_blocks(a, rows.start..middle, shift, buckets, blocks),
-                || cut_blocks(a, middle..rows.end, shift, buckets, &mut right),
-            );
+            let cut = |rows, blocks: &mut _| cut_blocks(a, rows, shift, buckets, blocks);
+            both(&mut || cut(rows.start..middle, blocks), &mut || cut(middle..rows.end, &mut right));
             blocks.append(&mut right);
         }
     }
 }
 
 impl Block {
-    fn of<T: Store>(a: CsrRef<'_, T>, rows: Range<usize>, shift: u32, buckets: usize) -> Block {
+    fn of(a: Pattern<'_>, rows: Range<usize>, shift: u32, buckets: usize) -> Block {
         let mut found = Vec::with_capacity(2 * rows.len());
         let (mut counts, mut entries) = (vec![0; buckets + 1], vec![0; buckets]);
         for row in rows {
-            let (columns, _) = a.row(row);
+            let columns = a.row(row);
             let mut begin = 0;
             while let Some(column) = columns.get(begin) {
                 let bucket = (column >> shift) as usize;

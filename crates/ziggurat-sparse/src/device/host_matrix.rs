@@ -37,7 +37,8 @@ impl MatrixFormat {
         matches!(self, MatrixFormat::Bsr)
     }
 
-    /// Whether single rows can be read efficiently, as Gauss–Seidel does.
+    /// Whether single rows can be read efficiently, as
+    /// [Gauss–Seidel](crate::device::Device::gauss_seidel) requires.
     pub const fn is_row_by_row(self) -> bool {
         matches!(self, MatrixFormat::Csr | MatrixFormat::Bsr)
     }
@@ -83,6 +84,22 @@ macro_rules! with_format {
     };
 }
 pub(crate) use with_format;
+
+/// As [`with_format!`], for formats that are [row by row](MatrixFormat::is_row_by_row); `None` for
+/// all others.
+macro_rules! with_rows {
+    ($matrix:expr, |$a:ident| $body:expr) => {
+        match $matrix {
+            $crate::device::HostMatrix::Csr($a) => Some($body),
+            $crate::device::HostMatrix::Bsr($a) => Some($body),
+            $crate::device::HostMatrix::Dia(_)
+            | $crate::device::HostMatrix::DeltaSell(_)
+            | $crate::device::HostMatrix::Tiles(_)
+            | $crate::device::HostMatrix::GridTransfer(_) => None,
+        }
+    };
+}
+pub(crate) use with_rows;
 
 macro_rules! from_format {
     ($($format:ident),+) => {$(

@@ -264,6 +264,10 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// each block K and its rows i in the given order, y_i ← x_i + d_i (b_i − Σ_{j∈K} a_ij y_j −
     /// Σ_{j∉K} a_ij x_j), where y starts as x. Without `x` the initial guess is zero. The old y is
     /// not read. The block size is rounded up to a multiple of the matrix's own block size.
+    ///
+    /// # Panics
+    /// If the matrix is in a format that is not [row by row](MatrixFormat::is_row_by_row), unless
+    /// the device sweeps over that, too.
     fn gauss_seidel<C: Reads<S>, S: Store>(
         &self,
         a: &Self::Matrix<S>,

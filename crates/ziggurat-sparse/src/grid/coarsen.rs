@@ -30,13 +30,11 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::matrix::pieces;
 use super::plane::{PlaneWeights, Scratch, Step};
 use super::transfer::{AxisWeights, GridTransfer, TransferDirection};
 use super::{GridMatrix, GridPattern};
-use crate::parallel::zeros;
+use crate::parallel::{consume, threads, zeros};
 
 /// The fewest planes per task, so that those that two tasks compute are few.
 const FEWEST_PLANES: usize = 8;
@@ -111,7 +109,7 @@ impl GridMatrix {
         let GridPattern { grid, stencil, .. } = self.pattern().coarse(axes);
         let mut values = zeros(stencil.len() * grid.len());
         let planes = grid.points()[2];
-        let tasks = (planes / FEWEST_PLANES).clamp(1, 2 * rayon::current_num_threads());
+        let tasks = (planes / FEWEST_PLANES).clamp(1, 2 * threads());
         let mut outputs = pieces(&mut values, grid.len(), grid.stride(2)).into_iter();
         let tasks: Vec<Task<'_, '_>> = (0..tasks)
             .map(|task| {
@@ -120,7 +118,7 @@ impl GridMatrix {
                 Task { a: self, steps, weights: weights(&planes, task + 1 == tasks), planes, outputs }
             })
             .collect();
-        tasks.into_par_iter().for_each(Task::run);
+        consume(tasks, &|_, task| task.run());
         GridMatrix::by_direction(grid, stencil, values)
     }
 }

@@ -6,20 +6,19 @@
 //! shares it. Where a point has no neighbour in a direction, the value is zero. Bytes: 8 D n for D
 //! directions, or 4 D n.
 
+use std::ops::Range;
 use std::sync::Arc;
-
-use rayon::prelude::*;
 
 use super::rows::{axis_strengths, samples};
 use super::{Grid, GridPattern, NotAGrid};
 use crate::matrix::ScaleFactors;
 use crate::matrix::dia::{Dia, scale_diagonal};
 use crate::number::Store;
-use crate::parallel::zeros;
+use crate::parallel::{all_pieces, consume, map_pieces, over_pieces, zeros};
 use crate::{CsrRef, MatrixError};
 
 /// Points per task.
-const TASK: usize = 8 * 1024;
+pub(super) const TASK: usize = 8 * 1024;
 
 /// Points that are processed at a time; their buffers fit into the first-level cache.
 pub(super) const PIECE: usize = 512;
@@ -82,9 +81,8 @@ impl GridMatrix {
             return with(GridValues::Single(Arc::new(single)));
         }
         let mut values = zeros(stencil.len() * n);
-        let tasks = pieces(&mut values, n, TASK).into_par_iter().enumerate();
-        let wrong = tasks.find_map_any(|(task, mut out)| {
-            for row in task * TASK..(task * TASK + TASK).min(n) {
+        fill_pieces(&mut values, n, TASK, &|rows, out| {
+            for row in rows.clone() {
                 let (columns, values) = a.row(row);
                 let mut s = 0;
                 for (&column, &value) in columns.iter().zip(values) {
@@ -93,17 +91,14 @@ impl GridMatrix {
                         s += 1;
                     }
                     match out.get_mut(s) {
-                        Some(out) => out[row - task * TASK] = value,
-                        None => return Some((row, column as usize)),
+                        Some(out) => out[row - rows.start] = value,
+                        None => return Err((row, column as usize)),
                     }
                 }
             }
-            None
-        });
-        match wrong {
-            Some((row, column)) => Err(MatrixError::NewPattern { row, column, missing: false }),
-            None => with(GridValues::ByDirection(values)),
-        }
+            Ok(())
+        })?;
+        with(GridValues::ByDirection(values))
     }
 
     /// The matrix of a stencil: `value` is called with the position of every point and with every
@@ -134,8 +129,7 @@ impl GridMatrix {
         stencil.sort_unstable_by_key(|&[x, y, z]| [z, y, x]);
         stencil.dedup();
         let mut values = zeros(stencil.len() * n);
-        let tasks = pieces(&mut values, n, TASK).into_par_iter().enumerate();
-        tasks.for_each(|(task, mut out)| {
+        consume(pieces(&mut values, n, TASK), &|task, mut out| {
             for point in task * TASK..(task * TASK + TASK).min(n) {
                 let at = grid.position(point);
                 let is_inside = |axis: usize, step: i8| {
@@ -172,7 +166,7 @@ impl GridMatrix {
     pub fn of_direction(&self, direction: [i8; 3]) -> Option<Vec<f64>> {
         let s = self.stencil.iter().position(|&other| other == direction)?;
         let mut values = zeros(self.grid.len());
-        values.par_chunks_mut(TASK).enumerate().for_each(|(task, out)| self.copy(s, task * TASK, out));
+        over_pieces(&mut values, &|first, out| self.copy(s, first, out));
         Some(values)
     }
 
@@ -180,14 +174,14 @@ impl GridMatrix {
     pub(super) fn constant_of(&self, direction: [i8; 3]) -> Option<f64> {
         let s = self.stencil.iter().position(|&other| other == direction)?;
         let (n, first) = (self.grid.len(), self.value(s, 0));
-        let of_piece = |piece: usize| {
+        let is_constant = |points: Range<usize>| {
             let mut buffer = [0.0; PIECE];
-            let values = &mut buffer[..PIECE.min(n - piece * PIECE)];
-            self.copy(s, piece * PIECE, values);
+            let values = &mut buffer[..points.len()];
+            self.copy(s, points.start, values);
             // A fold without an early exit is vectorised.
             values.iter().fold(true, |all, &value| all & (value == first))
         };
-        (0..n.div_ceil(PIECE)).into_par_iter().with_min_len(16).all(of_piece).then_some(first)
+        all_pieces(0..n, TASK, &|task| buffered(task).all(is_constant)).then_some(first)
     }
 
     /// Copies the values of direction `s` at the points from `first` on.
@@ -236,13 +230,13 @@ impl GridMatrix {
             return most * factors.factor.abs();
         }
         let n = self.grid.len();
-        let of_piece = |piece: usize| {
+        let of_piece = |points: Range<usize>| {
             let mut buffer = [0.0; PIECE];
             let of_direction = |(s, &direction): (usize, &[i8; 3])| {
                 let offset = self.grid.offset(direction);
                 // The points of the piece whose neighbour has a number of the grid.
-                let first = (piece * PIECE).max(if offset < 0 { offset.unsigned_abs() } else { 0 });
-                let end = n.saturating_add_signed(-offset).min(n).min((piece + 1) * PIECE);
+                let first = points.start.max(if offset < 0 { offset.unsigned_abs() } else { 0 });
+                let end = n.saturating_add_signed(-offset).min(points.end);
                 if first >= end {
                     return 0.0;
                 }
@@ -253,8 +247,7 @@ impl GridMatrix {
             };
             self.stencil.iter().enumerate().map(of_direction).fold(0.0, f64::max)
         };
-        let pieces = (0..n.div_ceil(PIECE)).into_par_iter().with_min_len(16);
-        pieces.map(of_piece).reduce(|| 0.0, f64::max)
+        largest_piece(n, &|task| buffered(task).map(of_piece).fold(0.0, f64::max))
     }
 
     /// The largest absolute entry of a row.
@@ -309,10 +302,45 @@ pub(super) fn pieces(values: &mut [f64], n: usize, len: usize) -> Vec<Vec<&mut [
     pieces
 }
 
+/// The row and the column of an entry.
+type Entry = (usize, usize);
+
+/// Fills the values of `n` points, in pieces of `len` points: `fill` gets the points of a piece and
+/// their values, direction by direction.
+///
+/// # Errors
+/// The first row that has an entry in none of the directions, and the column of this entry, which
+/// `fill` returned.
+pub(super) fn fill_pieces(
+    values: &mut [f64],
+    n: usize,
+    len: usize,
+    fill: &(dyn Fn(Range<usize>, &mut [&mut [f64]]) -> Result<(), Entry> + Sync),
+) -> Result<(), MatrixError> {
+    let pieces = pieces(values, n, len);
+    let mut filled = vec![Ok(()); pieces.len()];
+    consume(pieces.into_iter().zip(&mut filled).collect(), &|piece, (mut values, filled)| {
+        *filled = fill(piece * len..((piece + 1) * len).min(n), &mut values);
+    });
+    let wrong = |(row, column)| MatrixError::NewPattern { row, column, missing: false };
+    filled.into_iter().try_for_each(|filled| filled.map_err(wrong))
+}
+
+/// The points of a task, as many at a time as buffers hold.
+pub(super) fn buffered(task: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = task.end;
+    task.step_by(PIECE).map(move |first| first..(first + PIECE).min(end))
+}
+
+/// The largest of what `of_task` returns for tasks of `n` points, or zero.
+fn largest_piece(n: usize, of_task: &(dyn Fn(Range<usize>) -> f64 + Sync)) -> f64 {
+    map_pieces(0..n, TASK, of_task).into_iter().fold(0.0, f64::max)
+}
+
 /// The largest absolute value.
 fn largest_of<S: Store>(values: &[S]) -> f64 {
-    let most = |values: &[S]| values.iter().fold(0.0, |most: f64, value| most.max(value.wide().abs()));
-    values.par_chunks(TASK).map(most).reduce(|| 0.0, f64::max)
+    let most = |most: f64, value: &S| most.max(value.wide().abs());
+    largest_piece(values.len(), &|task| values[task].iter().fold(0.0, most))
 }
 
 #[cfg(test)]

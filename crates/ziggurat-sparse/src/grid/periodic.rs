@@ -10,10 +10,12 @@
 //!
 //! Cost: a look at some rows; for a grid, one pass over the columns with two divisions per entry.
 
-use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::recognise::TASK;
 use super::{Grid, NotAGrid};
 use crate::CsrRef;
+use crate::parallel::all_pieces;
 
 /// Distances that a stencil with neighbours in all directions has, if all axes are periodic.
 const MOST_DISTANCES: usize = 125;
@@ -23,9 +25,6 @@ const SAMPLED: usize = 64;
 
 /// An axis has at least this many points: of three, all are neighbours.
 const FEWEST: usize = 4;
-
-/// Rows per task.
-const TASK: usize = 4096;
 
 /// Says that the matrix is one of a grid apart from periodic axes.
 pub(super) fn periodic(a: CsrRef<'_, f64>) -> Option<NotAGrid> {
@@ -56,25 +55,28 @@ pub(super) fn periodic(a: CsrRef<'_, f64>) -> Option<NotAGrid> {
 
 /// Which axes neighbours are wrapped along; `None` if some entry is not that of neighbours.
 fn wrapped_axes(a: CsrRef<'_, f64>, grid: Grid) -> Option<[bool; 3]> {
-    let of_task = |task: usize| {
-        let mut wrapped = [false; 3];
-        for row in task * TASK..(task * TASK + TASK).min(a.rows()) {
+    let wrapped = [(); 3].map(|()| AtomicBool::new(false));
+    let are_neighbours = all_pieces(0..a.rows(), TASK, &|rows| {
+        let mut of_task = [false; 3];
+        for row in rows {
             let from = grid.position(row);
             for &column in a.row(row).0 {
                 let to = grid.position(column as usize);
-                for (axis, wrapped) in wrapped.iter_mut().enumerate() {
+                for (axis, wrapped) in of_task.iter_mut().enumerate() {
                     match from[axis].abs_diff(to[axis]) {
                         0 | 1 => {}
                         steps if steps + 1 == grid.points()[axis] => *wrapped = true,
-                        _ => return None,
+                        _ => return false,
                     }
                 }
             }
         }
-        Some(wrapped)
-    };
-    let tasks = (0..a.rows().div_ceil(TASK)).into_par_iter().map(of_task);
-    tasks.try_reduce(|| [false; 3], |one, other| Some([0, 1, 2].map(|axis| one[axis] || other[axis])))
+        for (wrapped, of_task) in wrapped.iter().zip(of_task) {
+            wrapped.fetch_or(of_task, Ordering::Relaxed);
+        }
+        true
+    });
+    are_neighbours.then(|| wrapped.map(AtomicBool::into_inner))
 }
 
 #[cfg(test)]

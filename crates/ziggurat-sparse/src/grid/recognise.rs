@@ -13,7 +13,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use thiserror::Error;
 
 use super::periodic::periodic;
@@ -22,6 +21,10 @@ use super::unknowns::{MOST_UNKNOWNS, recognise_unknowns};
 use super::{Grid, UnknownOrder};
 use crate::CsrRef;
 use crate::matrix::dia::{offsets_of, positions};
+use crate::parallel::{first_in_pieces, map_pieces};
+
+/// Rows per task.
+pub(super) const TASK: usize = 4096;
 
 /// A grid and the directions in which its points have neighbours, in the order of their numbers;
 /// the point itself is one of them.
@@ -189,10 +192,8 @@ impl<'a> MatrixRows<'a> {
     /// The distances of all entries from the diagonal, increasing; `None` if no stencil has so
     /// many.
     pub fn distances(&self) -> Option<Vec<isize>> {
-        const PIECE: usize = 4096;
-        let of_piece = |piece: usize| {
-            let (numbers, mut known) = (self.numbers(), Vec::new());
-            for row in numbers.start + piece * PIECE..numbers.end.min(numbers.start + (piece + 1) * PIECE) {
+        all_distances(self.numbers(), &|rows, known| {
+            for row in rows {
                 let mut at = 0;
                 for (column, _) in self.row(row) {
                     let distance = column as isize - row as isize;
@@ -204,19 +205,30 @@ impl<'a> MatrixRows<'a> {
                     }
                 }
                 if known.len() > MOST_DIRECTIONS {
-                    return None;
+                    return false;
                 }
             }
-            Some(known)
-        };
-        let joined = |mut one: Vec<isize>, other: Vec<isize>| {
-            one.extend(other);
-            one.sort_unstable();
-            one.dedup();
-            (one.len() <= MOST_DIRECTIONS).then_some(one)
-        };
-        (0..self.rows.len().div_ceil(PIECE)).into_par_iter().map(of_piece).try_reduce(Vec::new, joined)
+            true
+        })
     }
+}
+
+/// The distances that `add` appends for pieces of the rows, increasing; `None` if it returns false,
+/// or if no stencil has so many.
+pub(super) fn all_distances(
+    rows: Range<usize>,
+    add: &(dyn Fn(Range<usize>, &mut Vec<isize>) -> bool + Sync),
+) -> Option<Vec<isize>> {
+    let pieces = map_pieces(rows, TASK, &|rows| {
+        let mut known = Vec::new();
+        add(rows, &mut known).then_some(known)
+    });
+    pieces.into_iter().try_fold(Vec::new(), |mut all, known| {
+        all.extend(known?);
+        all.sort_unstable();
+        all.dedup();
+        (all.len() <= MOST_DIRECTIONS).then_some(all)
+    })
 }
 
 /// The grid of a matrix, if entries may be missing, or that too many are. Lines of a few points are
@@ -333,7 +345,8 @@ impl GridPattern {
             })
         };
         let lines = numbers.start / line..numbers.end.div_ceil(line);
-        lines.into_par_iter().with_min_len(16).find_map_first(in_line)
+        let has_some = |line_number: &usize| in_line(*line_number).is_some();
+        first_in_pieces(lines, TASK.div_ceil(line), &|mut lines| lines.find(has_some)).and_then(in_line)
     }
 }
 

@@ -10,11 +10,11 @@
 //!
 //! Cost: the stencils are read once.
 
-use rayon::prelude::*;
+use std::ops::Range;
 
-use super::matrix::PIECE;
+use super::matrix::{PIECE, TASK, buffered};
 use super::{GridMatrix, GridSystem};
-use crate::parallel::zeros;
+use crate::parallel::{map_pieces, over_pieces, zeros};
 
 /// What is known of a row after a pass over its entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -41,7 +41,7 @@ impl GridSystem {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn map_sizes<T: Copy + Default + Send + Sync>(&self, f: impl Fn(f64, f64) -> T + Sync) -> Vec<T> {
-        self.map_pieces::<Sizes, T>(|piece, mapped| {
+        self.map_sums::<Sizes, T>(&|piece, mapped| {
             for ((mapped, diagonal), size) in mapped.iter_mut().zip(&piece.diagonal).zip(&piece.sums.0) {
                 *mapped = f(*diagonal, *size);
             }
@@ -63,7 +63,7 @@ impl GridSystem {
         &self,
         f: impl Fn(f64, f64, f64) -> T + Sync,
     ) -> Vec<T> {
-        self.map_pieces::<Squares, T>(|piece, mapped| {
+        self.map_sums::<Squares, T>(&|piece, mapped| {
             let sums = piece.sums.sizes.iter().zip(&piece.sums.squares);
             for ((mapped, diagonal), (size, squares)) in mapped.iter_mut().zip(&piece.diagonal).zip(sums) {
                 *mapped = f(*diagonal, *size, *squares);
@@ -87,32 +87,33 @@ impl GridSystem {
         &self,
         none: T,
         of_row: impl Fn(T, RowSum) -> T + Sync,
-        join: impl Fn(T, T) -> T + Sync + Send,
+        join: impl Fn(T, T) -> T + Sync,
     ) -> T {
-        let n = self.grid().len();
-        let of_piece = |piece: usize| {
+        let of_piece = |points: Range<usize>| {
             (0..self.unknowns()).fold(none, |folded, unknown| {
-                let len = PIECE.min(n - piece * PIECE);
-                let sums = self.piece::<Signed>(unknown, piece * PIECE, len);
+                let sums = self.piece::<Signed>(unknown, points.start, points.len());
                 let Signed { sizes, signed, entries } = &sums.sums;
-                (0..len).fold(folded, |folded, lane| {
+                (0..points.len()).fold(folded, |folded, lane| {
                     let (diagonal, sum, size) = (sums.diagonal[lane], signed[lane], sizes[lane]);
                     of_row(folded, RowSum { diagonal, sum, size, entries: entries[lane] as usize })
                 })
             })
         };
-        (0..n.div_ceil(PIECE)).into_par_iter().with_min_len(16).map(of_piece).reduce(|| none, join)
+        let of_task = |task: Range<usize>| buffered(task).map(of_piece).fold(none, &join);
+        map_pieces(0..self.grid().len(), TASK, &of_task).into_iter().fold(none, &join)
     }
 
     /// Fills a list with what `map` makes of the sums of pieces of rows.
-    fn map_pieces<S: Sums, T: Copy + Default + Send + Sync>(
+    fn map_sums<S: Sums, T: Copy + Default + Send + Sync>(
         &self,
-        map: impl Fn(&Piece<S>, &mut [T]) + Sync,
+        map: &(dyn Fn(&Piece<S>, &mut [T]) + Sync),
     ) -> Vec<T> {
         let mut mapped = zeros(self.rows());
         for (unknown, mapped) in mapped.chunks_mut(self.grid().len().max(1)).enumerate() {
-            mapped.par_chunks_mut(PIECE).enumerate().with_min_len(16).for_each(|(piece, mapped)| {
-                map(&self.piece::<S>(unknown, piece * PIECE, mapped.len()), mapped);
+            over_pieces(mapped, &|first, mapped| {
+                for (mapped, first) in mapped.chunks_mut(PIECE).zip((first..).step_by(PIECE)) {
+                    map(&self.piece::<S>(unknown, first, mapped.len()), mapped);
+                }
             });
         }
         mapped

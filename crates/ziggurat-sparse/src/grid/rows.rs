@@ -6,12 +6,11 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
-use super::matrix::pieces;
+use super::matrix::fill_pieces;
 use super::{Grid, GridMatrix, GridPattern};
 use crate::exact_sum::ExactSum;
-use crate::parallel::zeros;
+use crate::number::Store;
+use crate::parallel::{map_pieces, zeros};
 use crate::{Csr, MatrixError};
 
 /// Rows per task.
@@ -138,21 +137,16 @@ impl GridMatrix {
     ) -> Result<Self, MatrixError> {
         let (n, count, places) = (pattern.grid.len(), pattern.stencil.len(), pattern.places());
         let mut values = zeros(count * n);
-        let tasks = pieces(&mut values, n, TASK).into_par_iter().enumerate();
-        let wrong = tasks.find_map_any(|(task, mut out)| {
+        fill_pieces(&mut values, n, TASK, &|points, out| {
             let mut of_row = [0.0; MOST_DIRECTIONS];
-            for point in task * TASK..(task * TASK + TASK).min(n) {
-                if let Err(column) = places.spread(point, row(point), &mut of_row[..count]) {
-                    return Some((point, column));
-                }
-                out.iter_mut().zip(of_row).for_each(|(out, value)| out[point - task * TASK] = value);
+            for point in points.clone() {
+                let spread = places.spread(point, row(point), &mut of_row[..count]);
+                spread.map_err(|column| (point, column))?;
+                out.iter_mut().zip(of_row).for_each(|(out, value)| out[point - points.start] = value);
             }
-            None
-        });
-        match wrong {
-            Some((row, column)) => Err(MatrixError::NewPattern { row, column, missing: false }),
-            None => Ok(GridMatrix::by_direction(pattern.grid, pattern.stencil.clone(), values)),
-        }
+            Ok(())
+        })?;
+        Ok(GridMatrix::by_direction(pattern.grid, pattern.stencil.clone(), values))
     }
 
     /// Some rows of the matrix, without zeros.
@@ -162,7 +156,7 @@ impl GridMatrix {
     pub fn rows_to_csr(&self, rows: Range<usize>) -> Csr<f64> {
         let offsets: Vec<isize> = self.stencil().iter().map(|&d| self.grid().offset(d)).collect();
         let first = rows.start;
-        csr_of_rows(rows.len(), self.grid().len(), |rows, each| {
+        csr_of_rows(rows.len(), self.grid().len(), &|rows, each| {
             let mut values = vec![[0.0; PIECE]; offsets.len()];
             for begin in rows.clone().step_by(PIECE) {
                 let end = rows.end.min(begin + PIECE);
@@ -205,18 +199,17 @@ impl<S> RowsOfTask<S> {
 }
 
 /// A matrix whose rows are made in tasks: `make` appends a range of rows.
-pub(super) fn csr_of_rows<S: crate::number::Store>(
+pub(super) fn csr_of_rows<S: Store>(
     rows: usize,
     cols: usize,
-    make: impl Fn(Range<usize>, &mut RowsOfTask<S>) + Sync,
+    make: &(dyn Fn(Range<usize>, &mut RowsOfTask<S>) + Sync),
 ) -> Csr<S> {
-    let of_task = |task: usize| {
+    let tasks = map_pieces(0..rows, TASK, &|rows| {
         let (columns, values) = (Vec::with_capacity(4 * TASK), Vec::with_capacity(4 * TASK));
         let mut made = RowsOfTask { ends: Vec::with_capacity(TASK), columns, values };
-        make(task * TASK..(task * TASK + TASK).min(rows), &mut made);
+        make(rows, &mut made);
         made
-    };
-    let tasks: Vec<RowsOfTask<S>> = (0..rows.div_ceil(TASK)).into_par_iter().map(of_task).collect();
+    });
     let nnz = tasks.iter().map(|task| task.columns.len()).sum();
     let mut row_ptr = Vec::with_capacity(rows + 1);
     let (mut columns, mut values) = (Vec::with_capacity(nnz), Vec::with_capacity(nnz));

@@ -8,10 +8,11 @@
 //!
 //! Cost: the stencils are read once.
 
-use rayon::prelude::*;
+use std::ops::Range;
 
-use super::matrix::PIECE;
+use super::matrix::{PIECE, TASK, buffered};
 use super::{GridMatrix, GridSystem};
+use crate::parallel::all_pieces;
 
 impl GridSystem {
     /// Whether every entry equals its mirror image, up to `rounding` times the smaller of the two.
@@ -60,12 +61,12 @@ fn are_mirrored(one: Option<&GridMatrix>, other: Option<&GridMatrix>, same: bool
             pairs.push((s, mirrored, a.grid().offset(*direction)));
         }
     }
-    let of_piece = |piece: usize| {
+    let is_mirrored = |points: Range<usize>| {
         let (mut values, mut images) = ([0.0; PIECE], [0.0; PIECE]);
         pairs.iter().all(|&(s, mirrored, offset)| {
             // The points whose neighbour has a number of the grid; all others have no neighbour.
-            let first = (piece * PIECE).max(if offset < 0 { offset.unsigned_abs() } else { 0 });
-            let end = n.saturating_add_signed(-offset).min(n).min((piece + 1) * PIECE);
+            let first = points.start.max(if offset < 0 { offset.unsigned_abs() } else { 0 });
+            let end = n.saturating_add_signed(-offset).min(points.end);
             if first >= end {
                 return true;
             }
@@ -78,7 +79,7 @@ fn are_mirrored(one: Option<&GridMatrix>, other: Option<&GridMatrix>, same: bool
             })
         })
     };
-    (0..n.div_ceil(PIECE)).into_par_iter().with_min_len(16).all(of_piece)
+    all_pieces(0..n, TASK, &|task| buffered(task).all(is_mirrored))
 }
 
 #[cfg(test)]

@@ -21,9 +21,7 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
-use super::matrix::{PIECE, pieces};
+use super::matrix::{self, PIECE, pieces};
 use super::rows::MOST_DIRECTIONS;
 use super::unknowns::{NumberedPoints, UnknownOrder, place};
 use super::{Grid, GridMatrix, GridPattern, GridTransfer, GridValues};
@@ -31,7 +29,7 @@ use crate::matrix::ScaleFactors;
 use crate::matrix::dia::{Dia, WINDOW, scale_diagonal};
 use crate::matrix::format::Format;
 use crate::number::Store;
-use crate::parallel::zeros;
+use crate::parallel::{all_pieces, consume, over_pieces, zeros};
 use crate::{CsrRef, MatrixError};
 
 /// Points per task where compressed rows are distributed to the blocks.
@@ -99,7 +97,7 @@ impl GridSystem {
         for values in &mut values {
             tasks.iter_mut().zip(pieces(values, n, TASK)).for_each(|(task, piece)| task.extend(piece));
         }
-        tasks.into_par_iter().enumerate().for_each(|(task, mut out)| {
+        consume(tasks, &|task, mut out| {
             let first = task * TASK;
             let _checked = numbered.for_each_row(first..(first + TASK).min(n), |point, places, values| {
                 for (&place, &value) in places.iter().zip(values) {
@@ -180,7 +178,9 @@ impl GridSystem {
         let exact = |values: &[f64]| values.iter().fold(true, |all, &x| all & (f64::from(x as f32) == x));
         self.blocks.iter().flatten().all(|block| match block.values() {
             GridValues::Single(_) => true,
-            GridValues::ByDirection(values) => values.par_chunks(16 * PIECE).all(exact),
+            GridValues::ByDirection(values) => {
+                all_pieces(0..values.len(), matrix::TASK, &|task| exact(&values[task]))
+            }
         })
     }
 
@@ -345,12 +345,14 @@ fn sum(grid: Grid, stencil: &[[i8; 3]], blocks: &[Option<Arc<GridMatrix>>]) -> G
         let of = |block: &'_ GridMatrix| block.stencil().iter().position(|other| other == direction);
         let terms: Vec<(&GridMatrix, usize)> =
             blocks.iter().flatten().filter_map(|block| of(block).map(|s| (&**block, s))).collect();
-        values.par_chunks_mut(PIECE).enumerate().with_min_len(16).for_each(|(piece, values)| {
+        over_pieces(values, &|first, values| {
             let mut buffer = [0.0; PIECE];
-            for &(block, s) in &terms {
-                let term = &mut buffer[..values.len()];
-                block.copy(s, piece * PIECE, term);
-                values.iter_mut().zip(&*term).for_each(|(sum, term)| *sum += term);
+            for (values, first) in values.chunks_mut(PIECE).zip((first..).step_by(PIECE)) {
+                for &(block, s) in &terms {
+                    let term = &mut buffer[..values.len()];
+                    block.copy(s, first, term);
+                    values.iter_mut().zip(&*term).for_each(|(sum, term)| *sum += term);
+                }
             }
         });
     }

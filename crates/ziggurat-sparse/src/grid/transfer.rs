@@ -14,14 +14,12 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rayon::prelude::*;
-
 use super::Grid;
 use crate::Csr;
 use crate::matrix::ScaleFactors;
 use crate::matrix::format::{Format, FormatPlan};
 use crate::number::Store;
-use crate::parallel::zeros;
+use crate::parallel::{PIECE, map_pieces, over_pieces, zeros};
 
 /// Whether a transfer interpolates or restricts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,19 +89,18 @@ impl AxisWeights<f64> {
     fn sided(&self, planes: Range<usize>) -> SidedPoints {
         let plane = self.fine.left_out(self.axis).stride(2);
         let points = planes.start * plane..planes.end * plane;
-        let pairs = self.lower[points.clone()].par_chunks(1024).zip(self.upper[points].par_chunks(1024));
-        let count = |(lower, upper): (&[f64], &[f64])| {
-            let inner = lower.iter().zip(upper).filter(|(lower, upper)| **lower > 0.0 && **upper > 0.0);
+        let pieces = map_pieces(points, PIECE, &|points| {
+            let pairs = self.lower[points.clone()].iter().zip(&self.upper[points]);
+            let inner = pairs.filter(|(lower, upper)| **lower > 0.0 && **upper > 0.0);
             inner.fold(SidedPoints::default(), |SidedPoints { sided, all }, (&lower, &upper)| SidedPoints {
                 sided: sided + u64::from(lower.max(upper) > 10.0 * lower.min(upper)),
                 all: all + 1,
             })
-        };
-        let both = |one: SidedPoints, other: SidedPoints| SidedPoints {
+        });
+        pieces.into_iter().fold(SidedPoints::default(), |one, other| SidedPoints {
             sided: one.sided + other.sided,
             all: one.all + other.all,
-        };
-        pairs.map(count).reduce(SidedPoints::default, both)
+        })
     }
 }
 
@@ -156,13 +153,14 @@ impl<S: PartialEq> PartialEq for GridTransfer<S> {
 
 /// The weights, rounded to another type.
 fn narrowed<S: Store, T: Store>(weights: &[S]) -> Vec<T> {
-    const PIECE: usize = 1024;
+    const BUFFER: usize = 1024;
     let mut narrow = zeros(weights.len());
-    let pieces = weights.par_chunks(PIECE).zip(narrow.par_chunks_mut(PIECE)).with_min_len(16);
-    pieces.for_each(|(weights, narrow)| {
-        let mut wide = [0.0; PIECE];
-        wide.iter_mut().zip(weights).for_each(|(wide, weight)| *wide = weight.wide());
-        T::narrow_all(&wide[..weights.len()], narrow);
+    over_pieces(&mut narrow, &|first, narrow| {
+        let mut wide = [0.0; BUFFER];
+        for (narrow, weights) in narrow.chunks_mut(BUFFER).zip(weights[first..].chunks(BUFFER)) {
+            wide.iter_mut().zip(weights).for_each(|(wide, weight)| *wide = weight.wide());
+            T::narrow_all(&wide[..narrow.len()], narrow);
+        }
     });
     narrow
 }

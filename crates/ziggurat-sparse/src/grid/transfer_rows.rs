@@ -105,7 +105,7 @@ impl<S: Store> GridTransfer<S> {
     /// If there are no such rows.
     pub fn rows_to_csr(&self, rows: Range<usize>) -> Csr<S> {
         let first = rows.start;
-        csr_of_rows(rows.len(), self.cols(), |some, made| match self.direction() {
+        csr_of_rows(rows.len(), self.cols(), &|some, made| match self.direction() {
             TransferDirection::Prolongation => {
                 let nx = self.grids().0.points()[0]; // lines follow one another in all unknowns
                 let (mut row, end) = (first + some.start, first + some.end);

@@ -9,18 +9,15 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::GridPattern;
+use super::recognise::{TASK, all_distances};
 use super::rows::{MOST_DIRECTIONS, StencilPlaces};
 use crate::CsrRef;
 use crate::graph::Permutation;
+use crate::parallel::map_pieces;
 
 /// The most unknowns of a point.
 pub(super) const MOST_UNKNOWNS: usize = 8;
-
-/// Points per task.
-const TASK: usize = 4096;
 
 /// In which order the rows hold several unknowns per point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -162,18 +159,7 @@ impl Numbering {
 
     /// The distances between the points of all entries, increasing.
     fn distances(self, a: CsrRef<'_, f64>) -> Option<Vec<isize>> {
-        let of_task = |task: usize| {
-            let mut known = Vec::new();
-            let points = task * TASK..((task + 1) * TASK).min(self.points);
-            self.add_distances(a, points, &mut known).then_some(known)
-        };
-        let joined = |mut one: Vec<isize>, other: Vec<isize>| {
-            one.extend(other);
-            one.sort_unstable();
-            one.dedup();
-            (one.len() <= MOST_DIRECTIONS).then_some(one)
-        };
-        (0..self.points.div_ceil(TASK)).into_par_iter().map(of_task).try_reduce(Vec::new, joined)
+        all_distances(0..self.points, &|points, known| self.add_distances(a, points, known))
     }
 
     /// Whether some points have few enough distances, and those are the distances of a grid.
@@ -276,24 +262,21 @@ impl<'a> NumberedPoints<'a> {
     /// As [`for_each_row`](Self::for_each_row).
     pub(super) fn directions_of_blocks(&self) -> Result<Vec<u32>, (usize, usize)> {
         let places = self.unknowns * self.unknowns * MOST_DIRECTIONS;
-        let of_task = |task: usize| {
+        let tasks = map_pieces(0..self.points, TASK, &|points| {
             let mut used = vec![false; places];
-            let points = task * TASK..((task + 1) * TASK).min(self.points);
-            self.for_each_row(points, |_, places, values| {
+            let checked = self.for_each_row(points, |_, places, values| {
                 for (&place, &value) in places.iter().zip(values) {
                     if let Some(used) = used.get_mut(place as usize) {
                         *used |= value != 0.0;
                     }
                 }
-            })?;
-            Ok::<_, (usize, usize)>(used)
-        };
-        let both = |mut one: Vec<bool>, other: Vec<bool>| {
-            one.iter_mut().zip(other).for_each(|(one, other)| *one |= other);
-            Ok(one)
-        };
-        let tasks = (0..self.points.div_ceil(TASK)).into_par_iter();
-        let used = tasks.map(of_task).try_reduce(|| vec![false; places], both)?;
+            });
+            checked.map(|()| used)
+        });
+        let mut used = vec![false; places];
+        for of_task in tasks {
+            used.iter_mut().zip(of_task?).for_each(|(all, used)| *all |= used);
+        }
         let bits = |used: &[bool]| used.iter().rev().fold(0, |bits, &used| bits << 1 | u32::from(used));
         Ok(used.chunks(MOST_DIRECTIONS).map(bits).collect())
     }

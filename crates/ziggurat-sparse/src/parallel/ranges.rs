@@ -65,8 +65,10 @@ pub fn first_in_pieces(
     find: &(dyn Fn(Range<usize>) -> Option<usize> + Sync),
 ) -> Option<usize> {
     let count = count(&range, size);
-    if count <= 1 {
-        return find(range);
+    match count {
+        0 => return None,
+        1 => return find(range),
+        _ => {}
     }
     (0..count).into_par_iter().find_map_first(|index| find(piece(&range, size, index)))
 }

@@ -52,13 +52,19 @@ pub fn grid_transfer(seed: u64) -> Input {
 /// Matrices of up to a few hundred rows: no rows, no columns, one row, empty and dense rows,
 /// rectangular, every format and block size.
 pub fn small(square: bool) -> impl Strategy<Value = Input> {
+    small_in(square, move |format| !square || format != MatrixFormat::GridTransfer)
+}
+
+/// As [`small`]: square matrices in formats that are row by row.
+pub fn small_by_rows() -> impl Strategy<Value = Input> {
+    small_in(true, MatrixFormat::is_row_by_row)
+}
+
+/// As [`small`], in some of the formats.
+fn small_in(square: bool, suits: impl Fn(MatrixFormat) -> bool) -> impl Strategy<Value = Input> {
     let extent = prop_oneof![Just(0usize), Just(1), 2..20usize, 20..300usize, 300..700usize];
     let block = prop_oneof![6 => 1..=6usize, 1 => Just(9usize)];
-    let formats: Vec<MatrixFormat> = MatrixFormat::ALL
-        .iter()
-        .copied()
-        .filter(|&format| !square || format != MatrixFormat::GridTransfer)
-        .collect();
+    let formats: Vec<_> = MatrixFormat::ALL.iter().copied().filter(|&format| suits(format)).collect();
     let format = (proptest::sample::select(formats), block)
         .prop_map(|(format, block)| (format, if has_nodes(format) { block } else { 1 }));
     let reach = prop_oneof![3 => Just(usize::MAX), 1 => Just(0usize), 2 => 1..100usize];

@@ -6,16 +6,15 @@
 //! minutes. Methods of a trait that is implemented for concrete types are compiled in this crate
 //! only.
 
-use std::ops::Range;
-
 use half::{bf16, f16};
 
 use super::compressed;
 use super::gauss_seidel::{Sweep, gauss_seidel};
 use super::grid_transfer;
+use super::operations::{self, Operation};
 use super::row_products::map_rows;
 use crate::device::direction::Direction;
-use crate::device::host_matrix::{HostMatrix, with_format};
+use crate::device::host_matrix::{HostMatrix, with_format, with_rows};
 use crate::matrix::format::Format;
 use crate::number::Store;
 use crate::simd::{InLanes, Simd};
@@ -55,15 +54,15 @@ pub trait Compiled<S: Store>: Sized {
     fn combine_compressed(simd: Simd, c: &[Self], xs: &[Vec<S>], beta: Self, y: &mut [Self]) -> f64;
 }
 
-/// y ← finish(rows, A x in these rows, y in these rows) for all rows, for any format of A.
+/// [`map_rows`] for any format of A.
 fn map_product<C: InLanes<S>, S: Store>(
     simd: Simd,
     a: &HostMatrix<S>,
     x: &[C],
     y: &mut [C],
-    finish: impl Fn(Range<usize>, &[C], &mut [C]) + Copy + Send + Sync,
+    operation: &dyn Operation<C>,
 ) {
-    with_format!(a, |a| map_rows(simd, a.view(), x, y, finish));
+    with_format!(a, |a| map_rows(simd, a.view(), x, y, operation));
 }
 
 macro_rules! compiled {
@@ -74,46 +73,30 @@ macro_rules! compiled {
                     return grid_transfer::apply(simd, alpha, t, x, beta, y);
                 }
                 if beta == <$c>::default() {
-                    map_product(simd, a, x, y, move |_, ax, y| {
-                        y.iter_mut().zip(ax).for_each(|(y, ax)| *y = alpha * ax);
-                    });
+                    map_product(simd, a, x, y, &operations::multiply(simd, alpha));
                 } else {
-                    map_product(simd, a, x, y, move |_, ax, y| {
-                        y.iter_mut().zip(ax).for_each(|(y, ax)| *y = alpha * ax + beta * *y);
-                    });
+                    map_product(simd, a, x, y, &operations::multiply_and_add(simd, alpha, beta));
                 }
             }
 
             fn residual(simd: Simd, a: &HostMatrix<$s>, x: &[$c], b: &[$c], r: &mut [$c]) {
                 assert_eq!(a.rows(), b.len(), "rows of A, length of b");
-                map_product(simd, a, x, r, move |rows, ax, r| {
-                    r.iter_mut().zip(ax).zip(&b[rows]).for_each(|((r, ax), b)| *r = b - ax);
-                });
+                map_product(simd, a, x, r, &operations::subtract_from(simd, b));
             }
 
             fn sweep(
                 simd: Simd,
                 a: &HostMatrix<$s>,
                 (omega, beta): ($c, $c),
-                [d, b, x]: [&[$c]; 3],
+                vectors: [&[$c]; 3],
                 y: &mut [$c],
             ) {
-                assert_eq!([d.len(), b.len(), x.len()], [a.rows(); 3], "rows of A, lengths of d, b and x");
-                let here = move |rows: Range<usize>| {
-                    d[rows.clone()].iter().zip(&b[rows.clone()]).zip(&x[rows])
-                };
+                assert_eq!(vectors.map(<[$c]>::len), [a.rows(); 3], "rows of A, lengths of d, b and x");
+                let x = vectors[2];
                 if beta == <$c>::default() {
-                    map_product(simd, a, x, y, move |rows, ax, y| {
-                        for ((y, ax), ((d, b), x)) in y.iter_mut().zip(ax).zip(here(rows)) {
-                            *y = x + omega * d * (b - ax);
-                        }
-                    });
+                    map_product(simd, a, x, y, &operations::step(simd, omega, vectors));
                 } else {
-                    map_product(simd, a, x, y, move |rows, ax, y| {
-                        for ((y, ax), ((d, b), x)) in y.iter_mut().zip(ax).zip(here(rows)) {
-                            *y = x + omega * d * (b - ax) + beta * (x - *y);
-                        }
-                    });
+                    map_product(simd, a, x, y, &operations::step_with_momentum(simd, omega, beta, vectors));
                 }
             }
 
@@ -132,9 +115,10 @@ macro_rules! compiled {
                     "a square A, lengths of d, b and y"
                 );
                 assert_eq!(x.map_or(n, <[$c]>::len), n, "length of x");
-                with_format!(a, |a| {
-                    gauss_seidel(simd, Sweep { a: a.view(), d, b, x, block, direction }, y);
+                let swept = with_rows!(a, |a| {
+                    gauss_seidel(simd, Sweep { a: a.view(), d, b, x, block, direction }, y)
                 });
+                assert!(swept.is_some(), "a matrix whose format is row by row, unlike {}", a.format());
             }
 
             fn compress(simd: Simd, alpha: $c, x: &[$c], y: &mut [$s]) {

@@ -37,7 +37,7 @@ pub(super) fn dots<C: InLanes<S>, S: Store>(simd: Simd, xs: &[Vec<S>], y: &[C], 
     for x in xs {
         assert_eq!(x.len(), y.len(), "lengths of x and y");
     }
-    over_strips(y.len(), out, |k, strip, sums| {
+    over_strips(y.len(), out, &|k, strip, sums| {
         simd.run(AddWidened { x: &xs[k][strip.clone()], y: &y[strip], sums });
     });
 }
@@ -54,7 +54,7 @@ pub(super) fn combine<C: InLanes<S>, S: Store>(
     for x in xs {
         assert_eq!(x.len(), y.len(), "lengths of x and y");
     }
-    let (squares, blocks) = over_blocks_of(y, |first, y| {
+    let (squares, blocks) = over_blocks_of(y, &|first, y| {
         let mut sums = [0.0; LANES];
         for (batch, y) in y.chunks_mut(BATCH).enumerate() {
             let first = first + batch * BATCH;

@@ -13,14 +13,16 @@
 //! Kolev & Yang (2011), with fixed blocks instead of one block per process. A backward sweep is the
 //! adjoint of a forward one, which keeps a cycle symmetric.
 //!
+//! Compiled only for formats that are row by row
+//! ([`MatrixFormat::is_row_by_row`](crate::device::MatrixFormat::is_row_by_row)).
+//!
 //! Bytes: one pass over the matrix and five vectors. Unlike in Jacobi, a row depends on the
 //! previous one, but that latency is shorter than the memory traffic.
-
-use rayon::prelude::*;
 
 use crate::device::direction::Direction;
 use crate::matrix::format::RowEntries;
 use crate::number::Real;
+use crate::parallel::over_chunks;
 use crate::simd::{InLanes, Isa, Kernel, Simd};
 
 /// The input of a sweep; see the formula in the [module](self). `x` is `None` for a zero initial
@@ -43,12 +45,7 @@ pub(super) fn gauss_seidel<A: RowEntries, C: InLanes<A::Value>>(
 ) {
     // Blocks of a BSR matrix are not split.
     let block = sweep.block.clamp(1, y.len().max(1)).next_multiple_of(sweep.a.rows_per_block());
-    let one = |(index, y): (usize, &mut [C])| simd.run(Block { sweep, first: index * block, y });
-    if y.len() <= block {
-        y.chunks_mut(block).enumerate().for_each(one);
-    } else {
-        y.par_chunks_mut(block).enumerate().for_each(one);
-    }
+    over_chunks(y, block, &|index, y| simd.run(Block { sweep, first: index * block, y }));
 }
 
 struct Block<'a, A, C> {

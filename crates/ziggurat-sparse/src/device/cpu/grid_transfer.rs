@@ -13,13 +13,12 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::row_products::RowProducts;
 use crate::grid::transfer::AxisWeights;
 use crate::grid::{GridTransfer, TransferDirection};
 use crate::matrix::format::RowEntries;
 use crate::number::{Real, Store};
+use crate::parallel::{over_chunks, threads};
 use crate::simd::lanes::{LANES, Lanes, Widened};
 use crate::simd::{InLanes, Isa, Kernel, Simd};
 
@@ -80,7 +79,7 @@ fn transfer<C: InLanes<S>, S: Store>(simd: Simd, of_plane: Plane<'_, C, S>, y: &
     let ([nx, ny, nz], [cx, cy, _]) = (fine.points(), coarse.points());
     // Whole planes, as few tasks as keep all threads busy: neighbouring tasks interpolate the plane
     // between them twice.
-    let tasks = 4 * rayon::current_num_threads();
+    let tasks = 4 * threads();
     let planes = |count: usize| (count.div_ceil(tasks)).max(2);
     let len = 2 * nx * ny + nx * cy + 4 * nx + cx * cy;
     let run = |first: usize, y: &mut [C]| {
@@ -100,8 +99,8 @@ fn transfer<C: InLanes<S>, S: Store>(simd: Simd, of_plane: Plane<'_, C, S>, y: &
     if count <= chunk || y.len() < 4096 {
         return run(0, y);
     }
-    t.prepare_buffers(rayon::current_num_threads(), len);
-    y.par_chunks_mut(chunk * plane).enumerate().for_each(|(k, y)| run(k * chunk, y));
+    t.prepare_buffers(threads(), len);
+    over_chunks(y, chunk * plane, &|k, y| run(k * chunk, y));
 }
 
 /// What the planes of a product share.

@@ -12,6 +12,7 @@ mod delta_sell;
 mod dia;
 mod gauss_seidel;
 mod grid_transfer;
+mod operations;
 mod reduce;
 mod row_products;
 mod tiles;
@@ -22,7 +23,7 @@ use std::borrow::Borrow;
 use super::memory::{copied, zeros};
 use super::{Device, DeviceError, Direction, HostMatrix, Nobody, Reads, Reference, Remote};
 use crate::number::{Real, Store};
-use crate::parallel::over_pieces;
+use crate::parallel::{over_pieces, threads};
 use crate::simd::Simd;
 use crate::words::counted;
 use vector::{map1, map2};
@@ -79,7 +80,7 @@ impl Device for Cpu {
     type Setup = Reference;
 
     fn name(&self) -> String {
-        format!("cpu ({:?}, {})", self.simd, counted(rayon::current_num_threads(), "thread"))
+        format!("cpu ({:?}, {})", self.simd, counted(threads(), "thread"))
     }
 
     fn zeros<T: Store>(&self, len: usize) -> Result<Vec<T>, DeviceError> {

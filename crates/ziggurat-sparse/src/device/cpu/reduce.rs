@@ -8,10 +8,8 @@
 use std::borrow::Borrow;
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::number::Real;
-use crate::parallel::PIECE;
+use crate::parallel::{PIECE, over_chunks, over_two};
 use crate::simd::{Isa, Kernel, Simd};
 
 /// Partial sums per block: four AVX-512 registers of doubles, enough to hide the latency of an
@@ -38,20 +36,15 @@ fn block_length(len: usize) -> usize {
 /// results in block order.
 fn over_blocks<R: Copy + Default + Send>(
     len: usize,
-    reduce: impl Fn(usize, usize) -> R + Sync,
+    reduce: &(dyn Fn(usize, usize) -> R + Sync),
 ) -> ([R; MAX_BLOCKS], usize) {
     let block = block_length(len);
     let blocks = len.div_ceil(block);
     let mut results = [R::default(); MAX_BLOCKS];
-    let one = |(index, result): (usize, &mut R)| {
+    over_chunks(&mut results[..blocks], 1, &|index, result| {
         let first = index * block;
-        *result = reduce(first, block.min(len - first));
-    };
-    if blocks <= 1 {
-        results[..blocks].iter_mut().enumerate().for_each(one);
-    } else {
-        results[..blocks].par_iter_mut().enumerate().for_each(one);
-    }
+        result[0] = reduce(first, block.min(len - first));
+    });
     (results, blocks)
 }
 
@@ -59,17 +52,14 @@ fn over_blocks<R: Copy + Default + Send>(
 /// elements of one.
 pub(super) fn over_blocks_of<T: Send>(
     y: &mut [T],
-    reduce: impl Fn(usize, &mut [T]) -> f64 + Sync,
+    reduce: &(dyn Fn(usize, &mut [T]) -> f64 + Sync),
 ) -> ([f64; MAX_BLOCKS], usize) {
     let block = block_length(y.len());
     let blocks = y.len().div_ceil(block);
     let mut results = [0.0; MAX_BLOCKS];
-    let one = |(index, (y, result)): (usize, (&mut [T], &mut f64))| *result = reduce(index * block, y);
-    if blocks <= 1 {
-        y.chunks_mut(block).zip(&mut results).enumerate().for_each(one);
-    } else {
-        y.par_chunks_mut(block).zip(results.par_iter_mut()).enumerate().for_each(one);
-    }
+    over_two(y, &mut results[..blocks], [block, 1], &|index, y, result| {
+        result[0] = reduce(index * block, y);
+    });
     (results, blocks)
 }
 
@@ -78,11 +68,11 @@ pub(super) fn over_blocks_of<T: Send>(
 pub(super) fn over_strips(
     len: usize,
     out: &mut [f64],
-    add: impl Fn(usize, Range<usize>, &mut [f64; LANES]) + Sync,
+    add: &(dyn Fn(usize, Range<usize>, &mut [f64; LANES]) + Sync),
 ) {
     for (group, out) in out.chunks_mut(TOGETHER).enumerate() {
         let vectors = out.len();
-        let (sums, blocks) = over_blocks(len, |first, len| {
+        let (sums, blocks) = over_blocks(len, &|first, len| {
             let mut sums = [[0.0; LANES]; TOGETHER];
             for strip in (first..first + len).step_by(STRIP) {
                 let strip = strip..(strip + STRIP).min(first + len);
@@ -101,7 +91,7 @@ pub(super) fn over_strips(
 /// Σ x_i y_i
 pub(crate) fn dot<C: Real>(simd: Simd, x: &[C], y: &[C]) -> f64 {
     assert_eq!(x.len(), y.len(), "lengths of x and y");
-    let (sums, blocks) = over_blocks(x.len(), |first, len| {
+    let (sums, blocks) = over_blocks(x.len(), &|first, len| {
         let mut sums = [0.0; LANES];
         simd.run(AddProducts { x: &x[first..first + len], y: &y[first..first + len], sums: &mut sums });
         add_lanes(sums)
@@ -115,7 +105,7 @@ pub(crate) fn dots<C: Real, B: Borrow<Vec<C>> + Sync>(simd: Simd, xs: &[B], y: &
     for x in xs {
         assert_eq!(x.borrow().len(), y.len(), "lengths of x and y");
     }
-    over_strips(y.len(), out, |k, strip, sums| {
+    over_strips(y.len(), out, &|k, strip, sums| {
         simd.run(AddProducts { x: &xs[k].borrow()[strip.clone()], y: &y[strip], sums });
     });
 }
@@ -133,11 +123,13 @@ pub(crate) fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
     for x in xs {
         assert_eq!(x.borrow().len(), y.len(), "lengths of x and y");
     }
-    let (squares, blocks) = over_blocks_of(y, |first, y| {
+    let (squares, blocks) = over_blocks_of(y, &|first, y| {
         let mut sums = [0.0; LANES];
         for (strip, y) in y.chunks_mut(STRIP).enumerate() {
             let first = first + strip * STRIP;
-            simd.run(Combine { coefficients, xs, first, beta, y, sums: &mut sums });
+            let here = first..first + y.len();
+            let x = |k: usize| &xs[k].borrow()[here.clone()];
+            simd.run(Combine { coefficients, x: &x, beta, y, sums: &mut sums });
         }
         add_lanes(sums)
     });
@@ -153,7 +145,7 @@ pub(crate) fn cast_scaled_max<X: Real, Y: Real>(
     y: &mut [Y],
 ) -> f64 {
     assert_eq!([x.len(), d.map_or(x.len(), <[f32]>::len)], [y.len(); 2], "lengths of x, d and y");
-    let (largest, blocks) = over_blocks_of(y, |first, y| {
+    let (largest, blocks) = over_blocks_of(y, &|first, y| {
         let mut largest = 0.0;
         for (strip, y) in y.chunks_mut(STRIP).enumerate() {
             let first = first + strip * STRIP;
@@ -169,7 +161,7 @@ pub(crate) fn cast_scaled_max<X: Real, Y: Real>(
 /// max |x_i|, or NaN if any is NaN.
 pub(crate) fn norm_max<C: Real>(simd: Simd, x: &[C]) -> f64 {
     let (largest, blocks) =
-        over_blocks(x.len(), |first, len| simd.run(NormMax { x: &x[first..first + len] }));
+        over_blocks(x.len(), &|first, len| simd.run(NormMax { x: &x[first..first + len] }));
     largest[..blocks].iter().copied().fold(0.0, larger_or_nan)
 }
 
@@ -218,17 +210,16 @@ impl<C: Real> Kernel for AddProducts<'_, C> {
     }
 }
 
-/// One strip of [`combine`]: the elements of y starting with `first`.
-struct Combine<'a, C, B> {
+/// One strip of [`combine`]; `x` returns that of a vector.
+struct Combine<'a, C> {
     coefficients: &'a [C],
-    xs: &'a [B],
-    first: usize,
+    x: &'a dyn Fn(usize) -> &'a [C],
     beta: C,
     y: &'a mut [C],
     sums: &'a mut [f64; LANES],
 }
 
-impl<C: Real, B: Borrow<Vec<C>>> Kernel for Combine<'_, C, B> {
+impl<C: Real> Kernel for Combine<'_, C> {
     type Output = ();
 
     #[inline(always)]
@@ -241,9 +232,8 @@ impl<C: Real, B: Borrow<Vec<C>>> Kernel for Combine<'_, C, B> {
                 *y *= self.beta;
             }
         }
-        for (&c, x) in self.coefficients.iter().zip(self.xs) {
-            let x = &x.borrow()[self.first..self.first + y.len()];
-            for (y, &x) in y.iter_mut().zip(x) {
+        for (k, &c) in self.coefficients.iter().enumerate() {
+            for (y, &x) in y.iter_mut().zip((self.x)(k)) {
                 *y += c * x;
             }
         }

@@ -1,14 +1,16 @@
 //! (A x)_i for a range of rows: one implementation per matrix format, and one loop that applies an
 //! operation to the products.
 //!
-//! SpMV, residual and smoothing sweep differ only in what they do with (A x)_i. So a format
-//! implements [`RowProducts`], an operation is a closure over the rows i, their (A x)_i and the old
-//! y_i, and [`map_rows`] combines the two, in one pass over the matrix, for every format and pair
-//! of number types. The products of a few hundred rows go through a buffer in the first-level
-//! cache, so that the kernel of a format is compiled once and not once per operation.
+//! SpMV, residual and sweep differ only in what they do with (A x)_i. So a format implements
+//! [`RowProducts`], an [`Operation`] is a closure over the rows i, their (A x)_i and the old y_i,
+//! and [`map_rows`] combines the two, in one pass over the matrix, for every format and pair of
+//! number types. The products of a few hundred rows go through a buffer in the first-level cache,
+//! and then one indirect call passes them to the operation. So the kernel of a format is compiled
+//! once and not for each operation.
 
 use std::ops::Range;
 
+use super::operations::Operation;
 use crate::number::Real;
 use crate::parallel::over_rows;
 use crate::simd::{Isa, Kernel, Simd};
@@ -35,14 +37,13 @@ pub(super) trait RowProducts<C: Real>: Copy + Sync {
     fn products<I: Isa>(self, steps: Range<usize>, x: &[C], out: &mut [C]);
 }
 
-/// y ← finish(rows, A x in these rows, y in these rows) for all rows, a batch at a time, in
-/// parallel.
+/// Calls `operation` with all rows, A x in them and y in them, a batch at a time, in parallel.
 pub(super) fn map_rows<C: Real, A: RowProducts<C>>(
     simd: Simd,
     a: A,
     x: &[C],
     y: &mut [C],
-    finish: impl Fn(Range<usize>, &[C], &mut [C]) + Copy + Send + Sync,
+    operation: &dyn Operation<C>,
 ) {
     let (steps, height) = (a.steps(), a.rows_per_step());
     assert_eq!(a.shape(), (y.len(), x.len()), "rows of A, length of the result; columns of A, length of x");
@@ -52,7 +53,7 @@ pub(super) fn map_rows<C: Real, A: RowProducts<C>>(
         for y in y.chunks_mut(BATCH / height * height) {
             let (last, row) = (first + y.len().div_ceil(height), first * height);
             simd.run(Products { a, steps: first..last, x, out: &mut buffer[..(last - first) * height] });
-            simd.run(Finish { finish, rows: row..row + y.len(), products: &buffer[..y.len()], y });
+            operation(row..row + y.len(), &buffer[..y.len()], y);
             first = last;
         }
     });
@@ -71,22 +72,5 @@ impl<C: Real, A: RowProducts<C>> Kernel for Products<'_, C, A> {
     #[inline(always)]
     fn run<I: Isa>(self) {
         self.a.products::<I>(self.steps, self.x, self.out);
-    }
-}
-
-/// A separate kernel, so that it is compiled for the instruction set but not for each format.
-struct Finish<'a, C, F> {
-    finish: F,
-    rows: Range<usize>,
-    products: &'a [C],
-    y: &'a mut [C],
-}
-
-impl<C: Real, F: Fn(Range<usize>, &[C], &mut [C])> Kernel for Finish<'_, C, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self) {
-        (self.finish)(self.rows, self.products, self.y);
     }
 }

@@ -5,10 +5,8 @@
 //! they capture (`move`): a coefficient behind a reference might alias the output vector, and would
 //! be reloaded for every element.
 
-use rayon::prelude::*;
-
 use crate::number::Real;
-use crate::parallel::{PIECE, over_pieces};
+use crate::parallel::{PIECE, over_pieces, over_two};
 use crate::simd::{Isa, Kernel, Simd};
 
 /// y_i ← f(x_i, y_i)
@@ -40,12 +38,10 @@ pub(super) fn map2<T: Copy + Send + Sync>(
 /// x_i ← x_i + α p_i, then p_i ← z_i + β p_i
 pub(super) fn step_and_turn<C: Real>(simd: Simd, alpha: C, x: &mut [C], beta: C, z: &[C], p: &mut [C]) {
     assert_eq!([x.len(), z.len()], [p.len(); 2], "lengths of x, z and p");
-    if p.len() <= PIECE {
+    over_two(x, p, [PIECE; 2], &|index, x, p| {
+        let z = &z[index * PIECE..][..p.len()];
         simd.run(StepAndTurn { alpha, x, beta, z, p });
-    } else {
-        let pieces = x.par_chunks_mut(PIECE).zip(z.par_chunks(PIECE)).zip(p.par_chunks_mut(PIECE));
-        pieces.for_each(|((x, z), p)| simd.run(StepAndTurn { alpha, x, beta, z, p }));
-    }
+    });
 }
 
 struct Map1<'a, X, Y, F> {
