@@ -65,10 +65,25 @@ const STEPS: &[&[Step]] = &[
     ],
     // Features only add: what users build without them, which is all that the published wheel
     // holds, must build without a warning.
-    &[Step {
-        name: "clippy, no features",
-        action: Action::Cargo(&["clippy", "--package", "ziggurat-python", "--lib", "--", "-D", "warnings"]),
-    }],
+    &[
+        Step {
+            name: "clippy, no features",
+            action: Action::Cargo(&[
+                "clippy",
+                "--package",
+                "ziggurat-python",
+                "--lib",
+                "--",
+                "-D",
+                "warnings",
+            ]),
+        },
+        // Without the sparse factors that the wheel has. `--tests` would bring them along.
+        Step {
+            name: "clippy, no factors",
+            action: Action::Cargo(&["clippy", "--package", "ziggurat", "--lib", "--", "-D", "warnings"]),
+        },
+    ],
     // One of the tests runs a benchmark in the environment that the wheel is installed in.
     &[
         Step {

@@ -7,6 +7,8 @@
 //! [Lowering](Multigrid::new) then moves the hierarchy to a device, each level in its own precision
 //! and with its [`smoother`]. The result applies one [`Cycle`].
 //!
+//! The feature `direct` brings sparse factors, for a coarsest matrix that is too large to invert.
+//!
 //! # Modules
 //!
 //! In the order of the data:
@@ -60,7 +62,7 @@ pub use hierarchy::{
 };
 pub use lower::{
     COARSE_FALLBACK_SMOOTHER, Coarsest, ExactMatrix, Formats, InverseSource, LevelPrecision, LevelSource,
-    Lowering, MAX_DENSE_ROWS, MAX_SPARSE_ROWS, OwnMatrix, Part,
+    Lowering, MAX_DENSE_ROWS, MAX_SPARSE_ROWS, OwnMatrix, Part, can_be_direct,
 };
 pub use multigrid::{
     Considered, Cycle, CycleKind, Cycling, InLevelOrder, LevelFormat, LevelSmoothing, Multigrid, StoredLevel,

@@ -11,6 +11,7 @@
 //! - [`grid`]: structured grids: recognition in a CSR matrix, stencils of one or several unknowns
 //!   per point, coarsening along an axis, transfers without indices.
 //! - [`interop`]: conversions from and to faer, sprs and nalgebra-sparse (features).
+//! - [`dense`]: inverses, eigenvalues and singular values of small dense matrices.
 //! - [`algebra`]: transposes, products and triple products (in one pass, or symbolic and numeric),
 //!   sums, scalings and truncation for multigrid setup.
 //! - [`spectrum`]: bounds of the eigenvalues of D⁻¹A: Gershgorin, power iteration, Lanczos.
@@ -38,6 +39,7 @@
 
 pub mod algebra;
 mod choice;
+pub mod dense;
 pub mod device;
 mod exact_sum;
 pub mod gallery;

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
-use ziggurat_amg::CycleKind;
 use ziggurat_amg::interpolate::NearKernel;
+use ziggurat_amg::{CycleKind, can_be_direct};
 use ziggurat_krylov::Progress;
 use ziggurat_sparse::Csr;
 
@@ -166,7 +166,7 @@ fn methods(chosen: &SolverConfig, rows: usize) -> Vec<Change> {
     };
     let suits = |method: &Method| match method {
         Method::Auto => false,
-        Method::Direct => rows <= MAX_SLOW_ROWS,
+        Method::Direct => rows <= MAX_SLOW_ROWS && can_be_direct(rows),
         // `auto` takes them where they are possible.
         Method::Structured | Method::Cpr => false,
         // For symmetric matrices.

@@ -23,9 +23,9 @@
 
 use std::ops::Range;
 
-use faer::{Mat, Side};
-use rayon::prelude::*;
-use ziggurat_sparse::{CsrRef, ExactSum, MatrixError};
+use ziggurat_sparse::dense::SymmetricEigen;
+use ziggurat_sparse::parallel::{map_pieces, over_chunks};
+use ziggurat_sparse::{CsrRef, Dense, ExactSum, MatrixError};
 
 use super::TestVectors;
 use crate::SetupError;
@@ -86,10 +86,7 @@ pub fn srqcg<H: Processes>(
             // Fletcher and Reeves. A vector that has converged starts anew.
             let turn: Vec<f64> = squares.iter().zip(&before).map(|(now, before)| now / before).collect();
             let turn: Vec<f64> = turn.into_iter().map(|b| if b.is_finite() { b } else { 0.0 }).collect();
-            let rows = direction.par_chunks_mut(count).zip(iterate.direction.par_chunks(count));
-            rows.with_min_len(BLOCK).for_each(|(new, old)| {
-                new.iter_mut().zip(old).zip(&turn).for_each(|((new, old), b)| *new += b * old);
-            });
+            add_multiples(&mut direction, &iterate.direction, &turn);
         }
         iterate.direction = direction;
         before = Some(squares);
@@ -115,14 +112,16 @@ impl<H: Processes> Space<'_, H> {
     fn product(&self, x: &[f64], count: usize) -> Vec<f64> {
         let local = self.with_halo(x, count);
         let mut y = vec![0.0; x.len()];
-        let rows = y.par_chunks_mut(count).with_min_len(BLOCK).enumerate();
-        rows.for_each(|(row, y)| {
-            let (columns, values) = self.a.row(self.own.start + row);
-            let own = self.scale[self.own.start + row].recip();
-            for (&column, value) in columns.iter().zip(values) {
-                let value = own * value / self.scale[column as usize];
-                let x = &local[column as usize * count..][..count];
-                y.iter_mut().zip(x).for_each(|(y, x)| *y += value * x);
+        over_chunks(&mut y, BLOCK * count, &|block, y| {
+            let first = self.own.start + block * BLOCK;
+            for (row, y) in (first..).zip(y.chunks_exact_mut(count.max(1))) {
+                let (columns, values) = self.a.row(row);
+                let own = self.scale[row].recip();
+                for (&column, value) in columns.iter().zip(values) {
+                    let value = own * value / self.scale[column as usize];
+                    let x = &local[column as usize * count..][..count];
+                    y.iter_mut().zip(x).for_each(|(y, x)| *y += value * x);
+                }
             }
         });
         y
@@ -139,13 +138,11 @@ impl<H: Processes> Space<'_, H> {
     /// `count` sums over all rows of all processes, of what `add` adds for an own row. The bits do
     /// not depend on the number of processes if each begins at a multiple of 512 rows.
     fn sums(&self, count: usize, add: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
-        let rows = self.own.len();
-        let block = |block: usize| {
+        let blocks = map_pieces(0..self.own.len(), BLOCK, &|rows| {
             let mut sums = vec![0.0; count];
-            (block * BLOCK..rows.min((block + 1) * BLOCK)).for_each(|row| add(row, &mut sums));
+            rows.for_each(|row| add(row, &mut sums));
             sums
-        };
-        let blocks: Vec<Vec<f64>> = (0..rows.div_ceil(BLOCK)).into_par_iter().map(block).collect();
+        });
         let exact = |sum: usize| blocks.iter().map(|sums| sums[sum]).collect::<ExactSum>();
         let mut exact: Vec<ExactSum> = (0..count).map(exact).collect();
         sum_exactly(&mut exact, self.halo);
@@ -175,11 +172,8 @@ impl Iterate {
     /// Â X − X Θ.
     fn residual(&self) -> Vec<f64> {
         let mut residual = self.product.clone();
-        let rows = residual.par_chunks_mut(self.count).zip(self.x.par_chunks(self.count));
-        rows.with_min_len(BLOCK).for_each(|(residual, x)| {
-            let terms = residual.iter_mut().zip(x).zip(&self.quotients);
-            terms.for_each(|((residual, x), quotient)| *residual -= quotient * x);
-        });
+        let negative: Vec<f64> = self.quotients.iter().map(|quotient| -quotient).collect();
+        add_multiples(&mut residual, &self.x, &negative);
         residual
     }
 
@@ -203,10 +197,7 @@ impl Iterate {
             .map(|(&quotient, sums)| best_step(quotient, sums[0], sums[1], sums[2], sums[3]))
             .collect();
         for (to, by) in [(x, &*direction), (ax, &product)] {
-            let rows = to.par_chunks_mut(count).zip(by.par_chunks(count)).with_min_len(BLOCK);
-            rows.for_each(|(to, by)| {
-                to.iter_mut().zip(by).zip(&steps).for_each(|((to, by), step)| *to += step * by);
-            });
+            add_multiples(to, by, &steps);
         }
         self.ritz(space)
     }
@@ -226,10 +217,12 @@ impl Iterate {
         });
         let symmetric = |sums: &[f64]| {
             let place = |i: usize, j: usize| i.max(j) * (i.max(j) + 1) / 2 + i.min(j);
-            Mat::from_fn(count, count, |i, j| sums[place(i, j)])
+            from_formula(count, count, |i, j| sums[place(i, j)])
         };
         let (gram, energy) = sums.split_at(pairs.len());
-        let Some((combination, quotients)) = ritz_vectors(&symmetric(gram), &symmetric(energy)) else {
+        let both = symmetric(gram).zip(symmetric(energy));
+        let Some((combination, quotients)) = both.and_then(|(gram, energy)| ritz_vectors(&gram, &energy))
+        else {
             return false;
         };
         for values in [&mut self.x, &mut self.product, &mut self.direction] {
@@ -243,42 +236,76 @@ impl Iterate {
 
 /// Eigenvectors of K u = θ G u and their eigenvalues, in increasing order, where G is the Gram
 /// matrix of vectors that may depend linearly on each other.
-fn ritz_vectors(gram: &Mat<f64>, energy: &Mat<f64>) -> Option<(Mat<f64>, Vec<f64>)> {
-    let count = gram.nrows();
+fn ritz_vectors(gram: &Dense<f64>, energy: &Dense<f64>) -> Option<(Dense<f64>, Vec<f64>)> {
+    let count = gram.rows();
     let scale: Vec<f64> = (0..count).map(|i| gram[(i, i)].sqrt().recip()).collect();
     // A vector that is zero is dropped with those that depend on others.
     let scale: Vec<f64> = scale.into_iter().map(|s| if s.is_finite() { s } else { 0.0 }).collect();
-    let scaled = |m: &Mat<f64>| Mat::from_fn(count, count, |i, j| scale[i] * m[(i, j)] * scale[j]);
-    let (gram, energy) = (scaled(gram), scaled(energy));
-    let is_finite = |m: &Mat<f64>| m.col_iter().all(|column| column.iter().all(|value| value.is_finite()));
+    let scaled = |m: &Dense<f64>| from_formula(count, count, |i, j| scale[i] * m[(i, j)] * scale[j]);
+    let (gram, energy) = (scaled(gram)?, scaled(energy)?);
+    let is_finite = |m: &Dense<f64>| m.values().iter().all(|value| value.is_finite());
     if !is_finite(&gram) || !is_finite(&energy) {
         return None;
     }
-    let eigen = gram.self_adjoint_eigen(Side::Lower).ok()?;
-    let sizes: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
+    let SymmetricEigen { values: sizes, vectors } = SymmetricEigen::new(gram).ok()?;
     let kept: Vec<usize> = (0..count).filter(|&k| sizes[k] > DEPENDENT).collect();
     if kept.is_empty() {
         return None;
     }
-    let orthonormal = |i: usize, k: usize| eigen.U()[(i, kept[k])] / sizes[kept[k]].sqrt();
-    let orthonormal = Mat::from_fn(count, kept.len(), orthonormal);
-    let projected = orthonormal.transpose() * &energy * &orthonormal;
-    let ritz = projected.self_adjoint_eigen(Side::Lower).ok()?;
-    let combination = &orthonormal * ritz.U();
-    let combination = Mat::from_fn(count, kept.len(), |i, k| scale[i] * combination[(i, k)]);
-    Some((combination, ritz.S().column_vector().iter().copied().collect()))
+    let orthonormal = |i: usize, k: usize| vectors[(i, kept[k])] / sizes[kept[k]].sqrt();
+    let orthonormal = from_formula(count, kept.len(), orthonormal)?;
+    let products = product(&energy, &orthonormal)?;
+    let projected = from_formula(kept.len(), kept.len(), |i, j| {
+        orthonormal.column(i).iter().zip(products.column(j)).map(|(x, y)| x * y).sum()
+    });
+    let ritz = SymmetricEigen::new(projected?).ok()?;
+    let mut combination = product(&orthonormal, &ritz.vectors)?;
+    for column in combination.values_mut().chunks_exact_mut(count) {
+        column.iter_mut().zip(&scale).for_each(|(value, scale)| *value *= scale);
+    }
+    Some((combination, ritz.values))
+}
+
+/// A small matrix.
+fn from_formula(rows: usize, columns: usize, of: impl Fn(usize, usize) -> f64) -> Option<Dense<f64>> {
+    let mut matrix = Dense::zeros(rows, columns).ok()?;
+    for column in 0..columns {
+        matrix.column_mut(column).iter_mut().enumerate().for_each(|(row, value)| *value = of(row, column));
+    }
+    Some(matrix)
+}
+
+/// The product of small matrices.
+fn product(a: &Dense<f64>, b: &Dense<f64>) -> Option<Dense<f64>> {
+    from_formula(a.rows(), b.cols(), |i, j| {
+        b.column(j).iter().enumerate().map(|(k, value)| a[(i, k)] * value).sum()
+    })
 }
 
 /// X U, for X by rows.
-fn combined(x: &[f64], u: &Mat<f64>) -> Vec<f64> {
-    let mut result = vec![0.0; x.len() / u.nrows() * u.ncols()];
-    let rows = result.par_chunks_mut(u.ncols()).zip(x.par_chunks(u.nrows())).with_min_len(BLOCK);
-    rows.for_each(|(result, x)| {
-        for (k, element) in result.iter_mut().enumerate() {
-            *element = x.iter().enumerate().map(|(i, x)| x * u[(i, k)]).sum();
+fn combined(x: &[f64], u: &Dense<f64>) -> Vec<f64> {
+    let (before, after) = (u.rows().max(1), u.cols().max(1));
+    let mut result = vec![0.0; x.len() / before * after];
+    over_chunks(&mut result, BLOCK * after, &|block, result| {
+        let x = x[block * BLOCK * before..].chunks_exact(before);
+        for (result, x) in result.chunks_exact_mut(after).zip(x) {
+            for (element, u) in result.iter_mut().zip(u.columns()) {
+                *element = x.iter().zip(u).map(|(x, u)| x * u).sum();
+            }
         }
     });
     result
+}
+
+/// x_k ← x_k + a_k y_k, for vectors by rows.
+fn add_multiples(x: &mut [f64], y: &[f64], a: &[f64]) {
+    let count = a.len().max(1);
+    over_chunks(x, BLOCK * count, &|block, x| {
+        let y = y[block * BLOCK * count..].chunks_exact(count);
+        for (x, y) in x.chunks_exact_mut(count).zip(y) {
+            x.iter_mut().zip(y).zip(a).for_each(|((x, y), a)| *x += a * y);
+        }
+    });
 }
 
 /// The α for which x + α p has the smallest Rayleigh quotient; x has norm 1.
@@ -303,12 +330,12 @@ mod tests {
     use ziggurat_sparse::gallery::Problem;
 
     /// D^-½ A D^-½.
-    fn dense(a: CsrRef<'_, f64>) -> Mat<f64> {
+    fn dense(a: CsrRef<'_, f64>) -> Dense<f64> {
         let root = |i: usize| a.get(i, i).unwrap().sqrt();
-        Mat::from_fn(a.rows(), a.cols(), |i, j| a.get(i, j).unwrap_or(0.0) / (root(i) * root(j)))
+        from_formula(a.rows(), a.cols(), |i, j| a.get(i, j).unwrap_or(0.0) / (root(i) * root(j))).unwrap()
     }
 
-    fn vectors_of(problem: &str, count: usize, steps: usize) -> (Mat<f64>, TestVectors) {
+    fn vectors_of(problem: &str, count: usize, steps: usize) -> (Dense<f64>, TestVectors) {
         let a = problem.parse::<Problem>().unwrap().matrix().unwrap();
         let whole = Whole::new(a.rows());
         let kernel = NearKernel::constants(a.rows(), 1).unwrap();
@@ -320,7 +347,7 @@ mod tests {
     fn quotients_are_the_smallest_eigenvalues() {
         for problem in ["poisson2d:12", "jump3d:6", "elasticity3d:3"] {
             let (a, vectors) = vectors_of(problem, 6, 300);
-            let exact = a.self_adjoint_eigenvalues(Side::Lower).unwrap();
+            let exact = SymmetricEigen::new(a).unwrap().values;
             for (found, exact) in vectors.quotients().iter().zip(&exact).take(3) {
                 assert!((found / exact - 1.0).abs() < 1e-6, "{problem}: {found} for {exact}");
             }
@@ -330,8 +357,10 @@ mod tests {
     #[test]
     fn vectors_are_orthonormal_and_quotients_are_theirs() {
         let (a, vectors) = vectors_of("poisson3d:7", 5, 4);
-        let x = Mat::from_fn(a.nrows(), 5, |i, k| vectors.scaled_row(i)[k]);
-        let (gram, energy) = (x.transpose() * &x, x.transpose() * &a * &x);
+        let x = from_formula(a.rows(), 5, |i, k| vectors.scaled_row(i)[k]).unwrap();
+        let transposed = from_formula(5, a.rows(), |k, i| x[(i, k)]).unwrap();
+        let gram = product(&transposed, &x).unwrap();
+        let energy = product(&transposed, &product(&a, &x).unwrap()).unwrap();
         for i in 0..5 {
             for j in 0..5 {
                 let (one, quotient) = if i == j { (1.0, vectors.quotients()[i]) } else { (0.0, 0.0) };

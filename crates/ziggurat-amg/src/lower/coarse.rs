@@ -1,10 +1,10 @@
 //! How the coarsest level is solved: inverted, factorised or smoothed.
 //!
-//! Unless it is [chosen](Coarsest), a small matrix is inverted and a larger one factorised. The
-//! factors of matrices from three-dimensional grids grow like n^(4/3). So a level that is still
-//! large (coarsening stalled early, or hardly any rows are strongly connected) is smoothed instead.
-//! So is a level that several processes share, and one that is singular and too large for a dense
-//! inverse.
+//! Unless it is [chosen](Coarsest), a small matrix is inverted and a larger one factorised, which
+//! takes the feature `direct`. The factors of matrices from three-dimensional grids grow like
+//! n^(4/3). So a level that is still large (coarsening stalled early, or hardly any rows are strongly
+//! connected) is smoothed instead. So is a level that several processes share, and one that is
+//! singular and too large for a dense inverse.
 
 use std::borrow::Cow;
 
@@ -31,6 +31,18 @@ const MAX_CHOSEN_DENSE_ROWS: usize = 10_000;
 /// Maximum number of rows for which a sparse matrix is factorised: some seconds, and some hundred
 /// megabytes.
 pub const MAX_SPARSE_ROWS: usize = 10_000;
+
+/// Whether a matrix with so many rows may be solved directly: by an inverse, or by sparse factors,
+/// which need the feature `direct`. They may still be too large.
+///
+/// ```
+/// use ziggurat_amg::{MAX_DENSE_ROWS, can_be_direct};
+/// assert!(can_be_direct(MAX_DENSE_ROWS));
+/// assert_eq!(can_be_direct(MAX_DENSE_ROWS + 1), cfg!(feature = "direct"));
+/// ```
+pub fn can_be_direct(rows: usize) -> bool {
+    cfg!(feature = "direct") || rows <= MAX_DENSE_ROWS
+}
 
 /// The smoother of a coarsest level that is not solved directly: symmetric and positive wherever
 /// the matrix is.
@@ -94,9 +106,13 @@ pub(super) fn coarse_solver<D: Device>(
         let factors = Factors::equilibrated(filled(a.view())?.view(), cancel)?;
         return Ok(CoarseSolver::Sparse(factors, a.bytes()));
     }
-    let mut why =
-        if shared { "shared by processes: smoothed" } else { "too large to be factorised: smoothed" };
-    if a.rows() <= MAX_SPARSE_ROWS && !shared {
+    let may_factorise = can_be_direct(a.rows());
+    let mut why = match shared {
+        true => "shared by processes: smoothed",
+        false if may_factorise => "too large to be factorised: smoothed",
+        false => "too large to be inverted, and the feature `direct` is off: smoothed",
+    };
+    if a.rows() <= MAX_SPARSE_ROWS && may_factorise && !shared {
         let a = in_own_variables()?;
         match Factors::new(filled(a.view())?.view()) {
             Ok(factors) if factors.is_regular(a.rows()) => {

@@ -20,7 +20,7 @@ mod scaling;
 mod source;
 mod transposed;
 
-pub use coarse::{COARSE_FALLBACK_SMOOTHER, MAX_DENSE_ROWS, MAX_SPARSE_ROWS};
+pub use coarse::{COARSE_FALLBACK_SMOOTHER, MAX_DENSE_ROWS, MAX_SPARSE_ROWS, can_be_direct};
 pub use exact::ExactMatrix;
 pub use format::{Coarsest, Formats, Lowering};
 pub use part::{OwnMatrix, Part};

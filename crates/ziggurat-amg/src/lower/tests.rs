@@ -262,18 +262,45 @@ fn the_coarsest_level_is_solved_as_it_was_chosen() {
     let b = vector(1024, 9);
     let cycle = |coarsest| {
         let lowering = Lowering { coarsest, ..Lowering::default() };
-        let multigrid = Multigrid::new(&levels.sources(&cpu), &Cycling::default(), full, lowering).unwrap();
+        let multigrid = Multigrid::new(&levels.sources(&cpu), &Cycling::default(), full, lowering)?;
         let format = multigrid.stored().last().unwrap().format.format();
-        (format, apply(&cpu, &multigrid, &b))
+        Ok::<_, SetupError>((format, apply(&cpu, &multigrid, &b)))
     };
-    let [auto, dense, sparse, smoothed] =
-        [Coarsest::Auto, Coarsest::Dense, Coarsest::Sparse, Coarsest::Smoothed].map(cycle);
+    let [auto, dense, smoothed] =
+        [Coarsest::Auto, Coarsest::Dense, Coarsest::Smoothed].map(|coarsest| cycle(coarsest).unwrap());
+    let sparse = cycle(Coarsest::Sparse);
+    if cfg!(not(feature = "direct")) {
+        assert!(sparse.unwrap_err().to_string().contains("enable the feature `direct`"));
+        return;
+    }
+    let sparse = sparse.unwrap();
     assert_eq!(auto, dense, "a small level is inverted");
     assert_eq!((dense.0, sparse.0), (LevelFormat::Inverse, LevelFormat::Factors));
     assert!(![LevelFormat::Inverse, LevelFormat::Factors].contains(&smoothed.0));
     let difference =
         |other: &[f64]| dense.1.iter().zip(other).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
     assert!(difference(&sparse.1) < 1e-12 && difference(&smoothed.1) > 1e-3);
+}
+
+#[test]
+fn without_factors_a_large_matrix_is_smoothed() {
+    let stored = |coarsest, rows: usize| {
+        let cpu = Cpu::new();
+        let levels = levels(rows);
+        let finest = LevelSource { transfer: None, ..levels.sources(&cpu)[0] };
+        let lowering = Lowering { coarsest, ..Lowering::default() };
+        let multigrid = Multigrid::new(&[finest], &Cycling::default(), full, lowering)?;
+        Ok::<_, SetupError>(multigrid.stored()[0].format.format())
+    };
+    // 1024 rows are more than are inverted.
+    let [auto, direct] = [Coarsest::Auto, Coarsest::Direct].map(|coarsest| stored(coarsest, 32));
+    if can_be_direct(1024) {
+        assert_eq!((auto, direct), (Ok(LevelFormat::Factors), Ok(LevelFormat::Factors)));
+    } else {
+        assert!(![LevelFormat::Inverse, LevelFormat::Factors].contains(&auto.unwrap()));
+        assert!(matches!(direct.unwrap_err().cause(), SetupError::CoarseSolve { rows: 1024, .. }));
+    }
+    assert_eq!(stored(Coarsest::Direct, 16), Ok(LevelFormat::Inverse));
 }
 
 #[test]

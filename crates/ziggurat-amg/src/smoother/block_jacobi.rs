@@ -15,11 +15,10 @@
 
 use std::ops::Range;
 
-use faer::Mat;
-use faer::linalg::solvers::DenseSolveCore;
-use rayon::prelude::*;
+use ziggurat_sparse::dense::Lu;
 use ziggurat_sparse::grid::GridSystem;
-use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+use ziggurat_sparse::parallel::{map_pieces, over_two};
+use ziggurat_sparse::{Csr, CsrRef, Dense, MatrixError};
 
 use crate::halo::Halo;
 use crate::{SetupError, power_of_two};
@@ -29,6 +28,15 @@ pub const MAX_BLOCK: usize = 32;
 
 /// Global rows at which a block always begins.
 const RESTART: u64 = 512;
+
+/// Points of a grid whose inverses one task computes.
+const POINTS: usize = 256;
+
+/// Other blocks whose inverses one task computes.
+const BLOCKS: usize = 32;
+
+/// Rows of the result that one task writes.
+const ROWS: usize = 1024;
 
 /// The rows of M that this process owns. Blocks have at most `most` rows.
 ///
@@ -61,23 +69,31 @@ pub(super) fn inverse_of_points(a: &GridSystem) -> Result<Csr<f64>, SetupError> 
     let (m, n) = (a.unknowns(), a.grid().len());
     let own = |place: usize| a.block(place / m, place % m).and_then(|block| block.of_direction([0; 3]));
     let entries: Vec<Option<Vec<f64>>> = (0..m * m).map(own).collect();
-    let mut inverses = vec![0.0; m * m * n];
-    inverses.par_chunks_mut(m * m).enumerate().with_min_len(256).try_for_each(|(point, inverse)| {
-        let entry = |place: usize| entries[place].as_ref().map_or(0.0, |values| values[point]);
-        (0..m * m).for_each(|place| inverse[place] = entry(place));
-        if !invert_definite(inverse, m) {
-            let dense = Mat::from_fn(m, m, |row, column| entry(row * m + column));
-            inverse.copy_from_slice(&inverse_or_diagonal(&dense, |unknown| unknown * n + point)?);
+    let of_piece = |points: Range<usize>| -> Result<Vec<f64>, SetupError> {
+        let mut inverses = vec![0.0; points.len() * m * m];
+        for (inverse, point) in inverses.chunks_exact_mut((m * m).max(1)).zip(points) {
+            let entry = |place: usize| entries[place].as_ref().map_or(0.0, |values| values[point]);
+            (0..m * m).for_each(|place| inverse[place] = entry(place));
+            if !invert_definite(inverse, m) {
+                // Column by column.
+                let values = (0..m * m).map(|place| entry(place % m * m + place / m)).collect();
+                let dense = Dense::try_new(m, m, values)?;
+                inverse.copy_from_slice(&inverse_or_diagonal(&dense, |unknown| unknown * n + point)?);
+            }
         }
-        Ok::<_, SetupError>(())
-    })?;
+        Ok(inverses)
+    };
+    let pieces = map_pieces(0..n, POINTS, &of_piece).into_iter().collect::<Result<Vec<_>, _>>()?;
     let row_ptr = (0..=m * n).map(|row| row * m).collect();
     let (mut columns, mut values) = (vec![0; m * m * n], vec![0.0; m * m * n]);
-    let rows = columns.par_chunks_mut(m).zip(values.par_chunks_mut(m)).enumerate().with_min_len(1024);
-    rows.for_each(|(row, (columns, values))| {
-        let (unknown, point) = (row / n, row % n);
-        (0..m).for_each(|other| columns[other] = (other * n + point) as u32);
-        values.copy_from_slice(&inverses[point * m * m + unknown * m..][..m]);
+    over_two(&mut columns, &mut values, [ROWS * m; 2], &|first, columns, values| {
+        let rows = columns.chunks_exact_mut(m.max(1)).zip(values.chunks_exact_mut(m.max(1)));
+        for (row, (columns, values)) in (first * ROWS..).zip(rows) {
+            let (unknown, point) = (row / n, row % n);
+            (0..m).for_each(|other| columns[other] = (other * n + point) as u32);
+            let inverse = &pieces[point / POINTS][point % POINTS * m * m..];
+            values.copy_from_slice(&inverse[unknown * m..][..m]);
+        }
     });
     Ok(Csr::try_new(m * n, m * n, row_ptr, columns, values)?)
 }
@@ -111,8 +127,11 @@ fn invert_definite(a: &mut [f64], m: usize) -> bool {
 
 /// The inverses of the given blocks of consecutive rows as one matrix.
 fn stored(a: CsrRef<'_, f64>, rows: Range<usize>, blocks: &[Range<usize>]) -> Result<Csr<f64>, SetupError> {
-    let inverses: Vec<Vec<f64>> =
-        blocks.par_iter().map(|block| inverse_of(a, block.clone())).collect::<Result<_, _>>()?;
+    let of_piece = |piece: Range<usize>| -> Result<Vec<Vec<f64>>, SetupError> {
+        blocks[piece].iter().map(|block| inverse_of(a, block.clone())).collect()
+    };
+    let pieces = map_pieces(0..blocks.len(), BLOCKS, &of_piece).into_iter().collect::<Result<Vec<_>, _>>()?;
+    let inverses: Vec<Vec<f64>> = pieces.into_iter().flatten().collect();
     let of_row: Vec<u32> =
         (0..).zip(blocks).flat_map(|(index, block)| block.clone().map(move |_| index)).collect();
     Ok(Csr::collect(
@@ -156,7 +175,7 @@ fn blocks<H: Halo>(a: CsrRef<'_, f64>, halo: &H, most: usize) -> Vec<Range<usize
 /// A[K,K]⁻¹, row by row.
 fn inverse_of(a: CsrRef<'_, f64>, block: Range<usize>) -> Result<Vec<f64>, SetupError> {
     let size = block.len();
-    let mut dense = Mat::<f64>::zeros(size, size);
+    let mut dense = Dense::zeros(size, size)?;
     for row in block.clone() {
         let (columns, values) = a.row(row);
         let begin = columns.partition_point(|&column| (column as usize) < block.start);
@@ -172,11 +191,14 @@ fn inverse_of(a: CsrRef<'_, f64>, block: Range<usize>) -> Result<Vec<f64>, Setup
 
 /// The inverse of a block, row by row, or that of its diagonal if it is singular. `row_of_a` names
 /// its rows in an error.
-fn inverse_or_diagonal(block: &Mat<f64>, row_of_a: impl Fn(usize) -> usize) -> Result<Vec<f64>, SetupError> {
+fn inverse_or_diagonal(
+    block: &Dense<f64>,
+    row_of_a: impl Fn(usize) -> usize,
+) -> Result<Vec<f64>, SetupError> {
     if let Some(values) = equilibrated_inverse(block) {
         return Ok(values);
     }
-    let size = block.nrows();
+    let size = block.rows();
     let mut values = vec![0.0; size * size];
     for row in 0..size {
         let value = block[(row, row)];
@@ -193,8 +215,8 @@ const LARGEST_INVERSE: f64 = 1e13;
 
 /// C (R A C)⁻¹ R, row by row, where R and C scale the largest entry of every column, then of every
 /// row, to about one; `None` if A is singular.
-fn equilibrated_inverse(a: &Mat<f64>) -> Option<Vec<f64>> {
-    let size = a.nrows();
+fn equilibrated_inverse(a: &Dense<f64>) -> Option<Vec<f64>> {
+    let size = a.rows();
     let factor = |entries: &mut dyn Iterator<Item = f64>| {
         power_of_two::nearest(entries.fold(0.0, |most: f64, x| most.max(x.abs()))).recip()
     };
@@ -203,12 +225,15 @@ fn equilibrated_inverse(a: &Mat<f64>) -> Option<Vec<f64>> {
     let rows: Vec<f64> = (0..size)
         .map(|row| factor(&mut (0..size).map(|column| a[(row, column)] * columns[column])))
         .collect();
-    let scaled = Mat::from_fn(size, size, |row, column| rows[row] * a[(row, column)] * columns[column]);
-    let inverse = scaled.full_piv_lu().inverse();
-    let entries = || (0..size).flat_map(|row| (0..size).map(move |column| (row, column)));
+    let mut scaled = a.clone();
+    for (column, by) in columns.iter().enumerate() {
+        scaled.column_mut(column).iter_mut().zip(&rows).for_each(|(value, row)| *value = row * *value * by);
+    }
+    let inverse = Lu::new(scaled).and_then(|factors| factors.inverse()).ok()?;
     // Of a singular matrix, rounding may leave an inverse of 10¹⁶.
-    let usable = entries().all(|at| inverse[at].abs() <= LARGEST_INVERSE);
-    usable.then(|| entries().map(|at| columns[at.0] * inverse[at] * rows[at.1]).collect())
+    let usable = inverse.values().iter().all(|value| value.abs() <= LARGEST_INVERSE);
+    let entries = (0..size).flat_map(|row| (0..size).map(move |column| (row, column)));
+    usable.then(|| entries.map(|at| columns[at.0] * inverse[at] * rows[at.1]).collect())
 }
 
 #[cfg(test)]

@@ -10,8 +10,7 @@
 //!
 //! Bisection down to rounding error takes about 55 counts of k divisions: microseconds for the 10
 //! to 15 rows that Lanczos produces (Givens, 1954; Demmel, *Applied Numerical Linear Algebra*,
-//! section 5.3.4). A dense eigensolver (faer) would also work, but it would be a large dependency
-//! of the base crate for a few lines of code.
+//! section 5.3.4). QL steps (`dense`) give all eigenvalues, of which two are needed here.
 
 /// A symmetric tridiagonal matrix with at least one row.
 pub(super) struct Tridiagonal {

@@ -82,7 +82,8 @@ pub struct MatrixFacts {
     pub one_way: bool,
     /// Whether it looks like a saddle point: a symmetric pattern, and zeros on the diagonal.
     pub saddle_point: bool,
-    /// Whether its factors may fit into memory; false for ranks.
+    /// Whether its factors may fit into memory; false for ranks, and for more than 1000 rows without
+    /// the feature `direct`.
     pub factors: bool,
     /// Number of unknowns per node.
     pub block: usize,

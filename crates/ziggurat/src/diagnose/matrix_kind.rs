@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use ziggurat_amg::halo::{Halo, Whole};
-use ziggurat_amg::{Cells, KnownGrid, LevelMatrix, SetupError, WholeMatrix, cells, grid_of};
+use ziggurat_amg::{Cells, KnownGrid, LevelMatrix, SetupError, WholeMatrix, can_be_direct, cells, grid_of};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::grid::{GridPattern, GridSystem, RowSum};
 use ziggurat_sparse::{Csr, CsrRef};
@@ -68,7 +68,8 @@ pub struct MatrixKind {
     /// Whether it looks like a saddle point: the pattern is symmetric, and more than 1 % of the
     /// rows have entries, but none on the diagonal.
     pub saddle_point: bool,
-    /// Whether its factors may fit into memory. Only if one process has the whole matrix.
+    /// Whether it may have factors that fit into memory. Only if one process has the whole matrix,
+    /// and beyond 1000 rows only with the feature `direct`.
     pub factors: bool,
     /// Number of unknowns per node.
     pub block: usize,
@@ -186,7 +187,7 @@ impl MatrixKind {
         kind.grid = grid.as_ref().map(|grid| grid.pattern().clone());
         kind.cells = if kind.symmetric { None } else { cells(a.view()) };
         kind.scattered = is_scattered(a.view());
-        kind.factors = true;
+        kind.factors = can_be_direct(a.rows());
         Ok((kind, grid))
     }
 

@@ -2,7 +2,9 @@
 //! factors of the matrix. `watch.rs` decides when.
 
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
-use ziggurat_amg::{Cancel, Hierarchy, HierarchyConfig, MatrixProperties, Multigrid, SetupError};
+use ziggurat_amg::{
+    Cancel, Hierarchy, HierarchyConfig, MatrixProperties, Multigrid, SetupError, can_be_direct,
+};
 use ziggurat_sparse::device::Device;
 
 use super::{Iteration, SolveError, Solver, Stronger, limits};
@@ -80,13 +82,16 @@ impl<D: Device> Solver<D> {
         Ok(self.other_hierarchy.get_or_init(|| made))
     }
 
-    /// Sparse factors of the matrix as a preconditioner; `None` if they do not fit into memory, or
-    /// if the matrix is singular.
+    /// Sparse factors of the matrix as a preconditioner; `None` if they do not fit into memory or are
+    /// not compiled in, or if the matrix is singular.
     fn factors(
         &self,
         cancel: &Cancel,
         lower: impl Fn(&Hierarchy, &SolverConfig) -> Result<Multigrid<D>, SolveError>,
     ) -> Result<Option<Multigrid<D>>, SolveError> {
+        if !can_be_direct(self.hierarchy.levels()[0].matrix().rows()) {
+            return Ok(None);
+        }
         let config = SolverConfig { precision: Precision::F64, ..self.config().by_factors() };
         limits::before("factors", cancel)?;
         let a = self.hierarchy.levels()[0].matrix().clone();

@@ -16,11 +16,11 @@
 //! the eigenvalues (symmetric) or the singular values; those below 64 n u times the largest are
 //! taken as zero. If a symmetric B has small negative eigenvalues, rounding has made it indefinite;
 //! then all eigenvalues up to twice their size are taken as zero, so that the coarse correction
-//! stays positive. Cost: about 2n³ operations, 20n³ for a singular matrix, once per setup.
+//! stays positive. Cost: n³ operations if it is positive definite, 2n³ if it is regular, 10n³ to 50n³
+//! for a singular matrix, once per setup.
 
-use faer::linalg::solvers::DenseSolveCore;
-use faer::{Mat, Side};
-use ziggurat_sparse::{Csr, CsrRef};
+use ziggurat_sparse::dense::{Cholesky, DenseError, Lu, Svd, Tridiagonal, weighted_product};
+use ziggurat_sparse::{Csr, CsrRef, Dense};
 
 use super::equilibrate::Equilibrated;
 use crate::SetupError;
@@ -36,14 +36,15 @@ const SEMIDEFINITE: f64 = 1e-6;
 pub(crate) fn inverse(a: CsrRef<'_, f64>) -> Result<Csr<f64>, SetupError> {
     let n = a.rows();
     let Equilibrated { rows, columns, symmetric } = Equilibrated::new(a);
-    let mut dense = Mat::<f64>::zeros(n, n);
+    let mut dense = Dense::zeros(n, n)?;
     for row in a.all_rows() {
         let (indices, values) = a.row(row);
         for (&column, &value) in indices.iter().zip(values) {
             dense[(row, column as usize)] = rows[row] * value * columns[column as usize];
         }
     }
-    let inverse = if n == 0 { dense } else { inverse_of_equilibrated(&dense, symmetric)? };
+    let inverse = inverse_of_equilibrated(dense, symmetric)
+        .map_err(|error| SetupError::CoarseSolve { rows: n, reason: error.to_string() })?;
     // Stores every entry, so that the device's sparse product is a dense one.
     let inverse = Csr::build(
         0..n,
@@ -61,51 +62,38 @@ pub(crate) fn inverse(a: CsrRef<'_, f64>) -> Result<Csr<f64>, SetupError> {
 }
 
 /// B⁻¹, or B⁺ where B is singular.
-fn inverse_of_equilibrated(dense: &Mat<f64>, symmetric: bool) -> Result<Mat<f64>, SetupError> {
-    let n = dense.nrows();
-    let fail = |reason: String| SetupError::CoarseSolve { rows: n, reason };
-    let rounding = GALERKIN_ROUNDING * n as f64 * f64::EPSILON;
+fn inverse_of_equilibrated(dense: Dense<f64>, symmetric: bool) -> Result<Dense<f64>, DenseError> {
+    let rounding = GALERKIN_ROUNDING * dense.rows() as f64 * f64::EPSILON;
     // NaN counts as singular, because every comparison with it is false.
-    let regular = |smallest: f64, largest: f64| smallest > rounding * largest;
+    let regular = |(smallest, largest): (f64, f64)| smallest > rounding * largest;
     if symmetric {
-        if let Ok(cholesky) = dense.llt(Side::Lower) {
-            let l = cholesky.L();
-            let (smallest, largest) = extremes((0..n).map(|i| l[(i, i)] * l[(i, i)]));
-            if regular(smallest, largest) {
-                return Ok(cholesky.inverse());
-            }
+        if let Ok(cholesky) = Cholesky::new(dense.clone())
+            && regular(extremes(cholesky.pivots()))
+        {
+            return cholesky.inverse();
         }
-        let eigenvalues =
-            dense.self_adjoint_eigenvalues(Side::Lower).map_err(|error| fail(format!("{error:?}")))?;
+        let tridiagonal = Tridiagonal::new(dense.clone())?;
+        let eigenvalues = tridiagonal.eigenvalues()?;
         let least = eigenvalues.iter().fold(0.0_f64, |least, value| least.min(*value));
         let largest = eigenvalues.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
         if -least <= SEMIDEFINITE * largest {
-            let eigen = dense.self_adjoint_eigen(Side::Lower).map_err(|error| fail(format!("{error:?}")))?;
-            let s: Vec<f64> = eigen.S().column_vector().iter().copied().collect();
+            let eigen = tridiagonal.eigen()?;
             let cutoff = (rounding * largest).max(-2.0 * least);
-            return Ok(pseudo_inverse(eigen.U().to_owned(), &s, &eigen.U().to_owned(), cutoff));
+            return weighted_product(&eigen.vectors, &reciprocals(&eigen.values, cutoff), &eigen.vectors);
         }
     }
-    let lu = dense.partial_piv_lu();
-    let u = lu.U();
-    let (smallest, largest) = extremes((0..n).map(|i| u[(i, i)].abs()));
-    if regular(smallest, largest) {
-        return Ok(lu.inverse());
+    let lu = Lu::new(dense.clone())?;
+    if regular(extremes(lu.pivots().map(f64::abs))) {
+        return lu.inverse();
     }
-    let svd = dense.svd().map_err(|error| fail(format!("{error:?}")))?;
-    let s: Vec<f64> = svd.S().column_vector().iter().copied().collect();
-    let largest = s.iter().fold(0.0_f64, |largest, s| largest.max(*s));
-    Ok(pseudo_inverse(svd.V().to_owned(), &s, &svd.U().to_owned(), rounding * largest))
+    let svd = Svd::new(dense)?;
+    let largest = svd.values.first().copied().unwrap_or(0.0);
+    weighted_product(&svd.right, &reciprocals(&svd.values, rounding * largest), &svd.left)
 }
 
-/// V S⁺ Uᵀ, where elements of S up to the cutoff count as zero.
-fn pseudo_inverse(v: Mat<f64>, s: &[f64], u: &Mat<f64>, cutoff: f64) -> Mat<f64> {
-    let mut scaled = v;
-    for (j, &s) in s.iter().enumerate() {
-        let factor = if s.abs() > cutoff { s.recip() } else { 0.0 };
-        scaled.col_mut(j).iter_mut().for_each(|value| *value *= factor);
-    }
-    scaled * u.transpose()
+/// 1/s, or zero where |s| is at most the cutoff.
+fn reciprocals(values: &[f64], cutoff: f64) -> Vec<f64> {
+    values.iter().map(|s| if s.abs() > cutoff { s.recip() } else { 0.0 }).collect()
 }
 
 /// Smallest and largest of some positive numbers. A NaN becomes the smallest, so that it is not
@@ -221,8 +209,8 @@ mod tests {
         };
         let least_of_inverse = |least: f64| {
             let inverse = inverse(with_least(least).view()).unwrap();
-            let dense = Mat::from_fn(3, 3, |i, j| inverse.get(i, j).unwrap());
-            dense.self_adjoint_eigenvalues(Side::Lower).unwrap()[0]
+            let values = inverse.values().to_vec();
+            Tridiagonal::new(Dense::try_new(3, 3, values).unwrap()).unwrap().eigenvalues().unwrap()[0]
         };
         assert!(least_of_inverse(-1e-9).abs() < 1e-6, "semidefinite");
         assert!((least_of_inverse(-0.01) + 100.0).abs() < 1e-8, "indefinite");

@@ -3,11 +3,14 @@
 //! - A small matrix is inverted once, and every solve is a product with the inverse, by the same
 //!   kernel as all other products, on any device. A singular matrix gets a generalised inverse,
 //!   which solves consistent systems.
-//! - A larger matrix is factorised as a sparse matrix on the host. Both use faer.
+//! - A larger matrix is factorised as a sparse matrix on the host, by faer (feature `direct`).
 //! - A level that is too large to factorise, or distributed over processes, is smoothed instead.
 
 mod dense;
 mod equilibrate;
+#[cfg(not(feature = "direct"))]
+mod no_factors;
+#[cfg(feature = "direct")]
 mod sparse;
 
 use ziggurat_sparse::device::{Device, DeviceError};
@@ -17,7 +20,13 @@ use super::stored::{Considered, LevelFormat};
 use super::vectors::{WorkMut, WorkRef};
 
 pub(crate) use dense::inverse;
+#[cfg(not(feature = "direct"))]
+pub(crate) use no_factors::Factors;
+#[cfg(not(feature = "direct"))]
+pub use no_factors::factor_entries;
+#[cfg(feature = "direct")]
 pub(crate) use sparse::Factors;
+#[cfg(feature = "direct")]
 pub use sparse::factor_entries;
 
 /// A solver for the coarsest level. Vectors are in double precision.
@@ -43,8 +52,8 @@ pub(crate) enum CoarseScratch<D: Device> {
 }
 
 impl<D: Device> CoarseSolver<D> {
-    /// The format and bytes. For factors these are the bytes of the matrix, because faer does not
-    /// report those of its factors.
+    /// The format and bytes. For factors these are the bytes of the matrix, because those of
+    /// the factors are not known.
     pub(crate) fn stored(&self) -> Considered {
         match self {
             CoarseSolver::None => Considered::default(),
