@@ -9,9 +9,8 @@
 //!
 //! Cost: reading the first entry of every row; a copy of the matrix if there are empty rows.
 
-use rayon::prelude::*;
 use ziggurat_sparse::matrix::Entries;
-use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+use ziggurat_sparse::{Csr, CsrRef, MatrixError, parallel};
 
 use crate::halo::Halo;
 
@@ -27,8 +26,7 @@ use crate::halo::Halo;
 /// ```
 pub fn empty_rows<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> Vec<usize> {
     let own = halo.owned();
-    let is_empty = |row: &usize| a.row(own.start + row).1.iter().all(|&value| value == 0.0);
-    (0..own.len()).into_par_iter().with_min_len(1024).filter(is_empty).collect()
+    parallel::filter(own.len(), |row| a.row(own.start + row).1.iter().all(|&value| value == 0.0))
 }
 
 /// A matrix whose owned rows all have an entry.
@@ -47,8 +45,8 @@ impl<'a> Filled<'a> {
         if !halo.any(!empty.is_empty()) {
             return Ok(Filled::Given(a));
         }
-        let sizes = a.diagonal(own.clone()).into_par_iter().map(f64::abs);
-        let largest = halo.largest(sizes.reduce(|| 0.0, f64::max));
+        let sizes = a.diagonal(own.clone()).into_iter().map(f64::abs);
+        let largest = halo.largest(sizes.fold(0.0, f64::max));
         let value = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
         let copy = |(): &mut (), row: usize, entries: &mut Entries<f64>| {
             let is_empty = own.contains(&row) && empty.binary_search(&(row - own.start)).is_ok();

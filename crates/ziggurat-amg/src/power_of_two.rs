@@ -2,8 +2,8 @@
 //!
 //! Cost: a few integer operations per number.
 
-use rayon::prelude::*;
 use ziggurat_sparse::device::Device;
+use ziggurat_sparse::parallel;
 
 /// The exponent of a normal number.
 fn exponent(x: f64) -> i64 {
@@ -30,10 +30,16 @@ pub(crate) fn at_most(x: f64) -> f64 {
 /// The power of two nearest to the geometric mean of powers of two, over all processes that share
 /// a device.
 pub(crate) fn mean<D: Device>(device: &D, powers: &[f64]) -> f64 {
-    // A sum of integers does not depend on the order of its terms.
-    let mut sums = [powers.par_iter().map(|power| exponent(*power)).sum(), powers.len() as i64];
+    let mut sums = [sum_of_exponents(powers), powers.len() as i64];
     device.sum_of_all(&mut sums);
     2f64.powi((sums[0] / sums[1].max(1)) as i32)
+}
+
+fn sum_of_exponents(powers: &[f64]) -> i64 {
+    let parts = parallel::map_pieces(0..powers.len(), parallel::PIECE, &|piece| {
+        powers[piece].iter().map(|&power| exponent(power)).sum::<i64>()
+    });
+    parts.into_iter().sum()
 }
 
 #[cfg(test)]

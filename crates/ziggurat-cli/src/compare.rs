@@ -16,6 +16,7 @@ use ziggurat::SolverConfig;
 use ziggurat::config::{Effort, Krylov, Method, Precision, SmootherKind};
 use ziggurat::krylov::StopReason;
 use ziggurat::sparse::device::Cpu;
+use ziggurat::sparse::parallel;
 use ziggurat_report::Outcome;
 use ziggurat_report::figures::{aligned, bytes, seconds, size, value};
 
@@ -93,7 +94,7 @@ pub(crate) fn run(
             rows: system.a.rows(),
             nnz: system.a.nnz(),
             rtol,
-            threads: rayon::current_num_threads(),
+            threads: parallel::threads(),
             runs: &runs,
             version: env!("CARGO_PKG_VERSION"),
         };

@@ -11,6 +11,7 @@ use serde::Serialize;
 use ziggurat_gpu::{Gpu, GpuError};
 use ziggurat_report::figures::{aligned, counted};
 use ziggurat_sparse::device::Cpu;
+use ziggurat_sparse::parallel;
 
 use crate::arguments::{DeviceName, DevicesOptions};
 use crate::failure::Failure;
@@ -155,7 +156,7 @@ pub(crate) fn run(options: &DevicesOptions) -> Result<ExitCode, Failure> {
 
 /// The available devices, the CPU first.
 fn found() -> Vec<Entry> {
-    let threads = counted(rayon::current_num_threads(), "thread");
+    let threads = counted(parallel::threads(), "thread");
     let description = format!("{:?}, {threads}", Cpu::new().simd());
     let cpu = Entry { name: "cpu".to_owned(), description, software: false };
     #[cfg(feature = "gpu")]

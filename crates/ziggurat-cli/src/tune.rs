@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use ziggurat::amg::WholeMatrix;
 use ziggurat::diagnose::MatrixKind;
+use ziggurat::sparse::parallel;
 use ziggurat::{SolverConfig, Trial, Tuned, Tuning};
 use ziggurat_report::figures::{aligned, seconds, size, value};
 
@@ -131,7 +132,7 @@ fn finish(
             rows: system.a.rows(),
             nnz: system.a.nnz(),
             rtol: best.config.stopping.rtol,
-            threads: rayon::current_num_threads(),
+            threads: parallel::threads(),
             solves: options.solves,
             trials: rows.collect(),
             best: tuned.trials.iter().position(|trial| std::ptr::eq(trial, best)).unwrap_or(0),

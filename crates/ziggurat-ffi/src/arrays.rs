@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use rayon::prelude::*;
+use ziggurat::sparse::parallel;
 
 use crate::status::Failure;
 
@@ -63,6 +63,9 @@ pub unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<&'a str, Failu
     text.to_str().map_err(|_| Failure::argument(format!("{name} is not UTF-8")))
 }
 
+/// Number of rows per task.
+const ROWS: usize = 4096;
+
 /// An integer type of indices.
 pub trait Index: Copy + Send + Sync + Into<i64> {}
 impl Index for i32 {}
@@ -81,7 +84,7 @@ pub struct Rows<C> {
     pub places: Option<Vec<usize>>,
 }
 
-impl<C: Copy + Ord + Send + Sync + TryFrom<i64>> Rows<C> {
+impl<C: Copy + Default + Ord + Send + Sync + TryFrom<i64>> Rows<C> {
     /// Copies compressed rows, whose indices are counted from `base`. The columns of a row may be
     /// in any order.
     ///
@@ -110,18 +113,18 @@ impl<C: Copy + Ord + Send + Sync + TryFrom<i64>> Rows<C> {
         if let Some(row) = row_ptr.windows(2).position(|pair| pair[0].into() > pair[1].into()) {
             return Err(Failure::argument(format!("row_ptr decreases at row {row}")));
         }
-        let row_ptr: Vec<usize> =
-            row_ptr.par_iter().map(|&number| (Into::<i64>::into(number) - base) as usize).collect();
+        let row_ptr =
+            parallel::collect(row_ptr.len(), |row| (Into::<i64>::into(row_ptr[row]) - base) as usize);
         let entries = row_ptr[rows];
         // SAFETY: the caller's word.
         let (columns, values) =
             unsafe { (array("columns", columns, entries)?, array("values", values, entries)?) };
-        let column = |(k, &column): (usize, &I)| {
-            let column: i64 = column.into();
-            C::try_from(column.wrapping_sub(base))
-                .map_err(|_| Failure::argument(format!("columns[{k}] is {column}, which is out of range")))
-        };
-        let columns: Vec<C> = columns.par_iter().enumerate().map(column).collect::<Result<_, _>>()?;
+        let column = |given: I| C::try_from(given.into().wrapping_sub(base)).ok();
+        if let Some(k) = parallel::first_position(columns, |&given| column(given).is_none()) {
+            let found: i64 = columns[k].into();
+            return Err(Failure::argument(format!("columns[{k}] is {found}, which is out of range")));
+        }
+        let columns = parallel::collect(entries, |k| column(columns[k]).unwrap_or_default());
         let places = places(&row_ptr, &columns);
         let (columns, values) = match &places {
             Some(places) => (ordered(places, &columns), ordered(places, values)),
@@ -163,21 +166,24 @@ pub unsafe fn write_text(buffer: *mut c_char, room: usize, text: &str) -> usize 
 }
 
 /// The elements of the caller's array in the order of the matrix.
-pub fn ordered<T: Copy + Send + Sync>(places: &[usize], array: &[T]) -> Vec<T> {
-    places.par_iter().map(|&place| array[place]).collect()
+pub fn ordered<T: Copy + Default + Send + Sync>(places: &[usize], array: &[T]) -> Vec<T> {
+    parallel::collect(places.len(), |k| array[places[k]])
 }
 
 /// The places of the entries of each row in increasing order of columns; `None` if all rows are in
 /// that order already.
 fn places<C: Copy + Ord + Sync>(row_ptr: &[usize], columns: &[C]) -> Option<Vec<usize>> {
-    let rows = || row_ptr.par_windows(2).map(|pair| pair[0]..pair[1]);
-    if rows().all(|row| columns[row].is_sorted()) {
+    let rows = 0..row_ptr.len() - 1;
+    let is_sorted = |row: usize| columns[row_ptr[row]..row_ptr[row + 1]].is_sorted();
+    if parallel::all_pieces(rows.clone(), ROWS, &|mut rows| rows.all(is_sorted)) {
         return None;
     }
-    let sorted = rows().flat_map_iter(|row| {
-        let mut places: Vec<usize> = row.collect();
-        places.sort_by_key(|&place| columns[place]);
-        places
+    let mut places = parallel::collect(columns.len(), |k| k);
+    parallel::over_values(row_ptr, rows, &mut places, &|rows, places| {
+        let first = row_ptr[rows.start];
+        for row in rows {
+            places[row_ptr[row] - first..row_ptr[row + 1] - first].sort_by_key(|&place| columns[place]);
+        }
     });
-    Some(sorted.collect())
+    Some(places)
 }

@@ -9,11 +9,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use ziggurat::diagnose::unknowns_per_node;
 use ziggurat_amg::SetupError;
 use ziggurat_amg::halo::Halo;
-use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+use ziggurat_sparse::{Csr, CsrRef, MatrixError, parallel};
 
 use crate::comm::Comm;
 use crate::error::{DistributedError, agree, check_same, together};
@@ -224,8 +223,11 @@ impl DistributedCsr {
 
     /// A checksum: the sum of the bits of own entries.
     pub(crate) fn fingerprint(&self) -> u64 {
-        let bits = self.local.values()[self.own_entries()].par_iter().map(|value| value.to_bits());
-        bits.reduce(|| 0, u64::wrapping_add)
+        let values = self.local.values();
+        let sums = parallel::map_pieces(self.own_entries(), parallel::PIECE, &|piece| {
+            values[piece].iter().map(|value| value.to_bits()).fold(0, u64::wrapping_add)
+        });
+        sums.into_iter().fold(0, u64::wrapping_add)
     }
 
     /// Unknowns per node of the columns.
@@ -434,7 +436,7 @@ fn surroundings(
 pub(crate) fn renumbered(columns: &[u32], ids: &[u64], around: &Neighbourhood) -> Vec<u32> {
     // The number of an unused id does not matter.
     let table: Vec<u32> = ids.iter().map(|&id| around.local(id).unwrap_or(usize::MAX) as u32).collect();
-    columns.par_iter().map(|&column| table[column as usize]).collect()
+    parallel::collect(columns.len(), |k| table[columns[k] as usize])
 }
 
 /// Rejects partitions that divide nodes.

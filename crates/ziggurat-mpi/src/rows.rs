@@ -3,8 +3,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+use ziggurat_sparse::{Csr, CsrRef, MatrixError, parallel};
 
 use crate::comm::Comm;
 use crate::partition::{Partition, by_owner};
@@ -177,7 +176,7 @@ impl NamedRows {
     /// From columns as global ids, most of which are in `own`.
     pub(crate) fn new(own: &Range<u64>, row_ptr: Vec<usize>, columns: &[u64], values: Vec<f64>) -> Self {
         let numbering = Numbering::new(own, columns.iter().copied());
-        let columns = columns.par_iter().map(|&id| numbering.number(id)).collect();
+        let columns = parallel::collect(columns.len(), |k| numbering.number(columns[k]));
         NamedRows { ids: numbering.ids, row_ptr, columns, values }
     }
 
@@ -241,7 +240,12 @@ pub(crate) fn between<'a>(
     below.into_iter().for_each(|row| push(row, &mut row_ptr, &mut columns, &mut values));
     let before = columns.len();
     row_ptr.extend(matrix.row_ptr()[own.start + 1..=own.end].iter().map(|end| end - entries.start + before));
-    columns.par_extend(matrix.columns()[entries.clone()].par_iter().map(|&column| table[column as usize]));
+    let own_columns = &matrix.columns()[entries.clone()];
+    columns.resize(before + entries.len(), 0);
+    parallel::over_pieces(&mut columns[before..], &|first, piece| {
+        let own_columns = own_columns[first..].iter();
+        piece.iter_mut().zip(own_columns).for_each(|(new, &column)| *new = table[column as usize]);
+    });
     values.extend_from_slice(&matrix.values()[entries]);
     above.into_iter().for_each(|row| push(row, &mut row_ptr, &mut columns, &mut values));
     Csr::try_new(row_ptr.len() - 1, cols, row_ptr, columns, values)

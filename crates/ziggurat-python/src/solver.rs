@@ -14,7 +14,7 @@ use pyo3::types::PyBytes;
 use ziggurat::amg::Hierarchy;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::config::Precision;
-use ziggurat::sparse::{Csr, MatrixError};
+use ziggurat::sparse::{Csr, MatrixError, parallel};
 use ziggurat::{SolveError, Solver, SolverBuilder, SolverConfig, Updated};
 use ziggurat_report::{self as report, Page, html};
 
@@ -269,7 +269,7 @@ impl NativeSolver {
             // The page names rows, so the matrix is in the order of the caller.
             let matrix = state.solver.hierarchy().matrix().ok();
             let matrix = matrix.as_ref().map(|matrix| matrix.view());
-            let threads = rayon::current_num_threads();
+            let threads = parallel::threads();
             report::page(&Page { name, outcome: &outcome, matrix, command, threads })
         })
     }

@@ -3,8 +3,7 @@
 //! The matrix is divided into a grid of squares, and the nonzeros in each square are counted. This
 //! takes one pass over the entries; the counts do not depend on the number of threads.
 
-use rayon::prelude::*;
-use ziggurat::sparse::CsrRef;
+use ziggurat::sparse::{CsrRef, parallel};
 
 /// Number of nonzeros in each square of a grid over the matrix.
 ///
@@ -51,7 +50,7 @@ impl Density {
             }
             counts
         };
-        let counts = (0..down).into_par_iter().flat_map_iter(count).collect();
+        let counts = parallel::map_tasks(down, &count).concat();
         Density { side, across, down, counts }
     }
 

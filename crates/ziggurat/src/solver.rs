@@ -426,7 +426,7 @@ impl<D: Device> Solver<D> {
             let lowered = lower(self.device(), levels, &self.finest, config, &limits.cancel);
             lowered.map(|(_, cycle)| cycle)
         };
-        let raise = |to| limits.unless_cancelled(self.stronger(&self.iteration, to, &limits.cancel, lower));
+        let raise = |to| limits.unless_cancelled(self.stronger(&self.iteration, to, &limits.cancel, &lower));
         let finest = || self.hierarchy.levels()[0].matrix();
         let (iteration, largest_row_error) = (&self.iteration, self.kind.largest_row_error);
         let system = Posed { iteration, a: &finest, largest_row_error, raise: &raise, limits: &limits };
@@ -465,14 +465,14 @@ impl<D: Device> Solver<D> {
         let a = || Part::from((system.a)());
         let host = HostSystem { a: &a, largest_row_error, b };
         let solution = iteration.solve_certified(&host, guess, options, observing, raise)?;
-        let residual = |unit, x: &[f64]| a().accurate_residual(device, unit, x, b);
+        let residual = |unit: f64, x: &[f64]| a().accurate_residual(device, unit, x, b);
         let steps = self.config().refinement_steps;
         let factorised = solution.promotion.as_ref().is_some_and(Promotion::is_to_factors);
         let factorised = factorised || self.config().method == Method::Direct;
         let solution = if steps == 0 && (factorised || iteration.is_factorised()) {
-            refined_by_factors(iteration, options, b, solution, residual, observer, raise)?
+            refined_by_factors(iteration, options, b, solution, &residual, observer, raise)?
         } else {
-            refined(iteration, steps, options, b, solution, residual, observer, raise)?
+            refined(iteration, steps, options, b, solution, &residual, observer, raise)?
         };
         let Solution { x, report, promotion, .. } = solution;
         let (x, report) = (in_given_order(order, x)?.into(), limits.told(report));

@@ -8,10 +8,9 @@
 //! In a system with several unknowns per node, aggregates consist of nodes: "row" then means a row
 //! of the node matrix.
 
-use rayon::prelude::*;
 use thiserror::Error;
-use ziggurat_sparse::MatrixError;
 use ziggurat_sparse::graph::Permutation;
+use ziggurat_sparse::{MatrixError, parallel};
 
 use crate::halo::Halo;
 
@@ -120,19 +119,19 @@ impl Aggregates {
         further.dedup();
         ids.extend(further);
         ids.sort_unstable();
-        let mut of = vec![Self::NONE; roots.len()];
         // In one process the row of a root gives its number, without a search.
-        if halo.local() == halo.owned().len() {
+        let of = if halo.local() == halo.owned().len() {
             let mut numbers = vec![Self::NONE; roots.len()];
             let first = if roots.is_empty() { 0 } else { halo.global_id(0) };
             ids.iter().zip(0..).for_each(|(&id, number)| numbers[(id - first) as usize] = number);
-            of.par_iter_mut().zip(roots).filter(|(_, root)| **root != NO_ROOT).for_each(|(of, &root)| {
-                *of = numbers[(root - first) as usize];
-            });
+            parallel::collect(roots.len(), |row| match roots[row] {
+                NO_ROOT => Self::NONE,
+                root => numbers[(root - first) as usize],
+            })
         } else {
             let number = |root: u64| ids.binary_search(&root).map_or(Self::NONE, |at| at as u32);
-            of.par_iter_mut().zip(roots).for_each(|(of, &root)| *of = number(root));
-        }
+            parallel::collect(roots.len(), |row| number(roots[row]))
+        };
         Aggregates { of, count: ids.len(), roots: ids }
     }
 
@@ -231,11 +230,10 @@ impl Aggregates {
     /// If `coarser` does not have one row for each of these aggregates.
     pub fn joined_by(&self, coarser: &Aggregates) -> Aggregates {
         assert_eq!(coarser.rows(), self.count, "one row per aggregate");
-        let join = |&aggregate: &u32| match aggregate {
+        let of = parallel::collect(self.of.len(), |row| match self.of[row] {
             Self::NONE => Self::NONE,
             aggregate => coarser.of[aggregate as usize],
-        };
-        let of = self.of.par_iter().map(join).collect();
+        });
         Aggregates { of, count: coarser.count, roots: Vec::new() }
     }
 }

@@ -27,11 +27,11 @@
 //!
 //! Cost: about four passes over the connections, some of them over a subset of the rows.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
-use rayon::prelude::*;
 use ziggurat_sparse::device::{LONE, VOTE_UNITS, block_bits, root_key};
-use ziggurat_sparse::{CsrRef, MatrixError};
+use ziggurat_sparse::{CsrRef, MatrixError, parallel};
 
 use super::aggregates::{Aggregates, NO_ROOT};
 use super::undirected::undirected;
@@ -90,15 +90,15 @@ pub fn mis2<H: Halo>(
         }
     };
     let mut taken = vec![NO_ROOT; local];
-    let mine = taken[owned.clone()].par_iter_mut().with_min_len(CHUNK);
-    mine.zip(owned.clone()).for_each(|(taken, row)| *taken = taken_by(row));
+    parallel::over_pieces(&mut taken[owned.clone()], &|first, taken| {
+        taken.iter_mut().zip(owned.start + first..).for_each(|(taken, row)| *taken = taken_by(row));
+    });
     halo.exchange(&mut taken);
 
     let mut roots = taken.clone();
-    roots[owned.clone()].par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, roots)| {
+    parallel::over_pieces(&mut roots[owned.clone()], &|first, roots| {
         let mut scratch = (Vec::new(), Vec::new());
-        for (place, root) in roots.iter_mut().enumerate().filter(|(_, root)| **root == NO_ROOT) {
-            let row = owned.start + chunk * CHUNK + place;
+        for (row, root) in (owned.start + first..).zip(roots).filter(|(_, root)| **root == NO_ROOT) {
             *root = match a {
                 Some(a) if graph.row(row).is_empty() => stands_alone(a, row).then(|| halo.global_id(row)),
                 _ => strongest(graph, a, &taken, row, &mut scratch),
@@ -174,10 +174,9 @@ impl Priority {
     /// Chooses the block length from the numbering of this graph. Samples every eighth row, by
     /// global id.
     fn of<H: Halo>(graph: &StrongGraph, halo: &H) -> Self {
-        let owned = halo.owned();
-        let count = |chunk: usize| {
-            let mut lengths = [0u64; 64];
-            for row in owned.start + chunk * CHUNK..(owned.start + (chunk + 1) * CHUNK).min(owned.end) {
+        let count = |rows: Range<usize>| {
+            let mut lengths = vec![0u64; 64];
+            for row in rows {
                 let id = halo.global_id(row);
                 if id % 8 == 0 {
                     for &column in graph.row(row) {
@@ -188,12 +187,10 @@ impl Priority {
             }
             lengths
         };
-        let add = |mut left: [u64; 64], right: [u64; 64]| {
-            left.iter_mut().zip(right).for_each(|(left, right)| *left += right);
-            left
-        };
-        let chunks = (0..owned.len().div_ceil(CHUNK)).into_par_iter();
-        let mut lengths = chunks.map(count).reduce(|| [0; 64], add);
+        let mut lengths = [0; 64];
+        for part in parallel::map_pieces(halo.owned(), CHUNK, &count) {
+            lengths.iter_mut().zip(part).for_each(|(sum, length)| *sum += length);
+        }
         halo.sum(&mut lengths);
         Priority { block_bits: block_bits(&lengths) }
     }
@@ -223,37 +220,33 @@ struct Sweep<'a, H> {
 /// The state of every local row: [`ROOT`], or [`OUT`].
 fn independent_set<H: Halo>(graph: &StrongGraph, halo: &H) -> Vec<u8> {
     let (owned, local) = (halo.owned(), halo.local());
+    let zeros = || parallel::zeros::<u8>(local).into_iter();
     let mut sweep = Sweep {
         graph,
         halo,
         priority: Priority::of(graph, halo),
-        state: (0..local).into_par_iter().map(|_| AtomicU8::new(OPEN)).collect(),
-        covered: (0..local).into_par_iter().map(|_| AtomicBool::new(false)).collect(),
+        state: zeros().map(|_| AtomicU8::new(OPEN)).collect(),
+        covered: zeros().map(|_| AtomicBool::new(false)).collect(),
         first_open: Vec::new(),
         shared: halo.known_elsewhere(),
     };
-    let chunks = 0..owned.len().div_ceil(CHUNK);
-    let rows_of =
-        |chunk: usize| owned.start + chunk * CHUNK..(owned.start + (chunk + 1) * CHUNK).min(owned.end);
+    let list = |rows: Range<usize>| rows.map(|row| row as u32);
     // Exchanges are collective, so either all processes take part or none.
     let distributed = halo.any(local > owned.len());
     let mut open: Vec<Vec<u32>> = if distributed {
-        let all =
-            chunks.into_par_iter().map(|chunk| rows_of(chunk).map(|row| row as u32).collect()).collect();
         sweep.exchange();
-        all
+        parallel::map_pieces(owned, CHUNK, &|rows| list(rows).collect())
     } else {
         // The first sweep needs no list.
-        let undecided = |chunk: usize| rows_of(chunk).map(|row| row as u32).filter(|&row| !sweep.decide(row));
-        chunks.into_par_iter().map(|chunk| undecided(chunk).collect()).collect()
+        parallel::map_pieces(owned, CHUNK, &|rows| list(rows).filter(|&row| !sweep.decide(row)).collect())
     };
     while halo.any(open.iter().any(|rows| !rows.is_empty())) {
-        open.par_iter_mut().for_each(|rows| rows.retain(|&row| !sweep.decide(row)));
+        parallel::over_chunks(&mut open, 1, &|_, lists| lists[0].retain(|&row| !sweep.decide(row)));
         if distributed {
             sweep.exchange();
         }
     }
-    sweep.state.into_par_iter().map(AtomicU8::into_inner).collect()
+    sweep.state.into_iter().map(AtomicU8::into_inner).collect()
 }
 
 impl<H: Halo> Sweep<'_, H> {

@@ -31,9 +31,10 @@
 //! Cost: two passes over the entries for the first round, and less for each further round; one
 //! triple product for each pass after the first.
 
-use rayon::prelude::*;
+use std::ops::Range;
+
 use ziggurat_sparse::algebra::{transpose, triple_product};
-use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+use ziggurat_sparse::{Csr, CsrRef, MatrixError, parallel};
 
 use super::aggregates::{Aggregates, NO_ROOT};
 use crate::halo::{Halo, Whole};
@@ -70,7 +71,9 @@ pub fn pairwise<H: Halo>(a: CsrRef<'_, f64>, rounds: usize, halo: &H) -> Result<
     }
     let mut diagonal = vec![0.0; local];
     diagonal[owned.clone()].copy_from_slice(&a.diagonal(owned.clone()));
-    diagonal.par_iter_mut().for_each(|value: &mut f64| *value = value.abs());
+    parallel::over_pieces(&mut diagonal, &|_, values: &mut [f64]| {
+        values.iter_mut().for_each(|value| *value = value.abs());
+    });
     halo.exchange(&mut diagonal);
     let weights = Weights { a, diagonal, halo };
 
@@ -80,7 +83,9 @@ pub fn pairwise<H: Halo>(a: CsrRef<'_, f64>, rounds: usize, halo: &H) -> Result<
         partner => partner.min(halo.global_id(row)),
     };
     let mut taken = vec![NO_ROOT; local];
-    taken[owned.clone()].par_iter_mut().zip(owned.clone()).for_each(|(taken, row)| *taken = root(row));
+    parallel::over_pieces(&mut taken[owned.clone()], &|first, taken| {
+        taken.iter_mut().zip(owned.start + first..).for_each(|(taken, row)| *taken = root(row));
+    });
     halo.exchange(&mut taken);
     let join = |row: usize| match taken[row] {
         NO_ROOT => match weights.strongest(row, false, |column| taken[column] != NO_ROOT) {
@@ -91,8 +96,9 @@ pub fn pairwise<H: Halo>(a: CsrRef<'_, f64>, rounds: usize, halo: &H) -> Result<
         root => root,
     };
     let mut roots = vec![NO_ROOT; local];
-    let mine = roots[owned.clone()].par_iter_mut().with_min_len(CHUNK);
-    mine.zip(owned).for_each(|(root, row)| *root = join(row));
+    parallel::over_pieces(&mut roots[owned.clone()], &|first, roots| {
+        roots.iter_mut().zip(owned.start + first..).for_each(|(root, row)| *root = join(row));
+    });
     halo.exchange(&mut roots);
     Ok(Aggregates::from_roots(&roots, halo))
 }
@@ -181,15 +187,12 @@ fn matched<H: Halo>(weights: &Weights<'_, H>, rounds: usize) -> Vec<u64> {
     let mut partners = vec![NO_ROOT; local];
     let mut choices = vec![NO_ROOT; local];
     // Unmatched rows, each with the neighbour it chooses.
-    let all = |chunk: usize| {
-        let rows = owned.start + chunk * CHUNK..(owned.start + (chunk + 1) * CHUNK).min(owned.end);
-        rows.map(|row| (row as u32, u32::MAX)).collect::<Vec<_>>()
-    };
-    let mut open: Vec<_> = (0..owned.len().div_ceil(CHUNK)).into_par_iter().map(all).collect();
+    let all = |rows: Range<usize>| rows.map(|row| (row as u32, u32::MAX)).collect::<Vec<_>>();
+    let mut open = parallel::map_pieces(owned.clone(), CHUNK, &all);
     let place = |row: u32| (row as usize - owned.start) % CHUNK;
     for _ in 0..rounds {
-        choices[owned.clone()].par_chunks_mut(CHUNK).zip(&mut open).for_each(|(choices, open)| {
-            open.retain_mut(|(row, choice)| {
+        parallel::over_two(&mut choices[owned.clone()], &mut open, [CHUNK, 1], &|_, choices, open| {
+            open[0].retain_mut(|(row, choice)| {
                 let found = weights.strongest(*row as usize, true, |column| partners[column] == NO_ROOT);
                 *choice = found.unwrap_or(u32::MAX);
                 choices[place(*row)] = found.map_or(NO_ROOT, |row| halo.global_id(row as usize));
@@ -197,21 +200,19 @@ fn matched<H: Halo>(weights: &Weights<'_, H>, rounds: usize) -> Vec<u64> {
             });
         });
         halo.exchange(&mut choices);
-        let pairs: usize = (partners[owned.clone()].par_chunks_mut(CHUNK).zip(&mut open))
-            .map(|(partners, open)| {
-                let before = open.len();
-                open.retain(|&(row, choice)| {
-                    let mutual = choices[choice as usize] == halo.global_id(row as usize);
-                    if mutual {
-                        partners[place(row)] = choices[row as usize];
-                    }
-                    !mutual
-                });
-                before - open.len()
-            })
-            .sum();
+        let left = |open: &[Vec<_>]| open.iter().map(Vec::len).sum::<usize>();
+        let before = left(&open);
+        parallel::over_two(&mut partners[owned.clone()], &mut open, [CHUNK, 1], &|_, partners, open| {
+            open[0].retain(|&(row, choice)| {
+                let mutual = choices[choice as usize] == halo.global_id(row as usize);
+                if mutual {
+                    partners[place(row)] = choices[row as usize];
+                }
+                !mutual
+            });
+        });
         halo.exchange(&mut partners);
-        if !halo.any(pairs > 0) {
+        if !halo.any(left(&open) < before) {
             break;
         }
     }

@@ -28,11 +28,11 @@
 //! until it is decided, so each connection is visited about twice in total.
 
 use std::hint::select_unpredictable;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rayon::prelude::*;
-use ziggurat_sparse::MatrixError;
 use ziggurat_sparse::device::coarse_measure;
+use ziggurat_sparse::{MatrixError, parallel};
 
 use super::{Point, Splitting};
 use crate::halo::Halo;
@@ -84,22 +84,17 @@ pub(super) fn split<H: Halo>(
     if distributed {
         exchange(&keys, halo);
     }
-    let mut waiting: Vec<Vec<Waiting>> = keys[owned.clone()]
-        .par_chunks(CHUNK)
-        .enumerate()
-        .map(|(chunk, keys)| {
-            let is_open = |&place: &usize| {
-                let key = keys[place].load(Relaxed);
-                key != FINE && key & COARSE == 0
-            };
-            let first = owned.start + chunk * CHUNK;
-            let waiting = |place| Waiting { row: (first + place) as u32, on: NO_ROW };
-            (0..keys.len()).filter(is_open).map(waiting).collect()
-        })
-        .collect();
+    let is_open = |&row: &usize| {
+        let key = keys[row].load(Relaxed);
+        key != FINE && key & COARSE == 0
+    };
+    let mut waiting = parallel::map_pieces(owned, CHUNK, &|rows| {
+        let open = rows.filter(is_open);
+        open.map(|row| Waiting { row: row as u32, on: NO_ROW }).collect::<Vec<_>>()
+    });
     while halo.any(waiting.iter().any(|rows| !rows.is_empty())) {
-        waiting.par_iter_mut().for_each(|rows| {
-            rows.retain_mut(|waiting| match waiting.decide(strong, halo, &keys) {
+        parallel::over_chunks(&mut waiting, 1, &|_, lists| {
+            lists[0].retain_mut(|waiting| match waiting.decide(strong, halo, &keys) {
                 Some(key) => {
                     keys[waiting.row as usize].store(key, Relaxed);
                     false
@@ -152,7 +147,7 @@ fn keys<H: Halo>(strong: &StrongGraph, halo: &H, isolated: Point) -> Vec<AtomicU
             (count, _) => coarse_measure(count, halo.global_id(row)),
         }
     };
-    (0..halo.local()).into_par_iter().map(|row| AtomicU64::new(key(row))).collect()
+    parallel::collect(halo.local(), key).into_iter().map(AtomicU64::new).collect()
 }
 
 /// The number of rows that depend on each row, counted in parts.
@@ -165,9 +160,10 @@ impl Influence {
     fn of(strong: &StrongGraph) -> Self {
         // The counts are integers, so the number of parts does not affect the sums. Neighbouring
         // rows have neighbouring columns, so each part has few counters.
-        let parts = rayon::current_num_threads().min(MAX_PARTS);
+        let parts = parallel::threads().min(MAX_PARTS);
         let length = strong.connections().div_ceil(parts).max(1);
-        let count = |columns: &[u32]| {
+        let count = |part: Range<usize>| {
+            let columns = &strong.columns()[part];
             let (first, last) =
                 columns.iter().fold((u32::MAX, 0), |(first, last), &c| (c.min(first), c.max(last)));
             let mut counts = vec![0; (last - first) as usize + 1];
@@ -176,7 +172,7 @@ impl Influence {
             }
             (first, counts)
         };
-        Influence { parts: strong.columns().par_chunks(length).map(count).collect() }
+        Influence { parts: parallel::map_pieces(0..strong.connections(), length, &count) }
     }
 
     #[inline]

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
+use ziggurat_sparse::parallel;
 
 use crate::halo::Halo;
 
@@ -47,19 +47,15 @@ impl Splitting {
     pub fn new(rows: usize, point: impl Fn(usize) -> Point + Sync) -> Self {
         assert!(rows <= FINE as usize, "a matrix has at most 2^32 - 1 rows");
         let is_coarse = |row| point(row) == Point::Coarse;
-        let chunks = rows.div_ceil(CHUNK);
-        let mut starts: Vec<u32> = (0..chunks)
-            .into_par_iter()
-            .map(|chunk| {
-                (chunk * CHUNK..rows.min((chunk + 1) * CHUNK)).map(|row| u32::from(is_coarse(row))).sum()
-            })
-            .collect();
+        let count = |rows: Range<usize>| rows.map(|row| u32::from(is_coarse(row))).sum();
+        let mut starts: Vec<u32> = parallel::map_pieces(0..rows, CHUNK, &count);
         let mut coarse = 0;
         for start in &mut starts {
             coarse += std::mem::replace(start, coarse);
         }
         let mut index = vec![FINE; rows];
-        index.par_chunks_mut(CHUNK).zip(starts).enumerate().for_each(|(chunk, (index, mut next))| {
+        parallel::over_chunks(&mut index, CHUNK, &|chunk, index| {
+            let mut next = starts[chunk];
             for (slot, row) in index.iter_mut().zip(chunk * CHUNK..) {
                 // Whether a row is coarse cannot be predicted, so this is branch-free.
                 let kept = is_coarse(row);

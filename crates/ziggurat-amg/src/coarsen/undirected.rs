@@ -16,9 +16,9 @@
 //! connection.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use rayon::prelude::*;
-use ziggurat_sparse::MatrixError;
+use ziggurat_sparse::{MatrixError, parallel};
 
 use crate::halo::Halo;
 use crate::strength::StrongGraph;
@@ -68,13 +68,8 @@ fn antisymmetry<H: Halo>(graph: &StrongGraph, halo: &H) -> u64 {
         let g = scramble(row as u32);
         g.wrapping_mul(g).wrapping_mul(sum_g).wrapping_sub(g.wrapping_mul(sum_h))
     };
-    let owned = halo.owned();
-    let of_chunk = |chunk: usize| {
-        let rows = owned.start + chunk * CHUNK..(owned.start + (chunk + 1) * CHUNK).min(owned.end);
-        rows.fold(0u64, |sum, row| sum.wrapping_add(of_row(row)))
-    };
-    // A sum of integers does not depend on the order.
-    (0..owned.len().div_ceil(CHUNK)).into_par_iter().map(of_chunk).reduce(|| 0, u64::wrapping_add)
+    let of_rows = |rows: Range<usize>| rows.map(of_row).fold(0, u64::wrapping_add);
+    parallel::map_pieces(halo.owned(), CHUNK, &of_rows).into_iter().fold(0, u64::wrapping_add)
 }
 
 fn union_with_transpose(graph: &StrongGraph) -> Result<StrongGraph, MatrixError> {

@@ -16,10 +16,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use rayon::prelude::*;
 use ziggurat_sparse::algebra::transpose;
 use ziggurat_sparse::graph::{Permutation, breadth_first, permute_rows, permute_symmetric};
-use ziggurat_sparse::{Csr, Dense, MatrixError, trace};
+use ziggurat_sparse::{Csr, Dense, MatrixError, parallel, trace};
 
 use super::matrix::Setup;
 use super::storage::SetupMatrix;
@@ -206,7 +205,9 @@ impl Hierarchy {
 /// ```
 pub fn negative(a: &Arc<Csr<f64>>) -> Arc<Csr<f64>> {
     let mut a = Csr::clone(a);
-    a.values_mut().par_iter_mut().for_each(|value| *value = -*value);
+    parallel::over_pieces(a.values_mut(), &|_, values: &mut [f64]| {
+        values.iter_mut().for_each(|value| *value = -*value);
+    });
     Arc::new(a)
 }
 

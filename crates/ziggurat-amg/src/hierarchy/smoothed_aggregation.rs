@@ -17,9 +17,8 @@
 //! interpolated from the aggregates of all its neighbours. Before the product is formed, its
 //! multiplications are counted, and the finest level stays plain if they are too many.
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use ziggurat_sparse::{Csr, CsrRef};
+use ziggurat_sparse::{Csr, CsrRef, parallel};
 
 use super::bamg::{MOST_STEPS, MOST_VECTORS};
 use super::matrix::{Coarser, LevelMatrix};
@@ -45,7 +44,7 @@ const LARGEST_AGGREGATES: u64 = 50;
 /// smoothing saves at most two iterations of twelve, for levels with 2 to 8 times the entries.
 const MOST_WORK: u64 = 45;
 
-/// Minimum number of rows per task.
+/// Number of rows per task.
 const ROWS: usize = 4096;
 
 /// Smoothed aggregation: MIS-2 aggregates, tentative interpolation of the near-kernel, smoothed
@@ -265,11 +264,11 @@ fn is_too_dense<H: Processes>(a: CsrRef<'_, f64>, p: &Csr<f64>, halo: &H) -> boo
     halo.exchange(&mut lengths);
     let of_row = |row: usize| {
         let neighbours = a.row(row).0.iter().map(|&column| lengths[column as usize]).sum::<u64>();
-        (lengths[row] * neighbours, a.row(row).0.len() as u64)
+        [lengths[row] * neighbours, a.row(row).0.len() as u64]
     };
-    let rows = own.into_par_iter().with_min_len(ROWS).map(of_row);
-    let (work, entries) = rows.reduce(|| (0, 0), |one, other| (one.0 + other.0, one.1 + other.1));
-    let mut totals = [work, entries];
+    let add = |one: [u64; 2], other: [u64; 2]| [one[0] + other[0], one[1] + other[1]];
+    let parts = parallel::map_pieces(own, ROWS, &|rows| rows.map(of_row).fold([0; 2], add));
+    let mut totals = parts.into_iter().fold([0; 2], add);
     halo.sum(&mut totals);
     totals[0] > MOST_WORK * totals[1]
 }

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use ziggurat_sparse::algebra::TripleProductPlan;
 use ziggurat_sparse::graph::Permutation;
-use ziggurat_sparse::{Csr, MatrixError};
+use ziggurat_sparse::{Csr, MatrixError, parallel};
 
 use super::Hierarchy;
 use super::whole::{WholeTransfer, set_dead_diagonal};
 use crate::SetupError;
 use crate::halo::Whole;
 use crate::spectral_radius::spectral_radius;
+
+/// Number of rows per task.
+const ROWS: usize = 4096;
 
 impl Hierarchy {
     /// Replaces the values of the matrix; its pattern must be the same. P and R are kept, and the
@@ -105,7 +107,9 @@ impl Hierarchy {
             return Err(MatrixError::Mismatch { what, expected: old.rows(), found: a.rows() }.into());
         }
         if let (Some(order), None) = (self.order(), unordered) {
-            let row = a.all_rows().into_par_iter().find_first(|&row| !is_row(old, row, a.row(row).0, order));
+            let row = parallel::first_in_pieces(a.all_rows(), ROWS, &|mut rows| {
+                rows.find(|&row| !is_row(old, row, a.row(row).0, order))
+            });
             let difference = row.and_then(|row| {
                 let columns = old.row(order.old_to_new()[row] as usize).0;
                 let mut columns: Vec<u32> =

@@ -23,10 +23,9 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use ziggurat_sparse::algebra::RowTruncation;
 use ziggurat_sparse::matrix::Entries;
-use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+use ziggurat_sparse::{Csr, CsrRef, MatrixError, parallel};
 
 use super::weights::Weights;
 use super::{InterpolationError, Symmetry, Truncation};
@@ -89,7 +88,7 @@ impl CoarseEntries {
             let all_strong = columns.last().is_none_or(|&last| last < coarse);
             if all_strong { values.iter().sum() } else { f64::NAN }
         };
-        let sums = (0..entries.rows()).into_par_iter().map(sum).collect();
+        let sums = parallel::collect(entries.rows(), sum);
         Ok(CoarseEntries { entries, sums, coarse })
     }
 

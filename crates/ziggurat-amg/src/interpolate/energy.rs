@@ -26,8 +26,7 @@ mod pattern;
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-use ziggurat_sparse::{Csr, CsrRef, ExactSum, MatrixError};
+use ziggurat_sparse::{Csr, CsrRef, ExactSum, MatrixError, parallel};
 
 use super::LocalTentative;
 use super::near_kernel::NearKernel;
@@ -86,7 +85,7 @@ pub fn minimise_energy<H: Processes>(
     }
     space.reproduce(p.values_mut(), kernel, tentative);
     let mut residual = space.product(p.values());
-    residual.par_iter_mut().for_each(|value| *value = -*value);
+    parallel::over_pieces(&mut residual, &|_, values| values.iter_mut().for_each(|value| *value = -*value));
     let mut direction = vec![0.0; residual.len()];
     let mut before = None;
     for _ in 0..steps {
@@ -106,8 +105,8 @@ pub fn minimise_energy<H: Processes>(
         if !(alpha > 0.0 && alpha.is_finite()) {
             break;
         }
-        p.values_mut().par_iter_mut().zip(&direction).for_each(|(value, d)| *value += alpha * d);
-        residual.par_iter_mut().zip(&product).for_each(|(value, product)| *value -= alpha * product);
+        parallel::over_pieces(p.values_mut(), &|first, p| add_scaled(p, alpha, &direction[first..]));
+        parallel::over_pieces(&mut residual, &|first, r| add_scaled(r, -alpha, &product[first..]));
     }
     Ok(p)
 }
@@ -166,15 +165,17 @@ impl<'a, H: Processes> Space<'a, H> {
         let mut first = vec![0; sets];
         self.own.clone().rev().for_each(|row| first[self.set_of(row - self.own.start)] = row);
         let mut inverses = vec![0.0; sets * k * k];
-        inverses.par_chunks_exact_mut(k * k).zip(first).with_min_len(ROWS).for_each(|(inverse, row)| {
-            for &aggregate in self.pattern.of(row) {
-                for of_unknown in self.coarse_rows(aggregate).chunks_exact(k) {
-                    for (sums, &x) in inverse.chunks_exact_mut(k).zip(of_unknown) {
-                        add_scaled(sums, x, of_unknown);
+        parallel::over_chunks(&mut inverses, ROWS * k * k, &|index, inverses| {
+            for (inverse, &row) in inverses.chunks_exact_mut(k * k).zip(&first[index * ROWS..]) {
+                for &aggregate in self.pattern.of(row) {
+                    for of_unknown in self.coarse_rows(aggregate).chunks_exact(k) {
+                        for (sums, &x) in inverse.chunks_exact_mut(k).zip(of_unknown) {
+                            add_scaled(sums, x, of_unknown);
+                        }
                     }
                 }
+                invert(inverse, k);
             }
-            invert(inverse, k);
         });
         inverses
     }
@@ -216,7 +217,7 @@ impl<'a, H: Processes> Space<'a, H> {
             (of_task, values) = values.split_at_mut(self.range(rows.clone()).len());
             tasks.push((rows, of_task));
         }
-        tasks.into_par_iter().for_each(|(rows, mut values)| {
+        parallel::consume(tasks, &|_, (rows, mut values)| {
             let mut scratch = vec![0.0; 2 * self.k];
             for row in rows {
                 let of_row;
@@ -227,8 +228,8 @@ impl<'a, H: Processes> Space<'a, H> {
     }
 
     /// The sum over all rows of all processes; the bits do not depend on their distribution.
-    fn sum(&self, of_row: impl Fn(usize) -> f64 + Sync + Send) -> f64 {
-        let terms: Vec<f64> = (0..self.own.len()).into_par_iter().with_min_len(ROWS).map(of_row).collect();
+    fn sum(&self, of_row: impl Fn(usize) -> f64 + Sync) -> f64 {
+        let terms = parallel::collect(self.own.len(), of_row);
         let mut sum = [terms.into_iter().collect::<ExactSum>()];
         sum_exactly(&mut sum, self.halo);
         sum[0].rounded()

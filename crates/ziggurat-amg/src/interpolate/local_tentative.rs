@@ -9,14 +9,16 @@
 //! number of members with a remote root. While they are sent, every node has a copy of the k × k
 //! values of the coarse near-kernel of its aggregate.
 
-use rayon::prelude::*;
-use ziggurat_sparse::Dense;
+use ziggurat_sparse::{Dense, parallel};
 
 use super::near_kernel::NearKernel;
 use super::tentative::{Tentative, tentative};
 use crate::SetupError;
 use crate::coarsen::{Aggregates, CoarseRows, NO_ROOT};
 use crate::halo::{Message, Processes};
+
+/// Members whose near-kernel one task gathers.
+const MEMBERS: usize = 1024;
 
 /// Tentative interpolation of local nodes.
 #[derive(Clone, Debug)]
@@ -141,7 +143,7 @@ impl OwnTentative {
         });
         let counts: Vec<u32> = counts.collect();
         let number = |root: u64| counts[(root - first_node) as usize] as usize - 1;
-        let of: Vec<u32> = members.par_iter().map(|member| number(member.root) as u32).collect();
+        let of = parallel::collect(members.len(), |place| number(members[place].root) as u32);
         let made = Dense::zeros(members.len() * block, k).map_err(SetupError::from).and_then(|vectors| {
             let vectors = gathered(vectors, &members, kernel, first_node);
             let kernel = NearKernel::part(vectors, block, kernel.is_constant())?;
@@ -260,12 +262,18 @@ fn gathered(
     let (block, k) = (kernel.block(), kernel.count());
     for c in 0..k {
         let given = kernel.vectors().column(c);
-        let to = vectors.column_mut(c).par_chunks_exact_mut(block).zip(members);
-        to.for_each(|(to, member)| match member.sent {
-            None => to.copy_from_slice(&given[(member.node - first_node) as usize * block..][..block]),
-            Some(words) => {
-                let sent = words.iter().skip(c).step_by(k);
-                to.iter_mut().zip(sent).for_each(|(to, &bits)| *to = f64::from_bits(bits));
+        parallel::over_chunks(vectors.column_mut(c), MEMBERS * block, &|index, to| {
+            for (to, member) in to.chunks_exact_mut(block).zip(&members[index * MEMBERS..]) {
+                match member.sent {
+                    None => {
+                        let node = (member.node - first_node) as usize;
+                        to.copy_from_slice(&given[node * block..][..block]);
+                    }
+                    Some(words) => {
+                        let sent = words.iter().skip(c).step_by(k);
+                        to.iter_mut().zip(sent).for_each(|(to, &bits)| *to = f64::from_bits(bits));
+                    }
+                }
             }
         });
     }

@@ -22,10 +22,9 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use ziggurat_sparse::algebra::RowTruncation;
 use ziggurat_sparse::matrix::Entries;
-use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+use ziggurat_sparse::{Csr, CsrRef, MatrixError, parallel};
 
 use super::collapse::{Picked, check, entry, in_order};
 use super::weights::Weights;
@@ -40,7 +39,7 @@ const UNREACHED: u32 = u32::MAX;
 const CHUNK: usize = 16 * 1024;
 
 /// Where the interpolation of a row is stored.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Place {
     /// The pass; 0 for coarse rows.
     pass: u32,
@@ -83,33 +82,22 @@ pub fn multipass(
         Some(slot) => Place { pass: 0, slot },
         None => Place { pass: UNREACHED, slot: 0 },
     };
-    let mut places: Vec<Place> = (0..a.cols()).into_par_iter().map(place).collect();
+    let mut places = parallel::collect(a.cols(), place);
     let mut passes: Vec<Csr<f64>> = Vec::new();
-    let mut unreached: Vec<Vec<u32>> = (0..a.rows().div_ceil(CHUNK))
-        .into_par_iter()
-        .map(|chunk| {
-            let rows = chunk * CHUNK..a.rows().min((chunk + 1) * CHUNK);
-            rows.filter(|&row| places[row].pass == UNREACHED).map(|row| row as u32).collect()
-        })
-        .collect();
+    let mut unreached: Vec<Vec<u32>> = parallel::map_pieces(0..a.rows(), CHUNK, &|rows| {
+        rows.filter(|&row| places[row].pass == UNREACHED).map(|row| row as u32).collect()
+    });
     loop {
         let last = passes.len() as u32;
-        let reaches = |row: u32| {
-            let mut neighbours = strong.row(row as usize).iter();
+        let reaches = |row: &mut u32| {
+            let mut neighbours = strong.row(*row as usize).iter();
             neighbours.any(|&column| places[column as usize].pass == last)
         };
-        let take_reached = |rows: &mut Vec<u32>| {
-            let mut reached = Vec::new();
-            rows.retain(|&row| {
-                let reaches = reaches(row);
-                if reaches {
-                    reached.push(row);
-                }
-                !reaches
-            });
-            reached
-        };
-        let reached = unreached.par_iter_mut().map(take_reached).collect::<Vec<_>>().concat();
+        let mut reached = vec![Vec::new(); unreached.len()];
+        parallel::over_two(&mut unreached, &mut reached, [1, 1], &|_, rows, reached| {
+            reached[0] = rows[0].extract_if(.., reaches).collect();
+        });
+        let reached = reached.concat();
         if reached.is_empty() {
             break;
         }

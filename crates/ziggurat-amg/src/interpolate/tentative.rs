@@ -26,14 +26,13 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-use ziggurat_sparse::{Csr, Dense, MatrixError};
+use ziggurat_sparse::{Csr, Dense, MatrixError, parallel};
 
 use super::near_kernel::{DEPENDENT, NearKernel, dot, norm};
 use crate::coarsen::Aggregates;
 
-/// Number of rows that one task processes.
-const CHUNK: usize = 16 * 1024;
+/// Number of nodes whose values one task copies.
+const NODES: usize = 1024;
 
 /// Number of aggregates that one task decomposes.
 const AGGREGATES: usize = 128;
@@ -77,14 +76,14 @@ pub fn tentative(aggregates: &Aggregates, kernel: &NearKernel) -> Result<Tentati
 /// magnitude of the constant.
 fn constant(aggregates: &Aggregates, kernel: &NearKernel) -> Result<Tentative, MatrixError> {
     let value = kernel.vectors().values().first().copied().unwrap_or(1.0);
-    let roots: Vec<f64> = aggregates.sizes().into_par_iter().map(|size| f64::from(size).sqrt()).collect();
-    let inverse: Vec<f64> = roots.par_iter().map(|root| value.signum() / root).collect();
-    let of = |aggregate: &u32| match *aggregate {
+    let sizes = aggregates.sizes();
+    let roots = parallel::collect(sizes.len(), |aggregate| f64::from(sizes[aggregate]).sqrt());
+    let inverse = parallel::collect(roots.len(), |aggregate| value.signum() / roots[aggregate]);
+    let values = parallel::collect(aggregates.rows(), |row| match aggregates.of()[row] {
         Aggregates::NONE => 0.0,
         aggregate => inverse[aggregate as usize],
-    };
-    let values = aggregates.of().par_iter().with_min_len(CHUNK).map(of).collect();
-    let coarse = roots.into_par_iter().map(|root| root * value.abs()).collect::<Vec<_>>();
+    });
+    let coarse = parallel::collect(roots.len(), |aggregate| roots[aggregate] * value.abs());
     let coarse = NearKernel::coarse(Dense::try_new(coarse.len(), 1, coarse)?);
     Ok(Tentative { values, coarse, block: 1, dead: Vec::new() })
 }
@@ -106,7 +105,7 @@ fn by_qr(aggregates: &Aggregates, kernel: &NearKernel) -> Result<Tentative, Matr
         (r, r_left) = r_left.split_at_mut((last - first) * k * k);
         parts.push((first..last, q, r));
     }
-    parts.into_par_iter().for_each(|(range, mut q, r)| {
+    parallel::consume(parts, &|_, (range, mut q, r)| {
         let mut columns = Vec::new();
         for (aggregate, r) in range.zip(r.chunks_exact_mut(k * k)) {
             let nodes = &members[starts[aggregate]..starts[aggregate + 1]];
@@ -139,9 +138,11 @@ fn by_qr(aggregates: &Aggregates, kernel: &NearKernel) -> Result<Tentative, Matr
     members.iter().enumerate().for_each(|(place, &node)| places[node as usize] = place);
     let of_node = block * k;
     let mut values = vec![0.0; aggregates.rows() * of_node];
-    values.par_chunks_exact_mut(of_node).zip(&places).with_min_len(1024).for_each(|(values, &place)| {
-        if place != usize::MAX {
-            values.copy_from_slice(&q[place * of_node..(place + 1) * of_node]);
+    parallel::over_chunks(&mut values, NODES * of_node, &|index, values| {
+        for (values, &place) in values.chunks_exact_mut(of_node).zip(&places[index * NODES..]) {
+            if place != usize::MAX {
+                values.copy_from_slice(&q[place * of_node..(place + 1) * of_node]);
+            }
         }
     });
     Ok(Tentative { values, coarse: NearKernel::coarse(coarse), block, dead })

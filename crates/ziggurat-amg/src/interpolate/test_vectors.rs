@@ -8,9 +8,8 @@
 //! given and from random vectors. Values are stored as those of x, row by row: in this scaling the
 //! units of the unknowns do not matter.
 
-use rayon::prelude::*;
 use ziggurat_sparse::hash::{hash_id, uniform};
-use ziggurat_sparse::{CsrRef, Dense, MatrixError};
+use ziggurat_sparse::{CsrRef, Dense, MatrixError, parallel};
 
 use super::NearKernel;
 use crate::halo::Processes;
@@ -46,22 +45,26 @@ impl TestVectors {
         let (own, known) = (halo.owned(), kernel.count());
         let count = count.max(known);
         let mut scale = vec![1.0; halo.local()];
-        scale[own.clone()].par_iter_mut().zip(own.clone()).with_min_len(BLOCK).for_each(|(scale, row)| {
-            let root = a.get(row, row).unwrap_or(0.0).abs().sqrt();
-            if root > 0.0 && root.is_finite() {
-                *scale = root;
+        parallel::over_chunks(&mut scale[own.clone()], BLOCK, &|index, scale| {
+            for (scale, row) in scale.iter_mut().zip(own.start + index * BLOCK..) {
+                let root = a.get(row, row).unwrap_or(0.0).abs().sqrt();
+                if root > 0.0 && root.is_finite() {
+                    *scale = root;
+                }
             }
         });
         halo.exchange(&mut scale);
         let mut values = vec![0.0; halo.local() * count];
-        let rows = values[own.start * count..own.end * count].par_chunks_mut(count);
-        rows.with_min_len(BLOCK).enumerate().for_each(|(row, values)| {
-            let id = halo.global_id(own.start + row);
-            for (vector, value) in values.iter_mut().enumerate() {
-                *value = match vector.checked_sub(known) {
-                    None => scale[own.start + row] * kernel.vectors().column(vector)[row],
-                    Some(seed) => 2.0 * uniform(id ^ hash_id(seed as u64)) - 1.0,
-                };
+        let of_own = &mut values[own.start * count..own.end * count];
+        parallel::over_chunks(of_own, BLOCK * count, &|index, values| {
+            for (row, values) in (index * BLOCK..).zip(values.chunks_mut(count)) {
+                let id = halo.global_id(own.start + row);
+                for (vector, value) in values.iter_mut().enumerate() {
+                    *value = match vector.checked_sub(known) {
+                        None => scale[own.start + row] * kernel.vectors().column(vector)[row],
+                        Some(seed) => 2.0 * uniform(id ^ hash_id(seed as u64)) - 1.0,
+                    };
+                }
             }
         });
         halo.exchange_rows(&mut values, count);

@@ -20,10 +20,9 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use ziggurat_sparse::algebra::RowTruncation;
 use ziggurat_sparse::matrix::Entries;
-use ziggurat_sparse::{Csr, CsrRef, MatrixError};
+use ziggurat_sparse::{Csr, CsrRef, MatrixError, parallel};
 
 use super::collapse::{FineRow, Rows, check};
 use super::extended_i::DistanceTwo;
@@ -126,7 +125,8 @@ fn to_first(
 /// Checks that the second splitting keeps only rows that the first one keeps.
 fn check_nested(first: &Splitting, second: &Splitting) -> Result<(), MatrixError> {
     let in_both = |&row: &usize| first.coarse_index(row).is_some() & second.coarse_index(row).is_some();
-    let found = (0..first.rows()).into_par_iter().filter(in_both).count();
+    let counts = parallel::map_pieces(0..first.rows(), parallel::PIECE, &|rows| rows.filter(in_both).count());
+    let found: usize = counts.into_iter().sum();
     if found != second.coarse_rows() {
         let what = "coarse rows of the second splitting that are coarse in the first";
         return Err(MatrixError::Mismatch { what, expected: second.coarse_rows(), found });

@@ -12,9 +12,8 @@
 //! over the matrix, with about 30 operations per entry, where a product has two; rows that are
 //! summed exactly take several times as long.
 
-use rayon::prelude::*;
-use ziggurat_sparse::ExactSum;
 use ziggurat_sparse::device::Device;
+use ziggurat_sparse::{ExactSum, parallel};
 
 use super::part::Part;
 
@@ -52,9 +51,8 @@ impl<D: Device> Part<'_, D> {
         // Elements that become subnormal lose digits.
         let differs = |(scaled, given): (&f64, &f64)| scaled * unit != *given;
         let lossy = device.any(scaled.iter().zip(x).any(differs) || r.iter().zip(b).any(differs));
-        r.par_chunks_mut(PIECE).enumerate().for_each(|(piece, r)| {
-            for (k, r) in r.iter_mut().enumerate() {
-                let row = piece * PIECE + k;
+        parallel::over_chunks(&mut r, PIECE, &|piece, r| {
+            for (r, row) in r.iter_mut().zip(piece * PIECE..) {
                 let own = terms(own.row(row), &scaled);
                 let remote = self.remote.map_or((&[][..], &[][..]), |remote| remote.row(row));
                 let terms = own.chain(terms(remote, &halo));

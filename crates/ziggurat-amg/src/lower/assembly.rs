@@ -50,12 +50,12 @@ impl<D: Device> Multigrid<D> {
         }
         let precision = |index: usize| precision(index).on(levels[index].device);
         let scalings = match lowering.scaled {
-            true => LevelScaling::of_levels(levels, finer.len(), |index| precision(index).stored()),
+            true => LevelScaling::of_levels(levels, finer.len(), &|index| precision(index).stored()),
             false => vec![None; levels.len()],
         };
         let assembly = Assembly { levels, scalings: &scalings, cycling, lowering };
         // A process that fails here takes part in the messages of all levels before it returns.
-        let lowered: Vec<_> = (0..finer.len()).map(|index| assembly.level(index, precision)).collect();
+        let lowered: Vec<_> = (0..finer.len()).map(|index| assembly.level(index, &precision)).collect();
         let finest = scalings[0].as_ref();
         let narrow = finest.is_some() || !finer.is_empty() && precision(0).working != Kind::F64;
         let entry = narrow.then(|| match LevelScaling::inverse(finest) {
@@ -98,7 +98,7 @@ impl<D: Device> Assembly<'_, '_, D> {
     fn level(
         &self,
         index: usize,
-        precision: impl Fn(usize) -> LevelPrecision,
+        precision: &dyn Fn(usize) -> LevelPrecision,
     ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
         let at = |stage| SetupError::at(index, stage);
         let source = &self.levels[index];

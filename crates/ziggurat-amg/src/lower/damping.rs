@@ -16,13 +16,16 @@ use crate::multigrid::vectors::Working;
 /// Steps of power iteration.
 const STEPS: usize = 8;
 
+/// An operation on three vectors.
+type OnThree<'a, V> = &'a dyn Fn([&mut V; 3]);
+
 /// ω for a smoother of `a` that is not yet damped. `apply` multiplies its first vector by M into
 /// the third, and may overwrite the first and the second. `a` has some number of rows here, the
 /// first of which is the second number of all. Collective.
 pub(super) fn damping<D: Device, C: Working<D> + Reads<S>, S: Store>(
     device: &D,
     a: &D::Matrix<S>,
-    apply: impl Fn(&mut D::Vector<C>, &mut D::Vector<C>, &mut D::Vector<C>),
+    apply: OnThree<'_, D::Vector<C>>,
     (rows, first_row): (usize, u64),
 ) -> Result<f64, SetupError> {
     let start: Vec<C> = (first_row..).take(rows).map(|row| C::narrow(uniform_signed(row))).collect();
@@ -35,7 +38,7 @@ pub(super) fn damping<D: Device, C: Working<D> + Reads<S>, S: Store>(
             break;
         }
         device.spmv(C::narrow(norm.recip()), a, &x, C::zero(), &mut y);
-        apply(&mut y, &mut between, &mut x);
+        apply([&mut y, &mut between, &mut x]);
         radius = device.norm(&x);
     }
     Ok(if radius > 0.0 && radius.is_finite() { 4.0 / (3.0 * radius) } else { 1.0 })

@@ -5,13 +5,12 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use ziggurat_sparse::device::{
     Cpu, Device, DeviceError, HostMatrix, LoweringDevice, MatrixFormat, Remote, SparseFactors,
 };
 use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
-use ziggurat_sparse::{Csr, Kind, Store};
+use ziggurat_sparse::{Csr, Kind, Store, parallel};
 
 use super::format::{Formats, Purpose, host_matrix};
 use super::part::{OwnMatrix, PIECE, Part};
@@ -81,8 +80,10 @@ impl OnDevice {
 
 /// Whether single precision represents all values exactly.
 fn is_exact_in_single(values: &[f64]) -> bool {
-    // A fold without an early exit is vectorised.
-    values.iter().fold(true, |all, &x| all & (f64::from(x as f32) == x))
+    parallel::all_pieces(0..values.len(), PIECE, &|piece| {
+        // A fold without an early exit is vectorised.
+        values[piece].iter().fold(true, |all, &x| all & (f64::from(x as f32) == x))
+    })
 }
 
 impl ExactMatrix {
@@ -111,10 +112,9 @@ impl ExactMatrix {
             OwnMatrix::Rows(a) => a.values(),
             OwnMatrix::Grid(_) | OwnMatrix::Transfer(_) => &[][..],
         };
-        let values = own.par_chunks(PIECE).chain(remote.par_chunks(PIECE));
         let is_exact = match a {
             OwnMatrix::Grid(grid) => grid.is_exact_in_single(),
-            OwnMatrix::Rows(_) | OwnMatrix::Transfer(_) => values.all(is_exact_in_single),
+            OwnMatrix::Rows(_) | OwnMatrix::Transfer(_) => [own, remote].into_iter().all(is_exact_in_single),
         };
         if formats != Formats::Csr && is_exact {
             let (matrix, considered) = host_matrix(a, ScaleFactors::ONE, purpose);
@@ -134,7 +134,7 @@ impl ExactMatrix {
         if formats != Formats::FewestBytes {
             return ExactMatrix::of_part(Part::<Cpu>::from(&host), block, formats);
         }
-        let is_exact = host.values().par_chunks(PIECE).all(is_exact_in_single);
+        let is_exact = is_exact_in_single(host.values());
         let storage = if is_exact { Kind::F32 } else { Kind::F64 };
         let considered = Considered::only(MatrixFormat::Csr.into(), host.bytes(), "on the device of setup");
         ExactMatrix { stored: Stored::OnDevice(OnDevice { held, host, block, storage }), considered }

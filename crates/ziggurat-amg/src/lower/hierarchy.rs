@@ -81,7 +81,8 @@ impl Hierarchy {
         precision: impl Fn(usize) -> LevelPrecision,
         lowering: Lowering<'_>,
     ) -> Result<Multigrid<D>, SetupError> {
-        if let Some(multigrid) = on_device::lowered(self, device, cycling, &precision, lowering)? {
+        let precision: &dyn Fn(usize) -> LevelPrecision = &precision; // so that the rest is compiled once
+        if let Some(multigrid) = on_device::lowered(self, device, cycling, precision, lowering)? {
             return Ok(multigrid.for_caller_of(self));
         }
         self.fetch()?;

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::grid::GridSystem;
 use ziggurat_sparse::matrix::ScaleFactors;
-use ziggurat_sparse::{Csr, Kind, MatrixError, Reads, Store};
+use ziggurat_sparse::{Csr, Kind, MatrixError, Reads, Store, parallel};
 
 use super::damping::damping;
 use super::exact::ExactMatrix;
@@ -123,7 +122,7 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
         .map(|parts| (upload(parts.r, device, &mut r_bytes), upload(parts.p, parts.coarse, &mut p_bytes)));
     let smoother = match &parts.smoother {
         SmootherParts::FineCoarse(diagonal) => {
-            let mut fine: Vec<C> = diagonal.iter().map(|&d| C::narrow(d)).collect();
+            let mut fine = narrowed::<C>(diagonal);
             let mut coarse = vec![C::zero(); fine.len()];
             for &point in parts.points.unwrap_or_default() {
                 std::mem::swap(&mut fine[point as usize], &mut coarse[point as usize]);
@@ -145,10 +144,9 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
             })
         }
         SmootherParts::Diagonal { diagonal, relaxation } => {
-            let diagonal: Vec<C> = diagonal.par_iter().map(|&d| C::narrow(d)).collect();
             let relaxation = Relaxation::clone(relaxation);
             device
-                .adopt(diagonal)
+                .adopt(narrowed(diagonal))
                 .map(|diagonal| LevelSmoother::Diagonal { diagonal, relaxation })
                 .map_err(SetupError::from)
         }
@@ -202,17 +200,17 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
         match &mut smoother {
             LevelSmoother::Diagonal { .. } | LevelSmoother::FineCoarse { .. } => {}
             LevelSmoother::Inverse(inverse) => {
-                let apply = |r: &mut D::Vector<C>, other: &mut D::Vector<C>, x: &mut D::Vector<C>| {
+                let apply = |[r, other, x]: [&mut D::Vector<C>; 3]| {
                     inverse.apply(device, r, other, C::zero(), x);
                 };
-                inverse.omega = damping::<D, C, S>(device, &a, apply, spans)?;
+                inverse.omega = damping::<D, C, S>(device, &a, &apply, spans)?;
             }
             LevelSmoother::Factors(factors) => {
-                let apply = |r: &mut D::Vector<C>, other: &mut D::Vector<C>, x: &mut D::Vector<C>| {
+                let apply = |[r, other, x]: [&mut D::Vector<C>; 3]| {
                     factors.begin(device, r, other);
                     factors.finish(device, other, r, C::zero(), x);
                 };
-                factors.omega = damping::<D, C, S>(device, &a, apply, spans)?;
+                factors.omega = damping::<D, C, S>(device, &a, &apply, spans)?;
             }
         }
     }
@@ -231,6 +229,11 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
     }))
 }
 
+/// Numbers of setup, each rounded to the number of a level.
+fn narrowed<C: Store>(wide: &[f64]) -> Vec<C> {
+    parallel::collect(wide.len(), |row| C::narrow(wide[row]))
+}
+
 /// Moves incomplete factors to the device, in a format whose rows can be read one by one.
 fn triangular<D: Device, C: Working<D> + Reads<S>, S: Store>(
     device: &D,
@@ -245,7 +248,7 @@ fn triangular<D: Device, C: Working<D> + Reads<S>, S: Store>(
         device.upload_matrix(own)
     };
     let (lower, upper) = (upload(parts.lower)?, upload(parts.upper)?);
-    let inverse_pivots: Vec<C> = parts.inverse_pivots.iter().map(|&pivot| C::narrow(pivot)).collect();
+    let inverse_pivots = narrowed::<C>(&parts.inverse_pivots);
     Ok(StoredFactors {
         lower,
         ones: device.upload(&vec![C::one(); inverse_pivots.len()])?,

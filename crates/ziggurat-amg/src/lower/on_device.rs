@@ -36,7 +36,7 @@ pub(super) fn lowered<D: Device>(
     hierarchy: &Hierarchy,
     device: &D,
     cycling: &Cycling,
-    precision: &impl Fn(usize) -> LevelPrecision,
+    precision: &dyn Fn(usize) -> LevelPrecision,
     lowering: Lowering<'_>,
 ) -> Result<Option<Multigrid<D>>, SetupError> {
     let levels = hierarchy.levels();
@@ -49,11 +49,11 @@ pub(super) fn lowered<D: Device>(
     let precision = |index: usize| precision(index).on(device);
     match device.computes_in(Kind::F64) {
         true => match OnDevice::<D, f64>::new(device, setup, levels, cycling, lowering) {
-            Some(on_device) => on_device.lowered(precision),
+            Some(on_device) => on_device.lowered(&precision),
             None => Ok(None),
         },
         false => match OnDevice::<D, f32>::new(device, setup, levels, cycling, lowering) {
-            Some(on_device) => on_device.lowered(precision),
+            Some(on_device) => on_device.lowered(&precision),
             None => Ok(None),
         },
     }
@@ -150,7 +150,7 @@ impl<'a, D: Device, T: Real + Reads<T>> OnDevice<'a, D, T> {
 
     fn lowered(
         &self,
-        precision: impl Fn(usize) -> LevelPrecision,
+        precision: &dyn Fn(usize) -> LevelPrecision,
     ) -> Result<Option<Multigrid<D>>, SetupError> {
         let finer = self.levels.len() - 1;
         let last = &self.levels[finer];
@@ -167,7 +167,7 @@ impl<'a, D: Device, T: Real + Reads<T>> OnDevice<'a, D, T> {
             first_row: 0,
             transfer: None,
         };
-        let (scalings, of_coarsest) = self.scalings(&coarsest, |index| precision(index).stored())?;
+        let (scalings, of_coarsest) = self.scalings(&coarsest, &|index| precision(index).stored())?;
         let mut levels = Vec::new();
         for index in 0..finer {
             self.lowering.check_for(0.0).map_err(SetupError::at(index, "lowering"))?;
@@ -212,7 +212,7 @@ impl<'a, D: Device, T: Real + Reads<T>> OnDevice<'a, D, T> {
     fn scalings(
         &self,
         coarsest: &LevelSource<'_, D>,
-        storage: impl Fn(usize) -> Kind,
+        storage: &dyn Fn(usize) -> Kind,
     ) -> Result<(Vec<Scaling<SetupVector<D, T>>>, Option<LevelScaling>), SetupError> {
         let finer = self.levels.len() - 1;
         let wide = (0..finer).all(|index| storage(index) == Kind::F64);

@@ -13,16 +13,18 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use ziggurat_sparse::device::{Device, HostMatrix, Remote};
 use ziggurat_sparse::grid::{GridSystem, GridTransfer};
 use ziggurat_sparse::matrix::ScaleFactors;
-use ziggurat_sparse::{Csr, CsrRef, MatrixError, Store};
+use ziggurat_sparse::{Csr, CsrRef, MatrixError, Store, parallel};
 
 use crate::SetupError;
 
 /// Values that one task examines.
 pub(super) const PIECE: usize = 16 * 1024;
+
+/// Rows that one task examines.
+const ROWS: usize = 2048;
 
 /// A matrix as lowering reads it: all of it, or the part that a process holds.
 ///
@@ -77,18 +79,17 @@ impl<'a> OwnMatrix<'a> {
 
     /// The absolute value of every diagonal entry; zero where there is none.
     pub(crate) fn diagonal_sizes(&self) -> Vec<f64> {
-        match self {
-            OwnMatrix::Grid(a) => {
-                let mut diagonal = a.diagonal();
-                diagonal.par_iter_mut().for_each(|entry| *entry = entry.abs());
-                diagonal
-            }
+        let mut diagonal = match self {
+            OwnMatrix::Grid(a) => a.diagonal(),
             OwnMatrix::Rows(_) | OwnMatrix::Transfer(_) => {
                 let a = self.csr();
-                let entry = |place: &mut usize, row| a.view().get_near(row, row, place).unwrap_or(0.0).abs();
-                a.all_rows().into_par_iter().map_init(|| 0, entry).collect()
+                a.view().diagonal(a.all_rows())
             }
-        }
+        };
+        parallel::over_pieces(&mut diagonal, &|_, entries| {
+            entries.iter_mut().for_each(|entry| *entry = entry.abs());
+        });
+        diagonal
     }
 }
 
@@ -158,29 +159,38 @@ impl<'a, D: Device> Part<'a, D> {
         let remote = self.remote.map_or(&[][..], |remote| remote.row(row).1);
         let own = match self.own {
             OwnMatrix::Grid(a) => a.largest_in_row(row),
-            OwnMatrix::Rows(_) | OwnMatrix::Transfer(_) => {
-                self.own.csr().row(row).1.iter().fold(0.0, |most: f64, value| most.max(value.abs()))
-            }
+            OwnMatrix::Rows(_) | OwnMatrix::Transfer(_) => largest_in(self.own.csr().row(row).1),
         };
         remote.iter().fold(own, |most, value| most.max(value.abs()))
     }
 }
 
+/// The largest absolute value.
+pub(super) fn largest_of(values: &[f64]) -> f64 {
+    let pieces = parallel::map_pieces(0..values.len(), PIECE, &|piece| largest_in(&values[piece]));
+    pieces.into_iter().fold(0.0, f64::max)
+}
+
+/// The largest absolute value of a few.
+fn largest_in(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()))
+}
+
 fn largest(a: CsrRef<'_, f64>, factors: ScaleFactors<'_>) -> f64 {
-    let of = |values: &[f64]| values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
     let most = match (factors.left, factors.right) {
-        (None, None) => a.values().par_chunks(PIECE).map(of).reduce(|| 0.0, f64::max),
+        (None, None) => largest_of(a.values()),
         (left, right) => {
             let size = |row: usize| {
                 let (columns, values) = a.row(row);
                 let most = match right {
-                    None => of(values),
+                    None => largest_in(values),
                     Some(right) => (columns.iter().zip(values))
                         .fold(0.0, |most: f64, (&j, value)| most.max((value * right[j as usize]).abs())),
                 };
                 left.map_or(most, |left| most * left[row].abs())
             };
-            a.all_rows().into_par_iter().map(size).reduce(|| 0.0, f64::max)
+            let pieces = parallel::map_pieces(a.all_rows(), ROWS, &|rows| rows.map(size).fold(0.0, f64::max));
+            pieces.into_iter().fold(0.0, f64::max)
         }
     };
     most * factors.factor.abs()

@@ -24,13 +24,13 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-use rayon::prelude::*;
 use ziggurat_sparse::algebra::scaled;
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::matrix::ScaleFactors;
+use ziggurat_sparse::parallel::{self, PIECE};
 use ziggurat_sparse::{Csr, Kind, MatrixError};
 
-use super::part::{OwnMatrix, Part};
+use super::part::{OwnMatrix, Part, largest_of};
 use super::source::LevelSource;
 use crate::power_of_two;
 use crate::smoother::SmootherData;
@@ -62,10 +62,10 @@ impl LevelScaling {
     pub(crate) fn of_levels<D: Device>(
         levels: &[LevelSource<'_, D>],
         smoothed: usize,
-        storage: impl Fn(usize) -> Kind,
+        storage: &dyn Fn(usize) -> Kind,
     ) -> Vec<Option<LevelScaling>> {
         // Precisions with the range of single precision need scaling only for unusual units.
-        let numbers = (0..smoothed).map(&storage);
+        let numbers = (0..smoothed).map(storage);
         let wide = numbers.clone().all(|storage| storage == Kind::F64);
         let far = numbers.clone().all(|storage| storage != Kind::F16);
         if wide || far && are_usual(levels) {
@@ -104,30 +104,43 @@ impl LevelScaling {
         }
         let mut factors = part.own.diagonal_sizes();
         // An empty row is scaled as if it had the largest diagonal entry (`empty_rows.rs`).
-        let largest = device.largest_of_all(factors.par_iter().copied().reduce(|| 0.0, f64::max));
-        factors.par_iter_mut().enumerate().filter(|(_, factor)| **factor == 0.0).for_each(|(row, factor)| {
-            *factor = if part.largest_in_row(row) == 0.0 { largest } else { 0.0 };
+        let largest = device.largest_of_all(largest_of(&factors));
+        parallel::over_pieces(&mut factors, &|first, factors| {
+            for (factor, row) in factors.iter_mut().zip(first..) {
+                if *factor == 0.0 && part.largest_in_row(row) == 0.0 {
+                    *factor = largest;
+                }
+            }
         });
         if let Some(size) = constant(device, &factors) {
             return same(size);
         }
-        factors.par_iter_mut().enumerate().for_each(|(row, factor)| {
-            // A row without a diagonal entry uses its largest entry.
-            let size = if *factor > 0.0 { *factor } else { part.largest_in_row(row) };
-            *factor = power_of_two::nearest(size.sqrt());
+        parallel::over_pieces(&mut factors, &|first, factors| {
+            for (factor, row) in factors.iter_mut().zip(first..) {
+                // A row without a diagonal entry uses its largest entry.
+                let size = if *factor > 0.0 { *factor } else { part.largest_in_row(row) };
+                *factor = power_of_two::nearest(size.sqrt());
+            }
         });
         // Within the range of single precision, in which vectors are scaled on entry.
         let mean = power_of_two::mean(device, &factors);
-        factors.par_iter_mut().for_each(|factor| *factor = factor.clamp(mean / SPREAD, mean * SPREAD));
-        let mut inverses: Vec<f64> = factors.par_iter().map(|factor| factor.recip()).collect();
+        let mut inverses = parallel::zeros(factors.len());
+        parallel::over_two(&mut factors, &mut inverses, [PIECE; 2], &|_, factors, inverses| {
+            for (factor, inverse) in factors.iter_mut().zip(inverses) {
+                *factor = factor.clamp(mean / SPREAD, mean * SPREAD);
+                *inverse = factor.recip();
+            }
+        });
         let constant = constant(device, &inverses);
         let both = constant.map_or(Diagonal::List(&inverses), Diagonal::Constant);
         let root = root(part.largest(device, device, scaled_by(both, both)));
         if let Some(inverse) = constant {
             return Some(LevelScaling::Constant { rows: inverses.len(), inverse: inverse * root });
         }
-        factors.par_iter_mut().for_each(|factor| *factor /= root);
-        inverses.par_iter_mut().for_each(|inverse| *inverse *= root);
+        parallel::over_two(&mut factors, &mut inverses, [PIECE; 2], &|_, factors, inverses| {
+            factors.iter_mut().for_each(|factor| *factor /= root);
+            inverses.iter_mut().for_each(|inverse| *inverse *= root);
+        });
         Some(LevelScaling::ByRow { factors, inverses })
     }
 
@@ -179,7 +192,7 @@ impl LevelScaling {
 /// The number that all elements equal, on all processes that share a device. Collective.
 fn constant<D: Device>(device: &D, factors: &[f64]) -> Option<f64> {
     let largest = device.largest_of_all(factors.first().copied().unwrap_or(0.0));
-    let differs = device.any(factors.par_iter().any(|&factor| factor != largest));
+    let differs = device.any(parallel::first_position(factors, |&factor| factor != largest).is_some());
     (largest > 0.0 && !differs).then_some(largest)
 }
 
@@ -211,16 +224,13 @@ pub(super) fn scaled_by<'a>(left: Diagonal<'a>, right: Diagonal<'a>) -> ScaleFac
 /// Whether all diagonals are far from the limits of single precision; then so are all numbers that
 /// a cycle computes from them.
 fn are_usual<D: Device>(levels: &[LevelSource<'_, D>]) -> bool {
-    let unusual = |source: &LevelSource<'_, D>| {
+    let is_unusual = |source: &LevelSource<'_, D>| {
         let sizes = source.a.own.diagonal_sizes();
-        sizes.par_iter().filter(|size| !USUAL.contains(*size)).count() as i64
+        parallel::first_position(&sizes, |size| !USUAL.contains(size)).is_some()
     };
-    let mut total = [levels.iter().map(unusual).sum()];
+    let any = levels.iter().any(is_unusual);
     // A process may hold nothing of a coarse level, but all processes share the finest.
-    if let Some(finest) = levels.first() {
-        finest.device.sum_of_all(&mut total);
-    }
-    total == [0]
+    !levels.first().map_or(any, |finest| finest.device.any(any))
 }
 
 /// S² d: the data of a pointwise smoother in scaled variables.
@@ -237,10 +247,12 @@ pub(crate) fn scaled_smoother<'a>(
             match scaling {
                 LevelScaling::Constant { inverse, .. } => {
                     let square = (inverse * inverse).recip();
-                    diagonal.par_iter_mut().for_each(|d| *d *= square);
+                    parallel::over_pieces(diagonal, &|_, piece| piece.iter_mut().for_each(|d| *d *= square));
                 }
                 LevelScaling::ByRow { factors, .. } => {
-                    diagonal.par_iter_mut().zip(factors).for_each(|(d, s)| *d *= s * s);
+                    parallel::over_pieces(diagonal, &|first, diagonal| {
+                        diagonal.iter_mut().zip(&factors[first..]).for_each(|(d, s)| *d *= s * s);
+                    });
                 }
             }
         }

@@ -154,6 +154,7 @@ impl Hierarchy {
                 transfer: transfers[index].as_ref().map(|(r, p)| (r.into(), p.into())),
             })
             .collect();
+        let precision: &dyn Fn(usize) -> LevelPrecision = &precision; // as in `lower_with`
         let lowered = Multigrid::new(&sources, &exchanged, precision, lowering);
         Ok(lowered.map_err(|error| in_given_order(error, self.order()))?.for_caller_of(self))
     }

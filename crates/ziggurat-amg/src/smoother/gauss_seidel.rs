@@ -18,8 +18,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-use ziggurat_sparse::CsrRef;
+use ziggurat_sparse::{CsrRef, parallel};
 
 use super::jacobi::inverse_diagonal;
 use crate::SetupError;
@@ -37,8 +36,7 @@ pub(super) fn diagonal(a: CsrRef<'_, f64>, rows: Range<usize>, block: usize) -> 
     let begin = rows.start;
     let mut inverse = inverse_diagonal(a, rows)?;
     let block = block.max(1);
-    inverse.par_chunks_mut(block).enumerate().for_each(|(index, inverse)| {
-        let first = begin + index * block;
+    let of_block = |first: usize, inverse: &mut [f64]| {
         let own = first as u32..(first + inverse.len()) as u32;
         for (k, inverse) in inverse.iter_mut().enumerate() {
             let (columns, values) = a.row(first + k);
@@ -53,6 +51,11 @@ pub(super) fn diagonal(a: CsrRef<'_, f64>, rows: Range<usize>, block: usize) -> 
                 *inverse = (diagonal + 0.5 * between.copysign(diagonal)).recip();
             }
         }
+    };
+    let task = block.max(DEFAULT_BLOCK / block * block); // whole blocks
+    parallel::over_chunks(&mut inverse, task, &|index, inverse| {
+        let blocks = inverse.chunks_mut(block).enumerate();
+        blocks.for_each(|(k, inverse)| of_block(begin + index * task + k * block, inverse));
     });
     Ok(inverse)
 }

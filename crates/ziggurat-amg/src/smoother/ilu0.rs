@@ -30,8 +30,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use ziggurat_sparse::algebra::{product, scale_columns, scale_rows, transpose};
+use ziggurat_sparse::parallel::{self, Scratch};
 use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use super::block_jacobi::inverse_of_nodes;
@@ -116,7 +116,7 @@ pub(super) fn factorise_nodes(
 ) -> Result<IncompleteFactors, SetupError> {
     let block = whole_nodes(block, node_rows);
     if node_rows <= 1 {
-        return factorise(a, rows, block, omega, Block::factorise);
+        return factorise(a, rows, block, omega, &Block::factorise);
     }
     let own = own_columns(a, rows.clone())?;
     let before = inverse_of_nodes(own.view(), own.all_rows(), node_rows)
@@ -126,7 +126,7 @@ pub(super) fn factorise_nodes(
     let sizes = column_sizes(&scaled, block);
     let inverses: Vec<f64> = sizes.iter().map(|size| size.recip()).collect();
     scale_columns(&mut scaled, &inverses)?;
-    let mut factors = factorise(scaled.view(), scaled.all_rows(), block, omega, Block::factorise)?;
+    let mut factors = factorise(scaled.view(), scaled.all_rows(), block, omega, &Block::factorise)?;
     scale_columns(Arc::make_mut(&mut factors.upper), &sizes)?;
     factors.pivots.iter_mut().zip(&sizes).for_each(|(pivot, size)| *pivot *= size);
     factors.before = Some(Arc::new(before));
@@ -175,16 +175,30 @@ pub(super) fn factorise<S: Default + Send>(
     rows: Range<usize>,
     block: usize,
     omega: Option<f64>,
-    factorise: impl Fn(CsrRef<'_, f64>, Range<usize>, f64, &mut S) -> Result<Block, SetupError> + Sync,
+    factorise: FactoriseBlock<'_, S>,
+) -> Result<IncompleteFactors, SetupError> {
+    let scratch = Scratch::new(S::default);
+    in_blocks(a, rows, block, omega, &|rows, shift| {
+        scratch.with(|scratch| factorise(a, rows, shift, scratch))
+    })
+}
+
+/// Factorises the rows of a block of A, with a shift of its diagonal.
+type FactoriseBlock<'a, S> =
+    &'a (dyn Fn(CsrRef<'_, f64>, Range<usize>, f64, &mut S) -> Result<Block, SetupError> + Sync);
+
+/// The factors of blocks, which `factorise` makes with a shift of the diagonal.
+fn in_blocks(
+    a: CsrRef<'_, f64>,
+    rows: Range<usize>,
+    block: usize,
+    omega: Option<f64>,
+    factorise: &(dyn Fn(Range<usize>, f64) -> Result<Block, SetupError> + Sync),
 ) -> Result<IncompleteFactors, SetupError> {
     let blocks: Vec<Range<usize>> =
         rows.clone().step_by(block).map(|begin| begin..(begin + block).min(rows.end)).collect();
-    let factors: Vec<Block> = blocks
-        .par_iter()
-        .map_init(S::default, |scratch, block| {
-            Block::stable(a, block, |rows, shift| factorise(a, rows, shift, scratch))
-        })
-        .collect::<Result<_, _>>()?;
+    let factors = parallel::map_tasks(blocks.len(), &|index| Block::stable(a, &blocks[index], factorise));
+    let factors: Vec<Block> = factors.into_iter().collect::<Result<_, _>>()?;
     let part = |in_row: fn(&Block, usize) -> Range<usize>| {
         Csr::collect(
             a.row_ptr(),
@@ -308,7 +322,7 @@ impl Block {
     fn stable(
         a: CsrRef<'_, f64>,
         rows: &Range<usize>,
-        mut factorise: impl FnMut(Range<usize>, f64) -> Result<Block, SetupError>,
+        factorise: &dyn Fn(Range<usize>, f64) -> Result<Block, SetupError>,
     ) -> Result<Block, SetupError> {
         let [shifts @ .., last] = SHIFTS;
         for shift in shifts {
@@ -430,7 +444,7 @@ mod tests {
         for name in ["poisson3d:5", "convection3d:6", "elasticity3d:3"] {
             let a = matrix(name);
             for block in [7, 64, 4096] {
-                let factors = factorise(a.view(), a.all_rows(), block, None, Block::factorise).unwrap();
+                let factors = factorise(a.view(), a.all_rows(), block, None, &Block::factorise).unwrap();
                 check(&a, &factors, name);
                 let turned = transpose(a.view(), a.all_rows());
                 check(&turned, &factors.transposed().unwrap(), name);
@@ -462,8 +476,8 @@ mod tests {
     #[test]
     fn blocks_do_not_depend_on_the_range_of_rows() {
         let a = matrix("jump3d:6");
-        let whole = factorise(a.view(), a.all_rows(), 32, None, Block::factorise).unwrap();
-        let part = factorise(a.view(), 64..160, 32, None, Block::factorise).unwrap();
+        let whole = factorise(a.view(), a.all_rows(), 32, None, &Block::factorise).unwrap();
+        let part = factorise(a.view(), 64..160, 32, None, &Block::factorise).unwrap();
         assert_eq!(part.pivots, whole.pivots[64..160]);
         assert_eq!(part.lower.row(40).0.iter().map(|c| c + 64).collect::<Vec<_>>(), whole.lower.row(104).0);
         assert_eq!(part.upper.row(40).1, whole.upper.row(104).1);
@@ -472,10 +486,10 @@ mod tests {
     #[test]
     fn a_lost_pivot_shifts_the_diagonal_and_a_missing_one_is_an_error() {
         let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, 2.0, 2.0, 4.0]).unwrap();
-        let pivots = factorise(a.view(), 0..2, 8, None, Block::factorise).unwrap().pivots;
+        let pivots = factorise(a.view(), 0..2, 8, None, &Block::factorise).unwrap().pivots;
         assert_eq!(pivots, [1.01, 4.04 - 2.0 / 1.01 * 2.0]);
         let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 0], vec![1.0, 1.0]).unwrap();
-        let error = factorise(a.view(), 0..2, 8, None, Block::factorise).unwrap_err();
+        let error = factorise(a.view(), 0..2, 8, None, &Block::factorise).unwrap_err();
         assert!(error.to_string().starts_with("row 1: the diagonal entry is 0"), "{error}");
     }
 }

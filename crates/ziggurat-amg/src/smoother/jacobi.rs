@@ -12,8 +12,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-use ziggurat_sparse::{CsrRef, MatrixError};
+use ziggurat_sparse::{CsrRef, MatrixError, parallel};
 
 use crate::SetupError;
 
@@ -27,16 +26,19 @@ pub(super) fn diagonal(
     omega: Option<f64>,
     radius: f64,
 ) -> Result<Vec<f64>, SetupError> {
-    let inverse = inverse_diagonal(a, rows)?;
+    let mut inverse = inverse_diagonal(a, rows)?;
     let omega = omega.unwrap_or(DAMPING / radius);
-    Ok(inverse.into_par_iter().map(|d| omega * d).collect())
+    parallel::over_pieces(&mut inverse, &|_, inverse| inverse.iter_mut().for_each(|d| *d *= omega));
+    Ok(inverse)
 }
 
 /// 1 / a_ii; a row without a usable diagonal entry is an error that names it.
 pub(super) fn inverse_diagonal(a: CsrRef<'_, f64>, rows: Range<usize>) -> Result<Vec<f64>, SetupError> {
-    let diagonal = a.diagonal(rows.clone());
-    if let Some(at) = diagonal.par_iter().position_first(|d| !(d.recip().is_finite() && d.is_finite())) {
+    let mut diagonal = a.diagonal(rows.clone());
+    let unusable = |d: &f64| !(d.recip().is_finite() && d.is_finite());
+    if let Some(at) = parallel::first_position(&diagonal, unusable) {
         return Err(MatrixError::ZeroDiagonal { row: rows.start + at, value: diagonal[at] }.into());
     }
-    Ok(diagonal.into_par_iter().map(f64::recip).collect())
+    parallel::over_pieces(&mut diagonal, &|_, diagonal| diagonal.iter_mut().for_each(|d| *d = d.recip()));
+    Ok(diagonal)
 }

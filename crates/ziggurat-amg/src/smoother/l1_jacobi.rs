@@ -7,18 +7,22 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-use ziggurat_sparse::{CsrRef, MatrixError};
+use ziggurat_sparse::{CsrRef, MatrixError, parallel};
 
 use crate::SetupError;
 
 /// sign(a_ii) / Σ_j |a_ij|
 pub(super) fn diagonal(a: CsrRef<'_, f64>, rows: Range<usize>) -> Result<Vec<f64>, SetupError> {
-    let one = |row: usize| {
-        let sum: f64 = a.row(row).1.iter().map(|value| value.abs()).sum();
-        let inverse = sum.recip().copysign(a.get(row, row).unwrap_or(0.0));
-        let usable = inverse.is_finite() && inverse != 0.0;
-        if usable { Ok(inverse) } else { Err(MatrixError::ZeroDiagonal { row, value: sum }.into()) }
-    };
-    rows.into_par_iter().map(one).collect()
+    let sum = |row: usize| a.row(row).1.iter().map(|value| value.abs()).sum::<f64>();
+    let inverse = parallel::collect(rows.len(), |place| {
+        let row = rows.start + place;
+        sum(row).recip().copysign(a.get(row, row).unwrap_or(0.0))
+    });
+    match parallel::first_position(&inverse, |inverse| !inverse.is_finite() || *inverse == 0.0) {
+        Some(place) => {
+            let row = rows.start + place;
+            Err(MatrixError::ZeroDiagonal { row, value: sum(row) }.into())
+        }
+        None => Ok(inverse),
+    }
 }

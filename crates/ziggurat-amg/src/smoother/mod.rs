@@ -402,7 +402,7 @@ impl Smoother {
             Smoother::Ilut { block, parameters, omega } => {
                 let block = block.max(1);
                 let factors =
-                    ilu0::factorise(a, rows, block, omega, |a, rows, shift, scratch: &mut ilut::Scratch| {
+                    ilu0::factorise(a, rows, block, omega, &|a, rows, shift, scratch: &mut ilut::Scratch| {
                         ilut::factorise(a, rows, shift, &parameters, scratch)
                     });
                 Ok(SmootherData::Factors(factors?))

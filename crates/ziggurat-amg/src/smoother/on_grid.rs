@@ -5,9 +5,8 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use ziggurat_sparse::grid::GridSystem;
-use ziggurat_sparse::{MatrixError, Real, Store};
+use ziggurat_sparse::{MatrixError, Real, Store, parallel};
 
 use super::chebyshev::{ChebyshevBase, coefficients};
 use super::spai0::PROVED;
@@ -34,7 +33,7 @@ impl Smoother {
                     let step = diagonal / squares;
                     if step > 0.0 && step * size <= PROVED { step } else { f64::NAN }
                 });
-                let proved = !steps.par_iter().any(|step| step.is_nan());
+                let proved = parallel::first_position(&steps, |step: &f64| step.is_nan()).is_none();
                 Ok(proved.then(|| SmootherData::Diagonal { diagonal: steps, relaxation: one_step() }))
             }
             _ => {
@@ -83,13 +82,15 @@ impl Smoother {
             let zero = T::zero();
             steps.iter().fold(true, |all, &step| all & Store::is_finite(step) & (step != zero))
         };
-        match steps.par_chunks(PIECE).position_first(|steps| !is_usable(steps)) {
-            Some(piece) => {
-                let rows = piece * PIECE..steps.len();
-                let row = rows.into_iter().find(|&row| !is_usable(&steps[row..=row])).unwrap_or(0);
-                let value = a.diagonal()[row];
-                Err(MatrixError::ZeroDiagonal { row, value }.into())
+        let unusable = parallel::first_in_pieces(0..steps.len(), PIECE, &|mut rows| {
+            if is_usable(&steps[rows.clone()]) {
+                None
+            } else {
+                rows.find(|&row| !is_usable(&steps[row..=row]))
             }
+        });
+        match unusable {
+            Some(row) => Err(MatrixError::ZeroDiagonal { row, value: a.diagonal()[row] }.into()),
             None => Ok(Some((steps, relaxation))),
         }
     }

@@ -12,9 +12,12 @@
 //! Cost: one multiplication per entry and test vector. The values of the test vectors in a row are
 //! stored contiguously and normalised.
 
-use rayon::prelude::*;
+use ziggurat_sparse::parallel;
 
 use super::{RowFacts, StrengthError, Strengths};
+
+/// Number of rows per task.
+const ROWS: usize = 1024;
 
 /// The measure, with its test vectors.
 pub(super) struct Affinity {
@@ -34,13 +37,15 @@ impl Affinity {
             return Err(StrengthError::VectorLength { vector, expected: cols, found: wrong.len() });
         }
         let mut values = vec![0.0; cols * vectors.len()];
-        values.par_chunks_mut(vectors.len()).with_min_len(1024).enumerate().for_each(|(row, values)| {
-            for (value, vector) in values.iter_mut().zip(vectors) {
-                *value = vector[row];
-            }
-            let norm = values.iter().map(|value| value * value).sum::<f64>().sqrt();
-            if norm > 0.0 {
-                values.iter_mut().for_each(|value| *value /= norm);
+        parallel::over_chunks(&mut values, ROWS * vectors.len(), &|piece, values| {
+            for (row, values) in (piece * ROWS..).zip(values.chunks_mut(vectors.len())) {
+                for (value, vector) in values.iter_mut().zip(vectors) {
+                    *value = vector[row];
+                }
+                let norm = values.iter().map(|value| value * value).sum::<f64>().sqrt();
+                if norm > 0.0 {
+                    values.iter_mut().for_each(|value| *value /= norm);
+                }
             }
         });
         Ok(Affinity { vectors: vectors.len(), values })

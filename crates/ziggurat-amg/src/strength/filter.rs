@@ -15,15 +15,14 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-use ziggurat_sparse::CsrRef;
 use ziggurat_sparse::device::is_sampled;
+use ziggurat_sparse::{CsrRef, parallel};
 
 use super::{Filter, RowFacts, StrengthError, Strengths, StrongGraph};
 use crate::halo::Halo;
 
-/// Number of strengths that one task counts.
-const CHUNK: usize = 64 * 1024;
+/// Number of rows per task.
+const ROWS: usize = 8 * 1024;
 
 /// The connections of `rows` that pass `filter`.
 pub(super) fn keep<H: Halo>(
@@ -60,9 +59,13 @@ pub(super) fn keep<H: Halo>(
                 false => {
                     let all = !matches!(filter, Filter::Strongest { .. });
                     let chosen = |row: &usize| all || is_sampled(halo.global_id(*row), extent[0]);
-                    let mut rows = [owned.clone().into_par_iter().filter(chosen).count() as u64];
+                    let count = |rows: Range<usize>| rows.filter(chosen).count();
+                    let counts = parallel::map_pieces(owned.clone(), ROWS, &count);
+                    let mut rows = [counts.into_iter().sum::<usize>() as u64];
                     halo.sum(&mut rows);
-                    let strengths = strengths(a, owned.into_par_iter().filter(chosen), measure, scale_of);
+                    let strengths = parallel::map_pieces(owned, ROWS, &|rows| {
+                        strengths(a, rows.filter(chosen), measure, scale_of)
+                    });
                     threshold.max(strength_of_rank(&strengths, most(rows[0]), halo))
                 }
             }
@@ -117,9 +120,9 @@ impl RowFacts {
 /// The strength of every entry of `rows`; 0 for entries that are not connections.
 fn strengths(
     a: CsrRef<'_, f64>,
-    rows: impl ParallelIterator<Item = usize>,
+    rows: impl Iterator<Item = usize>,
     measure: &impl Strengths,
-    scale_of: impl Fn(usize) -> Option<f64> + Sync,
+    scale_of: impl Fn(usize) -> Option<f64>,
 ) -> Vec<f64> {
     let of_row = |row: usize| {
         let (columns, values) = a.row(row);
@@ -129,34 +132,16 @@ fn strengths(
             _ => 0.0,
         })
     };
-    rows.flat_map_iter(of_row).collect()
+    rows.flat_map(of_row).collect()
 }
 
 /// The strength of the connection with this rank, counted from the strongest over all processes. If
-/// there are fewer connections, the smallest strength.
-fn strength_of_rank<H: Halo>(strengths: &[f64], rank: u64, halo: &H) -> f64 {
+/// there are fewer connections, the smallest strength. Strengths are in pieces.
+fn strength_of_rank<H: Halo>(strengths: &[Vec<f64>], rank: u64, halo: &H) -> f64 {
     let mut left = rank.max(1);
     let mut prefix = 0u64;
     for shift in (0..64).step_by(8).rev() {
-        // Counts, by their next eight bits, the connections whose higher bits equal those found so
-        // far.
-        let count = |chunk: &[f64]| {
-            let mut counts = [0u64; 256];
-            for strength in chunk.iter().filter(|&&strength| strength > 0.0) {
-                let bits = strength.to_bits() >> shift;
-                if bits >> 8 == prefix {
-                    counts[(bits & 255) as usize] += 1;
-                }
-            }
-            counts
-        };
-        let mut counts = strengths.par_chunks(CHUNK).map(count).reduce(
-            || [0; 256],
-            |mut sum, counts| {
-                sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
-                sum
-            },
-        );
+        let mut counts = counts(strengths, prefix, shift);
         halo.sum(&mut counts);
         left = left.min(counts.iter().sum());
         if left == 0 {
@@ -172,6 +157,26 @@ fn strength_of_rank<H: Halo>(strengths: &[f64], rank: u64, halo: &H) -> f64 {
     f64::from_bits(prefix)
 }
 
+/// Counts the connections whose highest bits, down to `shift` + 8, are `prefix`, by their next eight
+/// bits.
+fn counts(strengths: &[Vec<f64>], prefix: u64, shift: u32) -> [u64; 256] {
+    let parts = parallel::map_tasks(strengths.len(), &|piece| {
+        let mut counts = vec![0; 256];
+        for strength in strengths[piece].iter().filter(|&&strength| strength > 0.0) {
+            let bits = strength.to_bits() >> shift;
+            if bits >> 8 == prefix {
+                counts[(bits & 255) as usize] += 1;
+            }
+        }
+        counts
+    });
+    let mut sums = [0; 256];
+    for counts in parts {
+        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    }
+    sums
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,7 +189,8 @@ mod tests {
             mut strengths in prop::collection::vec(prop_oneof![Just(0.0), Just(0.5), 0.0..1.0f64, 0.999..1.0f64], 0..50),
             rank in 0..60u64,
         ) {
-            let found = strength_of_rank(&strengths, rank, &Whole::new(1));
+            let pieces: Vec<Vec<f64>> = strengths.chunks(7).map(<[f64]>::to_vec).collect();
+            let found = strength_of_rank(&pieces, rank, &Whole::new(1));
             strengths.retain(|&strength| strength > 0.0);
             strengths.sort_by(|x, y| y.total_cmp(x));
             let expected = match strengths.len() {

@@ -3,12 +3,11 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
-use rayon::prelude::*;
-use ziggurat_sparse::MatrixError;
 use ziggurat_sparse::matrix::{Entries, check_pattern, collect_pattern};
+use ziggurat_sparse::{MatrixError, parallel};
 
-/// Number of rows that one task sorts.
-const ROWS_TO_SORT: usize = 8 * 1024;
+/// Number of rows per task.
+const ROWS: usize = 8 * 1024;
 
 /// For each row, the columns that it depends on strongly, in increasing order and without the row
 /// itself.
@@ -96,9 +95,11 @@ impl StrongGraph {
     /// # Ok::<(), ziggurat_sparse::MatrixError>(())
     /// ```
     pub fn transpose(&self) -> StrongGraph {
-        let next: Vec<AtomicUsize> = (0..self.cols).into_par_iter().map(|_| AtomicUsize::new(0)).collect();
-        self.columns.par_iter().for_each(|&column| {
-            next[column as usize].fetch_add(1, Relaxed);
+        let next: Vec<AtomicUsize> = parallel::zeros(self.cols).into_iter().map(AtomicUsize::new).collect();
+        parallel::over_range(0..self.columns.len(), parallel::PIECE, &|piece| {
+            for &column in &self.columns[piece] {
+                next[column as usize].fetch_add(1, Relaxed);
+            }
         });
         let mut row_ptr = Vec::with_capacity(self.cols + 1);
         let mut start = 0;
@@ -107,30 +108,21 @@ impl StrongGraph {
             start += slot.swap(start, Relaxed);
         }
         row_ptr.push(start);
-        let places: Vec<AtomicU32> = (0..start).into_par_iter().map(|_| AtomicU32::new(0)).collect();
-        (0..self.rows()).into_par_iter().for_each(|row| {
-            for &column in self.row(row) {
-                let place = next[column as usize].fetch_add(1, Relaxed);
-                places[place].store(row as u32, Relaxed);
+        let places: Vec<AtomicU32> = parallel::zeros(start).into_iter().map(AtomicU32::new).collect();
+        parallel::over_range(0..self.rows(), ROWS, &|rows| {
+            for row in rows {
+                for &column in self.row(row) {
+                    let place = next[column as usize].fetch_add(1, Relaxed);
+                    places[place].store(row as u32, Relaxed);
+                }
             }
         });
-        let mut columns: Vec<u32> = places.into_par_iter().map(AtomicU32::into_inner).collect();
-        sort_rows(&row_ptr, &mut columns);
+        let mut columns: Vec<u32> = places.into_iter().map(AtomicU32::into_inner).collect();
+        parallel::over_values(&row_ptr, 0..self.cols, &mut columns, &|rows, columns| {
+            let first = row_ptr[rows.start];
+            rows.for_each(|row| columns[row_ptr[row] - first..row_ptr[row + 1] - first].sort_unstable());
+        });
         StrongGraph { cols: self.rows(), row_ptr, columns }
-    }
-}
-
-/// Sorts the columns of every row.
-fn sort_rows(row_ptr: &[usize], columns: &mut [u32]) {
-    let rows = row_ptr.len() - 1;
-    if rows > ROWS_TO_SORT {
-        let (top, bottom) = (&row_ptr[..=rows / 2], &row_ptr[rows / 2..]);
-        let (left, right) = columns.split_at_mut(bottom[0] - top[0]);
-        rayon::join(|| sort_rows(top, left), || sort_rows(bottom, right));
-    } else {
-        for row in row_ptr.windows(2) {
-            columns[row[0] - row_ptr[0]..row[1] - row_ptr[0]].sort_unstable();
-        }
     }
 }
 
@@ -170,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_large_transpose_is_sorted_on_any_number_of_threads() {
-        let rows = 3 * ROWS_TO_SORT;
+        let rows = 3 * ROWS;
         // Every row depends on one of seven rows, and on a second row.
         let columns = (0..rows as u32).flat_map(|row| [row % 7, row.max(7)]).collect();
         let graph = StrongGraph::try_new(rows, (0..=rows).map(|row| 2 * row).collect(), columns).unwrap();

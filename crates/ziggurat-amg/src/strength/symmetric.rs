@@ -10,8 +10,7 @@
 //!
 //! Cost: one pass over the entries, and one square root per row. Processes exchange the diagonal.
 
-use rayon::prelude::*;
-use ziggurat_sparse::{CsrRef, MatrixError};
+use ziggurat_sparse::{CsrRef, MatrixError, parallel};
 
 use super::{RowFacts, Strengths};
 use crate::halo::Halo;
@@ -30,7 +29,9 @@ impl Symmetric {
         }
         let mut scales = vec![0.0; halo.local()];
         scales[owned.clone()].copy_from_slice(&a.diagonal(owned.clone()));
-        scales[owned].par_iter_mut().for_each(|scale| *scale = scale.abs().sqrt().recip());
+        parallel::over_pieces(&mut scales[owned], &|_, scales: &mut [f64]| {
+            scales.iter_mut().for_each(|scale| *scale = scale.abs().sqrt().recip());
+        });
         halo.exchange(&mut scales);
         Ok(Symmetric { scales })
     }

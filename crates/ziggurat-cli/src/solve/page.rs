@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ziggurat_report::{Outcome, Page, page};
-use ziggurat_sparse::CsrRef;
+use ziggurat_sparse::{CsrRef, parallel};
 
 use crate::failure::Failure;
 use crate::output;
@@ -16,7 +16,7 @@ pub(super) fn write(
     matrix: Option<CsrRef<'_, f64>>,
     command: &str,
 ) -> Result<(), Failure> {
-    let threads = rayon::current_num_threads();
+    let threads = parallel::threads();
     let page = page(&Page { name, outcome, matrix, command, threads });
     output::write(path, &page)
 }

@@ -67,7 +67,7 @@ pub fn over_rows<T: Send>(
         Some(middle) => {
             let (left, right) = out.split_at_mut((middle - rows.start) * stride);
             both(&mut || over_rows(entries_before, rows.start..middle, stride, left, work), &mut || {
-                over_rows(entries_before, middle..rows.end, stride, right, work)
+                over_rows(entries_before, middle..rows.end, stride, right, work);
             });
         }
     }
@@ -161,7 +161,7 @@ pub fn over_values<T: Send>(
         Some(middle) => {
             let (left, right) = values.split_at_mut(row_ptr[middle] - row_ptr[rows.start]);
             both(&mut || over_values(row_ptr, rows.start..middle, left, work), &mut || {
-                over_values(row_ptr, middle..rows.end, right, work)
+                over_values(row_ptr, middle..rows.end, right, work);
             });
         }
     }

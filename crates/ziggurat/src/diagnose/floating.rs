@@ -13,11 +13,10 @@
 //!
 //! Cost: one or two passes over the rows; if something floats, one over the entries.
 
-use rayon::prelude::*;
 use ziggurat_amg::halo::Halo;
 use ziggurat_amg::{LevelMatrix, SetupError};
-use ziggurat_sparse::CsrRef;
 use ziggurat_sparse::graph::connected_components;
+use ziggurat_sparse::{CsrRef, parallel};
 
 use super::rows::sums_to_zero;
 
@@ -46,20 +45,19 @@ impl FloatingParts {
         let (matrix, halo) = (a.view(), a.rows());
         let own = halo.owned();
         // The smallest number of a row that each row is known to be connected with, plus one.
-        let numbers = (0..halo.local()).into_par_iter().with_min_len(PIECE);
-        let mut first: Vec<u64> = numbers.map(|row| halo.global_id(row) + 1).collect();
-        let grounded = first[own.clone()].par_chunks_mut(PIECE).enumerate().map(|(piece, first)| {
+        let mut first: Vec<u64> = parallel::collect(halo.local(), |row| halo.global_id(row) + 1);
+        parallel::over_chunks(&mut first[own.clone()], PIECE, &|piece, first| {
             let start = own.start + piece * PIECE;
             let rows = start..start + first.len();
             ground(matrix, rows.clone(), |row| !has_zero_sum(matrix.row(row).1), start, first);
             ground(matrix, rows.rev(), |_| false, start, first);
-            first.iter().all(|&first| first == GROUNDED)
         });
-        if !grounded.reduce(|| true, |one, other| one && other) {
+        let floats = |first: &[u64]| parallel::first_position(first, |&first| first != GROUNDED).is_some();
+        if floats(&first[own.clone()]) {
             ground(matrix, own.clone(), |_| false, 0, &mut first);
             ground(matrix, own.clone().rev(), |_| false, 0, &mut first);
         }
-        if !halo.any(first[own.clone()].iter().any(|&first| first != GROUNDED)) {
+        if !halo.any(floats(&first[own.clone()])) {
             return Ok(Some(FloatingParts::default()));
         }
         spread(matrix, &halo, &mut first)?;

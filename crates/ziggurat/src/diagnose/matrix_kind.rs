@@ -5,14 +5,14 @@
 //! processes examine their own rows and those of their neighbours, and combine the results. Cost: a
 //! few passes over the matrix.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use ziggurat_amg::halo::{Halo, Whole};
 use ziggurat_amg::{Cells, KnownGrid, LevelMatrix, SetupError, WholeMatrix, can_be_direct, cells, grid_of};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::grid::{GridPattern, GridSystem, RowSum};
-use ziggurat_sparse::{Csr, CsrRef};
+use ziggurat_sparse::{Csr, CsrRef, parallel};
 
 use super::ROUNDING;
 use super::flow::is_one_way;
@@ -94,7 +94,7 @@ impl MatrixKind {
     /// If the rows of neighbours cannot be obtained.
     pub fn of<M: LevelMatrix>(a: &M) -> Result<Self, SetupError> {
         let wide = &*a.extended(1)?;
-        let rows = Rows::of(wide.view(), &wide.rows());
+        let rows = Rows::of(wide.view(), wide.rows().owned());
         Ok(Self::of_rows(a, wide, rows, || is_symmetric(wide.view(), &wide.rows())))
     }
 
@@ -288,11 +288,10 @@ impl Rows {
         largest_error: 0.0,
     };
 
-    fn of<H: Halo>(a: CsrRef<'_, f64>, halo: &H) -> Self {
-        let own = halo.owned();
-        let piece = |piece: usize| {
+    fn of(a: CsrRef<'_, f64>, own: Range<usize>) -> Self {
+        let piece = |piece: Range<usize>| {
             let (mut rows, mut place) = (Rows::NONE, 0);
-            for row in own.start + piece * PIECE..own.end.min(own.start + (piece + 1) * PIECE) {
+            for row in piece {
                 let values = a.row(row).1;
                 let (sum, size) = values.iter().fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
                 let diagonal = a.get_near(row, row, &mut place).unwrap_or(0.0);
@@ -300,8 +299,7 @@ impl Rows {
             }
             rows
         };
-        let pieces = (0..own.len().div_ceil(PIECE)).into_par_iter().map(piece);
-        pieces.reduce(|| Rows::NONE, Rows::join)
+        parallel::map_pieces(own, PIECE, &piece).into_iter().fold(Rows::NONE, Rows::join)
     }
 
     /// Those of the matrix of a structured grid.

@@ -3,8 +3,7 @@
 //! Only counts, extrema and first positions are collected. They do not depend on the order of the
 //! reduction, so the result is the same for any number of threads.
 
-use rayon::prelude::*;
-use ziggurat_sparse::CsrRef;
+use ziggurat_sparse::{CsrRef, parallel};
 
 use super::ROUNDING;
 
@@ -234,13 +233,11 @@ impl Line {
 /// Counts all rows in parallel, and returns the properties of each row.
 pub(super) fn tally(a: CsrRef<'_, f64>) -> (Tally, Vec<RowFacts>) {
     let mut facts = vec![RowFacts::default(); a.rows()];
-    let pieces = facts.par_chunks_mut(PIECE).enumerate().map(|(index, piece)| {
-        let mut tally = Tally::NONE;
-        for (k, facts) in piece.iter_mut().enumerate() {
-            *facts = tally.count(a, index * PIECE + k);
+    let mut tallies = vec![Tally::NONE; a.rows().div_ceil(PIECE)];
+    parallel::over_two(&mut facts, &mut tallies, [PIECE, 1], &|piece, facts, tally| {
+        for (row, facts) in (piece * PIECE..).zip(facts) {
+            *facts = tally[0].count(a, row);
         }
-        tally
     });
-    let tally = pieces.reduce(|| Tally::NONE, Tally::join);
-    (tally, facts)
+    (tallies.into_iter().fold(Tally::NONE, Tally::join), facts)
 }

@@ -9,9 +9,8 @@
 //! symmetric. Multigrid suits the block F, not the whole matrix. Cost: one pass over the rows, and
 //! only for matrices whose diagonal entries do not all have the same sign.
 
-use rayon::prelude::*;
 use ziggurat_amg::halo::Processes;
-use ziggurat_sparse::CsrRef;
+use ziggurat_sparse::{CsrRef, parallel};
 
 use super::symmetry::has_symmetric_pattern;
 
@@ -37,8 +36,8 @@ pub(super) fn is_saddle_point<H: Processes>(
     let is_constraint = |row: &usize| {
         a.get(*row, *row).unwrap_or(0.0) == 0.0 && a.row(*row).1.iter().any(|&value| value != 0.0)
     };
-    let own = halo.owned().into_par_iter().with_min_len(PIECE);
-    let mut zeros = [own.filter(is_constraint).count() as u64];
+    let counts = parallel::map_pieces(halo.owned(), PIECE, &|rows| rows.filter(is_constraint).count());
+    let mut zeros = [counts.into_iter().sum::<usize>() as u64];
     halo.sum(&mut zeros);
     are_constraints(zeros[0], global_rows) && (symmetric || has_symmetric_pattern(a, halo))
 }

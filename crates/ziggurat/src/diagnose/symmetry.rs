@@ -16,10 +16,9 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use serde::Serialize;
 use ziggurat_amg::halo::Processes;
-use ziggurat_sparse::CsrRef;
+use ziggurat_sparse::{CsrRef, parallel};
 
 use super::ROUNDING;
 use super::rows::RowFacts;
@@ -120,7 +119,7 @@ fn is_near(value: f64, mirrored: f64, sizes: impl FnOnce() -> (f64, f64)) -> boo
 /// Whether every entry of the rows `own` has an equal mirror image, up to rounding. `a` must
 /// contain the mirrored rows.
 fn own_rows_are_mirrored(a: CsrRef<'_, f64>, own: Range<usize>) -> bool {
-    own.into_par_iter().with_min_len(PIECE).all(|row| is_mirrored(a, row))
+    parallel::all_pieces(own, PIECE, &|mut rows| rows.all(|row| is_mirrored(a, row)))
 }
 
 /// Whether every entry of a row has an equal mirror image, up to rounding.
@@ -134,11 +133,8 @@ pub(super) fn is_mirrored(a: CsrRef<'_, f64>, row: usize) -> bool {
 
 /// The second pass.
 fn measure(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64, structure: bool) -> Asymmetry {
-    let pieces = a.rows().div_ceil(PIECE);
-    let rows = |piece: usize| piece * PIECE..a.rows().min((piece + 1) * PIECE);
     let unit = if largest > 0.0 { largest } else { 1.0 };
-    let found: Vec<Differences> =
-        (0..pieces).into_par_iter().map(|piece| compare(a, facts, unit, rows(piece))).collect();
+    let found = parallel::map_pieces(a.all_rows(), PIECE, &|rows| compare(a, facts, unit, rows));
     // In the order of the rows, for reproducible sums.
     let found = found.into_iter().fold(Differences::default(), Differences::join);
     let to_rounding = found.largest <= ROUNDING;
@@ -188,11 +184,11 @@ impl Quick {
 
 /// The first pass, over the rows `own`. `a` must contain the mirrored rows.
 fn compare_quickly(a: CsrRef<'_, f64>, own: Range<usize>) -> Quick {
-    let compare = |piece: usize| {
+    let compare = |rows: Range<usize>| {
         let mut found = Quick::default();
         // Where the mirror images of the last row were.
         let mut places: Vec<usize> = Vec::new();
-        for row in own.start + piece * PIECE..own.end.min(own.start + (piece + 1) * PIECE) {
+        for row in rows {
             let (columns, values) = a.row(row);
             let above = columns.partition_point(|&column| column as usize <= row);
             let diagonal = usize::from(above > 0 && columns[above - 1] as usize == row);
@@ -214,8 +210,7 @@ fn compare_quickly(a: CsrRef<'_, f64>, own: Range<usize>) -> Quick {
         }
         found
     };
-    let pieces = (0..own.len().div_ceil(PIECE)).into_par_iter();
-    pieces.map(compare).reduce(Quick::default, Quick::join)
+    parallel::map_pieces(own, PIECE, &compare).into_iter().fold(Quick::default(), Quick::join)
 }
 
 /// Differences between entries and their mirror images.

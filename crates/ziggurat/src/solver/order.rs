@@ -4,9 +4,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-use ziggurat_sparse::MatrixError;
 use ziggurat_sparse::graph::Permutation;
+use ziggurat_sparse::{MatrixError, parallel};
 
 /// A vector of the caller in the order of the levels. One of another length is left as it is; the
 /// iteration refuses it.
@@ -22,7 +21,7 @@ pub(super) fn in_order<'a>(order: Option<&Arc<Permutation>>, given: &'a [f64]) -
 /// −x if the matrix is negated, else x.
 pub(super) fn in_sign(negated: bool, mut x: Cow<'_, [f64]>) -> Cow<'_, [f64]> {
     if negated {
-        x.to_mut().par_iter_mut().for_each(|x| *x = -*x);
+        parallel::over_pieces(x.to_mut(), &|_, x: &mut [f64]| x.iter_mut().for_each(|x| *x = -*x));
     }
     x
 }

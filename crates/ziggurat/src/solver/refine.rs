@@ -33,7 +33,7 @@ pub(super) fn refined<D: Device>(
     options: &SolveOptions,
     b: &[f64],
     solution: Solution,
-    residual: impl Fn(f64, &[f64]) -> Vec<f64>,
+    residual: &dyn Fn(f64, &[f64]) -> Vec<f64>,
     observer: Option<&mut Observer<'_>>,
     raise: impl Raise<D>,
 ) -> Result<Solution, SolveError> {
@@ -53,7 +53,7 @@ fn refined_to<D: Device>(
     options: &SolveOptions,
     scale: Scale,
     mut solution: Solution,
-    residual: impl Fn(f64, &[f64]) -> Vec<f64>,
+    residual: &dyn Fn(f64, &[f64]) -> Vec<f64>,
     mut observer: Option<&mut Observer<'_>>,
     raise: impl Raise<D>,
 ) -> Result<Solution, SolveError> {
@@ -131,7 +131,7 @@ pub(super) fn refined_by_factors<D: Device>(
     options: &SolveOptions,
     b: &[f64],
     solution: Solution,
-    residual: impl Fn(f64, &[f64]) -> Vec<f64>,
+    residual: &dyn Fn(f64, &[f64]) -> Vec<f64>,
     observer: Option<&mut Observer<'_>>,
     raise: impl Raise<D>,
 ) -> Result<Solution, SolveError> {
@@ -144,7 +144,7 @@ pub(super) fn refined_by_factors<D: Device>(
     let scale = Scale::of(device, b, &options.stopping, report.initial_residual)?;
     let stricter = Scale { target: 0.5 * scale.target, ..scale };
     let steps = STEPS_BY_FACTORS;
-    let mut solution = refined_to(iteration, steps, options, stricter, solution, &residual, observer, raise)?;
+    let mut solution = refined_to(iteration, steps, options, stricter, solution, residual, observer, raise)?;
     let report = &mut solution.report;
     if report.reason == StopReason::Interrupted {
         return Ok(solution);

@@ -10,6 +10,9 @@ use ziggurat_sparse::device::Device;
 use super::{Iteration, SolveError, Solver, Stronger, limits};
 use crate::config::{Precision, SmootherKind, SolverConfig};
 
+/// Moves the levels of a hierarchy to the device, in the precisions of a configuration.
+type Lower<'a, D> = dyn Fn(&Hierarchy, &SolverConfig) -> Result<Multigrid<D>, SolveError> + 'a;
+
 impl<D: Device> Solver<D> {
     /// The hierarchy of the cycle that the next solve starts with: the one that was set up, unless
     /// a solve has changed to a smoother that needs another one.
@@ -32,7 +35,7 @@ impl<D: Device> Solver<D> {
         iteration: &Iteration<D>,
         to: Stronger,
         cancel: &Cancel,
-        lower: impl Fn(&Hierarchy, &SolverConfig) -> Result<Multigrid<D>, SolveError>,
+        lower: &Lower<'_, D>,
     ) -> Result<Option<Multigrid<D>>, SolveError> {
         match to {
             Stronger::Levels(kind) => lower(&self.hierarchy, &self.config().in_precision(kind)).map(Some),
@@ -47,7 +50,7 @@ impl<D: Device> Solver<D> {
         iteration: &Iteration<D>,
         smoother: SmootherKind,
         cancel: &Cancel,
-        lower: impl Fn(&Hierarchy, &SolverConfig) -> Result<Multigrid<D>, SolveError>,
+        lower: &Lower<'_, D>,
     ) -> Result<Option<Multigrid<D>>, SolveError> {
         let config = iteration.config_in_use().with_stronger_smoother();
         if config.check_for(self.kind.facts(self.device())).is_err() {
@@ -84,11 +87,7 @@ impl<D: Device> Solver<D> {
 
     /// Sparse factors of the matrix as a preconditioner; `None` if they do not fit into memory or are
     /// not compiled in, or if the matrix is singular.
-    fn factors(
-        &self,
-        cancel: &Cancel,
-        lower: impl Fn(&Hierarchy, &SolverConfig) -> Result<Multigrid<D>, SolveError>,
-    ) -> Result<Option<Multigrid<D>>, SolveError> {
+    fn factors(&self, cancel: &Cancel, lower: &Lower<'_, D>) -> Result<Option<Multigrid<D>>, SolveError> {
         if !can_be_direct(self.hierarchy.levels()[0].matrix().rows()) {
             return Ok(None);
         }

@@ -15,14 +15,14 @@
 //! Cost: the first solve transposes and converts the levels, which takes a fraction of a setup, and
 //! doubles the memory of the solver. Of a symmetric matrix, it compares A with Aᵀ.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use rayon::prelude::*;
 use ziggurat_amg::{Cancel, ExactMatrix, Hierarchy, Lowering, Multigrid, Part};
 use ziggurat_krylov::Observer;
 use ziggurat_sparse::algebra::transpose;
 use ziggurat_sparse::device::Device;
-use ziggurat_sparse::{Csr, CsrRef, MatrixError, trace};
+use ziggurat_sparse::{Csr, CsrRef, MatrixError, parallel, trace};
 
 use super::watch::joined;
 use super::{Iteration, Posed, Solution, SolveError, SolveLimits, SolveOptions, Solver};
@@ -30,6 +30,9 @@ use crate::config::{ConfigError, SolverConfig};
 
 /// Rounding may change the residual by this fraction of the tolerance.
 const NEGLIGIBLE: f64 = 0.005;
+
+/// Number of rows per task.
+const ROWS: usize = 4096;
 
 /// What solves with Aᵀ keep.
 pub(super) struct Transposing<D: Device> {
@@ -145,7 +148,7 @@ impl<D: Device> Solver<D> {
         let lower = |levels: &Hierarchy, config: &SolverConfig| {
             self.lower_transposed(levels, a, finest, config, &limits.cancel)
         };
-        let raise = |to| limits.unless_cancelled(self.stronger(iteration, to, &limits.cancel, lower));
+        let raise = |to| limits.unless_cancelled(self.stronger(iteration, to, &limits.cancel, &lower));
         let largest_row_error = *largest_row_error;
         let system = Posed { iteration, a: &|| a, largest_row_error, raise: &raise, limits: &limits };
         self.solve_posed(&system, b, guess, options, observer)
@@ -259,7 +262,7 @@ fn largest_row_error(a: CsrRef<'_, f64>) -> f64 {
         let values = a.row(row).1;
         (values.len() + 2) as f64 * values.iter().map(|x| x.abs()).sum::<f64>()
     };
-    a.all_rows().into_par_iter().map(error).reduce(|| 0.0, f64::max)
+    largest(a.all_rows(), error)
 }
 
 /// max_i Σ_j |a_ij − b_ij| for matrices of the same size.
@@ -275,5 +278,11 @@ fn largest_difference(a: CsrRef<'_, f64>, b: CsrRef<'_, f64>) -> f64 {
         let only_there = others.iter().zip(other_values).filter(|(column, _)| !columns.contains(column));
         own + only_there.map(|(_, y)| y.abs()).sum::<f64>()
     };
-    a.all_rows().into_par_iter().map(row_difference).reduce(|| 0.0, f64::max)
+    largest(a.all_rows(), row_difference)
+}
+
+/// The largest value of rows, or zero.
+fn largest(rows: Range<usize>, of_row: impl Fn(usize) -> f64 + Sync) -> f64 {
+    let of_rows = |rows: Range<usize>| rows.map(&of_row).fold(0.0, f64::max);
+    parallel::map_pieces(rows, ROWS, &of_rows).into_iter().fold(0.0, f64::max)
 }
