@@ -351,6 +351,12 @@ pub(crate) fn refused(error: SolveError) -> Failure {
     if matches!(error, SolveError::Device(_)) {
         return Failure::new(error.to_string(), "`ziggurat devices` lists where else to compute");
     }
+    if error.stop_reason() == Some(StopReason::TimeLimit) {
+        return Failure::new(
+            error.to_string(),
+            "allow more time (--max-seconds); `ziggurat estimate` predicts how long setup takes",
+        );
+    }
     if error.stop_reason().is_some() {
         return Failure::new(error.to_string(), "`ziggurat estimate` predicts how long setup takes");
     }

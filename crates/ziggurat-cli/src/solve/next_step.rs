@@ -19,6 +19,9 @@ const RESERVE: f64 = 2.0;
 /// A limit of iterations beyond this multiple of the last one is no advice.
 const MOST_MORE: f64 = 3.0;
 
+/// A limit of time is often a guess, so more of it is worth asking for.
+const MOST_TIME: f64 = 10.0;
+
 /// The next step after this outcome; `typed` are the words of the command that led to it.
 pub(super) fn next_step(outcome: &Outcome, options: &SolveOptions, typed: &[OsString]) -> NextStep {
     let with = |option: &str, value: Option<&OsStr>| shell::command(with_option(typed, option, value));
@@ -65,6 +68,10 @@ pub(super) fn next_step(outcome: &Outcome, options: &SolveOptions, typed: &[OsSt
         let sentence = format!("At the present rate, about {} iterations are enough.", limit);
         return next(&sentence, with("--max-iterations", Some(limit.to_string().as_ref())));
     }
+    let most = if indefinite.is_some() { NEAR } else { MOST_TIME };
+    if let (true, Some((sentence, seconds))) = (is(StopReason::TimeLimit), enough_seconds(outcome, most)) {
+        return next(&sentence, with("--max-seconds", Some(seconds.as_ref())));
+    }
     if let Some(step) = indefinite {
         return step;
     }
@@ -83,6 +90,11 @@ pub(super) fn next_step(outcome: &Outcome, options: &SolveOptions, typed: &[OsSt
                 inspect(),
             ),
         };
+    }
+    if is(StopReason::TimeLimit) {
+        let sentence = "At the present rate, more time (--max-seconds) will hardly help. Try the other methods; \
+                        the table says which of them solve this system.";
+        return next(sentence, compare(options));
     }
     next("Try the other methods; the table says which of them solve this system.", compare(options))
 }
@@ -127,17 +139,44 @@ fn reached(residual: f64) -> Option<String> {
 }
 
 /// The number of iterations in which the tolerance is reached, rounded up to two digits; `None` if
-/// that is far away. A fast start says nothing about the rest, nor does a fast end: the slower one
-/// counts.
+/// that is far away.
 fn enough_iterations(outcome: &Outcome, most: f64) -> Option<usize> {
+    let needed = needed_iterations(outcome)?;
+    let digits = unit_of_two_digits(needed).max(1.0);
+    (needed <= most * outcome.iterations as f64).then(|| ((needed / digits).ceil() * digits) as usize)
+}
+
+/// The limit of time that is enough, likewise, and why; the same multiple of the last one if no
+/// iteration has shown the rate.
+fn enough_seconds(outcome: &Outcome, most: f64) -> Option<(String, String)> {
+    let (limit, iterations) = (outcome.config.stopping.max_seconds?, outcome.iterations as f64);
+    let factor = if outcome.iterations > 0 { needed_iterations(outcome)? / iterations } else { most };
+    let (seconds, unit) = (factor * limit, unit_of_two_digits(factor * limit));
+    if !(seconds > 0.0 && factor <= most) {
+        return None;
+    }
+    let decimals = (-unit.log10()).max(0.0) as usize;
+    // Rounding errors are not rounded up.
+    let seconds = format!("{:.decimals$}", (seconds / unit * (1.0 - 1e-9)).ceil() * unit);
+    let sentence = match outcome.iterations {
+        0 => "The time was over before the first iteration. Allow more.".to_owned(),
+        _ => format!("At the present rate, about {seconds} s are enough."),
+    };
+    Some((sentence, seconds))
+}
+
+/// The power of ten of the second digit.
+fn unit_of_two_digits(x: f64) -> f64 {
+    10_f64.powf(x.log10().floor() - 1.0)
+}
+
+/// The number of iterations in which the tolerance is reached, if it ever is. A fast start says
+/// nothing about the rest, nor does a fast end: the slower one counts.
+fn needed_iterations(outcome: &Outcome) -> Option<f64> {
     let rate = outcome.convergence_factor()?.max(outcome.recent_factor?);
     let missing = (outcome.tolerance / outcome.relative_residual).ln() / rate.ln();
     let needed = outcome.iterations as f64 + RESERVE * missing;
-    if !(rate < 1.0 && needed.is_finite()) {
-        return None;
-    }
-    let digits = 10_f64.powf((needed.log10().floor() - 1.0).max(0.0));
-    (needed <= most * outcome.iterations as f64).then(|| ((needed / digits).ceil() * digits) as usize)
+    (rate < 1.0 && needed.is_finite()).then_some(needed)
 }
 
 /// The command that compares methods on this system.
@@ -218,6 +257,26 @@ mod tests {
         assert_eq!(limit(20, 1e-2), "ziggurat compare A.mtx");
         assert_eq!(limit(1000, 0.999), "ziggurat compare A.mtx");
         assert_eq!(limit(10, 3.0), "ziggurat compare A.mtx");
+    }
+
+    #[test]
+    fn more_time_is_asked_for_if_it_will_do() {
+        let limit = |typed: &[&str], seconds, iterations, residual| {
+            next(typed, |outcome| {
+                stopped(outcome, StopReason::TimeLimit, iterations, residual);
+                outcome.config.stopping.max_seconds = Some(seconds);
+            })
+        };
+        // A digit in two iterations: 12 more, with a reserve.
+        let twice = limit(&["A.mtx", "--max-seconds", "30"], 30.0, 10, 1e-5);
+        assert_eq!(twice, "ziggurat solve A.mtx --max-seconds 66");
+        // The limit may be in a file.
+        let little = limit(&["A.mtx", "--config", "a.toml"], 0.02, 10, 1e-5);
+        assert_eq!(little, "ziggurat solve A.mtx --config a.toml --max-seconds 0.044");
+        assert_eq!(limit(&["A.mtx"], 200.0, 20, 1e-2), "ziggurat solve A.mtx --max-seconds 1400");
+        assert_eq!(limit(&["A.mtx"], 1.0, 1000, 0.999), "ziggurat compare A.mtx");
+        // No iteration has shown a rate.
+        assert_eq!(limit(&["A.mtx"], 3.0, 0, 1.0), "ziggurat solve A.mtx --max-seconds 30");
     }
 
     #[test]

@@ -113,6 +113,38 @@ fn real_matrices_take_no_more_memory_than_the_range_says() {
     }
 }
 
+/// A chain of unknowns, of which every fourth is tied to its neighbour by a multiplier.
+fn saddle(n: usize) -> String {
+    let mut entries = String::new();
+    for row in 1..=n {
+        entries += &format!("{row} {row} 2\n");
+        if row < n {
+            entries += &format!("{} {row} -1\n", row + 1);
+        }
+    }
+    for tie in 1..=n / 4 {
+        entries += &format!("{0} {1} 1\n{0} {2} -1\n", n + tie, 4 * tie - 3, 4 * tie - 2);
+    }
+    let (rows, count) = (n + n / 4, entries.lines().count());
+    format!("%%MatrixMarket matrix coordinate real symmetric\n{rows} {rows} {count}\n{entries}")
+}
+
+#[test]
+fn the_estimate_for_a_saddle_point_is_that_of_its_factors() {
+    let place = Place::new("the_estimate_for_a_saddle_point");
+    place.write("A.mtx", &saddle(20_000));
+    let (estimate, solve) = (json(&place, &["estimate", "A.mtx"]), json(&place, &["solve", "A.mtx"]));
+    assert_eq!((&estimate["saddle_point"], &estimate["starts_with_factors"]), (&true.into(), &true.into()));
+    assert_eq!((&solve["method"], &solve["promotion"]), (&"direct".into(), &Value::Null));
+    let [least, most] = [0, 1].map(|k| estimate["peak_bytes_range"][k].as_u64().unwrap());
+    assert_eq!(estimate["peak_bytes_with_factors"], most);
+    let peak = solve["peak_bytes"].as_u64().unwrap();
+    assert!((least..=most).contains(&peak), "{peak}, estimated {least} to {most}");
+    let text = place.succeed(&["estimate", "A.mtx"]);
+    assert!(text.contains("a saddle point: sparse factors (method direct) come first"), "{text}");
+    assert!(!text.contains("rescue") && !text.contains("smoothed aggregation"), "{text}");
+}
+
 #[test]
 fn tuning_writes_a_configuration_that_solves() {
     let place = Place::new("tuning_writes_a_configuration");

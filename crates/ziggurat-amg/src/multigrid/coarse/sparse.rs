@@ -144,7 +144,8 @@ pub fn factor_entries(a: CsrRef<'_, f64>) -> Option<usize> {
     }
     let symmetric = Equilibrated::new(a).symmetric;
     let size = size_of(a, &transpose(a, a.all_rows())).ok()?;
-    let times = if symmetric { 1 } else { 2 };
+    let may_be_positive = symmetric && a.diagonal(a.all_rows()).iter().all(|&value| value > 0.0);
+    let times = if may_be_positive { 1 } else { 2 };
     check(size, a.rows(), times).ok().map(|()| times * size.entries)
 }
 
