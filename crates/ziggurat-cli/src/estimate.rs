@@ -60,7 +60,7 @@ const FACTORS: Model = Model { per_entry: 40.0, per_row: 0.0, setup: 100.0, iter
 const PER_PIVOTED_ENTRY: f64 = 30.0;
 
 /// Bytes of a process that solves next to nothing.
-const PROCESS: f64 = 4.8e7;
+const PROCESS: f64 = 3.6e7;
 /// Bytes of threads' scratch memory and of huge pages that are not full: they grow with rows and
 /// entries up to a limit.
 const SCRATCH: Scratch = Scratch { per_row: 3000.0, per_entry: 100.0, most: 4.5e7 };
