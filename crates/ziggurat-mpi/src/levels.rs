@@ -4,13 +4,16 @@
 
 use std::borrow::Cow;
 
+use ziggurat::diagnose::MatrixKind;
 use ziggurat::{SolveError, SolverConfig};
 use ziggurat_amg::smoother::{Smoother, SmootherData};
 use ziggurat_amg::{
-    COARSE_FALLBACK_SMOOTHER, Coarsest, InverseSource, Level, LevelSource, Multigrid, OwnMatrix, Part,
+    COARSE_FALLBACK_SMOOTHER, Coarsest, Hierarchy, InverseSource, Level, LevelSource, Multigrid, OwnMatrix,
+    Part,
 };
 use ziggurat_sparse::device::Device;
 
+use crate::comm::Comm;
 use crate::device::Distributed;
 use crate::error::{DistributedError, agree};
 use crate::matrix::DistributedCsr;
@@ -58,6 +61,22 @@ struct DistributedInverse {
 /// Whether several ranks own rows of the matrix. Collective.
 pub(crate) fn is_shared(a: &DistributedCsr) -> bool {
     a.comm().total(u64::from(!a.rows.is_empty())) > 1
+}
+
+/// The number of levels whose V-cycle is positive, if MINRES needs that and it is fewer than there
+/// are. The answer of a level is that of all ranks, also of those that have no rows of it.
+/// Collective.
+pub(crate) fn positive_levels(
+    comm: &dyn Comm,
+    hierarchy: &Hierarchy<DistributedCsr>,
+    config: &SolverConfig,
+    kind: &MatrixKind,
+) -> Option<usize> {
+    let levels = hierarchy.levels();
+    config.positive_levels(kind, levels.len(), |level| {
+        let a = levels[level].distributed_matrix();
+        comm.any(a.view().diagonal(a.own.clone()).iter().any(|&entry| entry < 0.0))
+    })
 }
 
 impl<D: Device> Lowerable<D> {

@@ -29,7 +29,7 @@ use ziggurat_sparse::{MatrixError, trace};
 use crate::comm::Comm;
 use crate::device::Distributed;
 use crate::error::{DistributedError, agree, agree_as, check_same, together};
-use crate::levels::{Lowerable, is_shared, lower};
+use crate::levels::{Lowerable, is_shared, lower, positive_levels};
 use crate::matrix::DistributedCsr;
 use crate::partition::Partition;
 use crate::placed::{check, oriented, placed, placed_kernel};
@@ -159,7 +159,7 @@ impl<D: Device> DistributedSolver<D> {
         device: Distributed<D>,
         given: &DistributedCsr,
         kernel: Option<&NearKernel>,
-        asked: SolverConfig,
+        mut asked: SolverConfig,
     ) -> Result<Self, DistributedError> {
         let (start, comm) = (Instant::now(), given.comm().clone());
         let _setup = trace::stage("setup", None, given.global_rows());
@@ -172,20 +172,18 @@ impl<D: Device> DistributedSolver<D> {
         agree(&*comm, check(given, kernel))?;
         let (negative, kind) = oriented(given, kernel.is_none())?;
         let given = negative.as_ref().unwrap_or(given);
-        let config = resolved(&asked, &kind, &device);
+        let mut config = resolved(&asked, &kind, &device);
         kind.check(&config, &device).map_err(SolveError::from)?;
-        let hierarchy_config = config.hierarchy_config();
         let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
         let row_multiple = row_multiple(config.cycling().smoothers());
         let cancel =
             config.stopping.max_seconds.map_or(Cancel::NEVER, |seconds| Cancel::NEVER.within(seconds));
         let grid = kind.grid.as_ref();
-        let setup = Setup { config: &hierarchy_config, symmetry, row_multiple, grid, cancel: &cancel };
         drop(diagnosis);
         let diagnosed = start.elapsed().as_secs_f64();
 
         let mut unit = grain(given.block(), row_multiple);
-        if given.global_rows() <= hierarchy_config.coarse_rows as u64 {
+        if given.global_rows() <= config.hierarchy_config().coarse_rows as u64 {
             unit = given.global_rows().max(1);
         }
         let (hierarchy, inside, near_kernel) = loop {
@@ -193,7 +191,13 @@ impl<D: Device> DistributedSolver<D> {
             let a = placed(given, &inside)?;
             let near_kernel = placed_kernel(given, &inside, kernel)?;
             let given_kernel = kernel.map(|_| near_kernel.clone());
+            let hierarchy_config = config.hierarchy_config();
+            let setup = Setup { config: &hierarchy_config, symmetry, row_multiple, grid, cancel: &cancel };
             let hierarchy = Hierarchy::of_matrix(a, near_kernel, &setup)?;
+            if let Some(fewer) = positive_levels(&*comm, &hierarchy, &config, &kind) {
+                (asked, config) = (asked.with_levels(fewer), config.with_levels(fewer));
+                continue;
+            }
             // A matrix that cannot be coarsened is solved on one rank if it is small enough.
             let on_several =
                 hierarchy.levels().len() == 1 && is_shared(hierarchy.levels()[0].distributed_matrix());

@@ -405,8 +405,12 @@ impl SolverConfig {
     }
 
     /// This configuration with at most so many levels.
+    ///
+    /// ```
+    /// assert_eq!(ziggurat::SolverConfig::default().with_levels(2).hierarchy.max_levels, 2);
+    /// ```
     #[must_use]
-    pub(crate) fn with_levels(&self, max_levels: usize) -> Self {
+    pub fn with_levels(&self, max_levels: usize) -> Self {
         SolverConfig { hierarchy: Extent { max_levels, ..self.hierarchy }, ..self.clone() }
     }
 

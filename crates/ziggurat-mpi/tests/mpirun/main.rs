@@ -12,6 +12,7 @@ mod faults;
 mod faulty;
 mod files;
 mod launch;
+mod saddle_points;
 mod same_hierarchy;
 mod threads;
 mod updates;

@@ -2,29 +2,57 @@
 //! not fit, and fewer levels for MINRES if the coarse ones are negative somewhere.
 
 use ziggurat_amg::{Hierarchy, SetupError};
-use ziggurat_sparse::Csr;
 
 use super::SolveError;
 use crate::config::{Coarsest, ConfigError, Krylov, MatrixFacts, Method, SolverConfig};
 use crate::diagnose::MatrixKind;
 
-/// The number of levels whose V-cycle is positive, if that is fewer than there are. MINRES needs a
-/// positive cycle. With l1 smoothers on every level and on the coarsest, it is positive for every
-/// symmetric matrix, positive or not, because Σ_j |a_ij| bounds both A and −A; but their steps have
-/// the sign of the diagonal entry, which may be negative on coarse levels of a saddle point.
+impl SolverConfig {
+    /// The number of levels whose V-cycle is positive, if that is fewer than there are, for a
+    /// resolved configuration. `is_negative` states of a level whether its diagonal has a negative
+    /// entry, on any process; it is asked only if the configuration needs a positive cycle, and on
+    /// every process then.
+    ///
+    /// MINRES needs one. With l1 smoothers on every level and on the coarsest, it is positive for
+    /// every symmetric matrix, positive or not, because Σ_j |a_ij| bounds both A and −A; but their
+    /// steps have the sign of the diagonal entry, which may be negative on coarse levels of a
+    /// saddle point.
+    ///
+    /// ```
+    /// use ziggurat::{SolverConfig, diagnose::MatrixKind};
+    /// use ziggurat_sparse::gallery::Problem;
+    /// let a = "poisson3d:6".parse::<Problem>()?.matrix()?;
+    /// let kind = MatrixKind::of_whole(&a.into())?;
+    /// // It is no saddle point.
+    /// assert_eq!(SolverConfig::default().positive_levels(&kind, 3, |_| true), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn positive_levels(
+        &self,
+        kind: &MatrixKind,
+        levels: usize,
+        is_negative: impl FnMut(usize) -> bool,
+    ) -> Option<usize> {
+        let needs_positive = self.krylov == Krylov::Minres && self.hierarchy.coarsest == Coarsest::Smoothed;
+        if !needs_positive || !kind.saddle_point {
+            return None;
+        }
+        // If the finest level is negative somewhere, fewer levels do not help.
+        (0..levels).position(is_negative).filter(|&levels| levels > 0)
+    }
+}
+
+/// The number of levels of a hierarchy whose V-cycle is positive, likewise.
 pub(super) fn positive_levels(
     hierarchy: &Hierarchy,
     config: &SolverConfig,
     kind: &MatrixKind,
 ) -> Option<usize> {
-    let needs_positive = config.krylov == Krylov::Minres && config.hierarchy.coarsest == Coarsest::Smoothed;
-    if !needs_positive || !kind.saddle_point {
-        return None;
-    }
-    let is_negative = |a: &Csr<f64>| a.view().diagonal(a.all_rows()).iter().any(|&entry| entry < 0.0);
-    let first = hierarchy.levels().iter().position(|level| is_negative(level.matrix()));
-    // If the finest level is negative somewhere, fewer levels do not help.
-    first.filter(|&levels| levels > 0)
+    let levels = hierarchy.levels();
+    config.positive_levels(kind, levels.len(), |level| {
+        let a = levels[level].matrix();
+        a.view().diagonal(a.all_rows()).iter().any(|&entry| entry < 0.0)
+    })
 }
 
 /// The error for levels that are to be made on a device that is none.
@@ -53,6 +81,7 @@ pub(super) fn has_no_factors(error: &SetupError) -> bool {
 mod tests {
     use super::*;
     use ziggurat_amg::WholeMatrix;
+    use ziggurat_sparse::Csr;
     use ziggurat_sparse::device::Cpu;
 
     /// A chain of unknowns, of which every fourth is tied to its neighbour by a multiplier.
