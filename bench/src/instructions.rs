@@ -1,9 +1,9 @@
 //! `cargo xtask instructions`: the instructions of a fixed setup and solve, phase by phase.
 //!
 //! Times on a shared machine vary by tens of percent; the number of instructions that one thread
-//! executes does not. Callgrind counts those of this program up to the end of each phase, and the
-//! difference of two counts is a phase. A phase that executes 3 % more instructions than the saved
-//! count fails. Counts depend on the compiler, the C library, Valgrind, the instruction set and the
+//! executes does not. Callgrind counts this program's instructions up to the end of each phase, and
+//! the difference of two counts is a phase. A phase that executes 3 % more than the saved count
+//! fails. Counts depend on the compiler, the C library, Valgrind, the instruction set and the
 //! profile, so the saved ones are compared only where all of these are the same; elsewhere the new
 //! counts are printed.
 

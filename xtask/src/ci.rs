@@ -19,7 +19,7 @@ use thiserror::Error;
 
 use crate::source_rules;
 
-/// What one step does.
+/// The action of a step.
 enum Action {
     /// Our own rules about files.
     SourceRules,
@@ -126,7 +126,7 @@ const STEPS: &[&[Step]] = &[
     }],
 ];
 
-/// What `cargo nextest` exits with when it found nothing to run.
+/// The exit code of `cargo nextest` when it found nothing to run.
 const NEXTEST_NO_TESTS: i32 = 4;
 
 /// The checks that failed, each with its reason.

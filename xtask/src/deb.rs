@@ -1,7 +1,7 @@
 //! `cargo xtask deb --out DIR`: a Debian package with the command and the C library.
 //!
-//! The files are those of `cargo xtask install --prefix /usr`, and also manual pages, completions,
-//! licences and the changelog. The C library that the package needs is at least that of the machine
+//! It has the files of `cargo xtask install --prefix /usr`, and also manual pages, completions,
+//! licences and the changelog. The package needs a C library at least as new as on the machine
 //! that builds it, so build it on the oldest system that it is meant for. It needs no root:
 //! `dpkg-deb` makes root the owner of all files.
 
@@ -175,7 +175,7 @@ fn write(path: &Path, text: &str) -> Result<(), DebError> {
     fs::write(path, text).map_err(at(path))
 }
 
-/// What a command prints, without the line break at its end.
+/// The output of a command, without the line break at its end.
 fn output(program: &str, arguments: &[&str]) -> Result<String, DebError> {
     let done = Command::new(program).args(arguments).output();
     let done = done.map_err(|source| DebError::Start { program: program.to_owned(), source })?;

@@ -21,10 +21,10 @@
 //! lib/cmake/Ziggurat/Ziggurat-MPI.cmake
 //! ```
 //!
-//! The number in the names of the shared libraries is that of their binary interface (`SONAME`, set
-//! in the `build.rs` of `ziggurat-capi` and `ziggurat-mpi`). All files find each other relative to
-//! their own place, so that the prefix can be moved. The texts for pkg-config and CMake are in the
-//! folder `install`.
+//! The number in the names of the shared libraries is the version of their binary interface
+//! (`SONAME`, set in the `build.rs` of `ziggurat-capi` and `ziggurat-mpi`). All files find each
+//! other relative to their own place, so that the prefix can be moved. The texts for pkg-config and
+//! CMake are in the folder `install`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// What a command prints; it must succeed.
+    /// The output of a command, which must succeed.
     fn output(command: &mut Command) -> String {
         let done = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let said = String::from_utf8_lossy(&[&done.stdout[..], &done.stderr[..]].concat()).into_owned();

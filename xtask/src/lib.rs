@@ -1,4 +1,5 @@
-//! What two programs use: `xtask`, and `ziggurat-bench`, which runs the tasks that need the solver.
+//! Code that two programs share: `xtask`, and `ziggurat-bench`, which runs the tasks that need the
+//! solver.
 //!
 //! The solver takes minutes to compile, and `cargo xtask install` must not wait until benchmarks
 //! are compiled, too. So tasks that link the solver are in `ziggurat-bench`, which `xtask` builds

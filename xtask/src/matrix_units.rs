@@ -1,6 +1,6 @@
 //! `cargo xtask matrix-units`: the kernels that use matrix units (tensor cores), executed.
 //!
-//! Software Vulkan of Mesa 26 has matrix units, that of Debian 12 has none. `.ci/mesa` unpacks the
+//! The software Vulkan of Mesa 26 has matrix units, Debian 12's has none. `.ci/mesa` unpacks the
 //! newer one into a folder, which `ZIGGURAT_MESA` names. Its libraries need a newer C library than
 //! the system's, so the tests run with the loader of that folder. All kernels run there, because
 //! a device with matrix units chooses other ones for the same matrices.

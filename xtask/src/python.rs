@@ -32,7 +32,7 @@ pub enum PythonError {
     /// A step that failed.
     #[error("{step} failed\n  by hand: {line}")]
     Step {
-        /// What it does.
+        /// The task of the step.
         step: &'static str,
         /// The line that repeats it.
         line: String,
@@ -45,7 +45,7 @@ pub enum PythonError {
     NoEnvironment,
 }
 
-/// What `cargo xtask python` does.
+/// The parts of `cargo xtask python`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
     /// Build the wheel and install it into the environment.
@@ -60,7 +60,7 @@ pub struct Environment {
     folder: PathBuf,
 }
 
-/// What the tests need beside the package, and maturin.
+/// The list of maturin and the packages that the tests need beside ours.
 const REQUIREMENTS: &str = "requirements-test.txt";
 
 /// Programs that use the package with others, which the requirements name.

@@ -35,12 +35,12 @@ pub(crate) struct SourceFile {
     pub(crate) text: String,
 }
 
-/// What the rules have to say about a set of files.
+/// The result of the rules for a set of files.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     /// Broken rules, each with its file.
     pub(crate) faults: Vec<String>,
-    /// What is not broken yet.
+    /// Limits that are nearly reached.
     pub(crate) notes: Vec<String>,
 }
 

@@ -82,8 +82,8 @@ pub struct InstructionsOptions {
     pub until: Option<Phase>,
 }
 
-/// Where a run of `cargo xtask instructions` ends, in this order. The instructions up to an end,
-/// less those up to the end before, are those of the phase between them.
+/// Where a run of `cargo xtask instructions` ends, in this order. The instructions of a phase
+/// are the difference of the counts at its end and at the end before.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Phase {
     /// The matrix is there.

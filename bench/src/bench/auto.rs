@@ -54,9 +54,9 @@ struct Run {
 struct Measured {
     system: String,
     runs: [Run; COUNT],
-    /// The time of `auto` over that of fixed 16 bits, where these take the iterations of 64 bits.
+    /// The time of `auto` relative to fixed 16 bits, where these take the iterations of 64 bits.
     over_f16: Option<f64>,
-    /// The time of `auto` over that of fixed 64 bits, where these converge.
+    /// The time of `auto` relative to fixed 64 bits, where these converge.
     over_f64: Option<f64>,
 }
 

@@ -1,7 +1,7 @@
 //! Compressed-basis GMRES: the Krylov basis in 64, 32 and 16 bits on nonsymmetric matrices.
 //!
 //! GMRES(100) with ILU(0) alone, where the basis is most of what an iteration reads, and with
-//! multigrid as `auto` chooses it. The true residual is recomputed here. Times are those of the
+//! multigrid as `auto` chooses it. The true residual is recomputed here. Times are from the
 //! fastest round; the bases alternate.
 
 use serde::Serialize;

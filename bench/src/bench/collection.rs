@@ -47,7 +47,7 @@ struct Row {
     converged: bool,
     method: String,
     krylov: &'static str,
-    /// What the solve changed.
+    /// The change that the solve made, if any.
     promotion: Option<String>,
     iterations: usize,
     /// ‖b − A x‖ / ‖b‖, computed here.
@@ -56,7 +56,7 @@ struct Row {
     solve_seconds: f64,
     /// The automatic choices with their reasons.
     decisions: Vec<Decision>,
-    /// What other solvers needed, by name.
+    /// The reports of other solvers, by name.
     peers: Vec<(&'static str, Option<Answer>)>,
 }
 
@@ -65,7 +65,7 @@ impl Row {
         self.setup_seconds + self.solve_seconds
     }
 
-    /// What a peer answered, if it took part.
+    /// The report of a peer, if it took part.
     fn peer(&self, name: &str) -> Option<Option<&Answer>> {
         let found = self.peers.iter().find(|(peer, _)| *peer == name);
         found.map(|(_, answer)| answer.as_ref())

@@ -81,7 +81,7 @@ fn plug_in(root: &Path, built: &Path, folder: &Path) -> Result<PathBuf, BenchErr
     Ok(path)
 }
 
-/// What a program prints; an error if it is not installed or fails.
+/// The output of a program; an error if it is not installed or fails.
 fn text_of(command: &mut Command) -> Result<String, BenchError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output();
@@ -93,7 +93,7 @@ fn text_of(command: &mut Command) -> Result<String, BenchError> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Prints a line for each run. The last column is the total, relative to that of Ziggurat.
+/// Prints a line for each run. The last column is the total, relative to Ziggurat's.
 fn print(measured: &[Value]) {
     let headings =
         ["problem", "unknowns", "ranks", "-pc_type", "iterations", "setup s", "solve s", "total s", "×"];

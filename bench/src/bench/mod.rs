@@ -86,7 +86,7 @@ const QUIET_HOST: f64 = 0.02;
 struct Bench {
     /// Its name on the command line.
     name: &'static str,
-    /// What it measures, in one sentence.
+    /// Its subject, in one sentence.
     what: &'static str,
     /// How often each contestant runs by default.
     rounds: usize,

@@ -42,7 +42,7 @@ const QUICK_SYSTEMS: [&str; 1] = ["poisson3d:12/1728"];
 struct Measured {
     system: String,
     rows: usize,
-    /// What `auto` decides.
+    /// The decision of `auto`.
     auto: Reorder,
     off: Run,
     on: Run,

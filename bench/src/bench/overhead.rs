@@ -1,4 +1,4 @@
-//! What a Krylov iteration costs beyond its kernels: conjugate gradients with Jacobi on 100 rows,
+//! The cost of a Krylov iteration beyond its kernels: conjugate gradients with Jacobi on 100 rows,
 //! beside the same kernels called one after another.
 //!
 //! Vectors of 100 rows are in the cache and on one thread, so nearly all of the difference is
@@ -23,7 +23,7 @@ pub(super) const BENCH: Bench = Bench {
     run,
 };
 
-/// Before the residual is that of rounding.
+/// Few enough that rounding does not dominate the residual.
 const ITERATIONS: usize = 12;
 
 /// Solves per measurement, so that a clock's resolution does not matter.

@@ -1,4 +1,4 @@
-//! What the papers behind this library report, repeated as far as a CPU can.
+//! The results of the papers behind this library, repeated as far as a CPU can.
 //!
 //! | paper | what is repeated |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | Lu et al., *AmgT* (2024) | with its settings, the share of Galerkin products in setup, and what mixed precision adds |
 //!
 //! Iterations do not depend on the machine. Times compare variants within this run; the papers' are
-//! those of GPUs or other CPUs. docs/papers.md says where and why numbers differ.
+//! from GPUs or other CPUs. docs/papers.md says where and why numbers differ.
 //!
 //! `ZIGGURAT_PAPERS_ONLY` restricts a run to some parts, separated by commas: `thesis`, `fp16`,
 //! `interpolations`, `structures`, `elasticity`, `amgt`.
@@ -135,7 +135,7 @@ impl Measured {
         self.by_recurrence.map_or_else(|| format!("> {}", self.iterations), |count| count.to_string())
     }
 
-    /// How much faster an iteration is than that of another solve.
+    /// How much faster an iteration is than in another solve.
     fn faster_than(&self, other: &Measured) -> String {
         let per_iteration = |one: &Measured| one.solve_seconds / one.iterations.max(1) as f64;
         format!("{:.2}", per_iteration(other) / per_iteration(self))

@@ -4,7 +4,7 @@
 //! Every contestant, ziggurat too, is a process that reads the system from a file, solves it once
 //! and writes its solution; the residual is recomputed here. Contestants alternate round by round.
 //! In the first round each tries all of its settings, and later rounds use the fastest. The results
-//! are those of each contestant's best run by total time. Peers other than hypre take part if they
+//! come from each contestant's best run by total time. Peers other than hypre take part if they
 //! are installed.
 //!
 //! `ZIGGURAT_RACE_ONLY` restricts a run to some systems: their names, or `natural`, `shuffled` and
@@ -178,7 +178,7 @@ impl Files {
 
 impl Drop for Files {
     fn drop(&mut self) {
-        // What cannot be removed stays in the folder of temporary files.
+        // Files that cannot be removed stay in the folder of temporary files.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

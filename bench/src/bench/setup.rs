@@ -1,9 +1,9 @@
-//! What setup costs: in products A·x, by size, and by number of threads.
+//! The cost of setup: in products A·x, by size, and by number of threads.
 //!
 //! Setup and solve by `ziggurat solve`, to a relative residual of 10⁻⁸. Each run is a process of
 //! its own, because memory that another setup has left behind makes the next one faster or slower.
-//! The numbers of threads alternate, and each counts with its fastest round. A product is that of
-//! the matrix in CSR and f64 with a vector, on as many threads. The same problem in four sizes
+//! The numbers of threads alternate, and each counts with its fastest round. A product is the
+//! matrix in CSR and f64 times a vector, on as many threads. The same problem in four sizes
 //! shows whether the cost per unknown grows.
 
 use std::path::Path;

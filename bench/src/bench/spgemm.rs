@@ -1,7 +1,7 @@
 //! The coarse matrix R·A·P of the first coarse level: computed once, and again for new values on
 //! the same pattern.
 //!
-//! P is that of smoothed aggregation: aggregates of 3×3×3 grid points, T with a one where a point
+//! P comes from smoothed aggregation: aggregates of 3×3×3 grid points, T with a one where a point
 //! belongs to an aggregate, P = (I − 2/3 D⁻¹A) T (Vaněk, Mandel & Brezina, 1996), R = Pᵀ. The
 //! aggregates come from the geometry, so that the results do not depend on the coarsening.
 //!
@@ -47,7 +47,7 @@ struct Figure {
     phase: &'static str,
     ms: Vec<f64>,
     median_ms: Vec<f64>,
-    /// The time divided by that of A times a vector.
+    /// The time divided by the time of A times a vector.
     in_spmvs: Vec<f64>,
     /// The speed-up of the last number of threads over the first.
     speed_up: f64,

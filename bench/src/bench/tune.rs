@@ -36,7 +36,7 @@ struct Row {
     auto_seconds: Option<f64>,
     /// The same with the best configuration; `None` if no trial has converged.
     best_seconds: Option<f64>,
-    /// What the best one changes.
+    /// The settings that the best one changes.
     changes: String,
     seconds: f64,
 }

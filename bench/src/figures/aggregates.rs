@@ -1,6 +1,6 @@
 //! An L-shaped mesh and its first two coarse levels, coloured by aggregate.
 //!
-//! The mesh has triangles with randomly moved points, the matrix is that of linear elements for the
+//! The mesh has triangles with randomly moved points, the matrix comes from linear elements for the
 //! Laplacian. Aggregates are read from the hierarchy of smoothed aggregation with plain
 //! interpolation, where each row of P has one entry: the column of its aggregate. A node is drawn
 //! as the part of its triangles that is closest to it, between midpoints of edges and centroids.
@@ -94,7 +94,7 @@ fn aggregates(a: &Csr<f64>) -> Result<Vec<Vec<usize>>, Box<dyn Error>> {
     Ok(levels)
 }
 
-/// A colour for each aggregate, another one than those of its neighbours where the palette permits.
+/// A colour for each aggregate, different from its neighbours' where the palette permits.
 fn colours(mesh: &Mesh, owner: &[usize]) -> Vec<usize> {
     let count = owner.iter().copied().filter(|&owner| owner != usize::MAX).max().map_or(0, |most| most + 1);
     let mut colours = vec![usize::MAX; count];

@@ -9,7 +9,7 @@ use ziggurat::sparse::gallery::{Problem, shuffle};
 
 use super::drawing::{Anchor, Drawing, PALETTE};
 
-/// What is shown of each problem.
+/// The formats and precisions shown for each problem.
 const STORED: [(&str, Format, Precision); 4] = [
     ("64 bits, csr", Format::Csr, Precision::F64),
     ("16 bits, csr", Format::Csr, Precision::F16),

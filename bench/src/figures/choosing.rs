@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    /// What the chart says to call if the answer to the question that contains this is yes.
+    /// The chart's advice if the answer to the question that contains this is yes.
     fn answer(question: &str) -> String {
         let found = QUESTIONS.iter().find(|(lines, _)| lines.join(" ").contains(question));
         found.unwrap().1.join(" ")

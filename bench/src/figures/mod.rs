@@ -15,7 +15,7 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-/// What a figure is made by.
+/// Draws a figure as SVG.
 type Make = fn() -> Result<String, Box<dyn Error>>;
 
 /// The figures by name.

@@ -17,7 +17,7 @@ const TRACE: &str = include_str!("timeline.json");
 /// Spans that contain others, which are drawn instead.
 const CONTAINERS: [&str; 5] = ["setup", "solve", "iteration", "cycle", "conversion"];
 
-/// What a span of the solve is, with its colour; all others are setup.
+/// The kinds of spans in the solve, with their colours; all other spans are setup.
 const KINDS: [(&str, &[&str], &str); 4] = [
     ("smoothing", &["pre-smoothing", "post-smoothing"], PALETTE[4]),
     ("transfer to and from the next level", &["restriction", "prolongation"], PALETTE[2]),

@@ -236,7 +236,7 @@ mod tests {
             .filter(|line| !line.starts_with("--"))
             .collect();
         let default = serde_json::to_value(ziggurat::SolverConfig::default()).unwrap();
-        // `updates.rs` makes those of `update.rebuild`.
+        // `updates.rs` covers `update.rebuild`.
         for key in ziggurat::config::choices().into_iter().filter(|key| key.path != "update.rebuild") {
             let usual = key.path.split('.').fold(&default, |value, key| &value[key]);
             for (name, _) in key.values {

@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(summary(&samples(0.1, 0.0)).1, ["threads"]);
         let (found, error) = slope(&samples(0.1, 0.0)["threads"]);
         assert!((found - 0.1).abs() < 0.01 && error < 0.01, "{found} {error}");
-        // What wanders is not growth, but growth is seen through it.
+        // Fluctuation is not growth, but does not hide growth either.
         assert!(summary(&samples(0.05, 10.0)).1.is_empty());
         assert_eq!(summary(&samples(0.5, 10.0)).1, ["threads"]);
     }

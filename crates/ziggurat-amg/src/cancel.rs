@@ -46,7 +46,7 @@ pub struct Cancel {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Limit {
     end: Instant,
-    /// What was given, for messages.
+    /// The given limit, for messages.
     seconds: f64,
 }
 

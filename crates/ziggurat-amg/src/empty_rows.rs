@@ -1,10 +1,10 @@
-//! Empty rows: rows without a nonzero entry, such as those of the isolated nodes of a graph.
+//! Empty rows: rows without a nonzero entry, such as the rows of isolated nodes of a graph.
 //!
 //! Their equations read 0 = b_i, so neither the unknown nor its diagonal entry matters to the
 //! solution. Smoothers, factors and bounds on the spectrum divide by diagonal entries, so they are
 //! computed from a copy of the matrix with a diagonal entry in every empty row: the largest one of
 //! the matrix, which is in the range of its numbers. Coarsening needs no such entry, because it
-//! leaves rows without connections out. Products and residuals are always those of the given
+//! leaves rows without connections out. Products and residuals always use the given
 //! matrix.
 //!
 //! Cost: reading the first entry of every row; a copy of the matrix if there are empty rows.

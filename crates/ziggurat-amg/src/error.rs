@@ -52,7 +52,7 @@ pub enum SetupError {
     /// The levels cannot be made on a device.
     #[error("setup on the device is not possible: {reason}; set up on the host")]
     NotOnDevice {
-        /// What the device does not have.
+        /// The capability that the device lacks.
         reason: &'static str,
     },
     /// The coarsest matrix could not be factorised.
@@ -77,7 +77,7 @@ pub enum SetupError {
     TooLong {
         /// The seconds that the step is expected to take.
         expected: f64,
-        /// What is left of the limit.
+        /// The seconds left of the limit.
         left: f64,
         /// The limit in seconds.
         limit: f64,
@@ -90,7 +90,7 @@ pub enum SetupError {
     ZeroDiagonal {
         /// The level, the stage and the row.
         source: Box<SetupError>,
-        /// What helps, or why nothing does.
+        /// The remedy, or why there is none.
         advice: String,
     },
     /// Another process failed.
@@ -104,7 +104,7 @@ pub enum SetupError {
     /// The rows of a level could not be distributed over processes.
     #[error("the level cannot be distributed over processes: {reason}")]
     Distribution {
-        /// What went wrong.
+        /// The reason.
         reason: String,
     },
     /// An error on one level, in one stage.
@@ -112,9 +112,9 @@ pub enum SetupError {
     Level {
         /// The level; 0 is the finest.
         level: usize,
-        /// What was being computed.
+        /// The stage of setup.
         stage: &'static str,
-        /// What went wrong.
+        /// The error in that stage.
         source: Box<SetupError>,
     },
 }

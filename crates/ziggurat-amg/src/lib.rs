@@ -65,8 +65,8 @@ pub use lower::{
     Lowering, MAX_DENSE_ROWS, MAX_SPARSE_ROWS, OwnMatrix, Part, can_be_direct,
 };
 pub use multigrid::{
-    Considered, Cycle, CycleKind, Cycling, InLevelOrder, LevelFormat, LevelSmoothing, Multigrid, StoredLevel,
-    factor_entries,
+    Cycle, CycleKind, Cycling, FormatCandidates, InLevelOrder, LevelFormat, LevelSmoothing, Multigrid,
+    StoredLevel, factor_entries,
 };
 pub use range::OutOfRange;
 pub use spectral_radius::spectral_radius;

@@ -1,7 +1,7 @@
 //! ρ(D⁻¹A), which determines the step size of smoothers and of prolongation smoothing.
 //!
 //! The result is the smaller of two bounds: Gershgorin's, which is rigorous and exact for the
-//! Laplacian of a grid, and that of Lanczos in the inner product of D, which is sharper for most
+//! Laplacian of a grid, and one by Lanczos in the inner product of D, which is sharper for most
 //! other matrices. Four steps of Lanczos are accurate to a few percent, because the bound adds the
 //! residual, which covers what they have not found yet. Lanczos does not apply if the diagonal has
 //! both signs; power iteration is used instead. Cost: about six passes over the matrix, with a halo
@@ -75,7 +75,7 @@ fn of_parts<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> Result<f64, SetupErro
         halo.exchange(&mut local);
         operator.apply(&local, y);
     };
-    // The order of factors is that of the one-process version.
+    // The factors are in the same order as in the one-process version.
     let dot = |x: &[f64], y: &[f64]| {
         let mut part = operator.exact_dot(y, x);
         sum_exactly(std::slice::from_mut(&mut part), halo);

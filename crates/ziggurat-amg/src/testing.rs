@@ -128,7 +128,7 @@ pub(crate) struct Board {
 }
 
 impl Rank<'_> {
-    /// Posts a message and reads those of all ranks.
+    /// Posts a message and reads the messages of all ranks.
     fn all_gather<M: Clone + Send + 'static>(&self, message: M) -> Vec<M> {
         *self.board.messages[self.rank].lock().unwrap() = Some(Box::new(message));
         self.board.barrier.wait();

@@ -219,7 +219,7 @@ unsafe fn solve(
     unsafe {
         ZigguratSolver::call(solver, |state| {
             let (rows, monitor) = (state.rows(), state.settings.monitor);
-            // What the iteration alone needs can change between solves.
+            // Options of the iteration alone can change between solves.
             let mut options = SolveOptions::from(&state.settings.config);
             let (runtime, Ready { solver, work, .. }) = state.ready()?;
             if options.krylov == Krylov::Auto {

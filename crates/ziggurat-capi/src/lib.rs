@@ -2,9 +2,9 @@
 //! C. The header `include/ziggurat.h` documents every function.
 //!
 //! - `functions` and `settings`: the functions of the header.
-//! - `state`: what a handle holds.
+//! - `state`: the state of a handle.
 //!
-//! Handles, the caller's arrays, statuses and log events are those of `ziggurat-ffi`, which the
+//! Handles, the caller's arrays, statuses and log events come from `ziggurat-ffi`, which the
 //! library for MPI ranks uses, too.
 //!
 //! Any argument leads to a status, never to a crash, as long as pointers point to as many elements

@@ -26,7 +26,7 @@ pub unsafe extern "C" fn ziggurat_set_option(
     }
 }
 
-/// Replaces all options by those of a configuration in TOML.
+/// Replaces all options by a configuration in TOML.
 ///
 /// # Safety
 /// Pointers point to as many elements as the header says, or are null; the solver is not destroyed

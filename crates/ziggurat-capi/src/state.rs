@@ -1,4 +1,4 @@
-//! What a handle holds, and how it is called.
+//! The state of a handle, and how it is called.
 
 use std::ffi::{c_char, c_int};
 
@@ -25,7 +25,7 @@ pub(crate) struct State {
     ready: Option<Ready>,
 }
 
-/// The threads on which calls run; `None` for those of the whole process.
+/// The threads on which calls run; `None` for the threads of the whole process.
 #[derive(Debug, Default)]
 pub(crate) struct Threads(Option<ThreadPool>);
 
@@ -86,7 +86,7 @@ impl Runtime<'_> {
 }
 
 impl Threads {
-    /// Uses this number of threads; zero: those of the whole process.
+    /// Uses this number of threads; zero: the threads of the whole process.
     pub(crate) fn set(&mut self, threads: usize) -> Result<(), Failure> {
         let pool = (threads > 0).then(|| ThreadPoolBuilder::new().num_threads(threads).build());
         let refused = |error| Failure::argument(format!("{}: {error}", counted(threads, "thread")));
@@ -135,7 +135,7 @@ impl State {
         Ok(())
     }
 
-    /// What is known about the nodes of a matrix: coordinates, a near-null space, or a block size.
+    /// A builder with the given coordinates, near-null space or block size.
     fn builder(&self, a: &Csr<f64>) -> Result<SolverBuilder, Failure> {
         let Settings { config, block, coordinates, near_kernel, .. } = &self.settings;
         let builder = Solver::builder().config(config.clone());

@@ -158,7 +158,7 @@ fn petsc_loads_the_preconditioner_by_options() {
         (ran.status.success(), text(&ran))
     };
 
-    // A setup and two updates; the first iteration count of each is that of multigrid.
+    // A setup and two updates; the first iteration count of each is for multigrid.
     let (success, said) = run(&["-n", "24", "-ksp_view"]);
     let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("step ")).collect();
     assert!(success && lines.len() == 3, "{said}");
@@ -250,7 +250,7 @@ fn petsc_solves_on_ranks() {
         assert_eq!(iterations(ranks, &["-known", "modes", "-type", "baij"]), modes);
     }
 
-    // What fails is told by PETSc's means.
+    // Failures are reported by PETSc's means.
     for ranks in [2, 3] {
         let (_, said) = run(ranks, &elasticity, &["-file", file, "-zero_row", "1000"]);
         assert!(said.contains("reason DIVERGED_PC_FAILED"), "{said}");

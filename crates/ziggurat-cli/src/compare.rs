@@ -188,7 +188,7 @@ fn configuration(words: &[OsString], options: &[&'static str]) -> Result<SolverC
     let arguments = Arguments::try_parse_from(words).map_err(|error| Failure::from(&error))?;
     match arguments.command {
         Command::Solve(options) => configure(&options),
-        _ => Ok(SolverConfig::default()), // these words are those of `solve`
+        _ => Ok(SolverConfig::default()), // the words are a command line of `solve`
     }
 }
 

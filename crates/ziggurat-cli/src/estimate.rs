@@ -4,12 +4,12 @@
 //! product A x, which is measured. The coefficients were fitted to solves of the eight model
 //! problems with 10⁵ to 10⁷ entries (smoothed aggregation for symmetric matrices, classical
 //! coarsening for the others), and the part that small problems take already to real matrices. The
-//! range of memory is that of the whole collection as long as multigrid solves the system. If it
-//! does not, sparse factors replace it, and their entries are predicted by an analysis of the
-//! pattern. A saddle point starts with them if they are not too large; their coefficients are those
-//! of Stokes flow on 32² to 256² cells and of `teko_szd`. Time depends on the number of iterations, which cannot be known before, so it is given
-//! as a range. Cost: a diagnosis of the matrix, some products, and the analysis, which may take as
-//! long as setup.
+//! range of memory covers the whole collection as long as multigrid solves the system. If it does
+//! not, sparse factors replace it, and their entries are predicted by an analysis of the pattern. A
+//! saddle point starts with them if they are not too large; their coefficients come from Stokes
+//! flow on 32² to 256² cells and from `teko_szd`. Time depends on the number of iterations, which
+//! cannot be known before, so it is given as a range. Cost: a diagnosis of the matrix, some
+//! products, and the analysis, which may take as long as setup.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -32,7 +32,7 @@ use crate::system::System;
 /// The cost of a kind of solve.
 #[derive(Debug)]
 struct Model {
-    /// Bytes at the peak per entry and per row of the matrix, beside those of the process.
+    /// Bytes at the peak per entry and per row of the matrix, beside the bytes of the process.
     per_entry: f64,
     per_row: f64,
     /// Times in products with the matrix.
@@ -53,7 +53,7 @@ const SYMMETRIC: Model = Model { per_entry: 33.0, per_row: 210.0, setup: 110.0, 
 const GENERAL: Model = Model { per_entry: 100.0, per_row: 650.0, setup: 250.0, iteration: 14.0 };
 
 /// Sparse factors of a saddle point; times are for each of their entries per entry of the matrix.
-/// Work per entry grows with their number, so setup is that of a middle size.
+/// Work per entry grows with their number, so setup is given for a middle size.
 const FACTORS: Model = Model { per_entry: 40.0, per_row: 0.0, setup: 100.0, iteration: 2.0 };
 /// Bytes per entry of the factors of a saddle point, where pivoting adds to those that are
 /// predicted.
@@ -90,7 +90,7 @@ struct Estimate<'a> {
     symmetric: bool,
     /// Whether it is a saddle point.
     saddle_point: bool,
-    /// Whether the solve starts with sparse factors: those of a saddle point, if they can be made.
+    /// Whether the solve starts with sparse factors, as for a saddle point if they can be made.
     starts_with_factors: bool,
     /// Bytes of the matrix itself.
     matrix_bytes: u64,

@@ -22,7 +22,7 @@ impl Failure {
         Failure { cause: cause.into(), hint: hint.into() }
     }
 
-    /// What to do about it.
+    /// The advice to the user.
     #[cfg(feature = "mpi")]
     pub(crate) fn hint(&self) -> &str {
         &self.hint

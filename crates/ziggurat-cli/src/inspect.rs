@@ -28,7 +28,7 @@ struct Report<'a> {
     #[serde(flatten)]
     diagnosis: &'a Diagnosis,
     advice: &'a [Advice],
-    /// What `ziggurat solve` would choose; empty if the matrix is not square.
+    /// The choices that `ziggurat solve` would make; empty if the matrix is not square.
     decisions: &'a [Decision],
     version: &'static str,
 }
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &InspectOptions, progress: &Progress) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// What `ziggurat solve` would choose for this matrix without options.
+/// The choices that `ziggurat solve` would make for this matrix without options.
 fn decisions(system: &System) -> Vec<Decision> {
     if system.a.rows() != system.a.cols() || system.a.rows() == 0 {
         return Vec::new();

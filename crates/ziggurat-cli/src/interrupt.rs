@@ -46,8 +46,8 @@ fn requested() -> Arc<AtomicBool> {
 /// Lets the first signal set the flag. The second one ends the process.
 fn register(requested: &Arc<AtomicBool>) {
     for signal in [SIGINT, SIGTERM] {
-        // In this order: a signal ends the process if an earlier one has set the flag. The exit
-        // code is that of shells for a process ended by this signal.
+        // In this order: a signal ends the process if an earlier one has set the flag. Shells give
+        // the same exit code for a process ended by this signal.
         let _ = flag::register_conditional_shutdown(signal, 128 + signal, requested.clone())
             .and_then(|_| flag::register(signal, requested.clone()));
     }

@@ -67,7 +67,7 @@ fn noted(allocated: *mut u8, size: usize) -> *mut u8 {
 pub(crate) fn explain_shortage() {
     // SAFETY: without a failed allocation, the handler reads an atomic. After one, the process
     // raises the signal itself, where it holds no lock that the handler takes: the message is put
-    // together on the stack, `last_stage` does not wait, and the lock of standard error is that of
+    // together on the stack, `last_stage` does not wait, and the lock of standard error belongs to
     // this thread or is free soon.
     let registered = unsafe { low_level::register(SIGABRT, end_if_short) };
     // Without the handler, the standard library's line remains.

@@ -39,7 +39,7 @@ use crate::shell;
 use crate::system::System;
 use crate::trace::Trace;
 
-/// What [`solve::run`](run) exits with when the solver stopped without having converged.
+/// The exit code of [`solve::run`](run) when the solver stopped without having converged.
 pub(crate) const NOT_CONVERGED: u8 = 2;
 
 pub(crate) fn run(options: &SolveOptions, job: &Job, progress: &Progress) -> Result<ExitCode, Failure> {
@@ -280,7 +280,7 @@ fn compute<S: SetUp>(
     Ok((solver, outcome, solution.x))
 }
 
-/// What is given beside the matrix.
+/// The inputs of a solve beside the matrix.
 #[derive(Clone)]
 pub(crate) struct Given {
     /// The right-hand side, unless it is the default.
@@ -372,7 +372,7 @@ mod tests {
     use std::path::PathBuf;
     use ziggurat_sparse::io::read_vector;
 
-    /// What the command line `ziggurat solve …` asks for.
+    /// The options of the command line `ziggurat solve …`.
     fn options(arguments: &[&str]) -> SolveOptions {
         let all = ["ziggurat", "solve"].iter().chain(arguments);
         match Arguments::try_parse_from(all).unwrap().command {

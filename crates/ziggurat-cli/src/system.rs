@@ -56,7 +56,7 @@ pub(crate) fn parse_problem(text: &str) -> Result<Problem, Failure> {
     Ok(text.parse::<Problem>()?)
 }
 
-/// What the arguments name as the matrix.
+/// The source of the matrix that the arguments name.
 pub(crate) enum Origin<'a> {
     File(&'a Path),
     Problem(Problem),
@@ -80,7 +80,7 @@ impl<'a> Origin<'a> {
     }
 }
 
-/// The failure to open `path`, unless its name is that of a model problem: then the advice is to
+/// The failure to open `path`, unless it is the name of a model problem: then the advice is to
 /// write `--problem`, as for `ziggurat inspect poisson3d:20`.
 pub(crate) fn unopened(path: &Path, failure: Failure) -> Failure {
     let problem = path.to_str().and_then(|text| text.parse::<Problem>().ok()).filter(|_| !path.exists());
@@ -373,7 +373,7 @@ pub(crate) fn check_readable(path: &Path) -> Result<u64, Failure> {
     Ok(facts.len())
 }
 
-/// The first file of a folder whose name is that of a matrix.
+/// The first file of a folder that is named like a matrix.
 fn first_matrix(folder: &Path) -> Option<PathBuf> {
     let names = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let is_matrix = |path: &PathBuf| {

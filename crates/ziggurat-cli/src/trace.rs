@@ -263,7 +263,7 @@ impl TraceFile {
     }
 }
 
-/// What completes a file.
+/// The end of a complete file.
 fn closing(left_out: u64) -> String {
     format!("\n],\"displayTimeUnit\":\"ms\",\"otherData\":{{\"spans_left_out\":{left_out}}}}}\n")
 }

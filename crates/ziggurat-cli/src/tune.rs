@@ -154,7 +154,7 @@ fn finish(
     Ok(ExitCode::from(if best.converged { 0 } else { solve::NOT_CONVERGED }))
 }
 
-/// What distinguishes a trial from the given configuration.
+/// The name of a trial: its changes to the given configuration.
 fn name(changes: &[(&'static str, String)]) -> String {
     match changes {
         [] => "as given".to_owned(),

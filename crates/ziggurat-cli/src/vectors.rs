@@ -74,11 +74,11 @@ impl<'a> VectorFile<'a> {
     }
 }
 
-/// What a right-hand side must look like.
+/// Advice on the form of a right-hand side.
 pub(crate) const RHS_HINT: &str =
     "give the right-hand side that belongs to this matrix, or omit --rhs for the default";
 
-/// What an initial guess must look like.
+/// Advice on the form of an initial guess.
 pub(crate) fn guess_hint(rows: u64) -> String {
     format!(
         "give one value per row of the matrix, such as a Matrix Market array of size {rows} 1; or omit --guess"

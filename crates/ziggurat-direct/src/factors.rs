@@ -38,8 +38,8 @@ impl Factors {
     /// Cholesky's factor of a symmetric matrix.
     ///
     /// # Errors
-    /// If it is not positive definite, if the arrays are not those of a square matrix, or if there is
-    /// not enough memory.
+    /// If it is not positive definite, if the arrays are not those of a square matrix, or if there
+    /// is not enough memory.
     pub fn cholesky(a: Rows<'_>) -> Result<Self, DirectError> {
         let (a, rows) = by_columns(a)?;
         match a.sp_cholesky(Side::Lower) {

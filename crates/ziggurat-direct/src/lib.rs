@@ -3,9 +3,9 @@
 //! - [`SymbolicSize`]: entries and multiplications of the factors, from the pattern alone.
 //! - [`Factors`]: A = L Lᵀ or P A Q = L U, which solve in place.
 //!
-//! A matrix is given by compressed rows of its *transpose*, [`Rows`], because faer takes columns. No
-//! function here is generic, so faer is compiled in this crate alone and its machine code is not made
-//! again by callers. faer runs without its thread pool, so results do not depend on threads.
+//! A matrix is given by compressed rows of its *transpose*, [`Rows`], because faer takes columns.
+//! No function here is generic, so faer is compiled in this crate alone and its machine code is not
+//! made again by callers. faer runs without its thread pool, so results do not depend on threads.
 //!
 //! ```
 //! use ziggurat_direct::{Factors, Rows};

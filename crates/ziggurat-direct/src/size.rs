@@ -1,8 +1,8 @@
 //! The size of the factors of a pattern, before they are computed.
 //!
 //! The factor of column k has c_k entries, as the elimination tree says, and takes ½ c_k²
-//! multiplications. Cost: an order of least fill and some passes over the pattern, far less than the
-//! factors.
+//! multiplications. Cost: an order of least fill and some passes over the pattern, far less than
+//! the factors.
 
 use faer::Side;
 use faer::sparse::linalg::cholesky::{SymbolicCholeskyRaw, factorize_symbolic_cholesky};
@@ -28,7 +28,8 @@ pub struct SymbolicSize {
 }
 
 impl SymbolicSize {
-    /// The size of the factor of a matrix with this symmetric pattern, of which values are not read.
+    /// The size of the factor of a matrix with this symmetric pattern, of which values are not
+    /// read.
     ///
     /// # Errors
     /// If the arrays are not those of a square matrix, or if there is not enough memory.

@@ -1,8 +1,8 @@
-//! What the C libraries have in common: `libziggurat` for one process and `libziggurat_mpi` for MPI
+//! Common parts of the C libraries: `libziggurat` for one process and `libziggurat_mpi` for MPI
 //! ranks. It exports no function of C itself.
 //!
 //! - [`Handle`]: a solver as C sees it, with its state and the sentence of its last failure.
-//! - [`Status`], [`Failure`]: what a call ends with.
+//! - [`Status`], [`Failure`]: the result of a call.
 //! - [`Settings`]: options and what is known about the unknowns.
 //! - `arrays`: the caller's arrays, checked and copied. No pointer is kept.
 //! - `log`: log events for the caller's function.

@@ -46,7 +46,7 @@ impl Report {
         }
     }
 
-    /// What a solve ends with.
+    /// The status of a solve.
     ///
     /// # Errors
     /// If it has not converged.

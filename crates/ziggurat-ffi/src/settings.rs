@@ -73,7 +73,7 @@ impl Settings {
         Ok(self.config.set(key, value)?)
     }
 
-    /// Replaces all options by those of a configuration in TOML.
+    /// Replaces all options by a configuration in TOML.
     ///
     /// # Safety
     /// The text ends with a zero, or is null.

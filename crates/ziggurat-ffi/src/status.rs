@@ -9,7 +9,7 @@ use ziggurat::amg::{HierarchyFileError, SetupError};
 use ziggurat::config::ConfigError;
 use ziggurat::sparse::MatrixError;
 
-/// What a call returns. The numbers are those of the header.
+/// The return value of a call, with the same numbers as in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Status {

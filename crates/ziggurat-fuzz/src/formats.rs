@@ -79,7 +79,8 @@ fn in_single_precision<S: Store>(a: &Csr<f64>, other: &HostMatrix<S>, x: &[f64],
     }
 }
 
-/// Compares the kernels of `Cpu` on one matrix with those of `Reference` on another that is equal.
+/// Compares the kernels of `Cpu` on one matrix with the kernels of `Reference` on another that is
+/// equal.
 fn compare<C: Reads<S>, S: Store>(known: &HostMatrix<S>, a: &HostMatrix<S>, x: &[f64], b: &[f64]) {
     let narrow = |x: &[f64]| x.iter().map(|&x| C::narrow(x)).collect::<Vec<C>>();
     let (x, b) = (narrow(x), narrow(b));

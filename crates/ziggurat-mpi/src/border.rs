@@ -30,7 +30,7 @@ pub(crate) struct Border<S: Store, D: Device> {
     there: Option<There<S, D>>,
 }
 
-/// What a device with its own memory needs.
+/// Data for a device with its own memory.
 #[derive(Debug)]
 struct There<S: Store, D: Device> {
     /// Selects the elements to be sent.

@@ -11,8 +11,8 @@
 //! Gauss–Seidel needs it before the sweep, because later rows of a block read earlier ones.
 //! Reductions are over all ranks of a level.
 //!
-//! Cost: that of the rank's device, one message in each direction per neighbour and product, and
-//! one all-reduce per reduction. Kernels do not allocate.
+//! Cost: the kernels of the rank's device, one message in each direction per neighbour and product,
+//! and one all-reduce per reduction. Kernels do not allocate.
 
 use std::borrow::Borrow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,14 +45,14 @@ pub struct Distributed<D = Cpu> {
 }
 
 impl Distributed {
-    /// The CPU of one rank among those of `comm`, which share the vectors.
+    /// The CPU of one rank of `comm`; all ranks of `comm` share the vectors.
     pub fn new(comm: Arc<dyn Comm>) -> Self {
         Distributed::over(Cpu::new(), comm)
     }
 }
 
 impl<D: Device> Distributed<D> {
-    /// The device of one rank among those of `comm`, which share the vectors. All ranks have
+    /// The device of one rank of `comm`; all ranks of `comm` share the vectors. All ranks have
     /// devices of the same kind.
     ///
     /// ```

@@ -143,7 +143,7 @@ impl From<NearKernelError> for DistributedError {
 /// ```
 ///
 /// # Errors
-/// The error of this rank, or that of another one.
+/// The error of this rank or of another one.
 pub fn agree<T, E: Into<DistributedError>>(
     comm: &dyn Comm,
     result: Result<T, E>,
@@ -151,8 +151,8 @@ pub fn agree<T, E: Into<DistributedError>>(
     agree_as(comm, result.map_err(E::into))
 }
 
-/// As [`agree`], for another error type: this rank keeps its own error, and that of another rank is
-/// converted.
+/// As [`agree`], for another error type: this rank keeps its own error, and an error of another
+/// rank is converted.
 ///
 /// ```
 /// use ziggurat_mpi::{Alone, InputError, agree_as};
@@ -162,7 +162,7 @@ pub fn agree<T, E: Into<DistributedError>>(
 /// ```
 ///
 /// # Errors
-/// The error of this rank, or that of another one.
+/// The error of this rank or of another one.
 pub fn agree_as<T, E: fmt::Display + From<DistributedError>>(
     comm: &dyn Comm,
     result: Result<T, E>,
@@ -186,7 +186,7 @@ pub fn agree_as<T, E: fmt::Display + From<DistributedError>>(
 /// ```
 ///
 /// # Errors
-/// The error of this rank, or that of another one.
+/// The error of this rank or of another one.
 pub fn together<T, E: fmt::Display + From<DistributedError>>(
     comm: &dyn Comm,
     work: impl FnOnce() -> Result<T, E>,
@@ -208,7 +208,7 @@ pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }
 
-/// Refuses arguments that differ between ranks: `value` is compared with that of rank 0.
+/// Refuses arguments that differ between ranks: `value` is compared with the value of rank 0.
 /// Collective.
 pub(crate) fn check_same(comm: &dyn Comm, what: &'static str, value: &str) -> Result<(), DistributedError> {
     let mut hash = DefaultHasher::new();

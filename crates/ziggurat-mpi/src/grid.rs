@@ -12,7 +12,7 @@
 //! coarsens a grid (`GridMatrix::coarsen`). What is cut off at the ends of the slab changes only
 //! planes that the rank does not use: a coarse plane depends on two planes on either side of it,
 //! one for each axis within planes, and the weights of the outermost of these on one more. So the
-//! rows have the bits of one process. Transfers are stored in compressed rows, as those of other
+//! rows have the bits of one process. Transfers are stored in compressed rows, as with other
 //! methods.
 //!
 //! Cost: coarsening, a copy of the own rows by directions, and messages with up to nine planes from
@@ -124,7 +124,7 @@ fn within(ids: &Range<u64>, first: usize) -> Range<usize> {
 /// Consecutive planes of a grid.
 struct Slab<'a> {
     pattern: &'a GridPattern,
-    /// The planes, and those of the coarse grid that they contain.
+    /// The planes, and the planes of the coarse grid that they contain.
     planes: Range<usize>,
     coarse_planes: Range<usize>,
     coarse: Grid,

@@ -234,7 +234,7 @@ fn centre(comm: &dyn Comm, own: &[[f64; 3]]) -> Result<[f64; 3], DistributedErro
 /// Refuses a mode that is zero or depends linearly on the previous ones, by Gram–Schmidt
 /// orthogonalisation, as `NearKernel::try_new` does for one process. Collective.
 pub(crate) fn check_independent(comm: &dyn Comm, modes: &Dense<f64>) -> Result<(), NearKernelError> {
-    /// What orthogonalisation leaves of a dependent mode, relative to its norm.
+    /// A mode is dependent if orthogonalisation reduces its norm to this fraction.
     const DEPENDENT: f64 = 1e-10;
     if comm.total(modes.rows() as u64) == 0 {
         return Ok(());

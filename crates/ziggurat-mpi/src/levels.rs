@@ -64,7 +64,7 @@ pub(crate) fn is_shared(a: &DistributedCsr) -> bool {
 }
 
 /// The number of levels whose V-cycle is positive, if MINRES needs that and it is fewer than there
-/// are. The answer of a level is that of all ranks, also of those that have no rows of it.
+/// are. The answer for a level is the same on all ranks, also on ranks that have no rows of it.
 /// Collective.
 pub(crate) fn positive_levels(
     comm: &dyn Comm,
@@ -151,7 +151,7 @@ impl<D: Device> Lowerable<D> {
 }
 
 impl LevelSmoother {
-    /// Computes the data from own rows and those of other ranks that the smoother reads.
+    /// Computes the data from own rows and the rows of other ranks that the smoother reads.
     fn new(a: &DistributedCsr, smoother: Smoother, radius: Option<f64>) -> Result<Self, DistributedError> {
         let known = match smoother.depth() {
             0 => Cow::Borrowed(a),

@@ -1,9 +1,10 @@
 //! A matrix whose rows are distributed over ranks.
 //!
 //! A rank holds its own rows. Their columns have local numbers of 32 bits in the order of global
-//! ids: own columns and those of a [`Neighbourhood`]. A square matrix has a local row for every
-//! local column; rows of other ranks are empty until they are fetched. So the row-local kernels of
-//! setup run on a range of its rows as on a matrix in one process, and give the same bits.
+//! ids: own columns and the columns of a [`Neighbourhood`]. A square matrix has a local row for
+//! every local column; rows of other ranks are empty until they are fetched. So the row-local
+//! kernels of setup run on a range of its rows as on a matrix in one process, and give the same
+//! bits.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -134,7 +134,7 @@ impl Neighbourhood {
         (self.own.end - self.own.start) as usize
     }
 
-    /// Overwrites the values of halo nodes with those of their owners: `width` values per local
+    /// Overwrites the values of halo nodes with their owners' values: `width` values per local
     /// node.
     pub(crate) fn exchange<T: Pod>(&self, values: &mut [T], width: usize) {
         let own = self.below * width..(self.below + self.own_nodes()) * width;
@@ -170,7 +170,7 @@ impl Neighbourhood {
         Csr::try_new(rows, own, (0..=rows).collect(), columns, vec![S::narrow(1.0); rows])
     }
 
-    /// Sends packed values and receives those of the halo, `width` per node.
+    /// Sends packed values and receives the values of the halo, `width` per node.
     pub(crate) fn swap<T: Pod>(
         &self,
         outgoing: &[T],

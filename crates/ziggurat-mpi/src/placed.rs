@@ -1,8 +1,8 @@
 //! The matrix of a caller as it is set up: checked, in the sign and the distribution of the levels.
 //!
 //! Setup expects a positive diagonal, so −A takes the place of a negative definite A, and the
-//! solution for it that of −x. Ranks own whole grains inside, so rows near the bounds of ranks are
-//! moved. Cost: a few passes over the matrix, and a copy of it for each of the two changes.
+//! solution becomes −x. Ranks own whole grains inside, so rows near the bounds of ranks are moved.
+//! Cost: a few passes over the matrix, and a copy of it for each of the two changes.
 
 use std::sync::Arc;
 

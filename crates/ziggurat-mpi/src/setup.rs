@@ -50,7 +50,7 @@ pub struct Transfer {
 impl LevelMatrix for DistributedCsr {
     type Halo<'a> = Items<'a>;
     type Transfer = Transfer;
-    /// Not yet: rows that arrive from other ranks are those of one unknown.
+    /// Not yet: rows that arrive from other ranks are rows of one unknown.
     const UNKNOWNS_ON_GRIDS: bool = false;
 
     fn view(&self) -> CsrRef<'_, f64> {

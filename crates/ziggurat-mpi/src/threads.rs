@@ -20,9 +20,9 @@ pub struct Threads {
 
 impl Threads {
     /// The number of threads by the rule of [`ziggurat::threads`]: the number that the caller
-    /// gives, which may differ between ranks, else the variables, of which those of rank 0 count,
-    /// else the cores to which ranks are bound, divided by the ranks that share them. Starts no
-    /// thread: the program builds rayon's global pool, with the thread that calls MPI in it
+    /// gives, which may differ between ranks, else the variables as they are set on rank 0, else
+    /// the cores to which ranks are bound, divided by the ranks that share them. Starts no thread:
+    /// the program builds rayon's global pool, with the thread that calls MPI in it
     /// (`use_current_thread`). Collective.
     ///
     /// ```

@@ -45,7 +45,7 @@ pub(crate) fn triple_product(
 }
 
 impl DistributedCsr {
-    /// Own rows among those of other ranks with the given increasing `ids`, and the numbering of
+    /// Own rows among the rows of other ranks with the given increasing `ids`, and the numbering of
     /// their columns, which holds whole nodes. Collective.
     fn with_fetched(&self, ids: &[u64]) -> Result<(Numbering, Csr<f64>), DistributedError> {
         let fetched = self.fetch(ids);

@@ -1,11 +1,11 @@
 //! New values for the matrix of a distributed solver, as in time stepping.
 //!
-//! What one process keeps is kept: coarsening, interpolation and restriction, the distribution of
-//! the rows of every level and the messages of its halo. Galerkin products, spectral radii,
-//! smoothers and the factors of the coarsest level are computed again. So the levels have the bits
-//! of one process after an update, too. The symbolic phases of the products are repeated, because
-//! rows of other ranks come as rows and not as plans. Interpolation on structured grids follows the
-//! values, so their levels are all set up again.
+//! An update keeps the same as in one process: coarsening, interpolation and restriction, the
+//! distribution of the rows of every level and the messages of its halo. Galerkin products,
+//! spectral radii, smoothers and the factors of the coarsest level are computed again. So the
+//! levels have the bits of one process after an update, too. The symbolic phases of the products
+//! are repeated, because rows of other ranks come as rows and not as plans. Interpolation on
+//! structured grids follows the values, so their levels are all set up again.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ use crate::triple_product::triple_product;
 
 impl<D: Device> DistributedSolver<D> {
     /// Replaces the values of the matrix; pattern, unknowns per node and distribution must be the
-    /// same. The policy is that of [`ziggurat::Solver::update_values`], and so is the result, bit
-    /// for bit. Collective.
+    /// same. The policy is as in [`ziggurat::Solver::update_values`], and so is the result, bit for
+    /// bit. Collective.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -56,8 +56,8 @@ impl<D: Device> DistributedSolver<D> {
         })
     }
 
-    /// As [`update_values`](Self::update_values), from the values alone: those of this rank's rows,
-    /// in the order of increasing columns. Collective.
+    /// As [`update_values`](Self::update_values), from the values of this rank's rows alone, in the
+    /// order of increasing columns. Collective.
     ///
     /// # Errors
     /// As [`update_values`](Self::update_values), and if the number of values differs.

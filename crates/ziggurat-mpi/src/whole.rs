@@ -3,7 +3,7 @@
 //! The levels do not depend on the number of ranks, and neither does the hierarchy that rank 0
 //! gathers: saved, it is the file of one process. So a hierarchy that was set up on some ranks can
 //! be loaded on fewer or more of them, or by [`ziggurat::Solver::from_hierarchy`], and ranks can
-//! use one that only one process can make, such as that of a reservoir (CPR).
+//! use one that only one process can make, such as the hierarchy of a reservoir (CPR).
 //!
 //! Coarse rows are divided evenly, in grains, as in setup (`setup.rs`). Cost: rank 0 holds all
 //! levels for a while, and every entry is sent once.
@@ -97,8 +97,8 @@ impl DistributedSolver {
     /// rank has `rows_here` rows. Collective.
     ///
     /// # Errors
-    /// If the rows of all ranks are not those of the hierarchy, if its unknowns are in a new order,
-    /// or as [`DistributedSolver::new`].
+    /// If the rows of all ranks do not match the hierarchy, if its unknowns are in a new order, or
+    /// as [`DistributedSolver::new`].
     pub fn from_hierarchy(
         comm: &Arc<dyn Comm>,
         rows_here: usize,
@@ -159,7 +159,7 @@ fn taken_over(
     made.lowered(device, config, asked)
 }
 
-/// What all ranks have to know of a hierarchy on rank 0.
+/// The properties of a hierarchy on rank 0 that all ranks need.
 struct Outline {
     levels: Vec<LevelOutline>,
     stop: CoarseningStop,
@@ -283,7 +283,7 @@ fn entries(a: &Csr<f64>) -> Vec<(u64, u64, f64)> {
     a.all_rows().flat_map(of_row).collect()
 }
 
-/// Those of the ids that rank 0 gives which this rank owns, counted from its first. Collective.
+/// The ids from rank 0 that this rank owns, counted from its first. Collective.
 fn spread(comm: &dyn Comm, rows: &Partition, ids: Option<&[u32]>) -> Vec<u32> {
     let mut words: Vec<u64> = ids.unwrap_or_default().iter().map(|&id| id.into()).collect();
     comm.broadcast(0, &mut words);
@@ -291,7 +291,8 @@ fn spread(comm: &dyn Comm, rows: &Partition, ids: Option<&[u32]>) -> Vec<u32> {
     words.into_iter().filter(|id| own.contains(id)).map(|id| (id - own.start) as u32).collect()
 }
 
-/// The ids of all ranks on rank 0, given those of this one, counted from its first row. Collective.
+/// The ids of all ranks on rank 0, given the ids of this one, counted from its first row.
+/// Collective.
 fn numbers(comm: &dyn Comm, first: u64, own: Option<&[u32]>) -> Vec<u32> {
     let ids: Vec<u64> = own.unwrap_or_default().iter().map(|&id| first + u64::from(id)).collect();
     comm.gather(&ids).into_iter().flatten().map(|id| id as u32).collect()

@@ -35,7 +35,7 @@ const FOREVER: f64 = 1e12;
 /// The concatenated solutions, and an outcome for each.
 type Solutions = (Vec<f64>, Vec<Outcome>);
 
-/// Those of all right-hand sides.
+/// The solutions for all right-hand sides.
 pub(crate) type Solved = Result<Solutions, SolveError>;
 
 /// Right-hand sides and guesses as concatenated columns, with what solves them.
@@ -43,7 +43,7 @@ pub(crate) struct Columns<'a> {
     pub(crate) solver: &'a Solver,
     pub(crate) setup_seconds: f64,
     pub(crate) options: &'a SolveOptions,
-    /// Whether the systems are those of the transpose.
+    /// Whether the systems have the transposed matrix.
     pub(crate) transposed: bool,
     pub(crate) b: &'a [f64],
     pub(crate) guess: Option<&'a [f64]>,
@@ -85,7 +85,7 @@ impl Columns<'_> {
         let b_norm = report.b_norm;
         let solution = Solution { x: Vec::new(), report, promotion, traffic };
         let mut outcome = report::Outcome::of(self.solver, &solution, timing).with_options(self.options);
-        // The peak of the process is that of the whole Python program.
+        // The peak of the process is the peak of the whole Python program.
         outcome.peak_bytes = None;
         Ok((x, Outcome { b_norm, outcome: Arc::new(outcome) }))
     }
@@ -110,7 +110,7 @@ impl Columns<'_> {
     }
 
     /// The options with which a solve keeps a stronger preconditioner for itself: they differ from
-    /// those of the configuration, in a limit that has no effect.
+    /// the configuration in a limit that has no effect.
     fn options_alone(&self) -> SolveOptions {
         let mut options = self.options.clone();
         options.stopping.max_seconds = Some(options.stopping.max_seconds.map_or(FOREVER, f64::next_up));
@@ -118,7 +118,7 @@ impl Columns<'_> {
     }
 
     /// Solves with one right-hand side per pool at a time, until the monitor stops. Pools have one
-    /// thread each. The error is that of the first right-hand side that has one.
+    /// thread each. The error comes from the first right-hand side that has one.
     pub(crate) fn at_once<T>(&self, pools: &[ThreadPool], monitor: &Monitor<'_, T>, held: &Held) -> Solved {
         let (next, solved) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(self.count())));
         let (stop, options) = (monitor.stop_flag(), self.options_alone());

@@ -40,7 +40,7 @@ pub(crate) fn preset(py: Python<'_>, name: &str) -> PyResult<String> {
 }
 
 /// The solver's own options with per-solve overrides: JSON with the keys `krylov`, `restart`,
-/// `basis` and those of `stopping`.
+/// `basis` and the keys of `stopping`.
 pub(crate) fn solve_options(
     py: Python<'_>,
     config: &SolverConfig,

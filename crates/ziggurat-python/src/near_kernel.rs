@@ -15,7 +15,7 @@ use ziggurat::sparse::{Csr, Dense};
 use crate::errors::{coordinates_error, matrix_error, setup_error, value_error};
 use crate::threads::{pool, within};
 
-/// What is known about the unknowns of a matrix: near-nullspace vectors as columns, coordinates by
+/// Information about the unknowns of a matrix: near-nullspace vectors as columns, coordinates by
 /// rows, and the number of unknowns per node.
 pub(crate) type Nodes<'py> =
     (Option<PyReadonlyArray2<'py, f64>>, Option<PyReadonlyArray2<'py, f64>>, Option<usize>);

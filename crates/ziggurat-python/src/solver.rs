@@ -289,7 +289,7 @@ impl NativeSolver {
         Ok(NativeSolver { state, threads, in_given_order: false })
     }
 
-    /// Replaces the values by those of the matrix that `new` makes.
+    /// Replaces the values of the matrix, from the matrix that `new` makes.
     fn update(
         &self,
         py: Python<'_>,

@@ -183,8 +183,8 @@ impl Default for Visits {
     }
 }
 
-/// Settings of some level and all coarser ones, in place of those of the whole hierarchy. Where
-/// several apply, the last one in the list does.
+/// Settings of some level and all coarser ones, which override the settings of the whole hierarchy.
+/// Where several apply, the last one in the list does.
 ///
 /// ```
 /// use ziggurat::SolverConfig;
@@ -261,7 +261,7 @@ pub enum ConfigError {
     UnknownKey {
         /// The full path of the key.
         path: String,
-        /// The full paths of keys of the same name in other tables, or that of the closest key.
+        /// The full paths of keys of the same name in other tables, or the path of the closest key.
         nearest: Vec<String>,
         /// The known keys of the same table.
         known: Vec<String>,
@@ -312,8 +312,8 @@ impl SolverConfig {
     ///
     /// # Errors
     /// If a number is out of range; the error names the key, the value and the range. All sections
-    /// are checked, including those of methods that are not used. Also if the basis of a Krylov
-    /// method without one is to be compressed.
+    /// are checked, also for methods that are not used. Also if the basis of a Krylov method
+    /// without one is to be compressed.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let section = |name: &'static str| move |error: OutOfRange| error.within(name);
         self.stopping.validate()?;

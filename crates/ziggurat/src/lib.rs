@@ -32,17 +32,17 @@
 //!
 //! # Sparse factors
 //!
-//! The feature `direct` brings sparse Cholesky and LU factors (the crate faer): the method `direct`,
-//! `auto` for saddle points, coarsest matrices that stay too large to invert, and the last resort of
-//! a slow solve. Without it, matrices of up to 1000 rows are inverted where factors are asked for,
-//! and larger ones are an error that names the feature; everything else is the same, and a program
-//! compiles in about half of the time.
+//! The feature `direct` brings sparse Cholesky and LU factors (the crate faer): the method
+//! `direct`, `auto` for saddle points, coarsest matrices that stay too large to invert, and the
+//! last resort of a slow solve. Without it, matrices of up to 1000 rows are inverted where factors
+//! are asked for, and larger ones are an error that names the feature; everything else is the same,
+//! and a program compiles in about half of the time.
 //!
 //! # Threads
 //!
-//! Setup and solve run in the rayon pool of the calling thread: that of the whole process, with one
-//! thread per core or as many as `RAYON_NUM_THREADS` says, or your own. Results have the same bits
-//! on any number of threads.
+//! Setup and solve run in the rayon pool of the calling thread: the global pool, with one thread
+//! per core or as many as `RAYON_NUM_THREADS` says, or your own. Results have the same bits on any
+//! number of threads.
 //!
 //! ```
 //! use ziggurat::Solver;

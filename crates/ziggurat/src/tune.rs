@@ -5,8 +5,8 @@
 //! given, with its automatic choices; the last ones repeat it and the best alternately, because
 //! times vary from run to run. What counts is setup + n solves, where n is given.
 //!
-//! A trial is stopped when it has taken twice as long as the best one before it, so the cost is
-//! about forty times that of one solve, and never more than the given time by more than one trial's
+//! A trial is stopped when it has taken twice as long as the best one before it, so the search
+//! takes about forty times as long as one solve, and exceeds the given time by at most one trial's
 //! setup.
 
 use std::ops::ControlFlow;
@@ -22,7 +22,7 @@ use ziggurat_sparse::Csr;
 use crate::config::{Coarsest, Effort, Krylov, Method, Precision, Reorder, SetupPlace, SmootherKind};
 use crate::{SolveError, SolveOptions, Solver, SolverConfig};
 
-/// What to tune for.
+/// The limit and the purpose of a search.
 ///
 /// ```
 /// use ziggurat::{SolverConfig, Tuning};
@@ -53,7 +53,7 @@ impl Default for Tuning {
 pub struct Trial {
     /// The configuration, with `auto` where the choice was left open.
     pub config: SolverConfig,
-    /// What distinguishes it from the given one, as keys and values.
+    /// Its changes to the given configuration, as keys and values.
     pub changes: Vec<(&'static str, String)>,
     /// Whether the solve has converged.
     pub converged: bool,
@@ -254,7 +254,7 @@ impl Search<'_> {
         set(&mut config, &value);
         changes.retain(|(other, _)| *other != key);
         changes.push((key, value));
-        // What is measured is this configuration, and not what replaces it.
+        // The trial measures this configuration, and not one that replaces it.
         let alone = SolverConfig { fallback: false, ..config.clone() };
         let trial = match self.trial(alone, changes.clone(), limit) {
             Ok((trial, _)) => Trial { config, ..trial },

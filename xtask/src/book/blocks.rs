@@ -28,7 +28,7 @@ use super::{BookError, at};
 /// Separates the outputs of Python blocks.
 const SEPARATOR: char = '\u{1e}';
 
-/// What code blocks run with.
+/// The environment in which code blocks run.
 #[derive(Debug)]
 pub(crate) struct Runner {
     /// The folder that gets one folder per chapter.
@@ -112,7 +112,7 @@ impl Runner {
         })
     }
 
-    /// What a command prints if it succeeds, or if it fails.
+    /// The output of a command: `Ok` if it succeeds, `Err` if it fails.
     fn output(
         &self,
         mut command: Command,
@@ -146,7 +146,7 @@ impl Runner {
     }
 }
 
-/// What the book shows and the output lacks, or, in a complete block, the other way round.
+/// A line that the book shows and the output lacks, or, in a complete block, the other way round.
 fn difference(name: &str, shown: Option<&Block<'_>>, output: &str) -> Option<String> {
     let shown = shown?;
     let Some((complete, bound)) = comparison(shown.info) else {

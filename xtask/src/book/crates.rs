@@ -117,7 +117,7 @@ fn picture(packages: &Packages) -> String {
     format!("```text\n{}```\n", layers.join("\n"))
 }
 
-/// The crates by layer: those of a layer depend only on layers before it.
+/// The crates by layer: crates of a layer depend only on layers before it.
 fn layers(packages: &Packages) -> Vec<Vec<&str>> {
     let mut layers: Vec<Vec<&str>> = Vec::new();
     let mut placed = BTreeSet::new();

@@ -14,7 +14,7 @@ use std::process::Command;
 use super::markdown;
 use super::{BookError, at};
 
-/// What was built.
+/// The built book.
 #[derive(Debug)]
 pub(crate) struct Pages {
     /// Number of pages.

@@ -1,4 +1,4 @@
-//! What the checks read from a Markdown file: code blocks, links and headings.
+//! The parts of a Markdown file that the checks read: code blocks, links and headings.
 //!
 //! Only what our files contain is understood: fences of three backticks at the start of a line,
 //! inline links, and headings with `#`.
@@ -20,7 +20,7 @@ pub(crate) struct Page {
 /// A fenced code block.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Block<'a> {
-    /// What follows the backticks.
+    /// The text after the backticks.
     pub(crate) info: &'a str,
     /// The number of the line with the opening backticks.
     pub(crate) line: usize,

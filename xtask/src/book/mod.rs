@@ -1,8 +1,8 @@
 //! `cargo xtask book`: the book is complete, its links resolve, and its code runs.
 //!
 //! 1. Pages that are generated from the code equal the files in the repository: the crates
-//!    ([`crates`]), and the configuration (`configuration_reference` of `ziggurat-bench`). `--write`
-//!    writes them.
+//!    ([`crates`]), and the configuration (`configuration_reference` of `ziggurat-bench`).
+//!    `--write` writes them.
 //! 2. Links of all Markdown files of the repository resolve, and Rust files that they name exist
 //!    ([`links`]).
 //! 3. Tables of measured numbers name the revision at which they were taken ([`tables`]).

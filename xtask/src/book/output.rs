@@ -3,7 +3,7 @@
 //! Every line of the book must occur in the output, in the same order; the book may leave out
 //! lines. Words are compared one by one, and a number is a word like any other: iterations, levels,
 //! residuals, complexities and sizes have the same bits on every machine, so they must be equal.
-//! What depends on the machine is not compared, and is recognised by the words around it:
+//! Numbers that depend on the machine are not compared. The words around them identify them:
 //!
 //! | number | recognised by |
 //! |---|---|
@@ -23,7 +23,7 @@ const TIMES: [&str; 6] = ["s", "ms", "µs", "ns", "min", "h"];
 /// Instruction sets, as reports name them.
 const INSTRUCTION_SETS: [&str; 3] = ["Avx512", "Avx2", "Portable"];
 
-/// By how much numbers of a block may differ from those of the output.
+/// By how much numbers of a block may differ from the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bound {
     /// The largest difference, relative to the number in the book; 0 if numbers must be equal.
@@ -142,7 +142,7 @@ converged in 13 iterations: relative residual 2.26e-9 (tolerance 1e-8)
       0  27,000   1.5 MiB
 ";
 
-    /// What the output lacks of this line, and what it has instead.
+    /// The line, if the output lacks it, and the printed line with other numbers.
     fn missing(line: &str) -> Option<(&str, Option<&str>)> {
         missing_line(line, OUTPUT, Bound::EQUAL).map(|missing| (missing.line, missing.printed))
     }

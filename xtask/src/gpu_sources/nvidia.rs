@@ -81,7 +81,7 @@ impl Compiler {
             options.iter().filter_map(|option| CString::new(option.as_str()).ok()).collect();
         let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let mut program = std::ptr::null_mut();
-        // SAFETY: the types are those of nvrtc.h. Strings end in NUL and outlive the calls. The
+        // SAFETY: the types match nvrtc.h. Strings end in NUL and outlive the calls. The
         // program is created before it is used, and destroyed once. Texts are written into buffers
         // of the sizes that the library returned, which include the NUL.
         unsafe {

@@ -4,7 +4,7 @@
 //! The interpreter is not compiled for the sanitizer, so its runtime, which is the C compiler's, is
 //! loaded before everything else (`LD_PRELOAD`). The module allocates with the system's allocator
 //! (`cfg(ziggurat_sanitize)`), because the sanitizer does not see the bounds of what mimalloc
-//! returns. The environment is that of `cargo xtask python`; the package is copied to a folder that
+//! returns. The environment comes from `cargo xtask python`; the package is copied to a folder that
 //! comes before its wheel in Python's search path.
 
 use std::fs;
@@ -53,7 +53,7 @@ fn package_with_module(root: &Path) -> Result<PathBuf, SanitizeError> {
     copied.map(|_| packages.clone()).map_err(what)
 }
 
-/// The libraries to load first: the sanitizer's runtime, and that of C++, whose exceptions it
+/// The libraries to load first: the sanitizer's runtime, and the C++ runtime, whose exceptions it
 /// intercepts from the beginning or not at all.
 fn runtime() -> Result<String, SanitizeError> {
     let found = ["libasan.so", "libstdc++.so"].map(|name| {

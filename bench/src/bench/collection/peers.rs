@@ -29,7 +29,7 @@ pub(super) enum Rhs {
     Balanced,
 }
 
-/// What a solver reports.
+/// The report of a solver.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Answer {
     pub(super) seconds: f64,

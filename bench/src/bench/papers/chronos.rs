@@ -92,7 +92,7 @@ pub(super) fn structures(setting: &Setting, pool: &Pool) -> Result<Vec<Measured>
     Ok(all)
 }
 
-/// What the thesis names as the next step: smoothed aggregation of rigid-body modes, with and
+/// The next step that the thesis names: smoothed aggregation of rigid-body modes, with and
 /// without minimising the energy of its interpolation, for few solves (the finest level is plain)
 /// and for many (it is not).
 pub(super) fn elasticity(setting: &Setting, pool: &Pool) -> Result<Vec<Measured>, BenchError> {

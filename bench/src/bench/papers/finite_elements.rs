@@ -7,7 +7,7 @@
 //! | beam | 8 × 1 × 1, 64 × 8 × 8 cells; c = 1 in the first half, 0.1 in the second | 120,625 | 14,070,001 |
 //! | L-shape | three squares of 128 × 128 cells; c = 1 | 443,905 | 11,066,881 |
 //!
-//! Rows, columns and entries are those of the thesis: rows of the boundary stay, with a one on the
+//! Rows, columns and entries are as in the thesis: rows of the boundary stay, with a one on the
 //! diagonal and stored zeros beside it. The coefficient of the beam is piecewise constant, between
 //! 0.1 and 1, and changes at the midpoint of its length (section 5.4).
 

@@ -30,7 +30,7 @@ pub(super) struct Figure {
     problem: String,
     way: String,
     threads: usize,
-    /// Stored entries of A and P, and those of the padding among them.
+    /// Stored entries of A and P, and the share of padding among them.
     stored: [usize; 2],
     padding: [f64; 2],
     once_ms: f64,

@@ -1,4 +1,4 @@
-//! What matrices are recognised as: those of the collection, and some that are nearly grids.
+//! The grids recognised in matrices of the collection, and in some that are nearly grids.
 
 use tasks::table::Table;
 use ziggurat_sparse::gallery::Problem;

@@ -16,7 +16,7 @@
 //! aggregate on a 7-point grid), but every row waits for the one before it. Therefore rows are
 //! grouped into blocks of 2^b consecutive global ids, and the order is: first the even blocks, then
 //! the odd ones, each in the order of its rows. Blocks wait only for their neighbours, and the
-//! packing is that of the sweep except at every second block boundary. A block is eight times as
+//! packing matches the sweep's except at every second block boundary. A block is eight times as
 //! long as most connections reach (a dozen planes of a grid), so a large matrix has many blocks and
 //! only a small part of the rows lies near a boundary.
 //!

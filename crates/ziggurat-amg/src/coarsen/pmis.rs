@@ -5,7 +5,7 @@
 //! unique to the row, here from the hash of its global id. Rows that no other row depends on are
 //! fine. Then the following two steps are repeated until every row is decided:
 //!
-//! 1. an undecided row whose measure exceeds that of every undecided neighbour (a row that it
+//! 1. an undecided row whose measure exceeds every undecided neighbour's (a row that it
 //!    depends on, or that depends on it) becomes coarse;
 //! 2. an undecided row that depends on a coarse row becomes fine.
 //!
@@ -124,7 +124,7 @@ fn check<H: Halo>(strong: &StrongGraph, halo: &H) -> Result<(), MatrixError> {
     Ok(())
 }
 
-/// Overwrites the keys of halo rows with those of their owners.
+/// Overwrites the keys of halo rows with their owners' keys.
 fn exchange<H: Halo>(keys: &[AtomicU64], halo: &H) {
     let mut values: Vec<u64> = keys.iter().map(|key| key.load(Relaxed)).collect();
     halo.exchange(&mut values);

@@ -155,8 +155,8 @@ impl Classical {
         Ok(Coarser { p, coarse, block: 1, kernel: None, dead, radius: None, restriction, points })
     }
 
-    /// The coarse rows of level `index`; where it is coarsened aggressively, those of the first and
-    /// of the second pass.
+    /// The splitting of level `index`; where it is coarsened aggressively, the splittings of the
+    /// first and of the second pass.
     ///
     /// `strong` holds the connections of own rows and of the rows around them: up to three
     /// connections away on levels that may be coarsened aggressively, otherwise up to one.

@@ -13,7 +13,7 @@
 //! That is a cycle over two levels without pre-smoothing, whose restriction is not the transpose of
 //! the prolongation; classical coarsening continues with A_p. J. R. Wallis, *Incomplete Gaussian
 //! elimination as a preconditioning for generalized conjugate gradient acceleration*, SPE 12265,
-//! 1983; the weights W are those of the alternate-block factorisation (R. E. Bank et al., 1989).
+//! 1983; the weights W come from the alternate-block factorisation (R. E. Bank et al., 1989).
 //!
 //! Cost: the inverses of the cells' blocks, and classical setup for one unknown per cell.
 
@@ -63,7 +63,7 @@ impl Cpr {
     }
 }
 
-/// The levels of a cell-wise system: the matrix, and those of its pressures.
+/// The levels of a cell-wise system: the matrix, and the levels of its pressures.
 pub(super) fn build_cpr(
     a: WholeMatrix,
     cpr: Cpr,

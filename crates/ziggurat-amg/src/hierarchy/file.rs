@@ -2,7 +2,7 @@
 //! machines.
 //!
 //! ```text
-//! "ziggurat hierarchy\n", version, stop, number of levels, 1 if they are those of −A, else 0
+//! "ziggurat hierarchy\n", version, stop, number of levels, 1 if they belong to −A, else 0
 //! per level: block, ρ(D⁻¹A) or 0 if unknown, dead unknowns, rows that the next level keeps (none
 //!            if it does not keep rows), A, and except for the last level P and R
 //! the given number of each unknown (none if the order is the given one)
@@ -80,7 +80,7 @@ pub enum HierarchyFileError {
     Matrix {
         /// The level.
         level: usize,
-        /// What is wrong with it.
+        /// The error of the matrix.
         source: MatrixError,
     },
     /// The parts of a level do not fit together.
@@ -88,7 +88,7 @@ pub enum HierarchyFileError {
     Broken {
         /// The level.
         level: usize,
-        /// What does not fit.
+        /// The mismatch.
         what: &'static str,
     },
 }

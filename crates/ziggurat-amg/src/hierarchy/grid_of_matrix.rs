@@ -32,7 +32,7 @@ const RAGGED: f64 = 0.5;
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownGrid {
     pattern: GridPattern,
-    /// The matrix that the stencils come from, so that they are not taken for those of another.
+    /// The matrix that the stencils come from, so that they are not used for another matrix.
     stencils: Option<(Arc<Csr<f64>>, Arc<GridSystem>)>,
 }
 
@@ -62,14 +62,14 @@ impl KnownGrid {
         self.stencils.as_ref().map(|(_, stencils)| &**stencils)
     }
 
-    /// The stencils, if they are those of this matrix.
+    /// The stencils, if they come from this matrix.
     pub(super) fn into_stencils_of(self, a: &Arc<Csr<f64>>) -> Option<Arc<GridSystem>> {
         self.stencils.filter(|(from, _)| Arc::ptr_eq(from, a)).map(|(_, stencils)| stencils)
     }
 }
 
-/// Whether most points along some axis follow one coarse neighbour only. `counts` are those of this
-/// process. Collective.
+/// Whether most points along some axis follow one coarse neighbour only. `counts` are this
+/// process's own. Collective.
 ///
 /// ```
 /// use ziggurat_amg::{halo::Whole, is_ragged};
@@ -116,7 +116,7 @@ pub fn grid_of<M: LevelMatrix>(a: &M) -> Result<GridPattern, NotAGrid> {
         return Err(NotAGrid::Diagonals);
     }
     let (known, mut distances) = (known.unwrap_or_default(), Vec::<isize>::new());
-    // Those of all processes, one after another: each is the smallest after the last one.
+    // The distances of all processes, one after another: each is the smallest above the last one.
     loop {
         let next = known.iter().find(|&distance| distances.last().is_none_or(|last| last < distance));
         let smallest = -halo.largest(next.map_or(f64::NEG_INFINITY, |&distance| -(distance as f64)));

@@ -23,7 +23,7 @@ use crate::{Cancel, SetupError};
 ///
 /// Every method that communicates is collective.
 pub trait LevelMatrix: Clone + Debug {
-    /// What this process knows of the rows of others.
+    /// Access to the rows of other processes.
     type Halo<'a>: Processes
     where
         Self: 'a;

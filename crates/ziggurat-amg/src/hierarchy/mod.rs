@@ -142,7 +142,7 @@ pub enum Coarsening {
     /// Coarse unknowns are the pressures of cells, and below them a subset. For one process.
     Cpr(Cpr, Classical),
     /// Coarse unknowns are a subset of the fine ones; restriction is computed from the matrix.
-    /// Coarsening is never aggressive, and the interpolation is that of [`Air`].
+    /// Coarsening is never aggressive, and [`Air`] chooses the interpolation.
     Air(Air, Classical),
     /// Coarse unknowns are a subset of the fine ones; interpolation reproduces test vectors. For
     /// symmetric matrices.
@@ -294,7 +294,7 @@ pub struct Hierarchy<M: LevelMatrix = WholeMatrix> {
     seconds: f64,
     /// The order of the finest level's unknowns, if it is not the given one.
     order: Option<Arc<Permutation>>,
-    /// Whether the matrix is that of the caller times −1.
+    /// Whether the matrix is the caller's times −1.
     negated: bool,
 }
 

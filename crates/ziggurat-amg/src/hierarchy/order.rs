@@ -51,8 +51,8 @@ impl Hierarchy {
         self.in_given_order(&self.levels[0].a)
     }
 
-    /// The finest matrix for a diagnosis, and the order in which its results are those of the
-    /// level. Without a copy, unlike [`matrix`](Self::matrix).
+    /// The finest matrix for a diagnosis, and the permutation that brings its results into the
+    /// level's order. Without a copy, unlike [`matrix`](Self::matrix).
     ///
     /// ```
     /// use ziggurat_amg::{Coarsening, Hierarchy, HierarchyConfig, SmoothedAggregation};
@@ -71,7 +71,7 @@ impl Hierarchy {
         }
     }
 
-    /// Whether the levels are those of −A.
+    /// Whether the levels belong to −A.
     ///
     /// ```
     /// use ziggurat_amg::{Hierarchy, HierarchyConfig, negative};
@@ -85,7 +85,7 @@ impl Hierarchy {
         self.negated
     }
 
-    /// States that the matrix of this hierarchy is that of the caller times −1.
+    /// States that the matrix of this hierarchy is the caller's times −1.
     #[must_use]
     pub fn of_negative(self) -> Self {
         Hierarchy { negated: true, ..self }

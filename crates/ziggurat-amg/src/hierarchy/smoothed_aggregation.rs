@@ -10,8 +10,8 @@
 //! Aggregates consist of a root, its neighbours and theirs. With quadratic elements these are so
 //! many nodes that without smoothing one value for all of them is too few: `cargo xtask bench
 //! fenicsx` took 50 iterations instead of 31. So the aggregates of a scalar plain level grow along
-//! the strongest connections only, eight per row on average. So do those of a smoothed finest level
-//! if they would have more than fifty rows on average.
+//! the strongest connections only, eight per row on average. So do the aggregates of a smoothed
+//! finest level if they would have more than fifty rows on average.
 //!
 //! In graphs with hubs, such as social networks, smoothing connects everything: a hub is
 //! interpolated from the aggregates of all its neighbours. Before the product is formed, its

@@ -1,4 +1,4 @@
-//! A matrix of the hierarchy: in compressed rows, that of a structured grid, or on a device.
+//! A matrix of the hierarchy: in compressed rows, as stencils of a structured grid, or on a device.
 //!
 //! Setup on a grid never forms compressed rows, and setup on a device never downloads them; neither
 //! does lowering. Where something else asks for them (a saved hierarchy, a transposed solve, a user
@@ -18,8 +18,8 @@ use super::device_matrix::DeviceRows;
 pub(crate) enum SetupMatrix {
     /// Compressed rows.
     Rows(Arc<Csr<f64>>),
-    /// A matrix in another order than that of its level, and its compressed rows in the level's
-    /// order once they were asked for.
+    /// A matrix in another order than its level, and its compressed rows in the level's order
+    /// once they were asked for.
     Unordered(Unordered, OnceLock<Arc<Csr<f64>>>),
     /// The stencils of a structured grid, the matrix that they come from if it is in another order,
     /// and compressed rows once they were asked for.
@@ -34,7 +34,7 @@ pub(crate) enum SetupMatrix {
 #[derive(Clone, Debug)]
 pub(crate) struct Unordered {
     pub(crate) a: Arc<Csr<f64>>,
-    /// The order in which those of one kind do.
+    /// The permutation that groups unknowns by field.
     pub(crate) order: Arc<Permutation>,
 }
 
@@ -63,7 +63,7 @@ impl SetupMatrix {
         SetupMatrix::Grid(a, None, OnceLock::new())
     }
 
-    /// The same matrix as that of a structured grid. What it was is kept.
+    /// The same matrix, stored as stencils of a structured grid. The given matrix is kept.
     pub(crate) fn with_grid(self, grid: Arc<GridSystem>) -> Self {
         match self {
             SetupMatrix::Unordered(unordered, rows) => SetupMatrix::Grid(grid, Some(unordered), rows),
@@ -73,7 +73,7 @@ impl SetupMatrix {
         }
     }
 
-    /// A matrix in another order than that of its level.
+    /// A matrix in another order than its level.
     pub(crate) fn unordered(a: Arc<Csr<f64>>, order: Arc<Permutation>) -> Self {
         SetupMatrix::Unordered(Unordered { a, order }, OnceLock::new())
     }
@@ -135,7 +135,7 @@ impl SetupMatrix {
         }
     }
 
-    /// The stencils; `None` if the matrix is not stored as that of a grid.
+    /// The stencils; `None` if the matrix is not stored as stencils.
     pub(crate) fn grid(&self) -> Option<&Arc<GridSystem>> {
         match self {
             SetupMatrix::Grid(a, ..) => Some(a),
@@ -162,8 +162,8 @@ impl SetupMatrix {
         }
     }
 
-    /// The shared compressed rows, to be changed; `None` if the matrix is that of a grid, or only
-    /// on a device. A device does not keep a matrix that was changed on the host.
+    /// The shared compressed rows, to be changed; `None` if the matrix is stored as stencils, or
+    /// only on a device. A device does not keep a matrix that was changed on the host.
     pub(crate) fn csr_mut(&mut self) -> Option<&mut Csr<f64>> {
         if let SetupMatrix::OnDevice(_, rows) = self
             && let Some(rows) = rows.take()

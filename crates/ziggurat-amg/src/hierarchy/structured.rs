@@ -11,7 +11,7 @@
 //! all points after the other, whatever the order of the caller.
 //!
 //! Processes hold slabs of planes, and coarsen them with the planes around them that they fetch
-//! ([`LevelMatrix::descend_grid`]), so that their levels have the same bits as those of one.
+//! ([`LevelMatrix::descend_grid`]), so that their levels have the same bits as on one process.
 //!
 //! Cost: some ten passes over the matrix. Operator complexity 1.14 for 27 points and 1.5 for seven,
 //! whose coarse levels have 27; about 2 with semi-coarsening along two axes.
@@ -53,7 +53,7 @@ pub(super) fn build_structured<M: LevelMatrix>(a: M, setup: &Setup<'_>) -> Resul
     build_on_grid(a, &pattern, setup, stages)
 }
 
-/// The levels from that of `a` on, which is the matrix of a grid.
+/// Builds the remaining levels, starting at `a`, which is the matrix of a grid.
 fn build_on_grid<M: LevelMatrix>(
     mut a: M,
     pattern: &GridPattern,

@@ -8,7 +8,7 @@
 //! ã_ii = a_ii + Σ_{n∈W∖Ĉ} a_in  (+ Σ_{k∈F} a_ik ā_ki / b_ik)
 //! ```
 //!
-//! where ā_kl is a_kl if its sign differs from that of a_kk, and 0 otherwise. The terms in
+//! where ā_kl is a_kl if it differs in sign from a_kk, and 0 otherwise. The terms in
 //! parentheses are the "+i" of extended+i: the share of a neighbour that refers to i itself stays
 //! with i. A strong fine neighbour with b_ik = 0 is not connected to Ĉ and is treated as weak. So
 //! is a neighbour whose row is not available locally (because the halo is not deep enough).
@@ -223,8 +223,8 @@ impl FineRow {
         diagonal
     }
 
-    /// Distributes the strong fine neighbours over the set. Returns their contribution to ã_ii and
-    /// that of the weak entries.
+    /// Distributes the strong fine neighbours over the set. Returns the sum of what they and
+    /// the weak entries add to ã_ii.
     fn collapse<S: InterpolatorySet>(
         &mut self,
         matrix: Matrix<'_>,

@@ -116,7 +116,7 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
 }
 
 /// The matrices with the pattern of P whose product with Bc is zero. Their values are stored as
-/// those of P: owned rows, and k values per aggregate.
+/// in P: owned rows, and k values per aggregate.
 struct Space<'a, H> {
     a: CsrRef<'a, f64>,
     halo: &'a H,
@@ -180,7 +180,7 @@ impl<'a, H: Processes> Space<'a, H> {
         inverses
     }
 
-    /// The number of the set of aggregates of an owned row, counted from that of the first.
+    /// The number of the set of aggregates of an owned row, counted from the first row's set.
     fn set_of(&self, row: usize) -> usize {
         (self.pattern.set_of[self.own.start + row] - self.pattern.set_of[self.own.start]) as usize
     }
@@ -305,8 +305,8 @@ impl<'a, H: Processes> Space<'a, H> {
 }
 
 /// Adds the terms of several columns to the sums of an aggregate, which is at `position` among
-/// those of each column. `starts` is as in [`Pattern`]. K is the number of sums, or 0 if it is not
-/// known when this is compiled.
+/// the aggregates of each column. `starts` is as in [`Pattern`]. K is the number of sums, or 0
+/// if it is not known when this is compiled.
 fn add_columns<const K: usize>(
     sums: &mut [f64],
     (columns, values): (&[u32], &[f64]),

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! C are the coarse and F the fine rows that i depends on, C_k the coarse rows that k depends on,
-//! and W the other neighbours of i; ā_kl is a_kl if its sign differs from that of a_kk, and 0
+//! and W the other neighbours of i; ā_kl is a_kl if it differs in sign from a_kk, and 0
 //! otherwise. Since the set contains C_k, row i and every fine neighbour k with nonempty C_k have a
 //! common coarse row. The share of a fine neighbour that refers to i itself (the "+i") stays with
 //! i: in one dimension this makes the interpolation linear, as it should be.

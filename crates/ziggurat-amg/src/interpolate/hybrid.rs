@@ -1,7 +1,7 @@
 //! Hybrid interpolation: adds as few coarse rows at distance two as possible (Isotton, thesis on
 //! Chronos, 2.2.3, algorithm 4).
 //!
-//! The formula is that of [extended+i](super::extended_i) on a smaller set. The set starts as C,
+//! It applies the formula of [extended+i](super::extended_i) to a smaller set. The set starts as C,
 //! the coarse rows that i depends on. Fine neighbours that depend on none of C are uncovered. While
 //! there are uncovered neighbours, the coarse row that most of them depend on is added to the set
 //! and covers them:
@@ -15,8 +15,8 @@
 //! are broken by the larger hash of the global id.
 //!
 //! Cost: see `collapse.rs`; in addition, for each row and each coarse row that is added, a search
-//! of the coarse rows of the uncovered neighbours. The length of the rows is between those of
-//! classical and extended+i interpolation.
+//! of the coarse rows of the uncovered neighbours. Rows are longer than in classical and
+//! shorter than in extended+i interpolation.
 
 use std::ops::Range;
 

@@ -6,10 +6,10 @@
 //! ```
 //!
 //! Magnitudes are those between rows that are scaled as the test vectors are. Smoothing doubles the
-//! length of the rows of P, and with it that of coarse rows. Most of the new entries are small.
-//! What is dropped goes to as many of the kept entries as there are test vectors, those that span
-//! V_c best ([maxvol](super::maxvol)), so δ is small, too. A row stays as it is if its kept entries
-//! cannot represent what is dropped, or if δ is larger than that by far.
+//! length of the rows of P, and with it the length of coarse rows. Most of the new entries are
+//! small. The dropped part goes to as many of the kept entries as there are test vectors, those
+//! that span V_c best ([maxvol](super::maxvol)), so δ is small, too. A row stays as it is if its
+//! kept entries cannot represent the dropped part, or if δ is larger than that by far.
 //!
 //! **Difference from Chronos.** It takes the δ of least squares, whatever that leaves. Here such a
 //! row stays as it is, so few rows are filtered where many test vectors meet short rows. On the six
@@ -26,7 +26,7 @@ use ziggurat_sparse::{Csr, CsrRef, MatrixError};
 
 use super::maxvol::Maxvol;
 
-/// What is dropped must be represented to this relative accuracy.
+/// The relative accuracy to which kept entries must represent the dropped part.
 const EXACT: f64 = 1e-10;
 
 /// The largest ratio between the norms of the correction and of what is dropped.
@@ -74,7 +74,7 @@ pub fn filter_interpolation<'v>(
 #[derive(Default)]
 struct Row {
     kept: Vec<(u32, f64)>,
-    /// What is dropped, times V_c.
+    /// The dropped part times V_c.
     dropped: Vec<f64>,
     maxvol: Maxvol,
 }
@@ -91,7 +91,7 @@ impl Row {
         let Row { kept, dropped, maxvol } = self;
         kept.clear();
         kept.extend(columns.iter().zip(values).map(|(&column, &value)| (column, value / coarse(column).1)));
-        // Stable, so that of equal entries the first is kept.
+        // Stable, so the first of equal entries is kept.
         kept.sort_by(|one, other| other.1.abs().total_cmp(&one.1.abs()));
         let wanted = keep * kept.iter().map(|(_, value)| value.abs()).sum::<f64>();
         let mut sum = 0.0;

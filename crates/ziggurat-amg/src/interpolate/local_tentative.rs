@@ -1,8 +1,8 @@
 //! Tentative interpolation of the local nodes of a process, where aggregates may span processes.
 //!
 //! The owner of the root of an aggregate collects the near-kernel rows of its members, decomposes
-//! them as a single process would ([`tentative`]), and returns the resulting rows, and those of the
-//! coarse near-kernel, to the owners of the members. Members are ordered by their ids, so the
+//! them as a single process would ([`tentative`]), and returns the resulting rows, and the rows of
+//! the coarse near-kernel, to the owners of the members. Members are ordered by their ids, so the
 //! result is bitwise identical. A single process needs no communication.
 //!
 //! Cost: two rounds of messages with the owners of nearby roots. Their size is proportional to the

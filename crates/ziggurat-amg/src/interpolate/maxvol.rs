@@ -10,7 +10,7 @@
 //! have been removed. Then rows are exchanged as long as that increases the volume |det Φ_s| by
 //! more than a twentieth: an entry of B is the factor by which the volume changes if its row
 //! replaces its column's. The target φ is carried along as one more row, so its weights w are a row
-//! of B; they are those of least squares if Φ_s does not span it.
+//! of B; they are the least-squares weights if Φ_s does not span it.
 //!
 //! Cost: about 3 m t² operations for m rows of t numbers, and 2 m t per exchange.
 
@@ -30,7 +30,7 @@ pub(super) struct Maxvol {
     pub(super) weights: Vec<f64>,
     /// ‖φ − w Φ_s‖ / ‖φ‖.
     pub(super) residual: f64,
-    /// What is left of the rows, the target last, row by row.
+    /// The remainders of the rows, the target last, row by row.
     rest: Vec<f64>,
     /// The rows in terms of the directions of the chosen ones, and then of the chosen rows: B.
     factors: Vec<f64>,

@@ -12,12 +12,12 @@
 //! α_i = Σ_{n≠i} a_in⁻ / Σ_{j∈J} a_ij⁻,        ã_ii = a_ii + Σ_{n≠i} a_in⁺
 //! ```
 //!
-//! a⁻ denotes entries whose sign is opposite to that of the diagonal, a⁺ the others; J contains
+//! a⁻ denotes entries whose sign is opposite to the diagonal's, a⁺ the others; J contains
 //! only rows with entries of the first kind. In pass 1, w_jk is the identity. A row that no pass
 //! reaches is empty.
 //!
 //! Cost: for each row, the interpolation of a few neighbours. A pass must finish before the next
-//! one starts. Four passes are typical. Rows are shorter than those of distance-two formulas, and
+//! one starts. Four passes are typical. Rows are shorter than with distance-two formulas, and
 //! constants are interpolated equally exactly.
 
 use std::ops::Range;

@@ -102,7 +102,7 @@ pub enum SmoothingError {
 ///
 /// `nodes` holds one number for every pair of nodes, as for
 /// [`filtered_matrix`](super::filtered_matrix). `aggregates` and `tentative` cover every node that
-/// the columns of `a` refer to; a process must fetch those of its halo beforehand.
+/// the columns of `a` refer to; a process must fetch the entries of its halo beforehand.
 ///
 /// ```
 /// use ziggurat_amg::coarsen::mis2;
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn smoothing_takes_energy_away() {
-        // The trace of Pᵀ A P, relative to that of tentative interpolation.
+        // The trace of Pᵀ A P, relative to tentative interpolation.
         for (level, most) in [(Level::scalar("poisson3d:15"), 0.35), (Level::elasticity(6), 0.6)] {
             let energy = |p: &Csr<f64>| {
                 let r = transpose(p.view(), p.all_rows());

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! They take the place of a near-kernel that nobody knows. [SRQCG](super::srqcg()) finds them, from
-//! given and from random vectors. Values are stored as those of x, row by row: in this scaling the
-//! units of the unknowns do not matter.
+//! given and from random vectors. The stored values are x, row by row: in this scaling the units of
+//! the unknowns do not matter.
 
 use ziggurat_sparse::hash::{hash_id, uniform};
 use ziggurat_sparse::{CsrRef, Dense, MatrixError, parallel};

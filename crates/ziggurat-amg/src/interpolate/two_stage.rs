@@ -31,12 +31,12 @@ use super::{InterpolationError, Symmetry, Truncation};
 use crate::coarsen::Splitting;
 use crate::strength::StrongGraph;
 
-/// Builds interpolation to the rows `rows` of `a` from the coarse rows of `second`, via those of
-/// `first`.
+/// Builds interpolation to the rows `rows` of `a` from the coarse rows of `second`, via the
+/// coarse rows of `first`.
 ///
 /// `strong`, `first` and `second` cover all of `a`, halo included: `strong` has the dimensions of
-/// `a`, and the splittings have one row per column of `a`. The coarse rows of `second` are a subset
-/// of those of `first`. Rows up to three connections away are read, so the halo must contain them.
+/// `a`, and the splittings have one row per column of `a`. The coarse rows of `second` are also
+/// coarse in `first`. Rows up to three connections away are read, so the halo must contain them.
 ///
 /// ```
 /// use ziggurat_amg::{coarsen::{Point, Splitting}, interpolate::{Symmetry, Truncation, two_stage}, strength::StrongGraph};

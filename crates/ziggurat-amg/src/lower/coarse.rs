@@ -2,9 +2,9 @@
 //!
 //! Unless it is [chosen](Coarsest), a small matrix is inverted and a larger one factorised, which
 //! takes the feature `direct`. The factors of matrices from three-dimensional grids grow like
-//! n^(4/3). So a level that is still large (coarsening stalled early, or hardly any rows are strongly
-//! connected) is smoothed instead. So is a level that several processes share, and one that is
-//! singular and too large for a dense inverse.
+//! n^(4/3). So a level that is still large (coarsening stalled early, or hardly any rows are
+//! strongly connected) is smoothed instead. So is a level that several processes share, and one
+//! that is singular and too large for a dense inverse.
 
 use std::borrow::Cow;
 

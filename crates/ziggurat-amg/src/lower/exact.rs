@@ -12,10 +12,10 @@ use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
 use ziggurat_sparse::{Csr, Kind, Store, parallel};
 
-use super::format::{Formats, Purpose, host_matrix};
+use super::format::{FormatConstraints, Formats, host_matrix};
 use super::part::{OwnMatrix, PIECE, Part};
 use crate::hierarchy::device_matrix::{DeviceRows, on};
-use crate::multigrid::Considered;
+use crate::multigrid::FormatCandidates;
 
 /// A matrix on the host for an iteration in double precision: in the format with the fewest bytes,
 /// and in single precision if that represents every value exactly.
@@ -32,7 +32,7 @@ use crate::multigrid::Considered;
 #[derive(Clone, Debug)]
 pub struct ExactMatrix {
     stored: Stored,
-    considered: Considered,
+    considered: FormatCandidates,
 }
 
 #[derive(Clone, Debug)]
@@ -99,12 +99,13 @@ impl ExactMatrix {
     /// ```
     pub fn of_part<D: Device>(part: Part<'_, D>, block: usize, formats: Formats) -> Self {
         let a = part.own;
-        let purpose = Purpose { formats, block, row_by_row: false };
+        let constraints = FormatConstraints { formats, block, row_by_row: false };
         if let (OwnMatrix::Grid(grid), Formats::FewestBytes) = (a, formats)
             && let Some(values) = grid.single()
         {
             let stored = HostMatrix::from(values.clone());
-            let considered = Considered::only(stored.format().into(), stored.bytes(), "a structured grid");
+            let considered =
+                FormatCandidates::only(stored.format().into(), stored.bytes(), "a structured grid");
             return ExactMatrix { stored: Stored::F32(stored), considered };
         }
         let remote = part.remote.map_or(&[][..], |remote| remote.matrix.values());
@@ -117,10 +118,10 @@ impl ExactMatrix {
             OwnMatrix::Rows(_) | OwnMatrix::Transfer(_) => [own, remote].into_iter().all(is_exact_in_single),
         };
         if formats != Formats::Csr && is_exact {
-            let (matrix, considered) = host_matrix(a, ScaleFactors::ONE, purpose);
+            let (matrix, considered) = host_matrix(a, ScaleFactors::ONE, constraints);
             return ExactMatrix { stored: Stored::F32(matrix), considered };
         }
-        let (matrix, considered) = host_matrix(a, ScaleFactors::ONE, purpose);
+        let (matrix, considered) = host_matrix(a, ScaleFactors::ONE, constraints);
         ExactMatrix { stored: Stored::F64(matrix), considered }
     }
 
@@ -136,7 +137,8 @@ impl ExactMatrix {
         }
         let is_exact = is_exact_in_single(host.values());
         let storage = if is_exact { Kind::F32 } else { Kind::F64 };
-        let considered = Considered::only(MatrixFormat::Csr.into(), host.bytes(), "on the device of setup");
+        let considered =
+            FormatCandidates::only(MatrixFormat::Csr.into(), host.bytes(), "on the device of setup");
         ExactMatrix { stored: Stored::OnDevice(OnDevice { held, host, block, storage }), considered }
     }
 
@@ -150,7 +152,7 @@ impl ExactMatrix {
     }
 
     /// The format of own columns, and the formats that were considered.
-    pub fn considered(&self) -> &Considered {
+    pub fn considered(&self) -> &FormatCandidates {
         &self.considered
     }
 
@@ -207,7 +209,7 @@ impl ExactMatrix {
     pub(crate) fn stored_as<S: Store>(
         &self,
         factors: ScaleFactors<'_>,
-    ) -> Option<(HostMatrix<S>, Considered)> {
+    ) -> Option<(HostMatrix<S>, FormatCandidates)> {
         let stored: &dyn std::any::Any = match &self.stored {
             Stored::F64(matrix) => matrix,
             Stored::F32(matrix) => matrix,
@@ -222,7 +224,7 @@ impl ExactMatrix {
             Stored::OnDevice(_) => None,
         }?;
         let why = "as the outer iteration has it";
-        let considered = Considered::only(scaled.format().into(), scaled.bytes(), why);
+        let considered = FormatCandidates::only(scaled.format().into(), scaled.bytes(), why);
         Some((scaled, considered))
     }
 }

@@ -20,7 +20,7 @@ use ziggurat_sparse::device::{HostMatrix, MatrixFormat};
 use ziggurat_sparse::matrix::{FormatPlan, ScaleFactors, has_dense_tiles};
 
 use super::part::OwnMatrix;
-use crate::multigrid::Considered;
+use crate::multigrid::FormatCandidates;
 use crate::{Cancel, SetupError};
 
 /// The formats that lowering may choose from.
@@ -100,9 +100,9 @@ impl Default for Lowering<'_> {
     }
 }
 
-/// The intended use of a matrix.
+/// Constraints on the format of a matrix: the requested formats, and how the matrix is used.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Purpose {
+pub(crate) struct FormatConstraints {
     pub formats: Formats,
     /// The block size; 1 for a scalar matrix.
     pub block: usize,
@@ -110,7 +110,7 @@ pub(crate) struct Purpose {
     pub row_by_row: bool,
 }
 
-impl Purpose {
+impl FormatConstraints {
     fn allows(&self, format: MatrixFormat) -> bool {
         let requested = match self.formats {
             Formats::FewestBytes => true,
@@ -132,26 +132,26 @@ impl Purpose {
     }
 }
 
-/// A matrix times its factors, stored as `S` in the format with the fewest bytes that suits its
-/// purpose.
+/// A matrix times its factors, stored as `S` in the format with the fewest bytes that satisfies the
+/// constraints.
 pub(crate) fn host_matrix<S: Store>(
     a: OwnMatrix<'_>,
     factors: ScaleFactors<'_>,
-    purpose: Purpose,
-) -> (HostMatrix<S>, Considered) {
+    constraints: FormatConstraints,
+) -> (HostMatrix<S>, FormatCandidates) {
     let on_grid = match a {
-        _ if purpose.formats != Formats::FewestBytes || purpose.row_by_row => None,
+        _ if constraints.formats != Formats::FewestBytes || constraints.row_by_row => None,
         OwnMatrix::Rows(_) => None,
         OwnMatrix::Grid(a) => Some(HostMatrix::from(a.scaled_dia::<S>(factors))),
         OwnMatrix::Transfer(a) => HostMatrix::from(a.clone()).scaled_as(factors),
     };
     if let Some(made) = on_grid {
-        let considered = Considered::only(made.format().into(), made.bytes(), "a structured grid");
+        let considered = FormatCandidates::only(made.format().into(), made.bytes(), "a structured grid");
         return (made, considered);
     }
     let a = &*a.csr();
     let mut plans: Vec<(MatrixFormat, FormatPlan<'_, HostMatrix<S>>)> = Vec::new();
-    for &format in MatrixFormat::ALL.iter().filter(|&&format| purpose.allows(format)) {
+    for &format in MatrixFormat::ALL.iter().filter(|&&format| constraints.allows(format)) {
         // With at most one byte per entry beside the value, a search for less does not pay.
         if plans.iter().any(|(_, plan)| plan.bytes() <= a.nnz() * (size_of::<S>() + 1)) {
             break;
@@ -159,7 +159,7 @@ pub(crate) fn host_matrix<S: Store>(
         if format == MatrixFormat::Tiles && !plans.is_empty() && !has_dense_tiles(a.view()) {
             continue;
         }
-        plans.extend(HostMatrix::plan(format, a, purpose.block).map(|plan| (format, plan)));
+        plans.extend(HostMatrix::plan(format, a, constraints.block).map(|plan| (format, plan)));
     }
     plans.sort_by_key(|(_, plan)| plan.bytes());
     let candidates = plans.iter().map(|&(format, ref plan)| (format.into(), plan.bytes())).collect();
@@ -167,7 +167,7 @@ pub(crate) fn host_matrix<S: Store>(
         Some((_, plan)) => plan.fill(factors),
         None => factors.apply(a.view()).into(),
     };
-    (made, Considered { candidates, why: purpose.why() })
+    (made, FormatCandidates { candidates, why: constraints.why() })
 }
 
 #[cfg(test)]
@@ -182,9 +182,17 @@ mod tests {
         Arc::new(name.parse::<Problem>().unwrap().matrix().unwrap())
     }
 
-    fn chosen<S: Store>(a: &Arc<Csr<f64>>, formats: Formats, block: usize, row_by_row: bool) -> Considered {
-        let (made, considered) =
-            host_matrix::<S>(OwnMatrix::Rows(a), ScaleFactors::ONE, Purpose { formats, block, row_by_row });
+    fn chosen<S: Store>(
+        a: &Arc<Csr<f64>>,
+        formats: Formats,
+        block: usize,
+        row_by_row: bool,
+    ) -> FormatCandidates {
+        let (made, considered) = host_matrix::<S>(
+            OwnMatrix::Rows(a),
+            ScaleFactors::ONE,
+            FormatConstraints { formats, block, row_by_row },
+        );
         assert_eq!((made.format().into(), made.bytes()), (considered.format(), considered.bytes()));
         considered
     }

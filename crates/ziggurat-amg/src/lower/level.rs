@@ -9,7 +9,7 @@ use ziggurat_sparse::{Csr, Kind, MatrixError, Reads, Store, parallel};
 
 use super::damping::damping;
 use super::exact::ExactMatrix;
-use super::format::{Formats, Purpose, host_matrix};
+use super::format::{FormatConstraints, Formats, host_matrix};
 use super::part::{OwnMatrix, Part};
 use crate::SetupError;
 use crate::multigrid::StoredLevel;
@@ -108,8 +108,8 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
     parts: &LevelParts<'_, D>,
 ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
     let upload = |(factors, part, undo): FactorParts<'_, D>, columns: &D, bytes: &mut usize| {
-        let purpose = Purpose { formats: parts.formats, block: 1, row_by_row: false };
-        let (own, considered) = host_matrix::<S>(part.own, factors, purpose);
+        let constraints = FormatConstraints { formats: parts.formats, block: 1, row_by_row: false };
+        let (own, considered) = host_matrix::<S>(part.own, factors, constraints);
         let (matrix, remote_bytes) = part.upload(device, columns, factors, own)?;
         *bytes += considered.bytes() + remote_bytes;
         Ok::<_, SetupError>((undo, matrix))
@@ -171,10 +171,10 @@ fn make<D: Device, C: Working<D> + Reads<S>, S: Store>(
         matches!(parts.smoother, SmootherParts::Diagonal { relaxation: Relaxation::GaussSeidel { .. }, .. });
     // In the same number it is the same matrix, and shared.
     let shared = parts.host.filter(|_| !row_by_row).and_then(|host| host.stored_as::<S>(parts.factors));
-    let purpose = Purpose { formats: parts.formats, block: parts.block, row_by_row };
+    let constraints = FormatConstraints { formats: parts.formats, block: parts.block, row_by_row };
     let (own, format) = match shared {
         Some(shared) => shared,
-        None => host_matrix(parts.a.own, parts.factors, purpose),
+        None => host_matrix(parts.a.own, parts.factors, constraints),
     };
     let (a, remote_bytes) = parts.a.upload(device, device, parts.factors, own)?;
     let format = format.and(remote_bytes);
@@ -242,8 +242,8 @@ fn triangular<D: Device, C: Working<D> + Reads<S>, S: Store>(
     bytes: &mut usize,
 ) -> Result<StoredFactors<D, C, S>, SetupError> {
     let mut upload = |(factors, matrix): (ScaleFactors<'_>, &Arc<Csr<f64>>)| {
-        let purpose = Purpose { formats, block: 1, row_by_row: true };
-        let (own, considered) = host_matrix::<S>(OwnMatrix::Rows(matrix), factors, purpose);
+        let constraints = FormatConstraints { formats, block: 1, row_by_row: true };
+        let (own, considered) = host_matrix::<S>(OwnMatrix::Rows(matrix), factors, constraints);
         *bytes += considered.bytes();
         device.upload_matrix(own)
     };

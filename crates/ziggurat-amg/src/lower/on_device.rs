@@ -4,8 +4,8 @@
 //! S = 2^e, e_i ≈ log₂ √(|a_ii| / G)    A' = S⁻¹ A S⁻¹    P' = S P S_c⁻¹    R' = S_c⁻¹ R S    d' = S² d
 //! ```
 //!
-//! The rules are those of `scaling.rs` and `assembly.rs`; what those compute with lists, a
-//! [`LoweringDevice`] computes with vectors. Only maxima and sizes return to the host, and the
+//! The rules are the same as in `scaling.rs` and `assembly.rs`; those compute with lists, a
+//! [`LoweringDevice`] with vectors. Only maxima and sizes return to the host, and the
 //! coarsest level, which is solved there. Levels whose smoother is not pointwise, and tiles, are
 //! lowered from copies on the host instead. Cost: two or three passes over each matrix.
 
@@ -26,7 +26,7 @@ use crate::hierarchy::{Hierarchy, Level, WholeMatrix};
 use crate::multigrid::entry::Entry;
 use crate::multigrid::level::{CycleLevel, LevelOps, LevelSmoother, Transfer};
 use crate::multigrid::vectors::Working;
-use crate::multigrid::{Considered, Cycling, Multigrid, StoredLevel};
+use crate::multigrid::{Cycling, FormatCandidates, Multigrid, StoredLevel};
 use crate::power_of_two;
 use crate::smoother::on_device::DeviceSteps;
 
@@ -207,7 +207,8 @@ impl<'a, D: Device, T: Real + Reads<T>> OnDevice<'a, D, T> {
     }
 
     /// The scaling of every level by its storage precision, as
-    /// [`of_levels`](LevelScaling::of_levels) has it, and that of the coarsest level on the host.
+    /// [`of_levels`](LevelScaling::of_levels) has it, and the scaling of the coarsest level on
+    /// the host.
     #[allow(clippy::type_complexity)] // two results
     fn scalings(
         &self,
@@ -329,7 +330,7 @@ impl<'a, D: Device, T: Real + Reads<T>> OnDevice<'a, D, T> {
         let StoredSparse { matrix, considered } =
             self.setup.stored::<T, S>(held.a, scaled_by(own.inverse(), own.inverse()), level.block())?;
         let candidates = considered.into_iter().map(|(format, bytes)| (format.into(), bytes)).collect();
-        let format = Considered { candidates, why: Some("stored on the device") };
+        let format = FormatCandidates { candidates, why: Some("stored on the device") };
         Ok(Some(Box::new(CycleLevel::<D, C, S> {
             rows: level.rows(),
             a: self.device.matrix_of_setup(matrix),

@@ -68,7 +68,7 @@ impl<'a> OwnMatrix<'a> {
         }
     }
 
-    /// The matrix in compressed rows. Those of a grid are made by every call.
+    /// The matrix in compressed rows. From the stencils of a grid, every call makes them.
     pub fn csr(&self) -> Cow<'a, Arc<Csr<f64>>> {
         match self {
             OwnMatrix::Rows(a) => Cow::Borrowed(a),

@@ -41,7 +41,7 @@ impl LevelPrecision {
         LevelPrecision { working: narrow(self.working), storage: narrow(self.storage) }
     }
 
-    /// The precision of stored matrices: at most that of the arithmetic.
+    /// The precision of stored matrices: at most the precision of the arithmetic.
     pub(crate) fn stored(self) -> Kind {
         match self {
             LevelPrecision { working: Kind::F64, storage } => storage,

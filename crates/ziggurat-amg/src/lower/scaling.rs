@@ -268,8 +268,7 @@ pub(crate) fn scaled_matrix(a: &Csr<f64>, scaling: &LevelScaling) -> Result<Csr<
 
 /// The factors of a transfer in scaled variables, L T M, with a power of two that moves its largest
 /// entry close to the limit of the range, and the number that a product must be multiplied by to
-/// undo that power. The devices are that of the level and the one whose vectors the columns belong
-/// to.
+/// undo that power. The devices are the level's and the one whose vectors the columns belong to.
 pub(super) fn lifted<'a, D: Device>(
     [device, columns]: [&D; 2],
     t: Part<'_, D>,

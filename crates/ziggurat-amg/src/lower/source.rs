@@ -37,8 +37,8 @@ pub struct LevelSource<'a, D: Device> {
     /// The number of the first own row among the rows of all processes.
     pub first_row: u64,
     /// Restriction and prolongation to the next level; `None` on the coarsest. Columns of the
-    /// prolongation belong to vectors of the next level's device, all others to those of this
-    /// one's.
+    /// prolongation belong to vectors of the next level's device, all other columns to vectors of
+    /// this level's device.
     pub transfer: Option<(Part<'a, D>, Part<'a, D>)>,
 }
 

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! So it is the same cycle for Aᵀ, with Pᵀ and Rᵀ in each other's place, the numbers of pre- and
-//! post-smoothing sweeps exchanged, and the *same* diagonals: those of ℓ1-Jacobi, SPAI-0 and
-//! blocked Gauss–Seidel are sums over rows of A, not of Aᵀ. Approximate inverses and incomplete
+//! post-smoothing sweeps exchanged, and the *same* diagonals: ℓ1-Jacobi, SPAI-0 and blocked
+//! Gauss–Seidel compute them from rows of A, not of Aᵀ. Approximate inverses and incomplete
 //! factors are transposed, and damped for Aᵀ. The transpose of backward Gauss–Seidel for A is
 //! forward Gauss–Seidel for Aᵀ. Cost: a transpose of every level's matrices.
 

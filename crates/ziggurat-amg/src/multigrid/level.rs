@@ -98,8 +98,7 @@ pub(crate) struct Transfer<D: Device, S: Store> {
 pub(crate) enum LevelSmoother<D: Device, C: Working<D>, S: Store> {
     /// A diagonal, and what is done with it.
     Diagonal { diagonal: D::Vector<C>, relaxation: Relaxation },
-    /// Steps with the diagonal of fine rows and with that of coarse ones; each is zero in the other
-    /// rows.
+    /// Steps with the diagonals of fine and of coarse rows; each is zero in the other rows.
     FineCoarse { fine: D::Vector<C>, coarse: D::Vector<C> },
     /// x ← x + ω F₂ F₁ (b − A x).
     Inverse(StoredInverse<D, S>),

@@ -34,7 +34,7 @@ use workspace::{Below, CycleWork};
 pub use coarse::factor_entries;
 pub use cycle::{Cycle, CycleKind};
 pub use order::InLevelOrder;
-pub use stored::{Considered, LevelFormat, StoredLevel};
+pub use stored::{FormatCandidates, LevelFormat, StoredLevel};
 
 /// How levels are visited and smoothed.
 ///
@@ -180,7 +180,7 @@ pub struct Multigrid<D: Device> {
     pub(crate) entry: Option<Entry<D>>,
     /// The order of the unknowns of the levels, if it is not the given one.
     pub(crate) order: Option<Arc<Permutation>>,
-    /// Whether the levels are those of −A.
+    /// Whether the levels belong to −A.
     pub(crate) negated: bool,
 }
 

@@ -1,7 +1,7 @@
-//! A cycle as a linear operator, in the given order of the unknowns and in that of the levels.
+//! A cycle as a linear operator, in the given order of the unknowns and in the order of the levels.
 //!
 //! ```text
-//! y = Πᵀ cycle(Π x), or −Πᵀ cycle(Π x) if the levels are those of −A
+//! y = Πᵀ cycle(Π x), or −Πᵀ cycle(Π x) if the levels belong to −A
 //! ```
 //!
 //! Π renumbers the unknowns as the hierarchy does. An iteration whose matrix and vectors are in the
@@ -90,7 +90,7 @@ macro_rules! operator {
                 Ok(Workspace::new(self.0.make_work(Kind::$variant)?))
             }
 
-            // `device` is that of the finest level.
+            // `device` is the finest level's.
             fn apply(&self, device: &D, x: &D::Vector<$t>, y: &mut D::Vector<$t>, work: &mut Workspace) {
                 let (b, x) = (WorkRef::$variant(x), WorkMut::$variant(y));
                 self.0.cycle(device, b, x, work.get::<CycleWork<D>>());

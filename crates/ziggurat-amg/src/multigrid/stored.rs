@@ -16,13 +16,13 @@ use ziggurat_sparse::device::MatrixFormat;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Considered {
+pub struct FormatCandidates {
     pub(crate) candidates: Vec<(LevelFormat, usize)>,
     /// Why there was no choice, where there was none.
     pub(crate) why: Option<&'static str>,
 }
 
-impl Considered {
+impl FormatCandidates {
     /// The chosen format.
     pub fn format(&self) -> LevelFormat {
         self.candidates.first().map_or(LevelFormat::None, |first| first.0)
@@ -41,11 +41,11 @@ impl Considered {
 
     /// A format without an alternative.
     pub(crate) fn only(format: LevelFormat, bytes: usize, why: &'static str) -> Self {
-        Considered { candidates: vec![(format, bytes)], why: Some(why) }
+        FormatCandidates { candidates: vec![(format, bytes)], why: Some(why) }
     }
 }
 
-impl fmt::Display for Considered {
+impl fmt::Display for FormatCandidates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (k, &(format, bytes)) in self.candidates.iter().enumerate() {
             let before = ["", " < ", " < "].get(k).copied().unwrap_or(", ");
@@ -110,7 +110,7 @@ pub struct StoredLevel {
     /// The precision of its vectors and arithmetic.
     pub working: Kind,
     /// The format of its matrix.
-    pub format: Considered,
+    pub format: FormatCandidates,
     /// Bytes of restriction and prolongation to the next level.
     pub transfer_bytes: usize,
     /// Bytes of the smoother's matrices; pointwise smoothers have none.

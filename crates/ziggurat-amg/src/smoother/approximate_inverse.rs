@@ -4,7 +4,7 @@
 //! x ← x + ω M (b − A x),    M = F  or  M = Fᵀ F
 //! ```
 //!
-//! F is a matrix like those of a level: lowering stores it in the level's precision, in the format
+//! F is treated like a level's matrix: lowering stores it in the level's precision, in the format
 //! with the fewest bytes, on any device and on ranks. Without a given ω, lowering estimates ρ(M A)
 //! with the stored matrices and takes 4 / (3ρ). Cost per sweep: one pass over the factors, and one
 //! over A unless the guess is zero.

@@ -189,8 +189,8 @@ fn inverse_of(a: CsrRef<'_, f64>, block: Range<usize>) -> Result<Vec<f64>, Setup
     inverse_or_diagonal(&dense, |row| block.start + row)
 }
 
-/// The inverse of a block, row by row, or that of its diagonal if it is singular. `row_of_a` names
-/// its rows in an error.
+/// The inverse of a block, row by row, or the inverse of its diagonal if it is singular.
+/// `row_of_a` names its rows in an error.
 fn inverse_or_diagonal(
     block: &Dense<f64>,
     row_of_a: impl Fn(usize) -> usize,

@@ -8,7 +8,7 @@
 //! ψ(g̃) = a_ii + 2 g̃·A[P,i] + g̃·A[P,P] g̃        A[P,P] g̃ = −A[P,i]        ψ_i = a_ii + g̃·A[P,i]
 //! ```
 //!
-//! The static pattern is that of the lower triangle of A (Kolotilina & Yeremin, 1993). The adaptive
+//! The static pattern is the lower triangle of A (Kolotilina & Yeremin, 1993). The adaptive
 //! one (aFSAI; Janna & Ferronato, 2011; Algorithm 5 of the Chronos paper, Isotton et al., 2021)
 //! starts empty. Each step adds the columns j that reduce ψ most, and the row is finished once
 //! ψ ≤ ε a_ii:
@@ -86,7 +86,7 @@ impl FsaiParameters {
     }
 }
 
-/// The rows `rows` of G. Columns are those of `a`.
+/// The rows `rows` of G. Columns are numbered as in `a`.
 ///
 /// # Errors
 /// If a row has no usable diagonal entry.
@@ -266,8 +266,8 @@ impl Row {
         for &column in &self.columns {
             self.place[column as usize] = 0;
         }
-        // A matrix that is not positive definite, or no longer so after rounding: this row is that
-        // of Jacobi.
+        // A matrix that is not positive definite, or no longer so after rounding: this row is
+        // taken from Jacobi.
         let unusable = self.psi.is_nan() || self.psi <= 1e-14 * self.diagonal;
         if unusable || self.g.iter().any(|value| !value.is_finite()) {
             entries.push(self.index as u32, self.diagonal.abs().sqrt().recip());

@@ -5,7 +5,7 @@
 //! (L U)_ij = b_ij where b_ij ≠ 0           M = U⁻¹ L⁻¹
 //! ```
 //!
-//! The factors are those of Meijerink & van der Vorst (1977), with the pattern of A; for a
+//! The factors follow Meijerink & van der Vorst (1977), with the pattern of A; for a
 //! symmetric A they are IC(0), and M is symmetric. Entries between blocks are dropped, so blocks
 //! are factorised and solved in parallel, and results depend neither on threads nor on ranks. A
 //! triangular solve is a Gauss–Seidel sweep over a triangular matrix from a zero guess
@@ -70,8 +70,7 @@ pub struct IncompleteFactors {
     pub block: usize,
     /// W, by which residuals are multiplied before the substitutions.
     pub before: Option<Arc<Csr<f64>>>,
-    /// The matrix by which corrections are multiplied after the substitutions; that of the
-    /// transpose.
+    /// Wᵀ in transposed factors, by which corrections are multiplied after the substitutions.
     pub after: Option<Arc<Csr<f64>>>,
     /// The damping factor, if it is given.
     pub omega: Option<f64>,
@@ -289,7 +288,7 @@ impl Block {
         pivot * given.signum() > SMALLEST_PIVOT * given.abs() && pivot.is_finite()
     }
 
-    /// Adds a row: that of L, the pivot, and that of U. A pivot that cannot be divided by is
+    /// Adds a row of L, the pivot, and a row of U. A pivot that cannot be divided by is
     /// replaced by `given`.
     pub(super) fn push(
         &mut self,

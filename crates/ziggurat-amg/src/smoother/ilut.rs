@@ -4,13 +4,13 @@
 //! B = diag(A[K₁,K₁], A[K₂,K₂], …) ≈ L U    L: unit lower, U: upper triangular    M = U⁻¹ L⁻¹
 //! ```
 //!
-//! A row of L and U is that of Gaussian elimination without the entries below τ ‖b_i‖, and with at
+//! A row of L and U comes from Gaussian elimination without the entries below τ ‖b_i‖, and with at
 //! most p entries in L and p in U, the largest (Saad, *ILUT: a dual threshold incomplete LU
 //! factorization*, 1994). Entries of L are compared before they are divided by the pivot, so that
 //! all are in the units of the row. A block that is symmetric gets incomplete Cholesky factors,
 //! L D Lᵀ, with the same rules for L, so that M is symmetric.
 //!
-//! Blocks, shifts of the diagonal, and how factors are applied are those of [`ilu0`](super::ilu0).
+//! Blocks, shifts of the diagonal, and how factors are applied are as in [`ilu0`](super::ilu0).
 //! Cost: the multiplications of the elimination, about p² per row; per sweep, one pass over the
 //! factors.
 
@@ -25,7 +25,7 @@ use super::ilu0::{Block, BlockRow};
 use crate::{OutOfRange, SetupError};
 
 /// Entries that differ from their reverse by less than this, compared with the diagonal, count as
-/// equal: those of a Galerkin product are rounded.
+/// equal: entries of a Galerkin product are rounded.
 const SYMMETRIC: f64 = 1e-8;
 
 /// Which entries of the factors are kept.

@@ -2,7 +2,7 @@
 //!
 //! For a symmetric positive definite A the spectrum of D₁⁻¹A lies in (0, 1], so the sweep converges
 //! without a damping parameter and without an estimate of the spectrum (Baker, Falgout, Kolev &
-//! Yang, 2011). The price is a smaller step than that of Jacobi where A is diagonally dominant.
+//! Yang, 2011). The price is a smaller step than with Jacobi where A is diagonally dominant.
 //! Cost per sweep: the same as Jacobi.
 
 use std::ops::Range;

@@ -56,7 +56,7 @@ pub use spai::SpaiParameters;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Smoother {
-    /// x ← x + ω D⁻¹(b − A x). Without `omega`, ω = 1.6 / ρ(D⁻¹A), or that of SPAI-0 on a level
+    /// x ← x + ω D⁻¹(b − A x). Without `omega`, ω = 1.6 / ρ(D⁻¹A), or the ω of SPAI-0 on a level
     /// where ρ is not known and the rows are dominated by their diagonal.
     Jacobi {
         /// The damping factor ω.
@@ -277,7 +277,7 @@ impl SmootherParameters {
     }
 }
 
-/// What a smoother needs at run time, in double precision.
+/// The run-time data of a smoother, in double precision.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SmootherData {
@@ -285,10 +285,10 @@ pub enum SmootherData {
     Diagonal {
         /// The diagonal.
         diagonal: Vec<f64>,
-        /// What is done with it.
+        /// The operation that uses it.
         relaxation: Relaxation,
     },
-    /// A diagonal that residuals of fine rows and those of coarse rows are multiplied by in turn.
+    /// A diagonal that residuals of fine and of coarse rows are multiplied by in turn.
     FineCoarse(Vec<f64>),
     /// Sparse matrices that residuals are multiplied by.
     Inverse(ApproximateInverse),

@@ -15,7 +15,7 @@
 //!
 //! It needs no symmetry, unlike FSAI, and is applied as one product, unlike the substitutions of
 //! incomplete factors. M is not symmetric where A is. Rows are independent; a row whose
-//! least-squares problem fails is that of Jacobi.
+//! least-squares problem fails is taken from Jacobi.
 //!
 //! Cost: for k entries per row and r entries per row of A, n k² r / 2 operations; halo rows within
 //! two connections.
@@ -68,7 +68,7 @@ impl SpaiParameters {
     }
 }
 
-/// The rows `rows` of M. Columns are those of `a`.
+/// The rows `rows` of M. Columns are numbered as in `a`.
 ///
 /// # Errors
 /// If a row has no usable diagonal entry.

@@ -24,7 +24,7 @@ impl Strengths for Classical {
 
     #[inline]
     fn scale(&self, _row: usize, facts: &RowFacts) -> Option<f64> {
-        // The sign is opposite to that of the diagonal, so this is not the diagonal itself.
+        // The sign is opposite to the diagonal's, so this is not the diagonal itself.
         let scale = if facts.diagonal < 0.0 { facts.most } else { facts.least };
         (scale != 0.0).then_some(scale)
     }

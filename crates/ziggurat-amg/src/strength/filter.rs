@@ -157,8 +157,8 @@ fn strength_of_rank<H: Halo>(strengths: &[Vec<f64>], rank: u64, halo: &H) -> f64
     f64::from_bits(prefix)
 }
 
-/// Counts the connections whose highest bits, down to `shift` + 8, are `prefix`, by their next eight
-/// bits.
+/// Counts the connections whose highest bits, down to `shift` + 8, are `prefix`, by their next
+/// eight bits.
 fn counts(strengths: &[Vec<f64>], prefix: u64, shift: u32) -> [u64; 256] {
     let parts = parallel::map_tasks(strengths.len(), &|piece| {
         let mut counts = vec![0; 256];

@@ -164,7 +164,7 @@ int main(int argc, char **argv) {
   row("infinite b", s, ziggurat_solve(s, infinite, x, 0, NULL) != ZIGGURAT_OK, 1, "");
   row("guess", s, ziggurat_solve(s, b, x, 1, NULL) <= ZIGGURAT_NOT_CONVERGED, 1, "");
 
-  /* The solver has another order: 0, 2, 1. Values and vectors keep that of the caller. */
+  /* The solver has another order: 0, 2, 1. Values and vectors keep the caller's order. */
   const int32_t path_ptr[N + 1] = {0, 2, 4, 7}, path_cols[ENTRIES] = {0, 2, 1, 2, 0, 1, 2};
   const double path_vals[ENTRIES] = {3, -1, 4, -1, -1, -1, 5}, path_b[N] = {0, 5, 12};
   row("reorder", s, ziggurat_set_option(s, "reorder", "on"), ZIGGURAT_OK, "");

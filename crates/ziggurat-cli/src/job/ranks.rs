@@ -86,7 +86,7 @@ fn compare_commands(comm: &dyn Comm) -> Result<(), Failure> {
     ))
 }
 
-/// The lowest rank whose text differs from that of rank 0, with both texts. Collective.
+/// The lowest rank whose text differs from the text of rank 0, with both texts. Collective.
 fn difference(comm: &dyn Comm, text: &str) -> Option<(usize, String, String)> {
     let mut words: Vec<u64> = text.bytes().map(u64::from).collect();
     comm.broadcast(0, &mut words);
@@ -121,7 +121,7 @@ pub(crate) fn agree_as<T>(comm: &dyn Comm, result: Result<T, Failure>) -> Result
     }
 }
 
-/// What rank 0 does; if it fails, all ranks fail. Collective.
+/// Work of rank 0; if it fails, all ranks fail. Collective.
 pub(crate) fn on_first(comm: &dyn Comm, work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
     agree_as(comm, if comm.rank() == 0 { work() } else { Ok(()) })
 }

@@ -37,7 +37,7 @@ pub(crate) fn configure(options: &SolveOptions) -> Result<SolverConfig, Failure>
     config.stopping.max_seconds = options.max_seconds.or(config.stopping.max_seconds);
     config.stopping.project_rhs |= options.project_rhs;
     config.fallback &= !options.no_fallback;
-    // A page shows the true residual beside that of the recurrence.
+    // A page shows the true residual beside the residual of the recurrence.
     if options.report.is_some() && config.stopping.verify_every == 0 {
         config.stopping.verify_every = 1;
     }
@@ -65,7 +65,7 @@ pub(super) fn print(config: &SolverConfig) -> Result<(), Failure> {
     output::print(&config.to_commented_toml().map_err(|error| refused(&error, ""))?)
 }
 
-/// What is wrong with a configuration; `place` says where it stands.
+/// The failure for an invalid configuration; `place` says where it stands.
 pub(crate) fn refused(error: &ConfigError, place: &str) -> Failure {
     let hint = match error {
         ConfigError::Syntax { .. } => {

@@ -1,4 +1,4 @@
-//! What to do after a solve: a sentence, and the command that does it.
+//! The next step after a solve: a sentence, and the command that does it.
 
 use std::ffi::{OsStr, OsString};
 
@@ -105,8 +105,8 @@ const NEAR: f64 = 2.0;
 /// Codes of advice about matrices that multigrid does not suit as a whole.
 const INDEFINITE: [&str; 4] = ["saddle-point", "indefinite", "mixed-diagonal", "zero-diagonal"];
 
-/// What solves an indefinite system: sparse factors, or MINRES with a positive preconditioner where
-/// there are several processes or where factors were not chosen.
+/// The next step for an indefinite system: sparse factors, or MINRES with a positive preconditioner
+/// where there are several processes or where factors were not chosen.
 fn for_indefinite(outcome: &Outcome, typed: &[OsString]) -> Option<NextStep> {
     let is_known = outcome.advice.iter().any(|advice| INDEFINITE.contains(&advice.code));
     let by_minres = outcome.krylov == Krylov::Minres.name();

@@ -63,7 +63,7 @@ pub(crate) fn run(ranks: &Ranks, options: &SolveOptions, progress: &Progress) ->
     Ok(ExitCode::from(exit_code(&outcome)))
 }
 
-/// The number of this process among those of its machine, as the launcher says; otherwise its rank.
+/// The number of this process on its machine, as the launcher says; otherwise its rank.
 fn process_of_machine(comm: &dyn Comm) -> usize {
     let said = LOCAL_RANK.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
     said.unwrap_or_else(|| comm.rank())
@@ -245,7 +245,7 @@ impl<D: Device> SetUp for OnRanks<'_, D> {
         self.ranks.comm.most(seconds)
     }
 
-    /// The stages of setup are those of this rank.
+    /// The stages of setup are measured on this rank.
     fn outcome(&self, solution: &Solution, timing: (f64, f64)) -> Outcome {
         let peak = peak_bytes();
         let (comm, threads) = (&self.ranks.comm, self.ranks.threads);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// What the command said and how it ended.
+/// The output of the command and how it ended.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) out: String,
@@ -27,7 +27,7 @@ impl Place {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ziggurat"));
         command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
-        // What the tests compare must not depend on whoever runs them.
+        // The compared output must not depend on who runs the tests.
         for name in ["COLUMNS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"] {
             command.env_remove(name);
         }

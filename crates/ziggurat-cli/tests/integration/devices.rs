@@ -73,7 +73,7 @@ fn without_graphics_processors_every_other_name_says_how_to_get_them() {
 mod with_a_driver {
     use super::*;
 
-    /// What vectors would take if every kernel sent its result back.
+    /// The bytes of vectors if every kernel sent its result back.
     fn all_results(report: &Value) -> f64 {
         8.0 * report["rows"].as_f64().unwrap() * report["traffic"]["kernels"].as_f64().unwrap()
     }

@@ -70,7 +70,7 @@ errors! {
     shuffle_by_nothing: ["solve", "ok.mtx", "--shuffle", "0"], ["'0' for '--shuffle"], ["whole number from 1"];
 }
 
-// What the solver does not have is not offered.
+// Choices that the solver does not have are not offered.
 errors! {
     structured_method: ["solve", "ok.mtx", "--method", "structurd"],
         ["'structurd'", "--method"], ["auto, sa, classical, pairwise, structured"];

@@ -29,7 +29,7 @@ fn a_system_is_solved_the_same_from_every_format() {
             assert_eq!(first.get_or_insert_with(|| found.clone()), &found, "{a}");
         }
     }
-    // What is written has the format that its name says.
+    // A written file has the format that its name says.
     let matrix = read_matrix(place.path("A.mtx")).unwrap();
     for (name, format) in
         [("A.npz", FileFormat::Npz), ("A.petsc", FileFormat::Petsc), ("A.rb", FileFormat::RutherfordBoeing)]

@@ -96,7 +96,7 @@ impl Row {
     }
 }
 
-/// What the command said, or that it did not end.
+/// The output of the command, or that it did not end.
 fn run_within(place: &Place, arguments: &[&str]) -> crate::command::Said {
     let mut command = place.command(arguments);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -57,7 +57,7 @@ fn ctrl_c_stops_at_the_next_iteration_and_everything_is_written() {
         let trace = fs::read_to_string(place.path("t.json")).unwrap();
         assert!(serde_json::from_str::<Value>(&trace).unwrap()["traceEvents"][1].is_object());
         assert_eq!(read_vector(place.path("x.mtx")).unwrap().len(), 90_000);
-        // What was written is where a second solve begins.
+        // A second solve begins with the written solution.
         let again = place.run(&["solve", "--problem", "poisson2d:300", "--guess", "x.mtx", "--json", "-"]);
         let again: Value = serde_json::from_str(&again.out).unwrap();
         let [first, last] = [&again["true_residuals"][0][1], &report["relative_residual"]];

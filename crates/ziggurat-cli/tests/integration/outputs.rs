@@ -16,7 +16,7 @@ fn on_a_full_disk(place: &Place, arguments: &[&str]) -> Said {
     Said { out: text(output.stdout), err: text(output.stderr), code: output.status.code() }
 }
 
-/// What is in the folder, also what is hidden.
+/// The names in the folder, also hidden ones.
 fn names(place: &Place) -> Vec<String> {
     let entries = fs::read_dir(place.path("")).unwrap();
     let mut names: Vec<String> =

@@ -1,4 +1,4 @@
-//! What ranks do together: they compare their commands, say things once, divide the cores, and one
+//! Cooperation of ranks: they compare their commands, say things once, divide the cores, and one
 //! rank is one process.
 
 use std::fs;
@@ -66,7 +66,7 @@ fn files_that_differ_between_machines_are_refused() {
     place.write("0/A.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 2\n2 2 3\n");
     let said = in_folders(&place, &["solve", "--problem", "poisson3d:8", "--config", "c.toml"]);
     fails_once(&said, &["the configuration of rank 1 differs from that of rank 0", "the same files"]);
-    // The hint is that of the rank that failed.
+    // The hint comes from the rank that failed.
     fails_once(
         &in_folders(&place, &["solve", "A.mtx"]),
         &["rank 1: cannot read A.mtx", "check the path and the spelling"],

@@ -1,7 +1,7 @@
 //! The functions of `include/ziggurat_mpi.h` that write levels to a file and read them; the header
 //! documents them.
 //!
-//! Rank 0 writes and reads. Its file is that of one process, so `ziggurat_load` reads it, too.
+//! Rank 0 writes and reads the same file as one process, so `ziggurat_load` reads it, too.
 
 use std::ffi::{c_char, c_int};
 use std::fs::File;

@@ -219,7 +219,7 @@ pub unsafe extern "C" fn ziggurat_mpi_solver_solve(
     unsafe {
         ZigguratMpiSolver::collective(solver, |state| {
             let (rows, monitor, comm) = (state.rows(), state.settings.monitor, state.comm.clone());
-            // What the iteration alone needs can change between solves.
+            // Options of the iteration alone can change between solves.
             let mut options = SolveOptions::from(&state.settings.config);
             let ready = state.ready().and_then(|ready| {
                 disjoint("b", b, "x", x, rows)?;

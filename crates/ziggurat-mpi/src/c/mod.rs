@@ -3,9 +3,9 @@
 //! documents every function.
 //!
 //! - `functions`, `files` and `settings`: the functions of a handle.
-//! - `state`: what a handle holds, and how ranks agree on what a call ends with.
+//! - `state`: the state of a handle, and how ranks agree on the result of a call.
 //! - `one_call`: setup and solve in one call.
-//! - `threads`: those of a rank.
+//! - `threads`: the threads of a rank.
 //!
 //! MPI is neither initialised nor finalised, and no panic crosses the language boundary: on several
 //! ranks a panic aborts the job, see [`Comm::abort`](crate::Comm::abort).

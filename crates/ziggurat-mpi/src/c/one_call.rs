@@ -29,13 +29,13 @@ pub struct ZigguratMpiReport {
     pub solve_seconds: f64,
 }
 
-/// What a call ends with.
+/// Return values of a call.
 const CONVERGED: c_int = 0;
 const ERROR: c_int = 1;
 const NOT_CONVERGED: c_int = 2;
 
-/// Solves A x = b on the ranks of `comm`. Every rank gives `rows_here` rows, which follow those of
-/// the previous rank: `row_ptr` has `rows_here + 1` numbers and begins with 0, `columns` holds
+/// Solves A x = b on the ranks of `comm`. Every rank gives `rows_here` rows, which follow the rows
+/// of the previous rank: `row_ptr` has `rows_here + 1` numbers and begins with 0, `columns` holds
 /// global ids that increase within each row. `block_size` is the number of unknowns per node, the
 /// same on every rank, or 0 to detect it from the pattern; each rank owns whole nodes. `b` and `x`
 /// have `rows_here` elements. `config` is JSON, or null for the defaults. `report` and `message`
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn ziggurat_mpi_solve_f(
     }
 }
 
-/// What a caller gives, as Rust has it.
+/// Validated C arguments.
 struct Given {
     /// Unknowns per node; `None` to detect them.
     block: Option<usize>,

@@ -1,4 +1,4 @@
-//! What a handle holds, and how ranks agree on what a call ends with.
+//! The state of a handle, and how ranks agree on the result of a call.
 //!
 //! A failure of one rank is a failure of all ranks, with the same status. So a rank that finds a
 //! wrong argument tells the others before it returns, and every collective call begins with an

@@ -52,7 +52,7 @@ pub trait Comm: fmt::Debug + Send + Sync {
     /// transit.
     fn swap(&self, outgoing: Parcel<'_>, incoming: ParcelMut<'_>, meanwhile: &mut dyn FnMut());
 
-    /// Overwrites `words` on every rank with those of `root`.
+    /// Overwrites `words` on every rank with the words of `root`.
     fn broadcast(&self, root: usize, words: &mut Vec<u64>);
 
     /// Returns the words of all ranks, in their order, on rank 0, and nothing on the other ranks.
@@ -82,7 +82,7 @@ pub trait Comm: fmt::Debug + Send + Sync {
     fn abort(&self, message: &str);
 }
 
-/// The neighbours of an exchange: elements `bounds[k]..bounds[k + 1]` are those of `peers[k]`.
+/// The neighbours of an exchange: elements `bounds[k]..bounds[k + 1]` belong to `peers[k]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     pub(crate) peers: Vec<usize>,
@@ -123,7 +123,7 @@ pub struct ParcelMut<'a> {
     pub(crate) width: usize,
 }
 
-/// Operations derived from those of the trait.
+/// Operations derived from the methods of the trait.
 impl dyn Comm + '_ {
     /// Whether `flag` is true on any rank.
     pub fn any(&self, flag: bool) -> bool {

@@ -16,7 +16,7 @@
 //! aborts the job, because some rank is waiting for one of its messages.
 //!
 //! **Errors of MPI** end all ranks: the duplicates have the error handler `MPI_ERRORS_ARE_FATAL`,
-//! whatever that of the caller's communicator is. So return codes need no checks.
+//! whatever handler the caller's communicator has. So return codes need no checks.
 //!
 //! **Counts.** MPI counts elements with 31 bits. Reductions and broadcasts of more elements are
 //! divided into pieces. A longer message between two ranks ends the job with an explanation.
@@ -211,7 +211,7 @@ impl Mpi {
     /// Receives a message that a probe has announced.
     ///
     /// # Safety
-    /// `status` is that of a message with this tag that has not been received.
+    /// `status` describes a message with this tag that has not been received.
     unsafe fn receive(&self, status: &ffi::MPI_Status, tag: c_int) -> Vec<u64> {
         let mut count = 0;
         // SAFETY: the buffer has the length of the message.

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads of this process whose names are those of the library. */
+/* Threads of this process that have names of the library. */
 static int count_threads(void) {
   int found = 0;
   DIR *tasks = opendir("/proc/self/task");

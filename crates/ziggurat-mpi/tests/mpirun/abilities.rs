@@ -1,5 +1,6 @@
-//! What `Solver` can do, and whether `DistributedSolver` can: one table, whose rows run on one
-//! process and on ranks. What ranks lack is listed with the sentence that refuses it.
+//! The abilities of `Solver`, and whether `DistributedSolver` has them: one table, whose rows run
+//! on one process and on ranks. Missing abilities of ranks are listed with the sentence that
+//! refuses them.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -79,7 +80,7 @@ const TABLE: [Ability; 18] = [
     ),
 ];
 
-/// What the second column of the table says on two ranks.
+/// The second column of the table on two ranks.
 const ON_RANKS: [&str; 18] = [
     "yes",
     "yes",

@@ -110,7 +110,7 @@ fn a_fortran_program_finds_the_known_solution() {
     let place = Place::new("fortran");
     let sources = ["fortran/ziggurat_mpi.f90", "examples/fortran/poisson.f90"];
     let program = place.compile("mpifort", &sources, &["-std=f2008"]);
-    // What the program prints about its two solves, without their errors.
+    // The program's output for its two solves, without their errors.
     let solves = |ranks: usize| {
         let Ran { success, everything, .. } = place.run(ranks, &program, &[]);
         let solves: Vec<_> =

@@ -41,7 +41,7 @@ fn system(comm: &Arc<dyn Comm>, name: &str) -> System {
     System { a, b, modes }
 }
 
-/// The levels, the iterations, the elements of x and those of one cycle.
+/// The levels, the iterations, the elements of x and the elements after one cycle.
 type Found = (Vec<(u64, u64, u64)>, usize, Vec<f64>, Vec<f64>);
 
 fn solve<D: Device>(device: D, system: &System, config: &SolverConfig) -> Found {

@@ -40,7 +40,7 @@ fn fingerprint(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// What one process saves, and its iterations from the loaded file.
+/// The file that one process saves, and its iterations from the loaded file.
 fn alone(name: &str, text: &str) -> String {
     let a = problem(name).matrix().unwrap();
     let solver = Solver::new(&a, config(text)).unwrap();

@@ -58,7 +58,7 @@ pub(crate) fn run_test(mut command: Command, test: &str, what: &str) -> Ran {
     run(command)
 }
 
-/// What the parent asks of the ranks.
+/// The parent's request to the ranks.
 pub(crate) fn asked() -> String {
     std::env::var(ASKED).unwrap()
 }

@@ -92,7 +92,7 @@ fn problem_alone(problem: Problem, name: &str, config: SolverConfig) -> String {
     solve_alone(&problem.matrix().unwrap(), &problem.rhs().unwrap(), modes.as_ref(), name, config)
 }
 
-/// Runs the test on all numbers of ranks and compares the output with that of one process.
+/// Runs the test on all numbers of ranks and compares the output with the output of one process.
 fn compare(test: &str, alone: &[String]) {
     for ranks in RANKS {
         let ran = mpirun(test, ranks);

@@ -33,7 +33,7 @@ fn factor(row: u64, column: u64, step: u64) -> f64 {
     1.0 + 0.05 * step as f64 * ((row + column) % 11) as f64 / 11.0
 }
 
-/// What a solver shows of itself.
+/// The levels, iterations and update of a solver in one line.
 fn line(
     name: &str,
     step: &str,

@@ -6,10 +6,10 @@
 //! ```
 //!
 //! Columns are eliminated in panels, whose effect on the columns after them is one step of
-//! `update.rs` (G. H. Golub & C. F. Van Loan, *Matrix Computations*, 4th ed., section 4.2.9). The y_k
-//! are the columns of L⁻ᵀ, of which only the elements up to the diagonal are not zero, and of the x_k,
-//! the columns of the symmetric inverse, only these are computed. Cost: n³/3 operations for the
-//! factor and 2n³/3 for the inverse.
+//! `update.rs` (G. H. Golub & C. F. Van Loan, *Matrix Computations*, 4th ed., section 4.2.9). The
+//! y_k are the columns of L⁻ᵀ, of which only the elements up to the diagonal are not zero, and of
+//! the x_k, the columns of the symmetric inverse, only these are computed. Cost: n³/3 operations
+//! for the factor and 2n³/3 for the inverse.
 
 use super::update::{Columns, Panel, Part, panels, subtract_multiple};
 use super::{DenseError, identity, mirror, order};

@@ -7,8 +7,8 @@
 //!
 //! Columns are contiguous, so columns are exchanged and U has the unit diagonal (Crout): the pivot
 //! of a step is the largest element that is left in its *row*. Rows are eliminated in panels, whose
-//! effect on the rows after them is one step of `update.rs`. Exchanges compare elements only, so they
-//! depend on nothing but the matrix. Cost: 2n³/3 operations for the factors and 4n³/3 for the
+//! effect on the rows after them is one step of `update.rs`. Exchanges compare elements only, so
+//! they depend on nothing but the matrix. Cost: 2n³/3 operations for the factors and 4n³/3 for the
 //! inverse.
 
 use super::update::{Columns, Panel, Part, panels, subtract_multiple};

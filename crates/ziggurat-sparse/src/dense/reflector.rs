@@ -4,8 +4,8 @@
 //! (I − β u uᵀ) x = α e₁,    u = x − α e₁,    α = −sign(x₁) ‖x‖,    β = 2 / uᵀu
 //! ```
 //!
-//! A. S. Householder, *Unitary triangularization of a nonsymmetric matrix*, 1958. The sign of α avoids
-//! cancellation in u.
+//! A. S. Householder, *Unitary triangularization of a nonsymmetric matrix*, 1958. The sign of α
+//! avoids cancellation in u.
 
 /// Sums that an inner product has, so that it can be computed in registers of any size.
 const SUMS: usize = 16;

@@ -6,11 +6,11 @@
 //! A = U Σ Vᵀ,   U = Q J,    V = Π [m_1/σ_1, m_2/σ_2, …]
 //! ```
 //!
-//! J is a product of rotations of two rows each, which make them orthogonal, sweep by sweep
-//! (M. R. Hestenes, *Inversion of matrices by biorthogonalization and related results*, 1958). The
-//! rows of R decrease, so that a few sweeps suffice (Z. Drmač & K. Veselić, *New fast and accurate
-//! Jacobi SVD algorithm*, 2008). Small singular values have small errors: those of all values are a
-//! few units in the last place of the largest, and often of themselves. Cost: 2n³ operations for Q R
+//! J is a product of rotations of two rows each, which make them orthogonal, sweep by sweep (M. R.
+//! Hestenes, *Inversion of matrices by biorthogonalization and related results*, 1958). The rows of
+//! R decrease, so that a few sweeps suffice (Z. Drmač & K. Veselić, *New fast and accurate Jacobi
+//! SVD algorithm*, 2008). Small singular values have small errors: those of all values are a few
+//! units in the last place of the largest, and often of themselves. Cost: 2n³ operations for Q R
 //! and U, and up to 8n³ per sweep, of which there are four to eight.
 
 use super::reflector::{dot, reflect, reflector};
@@ -44,8 +44,8 @@ impl Svd {
     /// The singular values and vectors of a square matrix.
     ///
     /// # Errors
-    /// If it is not square or not finite, if there is no convergence, or if the vectors do not fit in
-    /// memory.
+    /// If it is not square or not finite, if there is no convergence, or if the vectors do not fit
+    /// in memory.
     pub fn new(a: Dense<f64>) -> Result<Self, DenseError> {
         Self::with(a, Simd::best())
     }
@@ -261,7 +261,8 @@ mod tests {
         let mut a = random(n, n);
         (0..n).for_each(|j| a.column_mut(j).iter_mut().for_each(|value| *value *= units[j]));
         let values = check(&a, n, "graded columns");
-        // The determinant is the product of the pivots: all values have the accuracy of the largest.
+        // The determinant is the product of the pivots: all values have the accuracy of the
+        // largest.
         let pivots = crate::dense::Lu::new(a).unwrap();
         let logarithms = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x.abs().ln()).sum::<f64>();
         let [one, other] = [logarithms(&mut pivots.pivots()), logarithms(&mut values.into_iter())];

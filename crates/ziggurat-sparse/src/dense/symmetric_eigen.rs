@@ -7,9 +7,10 @@
 //! ```
 //!
 //! H. Bowdler, R. S. Martin, C. Reinsch & J. H. Wilkinson, *The QR and QL algorithms for symmetric
-//! matrices*, 1968; C. Reinsch & J. H. Wilkinson, *Handbook for Automatic Computation*, II/2 and II/4.
-//! The errors of the eigenvalues are some units in the last place of the largest one. Cost: 2n³
-//! operations for T, from which the eigenvalues alone take n² more, and about 7n³ for the vectors.
+//! matrices*, 1968; C. Reinsch & J. H. Wilkinson, *Handbook for Automatic Computation*, II/2 and
+//! II/4. The errors of the eigenvalues are some units in the last place of the largest one. Cost:
+//! 2n³ operations for T, from which the eigenvalues alone take n² more, and about 7n³ for the
+//! vectors.
 
 use super::reflector::{dot, reflect, reflector};
 use super::update::Part;
@@ -226,8 +227,8 @@ impl Kernel for Accumulate<'_> {
 /// A rotation of two neighbours: cosine and sine.
 type Rotation = [f64; 2];
 
-/// Implicit QL steps until T is diagonal. `rotate` gets the rotations of a step: the first is that of
-/// columns `first` and `first + 1`, the next that of `first − 1` and `first`, and so on.
+/// Implicit QL steps until T is diagonal. `rotate` gets the rotations of a step: the first is that
+/// of columns `first` and `first + 1`, the next that of `first − 1` and `first`, and so on.
 fn implicit_ql(
     diagonal: &mut [f64],
     off_diagonal: &mut [f64],
@@ -260,7 +261,8 @@ fn implicit_ql(
 
 /// One QL step on the rows from `first` to `last`.
 fn step(d: &mut [f64], e: &mut [f64], first: usize, last: usize, rotations: &mut Vec<Rotation>) {
-    // Wilkinson's shift: the eigenvalue of the first 2 × 2 block that is nearer to its first element.
+    // Wilkinson's shift: the eigenvalue of the first 2 × 2 block that is nearer to its first
+    // element.
     let ratio = (d[first + 1] - d[first]) / (2.0 * e[first]);
     let mut g = d[last] - d[first] + e[first] / (ratio + ratio.hypot(1.0).copysign(ratio));
     if let Some(negligible) = e.get_mut(last) {

@@ -5,10 +5,10 @@
 //! c_j ← c_j − Σ_k f_jk p_k,    k in order
 //! ```
 //!
-//! Sixteen elements of two columns stay in registers while k runs over the panel, so each element of
-//! C is read and written once for all of the panel. The panel is copied in strips of sixteen
-//! elements first, so that the innermost loop reads memory in order. Every element is one sum in the
-//! order of k, so nothing depends on threads, instruction sets or where the strips begin.
+//! Sixteen elements of two columns stay in registers while k runs over the panel, so each element
+//! of C is read and written once for all of the panel. The panel is copied in strips of sixteen
+//! elements first, so that the innermost loop reads memory in order. Every element is one sum in
+//! the order of k, so nothing depends on threads, instruction sets or where the strips begin.
 
 use std::ops::Range;
 

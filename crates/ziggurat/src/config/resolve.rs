@@ -82,8 +82,8 @@ pub struct MatrixFacts {
     pub one_way: bool,
     /// Whether it looks like a saddle point: a symmetric pattern, and zeros on the diagonal.
     pub saddle_point: bool,
-    /// Whether its factors may fit into memory; false for ranks, and for more than 1000 rows without
-    /// the feature `direct`.
+    /// Whether its factors may fit into memory; false for ranks, and for more than 1000 rows
+    /// without the feature `direct`.
     pub factors: bool,
     /// Number of unknowns per node.
     pub block: usize,
@@ -116,7 +116,7 @@ impl SolverConfig {
     ///
     /// - method: `sa` if levels are made on a device; else `direct` for a saddle point whose
     ///   factors may fit into memory, and `classical` for a symmetric one; else `structured` if the
-    ///   matrix is large, symmetric with a positive diagonal, and that of a structured grid; else
+    ///   matrix is large, symmetric with a positive diagonal, and from a structured grid; else
     ///   `classical` if it is a symmetric M-matrix whose connections differ by orders of magnitude;
     ///   else `sa` if symmetric; else `cpr` if it has cells with one pressure each, else `air` if
     ///   most couplings act in one direction, else `classical`;
@@ -221,7 +221,7 @@ impl SolverConfig {
         config
     }
 
-    /// What is left of the facts if the order of the unknowns is to change.
+    /// The facts that still hold if the order of the unknowns is to change.
     pub(super) fn reordered(&self, facts: MatrixFacts) -> MatrixFacts {
         match self.reorder {
             Reorder::On => MatrixFacts { grid: false, cells: None, ..facts },

@@ -24,8 +24,8 @@ const OPPOSITE: f64 = 0.5;
 /// The part of a row's couplings that must be one-way, and of the rows where they must be.
 const MOST: f64 = 0.5;
 
-/// Whether most couplings of most rows are one-way. `a` contains the owned rows of `halo` and those
-/// of its neighbours; `rows` is the number over all processes. Collective.
+/// Whether most couplings of most rows are one-way. `a` contains the owned rows of `halo` and the
+/// rows of its neighbours; `rows` is the number over all processes. Collective.
 pub(super) fn is_one_way<H: Processes>(a: CsrRef<'_, f64>, halo: &H, rows: u64) -> bool {
     let diagonal = |row: usize| a.get(row, row).unwrap_or(0.0).abs();
     // Rows with couplings, and those where most are one-way.

@@ -2,8 +2,8 @@
 //! every setup runs.
 //!
 //! The functions are generic over [`LevelMatrix`]: a single process examines all rows; several
-//! processes examine their own rows and those of their neighbours, and combine the results. Cost: a
-//! few passes over the matrix.
+//! processes examine their own and their neighbours' rows, and combine the results. Cost: a few
+//! passes over the matrix.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ impl MatrixKind {
         Ok(Self::of_rows(a, wide, rows, || is_symmetric(wide.view(), &wide.rows())))
     }
 
-    /// Puts together what is known of the rows, of those of neighbours, and of the symmetry.
+    /// Combines the properties of the own rows, the rows of neighbours and the symmetry.
     fn of_rows<M: LevelMatrix>(a: &M, wide: &M, rows: Rows, is_symmetric: impl FnOnce() -> bool) -> Self {
         let (matrix, halo) = (wide.view(), wide.rows());
         let Rows { positive_diagonal, negative_diagonal, zero_sums, empty, largest_error } = rows;
@@ -279,7 +279,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// Those of no rows.
+    /// The neutral element of the reduction.
     const NONE: Rows = Rows {
         positive_diagonal: true,
         negative_diagonal: true,
@@ -302,7 +302,7 @@ impl Rows {
         parallel::map_pieces(own, PIECE, &piece).into_iter().fold(Rows::NONE, Rows::join)
     }
 
-    /// Those of the matrix of a structured grid.
+    /// The properties of the rows of a structured grid.
     fn on_grid(a: &GridSystem) -> Self {
         a.fold_rows(Rows::NONE, Rows::and, Rows::join)
     }

@@ -191,7 +191,7 @@ pub struct OffDiagonal {
     pub negative: usize,
     /// Number of positive off-diagonal entries.
     pub positive: usize,
-    /// The fraction of the nonzero off-diagonal entries whose sign is opposite to that of the
+    /// The fraction of the nonzero off-diagonal entries whose sign is opposite to the sign of the
     /// diagonal entry of their row; 1 if there are no off-diagonal entries.
     pub opposing_fraction: f64,
 }

@@ -1,6 +1,6 @@
 //! The known null space of a matrix: the constants on each floating part, and the unit vectors of
 //! empty rows, of which a graph with isolated nodes may have any number. `solver/empty_rows.rs`
-//! says how a solve deals with them. Cost: that of finding the floating parts, and one vector for
+//! says how a solve deals with them. Cost: the search for the floating parts, and one vector for
 //! all empty rows together.
 
 use std::fmt;
@@ -38,8 +38,8 @@ impl<D: Device> fmt::Debug for NullSpace<D> {
 }
 
 impl<D: Device> NullSpace<D> {
-    /// Whether there are no vectors, so that the matrix may have factors: those of a matrix with
-    /// entries in its empty rows.
+    /// Whether there are no vectors, so that the matrix may have factors, with entries put into its
+    /// empty rows.
     pub fn is_empty(&self) -> bool {
         self.vectors.is_empty()
     }

@@ -179,8 +179,8 @@ impl Tally {
 /// overflows or all entries are zero.
 ///
 /// Allowed are the rounding of the diagonal, to which all other entries are added when a matrix is
-/// assembled, and that of this sum: a few units in the last place. A larger sum makes the matrix
-/// regular, however small it is compared with the entries.
+/// assembled, and the rounding of this sum: a few units in the last place. A larger sum makes the
+/// matrix regular, however small it is compared with the entries.
 pub(super) fn sums_to_zero(sum: f64, size: f64, entries: usize) -> bool {
     let units = 4.0 + (entries as f64).sqrt();
     size > 0.0 && size.is_finite() && sum.abs() <= units * (0.5 * f64::EPSILON) * size

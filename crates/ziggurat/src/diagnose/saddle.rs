@@ -25,8 +25,8 @@ pub(super) fn are_constraints(zeros: u64, rows: u64) -> bool {
     100 * zeros > PERCENT * rows
 }
 
-/// Whether it is the matrix of a saddle point. `a` contains the owned rows of `halo` and those of
-/// its neighbours; `symmetric` states that it equals its transpose. Collective.
+/// Whether it is the matrix of a saddle point. `a` contains the owned rows of `halo` and the rows
+/// of its neighbours; `symmetric` states that it equals its transpose. Collective.
 pub(super) fn is_saddle_point<H: Processes>(
     a: CsrRef<'_, f64>,
     halo: &H,

@@ -23,7 +23,7 @@ const GROUPS: usize = 8;
 /// Elements of a cache line.
 const LINE: usize = 8;
 
-/// The number of lines, relative to those of the own elements, from which on columns are scattered.
+/// Columns are scattered if groups read at least this multiple of the lines of their own elements.
 const SCATTERED: usize = 6;
 
 /// Whether a new order of the unknowns would make passes over the matrix faster.

@@ -73,8 +73,8 @@ pub(super) fn symmetry(a: CsrRef<'_, f64>, facts: &[RowFacts], largest: f64) -> 
 }
 
 /// Whether a matrix is square and symmetric up to rounding. Only a matrix whose pattern is not
-/// symmetric needs more than the first pass. `a` contains the owned rows of `halo` and those of its
-/// neighbours. Collective.
+/// symmetric needs more than the first pass. `a` contains the owned rows of `halo` and the rows of
+/// its neighbours. Collective.
 pub(super) fn is_symmetric<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> bool {
     if halo.is_whole() && a.rows() != a.cols() {
         return false;
@@ -90,7 +90,7 @@ pub(super) fn is_symmetric<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> bool {
 }
 
 /// Whether the pattern of a square matrix is symmetric. `a` contains the owned rows of `halo` and
-/// those of its neighbours. Collective.
+/// the rows of its neighbours. Collective.
 pub(super) fn has_symmetric_pattern<H: Processes>(a: CsrRef<'_, f64>, halo: &H) -> bool {
     if halo.is_whole() && a.rows() != a.cols() {
         return false;

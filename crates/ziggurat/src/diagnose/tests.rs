@@ -24,7 +24,7 @@ fn from_triplets(rows: usize, cols: usize, triplets: &[(usize, usize, f64)]) -> 
     coo.into_csr()
 }
 
-/// What solvers ask, which need no measure of the asymmetry.
+/// The symmetry test of solvers, which need no measure of the asymmetry.
 fn is_symmetric(a: &Csr<f64>) -> bool {
     symmetry::is_symmetric(a.view(), &Whole::new(a.rows()))
 }
@@ -204,7 +204,7 @@ fn only_differences_within_rounding_are_symmetric() {
     let off = diagnose(a.view());
     assert!(!off.symmetric && !is_symmetric(&a));
     assert_eq!(codes(&off)[0], "nearly-symmetric");
-    // What assembly leaves of an entry that is zero: nothing of it is right but its smallness.
+    // Rounding errors that assembly leaves in a zero entry: only their small size is right.
     for (value, mirrored, expected) in [(3e-16, -2e-16, true), (3e-16, 0.0, true), (3e-11, -2e-11, false)] {
         let corner = [(0, 0, 2.0), (1, 1, 2.0), (0, 1, value), (1, 0, mirrored)];
         assert_eq!(is_symmetric(&from_triplets(2, 2, &corner)), expected, "{value} {mirrored}");

@@ -2,10 +2,10 @@
 //! their signs.
 //!
 //! In an M-matrix, a_ij ≤ 0 for j ≠ i, and |a_ij| is the weight of a connection. Where the weights
-//! of one row differ by more than ten, and rows differ from each other as well, the matrix is that
-//! of a network (circuits, power grids) or of a heterogeneous medium (reservoirs). Aggregates then
-//! hold together what is weakly connected, and classical coarsening takes a third to a sixth of the
-//! iterations. An anisotropic grid has the first property only.
+//! of one row differ by more than ten, and rows differ from each other as well, the matrix
+//! describes a network (circuits, power grids) or a heterogeneous medium (reservoirs). Aggregates
+//! then hold together what is weakly connected, and classical coarsening takes a third to a sixth
+//! of the iterations. An anisotropic grid has the first property only.
 //!
 //! Where nearly all couplings are positive, as in mass matrices, D⁻¹A has its small eigenvalues at
 //! vectors that oscillate. Jacobi leaves these to coarse levels, which cannot represent them.
@@ -44,7 +44,7 @@ const POSITIVE: f64 = 0.6;
 /// The fraction of rows where they must be.
 const POSITIVE_ROWS: f64 = 0.8;
 
-/// What the weights of a symmetric matrix are like.
+/// Properties of the weights of a symmetric matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Weights {
     /// It is an M-matrix, up to the sign of its rows, with weights that differ within rows and from

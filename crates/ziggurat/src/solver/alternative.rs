@@ -116,7 +116,7 @@ mod tests {
         let instead = multigrid_instead(&asked, &config, facts).unwrap().resolve(facts);
         assert_eq!((instead.method, instead.krylov), (Method::Classical, Krylov::Minres));
         assert_eq!(instead.hierarchy.coarsest, Coarsest::Smoothed);
-        // What was chosen by the caller is not replaced.
+        // The caller's choices are not replaced.
         let chosen = SolverConfig { method: Method::Direct, ..SolverConfig::default() };
         assert_eq!(multigrid_instead(&chosen, &chosen.resolve(facts), facts), None);
         // Ranks do not factorise.

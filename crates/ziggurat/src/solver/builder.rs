@@ -46,7 +46,7 @@ impl Default for SolverBuilder {
     }
 }
 
-/// What is known of the nodes of the matrix.
+/// The given information about the nodes of the matrix.
 #[derive(Clone, Debug, Default)]
 enum Nodes {
     /// Nothing: the number of unknowns per node is detected.
@@ -263,7 +263,7 @@ impl<D: Device> SolverBuilder<D> {
         self.with(|config| config.smoother.kind = smoother)
     }
 
-    /// What setup is worth: few solves with one matrix, or many.
+    /// The setup cost budget: few solves with one matrix, or many.
     #[must_use]
     pub fn effort(self, effort: Effort) -> Self {
         self.with(|config| config.effort = effort)

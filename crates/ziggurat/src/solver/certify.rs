@@ -28,7 +28,7 @@ use super::{Iteration, Raise, Solution, SolveError, SolveOptions};
 /// Rounding may change the reported residual by this fraction of the tolerance.
 const NEGLIGIBLE: f64 = 0.005;
 
-/// The relative error of a norm, with that of the first term of the bound.
+/// The relative error of a norm, together with the error of the first term of the bound.
 const NORM_ERROR: f64 = 1e-9;
 
 /// A residual up to this multiple of the tolerance is one that rounding has moved across it.

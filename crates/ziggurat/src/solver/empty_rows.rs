@@ -1,4 +1,4 @@
-//! Right-hand sides in empty rows, such as those of the isolated nodes of a graph.
+//! Right-hand sides in empty rows, such as the rows of the isolated nodes of a graph.
 //!
 //! The equation of an empty row is 0 = b_i, so the system has a solution only if b is zero there.
 //! Otherwise b has a component that no product reaches:
@@ -19,7 +19,7 @@ use super::{Iteration, SolveError};
 
 impl<D: Device> Iteration<D> {
     /// The vectors to be projected out, where b is not zero in empty rows; `None` where it is, and
-    /// those of the null space suffice. Collective.
+    /// the vectors of the null space suffice. Collective.
     pub(super) fn kernel_with_empty_rows(
         &self,
         b: &D::Vector<f64>,

@@ -1,8 +1,8 @@
-//! What a solver finds out about a matrix before setup: its kind, its sign and its fields.
+//! Analysis of a matrix before setup: its kind, its sign and its fields.
 //!
 //! Setup expects a positive diagonal, so −A takes the place of a negative definite A. Unknowns that
 //! are numbered field by field are coarsened by nodes, as if they were numbered node by node; their
-//! order stays. Cost: that of [`MatrixKind`], and a copy of the matrix for another sign.
+//! order stays. Cost: the passes of [`MatrixKind`], and a copy of the matrix for another sign.
 
 use std::sync::Arc;
 
@@ -27,12 +27,12 @@ fn kind_of(
     Ok((kind, grid))
 }
 
-/// What is set up.
+/// The matrix that is set up, with its properties.
 pub(super) struct Oriented {
     /// A or −A.
     pub(super) a: Arc<Csr<f64>>,
     pub(super) kind: MatrixKind,
-    /// Its grid and stencils, if it is that of a structured grid.
+    /// Its grid and stencils, if it comes from a structured grid.
     pub(super) grid: Option<KnownGrid>,
 }
 

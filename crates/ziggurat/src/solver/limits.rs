@@ -33,7 +33,7 @@ pub(super) struct SolveLimits {
 }
 
 impl SolveLimits {
-    /// Those of a solve that begins now.
+    /// The limits of a solve that begins now.
     pub(super) fn new(cancel: &Cancel, options: &SolveOptions) -> Self {
         let seconds = options.stopping.max_seconds;
         let cancel = seconds.map_or_else(|| cancel.clone(), |seconds| cancel.within(seconds));
@@ -92,8 +92,8 @@ fn reason(error: &SetupError) -> Option<StopReason> {
 }
 
 impl SolveError {
-    /// The reason to stop that the error states: that of a solve that has not converged, and
-    /// `TimeLimit` or `Interrupted` of a setup that was [cancelled](Cancel).
+    /// The reason to stop that the error states: the reported one for a solve that has not
+    /// converged, and `TimeLimit` or `Interrupted` for a setup that was [cancelled](Cancel).
     ///
     /// ```
     /// use ziggurat::krylov::StopReason;

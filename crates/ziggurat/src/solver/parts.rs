@@ -1,4 +1,4 @@
-//! What a solver consists of: its device, hierarchy, cycle, choices and times.
+//! The parts of a solver: its device, hierarchy, cycle, choices and times.
 
 use ziggurat_amg::{Hierarchy, Multigrid};
 use ziggurat_sparse::device::Device;

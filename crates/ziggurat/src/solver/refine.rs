@@ -4,7 +4,7 @@
 //! r = b − A x  to ten digits,   A d ≈ r,   x ← x + d
 //! ```
 //!
-//! An iteration cannot see a residual below its own rounding errors, which are those of |A| |x|. An
+//! An iteration cannot see a residual below its own rounding errors, which grow with |A| |x|. An
 //! accurate residual ([`Part::accurate_residual`](ziggurat_amg::Part::accurate_residual)) is
 //! correct below that, and the errors of a correction are relative to d, not to x. What remains are
 //! the errors of rounding x itself. J. H. Wilkinson, *Rounding Errors in Algebraic Processes*,

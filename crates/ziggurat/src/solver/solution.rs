@@ -1,4 +1,4 @@
-//! What a solve returns.
+//! The result of a solve.
 
 use serde::Serialize;
 use ziggurat_krylov::KrylovReport;

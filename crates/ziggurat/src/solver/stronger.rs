@@ -85,8 +85,8 @@ impl<D: Device> Solver<D> {
         Ok(self.other_hierarchy.get_or_init(|| made))
     }
 
-    /// Sparse factors of the matrix as a preconditioner; `None` if they do not fit into memory or are
-    /// not compiled in, or if the matrix is singular.
+    /// Sparse factors of the matrix as a preconditioner; `None` if they do not fit into memory or
+    /// are not compiled in, or if the matrix is singular.
     fn factors(&self, cancel: &Cancel, lower: &Lower<'_, D>) -> Result<Option<Multigrid<D>>, SolveError> {
         if !can_be_direct(self.hierarchy.levels()[0].matrix().rows()) {
             return Ok(None);

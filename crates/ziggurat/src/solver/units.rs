@@ -6,7 +6,7 @@
 //!
 //! Inner products square the elements of vectors, which overflows above 10¹⁵⁴ and underflows below
 //! 10⁻¹⁵⁴. So where b is far from one, the iteration computes with b/u and x/u. Multiplication by a
-//! power of two changes no bit of a mantissa, so the iterates are those of a b near one. Cost: one
+//! power of two changes no bit of a mantissa, so the iteration runs as for a b near one. Cost: one
 //! pass over b to find its largest element and, if u is not one, some passes over b and x and one
 //! product with A.
 

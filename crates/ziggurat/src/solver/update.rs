@@ -112,8 +112,8 @@ impl<D: Device> Solver<D> {
         (self.compiled.update)(self, a.into())
     }
 
-    /// As [`Solver::update_values`], with the values alone: those of the matrix that was set up, in
-    /// its order ([`Csr::values`]), row by row with increasing columns.
+    /// As [`Solver::update_values`], with the values alone, in the order of the matrix that was
+    /// set up ([`Csr::values`]): row by row with increasing columns.
     ///
     /// ```
     /// use ziggurat::{Solver, Updated};

@@ -1,6 +1,6 @@
-//! What a report states where doubles end: right-hand sides near the smallest number, guesses so
-//! large that twice the precision does not suffice, and tolerances near rounding errors. The
-//! residual is computed without rounding errors by the test.
+//! Reports at the limits of doubles: right-hand sides near the smallest number, guesses so large
+//! that twice the precision does not suffice, and tolerances near rounding errors. The residual is
+//! computed without rounding errors by the test.
 
 use ziggurat::config::{Krylov, Method};
 use ziggurat::krylov::KrylovReport;

@@ -2,7 +2,7 @@
 //! error that names the key, the value and the range. Nothing panics, hangs or allocates without
 //! bound.
 //!
-//! The keys are those of the default configuration, so a new one is tested without being listed.
+//! The keys come from the default configuration, so a new one is tested without being listed.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -96,7 +96,7 @@ fn solve(a: &Arc<Csr<f64>>, text: &str) -> Result<(), SolveError> {
             (b[row] - ax).powi(2)
         });
         let residual = squares.sum::<f64>().sqrt();
-        let b_norm = (a.rows() as f64).sqrt(); // and that of the residual of a zero guess
+        let b_norm = (a.rows() as f64).sqrt(); // and the norm of the residual of a zero guess
         assert!(residual <= 1.01 * stopping.target(b_norm, b_norm), "{text}: {residual}");
     }
     Ok(())

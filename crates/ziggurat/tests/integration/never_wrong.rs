@@ -335,7 +335,7 @@ pub(crate) fn relative_residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
     }
 }
 
-/// What is wrong with a report, if anything.
+/// The error in a report, if there is one.
 fn fault(a: &Csr<f64>, x: &[f64], b: &[f64], config: &SolverConfig, report: &KrylovReport) -> Option<String> {
     let rtol = config.stopping.rtol;
     let is_converged = report.reason.is_converged();
@@ -355,7 +355,7 @@ fn fault(a: &Csr<f64>, x: &[f64], b: &[f64], config: &SolverConfig, report: &Kry
     if !is_converged || truth.max(reported) <= rtol * (1.0 + 1e-10) && is_within {
         return None;
     }
-    // What remains of the residual is the projection of b, up to the tolerance.
+    // The remaining residual is the projection of b, up to the tolerance.
     let reachable = (1.0 - report.left_out.powi(2)).max(0.0).sqrt();
     let is_projection = near(report.left_out, 1.01 * rtol * reachable + 1e-14);
     if config.stopping.project_rhs && report.left_out > 0.99 * rtol && is_projection { None } else { what() }

@@ -58,7 +58,7 @@ fn the_order_depends_on_the_matrix_and_is_a_decision() {
     let solver = Solver::builder().method(Method::Sa).build(&natural).unwrap();
     assert_eq!(solver.config().reorder, Reorder::Off);
     assert!(solver.decisions().iter().all(|decision| decision.key != "reorder"));
-    // What is recognised in the given order would be lost.
+    // A new order would lose the structure that these methods recognise in the given one.
     for method in [Method::Structured, Method::Direct, Method::Cpr] {
         let error = reordering().method(method).build(&small).unwrap_err().to_string();
         let expected = format!("`reorder` is on; it must be auto or off with the method {method},");

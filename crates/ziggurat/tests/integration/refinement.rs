@@ -7,7 +7,7 @@ use ziggurat::{Solution, Solver};
 use ziggurat_sparse::{Coo, Csr};
 
 /// A chain of rows, held at one end. Its solution for a right-hand side of ones has elements of
-/// rows²/2, so that A x has rounding errors far above those of b.
+/// rows²/2, so that rounding errors are far larger in A x than in b.
 fn chain(rows: usize) -> Csr<f64> {
     let mut a = Coo::new(rows, rows).unwrap();
     for row in 0..rows - 1 {

@@ -235,7 +235,7 @@ fn every_floating_part_has_its_constants() {
         let left_out = if floating == n { (2.0_f64 / 512.0).sqrt() } else { (1.0_f64 / 512.0).sqrt() };
         assert_eq!(report.reason, StopReason::Inconsistent, "{report}");
         assert!((report.left_out * 2f64.sqrt() - left_out).abs() < 1e-12, "{}", report.left_out);
-        // What b has outside the range is left out on request.
+        // The component of b outside the range is left out on request.
         let mut options = SolveOptions::from(solver.config());
         options.stopping.project_rhs = true;
         let waves: Vec<f64> = (0..n).map(|i| 1.0 + (0.3 * i as f64).sin()).collect();

@@ -74,7 +74,7 @@ fn of_a_symmetric_matrix_it_is_the_same_solve() {
 }
 
 /// −u'' with every second entry beside the diagonal changed by some 10⁻¹³: symmetric up to
-/// rounding. But the largest element of a solution is 500,000 times that of b.
+/// rounding. But the largest element of a solution is 500,000 times the largest element of b.
 fn nearly_symmetric(rows: usize) -> Csr<f64> {
     let mut entries = Coo::new(rows, rows).unwrap();
     for row in 0..rows {

@@ -144,8 +144,8 @@ impl<D: SetupDevice, T: Real + Reads<T>> LanczosOperator for Scaled<'_, D, T> {
     }
 }
 
-/// An upper estimate of ρ(D⁻¹A), as that of the host: the smaller of two bounds. Its start vector
-/// is that of the host in the scaled variables.
+/// An upper estimate of ρ(D⁻¹A), as on the host: the smaller of two bounds. Its start vector is the
+/// host's in the scaled variables.
 pub(crate) fn spectral_radius<D: AggregationDevice, T: Real + Reads<T>>(
     device: &D,
     a: &D::Sparse<T>,

@@ -4,7 +4,7 @@
 //! The matrix crosses the bus once on the way in, with one start vector per smoothed level for the
 //! spectral radius. Sizes come back while a level is made. The level stays on the device, where
 //! lowering takes it (`lower/on_device.rs`); a copy is made if something else asks for it. Levels
-//! are those of the host: the same coarse unknowns and patterns, and values up to rounding; on a
+//! match the host's: the same coarse unknowns and patterns, and values up to rounding; on a
 //! device without `f64`, up to the rounding of `f32`.
 //! With several unknowns per node, the near-kernel crosses with the matrix, and aggregates are made
 //! of nodes, whose matrix the device computes.

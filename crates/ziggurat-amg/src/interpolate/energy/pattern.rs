@@ -11,8 +11,8 @@ use crate::halo::Processes;
 
 /// The aggregates that rows interpolate from.
 pub(super) struct Pattern {
-    /// Those of every local row are `aggregates[starts[row]..starts[row + 1]]`, in increasing
-    /// order. Those of other processes' rows that no owned row interpolates from are left out.
+    /// The aggregates of every local row are `aggregates[starts[row]..starts[row + 1]]`, in
+    /// increasing order. Other processes' rows lack aggregates that no owned row interpolates from.
     pub(super) starts: Vec<usize>,
     aggregates: Vec<u32>,
     /// The number of that set. Rows that follow each other and have the same set share one, and
@@ -79,7 +79,7 @@ impl Pattern {
         &self.aggregates[self.starts[row]..self.starts[row + 1]]
     }
 
-    /// The values of all local rows, from those of owned ones; `None` if these are all. Collective.
+    /// The values of all local rows, from the owned rows; `None` if these are all. Collective.
     pub(super) fn fetched<H: Processes>(&self, own: &[f64], k: usize, halo: &H) -> Option<Vec<f64>> {
         if halo.is_whole() {
             return None;

@@ -16,8 +16,8 @@
 //! the eigenvalues (symmetric) or the singular values; those below 64 n u times the largest are
 //! taken as zero. If a symmetric B has small negative eigenvalues, rounding has made it indefinite;
 //! then all eigenvalues up to twice their size are taken as zero, so that the coarse correction
-//! stays positive. Cost: n³ operations if it is positive definite, 2n³ if it is regular, 10n³ to 50n³
-//! for a singular matrix, once per setup.
+//! stays positive. Cost: n³ operations if it is positive definite, 2n³ if it is regular, 10n³ to
+//! 50n³ for a singular matrix, once per setup.
 
 use ziggurat_sparse::dense::{Cholesky, DenseError, Lu, Svd, Tridiagonal, weighted_product};
 use ziggurat_sparse::{Csr, CsrRef, Dense};

@@ -14,7 +14,7 @@ use ziggurat_sparse::CsrRef;
 /// Passes at most; the maxima converge quadratically, so a few suffice.
 const MAX_PASSES: usize = 12;
 
-/// Entries of R A C that differ by less than this from those of its transpose count as equal. The
+/// Entries of R A C that differ by less than this from its transpose count as equal. The
 /// entries of a Galerkin product have the rounding errors of larger ones that cancel in its sums.
 const SYMMETRIC: f64 = 1e-8;
 

@@ -16,7 +16,7 @@ mod sparse;
 use ziggurat_sparse::device::{Device, DeviceError};
 
 use super::level::{LevelOps, Scratch, Sweeps};
-use super::stored::{Considered, LevelFormat};
+use super::stored::{FormatCandidates, LevelFormat};
 use super::vectors::{WorkMut, WorkRef};
 
 pub(crate) use dense::inverse;
@@ -52,20 +52,20 @@ pub(crate) enum CoarseScratch<D: Device> {
 }
 
 impl<D: Device> CoarseSolver<D> {
-    /// The format and bytes. For factors these are the bytes of the matrix, because those of
-    /// the factors are not known.
-    pub(crate) fn stored(&self) -> Considered {
+    /// The format and bytes. For factors these are the bytes of the matrix, because the
+    /// size of the factors is not known.
+    pub(crate) fn stored(&self) -> FormatCandidates {
         match self {
-            CoarseSolver::None => Considered::default(),
+            CoarseSolver::None => FormatCandidates::default(),
             CoarseSolver::Inverse(_, bytes) => {
-                Considered::only(LevelFormat::Inverse, *bytes, "small enough to be inverted")
+                FormatCandidates::only(LevelFormat::Inverse, *bytes, "small enough to be inverted")
             }
             CoarseSolver::Sparse(_, bytes) => {
-                Considered::only(LevelFormat::Factors, *bytes, "small enough to be factorised")
+                FormatCandidates::only(LevelFormat::Factors, *bytes, "small enough to be factorised")
             }
             CoarseSolver::Smoothed(level, why) => {
                 let format = &level.stored().format;
-                Considered::only(format.format(), format.bytes(), why)
+                FormatCandidates::only(format.format(), format.bytes(), why)
             }
         }
     }

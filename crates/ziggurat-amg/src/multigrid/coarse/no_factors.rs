@@ -1,4 +1,4 @@
-//! What takes the place of sparse factors if they are not compiled in, without the feature `direct`:
+//! The substitute for sparse factors if they are not compiled in, without the feature `direct`:
 //! errors that say so.
 
 use ziggurat_sparse::CsrRef;

@@ -3,8 +3,8 @@
 //!
 //! `ziggurat-direct` has the factors; this file decides which, and whether they are worth while.
 //! Nothing stops a factorisation once it runs, so its size is predicted from the pattern before it
-//! begins. Graphs without small separators, such as random ones, have nearly dense factors: those
-//! of 40,000 rows take minutes, where those of a grid take a fraction of a second.
+//! begins. Graphs without small separators, such as random ones, have nearly dense factors: for
+//! 40,000 rows they take minutes, while a grid takes a fraction of a second.
 
 use ziggurat_direct::{DirectError, Rows, SymbolicSize};
 use ziggurat_sparse::algebra::{add, scale_columns, scale_rows, transpose};
@@ -17,7 +17,7 @@ use crate::{Cancel, SetupError};
 pub(crate) const MAX_ENTRIES: usize = 100_000_000;
 
 /// Multiplications per second and thread that a factorisation hardly exceeds, so that none is given
-/// up that would be in time: those of dense products on a fast core.
+/// up that would be in time: the rate of dense products on a fast core.
 const OPERATIONS_PER_SECOND: f64 = 2e10;
 
 /// Multiplications up to which a matrix is factorised: some seconds to a minute. These are
@@ -31,7 +31,7 @@ const FEW_ROWS: usize = 6000;
 #[derive(Debug)]
 pub(crate) struct Factors {
     factors: ziggurat_direct::Factors,
-    /// R and C, if R A C is what is factorised.
+    /// The equilibration factors R and C, if R A C is factorised.
     scaling: Option<(Vec<f64>, Vec<f64>)>,
 }
 
