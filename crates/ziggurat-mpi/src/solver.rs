@@ -294,7 +294,7 @@ impl<D: Device> DistributedSolver<D> {
         let b = self.vectors.inwards(b);
         // (−A)(−x) = b, where −A is set up.
         let guess = guess.map(|guess| self.in_sign(self.vectors.inwards(guess)));
-        let raise = |to| match to {
+        let raise = |to, _| match to {
             Stronger::Levels(kind) => lower(&self.levels, &self.config().in_precision(kind)).map(Some),
             Stronger::Smoother(_) | Stronger::Factors => Ok(None), // never asked for: see the configuration
         };

@@ -29,7 +29,9 @@ impl Outcome {
         })
     }
 
-    /// Adds whether rounding to the precision that was asked for slows the solve.
+    /// Adds whether rounding to the precision that was asked for slows the solve. Where a stronger
+    /// smoother was needed, single precision slows ill-conditioned systems as well: its advice is
+    /// double precision.
     ///
     /// ```
     /// use ziggurat::{Solver, sparse::Csr};
@@ -40,10 +42,11 @@ impl Outcome {
     /// ```
     #[must_use]
     pub fn with_rounding(self, slows: bool) -> Self {
+        let wider = if self.promoted_to.is_some() { "f64" } else { "f32" };
         let rounding = slows.then(|| {
             format!(
                 "rounding to {} slows this solve: the same cycle in f32 reduces the error by more in an \
-                 iteration; choose precision f32 or auto",
+                 iteration; choose precision {wider} or auto",
                 self.config.precision
             )
         });

@@ -43,7 +43,7 @@ use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::{Cancel, ExactMatrix, Hierarchy, Lowering, MatrixProperties, Multigrid, Part, SetupError};
 use ziggurat_krylov::{Observer, Progress};
 use ziggurat_sparse::device::{Cpu, Device, Traffic};
-use ziggurat_sparse::{Csr, trace};
+use ziggurat_sparse::{Csr, Kind, trace};
 
 use crate::config::{Method, SetupPlace, SolverConfig};
 use crate::diagnose::{MatrixKind, unknowns_per_node};
@@ -107,7 +107,7 @@ struct Posed<'a, D: Device> {
     /// The matrix, in the order and sign of the levels.
     a: &'a dyn Fn() -> &'a Arc<Csr<f64>>,
     largest_row_error: f64,
-    raise: &'a (dyn Fn(Stronger) -> Result<Option<Multigrid<D>>, SolveError> + Sync),
+    raise: &'a (dyn Fn(Stronger, Option<Kind>) -> Result<Option<Multigrid<D>>, SolveError> + Sync),
     limits: &'a SolveLimits,
 }
 
@@ -426,7 +426,9 @@ impl<D: Device> Solver<D> {
             let lowered = lower(self.device(), levels, &self.finest, config, &limits.cancel);
             lowered.map(|(_, cycle)| cycle)
         };
-        let raise = |to| limits.unless_cancelled(self.stronger(&self.iteration, to, &limits.cancel, &lower));
+        let raise = |to, kind| {
+            limits.unless_cancelled(self.stronger(&self.iteration, to, kind, &limits.cancel, &lower))
+        };
         let finest = || self.hierarchy.levels()[0].matrix();
         let (iteration, largest_row_error) = (&self.iteration, self.kind.largest_row_error);
         let system = Posed { iteration, a: &finest, largest_row_error, raise: &raise, limits: &limits };

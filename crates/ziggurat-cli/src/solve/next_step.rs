@@ -39,9 +39,18 @@ pub(super) fn next_step(outcome: &Outcome, options: &SolveOptions, typed: &[OsSt
                     true => words,
                     false => with_option(&words, "--method", Some(outcome.method.as_ref())),
                 };
-                let sentence =
-                    "A stronger smoother was needed. Start with it next time, if it will be needed again.";
-                next(sentence, shell::command(words))
+                let double = Kind::F64.to_string();
+                match outcome.rounding {
+                    Some(_) => next(
+                        "A stronger smoother was needed, and rounding slows it. Start with it in double \
+                         precision next time.",
+                        shell::command(with_option(&words, "--precision", Some(double.as_ref()))),
+                    ),
+                    None => next(
+                        "A stronger smoother was needed. Start with it next time, if it will be needed again.",
+                        shell::command(words),
+                    ),
+                }
             }
             _ if outcome.rounding.is_some() => next(
                 "Rounding slows this solve. Solve in single precision.",
@@ -331,5 +340,14 @@ mod tests {
         let slow = |outcome: &mut Outcome| *outcome = outcome.clone().with_rounding(true);
         let command = next(&["A.mtx", "--precision", "f16"], slow);
         assert_eq!(command, "ziggurat solve A.mtx --precision f32");
+        // Its factors are rounded as well.
+        let smoothed = |outcome: &mut Outcome| {
+            outcome.promotion = Some("changed to fsai smoothing".to_owned());
+            outcome.promoted_to = Some(Stronger::Smoother(SmootherKind::Fsai));
+            slow(outcome);
+            assert!(outcome.rounding.as_ref().is_some_and(|said| said.contains("precision f64")));
+        };
+        let command = next(&["A.mtx", "--precision", "f16"], smoothed);
+        assert_eq!(command, "ziggurat solve A.mtx --smoother fsai --precision f64");
     }
 }

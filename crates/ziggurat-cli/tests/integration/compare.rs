@@ -145,6 +145,24 @@ fn the_estimate_for_a_saddle_point_is_that_of_its_factors() {
     assert!(!text.contains("rescue") && !text.contains("smoothed aggregation"), "{text}");
 }
 
+/// Rounding acts in the levels or in the factors of the stronger smoother, and nowhere in the last
+/// three, which take the same iterations in f64.
+#[test]
+fn the_report_says_where_rounding_costs_iterations() {
+    let Some(folder) = collection() else { return };
+    let place = Place::new("the_report_says_where_rounding");
+    let slowed = ["muelu_beam", "bcsstk15", "bcsstk28", "bcsstk14"];
+    for name in slowed.into_iter().chain(["bcsstk27", "pyamg_ldg_diffusion", "ani4"]) {
+        let path = folder.join(format!("{name}.mtx.gz"));
+        let solve = ["solve", path.to_str().unwrap(), "--precision", "f16", "--json", "-"];
+        // Comparisons are made in the first iterations.
+        let said = place.run(&[&solve[..], &["--max-iterations", "200"]].concat());
+        let report: Value = serde_json::from_str(&said.out).unwrap();
+        let rounding = report["rounding"].as_str().unwrap_or_default();
+        assert_eq!(rounding.contains("choose precision f64"), slowed.contains(&name), "{name}: {rounding}");
+    }
+}
+
 #[test]
 fn tuning_writes_a_configuration_that_solves() {
     let place = Place::new("tuning_writes_a_configuration");

@@ -48,7 +48,7 @@ pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
 /// let chosen = SolverConfig { precision: Precision::F16, ..config.clone() };
 /// let iteration = Iteration::new(cpu, matrix, narrow, NullSpace::default(), chosen, config.clone());
 /// let options = SolveOptions::from(iteration.config());
-/// let raise = |to| match to {
+/// let raise = |to, _| match to {
 ///     Stronger::Levels(kind) => Ok(Some(lower(Precision::uniform(kind))?)),
 ///     Stronger::Smoother(_) | Stronger::Factors => Ok(None),
 /// };

@@ -130,14 +130,23 @@ impl fmt::Display for Promotion {
 }
 
 /// Makes a stronger preconditioner; `None` if there is none, because the factors do not fit or the
-/// matrix is distributed over processes.
+/// matrix is distributed over processes. A smoother is made in the number type that is given, else
+/// in the precision of the levels.
 ///
 /// ```
-/// use ziggurat::sparse::device::Cpu;
+/// use ziggurat::sparse::{Kind, device::Cpu};
 /// use ziggurat::{Raise, Stronger};
 /// fn is_one(_: impl Raise<Cpu>) {}
-/// is_one(|_: Stronger| Ok(None)); // a solver with nothing stronger
+/// is_one(|_: Stronger, _: Option<Kind>| Ok(None)); // a solver with nothing stronger
 /// ```
-pub trait Raise<D: Device>: Fn(Stronger) -> Result<Option<Multigrid<D>>, SolveError> + Sync {}
+pub trait Raise<D: Device>:
+    Fn(Stronger, Option<Kind>) -> Result<Option<Multigrid<D>>, SolveError> + Sync
+{
+}
 
-impl<D: Device, F: Fn(Stronger) -> Result<Option<Multigrid<D>>, SolveError> + Sync> Raise<D> for F {}
+impl<D, F> Raise<D> for F
+where
+    D: Device,
+    F: Fn(Stronger, Option<Kind>) -> Result<Option<Multigrid<D>>, SolveError> + Sync,
+{
+}

@@ -5,6 +5,7 @@ use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::{
     Cancel, Hierarchy, HierarchyConfig, MatrixProperties, Multigrid, SetupError, can_be_direct,
 };
+use ziggurat_sparse::Kind;
 use ziggurat_sparse::device::Device;
 
 use super::{Iteration, SolveError, Solver, Stronger, limits};
@@ -28,18 +29,20 @@ impl<D: Device> Solver<D> {
         other.filter(|_| self.iteration.smoother_in_use().is_some()).unwrap_or(&self.hierarchy)
     }
 
-    /// A stronger preconditioner of an iteration, if there is one. `lower` moves levels to the
-    /// device, as they are or transposed. An error if it is cancelled.
+    /// A stronger preconditioner of an iteration, if there is one; a smoother in the number type
+    /// `kind` if that is given. `lower` moves levels to the device, as they are or transposed. An
+    /// error if it is cancelled.
     pub(super) fn stronger(
         &self,
         iteration: &Iteration<D>,
         to: Stronger,
+        kind: Option<Kind>,
         cancel: &Cancel,
         lower: &Lower<'_, D>,
     ) -> Result<Option<Multigrid<D>>, SolveError> {
         match to {
             Stronger::Levels(kind) => lower(&self.hierarchy, &self.config().in_precision(kind)).map(Some),
-            Stronger::Smoother(smoother) => self.smoothed_by(iteration, smoother, cancel, lower),
+            Stronger::Smoother(smoother) => self.smoothed_by(iteration, smoother, kind, cancel, lower),
             Stronger::Factors => self.factors(cancel, lower),
         }
     }
@@ -49,10 +52,12 @@ impl<D: Device> Solver<D> {
         &self,
         iteration: &Iteration<D>,
         smoother: SmootherKind,
+        kind: Option<Kind>,
         cancel: &Cancel,
         lower: &Lower<'_, D>,
     ) -> Result<Option<Multigrid<D>>, SolveError> {
         let config = iteration.config_in_use().with_stronger_smoother();
+        let config = kind.map_or_else(|| config.clone(), |kind| config.in_precision(kind));
         if config.check_for(self.kind.facts(self.device())).is_err() {
             return Ok(None);
         }

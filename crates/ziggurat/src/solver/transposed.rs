@@ -148,7 +148,8 @@ impl<D: Device> Solver<D> {
         let lower = |levels: &Hierarchy, config: &SolverConfig| {
             self.lower_transposed(levels, a, finest, config, &limits.cancel)
         };
-        let raise = |to| limits.unless_cancelled(self.stronger(iteration, to, &limits.cancel, &lower));
+        let raise =
+            |to, kind| limits.unless_cancelled(self.stronger(iteration, to, kind, &limits.cancel, &lower));
         let largest_row_error = *largest_row_error;
         let system = Posed { iteration, a: &|| a, largest_row_error, raise: &raise, limits: &limits };
         self.solve_posed(&system, b, guess, options, observer)

@@ -272,7 +272,7 @@ impl<D: Device> Iteration<D> {
             None => return Ok(None),
         };
         if cycle.get().is_none() {
-            let Some(made) = on_all_processes(&self.device, raise(to))? else {
+            let Some(made) = on_all_processes(&self.device, raise(to, None))? else {
                 return match next {
                     Rung::Smoother => self.raised(next, why, allowed, raise),
                     _ => Ok(None),
@@ -341,7 +341,11 @@ impl<D: Device> Iteration<D> {
         let compares = rung == Rung::Configured && self.is_narrow(rung);
         // A precision that was given stays, but its cost is reported.
         let observes = [Rung::Configured, Rung::Smoother].contains(&rung) && self.is_given_narrow();
-        let compared = Compared::new(self, raise, cycle, compares);
+        let against = match rung {
+            Rung::Smoother => Stronger::Smoother(self.config.stronger_smoother()),
+            _ => Stronger::Levels(Kind::F32),
+        };
+        let compared = Compared::new(self, raise, cycle, against, compares);
         let cleared = self.cleared_until.load(Ordering::Relaxed);
         let (mut last_check, mut compared_after) = (LastCheck::BEGINNING, 0);
         let (may_smooth, may_factorise) = (self.may_smooth(rung), self.may_factorise());
@@ -353,7 +357,9 @@ impl<D: Device> Iteration<D> {
         let mut watching = |progress: &Progress| {
             asked_to_stop = observer.as_mut().is_some_and(|observer| observer(progress).is_break());
             let verdict = compared.verdict();
-            if observes && last_check.slow(progress).is_some() && !self.rounding_slows() {
+            // One residual that shows it is enough: others may have little of what rounding slows.
+            let is_known = self.rounding_slows() || matches!(verdict, Some(Ok(Verdict::RoundingSlows)));
+            if observes && last_check.slow(progress).is_some() && !is_known {
                 compared.compare_next();
             }
             if compares
