@@ -7,6 +7,7 @@
 //!   source and cost.
 //! - Comments, and the prose of Markdown files, wrap at 100 columns. Tables, code blocks and lines
 //!   with a URL may be wider.
+//! - No comment in Rust opens with "What": it names the thing instead.
 
 use std::fs;
 use std::io;
@@ -104,6 +105,9 @@ pub(crate) fn check(files: &[SourceFile]) -> Findings {
         if is_markdown(path) {
             continue;
         }
+        for line in what_openings(text) {
+            findings.faults.push(format!("{place}:{line}: the comment opens with `What`; name the thing"));
+        }
         let lines = text.lines().count();
         if lines > MOST_LINES {
             findings.faults.push(format!("{place}: {lines} lines; split it, {MOST_LINES} is the most"));
@@ -148,6 +152,21 @@ fn wide_prose(text: &str, markdown: bool) -> Vec<usize> {
         }
     }
     wide
+}
+
+/// The numbers of lines at which a comment, or a paragraph of one, opens with "What".
+fn what_openings(text: &str) -> Vec<usize> {
+    let mut in_paragraph = false;
+    let mut openings = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let comment = line.trim_start().strip_prefix("//").unwrap_or_default();
+        let first = comment.trim_start_matches(['/', '!']).split_whitespace().next();
+        if !in_paragraph && first == Some("What") {
+            openings.push(number);
+        }
+        in_paragraph = first.is_some();
+    }
+    openings
 }
 
 /// The first part of the path that is one of [`EMPTY_NAMES`], alone or in the plural.
@@ -221,6 +240,19 @@ mod tests {
         assert_eq!(wide_prose(&text, false), [1]);
         assert_eq!(wide_prose(&format!("{long}y\n\n| {long} |\n\nsee https://{long}\n"), true), [1]);
         assert_eq!(faults("docs/a.md", &format!("{long}y")).len(), 1);
+    }
+
+    #[test]
+    fn comments_do_not_open_with_what() {
+        for comment in ["// What follows.", "    /// What is kept.", "//! What\n//! it holds.", "//What"] {
+            assert_eq!(what_openings(comment), [1], "{comment}");
+        }
+        assert_eq!(what_openings("/// An item.\n///\n/// What it holds.\nfn a() {}\n// What."), [3, 5]);
+        for comment in ["// Whatever follows.", "let a = \"What\";", "/// It says\n/// What changed."] {
+            assert_eq!(what_openings(comment), [0; 0], "{comment}");
+        }
+        assert_eq!(faults("crates/a/tests/b.rs", "// What is tested.").len(), 1);
+        assert!(faults("docs/a.md", "What is new").is_empty());
     }
 
     #[test]

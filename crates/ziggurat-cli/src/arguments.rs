@@ -180,7 +180,7 @@ pub(crate) struct SolveOptions {
     /// Smoother [default: auto]
     #[arg(long, value_parser = choice::<SmootherKind>())]
     pub(crate) smoother: Option<SmootherKind>,
-    /// What setup is worth [default: few-solves]
+    /// The budget of setup [default: few-solves]
     #[arg(long, value_parser = choice::<Effort>())]
     pub(crate) effort: Option<Effort>,
     /// Krylov method of the outer iteration [default: auto]

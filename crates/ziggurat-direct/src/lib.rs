@@ -39,7 +39,7 @@ pub enum DirectError {
     Invalid {
         /// The first row at fault.
         row: usize,
-        /// What is wrong.
+        /// The rule that it breaks.
         reason: &'static str,
     },
     /// A pivot of Cholesky's factorisation is not positive.

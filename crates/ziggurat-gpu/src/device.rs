@@ -7,7 +7,7 @@
 
 use std::borrow::Borrow;
 
-use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Remote, Traffic};
+use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, NoHalo, Remote, Traffic};
 use ziggurat_sparse::{Kind, Reads, Real, Store};
 
 use crate::Gpu;
@@ -20,7 +20,7 @@ use crate::vector::{GpuVector, Place};
 impl Device for Gpu {
     type Vector<T: Store> = GpuVector<T>;
     type Matrix<S: Store> = GpuMatrix<S>;
-    type Halo = Nobody;
+    type Halo = NoHalo;
     type Setup = Gpu;
 
     fn for_setup(&self) -> Option<&Gpu> {
@@ -107,12 +107,12 @@ impl Device for Gpu {
     fn upload_part<S: Store>(
         &self,
         _: HostMatrix<S>,
-        remote: Remote<S, Nobody>,
+        remote: Remote<S, NoHalo>,
     ) -> Result<GpuMatrix<S>, DeviceError> {
         match remote.halo {}
     }
 
-    fn halo_values(&self, halo: &Nobody, _: &[f64]) -> Vec<f64> {
+    fn halo_values(&self, halo: &NoHalo, _: &[f64]) -> Vec<f64> {
         match *halo {}
     }
 

@@ -1,4 +1,4 @@
-//! What a matrix format provides on a GPU, and the arrays that it is made of.
+//! The trait of a matrix format on a GPU, and the arrays that a format is made of.
 
 use std::fmt;
 

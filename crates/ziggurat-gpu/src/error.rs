@@ -29,7 +29,7 @@ pub enum GpuError {
     NoDriver {
         /// The runtime's name.
         runtime: &'static str,
-        /// What is missing, with a suggestion.
+        /// The missing part, with a suggestion.
         reason: String,
     },
     /// The index is beyond the runtime's last device.

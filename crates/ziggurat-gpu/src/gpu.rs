@@ -209,8 +209,9 @@ impl Gpu {
     }
 
     /// The same device with another limit for the use of matrix units: the mean number of entries
-    /// per tile of sixteen. The default, 10, is that of AmgT for 64-bit numbers; measure on your
-    /// device if you can. A tile of 16-bit numbers is one memory transaction, however full it is.
+    /// per tile of sixteen. The default, 10, is the limit of AmgT for 64-bit numbers; measure on
+    /// your device if you can. A tile of 16-bit numbers is one memory transaction, however full it
+    /// is.
     ///
     /// ```
     /// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return };

@@ -34,7 +34,7 @@ pub(crate) fn countable(what: &'static str, found: usize) -> Result<u32, DeviceE
 ///
 /// `module` is the module that `#[cube(launch_unchecked)]` generates for a kernel, and `Kernel` is
 /// its type in that module. Shapes are the compile-time arguments of a kernel for the capabilities
-/// `target`: those of this device, and those of other targets whose sources are recorded.
+/// `target`, which belong to this device or to another target whose sources are recorded.
 macro_rules! launch {
     ($gpu:expr, $module:ident::$kernel:ident $(<$($t:ty),*>)?, $cubes:expr, $units:expr,
      [$($array:expr),*], [$($scalar:expr),*], |$target:ident| [$($shape:expr),*]) => {{

@@ -98,7 +98,7 @@ pub(crate) struct MatrixUnitSet {
 }
 
 impl MatrixUnitSet {
-    /// Those of the multiplications that a device reports.
+    /// The supported MMA shapes among the multiplications that a device reports.
     pub(crate) fn of(offered: &[MmaConfig], units: u32) -> Self {
         let type_of = |kind| StorageType::Scalar(ElemType::Float(kind));
         let multiplies = |shape: &MmaConfig, stored, summed| {
@@ -115,7 +115,7 @@ impl MatrixUnitSet {
             let found = offered.iter().filter(suits).min_by_key(|shape| (shape.m * shape.k, shape.n));
             found.map(|&MmaConfig { m, n, k, .. }| MatrixUnits { m, n, k, split, units })
         };
-        // Rows beyond those of the parts are wasted; columns hold further tiles.
+        // Rows beyond the rows of the parts are wasted; columns hold further tiles.
         let product = |stored: FloatKind, summed: FloatKind, parts: u32| {
             let suits = |shape: &&MmaConfig| {
                 multiplies(shape, stored, summed)

@@ -98,7 +98,7 @@ pub struct Found {
 pub struct Missing {
     /// The runtime's name.
     pub runtime: &'static str,
-    /// What is missing, with a suggestion.
+    /// The missing part, with a suggestion.
     pub reason: String,
 }
 

@@ -84,7 +84,7 @@ impl Target {
     }
 
     /// The matrix units of an A100 or newer: those that CubeCL's runtime lists, and `f64`, which it
-    /// does not. CubeCL's intrinsics for AMD are those of RDNA; for CDNA it needs the headers of
+    /// does not. CubeCL's intrinsics for AMD are for RDNA; for CDNA it needs the headers of
     /// rocWMMA.
     fn matrix_units(self) -> MatrixUnitSet {
         let shape = |stored, summed, m, n, k| {

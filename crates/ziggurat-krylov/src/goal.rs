@@ -1,4 +1,4 @@
-//! What a solve has to reach, for right-hand sides inside and outside the range of A.
+//! The goal of a solve, for right-hand sides inside and outside the range of A.
 //!
 //! If A is singular with kernel N (and AᵀN = 0), no x makes the residual smaller than the component
 //! of b in the kernel:
@@ -13,7 +13,7 @@
 //!   solves A x = b_R, and reports [`StopReason::Inconsistent`], or convergence if the caller has
 //!   asked for the projection of b ([`Stopping::project_rhs`](crate::Stopping::project_rhs)).
 //!
-//! What "within the tolerance" means, [`Stopping`](crate::Stopping) says; it may depend on the
+//! [`Stopping`](crate::Stopping) defines "within the tolerance"; it may depend on the
 //! residual of the initial guess, so a goal is aimed at when that is known.
 //!
 //! Cost: nothing for a nonsingular matrix; a copy, a projection and a norm otherwise.
@@ -34,7 +34,7 @@ const LEAST_SHARE: f64 = 0.1;
 /// Norms below this one are inaccurate, because their squares underflow.
 const SMALLEST_NORM: f64 = 1e-140;
 
-/// What to reach.
+/// The goal of a solve.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Goal {
     /// ‖b‖.
@@ -49,7 +49,7 @@ pub(crate) struct Goal {
     pub(crate) tolerance: f64,
     /// The norm of b − A x beyond which A x has a component in the kernel, by rounding.
     limit: f64,
-    /// What is reported if only b_R − A x is within its tolerance.
+    /// The reason that is reported if only b_R − A x is within its tolerance.
     projected: StopReason,
     /// b_R = 0: the solution is zero.
     pub(crate) is_zero: bool,

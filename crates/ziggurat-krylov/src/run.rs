@@ -39,7 +39,7 @@ const MAX_PREALLOCATED_RESTARTS: usize = 1 << 10;
 /// The relative decrease of the true residual between restarts that counts as none.
 const NO_DECREASE: f64 = 1e-8;
 
-/// What to do after an iteration.
+/// The action after an iteration.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// Do the next one.

@@ -41,7 +41,7 @@ pub struct Outcome {
     pub iterations: usize,
     /// The true residual ‖b − A x‖ / ‖b‖, recomputed in double precision.
     pub relative_residual: f64,
-    /// What it had to reach: the tolerances as they combine, relative to ‖b‖.
+    /// The residual to be reached: the tolerances as they combine, relative to ‖b‖.
     pub tolerance: f64,
     /// The part of b, relative to ‖b‖, that no x can reach because the matrix is singular; 0 for a
     /// regular matrix.
@@ -54,9 +54,9 @@ pub struct Outcome {
     pub rows: usize,
     /// Number of stored matrix entries.
     pub nnz: usize,
-    /// Matrix entries on all levels, divided by those of the finest.
+    /// Matrix entries on all levels, divided by the entries of the finest.
     pub operator_complexity: f64,
-    /// Rows on all levels, divided by those of the finest.
+    /// Rows on all levels, divided by the rows of the finest.
     pub grid_complexity: f64,
     /// The levels of the hierarchy, finest first.
     pub levels: Vec<Level>,
@@ -85,8 +85,8 @@ pub struct Outcome {
     pub precision: String,
     /// Where the levels were made: `host` or `device`.
     pub setup_on: String,
-    /// What the solve has changed to a stronger preconditioner, and why: one sentence for all
-    /// changes in order.
+    /// The changes to a stronger preconditioner during the solve, and their reasons: one sentence
+    /// for all changes in order.
     pub promotion: Option<String>,
     /// If rounding to a narrow precision that was asked for slows the solve: what to choose
     /// instead.
@@ -106,7 +106,7 @@ pub struct Outcome {
     /// The iteration after which the preconditioner was first changed, if it was.
     #[serde(skip)]
     pub promoted_after: Option<usize>,
-    /// What it was changed to in the end.
+    /// The preconditioner that it was changed to in the end.
     #[serde(skip)]
     pub promoted_to: Option<Stronger>,
     /// The factor of the residual per iteration at the end.
@@ -118,7 +118,7 @@ pub struct Outcome {
     /// The processor's name, if the system reports it.
     #[serde(skip)]
     pub processor: Option<String>,
-    /// What to do next.
+    /// The suggested next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_step: Option<NextStep>,
     /// Warnings about the matrix, if the solve has failed on one process; the gravest first.
@@ -138,7 +138,7 @@ pub struct Outcome {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NextStep {
-    /// What to do, and what it is expected to bring.
+    /// The suggestion, and its expected benefit.
     pub sentence: String,
     /// The command that does it.
     pub command: String,
@@ -148,7 +148,7 @@ impl Outcome {
     /// Collects the outcome from a single-process solver and its solution. `timing` holds the
     /// seconds of setup and of the solve.
     ///
-    /// The peak memory is that of the process so far, so call this right after the solve.
+    /// The peak memory covers the process so far, so call this right after the solve.
     pub fn of<D: Device>(solver: &Solver<D>, solution: &Solution, timing: (f64, f64)) -> Self {
         let levels = levels(solver);
         let device = solver.device().name();
@@ -166,7 +166,7 @@ impl Outcome {
         outcome
     }
 
-    /// What the promotion is called in reports.
+    /// The name of the promotion in reports.
     pub(crate) fn promotion_label(&self) -> &'static str {
         match self.promoted_to {
             Some(Stronger::Factors) => "method changed",

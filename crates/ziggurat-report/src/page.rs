@@ -48,7 +48,7 @@ pub struct Page<'a> {
     pub threads: usize,
 }
 
-/// CSS of the page, in addition to that of the fragments in [`html`](crate::html).
+/// CSS of the page, in addition to the CSS of the fragments in [`html`](crate::html).
 const PAGE_STYLE: &str = include_str!("page.css");
 
 /// Renders the complete page.

@@ -23,7 +23,7 @@ pub(crate) const CLASSES: [(RGBColor, &str); 6] = [
     (PURPLE, "purple"),
 ];
 
-/// What each colour means: a number format of a level, a stage of a solve, or a residual.
+/// The meaning of each colour: a number format of a level, a stage of a solve, or a residual.
 const MEANINGS: [(&str, RGBColor); 9] = [
     ("f64", BLUE),
     ("f32", SKY),
@@ -37,7 +37,7 @@ const MEANINGS: [(&str, RGBColor); 9] = [
 ];
 
 /// The colour of a meaning: a number format (`f64`, `f32`, `f16`, `bf16`), `setup`, `solve`,
-/// `updated residual` or `true residual`; that of `other` for anything else.
+/// `updated residual` or `true residual`; the colour of `other` for anything else.
 pub(crate) fn colour(meaning: &str) -> RGBColor {
     MEANINGS.iter().find(|(name, _)| *name == meaning).map_or(PURPLE, |(_, colour)| *colour)
 }

@@ -16,7 +16,7 @@ const ICON: &str = "<svg class=\"icon\" xmlns=\"http://www.w3.org/2000/svg\" vie
                     height=\"18\" aria-hidden=\"true\"><path fill=\"currentColor\" \
                     d=\"M9 0h6v4h-6zM6 5h12v4h-12zM3 10h18v4h-18zM0 15h24v3h-24z\"/></svg>";
 
-/// The name of a matrix: that of its file, without folders and endings.
+/// The name of a matrix: the name of its file, without folders and endings.
 pub(crate) fn title(name: &str) -> &str {
     let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let stem = file.strip_suffix(".gz").unwrap_or(file);

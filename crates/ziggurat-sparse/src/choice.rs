@@ -26,7 +26,7 @@ use crate::UnknownName;
 /// assert!(error.contains("did you mean `blue`?"), "{error}");
 /// ```
 pub trait Choice: Copy + FromStr<Err = UnknownName> + PartialEq + Send + Sync + 'static {
-    /// What is chosen, as an error message calls it.
+    /// The term for such a choice in error messages.
     const WHAT: &'static str;
 
     /// All values.
@@ -38,7 +38,7 @@ pub trait Choice: Copy + FromStr<Err = UnknownName> + PartialEq + Send + Sync + 
     /// Other names that are understood.
     fn aliases(self) -> &'static [&'static str];
 
-    /// What it is, in one line.
+    /// A description in one line.
     fn about(self) -> &'static str;
 
     /// The value of this name or alias.

@@ -58,7 +58,7 @@ impl ExactSum {
         }
     }
 
-    /// The digits, for adding to those of other accumulators element by element.
+    /// The digits, for adding to the digits of other accumulators element by element.
     ///
     /// ```
     /// use ziggurat_sparse::ExactSum;

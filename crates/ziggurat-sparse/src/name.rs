@@ -16,7 +16,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown {what} `{found}`{} (known: {})", self.suggestion(), self.known.join(", "))]
 pub struct UnknownName {
-    /// What the name stands for: "number", "problem", "method" …
+    /// The kind of thing named: "number", "problem", "method" …
     pub what: &'static str,
     /// The name that was given.
     pub found: String,

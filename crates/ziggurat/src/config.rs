@@ -56,7 +56,7 @@ const MAX_REFINEMENT_STEPS: usize = 100;
 pub struct SolverConfig {
     /// The coarsening method.
     pub method: Method,
-    /// What setup is worth.
+    /// The budget of setup.
     pub effort: Effort,
     /// The Krylov method of the outer iteration.
     pub krylov: Krylov,

@@ -115,7 +115,7 @@ impl PieceArrays {
     }
 }
 
-/// The size of all arrays in bytes, given that of the matrix, and the requests of a product.
+/// The size of all arrays in bytes, if the matrix takes `arrays`, and the requests of a product.
 pub(super) fn traffic<S: Store>(a: &Csr<S>, computed: usize, arrays: usize) -> (usize, Requests) {
     let (row_ptr, columns, piece) = (a.row_ptr(), a.columns(), PIECE as usize);
     let pieces = Pieces::of(row_ptr);
@@ -160,7 +160,7 @@ fn shared_sum<C: Float>(shared: &SharedMemory<C>, begin: u32, end: u32) -> C {
 }
 
 /// Finishes the rows within one piece, and writes the partial sums of the others to `carry`: for
-/// each piece, that of the row continued from the previous piece and that of the row continued in
+/// each piece, one for the row continued from the previous piece and one for the row continued in
 /// the next.
 #[cube(launch_unchecked)]
 pub(crate) fn csr_pieces<V: Numeric, C: Float + CubeElement>(

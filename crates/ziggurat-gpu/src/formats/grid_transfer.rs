@@ -8,9 +8,9 @@
 //! fine ones, itself included. A unit adds up the elements of x around its point, axis by axis,
 //! which gives the products of weights of all paths without storing an intermediate vector. P
 //! takes z first and R takes x first, so that a weight is loaded once for all paths that share it.
-//! Positions are computed, so no index is stored. With several unknowns per point, the rows of each
-//! follow those of the one before, and all have the same weights. Memory traffic in bytes: 7/4
-//! weights per fine point in three dimensions, 4 per scaled row or column, and the vectors.
+//! Positions are computed, so no index is stored. With several unknowns per point, rows are ordered
+//! by unknown, and all unknowns have the same weights. Memory traffic in bytes: 7/4 weights per
+//! fine point in three dimensions, 4 per scaled row or column, and the vectors.
 
 use std::cmp::Ordering;
 
@@ -58,9 +58,9 @@ struct Sizes {
     uppers: u32,
 }
 
-/// The coarse coordinate on one side of a fine one: 0 is the smaller one, 1 the larger one and that
-/// of a coarse point itself. None is `coarse` or larger: before the first, one is subtracted from 0
-/// modulo 2³².
+/// The coarse coordinate on one side of a fine one: 0 is the smaller one, 1 the larger one and the
+/// coordinate of a coarse point itself. None is `coarse` or larger: before the first, one is
+/// subtracted from 0 modulo 2³².
 #[cube]
 fn coarse_beside(at: u32, side: u32, coarse: u32, #[comptime] along: bool) -> u32 {
     let mut found = at;
@@ -386,7 +386,7 @@ pub(super) fn traffic<S: Store>(a: &GridTransfer<S>, computed: usize) -> (usize,
     (words(size_of::<S>() * a.nnz()) + scales, requests)
 }
 
-/// What the loads of a plane depend on.
+/// The parameters of the loads of a plane.
 struct Loads {
     layout: Layout,
     value: usize,
@@ -417,7 +417,7 @@ impl Loads {
     }
 
     /// A point beside another along an axis, as the kernels find it, and the place of the weight.
-    /// The coordinates along earlier axes are those of x already.
+    /// The coordinates along earlier axes are already coordinates of x.
     fn moved(&self, axis: usize, step: usize, at: [usize; 3]) -> Option<([usize; 3], Option<usize>)> {
         let Layout { restricts, fine, coarse, along, starts, uppers } = self.layout;
         if !along[axis] {
@@ -461,7 +461,7 @@ mod tests {
     fn a_product_requests_the_weights_and_the_vectors() {
         let a = "poisson3d:16".parse::<Problem>().unwrap().matrix().unwrap();
         let a = GridMatrix::from_csr(a.view(), &recognise(a.view()).unwrap()).unwrap();
-        // Along z, planes of 32 rows have one coordinate z. Those of even z read two weights per
+        // Along z, planes of 32 rows have one coordinate z. Planes of even z read two weights per
         // row, and x twice, except for the first.
         let (p, _) = a.coarsen(&[2]).unwrap();
         let (arrays, requests) = traffic(&p, 8);

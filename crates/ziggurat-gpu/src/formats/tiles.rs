@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Block rows with more than 64 tiles are cut into pieces of 64, which are the block rows of a
-//! taller matrix: the same kernels compute their products, and a second kernel adds those of a
-//! block row in a fixed order. Memory traffic: the entries or, by matrix units, all values; 6 bytes
-//! per tile for its column and bitmap, 4 bytes per block row, and the vectors.
+//! taller matrix: the same kernels compute their products, and a second kernel adds the products of
+//! a block row in a fixed order. Memory traffic: the entries or, by matrix units, all values; 6
+//! bytes per tile for its column and bitmap, 4 bytes per block row, and the vectors.
 
 use cubecl::prelude::*;
 use ziggurat_sparse::device::DeviceError;

@@ -5,8 +5,8 @@
 //! pattern: (1 + S_FF) S_FC        S_FF, S_FC: strong connections of fine rows to fine, coarse rows
 //! ```
 //!
-//! The notation is that of the host (`interpolate/extended_i.rs` of `ziggurat-amg`), and so is the
-//! order of additions: weights of symmetric problems are often equal, and which of them truncation
+//! The notation and the order of additions are the same as on the host (`interpolate/extended_i.rs`
+//! of `ziggurat-amg`): weights of symmetric problems are often equal, and which of them truncation
 //! keeps must not depend on rounding. The columns of row i, its set Ĉ, are known from the product
 //! of patterns, and the weights are summed in place; binary search finds the place of a coarse row,
 //! if it is in the set. Coarse rows are numbered by the row pointers of the matrix with a one in

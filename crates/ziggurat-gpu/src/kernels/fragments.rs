@@ -150,7 +150,7 @@ pub(crate) fn tile_fragments<A: Float + CubeElement, C: Float + CubeElement>(
     }
 }
 
-/// The weight of a part relative to that of the previous one.
+/// The weight of a part relative to the previous one.
 fn weight(split: Split) -> f32 {
     match split {
         Split::Integers => 1.0 / 2048.0,

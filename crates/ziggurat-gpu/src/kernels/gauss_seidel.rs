@@ -4,8 +4,8 @@
 //! y_i ← x_i + d_i (b_i − Σ_{j visited before i in its block} a_ij y_j − Σ_{other j} a_ij x_j)
 //! ```
 //!
-//! The sweep equals that of the CPU up to fused multiply-adds, so that both devices need the same
-//! number of iterations. A unit processes the rows of its block sequentially, which is slow if
+//! The sweep equals the sweep on the CPU up to fused multiply-adds, so that both devices need the
+//! same number of iterations. A unit processes the rows of its block sequentially, which is slow if
 //! there are fewer blocks than the GPU has units. Chebyshev and Jacobi are better suited to GPUs;
 //! Gauss–Seidel is the default only for nonsymmetric matrices, as on the CPU. Long blocks are split
 //! into several launches, because drivers terminate long-running kernels. Memory traffic: as a

@@ -1,4 +1,4 @@
-//! What lowering computes from the rows of a level, one unit per row or element.
+//! Lowering of the rows of a level, one unit per row or element.
 //!
 //! ```text
 //! steps of smoothers: 1/a_ii, sign(a_ii)/Σ|a_ij|, a_ii/Σa_ij²        sizes: |a_ii|, or max |a_ij|
@@ -26,7 +26,7 @@ pub(crate) enum StepShape {
 }
 
 /// The step of every row, and whether it cannot be used, as 1 or 0. `most` is the largest number,
-/// `bound` that of the proof.
+/// `bound` the bound of the proof.
 #[cube(launch_unchecked)]
 pub(crate) fn row_steps<C: Float + CubeElement>(
     row_ptr: &Array<u32>,
@@ -163,8 +163,8 @@ pub(crate) fn scale_entries<C: Float + CubeElement>(
     }
 }
 
-/// 2^e, for an exponent that may be beyond those of `f32`: the product of eight equal factors and a
-/// rest.
+/// 2^e, for an exponent that may be outside the range of `f32`: the product of eight equal factors
+/// and a rest.
 #[cube]
 fn power_of_two<C: Float>(exponent: i32) -> C {
     // Rounded down, so that the rest is from 0 to 7.

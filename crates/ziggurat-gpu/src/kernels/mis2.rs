@@ -6,11 +6,11 @@
 //! ```
 //!
 //! An open row is decided as soon as all rows within two connections that come before it are. So
-//! the set is that of a sweep in the order of the keys, the same as on the CPU, in whatever order
-//! rows are decided (Bell, Dalton & Olson, 2012; the two steps of a round are theirs). A round
-//! reads the graph twice. The number of rounds is the length of the longest chain of rows that wait
-//! for each other: a few hundred on a grid in natural order, because blocks of rows do not wait for
-//! the next one, but most rows wait for the one before.
+//! the set is the result of a sweep in the order of the keys, the same as on the CPU, in whatever
+//! order rows are decided (Bell, Dalton & Olson, 2012; the two steps of a round are theirs). A
+//! round reads the graph twice. The number of rounds is the length of the longest chain of rows
+//! that wait for each other: a few hundred on a grid in natural order, because blocks of rows do
+//! not wait for the next one, but most rows wait for the one before.
 
 use cubecl::prelude::*;
 

@@ -5,10 +5,10 @@
 //! ```
 //!
 //! A row is decided as soon as all rows of greater measure that it depends on are; so the result is
-//! that of the CPU, in whatever order rows are decided. The measure of a row, 64 bits, is the
-//! number of rows that depend on it and the hash of its number (SplitMix64), in two words, because
-//! not every GPU has numbers of 64 bits. A round reads the graph once. Rounds: the longest chain of
-//! rows that wait for each other, about log n, because the hashes are random.
+//! the same as on the CPU, in whatever order rows are decided. The measure of a row, 64 bits, is
+//! the number of rows that depend on it and the hash of its number (SplitMix64), in two words,
+//! because not every GPU has numbers of 64 bits. A round reads the graph once. Rounds: the longest
+//! chain of rows that wait for each other, about log n, because the hashes are random.
 
 use cubecl::prelude::*;
 
@@ -63,8 +63,8 @@ fn connections_of(row_ptr: &Array<u32>, columns: &Array<u32>, row: usize) -> u32
 }
 
 /// The measures of all rows, lower words first, and their states: rows that no row depends on are
-/// decided. `dependents` is the transposed graph. In a second pass (`again`), `numbers` are those
-/// of the rows in the first, and rows without any connection are coarse.
+/// decided. `dependents` is the transposed graph. In a second pass (`again`), `numbers` are the
+/// numbers of the rows in the first, and rows without any connection are coarse.
 #[cube(launch_unchecked)]
 pub(crate) fn first_measures(
     row_ptr: &Array<u32>,

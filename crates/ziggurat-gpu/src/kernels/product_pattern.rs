@@ -101,8 +101,8 @@ fn is_first(keys: &SharedMemory<u32>, base: u32, slot: u32) -> u32 {
     first
 }
 
-/// The number of distinct columns in the slots of the group before those of this unit, which are
-/// consecutive, and in all slots of the group. All units of the cube must call this.
+/// The number of distinct columns in the slots of the group before the slots of this unit, which
+/// are consecutive, and in all slots of the group. All units of the cube must call this.
 #[cube]
 fn rank(keys: &SharedMemory<u32>, base: u32, lane: u32, #[comptime] units: u32) -> (u32, u32) {
     let mut distinct = 0u32;

@@ -7,10 +7,10 @@
 //! A group of 4, 16 or 128 units shares a row of at most 6 entries per unit, and holds its columns
 //! and sums in shared memory. The group processes one entry of A after the other: the units take
 //! the entries of row j of B, whose columns differ, and add to the sums, which a binary search
-//! finds. So there are no float atomics, and the order of additions is that of the CPU (Gustavson,
-//! 1978). A row of more than 768 entries is cut into pieces, each with a group of its own, which
-//! skips the columns outside its piece by a binary search in row j of B. Cost: one search of 5 to
-//! 10 steps in shared memory and one addition per term; a barrier per entry of A.
+//! finds. So there are no float atomics, and the order of additions is the same as on the CPU
+//! (Gustavson, 1978). A row of more than 768 entries is cut into pieces, each with a group of its
+//! own, which skips the columns outside its piece by a binary search in row j of B. Cost: one
+//! search of 5 to 10 steps in shared memory and one addition per term; a barrier per entry of A.
 
 use cubecl::prelude::*;
 

@@ -5,11 +5,11 @@
 //! slots of every chunk ▸ scan: first slot ▸ base and width of every slot ▸ slots by width ▸ fill
 //! ```
 //!
-//! The format is that of the host (`DeltaSell`); rows keep their order. In a chunk, entries share a
-//! slot either by diagonal (column minus row), so that a stencil needs no columns even where some
-//! rows lack entries of it, or by position in their row, whichever takes fewer slots, with a
-//! difference counted as a byte. One unit measures the slots of a chunk, four fill them. Memory
-//! traffic: the pattern three times, the values and the result once, and 16 bytes per slot.
+//! The format is the same as on the host (`DeltaSell`); rows keep their order. In a chunk, entries
+//! share a slot either by diagonal (column minus row), so that a stencil needs no columns even
+//! where some rows lack entries of it, or by position in their row, whichever takes fewer slots,
+//! with a difference counted as a byte. One unit measures the slots of a chunk, four fill them.
+//! Memory traffic: the pattern three times, the values and the result once, and 16 bytes per slot.
 
 use cubecl::prelude::*;
 
@@ -17,7 +17,8 @@ use super::lowering::{Sides, scaled_entry};
 use super::vector::position;
 use crate::formats::{CHUNK_WORDS, LANES};
 
-/// The position of a diagonal among those of a chunk: column minus row, from the first row on.
+/// The position of a diagonal among the diagonals of a chunk: column minus row, from the first row
+/// on.
 #[cube]
 fn diagonal_of(column: u32, #[comptime] lane: u32) -> u32 {
     column + comptime!(LANES - 1 - lane)
@@ -153,7 +154,7 @@ pub(crate) fn measure_slots(
 }
 
 /// The descriptions of the chunks without the places of their differences, the words that these
-/// take, and the place of every slot in its chunk: those of one width follow one another.
+/// take, and the place of every slot in its chunk: slots of one width follow one another.
 #[cube(launch_unchecked)]
 pub(crate) fn place_slots(
     first_slots: &Array<u32>,

@@ -4,7 +4,7 @@
 //! digits     a cube per 1024 keys: how many have each of the 16 digits               → counts
 //! places     the exclusive scan of the counts, digit by digit, block by block        (scan.rs)
 //! scattered  each key to its place: the places of its block and digit, then in order
-//! transpose  the entries of A, stably sorted by column, are those of Aᵀ row by row
+//! transpose  the entries of A, stably sorted by column, are the entries of Aᵀ row by row
 //! ```
 //!
 //! Keys with the same digit keep their order, so the result is the same in every run and the rows

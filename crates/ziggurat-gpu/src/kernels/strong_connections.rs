@@ -53,8 +53,8 @@ fn strength_of<C: Float>(
     select(column == row, C::new(0.0), strength)
 }
 
-/// Adds to out_0 the number of connections that are at least as strong as `threshold`: those of all
-/// rows, or of the rows that a hash selects.
+/// Adds to out_0 the number of connections that are at least as strong as `threshold`, in all rows
+/// or in the rows that a hash selects.
 #[cube(launch_unchecked)]
 pub(crate) fn count_strong<C: Float + CubeElement>(
     row_ptr: &Array<u32>,

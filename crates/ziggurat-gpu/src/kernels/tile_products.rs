@@ -15,10 +15,10 @@
 //! of A: what is lost is below 2⁻²⁴ of the largest product of two elements. 64-bit units need one
 //! part and lose nothing.
 //!
-//! The sums of a tile stay in registers, and their order is that of A, so that results have the
-//! same bits in every run. Cost: per tile of C, k/4 tiles of A at a time, whether B has the tile
-//! that belongs to them or not, each found by a binary search. Memory traffic: the tiles of A, once
-//! per n/(4 P) tiles of C, and those of B that are multiplied.
+//! The sums of a tile stay in registers and follow the order of A, so that results have the same
+//! bits in every run. Cost: per tile of C, k/4 tiles of A at a time, whether B has the tile that
+//! belongs to them or not, each found by a binary search. Memory traffic: the tiles of A, once per
+//! n/(4 P) tiles of C, and the tiles of B that are multiplied.
 
 use cubecl::cmma::{self, MatrixIdent, MatrixLayout};
 use cubecl::prelude::*;
@@ -86,7 +86,8 @@ fn weight(part: u32, parts: u32) -> f32 {
     }
 }
 
-/// The tiles of C. `A` is the number type of the units, `powers` has those of B.
+/// The tiles of C. `A` is the number type of the units, `powers` has the powers of the block rows
+/// of B.
 #[cube(launch_unchecked)]
 pub(crate) fn tile_products<A: Float + CubeElement, C: Float + CubeElement>(
     a_row_ptr: &Array<u32>,

@@ -13,12 +13,12 @@ use cubecl::prelude::*;
 
 use super::vector::position;
 
-/// What becomes of a row.
+/// The states of a row.
 pub(crate) const DROPPED: u32 = 0;
 pub(crate) const TRUNCATED: u32 = 1;
 pub(crate) const KEPT: u32 = 2;
 
-/// The states of rows of which those of `as_they_are` (row pointers) stay as they are.
+/// The states of rows: rows with entries in `as_they_are` (row pointers) stay as they are.
 #[cube(launch_unchecked)]
 pub(crate) fn mark_truncated(as_they_are: &Array<u32>, states: &mut Array<u32>, rows: u32) {
     let row = position();

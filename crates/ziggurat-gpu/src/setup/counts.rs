@@ -1,4 +1,5 @@
-//! What patterns are built from: scans of counts, lists of rows, and the sizes that the host needs.
+//! The building blocks of patterns: scans of counts, lists of rows, and the sizes that the host
+//! needs.
 
 use cubecl::server::Handle;
 use ziggurat_sparse::device::DeviceError;

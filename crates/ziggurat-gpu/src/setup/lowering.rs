@@ -107,8 +107,8 @@ impl Gpu {
         Ok(scaled)
     }
 
-    /// The values of L A M by blocks; those of `nodes` are the blocks with an entry. Writes the
-    /// columns of `nodes`.
+    /// The values of L A M by blocks; `nodes` is the pattern of the blocks with an entry. Writes
+    /// the columns of `nodes`.
     pub(super) fn block_values<T: Real>(
         &self,
         a: &GpuSparse<T>,

@@ -21,7 +21,7 @@ pub(super) struct Slots {
     /// The memory that it takes.
     pub(super) bytes: usize,
     descriptions: Buffer,
-    /// The base of each slot in the order of the rows, and its place among those of its chunk.
+    /// The base of each slot in the order of the rows, and its place among the slots of its chunk.
     measured: Buffer,
     places: Buffer,
     /// Whether the entries of a chunk share slots by diagonal, and the diagonal of each slot.

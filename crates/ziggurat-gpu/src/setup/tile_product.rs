@@ -2,9 +2,9 @@
 //!
 //! Used where the tiles of both factors are full enough, as for products with vectors
 //! ([`Gpu::matrix_units_from`]). The pattern of the tiles of C is a product of the patterns of the
-//! tiles of A and B; its entries are those of the product by rows, so that the pattern of C does
-//! not depend on how its values are computed. Memory besides C: the tiles of A, B and C, with their
-//! zeros.
+//! tiles of A and B; its entries are the same as in the product by rows, so that the pattern of C
+//! does not depend on how its values are computed. Memory besides C: the tiles of A, B and C, with
+//! their zeros.
 
 use ziggurat_sparse::device::{DeviceError, SparseFactors};
 use ziggurat_sparse::{Kind, Real, f16};
@@ -32,8 +32,8 @@ pub(super) struct TilePlan {
 }
 
 impl TilePlan {
-    /// The tiles of a product; `None` if those of a factor are not full enough, or if the device
-    /// has no matrix units for these numbers.
+    /// The tiles of a product; `None` if the tiles of a factor are not full enough, or if the
+    /// device has no matrix units for these numbers.
     pub(super) fn new<T: Real>(
         gpu: &Gpu,
         a: &GpuSparse<T>,

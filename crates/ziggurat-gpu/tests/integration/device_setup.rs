@@ -1,4 +1,4 @@
-//! Hierarchies whose levels are made on the device: those of the host, and solves with them.
+//! Hierarchies whose levels are made on the device, compared with the host, and solves with them.
 
 use crate::{gpu, real_matrices};
 use ziggurat::amg::interpolate::NearKernel;
@@ -170,8 +170,8 @@ fn new_values_are_taken() {
     assert!(solver.solve(&b).unwrap().report.reason.is_converged());
 }
 
-/// What crosses the bus: the matrix and one vector per level on the way in, sizes and the coarsest
-/// level on the way back; the coarsest level is inverted on the host. Constant and varying
+/// Transfers over the bus: the matrix and one vector per level on the way in, sizes and the
+/// coarsest level on the way back; the coarsest level is inverted on the host. Constant and varying
 /// scalings, plain and smoothed levels, several unknowns per node.
 #[test]
 fn only_sizes_and_the_coarsest_level_return() {

@@ -128,7 +128,7 @@ fn solves_by_matrix_units() {
     }
 }
 
-/// Rows of `per_row` entries whose columns are scattered but for those of the band.
+/// Rows of `per_row` entries whose columns are scattered, except in a band.
 fn scattered(rows: usize, cols: usize, per_row: usize, value: impl Fn(u64) -> f32) -> Csr<f32> {
     let mut all = Coo::new(rows, cols).unwrap();
     for row in 0..rows {
@@ -176,7 +176,7 @@ fn matrix(name: &str) -> Csr<f32> {
     name.parse::<Problem>().unwrap().matrix().unwrap().view().stored_as()
 }
 
-/// Numbers of 32 bits and all sizes: the error is that of sums in `f32`, compared with the largest
+/// Numbers of 32 bits and all sizes: the error is as for sums in `f32`, compared with the largest
 /// product in four rows.
 #[test]
 fn sparse_products_keep_the_digits_of_single_precision() {

@@ -1,4 +1,4 @@
-//! Galerkin products on the device against those of the CPU, and what crosses the bus.
+//! Galerkin products on the device against the CPU, and the transfers over the bus.
 
 use crate::gpu;
 use ziggurat_sparse::algebra::{product, transpose, triple_product};

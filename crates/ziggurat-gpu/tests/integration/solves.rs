@@ -131,7 +131,7 @@ fn other_methods() {
     let problem: Problem = "convection3d:12".parse().unwrap();
     let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
     for krylov in [Krylov::Gmres, Krylov::Fgmres, Krylov::Bicgstab] {
-        // What `auto` chooses on a GPU instead of Gauss–Seidel.
+        // The smoother that `auto` chooses on a GPU instead of Gauss–Seidel.
         let classical = || Solver::builder().method(Method::Classical).krylov(krylov);
         let on_cpu = solved(classical().smoother(SmootherKind::L1Jacobi), &a, &b);
         let on_gpu = solved(classical().device(gpu()), &a, &b);

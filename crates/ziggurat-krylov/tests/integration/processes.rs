@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ziggurat_krylov::{Basis, LinearProblem, Method, Progress, StopReason, Stopping, System, Work, solve};
-use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Reference, Remote};
+use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, NoHalo, Reference, Remote};
 use ziggurat_sparse::operator::MatrixOperator;
 use ziggurat_sparse::{Csr, Reads, Real, Store};
 
@@ -67,7 +67,7 @@ impl Process {
 impl Device for Process {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
-    type Halo = Nobody;
+    type Halo = NoHalo;
     type Setup = Reference;
 
     fn name(&self) -> String {
@@ -205,12 +205,12 @@ impl Device for Process {
     fn upload_part<S: Store>(
         &self,
         _: HostMatrix<S>,
-        remote: Remote<S, Nobody>,
+        remote: Remote<S, NoHalo>,
     ) -> Result<HostMatrix<S>, DeviceError> {
         match remote.halo {}
     }
 
-    fn halo_values(&self, halo: &Nobody, _: &[f64]) -> Vec<f64> {
+    fn halo_values(&self, halo: &NoHalo, _: &[f64]) -> Vec<f64> {
         match *halo {}
     }
 

@@ -70,7 +70,7 @@ pub unsafe extern "C" fn ziggurat_mpi_solve(
         start_threads(&*comm);
         let solved = together(&*comm, || {
             // SAFETY: as above.
-            let given = unsafe { Given::read(rows_here, block_size, row_ptr, columns, values, b, x, config) };
+            let given = unsafe { CArgs::read(rows_here, block_size, row_ptr, columns, values, b, x, config) };
             let fault = |message| DistributedError::Elsewhere { rank: comm.rank(), message };
             let given = agree(&*comm, given.map_err(fault))?;
             // Whether nodes are detected must be the same before any rank detects them.
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn ziggurat_mpi_solve_f(
 }
 
 /// Validated C arguments.
-struct Given {
+struct CArgs {
     /// Unknowns per node; `None` to detect them.
     block: Option<usize>,
     row_ptr: Vec<usize>,
@@ -160,7 +160,7 @@ struct Given {
     config: SolverConfig,
 }
 
-impl Given {
+impl CArgs {
     /// Copies the caller's arrays.
     ///
     /// # Safety
@@ -215,7 +215,7 @@ impl Given {
             SolverConfig::from_json(text).map_err(|error| error.to_string())?
         };
         let columns = columns.iter().map(id).collect::<Result<_, _>>()?;
-        Ok(Given { block, row_ptr, columns, values: values.to_vec(), b: b.to_vec(), config })
+        Ok(CArgs { block, row_ptr, columns, values: values.to_vec(), b: b.to_vec(), config })
     }
 
     fn solve(self, comm: &Arc<dyn Comm>) -> Result<(Vec<f64>, ZigguratMpiReport, bool), DistributedError> {

@@ -15,8 +15,8 @@ pub(super) trait SumBlocks<T> {
     /// Begins a row of `blocks` blocks.
     fn begin(&mut self, blocks: usize);
 
-    /// Adds A_IJ · B_JK for all K to the blocks at these positions. `a` holds the values of row I,
-    /// in which J is block number `block`; `b` holds those of row J.
+    /// Adds A_IJ · B_JK for all K to the blocks at these positions. `a` and `b` hold the values of
+    /// rows I and J; J is block number `block` in row I.
     fn add(&mut self, a: &[T], block: usize, b: &[T], places: &[u32]);
 
     /// Ends the row: writes its values.

@@ -7,7 +7,7 @@
 //! A row of A·P is computed where it is needed and added at once. It is needed once if every
 //! column of R has at most one entry, as in plain aggregation, where the rows of an aggregate
 //! belong to no other. Otherwise it would be computed several times, and storing A·P is cheaper.
-//! The order of additions is that of the two products, so the result has the same bits.
+//! Additions have the same order as in the two products, so the result has the same bits.
 //!
 //! Cost: one step per entry of A, and one per entry of A·P. Memory: only C.
 

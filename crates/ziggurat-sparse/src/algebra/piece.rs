@@ -33,7 +33,7 @@ pub(super) struct Blocks {
     pub(super) right: NodePattern,
 }
 
-/// The matrix of a numeric phase whose pattern differs from that of the symbolic phase.
+/// The matrix whose pattern changed between the symbolic and a numeric phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Foreign {
     Left,
@@ -194,7 +194,7 @@ impl Piece {
         }
     }
 
-    /// Whether a pattern, in unknowns, is that of the piece's rows of C.
+    /// Whether a pattern, in unknowns, equals the pattern of the piece's rows of C.
     pub(super) fn has_pattern(&self, shape: BlockShape, ends: &[usize], columns: &[u32]) -> bool {
         let ends_right = self.row_ranges().zip(ends.chunks_exact(shape.rows)).all(|(range, ends)| {
             let (first, len) = ((self.begin + range.start) * shape.entries(), range.len() * shape.cols);

@@ -4,8 +4,8 @@
 //! product; the cuts depend only on the matrices. See `piece.rs` for the computation of one piece.
 //!
 //! A product of block-full matrices (`node_pattern.rs`) is split and its pattern found by nodes,
-//! and the result is stored by unknowns. Here and in `Piece`, rows, columns and entries are those
-//! of nodes unless stated otherwise. In a product of scalars both are the same.
+//! and the result is stored by unknowns. Here and in `Piece`, rows, columns and entries refer to
+//! nodes unless stated otherwise. In a product of scalars both are the same.
 
 use std::ops::Range;
 

@@ -85,7 +85,8 @@ pub fn scale_symmetric<T: Real>(a: &mut Csr<T>, factors: &[T]) -> Result<(), Mat
 /// ```
 ///
 /// # Errors
-/// If the number of factors is not that of rows and columns, or the range of rows is out of bounds.
+/// If the numbers of factors differ from the numbers of rows and columns, or the range of rows is
+/// out of bounds.
 pub fn scaled<T: Real>(
     a: CsrRef<'_, T>,
     rows: Range<usize>,

@@ -15,8 +15,8 @@
 //! For systems with several unknowns per node both phases work by blocks (`block_product.rs`), also
 //! the first time.
 //!
-//! Cost: that of the two products. Memory: A·P, 12 bytes per entry in `f64`, during the product or
-//! between numeric phases, and 4 bytes per entry of C for numeric phases.
+//! Cost: the two products. Memory: A·P, 12 bytes per entry in `f64`, during the product or between
+//! numeric phases, and 4 bytes per entry of C for numeric phases.
 
 use std::ops::Range;
 
@@ -105,7 +105,7 @@ impl<T: Real> TripleProductPlan<T> {
     /// Every block must be full: R in `coarse_block` x `fine_block` blocks, A in `fine_block` x
     /// `fine_block` blocks, P in `fine_block` x `coarse_block` blocks. That is, the rows of a node
     /// have the same columns, and if they have one unknown of a node they have all of them. `rows`
-    /// must begin and end at a node. If any of this does not hold, the product is that of
+    /// must begin and end at a node. If any of this does not hold, the product is computed as by
     /// [`with_product`](Self::with_product); [`is_blocked`](Self::is_blocked) returns which one it
     /// is.
     ///

@@ -23,7 +23,7 @@ use crate::words::number;
 /// Up to this many entries per row are selected without sorting.
 const FEW: usize = 8;
 
-/// What is kept of each row. The default keeps everything.
+/// Limits on the entries that each row keeps. The default keeps everything.
 ///
 /// ```
 /// use ziggurat_sparse::algebra::Truncation;

@@ -125,7 +125,7 @@ impl Kernel for Factorise<'_> {
     }
 }
 
-/// Columns of L⁻ᵀ from what the panels before have left of those of the identity.
+/// Computes columns of L⁻ᵀ in place, from the identity minus the contributions of earlier panels.
 struct Forward<'a> {
     columns: &'a mut [f64],
     factor: &'a Dense<f64>,
@@ -151,7 +151,7 @@ impl Kernel for Forward<'_> {
     }
 }
 
-/// Columns of A⁻¹ from what the panels after have left of those of L⁻ᵀ.
+/// Computes columns of A⁻¹ in place, from L⁻ᵀ minus the contributions of later panels.
 struct Back<'a> {
     columns: &'a mut [f64],
     factor: &'a Dense<f64>,

@@ -34,8 +34,8 @@ pub struct Lu {
 }
 
 impl Lu {
-    /// Factorises a square matrix. Every matrix has such factors; those of a singular one have a
-    /// pivot that is zero, or of the size of rounding errors.
+    /// Factorises a square matrix. Every matrix has such factors; if it is singular, a pivot is
+    /// zero, or of the size of rounding errors.
     ///
     /// # Errors
     /// If it is not square.
@@ -143,7 +143,7 @@ impl Kernel for Eliminate<'_> {
                 subtract_multiple(&mut other[k + 1..panel.end], factor, &column[k + 1..panel.end]);
             }
         }
-        // What is left of the panel's columns below its rows.
+        // The rest of the panel's columns, below its rows.
         for k in panel.clone() {
             let (done, rest) = values.split_at_mut((k + 1) * rows);
             let column = &done[k * rows..];
@@ -155,7 +155,8 @@ impl Kernel for Eliminate<'_> {
     }
 }
 
-/// Columns of U⁻¹, transposed, from what the panels before have left of those of the identity.
+/// Computes columns of U⁻¹, transposed, in place, from the identity minus the contributions of
+/// earlier panels.
 struct Forward<'a> {
     columns: &'a mut [f64],
     factors: &'a Dense<f64>,
@@ -179,7 +180,8 @@ impl Kernel for Forward<'_> {
     }
 }
 
-/// Columns of U⁻¹ L⁻¹ from what the panels after have left of those of the first step.
+/// Computes columns of U⁻¹ L⁻¹ in place, from the result of [`Forward`] minus the contributions of
+/// later panels.
 struct Back<'a> {
     columns: &'a mut [f64],
     factors: &'a Dense<f64>,

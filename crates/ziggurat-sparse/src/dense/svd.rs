@@ -6,12 +6,12 @@
 //! A = U Σ Vᵀ,   U = Q J,    V = Π [m_1/σ_1, m_2/σ_2, …]
 //! ```
 //!
-//! J is a product of rotations of two rows each, which make them orthogonal, sweep by sweep (M. R.
-//! Hestenes, *Inversion of matrices by biorthogonalization and related results*, 1958). The rows of
-//! R decrease, so that a few sweeps suffice (Z. Drmač & K. Veselić, *New fast and accurate Jacobi
-//! SVD algorithm*, 2008). Small singular values have small errors: those of all values are a few
-//! units in the last place of the largest, and often of themselves. Cost: 2n³ operations for Q R
-//! and U, and up to 8n³ per sweep, of which there are four to eight.
+//! J is a product of rotations of two rows each, which make them orthogonal, sweep by sweep
+//! (M. R. Hestenes, *Inversion of matrices by biorthogonalization and related results*, 1958). The
+//! rows of R decrease, so that a few sweeps suffice (Z. Drmač & K. Veselić, *New fast and accurate
+//! Jacobi SVD algorithm*, 2008). Small singular values have small errors: every error is a few
+//! units in the last place of the largest value, and often of the value itself. Cost: 2n³
+//! operations for Q R and U, and up to 8n³ per sweep, of which there are four to eight.
 
 use super::reflector::{dot, reflect, reflector};
 use super::{DenseError, identity, normalise, order};

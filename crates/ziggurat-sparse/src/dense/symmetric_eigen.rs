@@ -42,7 +42,7 @@ pub struct Tridiagonal {
     reflectors: Dense<f64>,
     /// β of each reflection.
     betas: Vec<f64>,
-    /// What T is to be multiplied by.
+    /// The factor that T is to be multiplied by.
     scale: f64,
     simd: Simd,
 }
@@ -115,7 +115,7 @@ impl Tridiagonal {
     /// If there is no convergence, or if the vectors do not fit in memory.
     pub fn eigen(&self) -> Result<SymmetricEigen, DenseError> {
         let n = self.diagonal.len();
-        // Column i of the result is row i of Q S, and the rows of Q are those of H₀ H₁ ….
+        // Column i of the result is row i of Q S, where Q = H₀ H₁ ….
         let mut rotated = identity(n)?;
         self.simd.run(Accumulate { vectors: &mut rotated, of: self });
         let (mut values, mut off_diagonal) = (self.diagonal.clone(), self.off_diagonal.clone());
@@ -227,8 +227,8 @@ impl Kernel for Accumulate<'_> {
 /// A rotation of two neighbours: cosine and sine.
 type Rotation = [f64; 2];
 
-/// Implicit QL steps until T is diagonal. `rotate` gets the rotations of a step: the first is that
-/// of columns `first` and `first + 1`, the next that of `first − 1` and `first`, and so on.
+/// Implicit QL steps until T is diagonal. `rotate` gets the rotations of a step: the first rotates
+/// columns `first` and `first + 1`, the next `first − 1` and `first`, and so on.
 fn implicit_ql(
     diagonal: &mut [f64],
     off_diagonal: &mut [f64],

@@ -36,7 +36,7 @@ pub enum DeviceError {
         "{found} {what} exceed the limit of the device ({most}); distribute the problem over more processes"
     )]
     TooLarge {
-        /// What is counted.
+        /// The items counted.
         what: &'static str,
         /// The count.
         found: usize,

@@ -31,7 +31,7 @@ pub use error::DeviceError;
 pub use host_matrix::{HostMatrix, MatrixFormat};
 pub use reads::Reads;
 pub use reference::Reference;
-pub use remote::{Nobody, Remote};
+pub use remote::{NoHalo, Remote};
 pub use setup::{
     AggregationDevice, ClassicalDevice, ClassicalStrength, FilteredStep, LONE, LoweringDevice, RowStep,
     SAMPLE_FACTOR, SAMPLE_SHIFT, SetupDevice, SparseFactors, SparseSize, StoredSparse, SymmetricStrength,
@@ -54,7 +54,7 @@ pub use traffic::Traffic;
 /// **Processes.** If several processes share vectors, each has a device and a part of every vector,
 /// and all call the same kernels in the same order. The result of a reduction
 /// ([`dot`](Device::dot), the largest element, …) then covers the whole vector and has the same
-/// bits on every process. A device for a single process uses [`Nobody`] as its halo.
+/// bits on every process. A device for a single process uses [`NoHalo`] as its halo.
 ///
 /// **Asynchrony.** A device may queue work; [`Device::finish`] waits for it. Kernels do not
 /// allocate.
@@ -82,7 +82,7 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// A matrix in device memory.
     type Matrix<S: Store>: Debug + Send + Sync;
     /// How this process obtains vector elements that other processes hold. A device for a single
-    /// process uses [`Nobody`].
+    /// process uses [`NoHalo`].
     type Halo: Clone + Debug + Send + Sync;
     /// The device that makes the levels of a hierarchy, if there is one; otherwise any.
     type Setup: AggregationDevice + ClassicalDevice + LoweringDevice;
@@ -392,7 +392,7 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// max |x_i|; NaN if any entry is NaN.
     fn norm_max<C: Real>(&self, x: &Self::Vector<C>) -> f64;
 
-    // Kernels on compressed vectors: stored in another number type than that of arithmetic
+    // Kernels on compressed vectors: stored in another number type than arithmetic uses
 
     /// Whether the device has the kernels on compressed vectors. If not, calling them is an error
     /// of the algorithm, and they panic.

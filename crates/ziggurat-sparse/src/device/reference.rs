@@ -5,7 +5,7 @@
 
 use std::borrow::Borrow;
 
-use super::{Device, DeviceError, Direction, HostMatrix, Nobody, Reads, Remote};
+use super::{Device, DeviceError, Direction, HostMatrix, NoHalo, Reads, Remote};
 use crate::number::{Real, Store};
 
 /// The slow, readable device.
@@ -45,7 +45,7 @@ fn widened<C: Reads<S>, S: Store>(stored: &[S]) -> Vec<C> {
 impl Device for Reference {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
-    type Halo = Nobody;
+    type Halo = NoHalo;
     type Setup = Reference;
 
     fn for_setup(&self) -> Option<&Reference> {
@@ -101,12 +101,12 @@ impl Device for Reference {
     fn upload_part<S: Store>(
         &self,
         _: HostMatrix<S>,
-        remote: Remote<S, Nobody>,
+        remote: Remote<S, NoHalo>,
     ) -> Result<HostMatrix<S>, DeviceError> {
         match remote.halo {}
     }
 
-    fn halo_values(&self, halo: &Nobody, _: &[f64]) -> Vec<f64> {
+    fn halo_values(&self, halo: &NoHalo, _: &[f64]) -> Vec<f64> {
         match *halo {}
     }
 

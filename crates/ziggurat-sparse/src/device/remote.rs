@@ -7,7 +7,7 @@
 //! A process owns some rows of a matrix and the corresponding vector elements. Most entries of its
 //! rows lie in columns that it owns. The others, in a few boundary rows, multiply elements received
 //! from neighbours: the halo. The halo type is defined by the device
-//! ([`Device::Halo`](super::Device::Halo)). Bytes: those of CSR, and 4 per boundary row.
+//! ([`Device::Halo`](super::Device::Halo)). Bytes: as for CSR, and 4 per boundary row.
 
 use crate::matrix::{Csr, MatrixError};
 use crate::number::Store;
@@ -15,14 +15,14 @@ use crate::number::Store;
 /// The halo of a device for a single process: an empty type, because there is no halo.
 ///
 /// ```
-/// use ziggurat_sparse::device::{Cpu, Device, Nobody};
-/// fn halo_of<D: Device<Halo = Nobody>>(_: &D) -> Option<Nobody> {
-///     None // `Nobody` has no values
+/// use ziggurat_sparse::device::{Cpu, Device, NoHalo};
+/// fn halo_of<D: Device<Halo = NoHalo>>(_: &D) -> Option<NoHalo> {
+///     None // `NoHalo` has no values
 /// }
 /// assert!(halo_of(&Cpu::new()).is_none());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nobody {}
+pub enum NoHalo {}
 
 /// The entries of a process's rows in columns that other processes own.
 ///
@@ -50,8 +50,8 @@ impl<S: Store, H> Remote<S, H> {
     /// Checks that this fits a matrix of `own_rows` rows.
     ///
     /// # Errors
-    /// If the number of rows differs from that of the matrix, or rows do not increase, or a row is
-    /// out of range.
+    /// If `rows` and the matrix differ in their number of rows, or rows do not increase, or a row
+    /// is out of range.
     pub fn check(&self, own_rows: usize) -> Result<(), MatrixError> {
         let mismatch = |what, expected, found| Err(MatrixError::Mismatch { what, expected, found });
         if self.rows.len() != self.matrix.rows() {

@@ -20,7 +20,7 @@ use serde::Serialize;
 pub struct Traffic {
     /// Kernels launched.
     pub kernels: u64,
-    /// Those of them that ran on matrix units (tensor cores).
+    /// Launched kernels that ran on matrix units (tensor cores).
     pub by_matrix_units: u64,
     /// Transfers from the host to the device.
     pub uploads: u64,

@@ -2,7 +2,7 @@
 //!
 //! Cell c has κ = 10^(4 g / 3), where g is a smooth random field, normal and limited to ±3
 //! ([`noise`]): κ is between 10⁻⁴ and 10⁴. The weight of the face between two cells is the
-//! harmonic mean of their κ, as in `jump3d`, and that of a boundary face is the cell's own κ,
+//! harmonic mean of their κ, as in `jump3d`, and the weight of a boundary face is the cell's own κ,
 //! which remains in the diagonal. It stands for the reservoir problems of Zong, Yu, Huang & Xue
 //! (ICPP 2024), which are not public.
 

@@ -387,7 +387,7 @@ fn counts_in_closed_form_are_the_counts() {
 #[test]
 fn rows_beyond_32_bits_are_the_rows_nearer_by() {
     // At the centre of a huge and a small grid, rows differ only in the position of their columns.
-    // Those of convection depend on h, the flow and random coefficients on the position.
+    // The rows of convection depend on h; the flow and random coefficients depend on the position.
     let varies = [Model::Convection3d, Model::Lognormal3d, Model::Radiation3t, Model::Transport3d];
     for name in SMALL.into_iter().filter(|&name| !varies.contains(&problem(name).model())) {
         let model = problem(name).model();

@@ -90,7 +90,7 @@ impl GridMatrix {
     /// ```
     ///
     /// # Panics
-    /// If the interpolation is that of another grid.
+    /// If the interpolation belongs to another grid.
     #[must_use]
     pub fn coarsen_by(&self, p: &GridTransfer<f64>) -> GridMatrix {
         assert_eq!(p.grids().0, self.grid(), "the fine grid of the interpolation");
@@ -98,8 +98,8 @@ impl GridMatrix {
         self.product(&axes, &steps(&self.pattern(), &axes), |_, _| Weights::Given(p.steps()))
     }
 
-    /// Pᵀ A P. `weights` are those of consecutive coarse planes, called for one task after another
-    /// and told which is the last.
+    /// Pᵀ A P. `weights` returns the weights of consecutive coarse planes; it is called for one
+    /// task after another and told which is the last.
     fn product<'a>(
         &'a self,
         axes: &[usize],
@@ -127,7 +127,7 @@ impl GridMatrix {
 enum Weights<'a> {
     /// To be computed and stored: lower and upper ones of each axis in these planes.
     Made(Vec<[&'a mut [f64]; 2]>),
-    /// Those of all planes.
+    /// The weights of all planes.
     Given(&'a [AxisWeights<f64>]),
 }
 
@@ -213,7 +213,7 @@ impl Task<'_, '_> {
         let (m, count) = (within.len() as isize, self.steps[0].coarse().points()[2] as isize);
         let (first, end) = (self.planes.start as isize, self.planes.end as isize);
         let begin = first - m;
-        // Without z, the first of these grids is that of `a` itself.
+        // Without z, the first of these grids is the grid of `a` itself.
         let mut between: Vec<Between> = (within.iter().enumerate())
             .map(|(j, step)| {
                 let len = if j == 0 && along_z.is_none() { 0 } else { step.values_of_plane() };
@@ -276,7 +276,7 @@ impl Task<'_, '_> {
     }
 
     /// Plane `k` of the grid that is coarse along z, from planes 2k, 2k + 1 and 2k + 2. `sides` has
-    /// the weights of the even planes, of which those of 2k are known.
+    /// the weights of the even planes; for plane 2k they are known.
     fn across(
         &mut self,
         step: &Step,

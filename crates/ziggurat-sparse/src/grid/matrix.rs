@@ -145,8 +145,8 @@ impl GridMatrix {
         Ok(GridMatrix::by_direction(grid, stencil, values))
     }
 
-    /// The matrix whose values, direction by direction, are those of a list. Directions are sorted
-    /// by z, y and x.
+    /// The matrix with a list of values, direction by direction. Directions are sorted by z, y and
+    /// x.
     pub(super) fn by_direction(grid: Grid, stencil: Vec<[i8; 3]>, values: Vec<f64>) -> Self {
         debug_assert_eq!(values.len(), stencil.len() * grid.len());
         GridMatrix { grid, stencil, values: GridValues::ByDirection(values) }
@@ -289,8 +289,8 @@ impl GridMatrix {
     }
 }
 
-/// The values of `n` points, direction by direction, in pieces of `len` points: for each piece,
-/// those of every direction.
+/// The values of `n` points, direction by direction, in pieces of `len` points: for each piece, one
+/// slice per direction.
 pub(super) fn pieces(values: &mut [f64], n: usize, len: usize) -> Vec<Vec<&mut [f64]>> {
     let mut pieces: Vec<Vec<&mut [f64]>> = Vec::new();
     pieces.resize_with(n.div_ceil(len), || Vec::with_capacity(values.len() / n.max(1)));

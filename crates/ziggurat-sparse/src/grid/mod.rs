@@ -1,7 +1,7 @@
 //! Structured grids: boxes of points in one to three dimensions, whose matrices have one stencil.
 //!
 //! [`recognise`] finds the grid of a matrix in compressed rows. [`GridMatrix`] holds the stencil
-//! values of every point, and [`GridSystem`] those of several unknowns per point.
+//! values of every point, and [`GridSystem`] does so for several unknowns per point.
 //! [`GridSystem::coarsen`] makes the matrix of every second point along some axes, and
 //! [`GridTransfer`] interpolates between the two grids. None of them stores an index. The solve
 //! phase stores a grid's matrix by diagonals ([`Dia`](crate::Dia)).
@@ -67,7 +67,7 @@ impl Grid {
         self.points[..axis].iter().product()
     }
 
-    /// The difference between the number of a point and that of its neighbour in a direction.
+    /// The distance from the number of a point to the number of its neighbour in a direction.
     pub fn offset(&self, direction: [i8; 3]) -> isize {
         (0..3).map(|axis| isize::from(direction[axis]) * self.stride(axis) as isize).sum()
     }

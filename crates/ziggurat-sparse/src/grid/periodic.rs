@@ -6,7 +6,7 @@
 //!
 //! They are recognised to say what the matrix is; coarsening and storage by diagonals need a box
 //! with ends. The sizes of a candidate are distances of some rows from the diagonal, and then every
-//! entry has to be that of neighbours.
+//! entry has to connect neighbours.
 //!
 //! Cost: a look at some rows; for a grid, one pass over the columns with two divisions per entry.
 
@@ -53,7 +53,7 @@ pub(super) fn periodic(a: CsrRef<'_, f64>) -> Option<NotAGrid> {
     })
 }
 
-/// Which axes neighbours are wrapped along; `None` if some entry is not that of neighbours.
+/// Which axes neighbours are wrapped along; `None` if some entry does not connect neighbours.
 fn wrapped_axes(a: CsrRef<'_, f64>, grid: Grid) -> Option<[bool; 3]> {
     let wrapped = [(); 3].map(|()| AtomicBool::new(false));
     let are_neighbours = all_pieces(0..a.rows(), TASK, &|rows| {

@@ -33,7 +33,7 @@ pub(super) struct Plane<'a> {
 #[derive(Clone, Copy)]
 enum Source<'a> {
     Single(&'a Dia<f32>),
-    /// The values of a direction, and `stride` further those of the next one.
+    /// The values of a direction; the values of the next one are `stride` further on.
     ByDirection {
         values: &'a [f64],
         stride: usize,
@@ -138,7 +138,7 @@ struct Across {
     coarse: [usize; 3],
     /// The distance of this neighbour within its plane, in the numbering of the weights.
     shift: isize,
-    /// Its plane: 0, 1 or 2, where 1 is that of the point itself.
+    /// Its plane: 0, 1 or 2, where 1 is the point's own plane.
     plane: usize,
 }
 

@@ -68,7 +68,7 @@ pub enum NotAGrid {
         /// The column.
         column: usize,
     },
-    /// Neighbours are those of a grid, but too many of them are missing for storage by diagonals.
+    /// Neighbours form a grid, but too many of them are missing for storage by diagonals.
     #[error("it is a grid {grid}, but more than half of the entries of its stencil are missing")]
     MissingEntries {
         /// The grid.
@@ -130,13 +130,14 @@ pub fn recognise(a: CsrRef<'_, f64>) -> Result<GridPattern, NotAGrid> {
         }
         Err(reason)
     };
-    // These also look like grids with several unknowns: those of a line, or of planes.
+    // These also look like grids with several unknowns per point, where a point is a line or a
+    // plane.
     let other = || with_missing_entries(a).or_else(|| periodic(a).map(Err));
     one_unknown().or_else(|reason| other().unwrap_or_else(|| recognise_unknowns(a).ok_or(reason)))
 }
 
-/// Consecutive rows of a matrix, all of them or those of one process, by their numbers and columns
-/// in the whole matrix.
+/// Consecutive rows of a matrix, all of them or the part of one process, by their numbers and
+/// columns in the whole matrix.
 ///
 /// ```
 /// use ziggurat_sparse::gallery::Problem;
@@ -252,8 +253,8 @@ fn is_filled(n: usize, nnz: usize, distances: &[isize]) -> bool {
     positions(n, n, distances) <= 2 * nnz
 }
 
-/// The grids in which all distances are those of neighbours. Sizes that are themselves distances
-/// come first: they are right for every stencil with neighbours along the axes.
+/// The grids in which all distances are distances between neighbours. Sizes that are themselves
+/// distances come first: they are right for every stencil with neighbours along the axes.
 fn candidates(n: usize, offsets: &[isize]) -> Vec<GridPattern> {
     let distances: Vec<usize> =
         offsets.iter().filter(|&&offset| offset > 0).map(|offset| offset.unsigned_abs()).collect();

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Values of a direction are contiguous, so the sums of a piece of rows are vectors. Entries are
-//! added in the order of the directions, which is that of the columns.
+//! added in the order of the directions, which is the order of the columns.
 //!
 //! Cost: the stencils are read once.
 
@@ -16,7 +16,7 @@ use super::matrix::{PIECE, TASK, buffered};
 use super::{GridMatrix, GridSystem};
 use crate::parallel::{map_pieces, over_pieces, zeros};
 
-/// What is known of a row after a pass over its entries.
+/// Diagonal and sums of a row, from one pass over its entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RowSum {
     /// a_ii
@@ -133,7 +133,7 @@ impl GridSystem {
 
 /// Sums over the entries of a piece of rows.
 trait Sums {
-    /// Those of no entries.
+    /// The sums of rows without entries.
     fn none() -> Self;
     /// Adds an entry to each row.
     fn add(&mut self, values: &[f64]);

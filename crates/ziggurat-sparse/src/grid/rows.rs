@@ -1,6 +1,6 @@
 //! Rows of a grid's matrix, with columns: between compressed rows and stencils.
 //!
-//! Processes that share a grid exchange rows. A process puts those of a few planes together as a
+//! Processes that share a grid exchange rows. A process puts the rows of a few planes together as a
 //! grid of its own ([`GridMatrix::from_rows`]), and returns what it made of them as rows
 //! ([`GridMatrix::rows_to_csr`]). Cost: a pass over the entries.
 

@@ -11,7 +11,7 @@
 //! of a direction are contiguous, as with one unknown (the structure of arrays of Zong, Yu, Huang &
 //! Xue, *FP16 acceleration in structured multigrid preconditioner*, ICPP 2024).
 //!
-//! All unknowns have the same interpolation, that of the sum of all blocks. An error that is
+//! All unknowns have the same interpolation, made from the sum of all blocks. An error that is
 //! constant in all unknowns, as where temperatures exchange heat, and one that is constant in one
 //! of them, as a translation of an elastic body, are then interpolated exactly away from
 //! boundaries. With an interpolation for each unknown, unknowns that nearly equal each other would

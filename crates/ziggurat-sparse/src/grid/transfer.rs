@@ -84,8 +84,8 @@ impl AxisWeights<f64> {
         AxisWeights { axis, fine, lower: zeros(len), upper: zeros(len) }
     }
 
-    /// Of the points in some planes of the grid of weights, those between two coarse ones, and
-    /// those of them that follow one of the two ten times as much as the other.
+    /// Counts, in some planes of the grid of weights, the points between two coarse ones, and how
+    /// many of these follow one of the two more than ten times as much as the other.
     fn sided(&self, planes: Range<usize>) -> SidedPoints {
         let plane = self.fine.left_out(self.axis).stride(2);
         let points = planes.start * plane..planes.end * plane;

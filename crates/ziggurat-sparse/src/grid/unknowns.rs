@@ -2,7 +2,7 @@
 //!
 //! The unknowns of a point follow one another, or the rows hold the first unknown of all points,
 //! then the second, and so on. For each number of unknowns and both orders, the distances between
-//! *points* must be those of a grid, as in [`recognise`](super::recognise).
+//! *points* must match a grid, as in [`recognise`](super::recognise).
 //!
 //! Cost: a look at 256 rows for each number of unknowns and order; for those that are not refused
 //! then, two passes over the columns.
@@ -297,7 +297,7 @@ struct LastRow<'a> {
     may_repeat: bool,
 }
 
-/// Whether the columns are those of another row, all moved by a distance.
+/// Whether the columns are the columns of another row, all moved by a distance.
 fn is_shifted(other: &[u32], columns: &[u32], distance: u32) -> bool {
     // A fold without an early exit is vectorised.
     other.len() == columns.len()

@@ -1,4 +1,4 @@
-//! What can be wrong with a binary file, and where.
+//! Faults in binary files, and their positions.
 
 use std::fmt;
 
@@ -35,8 +35,8 @@ impl fmt::Display for Position {
     }
 }
 
-/// What is wrong with a binary file: a NumPy array, a scipy archive, a PETSc file or an HDF5 file.
-/// Entries are numbered from zero.
+/// A fault in a binary file: a NumPy array, a scipy archive, a PETSc file or an HDF5 file. Entries
+/// are numbered from zero.
 ///
 /// ```
 /// use ziggurat_sparse::io::{BinaryFault, ReadError, read_vector_from};
@@ -75,15 +75,15 @@ pub enum BinaryFault {
     /// The header cannot be parsed.
     #[error("the header is malformed: expected {expected}")]
     Header {
-        /// What should be there.
+        /// The expected header.
         expected: &'static str,
     },
     /// The format is valid, but this part of it is not supported.
     #[error("{found} is not supported; {supported}")]
     NotSupported {
-        /// What the file has.
+        /// The unsupported part.
         found: String,
-        /// What it could have instead.
+        /// The supported alternatives.
         supported: &'static str,
     },
     /// Compressed data is damaged.
@@ -133,7 +133,7 @@ pub enum BinaryFault {
     /// A count is negative or too large.
     #[error("the number of {what} is {found}")]
     Count {
-        /// What is counted.
+        /// The items counted.
         what: &'static str,
         /// The number in the file.
         found: i64,
@@ -156,7 +156,7 @@ pub enum BinaryFault {
         entry: u64,
         /// Its value.
         found: i64,
-        /// What it could be.
+        /// The allowed values.
         expected: String,
     },
     /// An index is outside the matrix.

@@ -8,7 +8,7 @@ use super::format::Start;
 use super::{BinaryFault, FileFormat, ReadError, hdf5, npy, npz, petsc, rutherford_boeing, text};
 use crate::{Csr, Dense, MatrixError};
 
-/// What a caller wants from a file. PETSc and HDF5 files may hold several objects.
+/// The object that a caller wants from a file. PETSc and HDF5 files may hold several objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Matrix,

@@ -40,7 +40,7 @@ pub enum ReadError {
         path: PathBuf,
         /// The line, counted from one.
         line: u64,
-        /// What is wrong with it.
+        /// The fault in the line.
         fault: Fault,
     },
     /// A line violates the format, in a part of a file that was read without the lines before it.
@@ -50,7 +50,7 @@ pub enum ReadError {
         path: PathBuf,
         /// Byte offset of that line in the file.
         offset: u64,
-        /// What is wrong with it.
+        /// The fault in the line.
         fault: Fault,
     },
     /// The path names something whose reader may wait for ever, so it was not opened.
@@ -88,7 +88,7 @@ pub enum ReadError {
         path: PathBuf,
         /// Where in the file.
         position: Position,
-        /// What is wrong there.
+        /// The fault at this position.
         fault: BinaryFault,
     },
     /// The requested rows are outside the vector, or the range is reversed. Rows are numbered from
@@ -113,7 +113,7 @@ pub enum ReadError {
     Matrix {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault in the matrix.
         fault: MatrixError,
     },
 }
@@ -166,7 +166,7 @@ pub enum WriteError {
         path: PathBuf,
         /// The format.
         format: FileFormat,
-        /// What should be written.
+        /// The kind of object to be written.
         what: &'static str,
         /// Which names select a suitable format.
         hint: &'static str,

@@ -1,11 +1,11 @@
-//! What can be wrong with a line of a text file.
+//! Faults in lines of text files.
 
 use thiserror::Error;
 
 use crate::words::{counted, number};
 use crate::{MatrixError, UnknownName};
 
-/// What is wrong with a line of a text file: Matrix Market, Rutherford–Boeing, or a table.
+/// A fault in a line of a text file: Matrix Market, Rutherford–Boeing, or a table.
 ///
 /// ```
 /// use ziggurat_sparse::io::Fault;
@@ -39,7 +39,7 @@ pub enum Fault {
     /// The line, or the file, ends early.
     #[error("{what} is missing")]
     Missing {
-        /// What is missing.
+        /// The missing part.
         what: &'static str,
     },
     /// The line has more words than it should.
@@ -209,7 +209,7 @@ pub enum Fault {
         column: u64,
         /// The pointer found.
         found: u64,
-        /// What it could be.
+        /// The allowed values.
         expected: String,
     },
     /// A coordinate file, where a dense matrix is expected.

@@ -8,7 +8,7 @@ use super::{ReadError, file_of};
 /// The file behind a path that is to be read, or why it is not read: a named pipe, a socket or a
 /// device may never end, or wait for a writer that does not come. It is not opened. Pipes of a
 /// shell (`/dev/stdin`, `/dev/fd/63`) are accepted, because they are open already, and so are
-/// folders, which no reader takes for a file. A path may be that of an object in an HDF5 file.
+/// folders, which no reader takes for a file. A path may name an object in an HDF5 file.
 ///
 /// ```
 /// use ziggurat_sparse::io::{ReadError, check_file};
@@ -37,7 +37,7 @@ pub(super) fn open(path: &Path) -> Result<File, ReadError> {
     File::open(file_of(path)).map_err(ReadError::io(path))
 }
 
-/// What kind of file may keep its reader waiting.
+/// The kind of a file that may keep its reader waiting; `None` for other files.
 #[cfg(unix)]
 fn special(kind: FileType, path: &Path) -> Option<&'static str> {
     use std::os::unix::fs::FileTypeExt;

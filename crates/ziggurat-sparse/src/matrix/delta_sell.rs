@@ -73,7 +73,7 @@ impl Width {
         }
     }
 
-    /// The difference of one lane, decoded from those of its slot.
+    /// The difference of one lane, decoded from the bytes of its slot.
     #[inline(always)]
     fn difference(self, deltas: &[u8], lane: usize) -> usize {
         match self {

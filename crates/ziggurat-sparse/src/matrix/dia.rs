@@ -15,7 +15,7 @@
 //!
 //! A diagonal is stored for all rows of a section. Where a row has no entry on it, as at the
 //! boundary of a grid, a zero is stored. A matrix with one unknown per point has one section; with
-//! several, those of one kind follow one another, each with diagonals of its own.
+//! several, consecutive windows of the same unknowns form a section with diagonals of its own.
 
 use std::ops::Range;
 use std::sync::Arc;

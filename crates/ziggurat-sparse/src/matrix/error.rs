@@ -169,7 +169,7 @@ pub enum MatrixError {
         /// The actual size.
         found: usize,
     },
-    /// Values are to be replaced by those of a matrix with another pattern.
+    /// The new values belong to a matrix with another pattern.
     #[error(
         "row {row}: {} column {column}; new values must have the same pattern as the old ones, with \
          zeros stored where entries vanish; for another pattern set up a new solver",

@@ -1,4 +1,4 @@
-//! What a matrix format provides on the host, besides its arrays and its size.
+//! The traits of a matrix format on the host, besides its arrays and its size.
 //!
 //! [`Format`] is how a format is made from CSR: planned first, so that formats can be compared by
 //! their bytes before one of them is written. [`RowEntries`] is how single rows are read. The

@@ -8,8 +8,8 @@
 //! Terms are operators or references to them, so an operator may be part of several. The transpose
 //! of a matrix is a matrix ([`transpose`](crate::algebra::transpose)).
 //!
-//! Cost: that of the terms. A combination also updates y and keeps one vector if it has several
-//! terms; a composition of m factors keeps m − 1 vectors.
+//! Cost: the sum over the terms. A combination also updates y and keeps one vector if it has
+//! several terms; a composition of m factors keeps m − 1 vectors.
 
 use std::fmt;
 
@@ -141,7 +141,7 @@ impl<'a, D: Device, C: Real> Composition<'a, D, C> {
     }
 }
 
-/// What each factor but the last reads, and the scratch memory of all.
+/// The vectors that all factors but the last read, and the scratch memory of all factors.
 struct CompositionWork<V> {
     between: Vec<V>,
     before: Vec<Workspace>,

@@ -34,8 +34,8 @@ pub fn over_range(range: Range<usize>, size: usize, work: &(dyn Fn(Range<usize>)
     tasks(count(&range, size), &|index| work(piece(&range, size, index)));
 }
 
-/// What `of` makes of pieces of `range`, of `size` indices each, in order. What reduces the pieces
-/// to one value does so in order, too.
+/// The results of `of` for pieces of `range`, of `size` indices each, in order. Functions that
+/// reduce the pieces to one value do so in order, too.
 ///
 /// ```
 /// let of_piece = |piece: std::ops::Range<usize>| piece.map(|k| 0.1 * k as f64).sum::<f64>();

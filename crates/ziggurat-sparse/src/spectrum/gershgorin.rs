@@ -36,7 +36,7 @@ const GRAIN: usize = 1024;
 /// ```
 pub fn gershgorin<T: Store>(a: CsrRef<'_, T>, rows: Range<usize>) -> Result<f64, MatrixError> {
     check_range(a, &rows)?;
-    // Rows and pieces are in order, so the error returned is that of the first faulty row.
+    // Rows and pieces are in order, so the error returned belongs to the first faulty row.
     let of_piece = |rows: Range<usize>| largest(rows.map(|row| row_bound(a, row)));
     largest(map_pieces(rows, GRAIN, &of_piece).into_iter())
 }

@@ -15,7 +15,7 @@ use ziggurat_sparse::device::conformance::{
     aggregation_kernels, classical_kernels, lowering_kernels, matrix_kernels, setup_kernels, vector_kernels,
 };
 use ziggurat_sparse::device::{
-    Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Reference, Remote, SetupDevice, SparseSize,
+    Cpu, Device, DeviceError, Direction, HostMatrix, NoHalo, Reference, Remote, SetupDevice, SparseSize,
 };
 use ziggurat_sparse::{Csr, Reads, Real, Store, f16};
 
@@ -145,7 +145,7 @@ fn through_f32<C: Real>(x: &mut [C]) {
 impl Device for Broken {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
-    type Halo = Nobody;
+    type Halo = NoHalo;
     type Setup = Reference;
 
     fn name(&self) -> String {
@@ -188,12 +188,12 @@ impl Device for Broken {
     fn upload_part<S: Store>(
         &self,
         _: HostMatrix<S>,
-        remote: Remote<S, Nobody>,
+        remote: Remote<S, NoHalo>,
     ) -> Result<HostMatrix<S>, DeviceError> {
         match remote.halo {}
     }
 
-    fn halo_values(&self, halo: &Nobody, _: &[f64]) -> Vec<f64> {
+    fn halo_values(&self, halo: &NoHalo, _: &[f64]) -> Vec<f64> {
         match *halo {}
     }
 

@@ -101,8 +101,8 @@ fn vectors_and_points_that_numpy_and_petsc_wrote() {
     assert!(error.contains("expected a dense matrix, found a sparse one"), "{error}");
 }
 
-/// What `tests/files/ziggurat.*` must be, so that the tests of the Python package read with scipy
-/// what this version writes. The bytes of an archive depend on the compressor.
+/// `tests/files/ziggurat.*` must be up to date, so that the tests of the Python package read with
+/// scipy what this version writes. The bytes of an archive depend on the compressor.
 #[test]
 fn files_for_other_readers_are_what_is_written_now() {
     let folder = folder("own");

@@ -204,7 +204,7 @@ fn faults_of_vectors() {
     assert_eq!(fault(&format!("{array}1 2\n1\n2\n"), 0, 1), format!("t, line 2: {columns}"));
     let infinite = format!("{coordinate}4 1 2\n3 1 1e308\n3 1 1e308\n");
     assert_eq!(fault(&infinite, 1, 4), "t: row 2, column 0: the value is inf; every entry must be finite");
-    // What a header claims is not allocated, by whomever it is asked for.
+    // A size that a header claims is not allocated, whichever rows are read.
     let huge = format!("{coordinate}9000000000000000000 1 1\n9000000000000000000 1 3\n");
     assert!(fault(&huge, 0, 9_000_000_000_000_000_000).contains("implausible"));
     let tail = 8_999_999_999_999_999_998..9_000_000_000_000_000_000;
@@ -264,7 +264,7 @@ proptest! {
             }
             (Ok(_), Err(error)) => prop_assert!(false, "only the parts object: {}", error),
             (Err(_), Err(_) | Ok((_, false))) => {}
-            // What only one process has to fear, and what only sums can show.
+            // Limits that only a single process has, and faults that only sums show.
             (Err(error), Ok((_, true))) => {
                 let local = matches!(
                     error,

@@ -65,7 +65,7 @@ choice! {
 }
 
 choice! {
-    /// What setup is worth: how many systems are solved with one matrix.
+    /// The budget of setup: how many systems are solved with one matrix.
     ///
     /// ```
     /// assert_eq!("many-solves".parse(), Ok(ziggurat::config::Effort::ManySolves));

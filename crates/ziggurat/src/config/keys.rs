@@ -15,7 +15,7 @@ const COLUMNS: usize = 100;
 /// All keys in the order of a file, with what they do. A table follows the keys that are beside it.
 const KEYS: [(&str, &str); 80] = [
     ("method", "The coarsening method."),
-    ("effort", "What setup is worth: how many systems are solved with one matrix."),
+    ("effort", "The budget of setup: how many systems are solved with one matrix."),
     ("krylov", "The Krylov method of the outer iteration."),
     ("restart", "Iterations between restarts of GMRES and FGMRES."),
     (

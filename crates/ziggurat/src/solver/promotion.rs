@@ -1,4 +1,4 @@
-//! What a solve changes when its preconditioner is too weak, and why.
+//! Changes of a preconditioner that is too weak, and their causes.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ use crate::config::{Precision, SmootherKind};
 pub struct Promotion {
     /// The precision before.
     pub from: Precision,
-    /// What it was changed to: levels in `f32` if rounding was slow, in `f64` after a failure
+    /// The preconditioner after it: levels in `f32` if rounding was slow, in `f64` after a failure
     /// (`f32` on a device without `f64`), a stronger smoother, and factors if that was not enough.
     pub to: Stronger,
     /// Number of iterations before this change.

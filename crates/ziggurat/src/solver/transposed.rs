@@ -34,7 +34,7 @@ const NEGLIGIBLE: f64 = 0.005;
 /// Number of rows per task.
 const ROWS: usize = 4096;
 
-/// What solves with Aᵀ keep.
+/// Data of solves with Aᵀ that is kept.
 pub(super) struct Transposing<D: Device> {
     system: OnceLock<Transposed<D>>,
     /// max_i Σ_j |a_ij − a_ji|

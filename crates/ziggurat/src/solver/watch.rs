@@ -137,7 +137,7 @@ enum Rung {
     Factors,
 }
 
-/// What a solve may change to, apart from wider numbers.
+/// The changes that a solve may make, apart from wider numbers.
 #[derive(Clone, Copy, Debug)]
 struct Allowed {
     smoother: bool,
@@ -184,7 +184,7 @@ impl<D: Device> Iteration<D> {
             }
             let (report, fault) = self.run_watched(rung, b, x, &rest, observing, &raise)?;
             let stopping = &mut rest.stopping;
-            // What follows continues this solve, whose own initial residual counts.
+            // The next run continues this solve, whose own initial residual counts.
             if stopping.is_relative_to_guess() {
                 *stopping = stopping.with_target(report.target);
             }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ziggurat_sparse::device::{
-    Cpu, Device, DeviceError, Direction, HostMatrix, Nobody, Reference, Remote, Traffic,
+    Cpu, Device, DeviceError, Direction, HostMatrix, NoHalo, Reference, Remote, Traffic,
 };
 use ziggurat_sparse::{Kind, Reads, Real, Store};
 
@@ -56,7 +56,7 @@ impl Far {
 impl Device for Far {
     type Vector<T: Store> = There<T>;
     type Matrix<S: Store> = HostMatrix<S>;
-    type Halo = Nobody;
+    type Halo = NoHalo;
     type Setup = Reference;
 
     fn name(&self) -> String {
@@ -101,12 +101,12 @@ impl Device for Far {
     fn upload_part<S: Store>(
         &self,
         _: HostMatrix<S>,
-        remote: Remote<S, Nobody>,
+        remote: Remote<S, NoHalo>,
     ) -> Result<HostMatrix<S>, DeviceError> {
         match remote.halo {}
     }
 
-    fn halo_values(&self, halo: &Nobody, _: &[f64]) -> Vec<f64> {
+    fn halo_values(&self, halo: &NoHalo, _: &[f64]) -> Vec<f64> {
         match *halo {}
     }
 

@@ -3,7 +3,8 @@
 //!
 //! Off-diagonal entries are powers of two, so that strengths and row sums are exact and every
 //! comparison has the same result on every device. Rows whose result depends on the order of a sum
-//! that cancels are left out, and truncation is compared with that of the device's own weights.
+//! that cancels are left out, and truncation is compared with a truncation of the device's own
+//! weights.
 
 #![allow(clippy::expect_used)] // the suite runs in tests only
 
@@ -176,7 +177,7 @@ pub fn paths<D: ClassicalDevice, C: Real>(device: &D) {
 enum Stage {
     /// From the coarse rows of PMIS to all rows.
     First,
-    /// From those that a second pass keeps to those of the first.
+    /// From the rows that a second pass keeps to the coarse rows of the first.
     Second,
     /// From some rows to all.
     Some,
@@ -231,7 +232,7 @@ pub fn extended_i<D: ClassicalDevice, C: Real>(device: &D) {
     });
 }
 
-/// Asserts that weights are those of the reference device in double precision.
+/// Asserts that weights agree with the reference device in double precision.
 fn check_weights<C: Real>(found: &Csr<C>, of: [&Csr<C>; 3], to: Option<&Csr<C>>, symmetric: bool) {
     let [a, strong, coarse] = of.map(|m| m.view().stored_as::<f64>());
     let to = to.map(|to| to.view().stored_as::<f64>());
@@ -259,7 +260,7 @@ fn check_weights<C: Real>(found: &Csr<C>, of: [&Csr<C>; 3], to: Option<&Csr<C>>,
     }
 }
 
-/// Asserts that the rows of `found` are those of `whole`, truncated unless `is_whole`.
+/// Asserts that the rows of `found` are the rows of `whole`, truncated unless `is_whole`.
 fn check_truncated<C: Real>(
     what: &str,
     found: &Csr<C>,

@@ -236,8 +236,8 @@ mod tests {
     use super::*;
     use proptest::test_runner::{Config, TestRunner};
 
-    /// The suite compares products with those of the rows that `for_each_entry` reads, so these are
-    /// compared with the rows of the CSR matrix here.
+    /// The suite computes expected products from the rows that `for_each_entry` reads, so these
+    /// rows are compared with the CSR matrix here.
     #[test]
     fn every_format_has_the_entries_of_its_rows() {
         let config = Config { cases: 256, failure_persistence: None, ..Config::default() };

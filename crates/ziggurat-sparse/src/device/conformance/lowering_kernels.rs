@@ -25,7 +25,7 @@ fn powers<C: Real>(len: usize, seed: u64) -> Vec<C> {
     (0..len).map(|i| C::narrow(2f64.powi(exponent(i)))).collect()
 }
 
-/// A positive number of any size, that of a matrix in unusual units included; zero at times.
+/// A positive number of any size, as in a matrix in unusual units; zero at times.
 fn size<C: Real>(seed: u64, i: usize) -> C {
     let random = hash_id(seed ^ i as u64);
     let range = if size_of::<C>() == 8 { 1000 } else { 120 };
@@ -120,7 +120,7 @@ where
     });
 }
 
-/// A x of a device, compared with that of the reference.
+/// Compares A x of a device with the reference.
 fn check_product<D: Device, C: Reads<S>, S: Store>(
     device: &D,
     found: &D::Matrix<S>,

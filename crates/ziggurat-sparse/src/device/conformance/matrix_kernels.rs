@@ -190,7 +190,7 @@ fn check_gauss_seidel<D: Device, C: Reads<S>, S: Store>(
     let mut expected = vec![f64::NAN; n];
     Reference.gauss_seidel(&a, &d_wide, &b_wide, guess.then_some(&x_wide), block, direction, &mut expected);
     // With this d no value exceeds the largest of x and b, and an error in one row is damped when
-    // it enters another: all errors together are below those of all entries.
+    // it enters another: the total error is below the sum of the rounding errors of all entries.
     let largest = Reference.norm_max(&x_wide).max(Reference.norm_max(&b_wide));
     let terms = 4 * a.nnz() + 16 * n;
 

@@ -1,9 +1,9 @@
-//! Vectors stored in a narrower number type than that of arithmetic: y ← α x in both
-//! directions, x_k·y, and y ← Σ_k c_k x_k + β y.
+//! Vectors stored in a narrower number type than arithmetic uses: y ← α x in both directions,
+//! x_k·y, and y ← Σ_k c_k x_k + β y.
 //!
 //! Bytes: each stored vector is read or written once, in its own number type; y as in `reduce`.
-//! Stored numbers are widened sixteen at a time into a buffer in the first-level cache, so that the
-//! sums are those of `reduce`, with the same bits as if the vectors were wide.
+//! Stored numbers are widened sixteen at a time into a buffer in the first-level cache, so that
+//! `reduce` computes the sums, with the same bits as if the vectors were wide.
 
 #![allow(unsafe_code)]
 
@@ -72,7 +72,7 @@ fn widen<'a, I: Isa, C: InLanes<S>, S: Store>(stored: &[S], buffer: &'a mut [C; 
     let (groups, rest) = stored.as_chunks::<IN_REGISTERS>();
     let (wide_groups, wide_rest) = wide.as_chunks_mut::<IN_REGISTERS>();
     for (group, wide) in groups.iter().zip(wide_groups) {
-        // SAFETY: the instruction set is that of the running kernel, and both chunks have as many
+        // SAFETY: `I` is the instruction set of the running kernel, and both chunks have as many
         // elements as are loaded and stored.
         unsafe { C::In::<I>::widen(group.as_ptr()).store(wide.as_mut_ptr()) };
     }

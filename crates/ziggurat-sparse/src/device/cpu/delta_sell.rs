@@ -86,7 +86,7 @@ impl<C: InLanes<S>, S: Store> Chunk<'_, C, S> {
     /// The cursor is at a chunk with these counts.
     #[inline(always)]
     unsafe fn sums<I: Isa>(&mut self, counts: [u16; WIDTHS]) -> C::In<I> {
-        // SAFETY: the counts are those of this chunk, and the widths are in the order in which it
+        // SAFETY: the counts belong to this chunk, and the widths are in the order in which it
         // stores them.
         unsafe {
             let sums = C::In::<I>::zero();

@@ -58,7 +58,7 @@ impl<C: InLanes<S>, S: Store> RowProducts<C> for &Dia<S> {
             let first = window * WINDOW;
             let values = &self.values()[section.place(window)..][..offsets.len() * WINDOW];
             let all_inside = first >= below && first + WINDOW + above <= cols && first + WINDOW <= rows;
-            // SAFETY: the instruction set is that of the running kernel.
+            // SAFETY: `I` is the instruction set of the running kernel.
             let mut sums = unsafe { [C::In::<I>::zero(); VECTORS] };
             for (values, &offset) in values.chunks_exact(WINDOW).zip(offsets) {
                 prefetch(values, AHEAD_BYTES / size_of::<S>());

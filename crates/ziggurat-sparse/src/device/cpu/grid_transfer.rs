@@ -103,7 +103,7 @@ fn transfer<C: InLanes<S>, S: Store>(simd: Simd, of_plane: Plane<'_, C, S>, y: &
     over_chunks(y, chunk * plane, &|k, y| run(k * chunk, y));
 }
 
-/// What the planes of a product share.
+/// The data that the planes of a product share.
 #[derive(Clone, Copy)]
 struct Plane<'a, C, S> {
     t: &'a GridTransfer<S>,
@@ -406,7 +406,7 @@ fn multiply<I: Isa, C: InLanes<S>, S: Store>(y: &mut [C], w: &[S], x: &[C]) {
     assert!(y.len() == w.len() && y.len() == x.len(), "lengths of y, w and x");
     let whole = y.len() / LANES * LANES;
     for k in (0..whole).step_by(LANES) {
-        // SAFETY: all three have at least k + LANES elements; the instruction set is that of the
+        // SAFETY: all three have at least k + LANES elements; `I` is the instruction set of the
         // running kernel.
         unsafe {
             let (w, x) = (C::In::<I>::widen(w.as_ptr().add(k)), C::In::<I>::load(x.as_ptr().add(k)));

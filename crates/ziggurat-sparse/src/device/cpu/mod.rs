@@ -21,7 +21,7 @@ mod vector;
 use std::borrow::Borrow;
 
 use super::memory::{copied, zeros};
-use super::{Device, DeviceError, Direction, HostMatrix, Nobody, Reads, Reference, Remote};
+use super::{Device, DeviceError, Direction, HostMatrix, NoHalo, Reads, Reference, Remote};
 use crate::number::{Real, Store};
 use crate::parallel::{over_pieces, threads};
 use crate::simd::Simd;
@@ -76,7 +76,7 @@ impl Cpu {
 impl Device for Cpu {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
-    type Halo = Nobody;
+    type Halo = NoHalo;
     type Setup = Reference;
 
     fn name(&self) -> String {
@@ -124,12 +124,12 @@ impl Device for Cpu {
     fn upload_part<S: Store>(
         &self,
         _: HostMatrix<S>,
-        remote: Remote<S, Nobody>,
+        remote: Remote<S, NoHalo>,
     ) -> Result<HostMatrix<S>, DeviceError> {
         match remote.halo {}
     }
 
-    fn halo_values(&self, halo: &Nobody, _: &[f64]) -> Vec<f64> {
+    fn halo_values(&self, halo: &NoHalo, _: &[f64]) -> Vec<f64> {
         match *halo {}
     }
 

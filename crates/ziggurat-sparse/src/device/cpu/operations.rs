@@ -1,4 +1,4 @@
-//! What SpMV, residual and sweep do with (A x)_i, a batch of rows at a time.
+//! The operations of SpMV, residual and sweep on (A x)_i, a batch of rows at a time.
 //!
 //! The loops are compiled for each instruction set and arithmetic type, but neither for each format
 //! of a matrix nor for each type of its values. Closures own what they capture, for the reason that
@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::number::Real;
 use crate::simd::{Isa, Kernel, Simd};
 
-/// What is done with a batch of rows: called with the rows i, their (A x)_i and their y_i.
+/// An operation on a batch of rows: called with the rows i, their (A x)_i and their y_i.
 pub(super) trait Operation<C>: Fn(Range<usize>, &[C], &mut [C]) + Sync {}
 
 impl<C, F: Fn(Range<usize>, &[C], &mut [C]) + Sync> Operation<C> for F {}

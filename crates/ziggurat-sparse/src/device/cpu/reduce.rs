@@ -3,7 +3,7 @@
 //! A vector of length n is split into blocks whose size depends only on n. Within a block, element
 //! i is added to partial sum i mod 32; then the 32 sums are added pairwise, and then the blocks in
 //! order. All sums are in double precision, in which products of two `f32` are exact. The error is
-//! that of a sum in 32 · blocks parts, far below the n·u of a plain loop.
+//! as small as for a sum in 32 · blocks parts, far below the n·u of a plain loop.
 
 use std::borrow::Borrow;
 use std::ops::Range;
@@ -63,8 +63,9 @@ pub(super) fn over_blocks_of<T: Send>(
     (results, blocks)
 }
 
-/// Sums of products of several vectors with one: `add` adds those of vector k in a strip to its
-/// partial sums. The shared vector is read once for every [`TOGETHER`] of the others.
+/// Sums of products of several vectors with one: `add` adds the products of vector k in a strip to
+/// the partial sums of that vector. The shared vector is read once for every [`TOGETHER`] of the
+/// others.
 pub(super) fn over_strips(
     len: usize,
     out: &mut [f64],
@@ -210,7 +211,7 @@ impl<C: Real> Kernel for AddProducts<'_, C> {
     }
 }
 
-/// One strip of [`combine`]; `x` returns that of a vector.
+/// One strip of [`combine`]; `x` returns the same strip of a vector.
 struct Combine<'a, C> {
     coefficients: &'a [C],
     x: &'a dyn Fn(usize) -> &'a [C],
@@ -313,8 +314,8 @@ mod tests {
             for simd in Simd::available() {
                 let found = pool.install(|| dot(simd, &x, &y));
                 assert_eq!(found.to_bits(), expected.to_bits(), "{simd:?}, {threads} threads");
-                // More vectors than are read together; each result is the same as that of a single
-                // dot product.
+                // More vectors than are read together; each result has the bits of a single dot
+                // product.
                 let (many, mut out) = ([&x; TOGETHER + 3], [f64::NAN; TOGETHER + 3]);
                 pool.install(|| dots(simd, &many, &y, &mut out));
                 assert!(out.iter().all(|out| out.to_bits() == expected.to_bits()));

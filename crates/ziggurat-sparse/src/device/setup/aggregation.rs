@@ -5,10 +5,10 @@
 //!                 ▸ pairs                                 ▸ tentative interpolation
 //! ```
 //!
-//! The products that follow, P = (1 − ω D⁻¹ A_F) P_tent and Pᵀ A P, are those of [`SetupDevice`].
-//! The steps are those that `ziggurat-amg` has for the host, where they also work for ranks;
-//! results are the same up to rounding. What both must agree on is here: the order in which rows
-//! become roots, how rows choose an aggregate, and when a vector depends on others.
+//! [`SetupDevice`] computes the products that follow, P = (1 − ω D⁻¹ A_F) P_tent and Pᵀ A P. The
+//! steps are those that `ziggurat-amg` has for the host, where they also work for ranks; results
+//! are the same up to rounding. What both must agree on is here: the order in which rows become
+//! roots, how rows choose an aggregate, and when a vector depends on others.
 //!
 //! **Several unknowns per node.** A node has b consecutive rows, and the near-kernel has k vectors.
 //! Aggregates consist of nodes, and each becomes a node with k unknowns. With one unknown, the
@@ -72,7 +72,7 @@ pub struct SymmetricStrength {
     /// Of the connections above the threshold, only the strongest ones: this many per row on
     /// average.
     pub most: Option<f64>,
-    /// Whether the average is that of the [sampled](is_sampled) rows, instead of all.
+    /// Whether the average is over the [sampled](is_sampled) rows, instead of all.
     pub sampled: bool,
 }
 
@@ -200,9 +200,9 @@ pub trait AggregationDevice: SetupDevice {
     ///
     /// 1. In the order of [`root_key`], a row with connections becomes a root unless there is a
     ///    root within two connections of it. The neighbours of a root join it.
-    /// 2. The other rows join the aggregate with the most votes: those of its rows among the
-    ///    neighbours, [`VOTE_UNITS`] |a_ij| / max_k |a_ik| rounded down, plus one. Among equals the
-    ///    first counts.
+    /// 2. The other rows join the aggregate with the most votes. Each of its rows among the
+    ///    neighbours has [`VOTE_UNITS`] |a_ij| / max_k |a_ik| votes, rounded down, plus one. Among
+    ///    equals the first counts.
     /// 3. A row without connections is an aggregate of its own if its other entries are at least
     ///    [`LONE`] times its diagonal, and left out otherwise.
     fn aggregates<T: Real>(
@@ -247,7 +247,7 @@ pub trait AggregationDevice: SetupDevice {
 
     /// Sets the diagonal entry of dead unknowns of Pᵀ A P, whose rows and columns are zero, to the
     /// largest diagonal entry, and returns which they are: those with a zero on the diagonal of
-    /// R_I. `kernel` and `count` are those of the matrix.
+    /// R_I. `kernel` has the `count` near-kernel vectors of `a`.
     fn set_dead_diagonal<T: Real>(
         &self,
         a: &mut Self::Sparse<T>,

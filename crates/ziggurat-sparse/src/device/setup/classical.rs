@@ -18,7 +18,7 @@ use crate::hash::hash_id;
 use crate::number::Real;
 
 /// Which connections are strong by the classical measure: those with a_ij / m_i at least the
-/// threshold, where m_i is the largest entry of the row whose sign is not that of the diagonal.
+/// threshold, where m_i is the largest entry of the row whose sign differs from the diagonal.
 ///
 /// ```
 /// use ziggurat_sparse::device::ClassicalStrength;
@@ -105,7 +105,7 @@ pub trait ClassicalDevice: SetupDevice {
     ) -> Result<Self::Sparse<T>, DeviceError>;
 
     /// Extended+i interpolation, truncated; if `to` is given, only to the rows that have an entry
-    /// there, and the other rows are empty. Coarse rows are those of the identity. A symmetric
+    /// there, and the other rows are empty. A coarse row is a row of the identity. A symmetric
     /// matrix is not searched for the entry opposite to another. A row without coarse rows to
     /// interpolate from is empty, and so is one whose ã_ii is zero.
     fn extended_i<T: Real>(

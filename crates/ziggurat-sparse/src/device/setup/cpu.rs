@@ -1,4 +1,4 @@
-//! Sparse algebra on the CPU: that of [`algebra`].
+//! Sparse algebra on the CPU, by the functions of [`algebra`].
 
 use super::{SetupDevice, SparseSize, expected, size_of_host};
 use crate::algebra;

@@ -6,8 +6,9 @@
 //!                                           ▸ the step of a pointwise smoother in every row
 //! ```
 //!
-//! The rules are those of lowering on the host (`ziggurat-amg`), which decides what to compute from
-//! the few numbers that return: a maximum, the mean of the exponents, bytes of formats.
+//! The rules are the same as for lowering on the host (`ziggurat-amg`), which decides what to
+//! compute from the few numbers that return: a maximum, the mean of the exponents, bytes of
+//! formats.
 
 use super::SetupDevice;
 use crate::device::{DeviceError, MatrixFormat};
@@ -31,7 +32,7 @@ pub enum RowStep {
     L1,
     /// a_ii / Σ_j a_ij²
     Spai0,
-    /// That of SPAI-0 where it is positive and, times Σ_j |a_ij|, at most this bound.
+    /// The step of SPAI-0 where it is positive and, times Σ_j |a_ij|, at most this bound.
     ProvedSpai0(f64),
 }
 
@@ -114,7 +115,7 @@ pub trait LoweringDevice: SetupDevice {
     /// Whether both are the same device, so that matrices of one can be used by the other.
     fn shares_memory_with(&self, other: &Self) -> bool;
 
-    /// The step in every row; `None` if that of any row is not a finite number other than zero.
+    /// The step in every row; `None` if any step is not a finite number other than zero.
     fn steps<T: Real>(
         &self,
         a: &Self::Sparse<T>,

@@ -111,8 +111,8 @@ pub trait SetupDevice: Device {
     /// made for.
     ///
     /// # Panics
-    /// If the sizes are not those of the plan. Other patterns of the same sizes may also panic, or
-    /// give arbitrary values.
+    /// If the sizes differ from the plan. Other patterns of the same sizes may also panic, or give
+    /// arbitrary values.
     fn product<T: Real>(
         &self,
         plan: &Self::ProductPlan,

@@ -35,7 +35,7 @@ fn unreadable(cause: &Error) -> BinaryFault {
     BinaryFault::Unreadable { cause: cause.to_string() }
 }
 
-/// What an object can be read as.
+/// The kinds of objects that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Sparse,
@@ -76,7 +76,7 @@ fn numbers_of(
     Ok(element(&dtype).filter(|_| !marked("MATLAB_int_decode") && !marked("MATLAB_empty")))
 }
 
-/// What a dataset is, unless it is a single number, of which MATLAB's structures have several.
+/// The kind of a dataset; `None` for a single number, of which MATLAB's structures have several.
 fn kind(dataset: &Dataset) -> Result<Option<Kind>, BinaryFault> {
     let attributes = dataset.attrs().map_err(|cause| unreadable(&cause))?;
     if numbers_of(dataset, &attributes)?.is_none() {

@@ -46,8 +46,8 @@ enum Share {
     Bytes,
 }
 
-/// A file whose header has been read, positioned at its data lines. The lifetime of the reader may
-/// be shorter than that of the name.
+/// A file whose header has been read, positioned at its data lines. The reader's lifetime may be
+/// shorter than the name's.
 pub(super) struct Input<'r, 'n> {
     pub(super) head: Head<'n>,
     share: Share,

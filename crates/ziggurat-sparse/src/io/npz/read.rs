@@ -51,7 +51,7 @@ pub(in crate::io) fn read(bytes: &[u8]) -> Result<Csr<f64>, Located> {
     }
 }
 
-/// What all formats have.
+/// The parts that all formats have.
 struct Input<'b> {
     archive: Archive<'b>,
     rows: usize,

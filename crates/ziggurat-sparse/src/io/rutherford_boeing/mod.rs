@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A type has three letters: `R` real, `I` integer or `P` pattern (every entry is 1); `U` or `R`
-//! all entries, `S` the lower triangle of a symmetric matrix, `Z` that of a skew-symmetric one; `A`
+//! all entries, `S` the lower triangle of a symmetric matrix, `Z` of a skew-symmetric one; `A`
 //! assembled. Complex (`C`), Hermitian (`H`), elemental (`E`) and supplementary (`Q`) files are
 //! refused. Right-hand sides of Harwell–Boeing files are ignored.
 //!

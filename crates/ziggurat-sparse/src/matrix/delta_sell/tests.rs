@@ -1,4 +1,4 @@
-//! In every layout, rows are those of the CSR matrix.
+//! In every layout, rows equal the rows of the CSR matrix.
 
 use super::*;
 use crate::gallery::{Problem, shuffle};
@@ -131,8 +131,8 @@ fn what_it_does_not_hold_is_refused() {
     assert!(DeltaSell::<f32>::from_csr(dense.view()).is_none());
 }
 
-/// A plan that accepted these would hold slots whose columns are not those of the matrix, and
-/// kernels read x at these columns without a check.
+/// A plan that accepted these would hold slots whose columns differ from the matrix, and kernels
+/// read x at these columns without a check.
 #[test]
 fn a_plan_is_filled_from_its_own_pattern_only() {
     let empty =
