@@ -56,10 +56,11 @@ pub use empty_rows::empty_rows;
 pub use error::SetupError;
 pub use hierarchy::{
     Air, Bamg, Built, Cells, Classical, Coarsening, CoarseningStop, Coarser, Cpr, Descent, Hierarchy,
-    HierarchyConfig, HierarchyFileError, Interpolation, KnownGrid, Level, LevelMatrix, MAX_LEVELS,
-    MatrixProperties, Method, Pairwise, Restriction, Setup, SmoothedAggregation, Stage, Stages, WholeMatrix,
-    WholeTransfer, cells, grid_of, is_ragged, negative,
+    HierarchyConfig, HierarchyFileError, KnownGrid, Level, LevelMatrix, MAX_LEVELS, MatrixProperties, Method,
+    Pairwise, Restriction, Setup, SmoothedAggregation, Stage, Stages, WholeMatrix, WholeTransfer, cells,
+    grid_of, is_ragged, negative,
 };
+pub use interpolate::Interpolation;
 pub use lower::{
     COARSE_FALLBACK_SMOOTHER, Coarsest, ExactMatrix, Formats, InverseSource, LevelPrecision, LevelSource,
     Lowering, MAX_DENSE_ROWS, MAX_SPARSE_ROWS, OwnMatrix, Part, can_be_direct,

@@ -10,8 +10,6 @@ use ziggurat::config::{Basis, Effort, Krylov, Method, Precision, SetupPlace, Smo
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::{Choice, UnknownName};
 
-use crate::vectors::VectorFile;
-
 /// Solve large sparse linear systems by algebraic multigrid
 #[derive(Debug, Parser)]
 #[command(name = "ziggurat", version, arg_required_else_help = true, after_help = EXAMPLES)]
@@ -231,18 +229,6 @@ pub(crate) struct SolveOptions {
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) verbosity: Verbosity,
-}
-
-impl SolveOptions {
-    /// Where the right-hand side is, if in a file.
-    pub(crate) fn rhs_file(&self) -> Option<VectorFile<'_>> {
-        VectorFile::rhs(self.rhs.as_deref(), self.rhs_column)
-    }
-
-    /// Where the initial guess is, if there is one.
-    pub(crate) fn guess_file(&self) -> Option<VectorFile<'_>> {
-        VectorFile::guess(self.guess.as_deref(), self.guess_column)
-    }
 }
 
 /// How much is written to the terminal.

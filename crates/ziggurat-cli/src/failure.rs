@@ -8,7 +8,7 @@ use ziggurat_sparse::MatrixError;
 use ziggurat_sparse::gallery::ProblemError;
 use ziggurat_sparse::io::{BinaryFault, Fault, ReadError, WriteError};
 
-use crate::output::printable;
+use crate::terminal::printable;
 
 /// An error message for the user.
 #[derive(Debug, PartialEq, Eq)]

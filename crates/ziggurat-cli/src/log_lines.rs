@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
-use crate::output::printable;
+use crate::terminal::printable;
 
 /// Writes an event as a line: the seconds since the start, the part of the program, and the text.
 #[derive(Debug)]

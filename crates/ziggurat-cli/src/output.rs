@@ -1,6 +1,5 @@
 //! Output to standard output and files.
 
-use std::borrow::Cow;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,6 +9,7 @@ use serde::Serialize;
 use ziggurat_sparse::io::{OutputFile, file_of};
 
 use crate::failure::Failure;
+use crate::terminal::printable;
 
 /// Maximum line length of a report: `COLUMNS` if the shell exports it, else 80.
 pub(crate) fn columns() -> usize {
@@ -48,19 +48,6 @@ pub(crate) fn write_json(path: &Path, report: &impl Serialize) -> Result<(), Fai
 /// Writes a file, which takes its place when it is complete.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     OutputFile::write_all_to(path, text.as_bytes()).map_err(|error| Failure::writing(path, &error))
-}
-
-/// Text without control characters, which could come from the name of a file and change the
-/// terminal. They are shown as escapes.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    let harmless = |letter: char| !letter.is_control() || letter == '\n' || letter == '\t';
-    if text.chars().all(harmless) {
-        return Cow::Borrowed(text);
-    }
-    let show = |letter: char| {
-        if harmless(letter) { letter.to_string() } else { letter.escape_default().to_string() }
-    };
-    Cow::Owned(text.chars().map(show).collect())
 }
 
 /// A file that exists only while outputs are checked. It is created again later.
@@ -102,15 +89,4 @@ pub(crate) fn check<'a>(
         taken.push((Some(option), place));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn control_characters_are_shown_as_escapes() {
-        assert_eq!(printable("A.mtx: 3 × 3\n\tx"), "A.mtx: 3 × 3\n\tx");
-        assert_eq!(printable("a\x1b[31m\x07\u{9b}b\rc"), "a\\u{1b}[31m\\u{7}\\u{9b}b\\rc");
-    }
 }

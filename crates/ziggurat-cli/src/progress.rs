@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::output::printable;
+use crate::terminal::printable;
 
 /// Time before a stage is shown.
 const PATIENCE: Duration = Duration::from_secs(1);

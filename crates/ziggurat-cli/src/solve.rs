@@ -9,7 +9,6 @@ mod page;
 #[cfg(feature = "mpi")]
 mod ranks;
 
-use std::cmp::Ordering;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -37,6 +36,7 @@ use crate::output;
 use crate::progress::Progress;
 use crate::shell;
 use crate::system::System;
+use crate::terminal::printable;
 use crate::trace::Trace;
 
 /// The exit code of [`solve::run`](run) when the solver stopped without having converged.
@@ -166,7 +166,7 @@ fn is_finite(solution: &[f64]) -> bool {
 /// Says why the file for the solution is not written.
 fn note_breakdown(path: &Path) {
     let path = path.display().to_string();
-    let path = output::printable(&path);
+    let path = printable(&path);
     // Without standard error the report has to do.
     let _ = writeln!(io::stderr(), "note: the iteration broke down, so nothing is written to {path}");
 }
@@ -184,28 +184,6 @@ fn told(iteration: &krylov::Progress) -> String {
     } else {
         format!("iteration {number}")
     }
-}
-
-/// The default right-hand side: all ones. If the constants are the null space of the matrix, ones
-/// are outside its range; then it is 1 in the first half of the rows and −1 in the second half,
-/// with 0 in the middle of an odd number, so that it sums to zero. Empty rows, whose equations read
-/// 0 = b, get 0 and do not count. `first` is the number of the first row that counts, and `all`
-/// their total.
-pub(crate) fn default_rhs(is_empty: &[bool], first: u64, all: u64, singular: bool) -> Vec<f64> {
-    let mut row = first;
-    let value = |&is_empty: &bool| {
-        if is_empty {
-            return 0.0;
-        }
-        row += 1;
-        match (2 * row - 1).cmp(&all) {
-            _ if !singular => 1.0,
-            Ordering::Less => 1.0,
-            Ordering::Equal => 0.0,
-            Ordering::Greater => -1.0,
-        }
-    };
-    is_empty.iter().map(value).collect()
 }
 
 /// A solver after setup, in one process or on MPI ranks.
@@ -427,19 +405,6 @@ mod tests {
         assert_eq!(finish_with(vec![1.0; 4]), NOT_CONVERGED);
         assert_eq!(read_vector(&x).unwrap(), [1.0; 4]);
         fs::remove_dir_all(folder).unwrap();
-    }
-
-    #[test]
-    fn the_default_right_hand_side_is_in_the_range() {
-        assert_eq!(default_rhs(&[false; 3], 0, 3, false), [1.0; 3]);
-        assert_eq!(default_rhs(&[false; 4], 0, 4, true), [1.0, 1.0, -1.0, -1.0]);
-        assert_eq!(default_rhs(&[false; 5], 0, 5, true), [1.0, 1.0, 0.0, -1.0, -1.0]);
-        let isolated = [true, false, false, true, false];
-        assert_eq!(default_rhs(&isolated, 0, 3, false), [0.0, 1.0, 1.0, 0.0, 1.0]);
-        assert_eq!(default_rhs(&isolated, 0, 3, true), [0.0, 1.0, 0.0, 0.0, -1.0]);
-        // Ranks make their own rows of the same vector.
-        assert_eq!(default_rhs(&[false; 2], 3, 5, true), [-1.0, -1.0]);
-        assert_eq!(default_rhs(&isolated[2..], 1, 3, true), [0.0, 0.0, -1.0]);
     }
 
     #[test]

@@ -3,9 +3,8 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, File};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use ziggurat::CoordinatesError;
@@ -17,13 +16,13 @@ use ziggurat_report::figures::{counted, grouped};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::gallery::{self, Model, Problem};
 use ziggurat_sparse::graph::Permutation;
-use ziggurat_sparse::io::{check_file, file_of, read_dense_from, read_matrix_from};
+use ziggurat_sparse::io::{read_dense_from, read_matrix_from};
 
 use crate::arguments::Source;
 use crate::failure::Failure;
-use crate::progress::{Progress, Stage};
-use crate::solve::default_rhs;
-use crate::vectors::{RHS_HINT, VectorFile, guess_hint};
+use crate::input::open;
+use crate::progress::Progress;
+use crate::vectors::{RHS_HINT, VectorFile, default_rhs, guess_hint};
 
 /// A matrix and its source.
 #[derive(Debug)]
@@ -346,39 +345,4 @@ pub(crate) fn no_modes(error: impl fmt::Display) -> Failure {
         format!("the coordinates define no rigid-body modes: {error}"),
         "check that not all nodes are on one line, or omit --coords",
     )
-}
-
-/// Opens a file for reading, with a progress bar.
-pub(crate) fn open(path: &Path, progress: &Progress) -> Result<(File, Stage), Failure> {
-    let bytes = check_readable(path)?;
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    let stage = progress.bytes(&format!("reading {name}"), bytes);
-    Ok((File::open(file_of(path)).map_err(|error| Failure::reading(path, &error))?, stage))
-}
-
-/// Refuses a path that is a folder, an empty file, or something that is waited for without end.
-/// Returns the size of the file.
-pub(crate) fn check_readable(path: &Path) -> Result<u64, Failure> {
-    let facts = check_file(path)?;
-    if facts.is_dir() {
-        let hint = match first_matrix(path) {
-            Some(file) => format!("give a file in it, such as {}", file.display()),
-            None => "give a file with a matrix (.mtx, .mtx.gz, .npz, .petsc, .rb)".to_owned(),
-        };
-        return Err(Failure::new(format!("{} is a folder, not a file", path.display()), hint));
-    }
-    if facts.is_file() && facts.len() == 0 {
-        return Err(Failure::new(format!("{} is empty", path.display()), "write or download the file again"));
-    }
-    Ok(facts.len())
-}
-
-/// The first file of a folder that is named like a matrix.
-fn first_matrix(folder: &Path) -> Option<PathBuf> {
-    let names = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    let is_matrix = |path: &PathBuf| {
-        let name = path.to_string_lossy().to_lowercase();
-        [".mtx", ".mtx.gz", ".npz", ".petsc", ".rb"].iter().any(|suffix| name.ends_with(suffix))
-    };
-    names.filter(is_matrix).min()
 }

@@ -1,6 +1,7 @@
 //! Vectors in files: right-hand sides and initial guesses. A file may hold several, one per column,
 //! of which an option chooses one.
 
+use std::cmp::Ordering;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -8,9 +9,10 @@ use std::path::Path;
 use ziggurat_report::figures::counted;
 use ziggurat_sparse::io::{BinaryFault, Fault, ReadError, read_column_from, read_vector_from};
 
+use crate::arguments::SolveOptions;
 use crate::failure::Failure;
+use crate::input::open;
 use crate::progress::Progress;
-use crate::system::open;
 
 /// A vector in a file.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +76,40 @@ impl<'a> VectorFile<'a> {
     }
 }
 
+impl SolveOptions {
+    /// Where the right-hand side is, if in a file.
+    pub(crate) fn rhs_file(&self) -> Option<VectorFile<'_>> {
+        VectorFile::rhs(self.rhs.as_deref(), self.rhs_column)
+    }
+
+    /// Where the initial guess is, if there is one.
+    pub(crate) fn guess_file(&self) -> Option<VectorFile<'_>> {
+        VectorFile::guess(self.guess.as_deref(), self.guess_column)
+    }
+}
+
+/// The default right-hand side: all ones. If the constants are the null space of the matrix, ones
+/// are outside its range; then it is 1 in the first half of the rows and −1 in the second half,
+/// with 0 in the middle of an odd number, so that it sums to zero. Empty rows, whose equations read
+/// 0 = b, get 0 and do not count. `first` is the number of the first row that counts, and `all`
+/// their total.
+pub(crate) fn default_rhs(is_empty: &[bool], first: u64, all: u64, singular: bool) -> Vec<f64> {
+    let mut row = first;
+    let value = |&is_empty: &bool| {
+        if is_empty {
+            return 0.0;
+        }
+        row += 1;
+        match (2 * row - 1).cmp(&all) {
+            _ if !singular => 1.0,
+            Ordering::Less => 1.0,
+            Ordering::Equal => 0.0,
+            Ordering::Greater => -1.0,
+        }
+    };
+    is_empty.iter().map(value).collect()
+}
+
 /// Advice on the form of a right-hand side.
 pub(crate) const RHS_HINT: &str =
     "give the right-hand side that belongs to this matrix, or omit --rhs for the default";
@@ -88,4 +124,22 @@ pub(crate) fn guess_hint(rows: u64) -> String {
 /// The words of a command that choose a column of the right-hand side.
 pub(crate) fn column_words(column: Option<NonZeroUsize>) -> Vec<OsString> {
     column.iter().flat_map(|column| ["--rhs-column".into(), column.to_string().into()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_right_hand_side_is_in_the_range() {
+        assert_eq!(default_rhs(&[false; 3], 0, 3, false), [1.0; 3]);
+        assert_eq!(default_rhs(&[false; 4], 0, 4, true), [1.0, 1.0, -1.0, -1.0]);
+        assert_eq!(default_rhs(&[false; 5], 0, 5, true), [1.0, 1.0, 0.0, -1.0, -1.0]);
+        let isolated = [true, false, false, true, false];
+        assert_eq!(default_rhs(&isolated, 0, 3, false), [0.0, 1.0, 1.0, 0.0, 1.0]);
+        assert_eq!(default_rhs(&isolated, 0, 3, true), [0.0, 1.0, 0.0, 0.0, -1.0]);
+        // Ranks make their own rows of the same vector.
+        assert_eq!(default_rhs(&[false; 2], 3, 5, true), [-1.0, -1.0]);
+        assert_eq!(default_rhs(&isolated[2..], 1, 3, true), [0.0, 0.0, -1.0]);
+    }
 }

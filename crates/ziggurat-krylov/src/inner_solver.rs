@@ -22,10 +22,11 @@ use ziggurat_sparse::device::{Device, DeviceError};
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
 
 use crate::error::KrylovError;
-use crate::method::{Method, Work, solve};
+use crate::method::Method;
 use crate::problem::LinearProblem;
 use crate::stop::Stopping;
 use crate::system::System;
+use crate::work::{Work, solve};
 
 /// The approximate solution of a system as an operator.
 ///

@@ -26,7 +26,7 @@
 //! space), the right-hand side, the stopping criteria and an optional observer. Its vectors are
 //! allocated once, in a [`Work`], and used for many solves. Each method has a file with its
 //! recurrence; `run.rs` applies A and M, counts iterations and decides when to stop; `method.rs`
-//! selects a method by name.
+//! names the methods, and `work.rs` selects one.
 //!
 //! **Convergence is verified.** A method reports [`Converged`](StopReason::Converged) only after
 //! computing b − A x from x and finding its norm within the tolerances of [`Stopping`]. If its
@@ -80,6 +80,7 @@ mod run;
 mod shadow;
 mod stop;
 mod system;
+mod work;
 
 pub use bicgstab::{BiCgStabWork, bicgstab};
 pub use cg::{CgWork, cg};
@@ -91,7 +92,7 @@ pub use flexible_cg::flexible_cg;
 pub use gmres::{ArnoldiWork, GmresWork, gmres};
 pub use idr::{IdrWork, idr};
 pub use inner_solver::InnerSolver;
-pub use method::{DEFAULT_RESTART, Krylov, MAX_RESTART, Method, Work, solve};
+pub use method::{DEFAULT_RESTART, Krylov, MAX_RESTART, Method};
 pub use minres::{MinresWork, minres};
 pub use observer::{Observer, Progress};
 pub use problem::LinearProblem;
@@ -99,3 +100,4 @@ pub use report::KrylovReport;
 pub use richardson::{RichardsonWork, richardson};
 pub use stop::{Combine, StopReason, Stopping};
 pub use system::System;
+pub use work::{Work, solve};

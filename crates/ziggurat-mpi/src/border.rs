@@ -16,8 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ziggurat_sparse::device::{Device, DeviceError, Remote};
 use ziggurat_sparse::{Csr, MatrixError, Reads, Real, Store};
 
-use crate::device::HaloOf;
-use crate::neighbourhood::Neighbourhood;
+use crate::neighbourhood::{HaloOf, Neighbourhood};
 
 /// The entries of own rows in remote columns.
 #[derive(Debug)]

@@ -23,7 +23,7 @@ use ziggurat_sparse::{Kind, Reads, Real, Store};
 
 use crate::border::Border;
 use crate::comm::Comm;
-use crate::neighbourhood::Neighbourhood;
+use crate::neighbourhood::HaloOf;
 
 /// The part of one rank in a distributed computation: a device of its own, and a communicator.
 ///
@@ -84,10 +84,6 @@ impl<D: Device> Distributed<D> {
         }
     }
 }
-
-/// The halo of a product, in the order of its `Neighbourhood`.
-#[derive(Clone, Debug)]
-pub struct HaloOf(pub(crate) Arc<Neighbourhood>);
 
 /// A rank's rows of a matrix.
 #[derive(Debug)]

@@ -40,6 +40,10 @@ pub struct Neighbourhood {
     send_nodes: Vec<u32>,
 }
 
+/// The halo of a product, in the order of its `Neighbourhood`.
+#[derive(Clone, Debug)]
+pub struct HaloOf(pub(crate) Arc<Neighbourhood>);
+
 impl Neighbourhood {
     /// The halo of the nodes that contain the rows `ids`, which are increasing; own nodes are
     /// skipped. Collective.

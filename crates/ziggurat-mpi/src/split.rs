@@ -8,9 +8,9 @@ use ziggurat_amg::halo::Halo;
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::Remote;
 
-use crate::device::HaloOf;
 use crate::error::DistributedError;
 use crate::matrix::{DistributedCsr, renumbered};
+use crate::neighbourhood::HaloOf;
 use crate::partition::Partition;
 use crate::rows::NamedRows;
 

@@ -69,7 +69,7 @@ pub fn page(page: &Page<'_>) -> String {
          {header}{hierarchy}{convergence}{levels}{time}{diagnosis}{reproduction}</main>\n</body>\n</html>\n",
         version = outcome.version,
         title = escaped(title(page.name)),
-        header = header(page, &advice),
+        header = header(page.name, outcome, page.threads, &advice),
         hierarchy = hierarchy(outcome),
         convergence = convergence(outcome),
         levels = levels(outcome),

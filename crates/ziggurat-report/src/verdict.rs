@@ -6,7 +6,6 @@ use crate::figures::{bytes, counted, seconds, size};
 use crate::html::escaped;
 use crate::machine::date;
 use crate::outcome::Outcome;
-use crate::page::Page;
 
 /// Maximum number of advices in the header; all of them are shown with the matrix.
 pub(crate) const DECISIVE: usize = 2;
@@ -24,11 +23,10 @@ pub(crate) fn title(name: &str) -> &str {
     if stem.is_empty() { name } else { stem }
 }
 
-/// The header. On failure, `advice` about the matrix is part of it.
-pub(crate) fn header(page: &Page<'_>, advice: &[Advice]) -> String {
-    let outcome = page.outcome;
-    let title = title(page.name);
-    let source = if title == page.name { String::new() } else { format!("{} · ", escaped(page.name)) };
+/// The header of the solve of `name`. On failure, `advice` about the matrix is part of it.
+pub(crate) fn header(name: &str, outcome: &Outcome, threads: usize, advice: &[Advice]) -> String {
+    let title = title(name);
+    let source = if title == name { String::new() } else { format!("{} · ", escaped(name)) };
     format!(
         "<header>\n<p class=\"kicker\">{ICON}<b>ziggurat</b><span>solve report</span><time>{}</time></p>\n\
          <h1>{}</h1>\n<p class=\"about\">{source}{}</p>\n{}{}<p class=\"about\">{}</p>\n</header>\n",
@@ -37,14 +35,14 @@ pub(crate) fn header(page: &Page<'_>, advice: &[Advice]) -> String {
         size(outcome.rows, outcome.rows, outcome.nnz),
         verdict(outcome, advice),
         tiles(outcome),
-        escaped(&machine(page)),
+        escaped(&machine(outcome, threads)),
     )
 }
 
 /// Where it ran. The name of a device may state its threads already.
-fn machine(page: &Page<'_>) -> String {
-    let Outcome { processor, device, .. } = page.outcome;
-    let threads = (!device.contains("thread")).then(|| counted(page.threads, "thread"));
+fn machine(outcome: &Outcome, threads: usize) -> String {
+    let Outcome { processor, device, .. } = outcome;
+    let threads = (!device.contains("thread")).then(|| counted(threads, "thread"));
     let parts = [processor.clone(), Some(device.clone()), threads];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
@@ -143,8 +141,7 @@ mod tests {
     use ziggurat::sparse::Csr;
 
     fn of(outcome: &Outcome, advice: &[Advice]) -> String {
-        let page = Page { name: "/data/A <b>.mtx.gz", outcome, matrix: None, command: "", threads: 2 };
-        let html = header(&page, advice);
+        let html = header("/data/A <b>.mtx.gz", outcome, 2, advice);
         roxmltree::Document::parse(&html).unwrap_or_else(|error| panic!("{error}: {html}"));
         html
     }

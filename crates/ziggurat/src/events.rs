@@ -11,7 +11,6 @@ use ziggurat_krylov::KrylovReport;
 use ziggurat_sparse::words::counted;
 
 use crate::config::SolverConfig;
-use crate::solver::Promotion;
 
 /// A level of the hierarchy, as setup logs it.
 #[derive(Clone, Copy)]
@@ -80,7 +79,7 @@ pub(crate) fn set_up_failed(error: &SetupError, method: Method) {
 }
 
 /// Logs a solve. A promotion to another precision is a warning.
-pub fn solved(report: &KrylovReport, promotion: Option<&Promotion>) {
+pub fn solved(report: &KrylovReport, promotion: Option<&impl fmt::Display>) {
     if let Some(promotion) = promotion {
         tracing::warn!(target: "ziggurat::solve", "{promotion}");
     }

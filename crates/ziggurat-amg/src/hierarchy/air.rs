@@ -17,11 +17,10 @@
 use serde::{Deserialize, Serialize};
 use ziggurat_sparse::CsrRef;
 
-use super::classical::{Classical, Interpolation};
 use super::matrix::Restriction;
 use crate::coarsen::Splitting;
 use crate::halo::Processes;
-use crate::interpolate::ideal_restriction;
+use crate::interpolate::{Interpolation, ideal_restriction};
 use crate::strength::{Filter, Measure, Strength, strong_connections};
 use crate::{OutOfRange, SetupError};
 
@@ -58,11 +57,6 @@ impl Air {
     pub fn check(&self) -> Result<(), OutOfRange> {
         OutOfRange::unless_in("threshold", self.threshold, 0.0..=1.0)?;
         OutOfRange::unless_in("distance", self.distance, 1..=2)
-    }
-
-    /// Classical coarsening as it is used with this restriction.
-    pub(super) fn coarsening(&self, classical: Classical) -> Classical {
-        Classical { aggressive_levels: 0, interpolation: self.interpolation, ..classical }
     }
 
     /// The restriction to own coarse rows.

@@ -61,6 +61,8 @@ fn coarsen<M: LevelMatrix>(
             method.coarser(a, setup.symmetry, None, stages)
         }
         Coarsening::Bamg(method) => method.coarser(a, kernel, level, stages),
-        Coarsening::Air(air, method) => air.coarsening(*method).coarser(a, setup.symmetry, Some(air), stages),
+        Coarsening::Air(air, method) => {
+            method.restricted_by(air).coarser(a, setup.symmetry, Some(air), stages)
+        }
     }
 }

@@ -12,26 +12,11 @@ use super::stages::Stages;
 use crate::coarsen::{CoarseRows, Paths, Splitting, coarsen_again, pmis};
 use crate::halo::{Halo, Processes};
 use crate::interpolate::{
-    LongRange, Symmetry, Truncation, classical_modified, extended_i, hybrid, multipass, one_point, two_stage,
+    Interpolation, LongRange, Symmetry, Truncation, classical_modified, extended_i, hybrid, multipass,
+    one_point, two_stage,
 };
 use crate::strength::{Strength, StrongGraph, strong_connections};
 use crate::{OutOfRange, SetupError};
-
-/// How fine values are interpolated from coarse ones on levels that are not coarsened aggressively.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-#[serde(rename_all = "kebab-case")]
-pub enum Interpolation {
-    /// Classical, modified after Henson & Yang: strong coarse neighbours only.
-    ClassicalModified,
-    /// Extended+i: coarse points at distance two as well.
-    #[default]
-    ExtendedI,
-    /// Chronos's hybrid: distance two only where distance one does not suffice.
-    Hybrid,
-    /// The strongest coarse neighbour alone, for `air`.
-    OnePoint,
-}
 
 /// Halo depth of two-stage interpolation and of the second pass of aggressive coarsening.
 const TWO_STAGE: usize = 3;
@@ -105,6 +90,11 @@ impl Classical {
         OutOfRange::unless_in("truncation.relative", relative, 0.0..=1.0)?;
         let most = max_entries.unwrap_or(1);
         OutOfRange::unless("truncation.max_entries", most, most > 0, "at least 1")
+    }
+
+    /// Classical coarsening as it is used with this restriction.
+    pub(super) fn restricted_by(self, air: &Air) -> Classical {
+        Classical { aggressive_levels: 0, interpolation: air.interpolation, ..self }
     }
 
     /// Whether level `level` has a second pass, after one that kept `coarse` of `all` rows.

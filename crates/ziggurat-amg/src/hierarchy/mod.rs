@@ -42,7 +42,7 @@ use structured::build_structured;
 pub use air::Air;
 pub use bamg::Bamg;
 pub use cells::{Cells, cells};
-pub use classical::{Classical, Interpolation};
+pub use classical::Classical;
 pub use cpr::Cpr;
 pub use file::HierarchyFileError;
 pub use grid_of_matrix::{KnownGrid, grid_of, is_ragged};

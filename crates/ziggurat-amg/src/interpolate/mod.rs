@@ -85,6 +85,22 @@ pub enum Symmetry {
     General,
 }
 
+/// How fine values are interpolated from coarse ones on levels that are not coarsened aggressively.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "kebab-case")]
+pub enum Interpolation {
+    /// Classical, modified after Henson & Yang: strong coarse neighbours only.
+    ClassicalModified,
+    /// Extended+i: coarse points at distance two as well.
+    #[default]
+    ExtendedI,
+    /// Chronos's hybrid: distance two only where distance one does not suffice.
+    Hybrid,
+    /// The strongest coarse neighbour alone, for `air`.
+    OnePoint,
+}
+
 /// Interpolation method after aggressive coarsening.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -17,8 +17,8 @@ use ziggurat_sparse::device::Device;
 use ziggurat_sparse::trace;
 
 use super::coarse::CoarseScratch;
-use super::level::{LevelOps, Scratch, Sweeps};
-use super::operation::{Operation, coarsest_span};
+use super::level::{LevelOps, Scratch};
+use super::operation::{Operation, Sweeps, coarsest_span};
 use super::vectors::{Work, WorkMut, WorkRef, Working, axpby};
 use super::workspace::{AgainWork, Below, Clock, LevelWork};
 use super::{LevelSmoothing, Multigrid};
@@ -126,7 +126,7 @@ impl<D: Device> Visit<'_, D> {
     /// Runs an operation, timed and traced.
     fn run(&mut self, operation: Operation, work: impl FnOnce(&dyn LevelOps<D>, &D, &mut Scratch<D>)) {
         let Visit { index, level, device, scratch, clock } = self;
-        let span = || operation.span(*index, *level);
+        let span = || operation.span(*index, level.rows(), level.bytes(operation));
         trace::in_span(*device, span, || clock.time(*index, *device, || work(*level, device, scratch)));
     }
 }
@@ -220,7 +220,9 @@ impl<D: Device> Multigrid<D> {
     /// y ← A x on level `index`.
     pub(super) fn multiply(&self, index: usize, x: WorkRef<'_, D>, y: WorkMut<'_, D>) {
         let (level, device) = (&*self.levels[index], &self.devices[index]);
-        trace::in_span(device, || Operation::Multiply.span(index, level), || level.apply(device, x, y));
+        let operation = Operation::Multiply;
+        let span = || operation.span(index, level.rows(), level.bytes(operation));
+        trace::in_span(device, span, || level.apply(device, x, y));
     }
 
     fn pre_smoothing(&self, level: usize) -> Sweeps {

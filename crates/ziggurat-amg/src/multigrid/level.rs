@@ -10,7 +10,7 @@
 use ziggurat_sparse::device::{Device, DeviceError, Direction};
 use ziggurat_sparse::{Kind, Reads, Store};
 
-use super::operation::Operation;
+use super::operation::{Operation, Sweeps};
 use super::stored::StoredLevel;
 use super::vectors::{Work, WorkMut, WorkRef, Working, convert};
 use crate::smoother::Relaxation;
@@ -60,17 +60,6 @@ pub(crate) trait LevelOps<D: Device>: Send + Sync {
 
     /// The bytes of the matrices that an operation reads, once per pass.
     fn bytes(&self, operation: Operation) -> usize;
-}
-
-/// How many sweeps a smoother makes, and in which role.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sweeps {
-    /// Number of sweeps.
-    pub count: usize,
-    /// Start from zero instead of from x.
-    pub from_zero: bool,
-    /// Post-smoothing: the adjoint of pre-smoothing.
-    pub post: bool,
 }
 
 /// The scratch vectors of a level.

@@ -2,10 +2,7 @@
 
 use tracing::field::Empty;
 use tracing::{Span, trace_span};
-use ziggurat_sparse::device::Device;
 use ziggurat_sparse::trace::TARGET;
-
-use super::level::{LevelOps, Sweeps};
 
 /// An operation of a level in a cycle.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +17,17 @@ pub(crate) enum Operation {
     Multiply,
 }
 
+/// How many sweeps a smoother makes, and in which role.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sweeps {
+    /// Number of sweeps.
+    pub count: usize,
+    /// Start from zero instead of from x.
+    pub from_zero: bool,
+    /// Post-smoothing: the adjoint of pre-smoothing.
+    pub post: bool,
+}
+
 /// A span of an operation, with the bytes that it reads.
 macro_rules! span {
     ($name:literal, $level:expr, $rows:expr, $bytes:expr) => {{
@@ -30,9 +38,9 @@ macro_rules! span {
 }
 
 impl Operation {
-    /// The span of this operation on a level, and the bytes of the matrices that it reads.
-    pub(super) fn span<D: Device>(self, index: usize, level: &dyn LevelOps<D>) -> (Span, usize) {
-        let (rows, bytes) = (level.rows(), level.bytes(self));
+    /// The span of this operation on a level with `rows` rows, and the bytes of the matrices that it
+    /// reads.
+    pub(super) fn span(self, index: usize, rows: usize, bytes: usize) -> (Span, usize) {
         match self {
             Operation::Smooth(Sweeps { post: false, .. }) => span!("pre-smoothing", index, rows, bytes),
             Operation::Smooth(Sweeps { post: true, .. }) => span!("post-smoothing", index, rows, bytes),

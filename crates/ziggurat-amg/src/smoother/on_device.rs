@@ -10,7 +10,7 @@ use super::on_grid::one_step;
 use super::spai0::PROVED;
 use super::{ChebyshevBase, Relaxation, Smoother, chebyshev, jacobi};
 use crate::SetupError;
-use crate::hierarchy::on_device::spectral_radius;
+use crate::spectral_radius::spectral_radius_on_device;
 
 /// The steps of a smoother on a device.
 pub(crate) struct DeviceSteps<V> {
@@ -46,7 +46,7 @@ impl Smoother {
             return Ok(Some(DeviceSteps { steps, factor: 1.0, relaxation: one_step() }));
         }
         let radius = match radius {
-            None if self.needs_radius() => Some(spectral_radius(device, a)?),
+            None if self.needs_radius() => Some(spectral_radius_on_device(device, a)?),
             radius => radius,
         };
         // As on the host: the radius of an empty matrix is zero.

@@ -20,18 +20,18 @@ use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::io::VectorWriter;
 
 use super::{
-    SetUp, check_files, compute, configuration, default_rhs, exit_code, is_finite, no_rows, note_breakdown,
-    tell,
+    SetUp, check_files, compute, configuration, exit_code, is_finite, no_rows, note_breakdown, tell,
 };
 use crate::arguments::SolveOptions;
 use crate::devices::Place;
 use crate::failure::Failure;
+use crate::input::check_readable;
 use crate::job::{Ranks, agree_as, agree_same, on_first};
 use crate::log_lines;
 use crate::progress::Progress;
-use crate::system::{Coordinates, Origin, check_readable, no_modes, unfit, unopened};
+use crate::system::{Coordinates, Origin, no_modes, unfit, unopened};
 use crate::trace::Trace;
-use crate::vectors::{RHS_HINT, VectorFile, guess_hint};
+use crate::vectors::{RHS_HINT, VectorFile, default_rhs, guess_hint};
 
 /// Variables in which launchers number the processes of a machine: Open MPI, MPICH and its
 /// descendants, Slurm.

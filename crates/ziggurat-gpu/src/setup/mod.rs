@@ -19,7 +19,7 @@ mod sparse;
 mod tile_product;
 mod transpose;
 
-pub use pattern::GpuProductPlan;
+pub use product::GpuProductPlan;
 pub use sparse::GpuSparse;
 
 use ziggurat_sparse::device::{DeviceError, SetupDevice, SparseSize};

@@ -10,12 +10,10 @@
 //! the result: 40 bytes per row, and bitmaps of at most [`MARK_WORDS`] words. Transfers: five, of 4
 //! to 20 bytes.
 
-use ziggurat_sparse::Real;
 use ziggurat_sparse::device::{DeviceError, SparseSize};
 
 use super::counts::{RowLists, cubes};
-use super::sparse::{GpuSparse, Pattern};
-use super::tile_product::TilePlan;
+use super::sparse::Pattern;
 use crate::Gpu;
 use crate::device_format::Buffer;
 use crate::kernels::gauss_seidel::TURNS;
@@ -30,18 +28,9 @@ use crate::launch::{Span, launch};
 /// tests, so that these have several batches.
 const MARK_WORDS: usize = if cfg!(test) { 1 << 9 } else { 1 << 24 };
 
-/// The symbolic phase of a product on a GPU.
-///
-/// ```
-/// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return Ok(()) };
-/// use ziggurat_sparse::{Csr, device::SetupDevice};
-/// let a = gpu.upload_sparse(&Csr::<f32>::identity(3)?)?;
-/// let plan: ziggurat_gpu::GpuProductPlan = gpu.plan_product(&a, &a)?;
-/// assert_eq!(gpu.size(&gpu.product(&plan, &a, &a)?).entries, 3);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// The symbolic phase of a product by rows.
 #[derive(Debug)]
-pub struct GpuProductPlan {
+pub(super) struct RowPlan {
     /// The sizes of A and B.
     factors: [SparseSize; 2],
     /// The number of entries in the longest row of A.
@@ -49,8 +38,6 @@ pub struct GpuProductPlan {
     pattern: Pattern,
     /// The rows of C by number of entries.
     lists: RowLists,
-    /// For a product by matrix units.
-    tiles: Option<TilePlan>,
 }
 
 /// The patterns of A and B, and the longest rows of both.
@@ -60,14 +47,8 @@ struct Factors<'a> {
     longest: [usize; 2],
 }
 
-impl GpuProductPlan {
-    pub(super) fn new<T: Real>(gpu: &Gpu, a: &GpuSparse<T>, b: &GpuSparse<T>) -> Result<Self, DeviceError> {
-        let plan = GpuProductPlan::by_rows(gpu, a.pattern(), b.pattern())?;
-        Ok(GpuProductPlan { tiles: TilePlan::new(gpu, a, b)?, ..plan })
-    }
-
-    /// The symbolic phase without tiles.
-    pub(super) fn by_rows(gpu: &Gpu, a: &Pattern, b: &Pattern) -> Result<Self, DeviceError> {
+impl RowPlan {
+    pub(super) fn new(gpu: &Gpu, a: &Pattern, b: &Pattern) -> Result<Self, DeviceError> {
         assert_eq!(a.size.cols, b.size.rows, "columns of A, rows of B");
         let (rows, cols) = (a.size.rows, b.size.cols);
         let factors = [a.size, b.size];
@@ -76,7 +57,7 @@ impl GpuProductPlan {
             let pattern =
                 Pattern { size, row_ptr: gpu.zero_words(rows + 1)?, columns: gpu.uninitialised(0)? };
             let lists = RowLists::empty(gpu, CLASSES as usize)?;
-            return Ok(GpuProductPlan { factors, longest: 0, pattern, lists, tiles: None });
+            return Ok(RowPlan { factors, longest: 0, pattern, lists });
         }
         let longest = [gpu.longest(a.row_ptr.span())?, gpu.longest(b.row_ptr.span())?];
         let both = Factors { a, b, longest };
@@ -101,7 +82,7 @@ impl GpuProductPlan {
             |_target| []
         );
         let lists = gpu.listed(&flags, rows)?;
-        Ok(GpuProductPlan { factors, longest: longest[0], pattern, lists, tiles: None })
+        Ok(RowPlan { factors, longest: longest[0], pattern, lists })
     }
 
     /// The pattern of C.
@@ -117,11 +98,6 @@ impl GpuProductPlan {
     /// The number of entries in the longest row of A.
     pub(super) fn longest(&self) -> usize {
         self.longest
-    }
-
-    /// The tiles, if the values are computed by matrix units.
-    pub(super) fn tiles(&self) -> Option<&TilePlan> {
-        self.tiles.as_ref()
     }
 
     /// The rows of C by number of entries.

@@ -11,7 +11,7 @@ use ziggurat_sparse::{Kind, Real, f16};
 
 use super::counts::cubes;
 use super::lowering::FactorSpans;
-use super::pattern::GpuProductPlan;
+use super::pattern::RowPlan;
 use super::sparse::{GpuSparse, Pattern};
 use crate::Gpu;
 use crate::device_format::Buffer;
@@ -53,7 +53,7 @@ impl TilePlan {
             patterns.push(tiles);
         }
         let [a, b] = [patterns.remove(0), patterns.remove(0)];
-        let c = GpuProductPlan::by_rows(gpu, &a, &b)?.pattern().clone();
+        let c = RowPlan::new(gpu, &a, &b)?.pattern().clone();
         Ok(Some(TilePlan { a, b, c }))
     }
 

@@ -16,7 +16,7 @@ use ziggurat_ffi::{
 use ziggurat_sparse::words::counted;
 
 use super::state::{State, ZigguratMpiSolver};
-use super::threads::start_threads;
+use super::threads::{set_threads, start_threads};
 use crate::comm::{Mpi, MpiError};
 use crate::error::{agree_as, panic_message};
 
@@ -65,6 +65,19 @@ pub(super) fn failed_without_solver(text: &str) {
     let text = CString::new(text).unwrap_or_default();
     // A thread that is ending has no place for the text any more.
     let _ = WITHOUT_SOLVER.try_with(|place| *place.borrow_mut() = text);
+}
+
+/// Number of threads of this rank; 0 for the rule of `ziggurat::threads`. To be called before the
+/// first solver is made.
+#[unsafe(no_mangle)]
+pub extern "C" fn ziggurat_mpi_set_threads(threads: i64) -> c_int {
+    match set_threads(threads) {
+        Ok(()) => Status::Ok.into(),
+        Err(Failure { status, text }) => {
+            failed_without_solver(&text);
+            status.into()
+        }
+    }
 }
 
 /// Frees a solver and sets the pointer to null.

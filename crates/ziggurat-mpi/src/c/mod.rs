@@ -24,4 +24,3 @@ pub use functions::*;
 pub use one_call::{ZigguratMpiReport, ziggurat_mpi_solve, ziggurat_mpi_solve_f};
 pub use settings::*;
 pub use state::ZigguratMpiSolver;
-pub use threads::ziggurat_mpi_set_threads;

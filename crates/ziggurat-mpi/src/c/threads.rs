@@ -1,11 +1,9 @@
 //! The threads of a rank, which all solvers of its process share: started by the first solver.
 
-use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use ziggurat_ffi::{Failure, Status, thread_count};
 
-use super::functions::failed_without_solver;
 use crate::comm::Comm;
 use crate::threads::Threads;
 
@@ -15,20 +13,8 @@ static GIVEN: AtomicUsize = AtomicUsize::new(0);
 /// The number of threads that are running; zero before the first solver.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
-/// Number of threads of this rank; 0 for the rule of `ziggurat::threads`. To be called before the
-/// first solver is made.
-#[unsafe(no_mangle)]
-pub extern "C" fn ziggurat_mpi_set_threads(threads: i64) -> c_int {
-    match set(threads) {
-        Ok(()) => Status::Ok.into(),
-        Err(Failure { status, text }) => {
-            failed_without_solver(&text);
-            status.into()
-        }
-    }
-}
-
-fn set(threads: i64) -> Result<(), Failure> {
+/// Sets the number of threads, before they are started.
+pub(super) fn set_threads(threads: i64) -> Result<(), Failure> {
     let threads = thread_count(threads)?;
     match RUNNING.load(Relaxed) {
         0 => GIVEN.store(threads, Relaxed),

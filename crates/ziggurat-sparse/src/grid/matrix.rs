@@ -9,7 +9,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::rows::{axis_strengths, samples};
 use super::{Grid, GridPattern, NotAGrid};
 use crate::matrix::ScaleFactors;
 use crate::matrix::dia::{Dia, scale_diagonal};
@@ -256,23 +255,6 @@ impl GridMatrix {
     /// If there is no such row.
     pub fn largest_in_row(&self, row: usize) -> f64 {
         (0..self.stencil.len()).fold(0.0, |most, s| most.max(self.value(s, row).abs()))
-    }
-
-    /// How strongly points are connected along each axis, relative to the axis of their strongest
-    /// connection: a mean over at most 4096 points. Zero for an axis without neighbours.
-    ///
-    /// ```
-    /// use ziggurat_sparse::gallery::Problem;
-    /// use ziggurat_sparse::grid::{GridMatrix, recognise};
-    /// let a = "anisotropic3d:20".parse::<Problem>()?.matrix()?;
-    /// let [x, _, z] = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?.axis_strengths();
-    /// assert!(x > 0.9 && z < 0.02);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn axis_strengths(&self) -> [f64; 3] {
-        let sums =
-            axis_strengths(&self.pattern(), 0..self.grid.len(), |point, values| self.at(point, values));
-        sums.map(|sum| sum.rounded() / samples(self.grid).max(1) as f64)
     }
 
     /// Writes the values of all directions at a point.

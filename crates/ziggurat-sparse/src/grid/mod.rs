@@ -8,6 +8,7 @@
 
 mod coarsen;
 mod matrix;
+mod pattern;
 mod periodic;
 mod plane;
 mod recognise;
@@ -20,12 +21,12 @@ mod transfer_rows;
 mod unknowns;
 
 pub use matrix::{GridMatrix, GridValues};
-pub use recognise::{GridPattern, MatrixRows, NotAGrid, recognise};
+pub use pattern::{GridPattern, NotAGrid, UnknownOrder};
+pub use recognise::{MatrixRows, recognise};
 pub use row_sums::RowSum;
 pub use rows::{StencilPlaces, axis_strengths, samples};
 pub use system::GridSystem;
 pub use transfer::{GridTransfer, SidedPoints, TransferDirection};
-pub use unknowns::UnknownOrder;
 
 /// A box of points, numbered with x fastest. A grid of two dimensions has the axes x and z, so that
 /// planes of constant z are its lines.

@@ -12,8 +12,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::recognise::TASK;
-use super::{Grid, NotAGrid};
+use super::Grid;
+use super::pattern::{NotAGrid, TASK};
 use crate::CsrRef;
 use crate::parallel::all_pieces;
 

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::matrix::fill_pieces;
+use super::pattern::MOST_DIRECTIONS;
 use super::{Grid, GridMatrix, GridPattern};
 use crate::exact_sum::ExactSum;
 use crate::number::Store;
@@ -18,9 +19,6 @@ const TASK: usize = 4 * 1024;
 
 /// Rows whose values are collected at a time.
 const PIECE: usize = 256;
-
-/// The most directions of a stencil.
-pub(super) const MOST_DIRECTIONS: usize = 27;
 
 /// Where the entries of a row belong in its stencil.
 ///
@@ -147,6 +145,23 @@ impl GridMatrix {
             Ok(())
         })?;
         Ok(GridMatrix::by_direction(pattern.grid, pattern.stencil.clone(), values))
+    }
+
+    /// How strongly points are connected along each axis, relative to the axis of their strongest
+    /// connection: a mean over at most 4096 points. Zero for an axis without neighbours.
+    ///
+    /// ```
+    /// use ziggurat_sparse::gallery::Problem;
+    /// use ziggurat_sparse::grid::{GridMatrix, recognise};
+    /// let a = "anisotropic3d:20".parse::<Problem>()?.matrix()?;
+    /// let [x, _, z] = GridMatrix::from_csr(a.view(), &recognise(a.view())?)?.axis_strengths();
+    /// assert!(x > 0.9 && z < 0.02);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn axis_strengths(&self) -> [f64; 3] {
+        let sums =
+            axis_strengths(&self.pattern(), 0..self.grid().len(), |point, values| self.at(point, values));
+        sums.map(|sum| sum.rounded() / samples(self.grid()).max(1) as f64)
     }
 
     /// Some rows of the matrix, without zeros.

@@ -22,8 +22,8 @@
 use std::sync::Arc;
 
 use super::matrix::{self, PIECE, pieces};
-use super::rows::MOST_DIRECTIONS;
-use super::unknowns::{NumberedPoints, UnknownOrder, place};
+use super::pattern::{MOST_DIRECTIONS, UnknownOrder};
+use super::unknowns::{NumberedPoints, place};
 use super::{Grid, GridMatrix, GridPattern, GridTransfer, GridValues};
 use crate::matrix::ScaleFactors;
 use crate::matrix::dia::{Dia, WINDOW, scale_diagonal};

@@ -9,25 +9,14 @@
 
 use std::ops::Range;
 
-use super::GridPattern;
-use super::recognise::{TASK, all_distances};
-use super::rows::{MOST_DIRECTIONS, StencilPlaces};
+use super::pattern::{GridPattern, MOST_DIRECTIONS, TASK, UnknownOrder, all_distances};
+use super::rows::StencilPlaces;
 use crate::CsrRef;
 use crate::graph::Permutation;
 use crate::parallel::map_pieces;
 
 /// The most unknowns of a point.
 pub(super) const MOST_UNKNOWNS: usize = 8;
-
-/// In which order the rows hold several unknowns per point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UnknownOrder {
-    /// The unknowns of a point follow one another.
-    ByPoint,
-    /// The first unknown of all points comes first, then the second of all points, and so on.
-    #[default]
-    ByUnknown,
-}
 
 impl GridPattern {
     /// Stencils of a matrix with this pattern, point by point, summed over the unknowns.

@@ -1,12 +1,7 @@
 //! The contents of a file that is read as a whole: every format but Matrix Market.
 
-use std::io::Read;
-use std::path::Path;
-
-use super::binary_fault::Located;
-use super::format::Start;
-use super::{BinaryFault, FileFormat, ReadError, hdf5, npy, npz, petsc, rutherford_boeing, text};
-use crate::{Csr, Dense, MatrixError};
+use super::BinaryFault;
+use crate::{Csr, Dense};
 
 /// The object that a caller wants from a file. PETSc and HDF5 files may hold several objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,35 +19,6 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// Reads a file that is not Matrix Market.
-    pub(super) fn read(start: Start<impl Read>, name: &Path, wanted: Wanted) -> Result<Self, ReadError> {
-        let format = start.format;
-        let bytes = start.bytes().map_err(ReadError::io(name))?;
-        let at = |located: Located| located.in_file(name);
-        let content = match format {
-            FileFormat::Npy => Content::Dense(npy::read(&bytes).map_err(at)?),
-            FileFormat::Npz => Content::Sparse(npz::read(&bytes).map_err(at)?),
-            FileFormat::Petsc => petsc::read(&bytes, wanted).map_err(at)?,
-            FileFormat::Hdf5 => {
-                let object = hdf5::object_in(name).map(|(_, object)| object);
-                hdf5::read(bytes, object, wanted).map_err(at)?
-            }
-            FileFormat::Text => Content::Dense(text::read(&bytes, name)?),
-            FileFormat::RutherfordBoeing | FileFormat::MatrixMarket => {
-                Content::Sparse(rutherford_boeing::read(&bytes, name)?)
-            }
-        };
-        content.checked().map_err(|fault| ReadError::Matrix { path: name.to_owned(), fault })
-    }
-
-    /// Duplicate entries may sum to infinity.
-    fn checked(self) -> Result<Self, MatrixError> {
-        if let Content::Sparse(a) = &self {
-            a.view().check_finite()?;
-        }
-        Ok(self)
-    }
-
     /// The contents as a sparse matrix, without the zeros of a dense one.
     pub(super) fn into_matrix(self) -> Csr<f64> {
         match self {

@@ -53,6 +53,7 @@ mod part;
 mod petsc;
 mod read;
 mod rutherford_boeing;
+mod start;
 mod text;
 mod vector_writer;
 mod write;
@@ -61,9 +62,8 @@ pub use binary_fault::{BinaryFault, Position};
 pub use error::{ReadError, WriteError};
 pub use fault::Fault;
 pub use format::FileFormat;
-pub use hdf5::file_of;
 pub use matrix_market::StoredSymmetry;
-pub use open::check_file;
+pub use open::{check_file, file_of};
 pub use output_file::OutputFile;
 pub use part::{
     MatrixPart, read_matrix_part, read_matrix_part_from, read_vector_part, read_vector_part_from,

@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::content::{Content, Wanted};
-use super::format::look;
 use super::open::open;
+use super::start::look;
 use super::{FileFormat, ReadError, StoredSymmetry, matrix_market, read_vector_from};
 use crate::Csr;
 

@@ -3,11 +3,12 @@
 use std::io::Read;
 use std::path::Path;
 
+use super::binary_fault::Located;
 use super::content::{Content, Wanted};
-use super::format::look;
-use super::open::open;
-use super::{FileFormat, ReadError, matrix_market};
-use crate::{Csr, Dense};
+use super::open::{object_in, open};
+use super::start::{Start, look};
+use super::{FileFormat, ReadError, hdf5, matrix_market, npy, npz, petsc, rutherford_boeing, text};
+use crate::{Csr, Dense, MatrixError};
 
 /// Reads a matrix from a file of any [format](super), plain or compressed with gzip. The format is
 /// recognised by the content where possible, and otherwise by the name.
@@ -141,5 +142,36 @@ pub fn read_dense_from(reader: impl Read + Send, name: impl AsRef<Path>) -> Resu
             let content = Content::read(start, name, Wanted::Dense)?;
             content.into_dense().map_err(|fault| fault.at(0).in_file(name))
         }
+    }
+}
+
+impl Content {
+    /// Reads a file that is not Matrix Market.
+    pub(super) fn read(start: Start<impl Read>, name: &Path, wanted: Wanted) -> Result<Self, ReadError> {
+        let format = start.format;
+        let bytes = start.bytes().map_err(ReadError::io(name))?;
+        let at = |located: Located| located.in_file(name);
+        let content = match format {
+            FileFormat::Npy => Content::Dense(npy::read(&bytes).map_err(at)?),
+            FileFormat::Npz => Content::Sparse(npz::read(&bytes).map_err(at)?),
+            FileFormat::Petsc => petsc::read(&bytes, wanted).map_err(at)?,
+            FileFormat::Hdf5 => {
+                let object = object_in(name).map(|(_, object)| object);
+                hdf5::read(bytes, object, wanted).map_err(at)?
+            }
+            FileFormat::Text => Content::Dense(text::read(&bytes, name)?),
+            FileFormat::RutherfordBoeing | FileFormat::MatrixMarket => {
+                Content::Sparse(rutherford_boeing::read(&bytes, name)?)
+            }
+        };
+        content.checked().map_err(|fault| ReadError::Matrix { path: name.to_owned(), fault })
+    }
+
+    /// Duplicate entries may sum to infinity.
+    fn checked(self) -> Result<Self, MatrixError> {
+        if let Content::Sparse(a) = &self {
+            a.view().check_finite()?;
+        }
+        Ok(self)
     }
 }

@@ -12,6 +12,54 @@ use super::{FileFormat, OutputFile, WriteError, matrix_market, npy, npz, petsc, 
 use crate::parallel::{first_in_pieces, first_position};
 use crate::{CsrRef, Dense, MatrixError};
 
+impl FileFormat {
+    /// [`of_name`](Self::of_name) for a vector or a dense matrix, so that a wrong name is found
+    /// before the vector is computed.
+    ///
+    /// ```
+    /// use ziggurat_sparse::io::FileFormat;
+    /// assert_eq!(FileFormat::of_vector("x.npy")?, FileFormat::Npy);
+    /// assert_eq!(
+    ///     FileFormat::of_vector("x.npz").unwrap_err().to_string(),
+    ///     "x.npz: scipy .npz files hold no vectors; use .mtx, .npy or .petsc"
+    /// );
+    /// # Ok::<(), ziggurat_sparse::io::WriteError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the format holds no vectors.
+    pub fn of_vector(name: impl AsRef<Path>) -> Result<Self, WriteError> {
+        match FileFormat::of_name(name.as_ref()) {
+            format @ (FileFormat::Npz | FileFormat::RutherfordBoeing) => {
+                let (path, hint) = (name.as_ref().to_owned(), "use .mtx, .npy or .petsc");
+                Err(WriteError::Unsuitable { path, format, what: "vectors", hint })
+            }
+            format => Ok(format),
+        }
+    }
+
+    /// [`of_name`](Self::of_name) for a sparse matrix.
+    ///
+    /// ```
+    /// use ziggurat_sparse::io::FileFormat;
+    /// assert_eq!(FileFormat::of_matrix("A.npz")?, FileFormat::Npz);
+    /// assert!(FileFormat::of_matrix("A.npy").is_err());
+    /// # Ok::<(), ziggurat_sparse::io::WriteError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the format holds no sparse matrices.
+    pub fn of_matrix(name: impl AsRef<Path>) -> Result<Self, WriteError> {
+        match FileFormat::of_name(name.as_ref()) {
+            format @ FileFormat::Npy => {
+                let (path, hint) = (name.as_ref().to_owned(), "use .mtx, .npz, .petsc or .rb");
+                Err(WriteError::Unsuitable { path, format, what: "sparse matrices", hint })
+            }
+            format => Ok(format),
+        }
+    }
+}
+
 /// Whether to write the whole matrix or its lower triangle, in a format that has the choice: Matrix
 /// Market and Rutherford–Boeing.
 ///

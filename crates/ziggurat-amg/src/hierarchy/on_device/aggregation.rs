@@ -1,8 +1,6 @@
 //! One step of smoothed or plain aggregation on a device ([`AggregationDevice`]).
 
-use ziggurat_sparse::device::{AggregationDevice, DeviceError, FilteredStep, SetupDevice, SymmetricStrength};
-use ziggurat_sparse::hash::uniform_signed;
-use ziggurat_sparse::spectrum::{LanczosOperator, lanczos_with};
+use ziggurat_sparse::device::{AggregationDevice, DeviceError, FilteredStep, SymmetricStrength};
 use ziggurat_sparse::{Reads, Real};
 
 use super::{Interpolated, Kernel};
@@ -10,7 +8,7 @@ use crate::SetupError;
 use crate::coarsen::MATCHING_ROUNDS;
 use crate::halo::Whole;
 use crate::hierarchy::{CoarseningStop, Pairwise, SmoothedAggregation, Stages};
-use crate::spectral_radius::LANCZOS_STEPS;
+use crate::spectral_radius::spectral_radius_on_device;
 use crate::strength::Filter;
 
 /// How aggregates and interpolation are made.
@@ -62,7 +60,7 @@ impl Aggregation {
         let (p, radius) = match smoothed {
             None => (tentative, None),
             Some(SmoothedAggregation { filter, damping, .. }) => {
-                let radius = stages.run("spectral radius", &halo, || spectral_radius(device, a))?;
+                let radius = stages.run("spectral radius", &halo, || spectral_radius_on_device(device, a))?;
                 let p = stages.run("interpolation", &halo, || {
                     let step =
                         device.smoothing_matrix(a, nodes, &FilteredStep { filter, damping, radius })?;
@@ -105,56 +103,4 @@ fn pairs<D: AggregationDevice, T: Real>(
         (coarse, last) = (Some(matrix), Some(next));
     }
     Ok(aggregates)
-}
-
-/// D^-½ A D^-½, which is similar to D⁻¹A, on a device.
-struct Scaled<'a, D: SetupDevice, T: Real> {
-    device: &'a D,
-    a: D::Matrix<T>,
-    scales: D::Vector<T>,
-    scratch: [D::Vector<T>; 2],
-}
-
-impl<D: SetupDevice, T: Real + Reads<T>> LanczosOperator for Scaled<'_, D, T> {
-    type Vector = D::Vector<T>;
-
-    fn square(&mut self, x: &D::Vector<T>) -> f64 {
-        self.device.dot(x, x)
-    }
-
-    fn apply(&mut self, x: &D::Vector<T>, y: &mut D::Vector<T>) -> f64 {
-        let (zero, one, [scaled, product]) = (T::zero(), T::one(), &mut self.scratch);
-        self.device.diagonal(one, &self.scales, x, zero, scaled);
-        self.device.spmv(one, &self.a, scaled, zero, product);
-        self.device.diagonal(one, &self.scales, product, zero, y);
-        self.device.dot(y, x)
-    }
-
-    fn combine(
-        &mut self,
-        a: f64,
-        y: &mut D::Vector<T>,
-        b: f64,
-        v: &D::Vector<T>,
-        c: f64,
-        u: &D::Vector<T>,
-    ) -> f64 {
-        self.device.axpbypcz(T::narrow(b), v, T::narrow(c), u, T::narrow(a), y);
-        self.device.dot(y, y)
-    }
-}
-
-/// An upper estimate of ρ(D⁻¹A), as on the host: the smaller of two bounds. Its start vector is the
-/// host's in the scaled variables.
-pub(crate) fn spectral_radius<D: AggregationDevice, T: Real + Reads<T>>(
-    device: &D,
-    a: &D::Sparse<T>,
-) -> Result<f64, SetupError> {
-    let rows = device.size(a).rows;
-    let (scales, proved) = device.diagonal_scales(a)?;
-    let start: Vec<T> = (0..rows as u64).map(|row| T::narrow(uniform_signed(row))).collect();
-    let vectors = [device.upload(&start)?, device.zeros(rows)?, device.zeros(rows)?];
-    let scratch = [device.zeros(rows)?, device.zeros(rows)?];
-    let operator = Scaled { device, a: device.matrix(a)?, scales, scratch };
-    Ok(lanczos_with(vectors, LANCZOS_STEPS, operator)?.upper.min(proved))
 }

@@ -7,8 +7,8 @@ use super::{Interpolated, Kernel};
 use crate::SetupError;
 use crate::coarsen::Paths;
 use crate::halo::Whole;
-use crate::hierarchy::{Classical, CoarseningStop, Interpolation, Stages};
-use crate::interpolate::{LongRange, Symmetry};
+use crate::hierarchy::{Classical, CoarseningStop, Stages};
+use crate::interpolate::{Interpolation, LongRange, Symmetry};
 use crate::strength::{Filter, Measure};
 
 impl Classical {

@@ -31,7 +31,6 @@ use crate::interpolate::{NearKernel, Symmetry};
 use crate::strength::Measure;
 use crate::{Cancel, SetupError};
 use aggregation::Aggregation;
-pub(crate) use aggregation::spectral_radius;
 
 impl Hierarchy {
     /// As [`Hierarchy::with_properties`], with the levels made on a device.
@@ -271,7 +270,8 @@ impl<D: AggregationDevice + ClassicalDevice> OnDevice<'_, D> {
 mod tests {
     use super::*;
     use crate::coarsen::{Aggregates, Paths};
-    use crate::hierarchy::{Bamg, Interpolation, Pairwise, SmoothedAggregation};
+    use crate::hierarchy::{Bamg, Pairwise, SmoothedAggregation};
+    use crate::interpolate::Interpolation;
     use crate::interpolate::LongRange;
     use crate::strength::Strength;
     use crate::testing::{problem, rigid_bodies};

@@ -15,7 +15,8 @@ mod sparse;
 
 use ziggurat_sparse::device::{Device, DeviceError};
 
-use super::level::{LevelOps, Scratch, Sweeps};
+use super::level::{LevelOps, Scratch};
+use super::operation::Sweeps;
 use super::stored::{FormatCandidates, LevelFormat};
 use super::vectors::{WorkMut, WorkRef};
 
