@@ -161,7 +161,8 @@ fn what_openings(text: &str) -> Vec<usize> {
     for (number, line) in (1..).zip(text.lines()) {
         let comment = line.trim_start().strip_prefix("//").unwrap_or_default();
         let first = comment.trim_start_matches(['/', '!']).split_whitespace().next();
-        if !in_paragraph && first == Some("What") {
+        let opens = first.is_some_and(|word| word.trim_end_matches(|c: char| !c.is_alphanumeric()) == "What");
+        if !in_paragraph && opens {
             openings.push(number);
         }
         in_paragraph = first.is_some();
