@@ -78,29 +78,29 @@ impl Krylov {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Method {
-    /// [Conjugate gradients](cg()).
+    /// [Conjugate gradients](crate::cg()).
     Cg,
-    /// [Flexible conjugate gradients](flexible_cg()).
+    /// [Flexible conjugate gradients](crate::flexible_cg()).
     FlexibleCg,
-    /// [Restarted GMRES](gmres()).
+    /// [Restarted GMRES](crate::gmres()).
     Gmres {
         /// Steps before it restarts.
         restart: usize,
     },
-    /// [Restarted flexible GMRES](fgmres()).
+    /// [Restarted flexible GMRES](crate::fgmres()).
     Fgmres {
         /// Steps before it restarts.
         restart: usize,
     },
-    /// [BiCGStab](bicgstab()).
+    /// [BiCGStab](crate::bicgstab()).
     BiCgStab,
-    /// [MINRES](minres()).
+    /// [MINRES](crate::minres()).
     Minres,
-    /// [IDR(4)](idr()).
+    /// [IDR(4)](crate::idr()).
     Idr,
-    /// [Conjugate gradients squared](cgs()).
+    /// [Conjugate gradients squared](crate::cgs()).
     Cgs,
-    /// [Richardson's iteration](richardson()): no Krylov method.
+    /// [Richardson's iteration](crate::richardson()): no Krylov method.
     Richardson,
 }
 
