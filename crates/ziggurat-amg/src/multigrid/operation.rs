@@ -38,8 +38,8 @@ macro_rules! span {
 }
 
 impl Operation {
-    /// The span of this operation on a level with `rows` rows, and the bytes of the matrices that it
-    /// reads.
+    /// The span of this operation on a level with `rows` rows, and the bytes of the matrices that
+    /// it reads.
     pub(super) fn span(self, index: usize, rows: usize, bytes: usize) -> (Span, usize) {
         match self {
             Operation::Smooth(Sweeps { post: false, .. }) => span!("pre-smoothing", index, rows, bytes),

@@ -13,9 +13,10 @@
 //! to 0.1 %. Where 16 bits take more iterations, they differ by 10 % and more at some residual.
 //!
 //! A narrow precision that someone has chosen is compared for the report only, for which 1 % is
-//! enough. After a change to a stronger smoother, M and M₃₂ are cycles with it: rounding acts in its
-//! factors as well. On slow solves of real matrices, both agree to 0.02 % where 16 bits take the
-//! same iterations, and differ by 1.1 % (`bcsstk28`) to 99 % at some residual where they take more.
+//! enough. After a change to a stronger smoother, M and M₃₂ are cycles with it: rounding acts in
+//! its factors as well. On slow solves of real matrices, both agree to 0.02 % where 16 bits take
+//! the same iterations, and differ by 1.1 % (`bcsstk28`) to 99 % at some residual where they take
+//! more.
 //!
 //! Cost: one cycle and two products, and one conversion of the hierarchy for all comparisons of a
 //! solve, with the setup of the stronger smoother if that is in use.
