@@ -36,7 +36,7 @@
 //! `direct`, `auto` for saddle points, coarsest matrices that stay too large to invert, and the
 //! last resort of a slow solve. Without it, matrices of up to 1000 rows are inverted where factors
 //! are asked for, and larger ones are an error that names the feature; everything else is the same,
-//! and a program compiles in about half of the time.
+//! and a program compiles in less time.
 //!
 //! # Threads
 //!
